@@ -1,4 +1,4 @@
-/** The command tree: what there is, and what it calls. Verbs are loaded when they run. */
+/** The command tree. The module of a command is loaded when the command runs. */
 
 import { Argument, Command, Option } from "commander";
 import type { ApplyCommandOptions } from "#cli/commands/apply.ts";
@@ -19,7 +19,7 @@ import type { ValidateOptions } from "#cli/commands/validate.ts";
 import { localCommands } from "#cli/local-commands.ts";
 import { outputs, parseOutput } from "#cli/output/output.ts";
 import { kindArgument, readCommands } from "#cli/read-commands.ts";
-import { exitCodes } from "#cli/session/failure.ts";
+import { exitCodes, usageFailure } from "#cli/session/failure.ts";
 import type { CliIo } from "#cli/session/io.ts";
 import { refuseRepeated } from "#cli/session/refuse-repeated.ts";
 import { type GlobalOptions, openSession } from "#cli/session/session.ts";
@@ -29,8 +29,11 @@ import { writeCommands } from "#cli/write-commands.ts";
 import { starlingVersion } from "#shared/base/starling-version.ts";
 
 const exitHelp = `
-Exit codes: 0 done, equal or ready; 1 no (not ready, halted, failed, refused); 2 wrong input; 3 could not find out
-(credentials, network, throttled, no such installation); 4 --timeout passed; 130 interrupted.`;
+Exit codes: 0 done, equal or ready; 1 not ready, halted, failed, different or refused; 2 wrong input; 3 not known
+(credentials, network, throttled, no such installation); 4 the time of --timeout is over; 130 interrupted.`;
+
+/** Commands that the command or its completion calls, and one that has another name now. */
+const hiddenCommands: ReadonlySet<string> = new Set(["serve", "complete", "restart"]);
 
 type Finish = (code: number) => void;
 
@@ -38,7 +41,11 @@ export function createProgram(io: CliIo, finish: Finish): Command {
   const program = new Command("starling")
     .description("Keeps any number of Kubernetes clusters in sync with git, with no control plane to run.")
     .addHelpText("after", exitHelp)
-    .version(`starling ${starlingVersion}`, "--version", "the version of the command; starling version has more")
+    .version(
+      `starling ${starlingVersion}`,
+      "--version",
+      "print the version of this command; `starling version` prints more",
+    )
     .exitOverride()
     .configureOutput({
       writeOut: io.out,
@@ -52,15 +59,15 @@ export function createProgram(io: CliIo, finish: Finish): Command {
     .helpCommand(false);
   globalOptions(program);
 
-  /** Adds a verb whose action gets the session, its arguments and its own options. */
+  /** Adds a command. Its action gets the session, the arguments and the options of the command. */
   function verb<Options>(parent: Command, name: string, action: Action<Options>): Command {
     const command = parent
-      .command(name, { hidden: name === "serve" || name === "complete" })
+      .command(name, { hidden: hiddenCommands.has(name) })
       .configureHelp({ showGlobalOptions: false });
     command.showHelpAfterError(`  next: ${pathOf(command)} --help`);
     return command.action(async () => {
       const args = command.processedArgs.flat().filter((arg): arg is string => typeof arg === "string");
-      // Flags of the parents too: whichever of them knows a flag takes it.
+      // With the flags of the parents: a parent that knows a flag takes it from the line.
       const options = command.optsWithGlobals<GlobalOptions>();
       const session = openSession(io, options);
       finish(exitCodes[await action(session, args, options as Options)]);
@@ -81,30 +88,30 @@ export function createProgram(io: CliIo, finish: Finish): Command {
 
 function globalOptions(program: Command): void {
   program
-    .option("--context <name>", "installation to talk to, from the context file")
-    .option("--profile <name>", "AWS profile to sign with")
+    .option("--context <name>", "context of the installation, from the context file")
+    .option("--profile <name>", "AWS profile that signs the requests")
     .option("--region <name>", "AWS region of the installation")
     .option("-n, --namespace <name>", "Starling namespace")
-    .option("-A, --all-namespaces", "all namespaces, where a list is asked for")
-    .addOption(new Option("-o, --output <format>", "how to print").choices(outputs).argParser(parseOutput))
-    .option("--no-headers", "tables without their first line")
-    .option("--no-color", "no colour on a terminal either")
-    .option("-q, --quiet", "no progress on stderr")
-    .option("-v, --debug", "every request on stderr")
-    .option("--timeout <duration>", "give up waiting after this long, e.g. 5m (exit code 4)")
-    .option("--reason <text>", "why, kept with what is done")
-    .option("--yes", "answer questions with yes");
+    .option("-A, --all-namespaces", "list objects of all namespaces")
+    .addOption(new Option("-o, --output <format>", "output format").choices(outputs).argParser(parseOutput))
+    .option("--no-headers", "print tables without headers")
+    .option("--no-color", "print without colours")
+    .option("-q, --quiet", "print no progress on stderr")
+    .option("-v, --debug", "print every request on stderr")
+    .option("--timeout <duration>", "stop waiting after this time, such as 5m (exit code 4)")
+    .option("--reason <text>", "record this reason with the change")
+    .option("--yes", "answer every question with yes");
 }
 
 function changeCommands(program: Command, verb: AddCommand): void {
   verb(program, "apply", async (session, _args, options: ApplyCommandOptions) =>
     (await import("#cli/commands/apply.ts")).apply(session, options),
   )
-    .description("Apply documents: all are checked before one is written.")
+    .description("Apply documents. All of them are checked before the first one is written.")
     .requiredOption("-f, --filename <path>", "a file, a folder, or - for standard input; may be repeated", repeated)
     .option("-R, --recursive", "subfolders too")
     .addOption(
-      new Option("--dry-run <where>", "check only: client (offline) or server")
+      new Option("--dry-run <where>", "only check, on the client (offline) or on the server")
         .choices(["none", "client", "server"])
         .default("none")
         .preset("client"),
@@ -113,36 +120,40 @@ function changeCommands(program: Command, verb: AddCommand): void {
   verb(program, "validate", async (session, _args, options: ValidateOptions) =>
     (await import("#cli/commands/validate.ts")).validate(session, options),
   )
-    .description("Check documents offline: file, line, field and remedy of every problem.")
+    .description("Check documents offline. Prints file, line, field and remedy of every problem.")
     .requiredOption("-f, --filename <path>", "a file, a folder, or - for standard input; may be repeated", repeated)
     .option("-R, --recursive", "subfolders too");
 
   verb(program, "delete", async (session, args, options: DeleteOptions) =>
     (await import("#cli/commands/delete.ts")).remove(session, args, options),
   )
-    .description("Delete objects, after showing what goes with them.")
+    .description("Delete objects. Shows first what is deleted with them, and asks.")
     .addArgument(new Argument("<object...>", kindArgument))
     .addOption(
-      new Option("--cascade <what>", "what becomes of the objects in the clusters")
+      new Option("--cascade <what>", "delete the objects in the clusters too, or orphan them: leave them there")
         .choices(["delete", "orphan"])
         .default("delete"),
     )
-    .option("--wait", "until it is gone");
+    .option("--wait", "wait until the objects are deleted");
 
   verb(program, "prune", async (session, args, options: PruneOptions) =>
     (await import("#cli/commands/prune.ts")).prune(session, args, options),
   )
-    .description("Delete what a Sync once applied and nobody recorded, as a restored cluster has it; shown first.")
+    .description(
+      "Delete objects with a Sync's label that its inventory lacks, as in a restored cluster. Shows them first.",
+    )
     .addArgument(new Argument("<sync...>", "sync/NAME"))
     .option("--cluster <name>", "for a Sync of a group: on this cluster")
-    .option("--dry-run", "only show what would go");
+    .option("--dry-run", "only show what would be deleted");
 
   for (const word of ["suspend", "resume"] as const) {
     verb(program, word, async (session, args) =>
       (await import("#cli/commands/reconcile.ts")).suspendOrResume(session, word, args),
     )
       .description(
-        word === "suspend" ? "Stop acting on an object until it is resumed." : "Go on where suspend stopped.",
+        word === "suspend"
+          ? "Suspend objects: Starling stops acting on them until they are resumed."
+          : "Resume suspended objects.",
       )
       .addArgument(new Argument("<object...>", kindArgument));
   }
@@ -150,118 +161,128 @@ function changeCommands(program: Command, verb: AddCommand): void {
   verb(program, "reconcile", async (session, args, options: ReconcileOptions) =>
     (await import("#cli/commands/reconcile.ts")).reconcile(session, args, options),
   )
-    .description("Look at an object now instead of at its interval.")
+    .description("Reconcile an object now, before its interval is over.")
     .addArgument(new Argument("<object...>", kindArgument))
-    .option("--with-source", "ask its Sources first")
-    .option("--wait", "until it is done; fails unless all is well");
+    .option("--with-source", "poll its Sources first")
+    .option("--wait", "wait until it is done; fails unless the object is ready");
 }
 
 function freezeCommands(program: Command, verb: AddCommand): void {
   verb(program, "freeze", async (session, args, options: FreezeOptions) =>
     (await import("#cli/commands/freeze.ts")).freezeClusters(session, args[0], options),
   )
-    .description("The brake: nothing is written to any cluster that it covers. Needs --reason.")
-    .addArgument(new Argument("[name]", "to thaw it by; freeze when left out"))
-    .option("--clusters <labels>", "only clusters with these labels: env=prod,ring in (a,b); all when left out")
-    .option("--until <time>", "ends by itself: 2026-11-22T18:00:00Z, or after 2h");
+    .description("Stop all writes to the clusters that a freeze selects. Requires --reason.")
+    .addArgument(new Argument("[name]", "name of the freeze (default: freeze)"))
+    .option("--clusters <labels>", "only clusters with these labels: env=prod,ring in (a,b) (default: all clusters)")
+    .option("--until <time>", "end the freeze at this time, or after this long: 2026-11-22T18:00:00Z, 2h");
 
   verb(program, "thaw", async (session, args) =>
     (await import("#cli/commands/freeze.ts")).thawClusters(session, args[0]),
   )
-    .description("Lift a freeze; what it held goes on at once.")
-    .addArgument(new Argument("[name]", "which one; the only one when left out"));
+    .description("Lift a freeze. The clusters that it held continue at once.")
+    .addArgument(new Argument("[name]", "name of the freeze (default: the only one)"));
 }
 
 function rolloutCommands(program: Command, verb: AddCommand): void {
-  const rollout = program.command("rollout").description("How a revision travels through the clusters.");
+  const rollout = program.command("rollout").description("List rollouts, show their progress, and refresh them.");
   verb(rollout, "list", async (session, args, options: RolloutListOptions) =>
     (await import("#cli/commands/rollout.ts")).rolloutList(session, args[0], options),
   )
-    .description("Rollouts of a group, newest first; without one, the newest of each.")
+    .description("List the rollouts of a group, the newest first. Without a group: the newest rollout of each group.")
     .addArgument(new Argument("[group]", "GROUP, syncgroup/GROUP or sync/NAME"))
-    .option("--limit <n>", "at most so many", wholeNumber, 20);
+    .option("--limit <n>", "list at most this many", wholeNumber, 20);
 
   verb(rollout, "status", async (session, args, options: RolloutStatusOptions) =>
     (await import("#cli/commands/rollout-status.ts")).rolloutStatus(session, args[0] ?? "", options),
   )
     .description(
-      "What each stage is on, what goes through it, and what is waited for. Exit 1 when something stands still.",
+      "Show the current rollout of each stage, the rollouts in progress, and what they wait for. Exit 1 if one is halted.",
     )
     .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"))
-    .option("--number <n>", "the way of this one content through the stages")
-    .option("--stage <name>", "clusters of this stage")
-    .option("--state <words>", "clusters in these states, comma between")
-    .option("--all", "a line for every cluster")
-    .option("-w, --watch", "until the newest content, or the one of --number, has ended");
+    .option("--number <n>", "show this one rollout in each stage")
+    .option("--stage <name>", "only clusters of this stage")
+    .option("--state <words>", "only clusters in these states, separated by commas")
+    .option("--all", "print a line for every cluster")
+    .option("-w, --watch", "keep running until the newest rollout, or the one of --number, has ended");
 
-  verb(rollout, "restart", async (session, args) =>
-    (await import("#cli/commands/rollout.ts")).rolloutRestart(session, args[0] ?? ""),
+  verb(rollout, "refresh", async (session, args) =>
+    (await import("#cli/commands/rollout.ts")).rolloutRefresh(session, args[0] ?? ""),
   )
-    .description("Seal anew what is under way, with the clusters, inputs and stages of now; what has passed stays.")
+    .description(
+      "Take a new snapshot of clusters, inputs and stages for the rollouts in progress. Stages that have passed keep theirs.",
+    )
     .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"));
+  // `kubectl rollout restart` restarts Pods; the hint serves people who know the word from there.
+  verb(rollout, "restart", (_session, [group = "GROUP"]) => {
+    throw usageFailure("`rollout restart` is called `rollout refresh`", `starling rollout refresh ${group}`);
+  }).addArgument(new Argument("[group]"));
 }
 
 function clusterCommands(program: Command, verb: AddCommand): void {
-  const cluster = program.command("cluster").description("What is done to a cluster itself.");
+  const cluster = program
+    .command("cluster")
+    .description("Register clusters, check the access to them, and accept rebuilt ones.");
   verb(cluster, "accept", async (session, args, options: AcceptOptions) =>
     (await import("#cli/commands/cluster-accept.ts")).clusterAccept(session, args[0] ?? "", options),
   )
     .description(
-      "Say that the cluster which answers now, a rebuilt one, is the one that is meant. Its Syncs begin anew.",
+      "Accept a rebuilt cluster under the name of the one before. Its Syncs are applied again from the start.",
     )
     .addArgument(new Argument("<name>"))
-    .option("--uid <uid>", "of its kube-system namespace; the one that was seen last when left out");
+    .option("--uid <uid>", "UID of its kube-system namespace (default: the UID that was seen last)");
 
   verb(cluster, "add", async (session, args, options: AddOptions) =>
     (await import("#cli/commands/cluster-add.ts")).clusterAdd(session, args, options),
   )
     .description(
-      "Register EKS clusters, and print what remains to be done in their accounts. -o yaml prints the documents.",
+      "Register EKS clusters, and print the commands that remain for their accounts. -o yaml prints the documents.",
     )
-    .addArgument(new Argument("[arns...]", "of EKS clusters"))
-    .option("-l, --selector <tags>", "clusters with all of these tags in EKS: env=prod,team=web")
-    .option("--account <ids>", "with -l: in these accounts, comma between")
-    .option("--regions <names>", "with -l: in these regions, comma between; AWS_REGION when left out")
-    .option("--assume-role <name>", "role to see and enter clusters with, in the account of each")
+    .addArgument(new Argument("[arns...]", "ARNs of EKS clusters"))
+    .option("-l, --selector <tags>", "clusters that have all of these tags in EKS: env=prod,team=web")
+    .option("--account <ids>", "with -l: only in these accounts, separated by commas")
+    .option("--regions <names>", "with -l: only in these regions, separated by commas (default: AWS_REGION)")
+    .option("--assume-role <name>", "role to assume in the account of each cluster, to read and enter it")
     .option(
       "--name <template>",
-      "of the Clusters' names, also of {{ eks.accountId }} and {{ eks.region }}",
+      "template of the Clusters' names; may use {{ eks.accountId }} and {{ eks.region }}",
       "{{ eks.name }}",
     )
-    .option("--label <key=value>", "of the Clusters; repeat for several", repeated, [])
+    .option("--label <key=value>", "label of the Clusters; may be repeated", repeated, [])
     .option(
       "--role <name>",
-      "spec.access.role.name of all; left out, INSTALLATION/clusters/NAME for those of other accounts",
+      "spec.access.role.name of all Clusters (default: INSTALLATION/clusters/NAME, in other accounts only)",
     )
-    .option("--apply-role <arn>", "whom they let in: output ApplyRole; left out, as the context's stack says")
-    .option("--group <name>", "Kubernetes group that Starling is in", "starling")
+    .option("--apply-role <arn>", "role that the clusters let in (default: output ApplyRole of the context's stack)")
+    .option("--group <name>", "Kubernetes group of Starling", "starling")
     .option("--grant", "also create the access entries and the RBAC objects, with your own rights")
-    .option("--dry-run", "ask the API, and write nothing anywhere");
+    .option("--dry-run", "check against the API, and write nothing");
   verb(cluster, "rbac", async (session, _args, options: AddOptions) =>
     (await import("#cli/commands/cluster-add.ts")).clusterRbac(session, options),
   )
-    .description("Print what Starling's group may do in a cluster, for kubectl apply --server-side -f -.")
-    .option("--group <name>", "that the access entry gives", "starling");
+    .description("Print the RBAC objects of Starling's group, for kubectl apply --server-side -f -.")
+    .option("--group <name>", "Kubernetes group of the access entry", "starling");
   verb(cluster, "check", async (session, args, options: CheckOptions) =>
     (await import("#cli/commands/cluster-check.ts")).clusterCheck(session, args, options),
   )
-    .description("Go the way to clusters as Starling does, and say which link is broken and what mends it.")
-    .addArgument(new Argument("[names...]", "only these"))
-    .option("-l, --selector <labels>", "by label: env=prod,ring in (a,b),!legacy")
-    .option("--all", "every cluster")
-    .option("--as-me", "also read, with your own rights, whom a role trusts that refuses Starling")
-    .option("--assume-role <name>", "with --as-me: role to read it with, in the account of each cluster");
+    .description("Check Starling's access to clusters step by step, and print what is broken and how to repair it.")
+    .addArgument(new Argument("[names...]", "check only these clusters"))
+    .option("-l, --selector <labels>", "only clusters with these labels: env=prod,ring in (a,b),!legacy")
+    .option("--all", "check every cluster")
+    .option("--as-me", "if a role refuses Starling: also read its trust policy, with your own rights")
+    .option("--assume-role <name>", "with --as-me: role to assume in the account of each cluster");
 }
 
 function recoverVerb(program: Command, verb: AddCommand): void {
   verb(program, "recover", async (session, args, options: RecoverOptions) =>
     (await import("#cli/commands/recover.ts")).recover(session, args, options),
   )
-    .description("After the table was restored or lost: go on from what the clusters remember, to what git has now.")
-    .addArgument(new Argument("[clusters...]", "only these"))
-    .option("--all", "every cluster")
-    .option("--dry-run", "only show what the rows have, and what the clusters remember")
-    .option("--from <owner>", "take over from an installation, or a Sync's uid, that is gone");
+    .description(
+      "Recover after the table was restored or lost: read the inventories that the clusters keep, and sync again.",
+    )
+    .addArgument(new Argument("[clusters...]", "recover only these clusters"))
+    .option("--all", "recover every cluster")
+    .option("--dry-run", "only compare the rows with the inventories in the clusters")
+    .option("--from <owner>", "take over the objects of this installation, or Sync uid, that no longer exists");
 }
 
 function runCommands(program: Command, verb: AddCommand): void {
@@ -270,16 +291,18 @@ function runCommands(program: Command, verb: AddCommand): void {
       ? (await import("#cli/commands/local-fleet.ts")).initLocal(session, args[0], options)
       : (await import("#cli/commands/init.ts")).init(session, args[0], options),
   )
-    .description("Write an example fleet to start from; nothing is overwritten.")
-    .addArgument(new Argument("[folder]", "where").default("starling"))
+    .description("Write the documents of an example fleet. Existing files are not overwritten.")
+    .addArgument(new Argument("[folder]", "folder to write to").default("starling"))
     .option("--source <url>", "git repository to roll out")
-    .option("--path <folder>", "folder of it with the manifests")
-    .option("--local", "for the repository and the clusters of starling local up, instead of an example")
-    .option("--state <folder>", "with --local: where the machine keeps everything");
+    .option("--path <folder>", "folder of the repository with the manifests")
+    .option("--local", "write documents for the repository and the clusters of `starling local up`")
+    .option("--state <folder>", "with --local: folder that keeps the data of the machine");
 
-  const context = program.command("context").description("The installations this machine knows.");
+  const context = program
+    .command("context")
+    .description("List, choose, add and remove contexts. A context is an installation.");
   verb(context, "list", async (session) => (await import("#cli/commands/context.ts")).contextList(session)).description(
-    "Contexts of the context file; * is the current one.",
+    "List the contexts of the context file. * marks the current one.",
   );
   verb(context, "use", async (session, args) =>
     (await import("#cli/commands/context.ts")).contextUse(session, args[0] ?? ""),
@@ -290,57 +313,55 @@ function runCommands(program: Command, verb: AddCommand): void {
   verb(context, "add", async (session, args, options: ContextAddOptions) =>
     (await import("#cli/commands/context-add.ts")).contextAdd(session, args[0] ?? "", options),
   )
-    .description("Add an installation, and make it current. --profile, --region and -n are kept with it.")
+    .description("Add a context for an installation, and make it current. It keeps --profile, --region and -n.")
     .addArgument(new Argument("<name>"))
-    .option("--stack <name>", "the control stack, whose outputs say where it is: starling-control")
-    .option("--url <url>", "of its API instead: output ApiUrl of the control stack")
-    .option("--role <arn>", "role to assume before requests are signed");
+    .option("--stack <name>", "control stack; its outputs have the address of the API: starling-control")
+    .option("--url <url>", "address of the API instead of --stack: output ApiUrl of the control stack")
+    .option("--role <arn>", "role to assume for signing requests");
   verb(context, "show", async (session, args) =>
     (await import("#cli/commands/context.ts")).contextShow(session, args[0]),
   )
-    .description("One context, without its keys.")
-    .addArgument(new Argument("[name]", "the current one when left out"));
+    .description("Show a context without its keys.")
+    .addArgument(new Argument("[name]", "name of the context (default: the current one)"));
   verb(context, "remove", async (session, args) =>
     (await import("#cli/commands/context.ts")).contextRemove(session, args[0] ?? ""),
   )
-    .description("Forget a context; the installation stays as it is.")
+    .description("Remove a context from the context file. The installation does not change.")
     .addArgument(new Argument("<name>"));
 
   verb<UiOptions>(program, "ui", async (session, _args, options) =>
     (await import("#cli/commands/ui.ts")).ui(session, options),
   )
-    .description(
-      "Serve the pages on this machine, with your own rights: fleet, versions, rollouts, clusters, Syncs. Ends with Ctrl-C.",
-    )
-    .option("--port <n>", "port of the pages (default: any that is free)", wholeNumber);
+    .description("Serve web pages of the fleet on this machine, with your own rights. Ctrl-C stops it.")
+    .option("--port <n>", "port of the pages (default: a free port)", wholeNumber);
   verb(program, "whoami", async (session) => (await import("#cli/commands/whoami.ts")).whoami(session)).description(
-    "Whom the installation takes you for.",
+    "Show the principal that the installation sees for your requests.",
   );
 
   verb(program, "doctor", async (session) => (await import("#cli/commands/doctor.ts")).doctor(session)).description(
-    "Look at each link between this command and an installation that works. Exit 1 when one is wrong.",
+    "Check everything that this command needs from an installation. Exit 1 when a check fails.",
   );
 
   localCommands(program, verb);
 
   verb(program, "version", async (session) => (await import("#cli/commands/version.ts")).version(session)).description(
-    "Version of this command.",
+    "Print the version of this command.",
   );
 
   verb(program, "completion", async (session, args) =>
     (await import("#cli/commands/completion.ts")).completion(session, args[0] ?? ""),
   )
-    .description("A completion script: source <(starling completion bash), or starling completion fish | source")
+    .description("Print a completion script: source <(starling completion bash), or starling completion fish | source")
     .addArgument(new Argument("<shell>").choices(["bash", "zsh", "fish"]));
 
   verb(program, "complete", async (session, args) =>
     (await import("#cli/commands/complete.ts")).complete(session, args, program),
   )
-    .description("What may stand where the last word is being written: for the completion scripts.")
+    .description("Print the words that may follow, for the completion scripts.")
     .addArgument(new Argument("[words...]"));
 }
 
-/** As it is typed: `starling local up`. */
+/** The words that people type for a command: `starling local up`. */
 function pathOf(command: Command): string {
   return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
 }

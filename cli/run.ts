@@ -5,7 +5,7 @@ import type { CliIo } from "#cli/session/io.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { plainLine, plainText } from "#shared/base/plain-text.ts";
 
-/** Runs one command. @returns its exit code: 0 done, 1 no, 2 wrong input, 3 could not find out, 4 timeout, 130 interrupted. */
+/** Runs one command. @returns its exit code: 0 done, 1 no, 2 wrong input, 3 not known, 4 timeout, 130 interrupted. */
 export async function runCli(argv: readonly string[], io: CliIo): Promise<number> {
   let exit: number = exitCodes.done;
   const program = createProgram(io, (code) => {
@@ -26,7 +26,9 @@ function failed(error: unknown, { io, argv }: { readonly io: CliIo; readonly arg
   }
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.wrongInput;
   if (isTimeout(error)) {
-    io.err(`error: --timeout passed\n  next: the same command with a longer --timeout; nothing was undone\n`);
+    io.err(
+      `error: the time of --timeout is over; nothing was undone\n  next: the same command with a longer --timeout\n`,
+    );
     return exitCodes.timeout;
   }
   if (error instanceof CliFailure) {
@@ -40,7 +42,7 @@ function failed(error: unknown, { io, argv }: { readonly io: CliIo; readonly arg
   return exitCodes.unknown;
 }
 
-/** What an aborted wait throws, whether a timer, a socket or a question was waited for. */
+/** The errors of an aborted wait: for a timer, a socket, or the answer to a question. */
 function isTimeout(error: unknown): boolean {
   return error instanceof Error && (error.name === "AbortError" || error.name === "TimeoutError");
 }

@@ -22,17 +22,17 @@ function bundledNode() {
     if (existsSync(candidate)) return candidate;
     if (folder === dirname(folder)) break;
   }
-  console.error(`starling needs Node ${nodeMajor}; this is ${process.versions.node}, and none is installed beside it.`);
+  console.error(`error: starling needs Node ${nodeMajor}; this is Node ${process.versions.node}`);
   console.error(`  next: npm ci --prefix ${dirname(dirname(main))}`);
   process.exit(3);
 }
 
 function runUnder(node) {
-  // The channel closes however this process ends: what stays in the foreground ends with it.
+  // The IPC channel closes however this process ends, so that a command in the foreground ends with it.
   const child = spawn(node, [main, ...process.argv.slice(2)], { stdio: ["inherit", "inherit", "inherit", "ipc"] });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
   child.on("error", (error) => {
-    console.error(`cannot run ${node}: ${error.message}`);
+    console.error(`error: cannot run ${node}: ${error.message}`);
     process.exit(3);
   });
   child.on("exit", (code, signal) => process.exit(code ?? 128 + (constants.signals[signal] ?? 0)));

@@ -1,4 +1,4 @@
-/** What remains to be done for a cluster, as commands that are typed in its account. */
+/** The commands that give Starling access to a cluster. People type them with rights in the cluster's account. */
 import { quoted } from "#shared/base/shell-word.ts";
 import { describePolicy, describePolicyName, trustPolicy } from "#shared/fleet/access/cluster-role-policy.ts";
 import type { EksArn } from "#shared/fleet/eks-arn.ts";
@@ -7,7 +7,7 @@ export interface WantedAccess {
   /** The Cluster's name. */
   readonly cluster: string;
   readonly eks: EksArn;
-  /** With its path; absent: Starling is itself there. */
+  /** With its path. Absent: Starling's own role enters the cluster. */
   readonly roleName?: string;
   /** The role of Starling's apply function. */
   readonly applyRole: string;
@@ -15,12 +15,12 @@ export interface WantedAccess {
   readonly group: string;
 }
 
-/** Who the access entry is for. */
+/** The principal of the access entry. */
 export function principalOf({ eks, roleName, applyRole }: WantedAccess): string {
   return roleName === undefined ? applyRole : `arn:${eks.partition}:iam::${eks.accountId}:role/${roleName}`;
 }
 
-/** In the account of the cluster, by whoever may write roles there. */
+/** Commands for the account of the cluster; they need rights to write roles. */
 export function roleSteps(access: WantedAccess): readonly string[] {
   const { roleName, eks } = access;
   if (roleName === undefined) return [];
@@ -33,7 +33,7 @@ export function roleSteps(access: WantedAccess): readonly string[] {
   ];
 }
 
-/** In EKS and in the cluster: what `--grant` does. */
+/** Commands for EKS and the cluster. `--grant` does the same. */
 export function clusterSteps(access: WantedAccess): readonly string[] {
   const { eks, group } = access;
   const where = `--region ${eks.region}`;

@@ -1,22 +1,22 @@
-/** Why a role does not let Starling in: STS does not say, and its trust policy does, to those who may read it. */
+/** Finds why a role refuses Starling. STS does not say why; the role's trust policy does, for people who may read it. */
 import type { EksAccounts } from "#cli/access/eks-accounts.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import type { LinkFinding } from "#shared/fleet/cluster-links.ts";
 
 export interface DeniedRole {
-  /** As the check found it: broken, `RoleDenied`. */
+  /** The finding of the check: broken, `RoleDenied`. */
   readonly finding: LinkFinding;
-  /** What Starling says for the Cluster. */
+  /** The external id that Starling sends for the Cluster. */
   readonly externalId: string;
 }
 
 interface TrustStatement {
   readonly principals: readonly string[];
-  /** Absent: it asks for none. */
+  /** Absent: the statement requires none. */
   readonly externalIds?: readonly string[];
 }
 
-/** The finding, narrowed to what is wrong; as it was, with why, when the role cannot be read. */
+/** Narrows the finding to its cause. If the role cannot be read, the message also says why. */
 export async function explained(denied: DeniedRole, accounts: EksAccounts): Promise<LinkFinding> {
   const { finding } = denied;
   const [, partition = "", account = "", path = ""] =
@@ -28,13 +28,13 @@ export async function explained(denied: DeniedRole, accounts: EksAccounts): Prom
   if ("problem" in asked)
     return { ...finding, message: `${finding.message} (its trust policy was not read: ${asked.problem})` };
   if (asked.trust === undefined) {
-    const remedy = `make the role: starling cluster add prints how, and clusters.md has it as a template`;
-    return { ...finding, code: "RoleMissing", message: `there is no role ${finding.value}`, remedy };
+    const remedy = `create the role: \`starling cluster add\` prints the commands; docs/clusters.md has a template`;
+    return { ...finding, code: "RoleMissing", message: `the role does not exist: ${finding.value}`, remedy };
   }
   return judged(denied, asked.trust);
 }
 
-/** By the words of the refusal, which name who asked; roles of functions have no path. */
+/** The caller's role. The message of STS names it; roles of functions have no path. */
 function callerOf({ message = "" }: LinkFinding): string | undefined {
   const [, partition, account, name] = /arn:([\w-]+):sts::(\d{12}):assumed-role\/([\w+=,.@-]+)\//.exec(message) ?? [];
   return name === undefined ? undefined : `arn:${partition}:iam::${account}:role/${name}`;
@@ -47,29 +47,29 @@ function judged({ finding, externalId }: DeniedRole, trust: readonly TrustStatem
   );
   if (trusting.length === 0) {
     const whom = [...new Set(trust.flatMap(({ principals }) => principals))].join(", ") || "nobody";
-    const message = `the role trusts ${whom}, and not ${caller}`;
-    const remedy = `"Principal": {"AWS": "${caller}"} in its trust policy; a principal that begins with AROA is a role that was deleted`;
+    const message = `the role trusts ${whom}, not ${caller}`;
+    const remedy = `add "Principal": {"AWS": "${caller}"} to the trust policy; a principal that begins with AROA is a deleted role`;
     return { ...finding, code: "RoleTrustsOthers", message, remedy };
   }
   const ids = trusting.flatMap(({ externalIds = [] }) => externalIds);
   if (
     trusting.every(({ externalIds }) => externalIds !== undefined && !externalIds.some((one) => fits(one, externalId)))
   ) {
-    const message = `the role asks for the external id ${ids.join(" or ")}, and Starling says ${externalId} for this Cluster`;
-    const remedy = `"Condition": {"StringEquals": {"sts:ExternalId": "${externalId}"}} in its trust policy`;
+    const message = `the role requires the external id ${ids.join(" or ")}; Starling sends ${externalId} for this Cluster`;
+    const remedy = `set "Condition": {"StringEquals": {"sts:ExternalId": "${externalId}"}} in the trust policy`;
     return { ...finding, link: "externalId", value: externalId, code: "ExternalIdOther", message, remedy };
   }
   const remedy =
-    "look at clusterRoles and clusterAccounts (or organization) of Starling's stacks, and at service control policies";
+    "check clusterRoles and clusterAccounts (or organization) in the settings of Starling's stacks, and service control policies";
   return {
     ...finding,
     code: "RoleNotAllowed",
-    message: "the role trusts Starling as it should; Starling's own account does not let it assume the role",
+    message: "the role trusts Starling, but Starling's own account does not allow it to assume the role",
     remedy,
   };
 }
 
-/** The role itself, or everybody in its account. */
+/** Whether a principal of the policy covers the caller: the role itself, or all of its account. */
 function lets(principal: string, caller: string): boolean {
   const account = caller.split(":")[4];
   return principal === caller || principal === "*" || principal === account || principal.endsWith(`::${account}:root`);
@@ -88,7 +88,7 @@ interface RoleName {
   readonly partition: string;
 }
 
-/** @returns no trust for a role that is not there, or is at another path. */
+/** @returns no trust for a role that does not exist, or has another path. */
 async function readTrust(
   { arn, name, account, partition }: RoleName,
   accounts: EksAccounts,
@@ -100,7 +100,8 @@ async function readTrust(
     const client = new IAMClient({ region, credentials: await accounts.keys(account, region) });
     const { Role: role } = await client.send(new GetRoleCommand({ RoleName: name })).finally(() => client.destroy());
     const found = role?.Arn ?? "";
-    if (found.split(":")[4] !== account) return { problem: `these credentials are of account ${found.split(":")[4]}` };
+    if (found.split(":")[4] !== account)
+      return { problem: `these credentials belong to account ${found.split(":")[4]}` };
     return {
       trust: found === arn ? statementsIn(decodeURIComponent(role?.AssumeRolePolicyDocument ?? "")) : undefined,
     };

@@ -1,4 +1,4 @@
-/** EKS in the accounts that somebody may see: as himself, or as a role of each account. */
+/** Access to EKS in several accounts, with the caller's own rights or with a role of each account. */
 import type { EKSClient } from "@aws-sdk/client-eks";
 import type { AwsKeys } from "#cli/session/api-client.ts";
 import { CliFailure } from "#cli/session/failure.ts";
@@ -9,14 +9,14 @@ import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import { type EksArn, parseEksArn } from "#shared/fleet/eks-arn.ts";
 
 export interface AccountOptions {
-  /** Name of a role that is in each account, and that the caller may assume. */
+  /** Name of a role that each account has, and that the caller may assume. */
   readonly assumeRole?: string;
 }
 
 /** Clusters at once: DescribeCluster has a rate for each account and region. */
 const concurrency = 8;
 
-/** Keys that are asked for once for each account. */
+/** Gets the keys of each account once. */
 export class EksAccounts {
   readonly #session: Pick<Session, "awsKeys">;
   readonly #assumeRole: string | undefined;
@@ -27,7 +27,7 @@ export class EksAccounts {
     this.#assumeRole = assumeRole;
   }
 
-  /** @throws CliFailure when nobody gives any. */
+  /** @throws CliFailure when the role cannot be assumed. */
   keys(account: string, region: string): Promise<AwsKeys> {
     const known = this.#keys.get(account);
     if (known !== undefined) return known;
@@ -47,12 +47,12 @@ export class EksAccounts {
     } catch (error) {
       throw new CliFailure(`cannot assume ${arn}: ${errorMessage(error)}`, {
         exit: "unknown",
-        next: "aws sts get-caller-identity   (does the role of --assume-role trust this principal?)",
+        next: "aws sts get-caller-identity   (the role of --assume-role must trust this principal)",
       });
     }
   }
 
-  /** Runs with a client of the account and region, and ends it. */
+  /** Runs `work` with a client for the account and region, and destroys the client. */
   async using<T>(place: Pick<EksArn, "accountId" | "region">, work: (client: EKSClient) => Promise<T>): Promise<T> {
     const { EKSClient: Client } = await import("@aws-sdk/client-eks");
     const credentials = await this.keys(place.accountId, place.region);
@@ -72,23 +72,23 @@ function partitionOf(region: string): string {
 
 export interface TagSearch {
   readonly tags: ReadonlyMap<string, string>;
-  /** Empty: that of the caller. */
+  /** Empty: the caller's account. */
   readonly accounts: readonly string[];
   readonly regions: readonly string[];
 }
 
 export interface FoundCluster extends EksArn {
-  /** As EKS has it: `1.34`. */
+  /** In EKS's form: `1.34`. */
   readonly kubeVersion?: string;
 }
 
 export interface FoundClusters {
   readonly clusters: readonly FoundCluster[];
-  /** Places that could not be asked, and why: what is there is not known. */
+  /** Accounts and regions that could not be asked, and why. Their clusters are unknown. */
   readonly unasked: readonly string[];
 }
 
-/** The clusters that have all of these tags. An account or region that does not answer keeps no other from being asked. */
+/** The clusters that have all of these tags. All accounts and regions are asked, even if one does not answer. */
 export async function clustersByTags(accounts: EksAccounts, search: TagSearch): Promise<FoundClusters> {
   const clusters: FoundCluster[] = [];
   const unasked: string[] = [];

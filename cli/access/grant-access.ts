@@ -1,4 +1,4 @@
-/** Lets Starling into a cluster with the caller's own rights: the access entry, and what its group may do. */
+/** Gives Starling access to a cluster with the caller's own rights: an access entry, and the RBAC of its group. */
 import type { EKSClient } from "@aws-sdk/client-eks";
 import { principalOf, type WantedAccess } from "#cli/access/access-steps.ts";
 import type { EksAccounts } from "#cli/access/eks-accounts.ts";
@@ -18,9 +18,9 @@ export interface Granting {
 }
 
 /**
- * Done again it changes nothing, and after a failure it goes on where that one was.
- * @returns what was done, in words; empty when everything was there.
- * @throws Error of whoever refused.
+ * A second call changes nothing. After a failure, a second call does what is left.
+ * @returns what was done, in words; empty when nothing was missing.
+ * @throws Error of EKS or of the cluster.
  */
 export async function grantAccess(access: WantedAccess, { accounts, clock }: Granting): Promise<readonly string[]> {
   const { eks } = access;
@@ -38,7 +38,7 @@ export async function grantAccess(access: WantedAccess, { accounts, clock }: Gra
   return done;
 }
 
-/** An entry of the principal that is there keeps the groups that it has. */
+/** Creates the access entry. An existing entry of the principal keeps its groups. */
 async function enter(client: EKSClient, access: WantedAccess): Promise<string | undefined> {
   const { CreateAccessEntryCommand, DescribeAccessEntryCommand, ResourceInUseException, UpdateAccessEntryCommand } =
     await import("@aws-sdk/client-eks");
@@ -54,10 +54,10 @@ async function enter(client: EKSClient, access: WantedAccess): Promise<string | 
   const groups = accessEntry?.kubernetesGroups ?? [];
   if (groups.includes(group)) return undefined;
   await client.send(new UpdateAccessEntryCommand({ ...named, kubernetesGroups: [...groups, group] }));
-  return `access entry given the group ${group}`;
+  return `group ${group} added to the access entry`;
 }
 
-/** @returns what was made or changed, in words. */
+/** @returns what was created or changed, in words. */
 export async function applyRbac(client: ClusterClient, group: string): Promise<readonly string[]> {
   const done: string[] = [];
   for (const object of rbacManifests({ group })) {

@@ -1,4 +1,4 @@
-/** Cluster documents for EKS clusters: their names by a rule, and no two of one name. */
+/** Writes Cluster documents for EKS clusters. A template makes their names, and two clusters never share a name. */
 import type { FoundCluster } from "#cli/access/eks-accounts.ts";
 import { CliFailure, usageFailure } from "#cli/session/failure.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -11,27 +11,27 @@ import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 export interface PlannedCluster {
   readonly name: string;
   readonly eks: EksArn;
-  /** Absent: Starling is itself there. */
+  /** Absent: Starling's own role enters the cluster. */
   readonly roleName?: string;
   readonly document: JsonObject;
 }
 
 export interface ClusterPlanOptions {
-  /** Of names, such as `{{ eks.name }}-{{ eks.region }}`. */
+  /** Template of names, such as `{{ eks.name }}-{{ eks.region }}`. */
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   /** `starling.<account>.<region>` */
   readonly installationId: string;
-  /** One role for all of them, instead of one for each in the installation's path. */
+  /** One role for all clusters, instead of a role for each in the installation's path. */
   readonly role?: string;
-  /** What is registered. */
+  /** The registered clusters. */
   readonly known: readonly ClusterObject[];
 }
 
 const maxRoleName = 64;
 const shorter = "starling cluster add ... --name '{{ eks.name }}-{{ eks.accountId }}-{{ eks.region }}'";
 
-/** @throws CliFailure with every cluster that cannot have its name, and why. */
+/** @throws CliFailure with each cluster that cannot have its name, and why. */
 export function planClusters(
   clusters: readonly FoundCluster[],
   options: ClusterPlanOptions,
@@ -58,7 +58,7 @@ function plan(name: string, eks: FoundCluster, options: ClusterPlanOptions): Pla
   const labels = { ...before?.metadata.labels, ...options.labels };
   const { annotations } = before?.metadata ?? {};
   const values = before?.spec.values;
-  // One that a ClusterDiscovery looks at has its version from there, and what is written here would stay when it is another.
+  // A ClusterDiscovery keeps the version of its clusters current. A version in the document would outlive an upgrade.
   const found = before?.status.discovered === undefined ? eks.kubeVersion : undefined;
   const kubeVersion = found ?? before?.spec.kubeVersion;
   return {
@@ -85,12 +85,12 @@ function plan(name: string, eks: FoundCluster, options: ClusterPlanOptions): Pla
   };
 }
 
-/** Who has the name already, here or among those that are registered; and clusters that are registered by another name. */
+/** Names that two of the planned clusters or a registered one would share, and clusters registered under another name. */
 function collisions(planned: readonly PlannedCluster[], known: readonly ClusterObject[]): readonly string[] {
   const byName = Map.groupBy(planned, ({ name }) => name);
   const twice = [...byName].flatMap(([name, each]) => {
     if (each.length < 2) return [];
-    return [`${each.map(({ eks }) => eks.arn).join(" and ")} would both be called ${name}; neither is added`];
+    return [`${each.map(({ eks }) => eks.arn).join(" and ")} would both have the name ${name}`];
   });
   const taken = planned.flatMap(({ name, eks }) => {
     const [same, other] = [
@@ -98,11 +98,11 @@ function collisions(planned: readonly PlannedCluster[], known: readonly ClusterO
       known.find(({ metadata }) => metadata.name === name),
     ];
     if (same !== undefined && same.metadata.name !== name) {
-      return [`${eks.arn} is Cluster ${same.metadata.name} already, and would be ${name}, too`];
+      return [`${eks.arn} is already registered as Cluster ${same.metadata.name}; a second name is refused: ${name}`];
     }
     if (other === undefined || same !== undefined) return [];
     return [
-      `${eks.arn} would be called ${name}, which is ${other.spec.eks?.arn ?? other.spec.endpoint?.server} already`,
+      `${eks.arn} would have the name ${name}, which ${other.spec.eks?.arn ?? other.spec.endpoint?.server} already has`,
     ];
   });
   return [...twice, ...taken];
@@ -113,7 +113,7 @@ function longRoles(planned: readonly PlannedCluster[]): readonly string[] {
     const last = roleName?.split("/").at(-1) ?? "";
     if (last.length <= maxRoleName) return [];
     return [
-      `${name}: a role's name has at most ${maxRoleName} characters, and ${last} has ${last.length}; give --role`,
+      `${name}: the role name ${last} has ${last.length} characters; at most ${maxRoleName} are allowed; set --role`,
     ];
   });
 }

@@ -10,9 +10,9 @@ import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 
-/** Names of what was not written; the rest is counted. */
+/** At most this many documents that were not written are named; the rest is counted. */
 const namesTold = 100;
-/** What the API refuses before it writes the first document of a request. */
+/** Codes with which the API refuses a request before it writes the first document. */
 const refusedWhole = new Set([
   "Invalid",
   "ConfirmationRequired",
@@ -45,8 +45,8 @@ interface ApplyAnswer {
 type Outcomes = Map<CheckedDocument, AppliedObject>;
 
 /**
- * Checks every document here, then asks the API. What is too much for one request is sent in parts: all are checked
- * before the first is written, and when a later one fails, what was written is told and the rest, too.
+ * Checks every document here, then sends them to the API. Documents that are too many for one request are sent in parts.
+ * All parts are checked before the first is written. When a later part fails, the command lists what was written and what was not.
  */
 export async function apply(session: Session, options: ApplyCommandOptions): Promise<ExitReason> {
   const namespace = session.documentNamespace();
@@ -76,7 +76,7 @@ export interface Applying {
   readonly again: string;
 }
 
-/** Documents that are right, sent and told of as `starling apply` does. */
+/** Sends checked documents and prints the results, as `starling apply` does. */
 export async function sendDocuments(
   session: Session,
   documents: readonly CheckedDocument[],
@@ -87,7 +87,7 @@ export async function sendDocuments(
     const checked = await check(session, parts);
     for (const message of checked.consequences.values()) session.note(`would ask: ${message}`);
     const items = inOrder(documents, checked.outcomes);
-    // What a part refers to may be in another, which nobody has written.
+    // A part may refer to a document of another part, which is not written in a dry run.
     const whole = parts.length > 1 ? items.map((item) => ({ ...item, warnings: [] })) : items;
     print(session, whole, " (dry run, server)");
     return "done";
@@ -104,7 +104,7 @@ function againText(session: Session, { filename, recursive }: ApplyCommandOption
 
 interface Checked {
   readonly outcomes: Outcomes;
-  /** What a part would delete. */
+  /** The deletions that a part would cause. */
   readonly consequences: ReadonlyMap<ApplyPart, string>;
 }
 
@@ -194,7 +194,7 @@ interface Failure extends Writing {
   readonly error: unknown;
 }
 
-/** Says what was written and what was not, as far as the API can be asked; the failure that ends the command. */
+/** Prints what was written and what was not, if the API answers. @returns the failure that ends the command. */
 async function halfWritten(session: Session, failure: Failure): Promise<unknown> {
   const { documents, outcomes, part, error } = failure;
   const refused = error instanceof CliFailure && isRefusal(error);
@@ -208,7 +208,7 @@ async function halfWritten(session: Session, failure: Failure): Promise<unknown>
   const lines = left
     .slice(0, namesTold)
     .map((document) => `${unsure.has(document) ? "perhaps not" : "not"} written: ${textOf(document)}`);
-  if (left.length > namesTold) lines.push(`... and ${left.length - namesTold} more`);
+  if (left.length > namesTold) lines.push(`and ${left.length - namesTold} more`);
   // Ctrl-C and --timeout end the command in their own way.
   if (session.signal.aborted) {
     session.io.err(`${lines.join("\n")}\n`);
@@ -219,16 +219,16 @@ async function halfWritten(session: Session, failure: Failure): Promise<unknown>
   return new CliFailure(message, {
     exit: given?.exit ?? "unknown",
     lines: [...(given?.lines ?? []), ...lines],
-    next: "the same command again: it finds what is written unchanged, and writes the rest",
+    next: "the same command again; it writes the rest",
   });
 }
 
-/** Refused as a whole, or not even sent: nothing of this part was written. */
+/** Whether the part was refused as a whole, or not sent: nothing of it was written. */
 function isRefusal(error: CliFailure): boolean {
   return error instanceof ApiFailure ? refusedWhole.has(error.code) : error.exit !== "unknown";
 }
 
-/** What of a part is there now, or undefined when that could not be found out. */
+/** The documents of a part that the API has now, or undefined when it does not answer. */
 async function writtenOf(session: Session, part: ApplyPart): Promise<Outcomes | undefined> {
   try {
     const { items } = await request(session, part, { dryRun: true });

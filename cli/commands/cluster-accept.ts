@@ -9,11 +9,11 @@ import { quoted } from "#shared/base/shell-word.ts";
 import type { ClusterObject } from "#shared/fleet/api/objects.ts";
 
 export interface AcceptOptions {
-  /** Of the cluster that is meant; absent: the one that was seen last. */
+  /** UID of the cluster to accept. Absent: the UID that was seen last. */
   readonly uid?: string;
 }
 
-/** Says that the cluster which answers now is the one that is meant: what is on it begins anew. */
+/** Accepts the cluster that answers now under this name. Its Syncs are applied again from the start. */
 export async function clusterAccept(session: Session, name: string, options: AcceptOptions): Promise<ExitReason> {
   session.announce();
   const path = pathOfObject({ kind: "Cluster", name }, "");
@@ -21,10 +21,11 @@ export async function clusterAccept(session: Session, name: string, options: Acc
   const { reason } = session.options;
   const body = { uid, ...defined({ reason }) };
   const outcome = await accepted(session, { path, name, body });
-  const done = outcome === "unchanged" ? "is that cluster already" : "accepted: what is on it begins anew";
+  const done =
+    outcome === "unchanged" ? "unchanged: it is this cluster already" : "accepted: its Syncs are applied again";
   session.io.out(`cluster/${name} ${done} (kube-system uid ${uid})\n`);
   if (outcome !== "unchanged" && reason === undefined) {
-    session.note("the next one who looks will want to know why: --reason TEXT");
+    session.note("no reason is recorded; --reason TEXT records one");
   }
   return "done";
 }
@@ -32,7 +33,7 @@ export async function clusterAccept(session: Session, name: string, options: Acc
 async function seenUid(session: Session, path: string, name: string): Promise<string> {
   const { mismatch } = requireReadable(await session.api.call<ClusterObject>({ method: "GET", path })).status;
   if (mismatch !== undefined) return mismatch;
-  throw new CliFailure(`no other cluster has answered as ${name}; there is nothing to accept`, {
+  throw new CliFailure(`there is nothing to accept: no other cluster has answered at the address of ${name}`, {
     exit: "no",
     next: `starling describe cluster/${name}`,
   });

@@ -38,8 +38,8 @@ const concurrency = 8;
 const rolePattern = /^arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]{1,512}$/;
 
 /**
- * Registers EKS clusters by their ARNs or tags, and says what remains to be done in their accounts; with `--grant` it does
- * what is done in EKS and in the cluster. Done again, it finds what is there.
+ * Registers EKS clusters by their ARNs or tags, and prints the commands that remain for their accounts. With `--grant` it
+ * creates the access entries and the RBAC objects itself. A second run changes only what is missing.
  */
 export async function clusterAdd(session: Session, arns: readonly string[], options: AddOptions): Promise<ExitReason> {
   requireGroup(options);
@@ -66,7 +66,10 @@ export async function clusterAdd(session: Session, arns: readonly string[], opti
   const desired = await wantedAccess(session, planned, { options, installation });
   await write(session, documents, options);
   if (options.dryRun === true || options.grant !== true) {
-    remains(session, desired, { title: "what remains", steps: (one) => [...roleSteps(one), ...clusterSteps(one)] });
+    remains(session, desired, {
+      title: "run these commands",
+      steps: (one) => [...roleSteps(one), ...clusterSteps(one)],
+    });
     return "done";
   }
   return grant(session, desired, accounts);
@@ -76,7 +79,7 @@ function listed(items: readonly unknown[]) {
   return { kind: "ClusterList", metadata: {}, items };
 }
 
-/** The RBAC of the access, for kubectl. */
+/** Prints the RBAC objects of Starling's group, for kubectl. */
 export async function clusterRbac(session: Session, { group }: Pick<AddOptions, "group">): Promise<ExitReason> {
   requireGroup({ group });
   session.io.out(
@@ -89,7 +92,7 @@ export async function clusterRbac(session: Session, { group }: Pick<AddOptions, 
 
 function requireGroup({ group }: Pick<AddOptions, "group">): void {
   if (accessGroup.test(group)) return;
-  throw usageFailure(`--group is "${group}"; expected ${accessGroupText}`, "--group starling, or leave it out");
+  throw usageFailure(`--group is "${group}"; expected ${accessGroupText}`, "--group starling, or no --group");
 }
 
 interface Searching {
@@ -104,14 +107,15 @@ async function clustersOf(
 ): Promise<readonly FoundCluster[]> {
   const { selector } = options;
   if (arns.length > 0 === (selector !== undefined)) {
-    const given = selector === undefined ? "which clusters?" : "both ARNs and -l are given; expected one of them";
+    const given =
+      selector === undefined ? "neither ARNs nor -l are given" : "both ARNs and -l are given; expected one of them";
     throw usageFailure(given, "starling cluster add ARN..., or -l tag=value");
   }
   if (selector === undefined) return [...new Set(arns)].map(parsed);
   const tags = parseTags(selector);
   if (tags === undefined) {
     throw usageFailure(
-      `-l is "${selector}"; expected tags of EKS clusters, all of which they have`,
+      `-l is "${selector}"; expected tags of EKS clusters: KEY=VALUE,KEY=VALUE`,
       "-l env=prod,team=web",
     );
   }
@@ -121,10 +125,10 @@ async function clustersOf(
     regions: regionsOf(session, options),
   });
   if (found.unasked.length > 0) {
-    throw new CliFailure("not every account and region could be asked; nothing was written", {
+    throw new CliFailure("some accounts or regions did not answer; nothing was written", {
       exit: "unknown",
       lines: found.unasked,
-      next: "leave them out with --account and --regions, or name the clusters: starling cluster add ARN...",
+      next: "exclude them with --account and --regions, or name the clusters: starling cluster add ARN...",
     });
   }
   if (found.clusters.length > 0) return found.clusters;
@@ -150,11 +154,14 @@ function accountsOf({ account, assumeRole }: AddOptions): readonly string[] {
   const accounts = account?.split(",").map((each) => each.trim()) ?? [];
   const wrong = accounts.find((each) => !/^\d{12}$/.test(each));
   if (wrong !== undefined) {
-    throw usageFailure(`--account has "${wrong}"; expected ids of 12 digits, comma between`, "--account 111122223333");
+    throw usageFailure(
+      `--account has "${wrong}"; expected ids of 12 digits, separated by commas`,
+      "--account 111122223333",
+    );
   }
   if (accounts.length > 1 && assumeRole === undefined) {
-    const message = "several accounts are seen by a role in each";
-    throw usageFailure(message, "--assume-role NAME, of a role that you may assume in each of them");
+    const message = "several accounts need --assume-role";
+    throw usageFailure(message, "--assume-role NAME, of a role that you may assume in each account");
   }
   return accounts;
 }
@@ -162,7 +169,7 @@ function accountsOf({ account, assumeRole }: AddOptions): readonly string[] {
 function regionsOf(session: Session, { regions }: AddOptions): readonly string[] {
   const given = regions?.split(",") ?? [session.options.region ?? session.io.env.AWS_REGION ?? ""];
   const named = given.map((each) => each.trim());
-  if (named.includes("")) throw usageFailure("in which regions?", "--regions eu-west-1,us-east-1");
+  if (named.includes("")) throw usageFailure("no region is given", "--regions eu-west-1,us-east-1");
   for (const region of named) requireRegion(region, regions === undefined ? "the region" : "--regions");
   return named;
 }
@@ -177,7 +184,7 @@ function labelsOf(given: readonly string[]): Readonly<Record<string, string>> {
   );
 }
 
-/** Whom the roles are to trust: as it is said, or as the context's stack says it. */
+/** The role that the clusters' roles must trust: of --apply-role, or of the context's stack. */
 async function applyRoleOf(session: Session, { applyRole, grant }: AddOptions): Promise<string> {
   if (applyRole !== undefined) {
     if (rolePattern.test(applyRole)) return applyRole;
@@ -189,9 +196,9 @@ async function applyRoleOf(session: Session, { applyRole, grant }: AddOptions): 
   const found = await session.stackOutput("ApplyRole");
   if (found !== undefined) return found;
   const next =
-    "--apply-role ARN: output ApplyRole of the control stack; a context that was added with --stack knows it";
-  if (grant === true) throw usageFailure("whom are the clusters to let in?", next);
-  session.note(`APPLY_ROLE stands for output ApplyRole of the control stack; add ${next}`);
+    "--apply-role ARN, output ApplyRole of the control stack; a context that was added with --stack knows it";
+  if (grant === true) throw usageFailure("Starling's apply role is not known", next);
+  session.note(`APPLY_ROLE stands for Starling's apply role; to fill it in: ${next}`);
   return "APPLY_ROLE";
 }
 
@@ -250,10 +257,10 @@ async function grant(session: Session, desired: readonly WantedAccess[], account
     }
   });
   for (const { cluster } of desired) session.io.out(`cluster/${cluster} ${told.get(cluster)}\n`);
-  remains(session, desired, { title: "the role, where it is not there yet", steps: roleSteps });
+  remains(session, desired, { title: "create the role, if it does not exist yet", steps: roleSteps });
   if (failed.size === 0) return "done";
   throw new CliFailure(`access to ${failed.size} of ${desired.length} clusters was not granted`, {
     exit: "no",
-    next: "the same command again: it leaves what is there, and goes on",
+    next: "the same command again; it grants what is missing",
   });
 }

@@ -17,12 +17,12 @@ import { type CheckResult, type ClusterCheck, type LinkFinding, resultOf } from 
 export interface CheckOptions {
   readonly all?: boolean;
   readonly selector?: string;
-  /** Read the trust of roles that refuse Starling, as oneself. */
+  /** Read the trust policy of roles that refuse Starling, with the caller's own rights. */
   readonly asMe?: boolean;
   readonly assumeRole?: string;
 }
 
-/** One cluster of the answer: this is what `-o json` prints. */
+/** One cluster of the answer, in the form of `-o json`. */
 interface CheckedCluster {
   readonly cluster: string;
   readonly result: CheckResult;
@@ -31,15 +31,14 @@ interface CheckedCluster {
 }
 
 const allOfThem = 100_000;
-/** In a new account two workers run at once; more would only wait for each other. */
 const concurrency = 16;
 const pollMs = 500;
-/** As long as a message may wait behind others, and two tries to ask. */
+/** The time that a message may wait behind others, with two more requests. */
 const patienceMs = 90_000;
-/** Whoever asks again after that is not taken for the same. */
+/** The API answers a repeated request with the earlier one for 20 seconds. After that it sends another message. */
 const askAgainMs = 25_000;
 
-/** Has the apply function go the way to each cluster, and shows which link is broken. The clusters are looked at side by side. */
+/** Has the apply function check the access to each cluster link by link. The clusters are checked side by side. */
 export async function clusterCheck(
   session: Session,
   names: readonly string[],
@@ -47,7 +46,8 @@ export async function clusterCheck(
 ): Promise<ExitReason> {
   const ways = [names.length > 0, options.all === true, options.selector !== undefined].filter(Boolean).length;
   if (ways !== 1) {
-    const given = ways === 0 ? "which clusters?" : "names, -l and --all: more than one is given; expected one of them";
+    const given =
+      ways === 0 ? "no cluster is given" : "more than one of names, -l and --all is given; expected one of them";
     throw usageFailure(given, "starling cluster check NAME..., -l SELECTOR or --all");
   }
   const clusters = names.length > 0 ? [...new Set(names)] : await clustersOf(session, options);
@@ -85,7 +85,7 @@ async function checkOne(session: Session, cluster: string): Promise<CheckedClust
   }
 }
 
-/** Whatever refused is broken as before; what it is called may be narrower. */
+/** Replaces a refused role's finding by a narrower one. The link stays broken. */
 async function followedInto(session: Session, found: CheckedCluster, accounts: EksAccounts): Promise<CheckedCluster> {
   const finding = found.links.find(({ link, code }) => link === "role" && code === "RoleDenied");
   if (finding === undefined) return found;
@@ -101,10 +101,11 @@ async function followedInto(session: Session, found: CheckedCluster, accounts: E
   return { ...found, links };
 }
 
-/** The first link of all: the queue and the function that goes to clusters. */
+/** The finding for a check that the apply function did not run in time. */
 function untaken(cluster: string): CheckedCluster {
-  const message = `the apply function has not gone there within ${patienceMs / 1000} s`;
-  const remedy = "see the age of the oldest message, the dead letters and the errors of apply on the dashboard";
+  const message = `the apply function has not run the check within ${patienceMs / 1000} s`;
+  const remedy =
+    "check the oldest message, the dead letters and the errors of apply on the dashboard: `starling doctor`";
   const finding = { link: "cluster", state: "unknown", code: "NotTaken", message, remedy } as const;
   return { cluster, result: "unknown", links: [finding] };
 }
@@ -138,7 +139,7 @@ function rank({ result }: CheckedCluster): number {
   return ["broken", "unknown", "limited", "ok"].indexOf(result);
 }
 
-/** What is not as it should be; one line for a cluster where everything is, and each link with `-o wide`. */
+/** The links that are not ok, or one line for a cluster where all are ok. `-o wide` prints each link. */
 function rowsOf({ cluster, result, links }: CheckedCluster, isWide: boolean): readonly (readonly string[])[] {
   const shown = isWide ? links : links.filter(({ state }) => state !== "ok" && state !== "skipped");
   if (shown.length === 0) return [[cluster, "all", result, `${links.length} links`, ""]];

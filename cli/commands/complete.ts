@@ -6,10 +6,10 @@ import { type GlobalOptions, openSession, type Session } from "#cli/session/sess
 import type { ListedObject } from "#shared/fleet/api/unreadable-object.ts";
 import { stateWords } from "#shared/words/state-words.ts";
 
-/** More names than these help nobody who presses Tab. */
+/** A longer list of names helps nobody who presses Tab. */
 const namesRead = 500;
 
-/** A word for each line that may stand where the last of these is being written; says nothing of what goes wrong. */
+/** Prints each word that may stand in place of the last word. Prints nothing about errors. */
 export async function complete(session: Session, words: readonly string[], program: Command): Promise<ExitReason> {
   const found = await candidates(session, words, program).catch(() => []);
   const last = words.at(-1) ?? "";
@@ -26,7 +26,7 @@ async function candidates(opened: Session, words: readonly string[], program: Co
     return values.map((value) => `${inline}=${value}`);
   }
   const { command, args, flag, said } = readLine(words.slice(0, -1), program);
-  // As the line itself will be asked; whoever presses Tab does not wait for long.
+  // With the context and namespace of the line; a person who presses Tab waits five seconds at most.
   const asked = openSession(opened.io, { timeout: "5s", ...opened.options, ...said });
   return wordsFor(asked, { last, command, args, flag });
 }
@@ -45,7 +45,7 @@ async function wordsFor(session: Session, { last, command, args, flag }: Place):
   if (children.length > 0 && args.length > 0) return [];
   if (children.length > 0) return children.map((child) => child.name());
   const [first] = command.registeredArguments.map((argument) => argument.name());
-  if (first === "group" || first === "groups" || first === "owner") return namesOf(session, "SyncGroup");
+  if (first === "group" || first === "groups") return namesOf(session, "SyncGroup");
   if (command.parent?.name() === "cluster") return namesOf(session, "Cluster");
   if (first !== "kind" && first !== "object") return [];
   const [kindWord, rest] = last.split("/");
@@ -57,11 +57,11 @@ async function wordsFor(session: Session, { last, command, args, flag }: Place):
 
 interface Line {
   readonly command: Command;
-  /** What it was given, but for flags and their values. */
+  /** The arguments without flags and their values. */
   readonly args: readonly string[];
-  /** That still waits for its value. */
+  /** The flag that still lacks its value. */
   readonly flag?: string | undefined;
-  /** Whom and what the line is about. */
+  /** The flags of the line that choose the installation and the namespace. */
   readonly said: Pick<GlobalOptions, "context" | "profile" | "region" | "namespace">;
 }
 
@@ -91,7 +91,7 @@ function readLine(words: readonly string[], program: Command): Line {
   return { command, args, said };
 }
 
-/** Those that a flag has to be one of. */
+/** The values that a flag accepts. */
 function choicesOf(flag: string, command: Command): readonly string[] {
   const known = command.options.find(({ long }) => long === flag)?.argChoices;
   return known ?? (command.parent === null ? [] : choicesOf(flag, command.parent));

@@ -1,11 +1,11 @@
 import type { ExitReason } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
 
-/** Scripts that ask `starling complete -- WORDS`, whose last word is the one that is being written. */
+/** Scripts that call `starling complete -- WORDS`. The last word is the one that is being typed. */
 const scripts: Readonly<Record<string, string>> = {
   bash: `_starling() {
   local line words
-  # COMP_WORDS parts at colons, names do not.
+  # COMP_WORDS splits words at colons, which names may have.
   words=("\${COMP_WORDS[@]:1:COMP_CWORD}")
   COMPREPLY=()
   while IFS= read -r line; do COMPREPLY+=("$line"); done < <(starling complete -- "\${words[@]}" 2>/dev/null)
@@ -30,7 +30,7 @@ complete -c starling -s f -l filename -r -F
 `,
 };
 
-/** For `source <(starling completion bash)`; verbs, flags, kinds and names of objects are asked of the command. */
+/** Prints a script for `source <(starling completion bash)`. The script asks the command for all words. */
 export async function completion(session: Session, shell: string): Promise<ExitReason> {
   session.io.out(scripts[shell] ?? "");
   return "done";

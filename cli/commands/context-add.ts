@@ -10,18 +10,18 @@ import { quoted } from "#shared/base/shell-word.ts";
 export interface ContextAddOptions {
   /** Output `ApiUrl` of the control stack. */
   readonly url?: string;
-  /** The control stack, in whose outputs it is found. */
+  /** The control stack, whose outputs have the address. */
   readonly stack?: string;
   readonly role?: string;
 }
 
-/** As kubectl and the shells take it without quotes. */
+/** Names that kubectl and shells accept without quotes. */
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 const rolePattern = /^arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]{1,512}$/;
 
 /**
- * Adds a context, or says anew what is at its address, and makes it current. Nothing is asked of the installation; with
- * `--stack` it is CloudFormation that says where it is.
+ * Adds a context, or changes the one with the same name and address, and makes it current. The installation is not asked.
+ * With `--stack`, the address is read from CloudFormation.
  */
 export async function contextAdd(session: Session, name: string, options: ContextAddOptions): Promise<"done"> {
   if (!namePattern.test(name)) {
@@ -42,12 +42,12 @@ export async function contextAdd(session: Session, name: string, options: Contex
   const file = readContexts(session.io);
   const before = file.contexts[name];
   if (before !== undefined && before.endpoint !== endpoint) {
-    throw new CliFailure(`context ${name} is another installation: ${before.endpoint}`, {
+    throw new CliFailure(`context ${name} exists for another installation: ${before.endpoint}`, {
       exit: "no",
       next: `starling context remove ${name}   (or choose another name)`,
     });
   }
-  // What is not said anew stays: an address that is read again forgets nobody's namespace.
+  // Settings that are not given stay: reading the address again keeps the namespace.
   const context: Context = {
     ...before,
     ...place,
@@ -73,28 +73,31 @@ async function placeOf(session: Session, name: string, { url, stack }: ContextAd
   const endpoint = endpointOf(url ?? "", "--url");
   const [wanted, there] = [session.options.region, regionInName(endpoint)];
   if (wanted !== undefined && there !== undefined && wanted !== there) {
-    const message = `--region is "${wanted}"; ${endpoint} is in ${there}, and takes no requests that are signed for another`;
-    throw usageFailure(message, `--region ${there}, or leave it out`);
+    const message = `--region is "${wanted}", but ${endpoint} is in ${there}, and refuses requests that are signed for another region`;
+    throw usageFailure(message, `--region ${there}, or no --region`);
   }
   const region = wanted ?? there ?? session.io.env.AWS_REGION;
   if (region !== undefined) {
     if (!isOnLoopback(endpoint)) requireRegion(region, wanted === undefined ? endpoint : "--region");
     return { endpoint, region };
   }
-  throw usageFailure(`which region? ${endpoint} does not name one, and AWS_REGION is not set`, "add --region REGION");
+  throw usageFailure(
+    `no region is given: ${endpoint} does not name one, and AWS_REGION is not set`,
+    "add --region REGION",
+  );
 }
 
-/** @throws CliFailure when the stack is none that has an API. */
+/** @throws CliFailure when the stack has no API. */
 async function placeOfStack({ options, signal }: Session, stack: string): Promise<Place> {
   const { profile, region: wanted } = options;
   const answer = await stackOutputs({ stack, signal, ...defined({ profile, region: wanted }) });
   const { outputs, status, region } = answer;
   if (outputs.ApiUrl !== undefined) {
-    return { endpoint: endpointOf(outputs.ApiUrl, "its output ApiUrl"), region, stack };
+    return { endpoint: endpointOf(outputs.ApiUrl, `output ApiUrl of stack ${stack}`), region, stack };
   }
   const message = `stack ${stack} has no output ApiUrl (${region}, ${status})`;
   if (status.endsWith("_COMPLETE") && !status.includes("ROLLBACK")) {
-    throw usageFailure(message, "name the control stack: starling-control, where nothing else was chosen");
+    throw usageFailure(message, "name the control stack (its default name is starling-control)");
   }
   const next =
     /^(CREATE|UPDATE)_/.test(status) && status.endsWith("_IN_PROGRESS")
@@ -103,16 +106,17 @@ async function placeOfStack({ options, signal }: Session, stack: string): Promis
   throw new CliFailure(message, { exit: "unknown", next });
 }
 
-/** @throws CliFailure when it is no address that requests may be sent to. */
+/** @throws CliFailure when requests may not be sent to this address. */
 function endpointOf(text: string, given: string): string {
   const url = URL.parse(text);
   const refuse = (why: string) =>
     usageFailure(`${given} is "${text}"; ${why}`, "the output ApiUrl of the control stack: https://….amazonaws.com");
   if (url === null) throw refuse("expected an https URL");
   if (url.protocol !== "https:" && !(url.protocol === "http:" && isOnLoopback(url.href))) {
-    throw refuse("expected https: whoever is on the way reads and answers everything else");
+    throw refuse("expected https: anybody on the network can read and answer other requests");
   }
-  if (url.username !== "" || url.password !== "") throw refuse("it holds a user, and requests are signed instead");
+  if (url.username !== "" || url.password !== "")
+    throw refuse("expected an address without user and password, because requests are signed");
   if (url.search !== "" || url.hash !== "") throw refuse("expected an address without query and fragment");
   return url.href.replace(/\/+$/, "");
 }

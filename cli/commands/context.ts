@@ -22,7 +22,7 @@ export async function contextList(session: Session): Promise<ExitReason> {
   }
   if (items.length === 0) {
     session.note(
-      `no context in ${contextPath(session.io)}\n  next: starling context add NAME --stack STACK, or starling local up`,
+      `there is no context in ${contextPath(session.io)}\n  next: starling context add NAME --stack STACK, or starling local up`,
     );
     return "done";
   }
@@ -46,7 +46,7 @@ export async function contextUse(session: Session, name: string): Promise<ExitRe
   return "done";
 }
 
-/** The chosen one when no name is given. Keys and certificates are not shown. */
+/** Shows a context, without keys and certificates. Without a name: the context in use. */
 export async function contextShow(session: Session, name: string | undefined): Promise<ExitReason> {
   const chosen = chooseContext(session.io, name ?? session.options.context);
   const { endpoint, region, namespace, credentials, role, stack, caData } = chosen.context;
@@ -75,20 +75,20 @@ export async function contextShow(session: Session, name: string | undefined): P
   return "done";
 }
 
-/** Forgets an address; the installation is not told. */
+/** Removes a context from the file. The installation does not notice. */
 export async function contextRemove(session: Session, name: string): Promise<ExitReason> {
   const { contexts, current } = readContexts(session.io);
   contextNamed({ contexts }, name);
   const { [name]: _, ...kept } = contexts;
   writeContexts(session.io, { contexts: kept, ...(current === name ? {} : defined({ current })) });
   session.io.out(`context ${name} removed\n`);
-  if (current === name) session.note("  next: starling context use NAME   (none is current now)");
+  if (current === name) session.note("  next: starling context use NAME   (no context is current)");
   return "done";
 }
 
-/** @throws CliFailure when there is none of that name. */
+/** @throws CliFailure when the file has no context of this name. */
 function contextNamed({ contexts }: Pick<ContextFile, "contexts">, name: string): void {
   if (contexts[name] !== undefined) return;
   const known = Object.keys(contexts).join(", ") || "none";
-  throw usageFailure(`there is no context "${name}"; there is ${known}`, "starling context list");
+  throw usageFailure(`there is no context "${name}"; known contexts: ${known}`, "starling context list");
 }

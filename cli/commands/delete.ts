@@ -17,14 +17,14 @@ export async function remove(session: Session, args: readonly string[], options:
   session.announce();
   for (const object of parseNamed(args, "delete")) {
     if (object.kind === "Rollout")
-      throw usageFailure("rollouts are records and stay", "starling delete syncgroup/NAME");
+      throw usageFailure("a Rollout cannot be deleted: it is a record", "starling delete syncgroup/NAME");
     const path = pathOfObject(object, hasNamespace(object.kind) ? session.namespace() : "");
     const query = { cascade: options.cascade, reason: session.options.reason };
     const outcome = await confirmed(session, { object, path, query });
     session.io.out(`${shortName(object)} ${outcome}\n`);
     if (options.wait === true && outcome === "deleting") await waitGone(session, { object, path });
     else if (outcome === "deleting")
-      session.note(`  next: starling describe ${shortName(object)}${session.where()}   (until it is gone)`);
+      session.note(`  next: starling describe ${shortName(object)}${session.where()}   (until it is deleted)`);
   }
   return "done";
 }
@@ -55,7 +55,7 @@ async function confirmed(
   }
 }
 
-/** Until it is not there any more; says what it waits for meanwhile. */
+/** Waits until the object is deleted, and prints what the deletion waits for. */
 async function waitGone(session: Session, { object, path }: { object: NamedObject; path: string }): Promise<void> {
   let said = "";
   for (;;) {

@@ -29,7 +29,7 @@ import type { SyncObjectItem } from "#shared/fleet/api/sync-objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 
-/** Syncs in trouble on the page of a group; the list has them all. */
+/** At most this many Syncs with problems are shown for a group; `get syncs` lists them all. */
 const failingShown = 10;
 const syncsOfCluster = 500;
 
@@ -98,7 +98,7 @@ async function syncPage(
 ): Promise<string> {
   if (object.name.includes(".") && options.cluster === undefined) {
     const next = `starling get sync ${object.name} -n ${session.namespace()}   (lists the clusters)`;
-    throw usageFailure(`sync/${object.name} is on many clusters; say which one with --cluster`, next);
+    throw usageFailure(`sync/${object.name} is on several clusters; choose one with --cluster`, next);
   }
   const sync = await read<SyncObject>(session, path, { cluster: options.cluster });
   if (isUnreadable(sync)) return describeUnreadable(sync, session.io.now());
@@ -119,7 +119,7 @@ async function syncPage(
   });
 }
 
-/** Likewise where a Source has nothing yet, or the group is gone. */
+/** The inputs of templates, or why they are not known: the Source has no revision yet, or the group does not exist. */
 async function inputsOf(
   session: Session,
   owner: Owner,
@@ -135,7 +135,7 @@ async function inputsOf(
   }
 }
 
-/** The rest of the page stands also where the API cannot tell: it is older, or what the worker stored is lost. */
+/** The objects of a Sync, or why they are not known. An older API, or a lost record of the worker, does not prevent the rest. */
 async function objectsOf(
   session: Session,
   path: string,

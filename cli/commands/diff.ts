@@ -20,13 +20,13 @@ import { describeObject, objectIdKey } from "#shared/kube/object-id.ts";
 
 export interface DiffOptions extends ChangeOptions, OwnAccess {
   readonly cluster?: string;
-  /** Absent: assigned where there are changes to see, else live. */
+  /** Default: `assigned` if changes are given, otherwise `live`. */
   readonly against?: "live" | "assigned";
 }
 
 /**
- * What is otherwise, object by object: a cluster against what was assigned to it, or what was assigned against changes.
- * Nothing is written. Exit codes as kubectl diff has them: 0 without differences, 1 with some, above for errors.
+ * Compares object by object: a cluster with its assigned rendering, or the assigned rendering with changes. Writes nothing.
+ * The exit codes are those of kubectl diff: 0 without differences, 1 with some, higher for errors.
  */
 export async function diff(session: Session, targets: readonly string[], options: DiffOptions): Promise<ExitReason> {
   const { cluster } = options;
@@ -34,9 +34,12 @@ export async function diff(session: Session, targets: readonly string[], options
   const hasChanges = changes.documents.length + changes.folders.size + changes.revisions.size > 0;
   const against = options.against ?? (hasChanges ? "assigned" : "live");
   if (targets.length === 0 && !hasChanges)
-    throw usageFailure("what is compared?", "starling diff sync/NAME, or starling diff -f FILE");
+    throw usageFailure("nothing to compare is given", "starling diff sync/NAME, or starling diff -f FILE");
   if (against === "live" && changes.from === "documents alone")
-    throw usageFailure("--offline asks no cluster", "starling diff --against assigned, or without --offline");
+    throw usageFailure(
+      "--offline does not go with --against live",
+      "starling diff --against assigned, or no --offline",
+    );
   const diffs: ShownDiff[] = [];
   const sources = new Set<string>();
   for (const { owner, template } of await planTargets(session, targets, changes)) {
@@ -99,15 +102,15 @@ async function assignedDiffs(
   );
 }
 
-/** What the objects do not show. */
+/** Changes that the objects do not show. */
 function notesOf({ how, reason = "" }: TargetChange): readonly string[] {
   const said = {
-    install: "it is new there",
+    install: "the Sync is new on these clusters",
     change: undefined,
-    options: "it has other options of apply, and the same objects",
-    delete: "it goes, and its objects with it",
-    leave: "it is given to it no more; its objects stay",
-    fail: `it cannot be rendered: ${reason}`,
+    options: "only the apply options change; the objects stay the same",
+    delete: "the Sync and its objects are deleted",
+    leave: "the Sync is removed; its objects stay",
+    fail: `rendering failed: ${reason}`,
   }[how];
   return said === undefined ? [] : [said];
 }

@@ -10,7 +10,7 @@ import { plainLine } from "#shared/base/plain-text.ts";
 
 const words = { ok: "ok", wrong: "WRONG", unchecked: "not checked" } as const;
 
-/** Looks at each link between this command and an installation that works, and says how what is wrong is mended. */
+/** Checks everything that this command needs from an installation, and prints the remedy for each problem. */
 export async function doctor(session: Session): Promise<ExitReason> {
   const findings = await runChecks([...accessChecks(session), ...installationChecks(session)]);
   const wrong = findings.filter(({ state }) => state === "wrong").length;
@@ -37,7 +37,7 @@ function print({ io, options }: Session, findings: readonly CheckFinding[]): voi
     io.out(`${lines[index]}\n`);
     if (finding.state !== "wrong") continue;
     io.out(`  problem: ${plainLine(finding.problem)}\n`);
-    io.out(`  mend:    ${plainLine(finding.remedy)}\n`);
+    io.out(`  remedy:  ${plainLine(finding.remedy)}\n`);
   }
 }
 

@@ -19,13 +19,13 @@ export interface EventsOptions {
 
 type Told = EventItem & Partial<EventAbout>;
 
-/** What happened to one object, or to all groups of a namespace or of all; the oldest first, as a log reads; with `-w` on and on. */
+/** Prints the events of one object, or of all groups of one or all namespaces. The oldest come first, as in a log. */
 export async function events(session: Session, args: readonly string[], options: EventsOptions): Promise<ExitReason> {
   const source = args.length === 0 ? ofAll(session, options) : ofOne(session, args, options);
   const first = await source.read();
   if (options.watch !== true) {
     print(session, first, "show");
-    if (first.length === 0) session.note("nothing happened in the last 30 days");
+    if (first.length === 0) session.note("there are no events of the last 30 days");
     return "done";
   }
   const told = new Set<string>();
@@ -38,16 +38,16 @@ export async function events(session: Session, args: readonly string[], options:
 }
 
 interface EventSource {
-  /** The newest, the oldest of them first. */
+  /** The newest events, the oldest of them first. */
   read(): Promise<readonly Told[]>;
 }
 
-/** @throws CliFailure for an object that is not there, or has none of its own. */
+/** @throws CliFailure for an object that does not exist, or whose kind has no events. */
 function ofOne(session: Session, args: readonly string[], options: EventsOptions): EventSource {
   const object = parseOneOrGroup(args, "events");
   if (!hasNamespace(object.kind) || object.kind === "Rollout") {
     const next = object.kind === "Cluster" ? `starling logs cluster/${object.name}` : "starling events GROUP";
-    throw usageFailure(`a ${object.kind} has no events of its own`, next);
+    throw usageFailure(`a ${object.kind} has no events`, next);
   }
   const path = pathOfObject(object, session.namespace());
   const query = { cluster: options.cluster };
@@ -64,7 +64,7 @@ function ofOne(session: Session, args: readonly string[], options: EventsOptions
 }
 
 function ofAll(session: Session, { cluster, limit }: EventsOptions): EventSource {
-  if (cluster !== undefined) throw usageFailure("--cluster goes with a Sync", "starling events sync/NAME --cluster C");
+  if (cluster !== undefined) throw usageFailure("--cluster needs a Sync", "starling events sync/NAME --cluster C");
   const list = { path: "/v1/events", query: { namespace: session.scope() }, limit };
   let isReported = false;
   return {
@@ -72,7 +72,9 @@ function ofAll(session: Session, { cluster, limit }: EventsOptions): EventSource
       const found = await readList<Told>(session, list);
       const { known, asked } = (found as unknown as EventList).owners;
       if (asked < known && !isReported) {
-        session.note(`of the ${asked} groups that changed last, of ${known}; of one: starling events GROUP`);
+        session.note(
+          `events of the ${asked} groups that changed last, of ${known}; for another group: starling events GROUP`,
+        );
         isReported = true;
       }
       return found.items.toReversed();
@@ -84,7 +86,7 @@ function identityOf({ at, reason, message, cluster = "", about }: Told): string 
   return JSON.stringify([at, reason, message, cluster, about]);
 }
 
-/** @param headers - of columns that were asked for; its own table has none. */
+/** @param headers - for custom columns; the default table has none. */
 function print(session: Session, items: readonly Told[], headers: "show" | "hide"): void {
   const { output } = session.options;
   if (isData(output)) {

@@ -10,11 +10,15 @@ import { describedSchema } from "#shared/fleet/kinds/described-schema.ts";
 import { fieldsOf } from "#shared/fleet/kinds/kind-fields.ts";
 import { meaningOf } from "#shared/fleet/kinds/meanings.ts";
 
-/** The fields of a kind and what each means, or those below `KIND.spec.field`; with `-o json` its JSON Schema, for editors. */
+/** Prints the fields of a kind, or those below `KIND.spec.field`. With `-o json`: the kind's JSON Schema, for editors. */
 export async function explain(session: Session, text: string): Promise<ExitReason> {
   const [kindText = "", ...steps] = text.split(".");
   const kind = parseKind(kindText);
-  if (kind === "Rollout") throw usageFailure("nobody writes rollouts", "starling explain syncgroup.spec.rollout");
+  if (kind === "Rollout")
+    throw usageFailure(
+      "Rollouts have no fields to write: Starling creates them",
+      "starling explain syncgroup.spec.rollout",
+    );
   const { output } = session.options;
   if (isData(output)) {
     session.io.out(serialise(describedSchema(kind), output));
@@ -32,13 +36,13 @@ export async function explain(session: Session, text: string): Promise<ExitReaso
   ]);
   const { columns, ...style } = tableStyle(session);
   const table = formatTable({ columns: ["FIELD", "TYPE", "", "MEANS"], rows }, style);
-  // What a field means is what was asked for: it is never cut.
+  // The description of a field is never cut.
   const fits = columns === undefined || table.split("\n").every((line) => [...line].length <= columns);
   session.io.out(fits ? table : foldLines(rows.map(inLines).join(""), columns));
   return "done";
 }
 
-/** Its meaning below it, where a terminal has no room beside. */
+/** The field with its description below it, for a narrow terminal. */
 function inLines([path = "", type = "", given = "", meaning = ""]: readonly string[]): string {
   const head = [path, type, given].filter((part) => part !== "").join("  ");
   return `${head}\n${meaning === "" ? "" : `    ${meaning}\n`}`;

@@ -13,7 +13,7 @@ import { later } from "#shared/fleet/rows/due.ts";
 import { formatAge } from "#shared/words/age.ts";
 import { actText } from "#shared/words/object-state.ts";
 
-/** Of a freeze that nobody named: who is in a hurry needs none. */
+/** The name of a freeze without a given name, because a person in a hurry gives none. */
 const defaultName = "freeze";
 
 export interface FreezeOptions {
@@ -24,11 +24,11 @@ export interface FreezeOptions {
 interface FreezeAnswer {
   readonly outcome: "created" | "configured" | "unchanged" | "deleted";
   readonly freeze: FreezeObject;
-  /** Absent where nothing else holds them, and from an API that is older. */
+  /** The clusters that other freezes still hold. Absent if there are none, and from an older API. */
   readonly held?: { readonly clusters: number; readonly by: readonly string[] };
 }
 
-/** The brake: nothing is written to any cluster that it covers, until it is thawed or its time is over. */
+/** Stops all writes to the clusters that the freeze selects, until it is lifted or its time is over. */
 export async function freezeClusters(
   session: Session,
   name: string | undefined,
@@ -37,7 +37,7 @@ export async function freezeClusters(
   const { reason } = session.options;
   if (reason === undefined) {
     const hint = `starling freeze${name === undefined ? "" : ` ${name}`} --reason "why"`;
-    throw usageFailure("everybody who finds it will want to know why: --reason TEXT", hint);
+    throw usageFailure("a freeze needs a reason: --reason TEXT", hint);
   }
   session.announce();
   const { outcome, freeze: made } = await refusedByHand(() =>
@@ -51,15 +51,15 @@ export async function freezeClusters(
       },
     }),
   );
-  const said = outcome === "unchanged" ? "was on already" : outcome === "created" ? "on" : "changed";
+  const said = outcome === "unchanged" ? "unchanged" : outcome === "created" ? "created" : "changed";
   session.io.out(`freeze/${made.metadata.name} ${said}: ${coverText(made)}${untilText(made)}\n`);
   if (made.status.clusters === 0)
-    session.note("warning: no registered cluster matches now; see: starling get clusters");
-  session.note(`  next: starling thaw ${made.metadata.name}     to let them go on`);
+    session.note("warning: the freeze selects no registered cluster; `starling get clusters` lists them");
+  session.note(`  next: starling thaw ${made.metadata.name}   (lifts the freeze)`);
   return "done";
 }
 
-/** Lifts a freeze; without a name the only one there is. */
+/** Lifts a freeze. Without a name: the only one. */
 export async function thawClusters(session: Session, name: string | undefined): Promise<ExitReason> {
   session.announce();
   const { freeze: lifted, held } = await refusedByHand(async () =>
@@ -70,11 +70,11 @@ export async function thawClusters(session: Session, name: string | undefined): 
     }),
   );
   session.io.out(`freeze/${lifted.metadata.name} thawed: ${thawedText(lifted, held)}\n`);
-  if (held !== undefined) session.note(`  next: starling thaw ${held.by[0]}     to let them go on`);
+  if (held !== undefined) session.note(`  next: starling thaw ${held.by[0]}   (lifts the next freeze)`);
   return "done";
 }
 
-/** `get freezes`: those that are on. */
+/** Lists the freezes for `get freezes`. */
 export async function getFreezes(session: Session, names: readonly string[]): Promise<ExitReason> {
   const list = await readFreezes(session);
   const missing = names.find((name) => !list.items.some(({ metadata }) => metadata.name === name));
@@ -91,7 +91,7 @@ export async function getFreezes(session: Session, names: readonly string[]): Pr
     return "done";
   }
   if (items.length === 0) {
-    session.note("nothing is frozen");
+    session.note("there is no freeze");
     return "done";
   }
   const now = session.io.now();
@@ -103,7 +103,7 @@ export async function getFreezes(session: Session, names: readonly string[]): Pr
     spec.until ?? "thawed",
     actText({ by: status.by, at: metadata.creationTimestamp, number: 0, reason: spec.reason }),
   ]);
-  const columns = ["NAME", "CLUSTERS", "COVERS", "FOR", "UNTIL", ""];
+  const columns = ["NAME", "SELECTOR", "CLUSTERS", "AGE", "UNTIL", ""];
   session.io.out(formatTable({ columns, rows }, { headers: headers === false ? "hide" : "show" }));
   return "done";
 }
@@ -115,13 +115,13 @@ function readFreezes(session: Session): Promise<ApiList<FreezeObject>> {
 async function onlyOne(session: Session): Promise<string> {
   const { items } = await readFreezes(session);
   const [first, ...more] = items;
-  if (first === undefined) throw new CliFailure("nothing is frozen", { exit: "no", next: "starling get freezes" });
+  if (first === undefined) throw new CliFailure("there is no freeze", { exit: "no", next: "starling get freezes" });
   if (more.length === 0) return first.metadata.name;
   const names = items.map(({ metadata }) => metadata.name).join(", ");
-  throw usageFailure(`which one? there are ${names}`, `starling thaw ${first.metadata.name}`);
+  throw usageFailure(`there are several freezes: ${names}; name one`, `starling thaw ${first.metadata.name}`);
 }
 
-/** What stands in the way is a no, and the list says more. */
+/** Ends the command with exit 1 if the API refuses, and points to the list of freezes. */
 async function refusedByHand<Answer>(call: () => Promise<Answer>): Promise<Answer> {
   try {
     return await call();
@@ -131,7 +131,7 @@ async function refusedByHand<Answer>(call: () => Promise<Answer>): Promise<Answe
   }
 }
 
-/** A time, or how long from now. */
+/** Reads a time, or a duration from now. */
 function timeOf(text: string, now: Date): string {
   const seconds = durationSeconds(text);
   if (seconds !== undefined) return later(now, seconds);
@@ -144,11 +144,11 @@ function timeOf(text: string, now: Date): string {
 }
 
 function thawedText(lifted: FreezeObject, held: FreezeAnswer["held"]): string {
-  if (held === undefined) return `${clustersText(lifted)} may go on`;
+  if (held === undefined) return `no longer frozen: ${clustersText(lifted)}`;
   const by = held.by.map((name) => `freeze/${name}`).join(", ");
   const free = lifted.status.clusters - held.clusters;
-  if (free <= 0) return `${clustersText(lifted)} still held by ${by}`;
-  return `${free} of ${clustersText(lifted)} may go on, ${held.clusters} still held by ${by}`;
+  if (free <= 0) return `still frozen by ${by}: ${clustersText(lifted)}`;
+  return `no longer frozen: ${free} of ${clustersText(lifted)}; still frozen by ${by}: ${held.clusters}`;
 }
 
 function coverText(freeze: FreezeObject): string {
@@ -164,9 +164,8 @@ function untilText({ spec: { until } }: FreezeObject): string {
   return until === undefined ? "" : `, until ${until}`;
 }
 
-/** @throws CliFailure for a name with a slash: no route of the gateway has one, which says no more than that. */
+/** @throws CliFailure for a name with a slash, because the gateway has no route for one and does not say why. */
 function pathOf(name: string): string {
-  if (name.includes("/"))
-    throw usageFailure(`a freeze cannot be called "${name}"; use a-z, 0-9 and -`, "starling get freezes");
+  if (name.includes("/")) throw usageFailure(`NAME is "${name}"; expected only a-z, 0-9 and -`, "starling get freezes");
   return `/v1/freezes/${pathSegment(name)}`;
 }

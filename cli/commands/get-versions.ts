@@ -21,39 +21,40 @@ export interface VersionsOptions {
   readonly watch?: boolean;
 }
 
-/** Of lists of objects: what does nothing here is refused. */
+/** Flags of other lists. They have no effect here, so they are refused. */
 const others = ["cluster", "selector", "state", "continue", "watch"] as const;
 
 type Listed = OwnerInFleet | UnreadableObject<"SyncGroup" | "Sync">;
 
-/** Which version runs where, and who is behind: by what the stages of each group have passed. */
+/** Lists the versions that run, by the stages that each rollout has passed, and the clusters that are behind. */
 export async function getVersions(session: Session, options: VersionsOptions): Promise<ExitReason> {
   const { group, limit } = options;
   const idle = others.find((flag) => options[flag] !== undefined);
   if (idle !== undefined)
-    throw usageFailure(`versions are not listed by --${idle}`, "starling get versions --group NAME");
+    throw usageFailure(`--${idle} does not go with versions`, "starling get versions --group NAME");
   const namespace = session.scope();
   const desired = group === undefined ? limit : Number.MAX_SAFE_INTEGER;
   const list = await readList<Listed>(session, { path: "/v1/fleet", query: { namespace }, limit: desired });
   const items = list.items.filter(({ metadata }) => group === undefined || metadata.name === group);
   if (items.length === 0 && group !== undefined) {
-    throw usageFailure(`there is no ${group}`, `starling get versions${session.where()}`);
+    throw usageFailure(`there is no SyncGroup or Sync ${group}`, `starling get versions${session.where()}`);
   }
   const { output, allNamespaces } = session.options;
   if (isData(output)) session.io.out(serialise({ ...list, items }, output));
   else if (output === "name")
     for (const { kind, metadata } of items) session.io.out(`${kind.toLowerCase()}/${metadata.name}\n`);
-  else if (items.length === 0) session.note("nothing was rolled out yet");
+  else if (items.length === 0) session.note("there is no rollout yet");
   else {
     const table = versionsTable(items, session.io.now(), allNamespaces === true ? "all" : "one");
     session.io.out(formatTable(table, tableStyle(session)));
     session.note(behindText(items));
   }
-  if (list.metadata.continue !== undefined && group === undefined) session.note(`… and more: --limit ${limit * 2}`);
+  if (list.metadata.continue !== undefined && group === undefined)
+    session.note(`the list is longer; --limit ${limit * 2} shows more`);
   return "done";
 }
 
-/** One line a version that clusters are on; the clusters of a group's lines are all that it selects. */
+/** One line for each version that clusters have. The lines of a group count all clusters that it selects. */
 function versionsTable(items: readonly Listed[], now: Date, namespaces: "all" | "one"): TextTable {
   const rows = items.flatMap((item) => {
     const { word, remark } = ownerState(item);
@@ -83,12 +84,12 @@ function versionsTable(items: readonly Listed[], now: Date, namespaces: "all" | 
         String(item.bare),
         "-",
         word,
-        item.bare > 0 ? "nothing was brought there yet" : remark,
+        item.bare > 0 ? "no rollout has reached these clusters yet" : remark,
       ]);
     }
     return lines;
   });
-  const columns = ["NAME", "CONTENT", "REVISION", "AGE", "CLUSTERS", "STAGES", "STATE", ""];
+  const columns = ["NAME", "ROLLOUT", "REVISION", "AGE", "CLUSTERS", "STAGES", "STATE", ""];
   return { columns: [...(namespaces === "all" ? ["NAMESPACE"] : []), ...columns], rows };
 }
 
@@ -105,5 +106,5 @@ function behindText(items: readonly Listed[]): string {
     total += item.bare;
     behind += item.bare;
   }
-  return `${behind} of ${total} are behind the newest`;
+  return `${behind} of ${total} clusters are behind the newest version`;
 }

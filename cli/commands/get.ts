@@ -22,7 +22,7 @@ import { needsYou, objectState, planOf } from "#shared/words/object-state.ts";
 import { findState, stateWords } from "#shared/words/state-words.ts";
 
 const watchMs = 2000;
-/** Objects named in the remark below a list. */
+/** At most this many objects are named below a list. */
 const namedBelow = 5;
 const allOfThem = Number.MAX_SAFE_INTEGER;
 
@@ -45,7 +45,7 @@ interface Query {
 export async function get(session: Session, args: readonly string[], options: GetOptions): Promise<ExitReason> {
   const [first = "", ...rest] = args;
   const [word = "", freezeName] = first.toLowerCase().split("/");
-  // The brake is no kind: nobody applies, describes or suspends a freeze.
+  // A freeze is not a kind: people do not apply, describe or suspend it.
   if (word === "freeze" || word === "freezes") {
     const { getFreezes } = await import("#cli/commands/freeze.ts");
     return getFreezes(session, freezeName === undefined ? rest : [freezeName, ...rest]);
@@ -62,7 +62,7 @@ export async function get(session: Session, args: readonly string[], options: Ge
     options: { ...options, ...canonicalState(options.state) },
   };
   if (query.kind !== "Sync" && (options.cluster ?? options.group) !== undefined) {
-    throw usageFailure("--cluster and --group choose Syncs", `starling get syncs --cluster NAME`);
+    throw usageFailure("--cluster and --group go only with syncs", `starling get syncs --cluster NAME`);
   }
   if (options.watch === true) return watch(session, query);
   const list = await read(session, query);
@@ -70,7 +70,7 @@ export async function get(session: Session, args: readonly string[], options: Ge
   return "done";
 }
 
-/** One table after the other, each object named with its kind, as kubectl has it. */
+/** Prints one table after the other. Each object is named with its kind, as in kubectl. */
 async function getSeveral(
   session: Session,
   words: readonly string[],
@@ -78,7 +78,7 @@ async function getSeveral(
   options: GetOptions,
 ): Promise<ExitReason> {
   if (names.length > 0 || options.watch === true || options.continue !== undefined) {
-    throw usageFailure("several kinds are listed, not named, watched or continued", "starling get syncgroups,clusters");
+    throw usageFailure("several kinds do not go with names, -w or --continue", "starling get syncgroups,clusters");
   }
   const kinds = words.map(parseKind);
   const queries = kinds.map((kind) => ({ kind, names: [], options: { ...options, ...canonicalState(options.state) } }));
@@ -190,7 +190,7 @@ function print(session: Session, query: Query, list: ApiList<ListedObject>, name
   }
   io.out(tableText(session, { kind: query.kind, items, names }));
   if (list.metadata.continue !== undefined) {
-    session.note(`… and more: --limit ${query.options.limit * 2}, or --continue ${list.metadata.continue}`);
+    session.note(`the list is longer; use --limit ${query.options.limit * 2}, or --continue ${list.metadata.continue}`);
   }
   const troubled = items.filter((object) => needsYou(objectState(object).word, planOf(object)));
   if (troubled.length > 0 && items.length > 1) session.note(problemText(troubled));
@@ -222,18 +222,18 @@ function problemText(troubled: readonly ListedObject[]): string {
   });
   const rest = troubled.length > namedBelow ? ` and ${troubled.length - namedBelow} more` : "";
   const first = troubled[0] as ListedObject;
-  // A group's Sync is named after both.
+  // The name of a group's Sync needs its cluster, because the group has one on each.
   const where = first.kind === "Sync" && first.metadata.name.includes(".") ? ` --cluster ${first.spec.cluster}` : "";
   const target = shortName({ kind: first.kind, name: first.metadata.name });
   const namespace = first.metadata.namespace === undefined ? "" : ` -n ${first.metadata.namespace}`;
-  return `${troubled.length} need you: ${named.join(", ")}${rest}\n  next: starling describe ${target}${where}${namespace}`;
+  return `${troubled.length} need attention: ${named.join(", ")}${rest}\n  next: starling describe ${target}${where}${namespace}`;
 }
 
 function whereText(session: Session, kind: KindName): string {
-  return !hasNamespace(kind) ? "" : ` in namespace ${session.namespace()} (-A for all)`;
+  return !hasNamespace(kind) ? "" : ` in namespace ${session.namespace()} (-A lists all namespaces)`;
 }
 
-/** Prints every object once, and again whenever it was written. Ends with Ctrl-C or `--timeout`. */
+/** Prints every object once, and again after each write. Ends with Ctrl-C or `--timeout`. */
 async function watch(session: Session, query: Query): Promise<ExitReason> {
   const shown = new Map<string, string>();
   let headers: "hide" | undefined;

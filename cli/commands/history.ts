@@ -17,7 +17,7 @@ export interface HistoryOptions {
   readonly limit: number;
 }
 
-/** What a SyncGroup or Sync was brought to, with commits and authors; of a Source, the revisions that it had. */
+/** Lists the rollouts of a SyncGroup or Sync, with commits and authors, or the revisions of a Source. */
 export async function history(session: Session, args: readonly string[], options: HistoryOptions): Promise<ExitReason> {
   const object = parseOneOrGroup(args, "history");
   const path = pathOfObject(object, session.namespace());
@@ -39,17 +39,18 @@ export async function history(session: Session, args: readonly string[], options
     return "done";
   }
   if (list.items.length === 0) {
-    session.note(`${object.name} was brought to nothing yet\n  next: starling get sources${session.where()}`);
+    session.note(`${object.name} has no rollout yet\n  next: starling get sources${session.where()}`);
     return "done";
   }
   const about = { name: object.name, now: session.io.now(), links: output === "wide" ? "shown" : "hidden" } as const;
   session.io.out(foldLines(formatHistory(list.items, about), tableStyle(session).columns));
-  if (list.metadata.continue !== undefined) session.note(`… and older ones: --limit ${options.limit * 2}`);
-  else if (output !== "wide") session.note("-o wide has the links to the forge");
+  if (list.metadata.continue !== undefined)
+    session.note(`there are older ones; --limit ${options.limit * 2} shows more`);
+  else if (output !== "wide") session.note("-o wide prints the links to the commits");
   return "done";
 }
 
-/** `GROUP.TEMPLATE` is answered with the group's contents, whatever template is named. @throws CliFailure when none has it. */
+/** For `GROUP.TEMPLATE` the API answers with all rollouts of the group. @throws CliFailure when none has the template. */
 function requireTemplate(
   session: Session,
   { name }: NamedObject,
@@ -58,8 +59,8 @@ function requireTemplate(
   if (items.some((item) => !("templates" in item) || item.templates.length > 0)) return;
   const [group = "", ...template] = name.split(".");
   throw new CliFailure(
-    `no content of SyncGroup ${group} has a template ${template.join(".")}, of the newest ${items.length}`,
-    { exit: "no", next: `starling describe syncgroup/${group}${session.where()}   (has its templates)` },
+    `none of the newest ${items.length} rollouts of SyncGroup ${group} has a template ${template.join(".")}`,
+    { exit: "no", next: `starling describe syncgroup/${group}${session.where()}   (shows its templates)` },
   );
 }
 
@@ -68,7 +69,7 @@ async function sourceHistory(session: Session, path: string, { limit }: HistoryO
   if (list.items.length === 0) await session.api.call({ method: "GET", path });
   const { output } = session.options;
   if (isData(output)) session.io.out(serialise(list, output));
-  else if (list.items.length === 0) session.note("it had no revision in the last 30 days");
+  else if (list.items.length === 0) session.note("the Source had no revision in the last 30 days");
   else session.io.out(formatTable(revisionsTable(list.items, session.io.now(), output), tableStyle(session)));
   return "done";
 }

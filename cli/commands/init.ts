@@ -9,7 +9,7 @@ import { checkGitUrl } from "#shared/source/git-url.ts";
 
 const files = ["source.yaml", "clusters.yaml", "sync-group.yaml"] as const;
 const schemaFile = "starling.schema.json";
-/** As YAML language servers read it: the path is the file's own. */
+/** A comment for YAML language servers. Its path is relative to the file. */
 const schemaLine = `# yaml-language-server: $schema=./${schemaFile}\n`;
 const examples = new URL("../../examples/fleet/", import.meta.url);
 
@@ -19,7 +19,7 @@ export interface InitOptions {
   readonly local?: boolean;
 }
 
-/** Writes the example fleet with the caller's repository, folder and namespace. Nothing that is there is overwritten. */
+/** Writes the example fleet with the caller's repository, folder and namespace. Overwrites no file. */
 export async function init(session: Session, folder: string | undefined, options: InitOptions): Promise<ExitReason> {
   const namespace = session.options.namespace ?? "shop";
   checkArguments(options);
@@ -30,8 +30,8 @@ export async function init(session: Session, folder: string | undefined, options
   const shown = writeDocuments(session, folder, new Map(texts));
   session.note(`
 Next:
-  1. name your clusters in ${join(shown, "clusters.yaml")}, by their ARNs, or by an address and a secret that holds it and a token
-  2. ${options.source === undefined ? `name your repository in ${join(shown, "source.yaml")}` : `see that ${join(shown, "sync-group.yaml")} names the folder you want`}
+  1. enter your clusters in ${join(shown, "clusters.yaml")}: ARNs of EKS clusters, or an address and a secret with the address and a token
+  2. ${options.source === undefined ? `enter your repository in ${join(shown, "source.yaml")}` : `check the folder in ${join(shown, "sync-group.yaml")}`}
   3. starling validate -f ${shown}
   4. starling apply -f ${shown}
   5. starling rollout status shop -n ${namespace} -w`);
@@ -39,9 +39,9 @@ Next:
 }
 
 /**
- * Writes documents into a folder, each with the line by which editors complete it, and the schema beside them.
- * @param texts - by file name. @returns the folder as it is shown.
- * @throws CliFailure when one of the files is there.
+ * Writes documents into a folder, each with a line for editors, and the schema that the line names.
+ * @param texts - by file name. @returns the folder, relative to the working folder.
+ * @throws CliFailure when one of the files exists.
  */
 export function writeDocuments(
   session: Session,
@@ -52,7 +52,7 @@ export function writeDocuments(
   const present = [...texts.keys(), schemaFile].map((file) => join(target, file)).filter((file) => existsSync(file));
   if (present.length > 0) {
     const names = present.map((file) => relative(session.io.cwd, file)).join(", ");
-    throw new CliFailure(`${names} is there already, and init overwrites nothing`, {
+    throw new CliFailure(`init overwrites no file; existing: ${names}`, {
       exit: "wrongInput",
       next: "starling init OTHER-FOLDER",
     });
@@ -64,7 +64,7 @@ export function writeDocuments(
     session.io.out(`${join(shown, file)} written\n`);
   }
   writeFileSync(join(target, schemaFile), serialise(everySchema(), "json"));
-  session.io.out(`${join(shown, schemaFile)} written, by which editors complete and explain fields\n`);
+  session.io.out(`${join(shown, schemaFile)} written; editors use it to complete and explain fields\n`);
   return shown;
 }
 

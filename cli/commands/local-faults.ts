@@ -13,14 +13,14 @@ export interface FaultsSetOptions extends LocalOptions {
   readonly seed?: string;
 }
 
-/** The targets that have faults, and AWS; with `-o json`, all. */
+/** Lists the targets that have faults, and AWS. `-o json` lists all targets. */
 export async function localFaults(session: Session, options: LocalOptions): Promise<ExitReason> {
   const all = await call(session, options, { method: "GET" });
   print(session, { all, shown: all.filter(({ target, settings }) => target === "aws" || settings.length > 0) });
   return "done";
 }
 
-/** `set aws hostile`, `set clusters/canary-1 latency=500ms`: the settings are laid over those that are there. */
+/** `set aws hostile`, `set clusters/canary-1 latency=500ms`: the settings are added to the existing ones. */
 export async function localFaultsSet(
   session: Session,
   [target = "", ...settings]: readonly string[],
@@ -31,11 +31,11 @@ export async function localFaultsSet(
   const changed = await call(session, options, { method: "POST", change });
   print(session, { all: changed, shown: changed });
   const flag = stateFlag(session, stateFolder(session, options));
-  session.note(`  to end it: starling local faults clear ${target}${flag}`);
+  session.note(`  next: starling local faults clear ${target}${flag}   (ends the faults)`);
   return "done";
 }
 
-/** Ends the faults of one target, or all. */
+/** Ends the faults of one target, or of all. */
 export async function localFaultsClear(
   session: Session,
   target: string | undefined,
@@ -62,7 +62,7 @@ function seedOf({ seed }: FaultsSetOptions): number | undefined {
 
 interface Printed {
   readonly all: readonly ListedFaults[];
-  /** In the table. */
+  /** The targets that the table shows. */
   readonly shown: readonly ListedFaults[];
 }
 

@@ -1,4 +1,4 @@
-/** What a repository becomes on this machine: its Source and its SyncGroup, made by `local up` or written by `init --local`. */
+/** The Source and the SyncGroup of a repository on this machine. `local up` creates them, and `init --local` writes them. */
 import { basename, join } from "node:path";
 import { type InitOptions, writeDocuments } from "#cli/commands/init.ts";
 import { type LocalOptions, machineApi, runningMachine, stateFlag, stateFolder } from "#cli/commands/local-folder.ts";
@@ -25,36 +25,36 @@ import type { SourceObject, SyncGroupObject } from "#shared/fleet/api/objects.ts
 const localNamespace = "default";
 
 export interface FleetFlags {
-  /** The folder of the repository; given, its documents are made. */
+  /** The folder of the repository. If it is given, the documents are created. */
   readonly path?: string;
   readonly ref?: string;
 }
 
-/** What will be made, looked at before anything is. */
+/** The documents that will be created, found before anything is written. */
 export interface LocalFleet {
   readonly name: string;
   readonly ref: UserRepository["ref"];
   readonly shape: FolderShape;
   readonly clusters: readonly ShapeCluster[];
-  /** What of it is for another tool: `Application for Argo CD`. */
+  /** Manifests for other tools: `Application for Argo CD`. */
   readonly theirs: readonly string[];
 }
 
 export interface FleetQuestion extends FleetFlags {
   /** State folder of the machine. */
   readonly folder: string;
-  /** As `--repo` says. */
+  /** The value of `--repo`. */
   readonly repo: string | undefined;
   /** URL of the repository that the machine has from an earlier start. */
   readonly known: string | undefined;
-  /** Absent: those of a first start. */
+  /** Absent: the clusters of a first start. */
   readonly choice: ClusterChoice | undefined;
 }
 
 /**
- * Looks at the repository as it will be served: what was copied once, and pushed to since, is looked at in its place.
- * @returns undefined where no documents are asked for.
- * @throws CliFailure naming the flag that is wrong, and what to give instead.
+ * Reads the repository that will be served. If the machine has a copy that was pushed to, it reads the copy.
+ * @returns undefined when no documents are requested.
+ * @throws CliFailure that names the wrong flag, and the value to use.
  */
 export async function readFleetFile(question: FleetQuestion): Promise<LocalFleet | undefined> {
   const { folder, repo, known, path, ref } = question;
@@ -64,7 +64,10 @@ export async function readFleetFile(question: FleetQuestion): Promise<LocalFleet
   const next = `starling local up --repo ${repo === undefined ? "FOLDER" : quoted(repo)} --path FOLDER`;
   if (place === undefined) {
     if (!isWanted) return undefined;
-    throw usageFailure(`${path === undefined ? "--ref" : "--path"} is of a repository, and there is none yet`, next);
+    throw usageFailure(
+      `${path === undefined ? "--ref" : "--path"} needs a repository, and the machine has none yet`,
+      next,
+    );
   }
   if (isKnown && !isWanted) return undefined;
   try {
@@ -81,7 +84,7 @@ export async function readFleetFile(question: FleetQuestion): Promise<LocalFleet
   }
 }
 
-/** Where a repository of this machine is kept; one far away is where its URL says. */
+/** The folder of a repository of this machine, or the URL of a remote one. */
 function servedFolder(folder: string, url: string): string {
   const { hostname, pathname } = new URL(url);
   if (hostname !== "127.0.0.1") return url;
@@ -98,7 +101,7 @@ function documentName(repo: string): string {
   return nameSchema.safeParse(name).success ? name : "app";
 }
 
-/** Makes the Source and the SyncGroup, unless they are there: what somebody changed since stays changed. */
+/** Creates the Source and the SyncGroup unless they exist, so that changes to them are kept. */
 export async function makeFleet(session: Session, machine: MachineFile, fleet: LocalFleet): Promise<void> {
   const { name, shape } = fleet;
   const { source, group } = documentsOf(machine, { ...fleet, namespace: localNamespace });
@@ -109,32 +112,32 @@ export async function makeFleet(session: Session, machine: MachineFile, fleet: L
     if (missing.length > 0) await api.apply(missing);
   } catch (error) {
     if (!(error instanceof ApiAnswer)) throw error;
-    throw new CliFailure(`source/${name} and syncgroup/${name} were not made: ${error.text}`, {
+    throw new CliFailure(`source/${name} and syncgroup/${name} were not created: ${error.text}`, {
       exit: "wrongInput",
-      next: `starling init --local${stateFlag(session, machine.folder)}   (writes them, to be changed and applied)`,
+      next: `starling init --local${stateFlag(session, machine.folder)}   (writes them as files, to change and apply)`,
     });
   }
-  const became = (present: unknown) => (present === undefined ? "made" : "there already, and left as it is");
+  const became = (present: unknown) => (present === undefined ? "created" : "exists, and is not changed");
   session.note(`source/${name} ${became(hasSource)}`);
   session.note(`syncgroup/${name} ${became(hasGroup)}: ${shape.path}, ${shape.description}`);
   noteTheirs(session, fleet);
   session.note(`  next: starling rollout status ${name} -w`);
 }
 
-/** Nothing of this machine's clusters acts on them. */
+/** Warns of manifests for other tools, which the machine's clusters do not have. */
 function noteTheirs(session: Session, { shape, theirs }: LocalFleet): void {
   if (theirs.length === 0) return;
-  session.note(`warning: ${shape.path} has ${theirs.join(", ")}: clusters without that tool know no such kind`);
-  session.note("  next: starling validate -f FILE   (prints the documents of Starling that say the same)");
+  session.note(`warning: ${shape.path} has ${theirs.join(", ")}; clusters without that tool refuse these kinds`);
+  session.note("  next: starling validate -f FILE   (prints the same as documents of Starling)");
 }
 
-/** @throws CliFailure when there is one of another folder. */
+/** @throws CliFailure when the group exists for another folder. */
 async function groupOf(api: ApiSession, { name, shape }: LocalFleet): Promise<SyncGroupObject | undefined> {
   const group = await read<SyncGroupObject>(api, "syncgroups", name);
   const has = group?.spec?.templates[0]?.path;
   if (has === undefined || has === shape.path) return group;
   throw usageFailure(
-    `--path comes to ${shape.path}, and syncgroup/${name} has ${has}`,
+    `--path is ${shape.path}, but syncgroup/${name} has ${has}`,
     `starling delete sg/${name}   (or change it: starling get sg ${name} -o yaml)`,
   );
 }
@@ -156,7 +159,7 @@ function documentsOf({ repository }: MachineFile, fleet: LocalFleet & { readonly
 
 export interface InitLocalOptions extends InitOptions, LocalOptions {}
 
-/** Writes what `local up --path` makes as documents, for the clusters of the machine that is up. */
+/** Writes the documents that `local up --path` creates, for the clusters of the running machine. */
 export async function initLocal(
   session: Session,
   folder: string | undefined,
@@ -166,12 +169,12 @@ export async function initLocal(
   const flag = stateFlag(session, machine.folder);
   if (options.source !== undefined) {
     const next = `starling local down${flag}; starling local up${flag} --repo ${quoted(options.source)}`;
-    throw usageFailure("--source does not go with --local, which takes the repository that is served", next);
+    throw usageFailure("--source does not go with --local: it uses the repository that the machine serves", next);
   }
   const known = machine.repository?.url;
   if (known === undefined) {
     const next = `starling local down${flag}; starling local up${flag} --repo FOLDER`;
-    throw new CliFailure("local has no repository yet, which the documents would be about", { exit: "no", next });
+    throw new CliFailure("the machine has no repository yet", { exit: "no", next });
   }
   const { folder: state, kept: choice } = machine;
   const path = options.path ?? ".";
@@ -184,7 +187,10 @@ export async function initLocal(
     folder,
     new Map([
       ["source.yaml", `# What to roll out: the repository that this machine serves.\n${manifestYaml(source)}`],
-      ["sync-group.yaml", `# How: ${fleet.shape.description}, on every cluster.\n${manifestYaml(group)}`],
+      [
+        "sync-group.yaml",
+        `# How to roll it out: ${fleet.shape.description}, on every cluster.\n${manifestYaml(group)}`,
+      ],
     ]),
   );
   session.note(`

@@ -1,4 +1,4 @@
-/** Where the machine in the background keeps everything, and what is known of it from there. */
+/** The state folder of the machine in the background, and what the folder says about the machine. */
 import { join, resolve } from "node:path";
 import { serialise } from "#cli/format/serialise.ts";
 import { isData } from "#cli/output/output.ts";
@@ -16,7 +16,7 @@ export const localContext = "local";
 export const maxClusters = 300;
 
 export interface LocalOptions {
-  /** Folder that everything is kept in. */
+  /** The state folder. */
   readonly state?: string;
 }
 
@@ -35,7 +35,7 @@ export function logFile(folder: string): string {
   return join(folder, "log");
 }
 
-/** The machine that is up in this folder. @throws CliFailure when its file cannot be read. */
+/** The machine that runs in this folder. @throws CliFailure when its file cannot be read. */
 export function machineIn(folder: string): MachineFile | undefined {
   try {
     return readMachine(folder);
@@ -48,7 +48,7 @@ export function machineIn(folder: string): MachineFile | undefined {
   }
 }
 
-/** @throws CliFailure when none is up in this folder. */
+/** @throws CliFailure when no machine runs in this folder. */
 export function runningMachine(session: Session, folder: string): MachineFile {
   const machine = machineIn(folder);
   if (machine !== undefined) return machine;
@@ -67,7 +67,7 @@ function contextOf(session: Session, machine: MachineFile): Context {
   return given;
 }
 
-/** The API as the machine's own user, whatever the current context is. @throws CliFailure when its file has no keys. */
+/** A session of the machine's own user, independent of the current context. @throws CliFailure when its file has no keys. */
 export function machineApi(session: Session, machine: MachineFile): ApiSession {
   const { endpoint, region, credentials } = contextOf(session, machine);
   if (credentials === undefined || !("accessKeyId" in credentials)) {
@@ -83,7 +83,7 @@ export function adoptContext(session: Session, machine: MachineFile): void {
   writeContexts(session.io, { contexts, current: localContext });
 }
 
-/** Only when it is the context of this machine: another one may be up with its state elsewhere. */
+/** Removes the context of this machine. The context may belong to another machine with another state folder. */
 export function forgetContext(session: Session, machine: Pick<MachineFile, "endpoint"> | undefined): void {
   const file = readContexts(session.io);
   const { [localContext]: gone, ...contexts } = file.contexts;
@@ -93,12 +93,12 @@ export function forgetContext(session: Session, machine: Pick<MachineFile, "endp
   writeContexts(session.io, { ...rest, contexts, ...kept });
 }
 
-/** A machine as other programs may read it: without the token of its control server. */
+/** The machine for other programs: without the token of its control server. */
 export function publicMachine({ control, pages: _pages, ...machine }: MachineFile): object {
   return { ...machine, control: { url: control.url } };
 }
 
-/** The first line, or all of it as JSON or YAML. */
+/** Prints the first line, or the whole machine as JSON or YAML. */
 export function printMachine(session: Session, machine: MachineFile): void {
   const { output } = session.options;
   if (isData(output)) {
@@ -107,10 +107,10 @@ export function printMachine(session: Session, machine: MachineFile): void {
   }
   const clusters = `${machine.clusters} ${machine.clusters === 1 ? "cluster" : "clusters"}`;
   session.io.out(`local is up: ${machine.endpoint}, ${clusters}, process ${machine.pid}\n`);
-  if (machine.pages !== undefined) session.note(`look at it: ${machine.pages}`);
+  if (machine.pages !== undefined) session.note(`web pages: ${machine.pages}`);
 }
 
-/** Asks a machine's control server; the command that gets further, where it refuses, is one for this machine. */
+/** Calls a machine's control server. If it refuses, the next command names this machine's state folder. */
 export function askMachine(
   session: Session,
   machine: MachineFile,
@@ -120,8 +120,8 @@ export function askMachine(
 }
 
 /**
- * Runs something of `local`, with its failures as the command's.
- * @param flag - for the command that gets further.
+ * Runs an action of `local`, and turns its failures into failures of the command.
+ * @param flag - added to the next command of a failure.
  */
 export async function withLocalFailures<Result>(action: () => Result | Promise<Result>, flag = ""): Promise<Result> {
   try {

@@ -35,7 +35,7 @@ import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 
-/** A kube-apiserver takes its time on a busy machine; the emulators need two seconds. */
+/** The emulators need two seconds; a kube-apiserver on a busy machine needs much longer. */
 const startSeconds = 150;
 const stopSeconds = 30;
 const pollMs = 100;
@@ -55,7 +55,7 @@ export interface LocalUpOptions extends LocalOptions {
   readonly foreground?: boolean;
 }
 
-/** Starts Starling on this machine, in the background unless asked otherwise, and makes it the current context. */
+/** Starts Starling on this machine, in the background by default, and makes it the current context. */
 export async function localUp(session: Session, options: LocalUpOptions): Promise<ExitReason> {
   const plan = await withLocalFailures(() => planOf(session, options));
   const folder = stateFolder(session, options);
@@ -97,19 +97,25 @@ function isUpAlready(
       const desired = plan.ports[name as keyof Ports];
       const has = running.ports[name as keyof Ports];
       if (desired === undefined || desired === has) continue;
-      throw usageFailure(`${flag} is ${desired}, and what is up has ${has ?? "none"}`, `starling local down${state}`);
+      throw usageFailure(
+        `${flag} is ${desired}, but the running machine has ${has ?? "none"}`,
+        `starling local down${state}`,
+      );
     }
     const { repository } = running;
     if (plan.repo !== undefined && (repository === undefined || !isSameRepository(repository.url, plan.repo))) {
-      const message = `--repo is ${plan.repo}, and what is up has ${repository?.url ?? "none"}`;
+      const message = `--repo is ${plan.repo}, but the running machine has ${repository?.url ?? "none"}`;
       throw usageFailure(message, `starling local down${state}`);
     }
     if (options.foreground === true) {
-      throw usageFailure(`it is up already, in the background: process ${running.pid}`, `starling local down${state}`);
+      throw usageFailure(
+        `local is already up in the background: process ${running.pid}`,
+        `starling local down${state}`,
+      );
     }
     const asked = { folder: running.folder, repo: plan.repo, ...defined({ path: options.path, ref: options.ref }) };
     const fleet = await readFleetFile({ ...asked, known: repository?.url, choice: running.kept });
-    session.note("it is up already");
+    session.note("local is already up");
     adoptContext(session, running);
     printMachine(session, running);
     sayRepository(session, running);
@@ -118,7 +124,7 @@ function isUpAlready(
   });
 }
 
-/** `https://`, `file://`, and what other programs take: it is named when it is refused. */
+/** `https://`, `file://`, and the forms that other programs accept, so that a refusal names the URL. */
 const isUrl = /^([a-z+]+:|[^/]+@[^/]+:)/;
 const kindsHelp = "--clusters, --kubeconfig and --envtest exclude each other";
 
@@ -148,7 +154,7 @@ function choiceOf(session: Session, options: LocalUpOptions): ClusterChoice | un
   if (kubeconfig === undefined) {
     if (context !== undefined) {
       const next = `starling local up --kubeconfig ~/.kube/config --context ${quoted(context)}`;
-      throw usageFailure("--context names a context of --kubeconfig here, and there is none", next);
+      throw usageFailure("--context needs --kubeconfig: it names a context of that file", next);
     }
     if (envtest === true) return { kind: "envtest" };
     return clusters === undefined ? undefined : { kind: "embedded", count: clusters };
@@ -156,9 +162,9 @@ function choiceOf(session: Session, options: LocalUpOptions): ClusterChoice | un
   const path = resolve(session.io.cwd, kubeconfig);
   if (context !== undefined) return { kind: "kubeconfig", path, context };
   const contexts = contextsOf(path);
-  const known = contexts.length === 0 ? "it has none" : `it has ${contexts.join(", ")}`;
+  const known = contexts.length === 0 ? "the file has none" : `the file has ${contexts.join(", ")}`;
   const next = `starling local up --kubeconfig ${quoted(kubeconfig)} --context ${quoted(contexts[0] ?? "NAME")}`;
-  throw usageFailure(`which context of ${path}? ${known}`, next);
+  throw usageFailure(`no context of ${path} is given; ${known}`, next);
 }
 
 function refuseBadPorts(ports: Partial<Ports>): void {
@@ -176,7 +182,7 @@ function refuseBadPorts(ports: Partial<Ports>): void {
 
 function refuseClusterPort(clusters: ClusterChoice | undefined, { ports }: ServePlan): void {
   if (clusters?.kind !== "kubeconfig" || ports.clusters === undefined) return;
-  const message = `--cluster-port is ${ports.clusters}, and the cluster of context ${clusters.context} has a port already`;
+  const message = `--cluster-port is ${ports.clusters}, but your own cluster has a port already (context ${clusters.context})`;
   throw usageFailure(message, "the same command without --cluster-port");
 }
 
@@ -186,35 +192,35 @@ interface Asked {
   readonly options: LocalUpOptions;
 }
 
-/** Nothing is made in a cluster of somebody's before they were told what; once they agreed, the folder remembers it. */
+/** Asks before it creates objects in a user's own cluster. The folder remembers the consent. */
 async function askForAccount(session: Session, { clusters, known, options }: Asked): Promise<void> {
   const { cluster, own } = await withLocalFailures(() => ownCluster(clusters));
   if (known !== undefined) {
     session.note(
-      `Starling's account in context ${clusters.context} of ${clusters.path} is made again where it is gone`,
+      `Starling's account in context ${clusters.context} of ${clusters.path} is created again if it is missing`,
     );
     return;
   }
   const version = await withLocalFailures(() => serverVersion(own));
   const lines = [
     `context ${clusters.context} of ${clusters.path} (${cluster.server}, Kubernetes ${version.replace(/^v/, "")})`,
-    "in this cluster is made:",
+    "this creates in the cluster:",
     ...accountText.map((line) => `  ${line}`),
-    `to take it away again: ${removalCommand({ kubeconfig: clusters.path, context: clusters.context })}`,
+    `to remove it again: ${removalCommand({ kubeconfig: clusters.path, context: clusters.context })}`,
   ];
   const state = options.state === undefined ? "" : ` --state ${quoted(options.state)}`;
   const where = `--kubeconfig ${quoted(clusters.path)} --context ${quoted(clusters.context)}`;
   await confirmConsequences(session, { message: lines.join("\n") }, `starling local up${state} ${where} --yes`);
 }
 
-/** Sources name the git server with its port. */
+/** Warns when the git server's port changes, because Sources name it. */
 function warnOfGitPort(
   session: Session,
   { known, plan }: { readonly known: Identity | undefined; readonly plan: ServePlan },
 ): void {
   const [before, after] = [known?.ports.git, plan.ports.git];
   if (before === undefined || after === undefined || before === after) return;
-  session.note(`warning: Sources that name https://127.0.0.1:${before}/ have to be applied again with port ${after}`);
+  session.note(`warning: apply the Sources that name https://127.0.0.1:${before}/ again, with port ${after}`);
 }
 
 function sayWhatNext(session: Session, machine: MachineFile): void {
@@ -229,13 +235,13 @@ function sayRepository(session: Session, { repository }: MachineFile): void {
   session.note(`repository ${url}`);
   if (credentials === undefined) return;
   const { secret, kind } = credentials;
-  session.note(`  a Source of it: spec: {git: {url: "${url}", credentials: {secret: ${secret}, kind: ${kind}}}}`);
+  session.note(`  its Source has spec: {git: {url: "${url}", credentials: {secret: ${secret}, kind: ${kind}}}}`);
   session.note(`  push to it: git -c include.path=${quoted(config)} push ${url} HEAD`);
 }
 
 interface Spawning {
   readonly plan: ServePlan;
-  /** Ends with this process, however this process ends. */
+  /** The child ends with this process, even if this process is killed. */
   readonly attached: boolean;
 }
 
@@ -265,7 +271,7 @@ interface Starting {
   readonly child: ChildProcess;
 }
 
-/** @throws CliFailure with what the machine says when it does not start; it is gone then, also when we are interrupted. */
+/** @throws CliFailure with the machine's message when it does not start. The child has ended then, also after an interrupt. */
 async function untilReady(session: Session, { folder, child }: Starting): Promise<MachineFile> {
   let refusal: Refusal | undefined;
   child.on("message", (said) => {
@@ -293,10 +299,10 @@ function didNotStart(folder: string, refusal: Refusal | undefined): CliFailure {
     return new CliFailure(refusal.message, { exit: refusal.exit, next: refusal.next ?? next });
   }
   const lines = readFileSync(logFile(folder), "utf8").trim().split("\n").slice(-logLinesShown);
-  return new CliFailure(`it was not ready in ${startSeconds} seconds`, { exit: "unknown", lines, next });
+  return new CliFailure(`local was not ready within ${startSeconds} seconds`, { exit: "unknown", lines, next });
 }
 
-/** Asks it to end, and sees to it that it does. */
+/** Asks the child to end, and kills it if it does not. */
 async function endChild(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exited = once(child, "exit");
@@ -306,19 +312,19 @@ async function endChild(child: ChildProcess): Promise<void> {
   clearTimeout(kill);
 }
 
-/** Until Ctrl-C, until somebody stops it with `local down`, or until who started it was killed. */
+/** Stays until Ctrl-C, until `local down` stops the machine, or until the parent process is killed. */
 async function stayWith(
   session: Session,
   { machine, child }: { readonly machine: MachineFile; readonly child: ChildProcess },
 ): Promise<ExitReason> {
-  session.note(`it runs until Ctrl-C; what it has to say is in ${logFile(machine.folder)}`);
+  session.note(`local runs until Ctrl-C; its log is ${logFile(machine.folder)}`);
   const hasEnded = child.exitCode !== null || child.signalCode !== null;
   const exited = hasEnded ? [child.exitCode, child.signalCode] : once(child, "exit");
   child.ref();
   const left = new AbortController();
-  const leave = () => left.abort(new Error("whoever started it has gone"));
+  const leave = () => left.abort(new Error("the parent process has ended"));
   process.once("disconnect", leave);
-  // Not undefined: the command's entry under an older Node had a channel to this process, and was killed.
+  // False, not undefined: the parent under an older Node had a channel to this process, and was killed.
   if (process.connected === false) leave();
   try {
     const signal = AbortSignal.any([session.signal, left.signal]);
@@ -328,7 +334,7 @@ async function stayWith(
     });
     const [code, killedBy] = await Promise.race([exited, interrupted]);
     if (code !== 0) {
-      throw didNotStart(machine.folder, { message: `it ended with ${code ?? killedBy}`, exit: "unknown" });
+      throw didNotStart(machine.folder, { message: `local ended with ${code ?? killedBy}`, exit: "unknown" });
     }
     session.io.out("local is down\n");
     return "done";
@@ -345,7 +351,7 @@ export interface LocalServeOptions {
   readonly attached?: boolean;
 }
 
-/** What `up` runs in the background: the machine itself, until it is told to end. Tells `up` why it does not start. */
+/** The machine itself, which `up` runs in the background. Sends the reason to `up` when it does not start. */
 export async function localServe(session: Session, options: LocalServeOptions): Promise<ExitReason> {
   const { servePlanSchema, serveLocal } = await import("#local/serve/serve-local.ts");
   const left = new AbortController();
@@ -362,11 +368,11 @@ export async function localServe(session: Session, options: LocalServeOptions): 
     const refusal: Refusal =
       error instanceof LocalFailure
         ? { message: error.message, exit: error.exit, next: error.next }
-        : { message: `it did not start: ${errorMessage(error)}`, exit: "unknown" };
+        : { message: `local did not start: ${errorMessage(error)}`, exit: "unknown" };
     if (process.connected) process.send?.(refusal);
     throw error;
   } finally {
-    // Who listens for the end of the channel is kept alive by it.
+    // A listener for the end of the channel keeps this process alive.
     process.off("disconnect", leave);
   }
 }

@@ -36,7 +36,7 @@ const pollMs = 100;
 const syncPage = 500;
 const clustersShown = 10;
 
-/** Stops it, and waits until it is gone. Its state stays for the next `up`. */
+/** Stops the machine, and waits until it has ended. Its state stays for the next `up`. */
 export async function localDown(session: Session, options: LocalOptions): Promise<ExitReason> {
   const folder = stateFolder(session, options);
   const machine = machineIn(folder);
@@ -47,8 +47,8 @@ export async function localDown(session: Session, options: LocalOptions): Promis
     return "done";
   }
   if (!(await endsBy(session, { pid, signal: "SIGTERM", seconds: stopSeconds }))) {
-    // One that is out of memory, or stopped, does not hear anything else. What was saved is there at the next start.
-    session.note(`process ${pid} does not end by itself, and is killed`);
+    // A process that is out of memory, or stopped, handles no other signal. The next start finds what was saved.
+    session.note(`process ${pid} does not end after SIGTERM, and is killed`);
     if (!(await endsBy(session, { pid, signal: "SIGKILL", seconds: killSeconds }))) {
       throw new CliFailure(`process ${pid} does not end`, { exit: "no", next: `ps -fp ${pid}` });
     }
@@ -56,12 +56,10 @@ export async function localDown(session: Session, options: LocalOptions): Promis
   session.io.out("local is down\n");
   if (machine?.kept.kind === "kubeconfig") {
     const { context, path } = machine.kept;
-    session.note(
-      `what was applied to ${context} stays there, and so does Starling's account; to take its access away:`,
-    );
+    session.note(`objects that were applied to ${context} stay, and Starling's account stays; to remove its access:`);
     session.note(`  ${removalCommand({ kubeconfig: path, context })}`);
   }
-  session.note(`  next: starling local up${stateFlag(session, folder)}          its state is in ${folder}`);
+  session.note(`  next: starling local up${stateFlag(session, folder)}   (its state is in ${folder})`);
   return "done";
 }
 
@@ -71,7 +69,7 @@ interface EndOfMachine {
   readonly seconds: number;
 }
 
-/** @returns whether the machine is gone within the time. */
+/** @returns whether the machine ends within the time. */
 async function endsBy(session: Session, { pid, signal, seconds }: EndOfMachine): Promise<boolean> {
   process.kill(pid, signal);
   const deadline = Date.now() + seconds * 1000;
@@ -82,7 +80,7 @@ async function endsBy(session: Session, { pid, signal, seconds }: EndOfMachine):
   return true;
 }
 
-/** The kubeconfig on stdout; a user's own is not printed, it is named. */
+/** Prints the kubeconfig. A user's own kubeconfig is named, not printed. */
 export async function localKubeconfig(session: Session, options: LocalOptions): Promise<ExitReason> {
   const folder = stateFolder(session, options);
   const machine = runningMachine(session, folder);
@@ -97,7 +95,7 @@ export async function localKubeconfig(session: Session, options: LocalOptions): 
   return "done";
 }
 
-/** What runs, where, and what its clusters and groups show. */
+/** Prints what runs at which address, and the states of clusters and groups. */
 export async function localStatus(session: Session, options: LocalOptions): Promise<ExitReason> {
   const folder = stateFolder(session, options);
   const machine = machineIn(folder);
@@ -105,7 +103,8 @@ export async function localStatus(session: Session, options: LocalOptions): Prom
     const holder = holderOf(folder);
     const what = holder === undefined ? "local is down: nothing runs" : `local is starting: process ${holder}`;
     session.io.out(`${what} in ${folder}\n`);
-    const elsewhere = options.state === undefined ? "; of another folder: starling local status --state DIR" : "";
+    const elsewhere =
+      options.state === undefined ? "   (for another state folder: starling local status --state DIR)" : "";
     session.note(`  next: starling local up${stateFlag(session, folder)}${elsewhere}`);
     return "no";
   }
@@ -139,7 +138,7 @@ export async function localStatus(session: Session, options: LocalOptions): Prom
 interface ShownCluster {
   readonly name: string;
   readonly state: string;
-  /** Of its Syncs, by state. */
+  /** Number of its Syncs by state. */
   readonly syncs: Readonly<Record<string, number>>;
   readonly faults: readonly string[];
 }
@@ -154,7 +153,7 @@ interface Shown {
     readonly ready: string;
     readonly revision: string;
   }[];
-  /** Of the targets that have some. */
+  /** The targets that have faults. */
   readonly faults: readonly ListedFaults[];
 }
 
@@ -187,7 +186,7 @@ async function whatItShows(session: Session, machine: MachineFile): Promise<Show
   }
 }
 
-/** How much there is to look at: unreachable before Syncs that are not ready before faults. */
+/** A rank for sorting: unreachable clusters come first, then Syncs that are not ready, then faults. */
 function unwell({ state, syncs, faults }: ShownCluster): number {
   const { Ready: _ready, ...others } = syncs;
   const away = state === "Unreachable" ? 4 : 0;
@@ -235,6 +234,6 @@ function printClusters(session: Session, clusters: readonly ShownCluster[]): voi
     ),
   );
   if (clusters.length > clustersShown) {
-    session.io.out(`    … ${clusters.length - clustersShown} more (starling get clusters)\n`);
+    session.io.out(`    and ${clusters.length - clustersShown} more (starling get clusters)\n`);
   }
 }

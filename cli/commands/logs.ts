@@ -9,9 +9,9 @@ import { quoted } from "#shared/base/shell-word.ts";
 import type { ApiList, LogItem } from "#shared/fleet/api/objects.ts";
 import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";
 
-/** CloudWatch has a line some seconds after it was logged. */
+/** CloudWatch shows a line some seconds after it was logged. */
 const followMs = 5000;
-/** What came late is asked for again. */
+/** Each request overlaps the last one by this time, to find lines that arrived late. */
 const overlapMs = 60_000;
 const pageLines = 1000;
 const auditPath = "/v1/audit";
@@ -27,22 +27,23 @@ export interface LogsOptions {
 
 type Query = Readonly<Record<string, string>>;
 
-/** What the functions have logged of an object, or under one correlation id, the oldest first; or who changed what. */
+/** Prints the functions' log lines about an object or of one correlation id, or the audit log. The oldest come first. */
 export async function logs(session: Session, args: readonly string[], options: LogsOptions): Promise<ExitReason> {
   const { path, query } = asked(session, args, options);
   const since = new Date(session.io.now().getTime() - sinceSeconds(options.since) * 1000);
   const list = await read(session, path, { ...query, since: since.toISOString() }, options.limit);
   const { output } = session.options;
   if (isData(output)) {
-    if (options.follow === true) throw usageFailure("-f prints lines as they come, and no list", "leave out -o, or -f");
+    if (options.follow === true)
+      throw usageFailure("-f does not go with -o: it prints no list", "the same command without -o, or without -f");
     session.io.out(serialise(list, output));
     return "done";
   }
   print(session, list.items);
   if (options.follow === true) return follow(session, { path, query, list });
-  if (list.items.length === 0) session.note(`nothing was logged within ${options.since}; try a longer --since`);
+  if (list.items.length === 0) session.note(`no lines of the last ${options.since}; try a longer --since`);
   const next = list.metadata.continue;
-  if (next !== undefined) session.note(`… there are more after ${next}: --limit N shows them`);
+  if (next !== undefined) session.note(`there are more lines after ${next}; --limit N shows them`);
   return "done";
 }
 
@@ -54,27 +55,26 @@ interface Asked {
 function asked(session: Session, args: readonly string[], { id, cluster, audit }: LogsOptions): Asked {
   if (id !== undefined) {
     if (args.length === 0) return { path: audit === true ? auditPath : "/v1/logs", query: { id } };
-    throw usageFailure("an object and --id are two questions", `starling logs --id ${quoted(id)}`);
+    throw usageFailure("both an object and --id are given; expected one of them", `starling logs --id ${quoted(id)}`);
   }
-  if (args.length === 0)
-    throw usageFailure("logs wants an object, or the --id of what began it", "starling logs syncgroup/NAME");
+  if (args.length === 0) throw usageFailure("neither an object nor --id is given", "starling logs syncgroup/NAME");
   const object = parseOne(args, "logs");
   if (object.kind === "Rollout")
-    throw usageFailure("the log of a rollout is its group's", `starling logs syncgroup/${object.name}`);
+    throw usageFailure("a Rollout has no log of its own; its group has one", `starling logs syncgroup/${object.name}`);
   const namespace = hasNamespace(object.kind) ? session.namespace() : undefined;
   const on = defined({ cluster });
   if (audit !== true) return { path: `${pathOfObject(object, namespace ?? "")}/logs`, query: on };
   return { path: auditPath, query: { kind: object.kind, name: object.name, ...defined({ namespace }), ...on } };
 }
 
-/** @throws CliFailure of a text that is no duration. */
+/** @throws CliFailure for a text that is not a duration. */
 function sinceSeconds(text: string): number {
   const seconds = durationSeconds(text);
   if (seconds !== undefined) return seconds;
   throw usageFailure(`--since is "${text}"; expected a duration`, "--since 30m, or --since 2h");
 }
 
-/** Page after page until there are so many; what was read twice is told once. */
+/** Reads pages until `limit` lines are read. A line that was read twice is returned once. */
 async function read(session: Session, path: string, query: Query, limit: number): Promise<ApiList<LogItem>> {
   const items = new Map<string, LogItem>();
   for (let since = query.since; ; ) {
@@ -103,7 +103,7 @@ interface Following {
 
 async function follow(session: Session, { path, query, list }: Following): Promise<ExitReason> {
   const seen = new Set(list.items.map(({ id }) => id));
-  // What the limit has left out comes first.
+  // Lines that the limit has left out come first.
   for (let next = list.metadata.continue; ; ) {
     if (next === undefined) await session.pause(followMs);
     const since: string = next ?? new Date(session.io.now().getTime() - overlapMs).toISOString();

@@ -19,14 +19,14 @@ export interface PlanOptions extends ChangeOptions {
   readonly all?: boolean;
 }
 
-/** What would change where, against what clusters were assigned. Nothing is written, and no cluster is asked. */
+/** Shows what would change on which clusters, compared with the assigned renderings. Writes nothing, and asks no cluster. */
 export async function plan(session: Session, groups: readonly string[], options: PlanOptions): Promise<ExitReason> {
   const changes = { ...(await readChanges(session, options)), ...defined({ cluster: options.cluster }) };
   const plans: ShownPlan[] = [];
   const sources = new Set<string>();
   for (const { target, owner, template } of await planTargets(session, groups, changes)) {
     if (template !== undefined)
-      throw usageFailure(`${target} is one template; a plan is of its group`, `starling plan ${owner.name}`);
+      throw usageFailure(`${target} is one template; plan its whole group`, `starling plan ${owner.name}`);
     const view = await viewFleet(session, owner, changes);
     for (const source of sourceNamesOf(view.desired)) sources.add(source);
     plans.push(await planOf(session, view));
@@ -85,7 +85,9 @@ function guardsOf({ present, owner, desired }: FleetView, { differences }: Forec
     0,
   );
   if (syncs > 0)
-    guards.push(`the objects of ${syncs} Syncs on ${clusters.size} clusters are deleted: starling apply asks first`);
+    guards.push(
+      `the objects of ${syncs} Syncs on ${clusters.size} clusters will be deleted; \`starling apply\` asks first`,
+    );
   const { suspended } = present?.desired.operations ?? {};
   if (suspended !== undefined)
     guards.push(`${owner.kind} ${owner.name} is suspended by ${suspended.by}: nothing is assigned until it is resumed`);

@@ -15,13 +15,14 @@ export interface PruneOptions {
   readonly dryRun?: boolean;
 }
 
-/** Has the members of a Sync deleted that nobody recorded: what `describe` names, after it was shown. */
+/** Deletes objects with the Sync's label that its inventory lacks. `describe` lists them, and the command shows them first. */
 export async function prune(session: Session, args: readonly string[], options: PruneOptions): Promise<ExitReason> {
   const object = parseOne(args, "prune");
-  if (object.kind !== "Sync") throw usageFailure(`a ${object.kind} has no members`, "starling prune sync/NAME");
+  if (object.kind !== "Sync")
+    throw usageFailure(`prune needs a Sync; a ${object.kind} has no objects in clusters`, "starling prune sync/NAME");
   if (object.name.includes(".") && options.cluster === undefined) {
     const next = `starling get sync ${object.name} -n ${session.namespace()}   (lists the clusters)`;
-    throw usageFailure(`sync/${object.name} is on many clusters; say which one with --cluster`, next);
+    throw usageFailure(`sync/${object.name} is on several clusters; choose one with --cluster`, next);
   }
   session.announce();
   const path = pathOfObject(object, session.namespace());
@@ -39,15 +40,15 @@ export async function prune(session: Session, args: readonly string[], options: 
   await asked(session, { path, body, command });
   session.io.out(`${shortName(object)} will be pruned on ${cluster}\n`);
   session.note(
-    `  next: starling describe ${shortName(object)} --cluster ${cluster}${session.where()}   (until they are gone)`,
+    `  next: starling describe ${shortName(object)} --cluster ${cluster}${session.where()}   (until they are deleted)`,
   );
-  if (reason === undefined) session.note("the next one who looks will want to know why: --reason TEXT");
+  if (reason === undefined) session.note("no reason is recorded; --reason TEXT records one");
   return "done";
 }
 
 function listed(found: readonly ForeignObject[], others: number): string {
   const lines = found.map(({ id, uid }) => `${plainText(describeObject(id))}   uid ${plainText(uid)}\n`);
-  const rest = others === 0 ? "" : `not pruned: ${others} (a copy of the label only, or it asks not to be deleted)\n`;
+  const rest = others === 0 ? "" : `not pruned: ${others} (they only copy the label, or are annotated to be kept)\n`;
   return `${found.length === 0 ? "nothing to prune\n" : lines.join("")}${rest}`;
 }
 

@@ -10,7 +10,7 @@ import type { Operations, OwnerState } from "#shared/fleet/rows/object-rows.ts";
 import { actText, objectState, planOf } from "#shared/words/object-state.ts";
 
 const pollMs = 1000;
-/** What ends a wait, and is not good. */
+/** States that end a wait without success. */
 const endWords = new Set([
   "Failed",
   "Halted",
@@ -29,7 +29,7 @@ const endWords = new Set([
   "Drifted",
   "Reconciling",
 ]);
-/** Of a group whose clusters were counted, since nothing is under way. */
+/** States of a group that has no rollout in progress, so that its clusters were counted. */
 const countedWords: ReadonlySet<OwnerState> = new Set(["Degraded", "Drifted", "Complete", "Reconciling"]);
 const goodWords = new Set(["Complete", "Ready"]);
 
@@ -51,20 +51,20 @@ export async function suspendOrResume(
       `${shortName(object)} ${verb === "suspend" ? suspendText(outcome, operations) : resumeText(outcome)}\n`,
     );
     if (verb === "suspend" && session.options.reason === undefined && outcome !== "unchanged") {
-      session.note("the next one who looks will want to know why: --reason TEXT");
+      session.note("no reason is recorded; --reason TEXT records one");
     }
   }
   return "done";
 }
 
 function suspendText(outcome: string, { suspended }: Operations): string {
-  if (suspended === undefined || outcome === "unchanged") return "was suspended already";
+  if (suspended === undefined || outcome === "unchanged") return "is already suspended";
   if (suspended.again === undefined) return "suspended";
-  return `was suspended already (${actText(suspended)}); this is kept beside it`;
+  return `is already suspended (${actText(suspended)}); this suspension is recorded too`;
 }
 
 function resumeText(outcome: string): string {
-  return outcome === "unchanged" ? "was not suspended already" : "resumed";
+  return outcome === "unchanged" ? "is not suspended" : "resumed";
 }
 
 export interface ReconcileOptions {
@@ -83,7 +83,7 @@ export async function reconcile(
   for (const object of operable(args, "reconcile")) {
     const answer = await post(session, object, { verb: "reconcile", body });
     for (const warning of answer.warnings) session.note(`warning: ${warning}`);
-    session.io.out(`${shortName(object)} asked\n`);
+    session.io.out(`${shortName(object)} reconcile requested\n`);
     asked.push({ object, number: numberOf(answer) });
   }
   if (options.wait !== true) return "done";
@@ -94,7 +94,7 @@ export async function reconcile(
       worst = "no";
       continue;
     }
-    // Asked again: what the planner saw the first time may be older than what the Sources found since.
+    // A second request, because the planner may have handled the first one before the Sources found a new revision.
     const since = sources === "none" ? number : numberOf(await post(session, object, { verb: "reconcile", body: {} }));
     if ((await waitAnswered(session, { object, number: since })) === "no") worst = "no";
   }
@@ -107,11 +107,11 @@ function numberOf(answer: OperateAnswer): number {
 
 interface Asked {
   readonly object: NamedObject;
-  /** Of the `reconcile` that is waited for. */
+  /** The number of the `reconcile` that is waited for. */
   readonly number: number;
 }
 
-/** Until every Source the object comes from has been looked at since. */
+/** Waits until every Source of the object was polled after the request. */
 async function waitForSources(session: Session, object: NamedObject): Promise<"none" | "found" | "failed"> {
   const current = await readObject(session, object);
   if (current.kind !== "SyncGroup" && current.kind !== "Sync") return "none";
@@ -126,12 +126,12 @@ async function waitForSources(session: Session, object: NamedObject): Promise<"n
   return outcome;
 }
 
-/** @throws CliFailure when nobody will see how it ends. */
+/** @throws CliFailure when the object's row cannot be read by this version. */
 async function readObject(session: Session, object: NamedObject): Promise<AnyObject> {
   return requireReadable(await session.api.call<AnyObject>({ method: "GET", path: pathOf(session, object) }));
 }
 
-/** Until what was asked for was done, by numbers and not by clocks, or something stands in its way. */
+/** Waits until the request is done or cannot be done. Compares numbers of requests, not clocks. */
 async function waitAnswered(session: Session, asked: Asked): Promise<ExitReason> {
   const { object } = asked;
   const hasPlan = object.kind === "SyncGroup" || object.kind === "Sync";
@@ -150,15 +150,15 @@ async function waitAnswered(session: Session, asked: Asked): Promise<ExitReason>
   }
 }
 
-/** True when every cluster, or the repository, has been looked at since. */
+/** Whether every cluster was checked, or the repository was polled, after the request. */
 function isAnswered(object: AnyObject, number: number): boolean {
   if (object.kind === "Source") return (object.status.handledReconcile ?? 0) >= number;
   return (planOf(object)?.reconciled ?? 0) >= number;
 }
 
 /**
- * What is wrong counts when it was seen since; of clusters that are not all ready, when all have been looked at. A planner that
- * is at it may not have come to say which clusters there are.
+ * Whether the wait ends without success. A problem counts only if the planner saw it after the request. If not all clusters
+ * are ready, all of them must have been checked. A planner that has just begun may not have counted the clusters yet.
  */
 function isEnd(object: AnyObject, number: number): boolean {
   const plan = planOf(object);
@@ -174,7 +174,7 @@ function operable(args: readonly string[], verb: string): readonly NamedObject[]
   const wrong = objects.find((object) => !hasNamespace(object.kind) || object.kind === "Rollout");
   if (wrong === undefined) return objects;
   throw usageFailure(
-    `a ${wrong.kind} cannot be told to ${verb}`,
+    `\`${verb}\` does not work on a ${wrong.kind}`,
     `starling ${verb} syncgroup/NAME, sync/NAME or source/NAME`,
   );
 }

@@ -20,11 +20,11 @@ const allOfThem = 100_000;
 export interface RecoverOptions {
   readonly all?: boolean;
   readonly dryRun?: boolean;
-  /** Who is gone, and whose Syncs are taken over. */
+  /** The owner that no longer exists, whose Syncs are taken over. */
   readonly from?: string;
 }
 
-/** A Sync whose cluster remembers other rows than these. */
+/** A Sync whose cluster has another record than its row. */
 interface Refused {
   readonly cluster: string;
   readonly namespace: string;
@@ -40,8 +40,8 @@ interface RecoverAnswer {
 }
 
 /**
- * Goes on from what clusters remember of rows that were lost: shows it, asks, has every Source looked at, and lets the
- * planner assign what is wanted now. Without it nothing is written to these clusters.
+ * Recovers lost rows from the records in the clusters. It shows the records and asks, has every Source polled, and lets the
+ * planner assign the desired revision. Until then Starling writes nothing to these clusters.
  */
 export async function recover(
   session: Session,
@@ -49,7 +49,10 @@ export async function recover(
   options: RecoverOptions,
 ): Promise<ExitReason> {
   if ((names.length === 0) !== (options.all === true)) {
-    throw usageFailure("which clusters?", "starling recover CLUSTER... or starling recover --all");
+    throw usageFailure(
+      options.all === true ? "both clusters and --all are given; expected one of them" : "no cluster is given",
+      "starling recover CLUSTER... or starling recover --all",
+    );
   }
   session.announce();
   const clusters = options.all === true ? await everyCluster(session) : names;
@@ -58,9 +61,7 @@ export async function recover(
   const unread = listed.flatMap((syncs) => syncs.filter(isUnreadable));
   for (const sync of unread) {
     const { metadata, spec } = sync;
-    session.note(
-      `${metadata.namespace}/${metadata.name} on ${spec.cluster} cannot be read, and is left alone: ${objectState(sync).remark}`,
-    );
+    session.note(`${metadata.namespace}/${metadata.name} on ${spec.cluster} is skipped: ${objectState(sync).remark}`);
   }
   const isTaken = ({ remembered }: Refused) => mayTakeOver(remembered, options.from);
   const [taken, left] = [refused.filter(isTaken), refused.filter((one) => !isTaken(one))];
@@ -68,19 +69,19 @@ export async function recover(
   const command = commandOf(names, options);
   if (refused.length > 0) session.io.out(tableOf(refused, isTaken, session.options.headers));
   for (const owner of owners) {
-    session.note(`if ${owner} is gone: ${command} --from ${quoted(owner)}   (while it is not, both would write)`);
+    session.note(`if ${owner} no longer exists: ${command} --from ${quoted(owner)}   (if it does, both would write)`);
   }
   if (taken.length === 0) {
-    session.note("no cluster remembers anything that is to be recovered");
+    session.note("there is nothing to recover");
     return left.length + unread.length === 0 ? "done" : "no";
   }
   if (options.dryRun === true) {
-    session.note(`nothing was changed; next: ${command}`);
+    session.note(`nothing was changed\n  next: ${command}`);
     return "done";
   }
   const count = `${taken.length} ${taken.length === 1 ? "Sync" : "Syncs"}`;
-  const others = options.all === true ? "; clusters that were not asked yet go on likewise" : "";
-  const message = `${count} go on from what their clusters remember, to what their Sources have now${others}; apply the documents of your fleet first, if these rows are older than them`;
+  const others = options.all === true ? "; clusters that have not answered yet are recovered later" : "";
+  const message = `${count} will be recovered from the records in their clusters and synced to the current revision of their Sources${others}; apply the documents of your fleet first if they are newer than these rows`;
   await confirmConsequences(session, { message }, `${command} --yes`);
   const sources = await lookAtSources(session, taken);
   await accept(session, { taken, sources, options });
@@ -113,7 +114,7 @@ function tableOf(
   isTaken: (one: Refused) => boolean,
   headers: boolean | undefined,
 ): string {
-  const columns = ["CLUSTER", "SYNC", "ROWS HAVE", "CLUSTER HAS", "THEN"];
+  const columns = ["CLUSTER", "SYNC", "ROW", "RECORD IN CLUSTER", "RESULT"];
   const rows = refused.map((one) => {
     const { desired } = one.sync.status;
     const ours = desired === undefined ? "nothing" : `${desired.revision} (${desired.attempt})`;
@@ -127,14 +128,14 @@ function theirs({ token, revision, attempt }: Remembered): string {
 }
 
 function fateOf({ sync, remembered }: Refused, isTaken: boolean): string {
-  if (!isTaken) return `stays ${remembered.owner}'s`;
-  if (sync.status.desired?.action === "delete") return "is forgotten, its objects stay";
-  return remembered.token === undefined ? "is applied anew" : "goes on from there to what its Source has";
+  if (!isTaken) return `stays with ${remembered.owner}`;
+  if (sync.status.desired?.action === "delete") return "released; its objects stay";
+  return remembered.token === undefined ? "applied again" : "continues from the record";
 }
 
 type PolledSource = { readonly namespace: string; readonly name: string; readonly number: number };
 
-/** Asks for every Source of the subjects concerned, and waits until each has been looked at. */
+/** Requests a poll of every Source of these Syncs, and waits until each was polled. */
 async function lookAtSources(session: Session, refused: readonly Refused[]): Promise<readonly PolledSource[]> {
   const desired = new Map<string, { readonly namespace: string; readonly name: string }>();
   const ofOwner = new Map(refused.map((one) => [`${one.namespace}/${one.name}`, one]));
@@ -166,7 +167,7 @@ async function lookAtSources(session: Session, refused: readonly Refused[]): Pro
   return looked;
 }
 
-/** Of the group, whose other templates are planned with it. A Sync of a subject that is gone has none. */
+/** The Sources of the Sync's group, whose templates are planned together. A Sync without an owner has none. */
 async function sourcesOf(session: Session, { namespace, sync }: Refused): Promise<readonly string[]> {
   const { group } = sync.status;
   if (sync.spec.source === "") return [];
@@ -182,7 +183,7 @@ interface Accepting {
   readonly options: RecoverOptions;
 }
 
-/** @throws CliFailure when some could not be recovered, or had moved on meanwhile; the others are. */
+/** @throws CliFailure when some Syncs could not be recovered, or had changed meanwhile. The others are recovered. */
 async function accept(session: Session, { taken, sources, options }: Accepting): Promise<void> {
   const { reason } = session.options;
   let left = 0;
@@ -200,7 +201,7 @@ async function accept(session: Session, { taken, sources, options }: Accepting):
     const path = `${pathOfObject({ kind: "Cluster", name: cluster }, "")}/recover`;
     const { recovered, moved, refused } = await session.api.call<RecoverAnswer>({ method: "POST", path, body });
     session.io.out(`cluster/${cluster} ${recovered.length} recovered\n`);
-    for (const name of moved) session.note(`  ${name} has moved on meanwhile and was left alone`);
+    for (const name of moved) session.note(`  ${name} has changed meanwhile and was skipped`);
     for (const { syncs: names, message } of refused) session.note(`  ${names.join(", ")} not recovered: ${message}`);
     left += moved.length + refused.reduce((sum, one) => sum + one.syncs.length, 0);
   }

@@ -32,21 +32,21 @@ export interface RenderCommandOptions extends ChangeOptions {
   readonly showSecrets?: boolean;
 }
 
-/** One distinct rendering: this is what `-o json` prints. */
+/** One distinct rendering, in the form of `-o json`. */
 interface Shown {
   readonly sync: string;
   readonly template: string;
   readonly revision: string;
   readonly digest: string;
   readonly clusters: readonly string[];
-  /** Where the rendering has other objects for an install than for an upgrade: which these are. */
+  /** Whether these are the objects for an install or an upgrade, if the rendering has different ones. */
   readonly event?: ApplyEvent;
   readonly leftOut: readonly string[];
   readonly origins?: readonly Origin[];
   readonly objects: readonly ManifestObject[];
 }
 
-/** What a group or Sync comes to: each distinct rendering once, with the clusters that have it. */
+/** Prints the manifests of a group or Sync: each distinct rendering once, with its clusters. */
 export async function render(session: Session, target: string, options: RenderCommandOptions): Promise<ExitReason> {
   const changes = await readChanges(session, options);
   const { owner, template } = ownerArgument(target, namespaceOf(session, changes));
@@ -69,7 +69,7 @@ export async function render(session: Session, target: string, options: RenderCo
     if (rendering === undefined) continue;
     for (const part of byEvent(input, rendering, view)) {
       const origins = options.showOrigin === true ? await originsIn(renderer, view, part) : undefined;
-      // What was stored does not say what was left out of it.
+      // A stored rendering does not record the objects that were left out of it.
       const isWhole = renderer.isMade(rendering)
         ? rendering.leftOut.length === 0
         : !("helm" in (input.build.render ?? {}));
@@ -86,7 +86,7 @@ export async function render(session: Session, target: string, options: RenderCo
       session.note(`${clustersText(input.clusters)}: template ${input.template.name}: ${failure}`);
   }
   if (view.unreadable.length > 0)
-    session.note(`not told of ${clustersText(view.unreadable)}: a newer version of Starling wrote what they have`);
+    session.note(`not shown: ${clustersText(view.unreadable)}: a newer version of Starling wrote their rows`);
   return failures.size > 0 || found.problems.length > 0 ? "no" : "done";
 }
 
@@ -108,7 +108,7 @@ function chosen(
   const one = clusters.filter(({ cluster }) => cluster === name);
   if (one.length > 0) return one;
   const why = view.clusters.some((cluster) => cluster.name === name) ? "is not selected" : `is not ${known}`;
-  throw new CliFailure(`cluster ${name} ${why}: ${kind} ${namespace}/${of} comes to nothing there`, {
+  throw new CliFailure(`cluster ${name} ${why}: ${kind} ${namespace}/${of} has no rendering for it`, {
     exit: "no",
     next,
   });
@@ -120,7 +120,7 @@ interface Renderings {
   readonly failures: ReadonlyMap<string, string>;
 }
 
-/** What a cluster was assigned is read; the others are made. */
+/** Reads the renderings that clusters were assigned, and makes the others. */
 async function renderingsOf(
   renderer: Renderer,
   view: FleetView,
@@ -139,7 +139,7 @@ async function renderingsOf(
 }
 
 interface InputPart extends DistinctInput {
-  /** Where a rendering has other objects for an install than for an upgrade: which these clusters would get. */
+  /** Whether these clusters get the objects for an install or an upgrade, if the rendering has different ones. */
   readonly event?: ApplyEvent;
 }
 
@@ -154,7 +154,7 @@ function byEvent(input: DistinctInput, rendering: ReadRendering, view: FleetView
   });
 }
 
-/** On the first of its clusters. */
+/** The origins of parameters and values on the first of the clusters. */
 async function originsIn(
   renderer: Renderer,
   { clusters, layers }: FleetView,
@@ -213,13 +213,13 @@ function print(session: Session, shown: readonly Shown[], options: RenderCommand
     session.note("values of Secrets are shown as ***; --show-secrets shows them");
 }
 
-/** Comments, so that all of it is YAML. */
+/** The header as comments, so that the whole output is YAML. */
 function headOf({ sync, clusters, event, revision, digest, leftOut, origins = [] }: Shown): string {
   const what = event === undefined ? "" : event === "install" ? ", for a first install" : ", for an upgrade";
   const lines = [
     `${sync} on ${clustersText(clusters)}${what}, ${revision}`,
     `rendering ${digest}`,
-    ...leftOut.map((text) => `not of the rendering: ${text}`),
+    ...leftOut.map((text) => `left out of the rendering: ${text}`),
     ...(origins.length === 0 ? [] : [`on ${clusters[0] ?? ""}:`]),
     ...origins.map(({ field, value, from }) => `  ${field} = ${JSON.stringify(value)}   (${from.join(" <- ")})`),
   ];

@@ -29,10 +29,10 @@ import { timeLeft } from "#shared/words/time-left.ts";
 
 const pollMs = 1000;
 const allOfThem = Number.MAX_SAFE_INTEGER;
-/** Targets read for the reasons of a large rollout; the counts stand in its stages. */
+/** At most this many targets are read for the reasons of a large rollout; its stages have the counts. */
 const troubledRead = 1000;
 const troubledStates = "Failed,Unreachable";
-/** Of clusters that are being changed so many are read, to say what stands in their way. */
+/** At most this many clusters that are being changed are read, to find their problems. */
 const changingRead = 100;
 const changingStates = "Assigned,Applying,Verifying";
 
@@ -45,8 +45,8 @@ export interface RolloutStatusOptions {
 }
 
 /**
- * The group at a glance, or one content with `--number`. Once: fails when something of it stands still, or it is about no
- * cluster. With `-w`: until the newest content ends, fails unless it completes.
+ * Shows all stages of a group, or one rollout with `--number`. Without `-w` it fails when a stage run is halted, or when no
+ * cluster is selected. With `-w` it waits until the newest rollout ends, and fails unless that rollout completes.
  */
 export async function rolloutStatus(
   session: Session,
@@ -84,18 +84,18 @@ function terminalOf(session: Session): Pick<TargetLines, "columns" | "now"> {
   return { columns: tableStyle(session).columns, now: session.io.now() };
 }
 
-/** What is shown, read again and again while it is watched. */
+/** A view that is read once, or repeatedly with `-w`. */
 interface Source<Shown> {
   readonly path: string;
-  /** Of what may come yet: it is waited for. */
+  /** Whether `-w` waits for a view that does not exist yet. */
   readonly mayCome: boolean;
-  /** True when whatever was asked for is taken up; asked before each reading. */
+  /** Whether the planner has handled every request; called before each reading. */
   readonly isHeard: (session: Session) => Promise<boolean>;
   readonly isEnd: (shown: Shown) => boolean;
   readonly progress: (shown: Shown, now: Date) => string;
-  /** How long it will take, where that can be said. */
+  /** The estimated time that is left, if known. */
   readonly left: (shown: Shown, now: Date) => string | undefined;
-  /** Clusters that are being changed and do not get on, while that is so. */
+  /** Clusters that are being changed and make no progress. */
   readonly hindered: (session: Session, shown: Shown) => Promise<readonly TargetItem[]>;
   readonly view: (
     session: Session,
@@ -144,13 +144,13 @@ function overviewSource(owner: string, options: RolloutStatusOptions): Source<Ro
   return {
     path: `${owner}/rollout`,
     mayCome: true,
-    // The overview says itself what was asked for.
+    // The overview itself shows requests that the planner has not handled.
     isHeard: async () => true,
     isEnd: ({ status: { rollouts, newest, desired, state, waits } }) => {
       const phase = rollouts.find(({ number }) => number === newest)?.phase;
       if (isAwaited(waits)) return false;
       if (reachesNobody(state)) return true;
-      // What is wanted takes over from what stands still.
+      // A desired revision that is not rolled out yet replaces a halted rollout.
       if (phase === "Halted" || phase === "Stalled") return desired === undefined || state === "Suspended";
       return phase === "Complete" && desired === undefined && !waits.some(({ reason }) => reason === "source");
     },
@@ -175,13 +175,13 @@ function overviewSource(owner: string, options: RolloutStatusOptions): Source<Ro
       const isForNobody = memberCount(overview) === 0 && state !== "Deleting";
       return {
         exit: isForNobody || stages.some(isStanding) ? "no" : "done",
-        ...(isForNobody ? { note: `${overview.metadata.name}: no registered cluster is selected` } : {}),
+        ...(isForNobody ? { note: `${overview.metadata.name} selects no registered cluster` } : {}),
       };
     },
   };
 }
 
-/** Of what goes through each stage, else of what passed it last. */
+/** The targets of each stage: of the rollout in progress, or of the one that passed last. */
 async function readOverviewTargets(
   session: Session,
   overview: RolloutOverview,
@@ -224,7 +224,7 @@ function linesOf(options: RolloutStatusOptions): "all" | "some" {
   return options.all === true || options.state !== undefined ? "all" : "some";
 }
 
-/** All targets of a few clusters or with `--all`; else those that did not go well. */
+/** Whether all targets are shown: with `--all`, or if there are few clusters. Otherwise only those with problems. */
 function isEverything(options: RolloutStatusOptions, size: number): boolean {
   return options.all === true || size <= manyClusters;
 }
@@ -245,7 +245,7 @@ async function readTargets(
   return (await readList<TargetItem>(session, { path, query: { state, stage }, limit })).items;
 }
 
-/** Redraws on a terminal; elsewhere one line for each change. @returns what is shown as it ended. */
+/** Redraws on a terminal; elsewhere prints one line for each change. @returns the last view. */
 async function watch<Shown>(session: Session, owner: string, source: Source<Shown>): Promise<Shown> {
   let line = "";
   let drawnLines = 0;
@@ -281,7 +281,7 @@ async function watch<Shown>(session: Session, owner: string, source: Source<Show
   }
 }
 
-/** One line for each cause, when it shows first. */
+/** Prints one line for each cause when it first appears. */
 function noteHindrances(session: Session, targets: readonly TargetItem[], told: Set<string>): void {
   const now = session.io.now();
   for (const { cause, line } of hindranceLines(targets)) {
@@ -290,7 +290,7 @@ function noteHindrances(session: Session, targets: readonly TargetItem[], told: 
   }
 }
 
-/** @returns undefined when there is none yet. @throws ApiFailure `NotFound` when there will be none. */
+/** @returns undefined when there is none yet. @throws ApiFailure `NotFound` when there never will be. */
 async function readUnlessNone<Shown>(
   session: Session,
   owner: string,

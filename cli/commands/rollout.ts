@@ -35,7 +35,7 @@ export async function rolloutList(
   }
   if (list.items.length === 0) {
     const next = `starling get sources${session.where()}   (a rollout starts when a Source has a revision)`;
-    session.note(`no rollout yet\n  next: ${next}`);
+    session.note(`there is no rollout yet\n  next: ${next}`);
     return "done";
   }
   const table = getTable("Rollout", list.items as readonly AnyObject[], {
@@ -44,18 +44,18 @@ export async function rolloutList(
     namespaces: allNamespaces === true ? "all" : "one",
   });
   session.io.out(formatTable(table, tableStyle(session)));
-  if (list.metadata.continue !== undefined) session.note(`… and more: --limit ${options.limit * 2}`);
+  if (list.metadata.continue !== undefined) session.note(`the list is longer; --limit ${options.limit * 2} shows more`);
   return "done";
 }
 
-/** What goes through the stages is sealed anew, with the members, inputs and terms of now; what has passed stays. */
-export async function rolloutRestart(session: Session, group: string): Promise<ExitReason> {
+/** The rollouts in progress take a new snapshot of members, inputs and terms; stages that have passed keep theirs. */
+export async function rolloutRefresh(session: Session, group: string): Promise<ExitReason> {
   session.announce();
   const owner = ownerPath(session, group);
   const { reason } = session.options;
-  await session.api.call({ method: "POST", path: `${owner}/restart`, body: defined({ reason }) });
-  session.io.out(`${group} restarts: what is under way is sealed anew\n`);
-  if (reason === undefined) session.note("the next one who looks will want to know why: --reason TEXT");
+  await session.api.call({ method: "POST", path: `${owner}/refresh`, body: defined({ reason }) });
+  session.io.out(`${group}: the rollouts in progress take a new snapshot\n`);
+  if (reason === undefined) session.note("no reason is recorded; --reason TEXT records one");
   session.note(`  next: starling rollout status ${group}${session.where()} -w`);
   return "done";
 }

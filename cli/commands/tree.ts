@@ -24,16 +24,16 @@ export interface TreeOptions {
 
 type ListedSync = SyncObject | UnreadableObject<"Sync">;
 
-/** Of a cluster or a group at most so many Syncs are read; the worst states come first by themselves. */
+/** At most this many Syncs of a cluster or a group are read; the API returns the worst states first. */
 const syncsRead = 500;
-/** Of so many of them the objects are asked for, one request each. */
+/** The objects of at most this many Syncs are read, with one request for each. */
 const withObjects = 50;
-/** Objects below one Sync. */
+/** At most this many objects are shown below one Sync. */
 const objectsShown = 20;
-/** Clusters below a template that are named though they are well. */
+/** At most this many ready clusters are named below a template. */
 const wellShown = 5;
 
-/** What belongs to what: groups and Syncs of a cluster, clusters of a group, objects of a Sync; the worst first. */
+/** Prints a tree: groups and Syncs of a cluster, clusters of a group, or objects of a Sync. The worst come first. */
 export async function tree(session: Session, args: readonly string[], options: TreeOptions): Promise<ExitReason> {
   const object = parseOne(args, "tree");
   const root = await rootOf(session, object, options);
@@ -94,7 +94,7 @@ async function groupTree(session: Session, object: NamedObject, options: TreeOpt
     const well = own.filter(({ sync }) => isGood(objectState(sync).word));
     const hidden = options.all === true ? [] : well.slice(wellShown);
     const shown = own.filter((leaf) => !hidden.includes(leaf)).map(({ node }) => node);
-    const rest = hidden.length === 0 ? [] : [branch(`… ${hidden.length} more, all ready`, ["--all names them"])];
+    const rest = hidden.length === 0 ? [] : [branch(`and ${hidden.length} more, all ready`, ["--all shows them"])];
     const words = [...own.map(({ sync }) => objectState(sync).word), ...none.map(({ state }) => state)];
     const bareNodes = none.map(({ cluster, state, reason }) => branch(cluster, ["-", state, reason]));
     return branch(template, [countsText(words)], [...bareNodes, ...shown, ...rest]);
@@ -104,7 +104,7 @@ async function groupTree(session: Session, object: NamedObject, options: TreeOpt
   return branch(object.name, cells, [...templates, ...more]);
 }
 
-/** As `get syncgroups` counts them. */
+/** The counts of `get syncgroups`. */
 function clustersText({ status: { clusters } }: SyncGroupObject): string {
   if (clusters === undefined) return "";
   const { selected, ...counts } = clusters;
@@ -117,7 +117,7 @@ async function syncTree(session: Session, object: NamedObject, options: TreeOpti
   if (object.name.includes(".") && cluster === undefined) {
     const [group = ""] = object.name.split(".");
     const next = `starling tree sync/${object.name} --cluster NAME   (starling tree syncgroup/${group} lists them)`;
-    throw usageFailure(`sync/${object.name} is on many clusters; say which one with --cluster`, next);
+    throw usageFailure(`sync/${object.name} is on several clusters; choose one with --cluster`, next);
   }
   const path = pathOfObject(object, session.namespace());
   const sync = await session.api.call<ListedSync>({ method: "GET", path, query: { cluster } });
@@ -155,7 +155,7 @@ async function objectNodes(session: Session, sync: SyncObject, { all }: TreeOpti
     const age = item.createdAt === undefined ? "" : formatAge(item.createdAt, now);
     return branch(item.object, [item.health, age, objectRemark(item)]);
   });
-  return found.metadata.continue === undefined ? nodes : [...nodes, branch("… and more", ["--all names them"])];
+  return found.metadata.continue === undefined ? nodes : [...nodes, branch("and more", ["--all shows them"])];
 }
 
 /** `NAMESPACE/GROUP`, or the namespace of a Sync that a user wrote. */
@@ -180,7 +180,7 @@ function syncCells(sync: ListedSync, now: Date): readonly string[] {
   return [revision, `${word} ${formatAge(since, now)}`, seen, remark];
 }
 
-/** `65 Syncs: 62 Ready, 1 Failed`; the counts sum. */
+/** `65 Syncs: 62 Ready, 3 Failed`. */
 function countsText(words: readonly string[]): string {
   const sorted = words.toSorted((a, b) => stateRank(a) - stateRank(b));
   const counts = [...Map.groupBy(sorted, (word) => word)].map(([word, those]) => `${those.length} ${word}`);

@@ -11,16 +11,16 @@ export interface UiOptions {
   readonly port?: number;
 }
 
-/** Serves the pages on this machine, with the rights of whoever runs it, until it is interrupted. @throws CliFailure when it cannot. */
+/** Serves web pages on this machine, with the caller's rights, until it is interrupted. @throws CliFailure when it cannot. */
 export async function ui(session: Session, { port = 0 }: UiOptions): Promise<ExitReason> {
   const { io, signal } = session;
-  // Whoever may not look is told before a page says it.
+  // A caller without the right to read learns it here, not from a page.
   await session.api.call({ method: "GET", path: "/v1/whoami" });
   session.announce();
   const pages = await serve(session, port);
   try {
     io.out(`${pages.url}\n`);
-    session.note("the address has the word that opens the pages; they are there until Ctrl-C");
+    session.note("the address contains the password of the pages; Ctrl-C stops them");
     if (!signal.aborted) await once(signal, "abort");
   } finally {
     await pages.close();
@@ -33,7 +33,7 @@ async function serve(session: Session, port: number): Promise<PageServer> {
   try {
     return await servePages({ ask: askWith(session), clock: session.io, where, port, onFault: session.note });
   } catch (error) {
-    const next = "starling ui   (without --port: any that is free)";
+    const next = "starling ui   (without --port: on a free port)";
     throw new CliFailure(`the pages cannot be served on port ${port}: ${errorMessage(error)}`, {
       exit: "unknown",
       next,

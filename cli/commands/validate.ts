@@ -10,7 +10,7 @@ export interface ValidateOptions {
   readonly recursive?: boolean;
 }
 
-/** Checks documents offline, as the API would: no credentials, no network, and no context but for its namespace. */
+/** Checks documents offline with the API's rules. Needs no credentials and no network; uses only the context's namespace. */
 export async function validate(session: Session, options: ValidateOptions): Promise<ExitReason> {
   const namespace = session.documentNamespace();
   const documents = await readDocuments(session.io, {

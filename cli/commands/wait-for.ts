@@ -8,7 +8,7 @@ import { isUnseen, objectState, planOf } from "#shared/words/object-state.ts";
 import { findState, hasDesired, stateWords } from "#shared/words/state-words.ts";
 
 const pollMs = 1000;
-/** As kubectl's, where `--timeout` says nothing else. */
+/** The default of `--timeout`, the same as kubectl's. */
 const defaultTimeoutMs = 30_000;
 
 export interface WaitOptions {
@@ -16,15 +16,15 @@ export interface WaitOptions {
   readonly cluster?: string;
 }
 
-/** What is waited for: of an object as it is now, or of one that is gone. */
+/** The goal of a wait. The object is absent if it does not exist. */
 interface Goal {
   readonly text: string;
   readonly isMet: (object: ListedObject | undefined) => boolean;
-  /** It need not be there yet. */
+  /** The object may not exist yet. */
   readonly mayLack?: true;
 }
 
-/** Until each object is as `--for` says; one that does not exist is waited for only where that is what is asked. */
+/** Waits until each object meets the goal of `--for`. Only `--for=create` waits for an object that does not exist. */
 export async function waitFor(session: Session, args: readonly string[], options: WaitOptions): Promise<ExitReason> {
   const goal = parseGoal(options.for);
   const objects = parseNamed(args, "wait");
@@ -47,7 +47,7 @@ export async function waitFor(session: Session, args: readonly string[], options
   return "done";
 }
 
-/** @throws CliFailure for what nothing can be. */
+/** @throws CliFailure for a goal that no object can meet. */
 function parseGoal(text: string): Goal {
   const [what = "", ...rest] = text.split("=");
   const value = rest.join("=");
@@ -75,8 +75,8 @@ function parseGoal(text: string): Goal {
 }
 
 /**
- * As kubectl compares them; what was not looked at since it was changed says nothing yet, nor does what is behind. Drift
- * that stays is no reason to wait: what was rolled out is there and works, and only somebody's word ends the drift.
+ * Compares conditions as kubectl does. Conditions of an object that was not checked since its last change do not count.
+ * Drift that stays does not prevent Ready: the rollout is complete and works, and only a person ends the drift.
  */
 function hasCondition(object: ListedObject, type: string, status: string): boolean {
   if (isUnseen(object)) return false;
@@ -90,7 +90,7 @@ function conditionsOf(object: ListedObject): readonly Pick<Condition, "type" | "
   return "conditions" in object.status ? object.status.conditions : (planOf(object)?.conditions ?? []);
 }
 
-/** All of it is there and works: its whole text, the name before the `@`, or the beginning of the commit. */
+/** Whether the object is ready at this revision: its whole text, the name before the `@`, or the beginning of the commit. */
 function runs(object: ListedObject, desired: string): boolean {
   if (isUnreadable(object) || !hasDesired(objectState(object).word)) return false;
   const noted = object.kind === "SyncGroup" ? object.status.noted : undefined;
@@ -134,11 +134,11 @@ function stateText(object: ListedObject): string {
 }
 
 function notThere(session: Session, object: NamedObject): CliFailure {
-  const next = `starling get ${object.kind.toLowerCase()}${session.where()}   (--for=create waits until it is there)`;
+  const next = `starling get ${object.kind.toLowerCase()}${session.where()}   (--for=create waits until it exists)`;
   return new CliFailure(`${shortName(object)} does not exist`, { exit: "no", next });
 }
 
 function timedOut(session: Session, object: NamedObject): CliFailure {
   const next = `starling describe ${shortName(object)}${session.where()}   (or wait longer: --timeout 5m)`;
-  return new CliFailure(`${shortName(object)} is not as it should be after 30s`, { exit: "timeout", next });
+  return new CliFailure(`${shortName(object)} has not met the goal of --for within 30s`, { exit: "timeout", next });
 }

@@ -5,12 +5,12 @@ import type { Session } from "#cli/session/session.ts";
 
 /** `GET /v1/whoami`. */
 interface WhoAmI {
-  /** ARN, as the installation read it from the signature: what is written to the audit log. */
+  /** The ARN that the installation reads from the signature, and writes to the audit log. */
   readonly principal: string;
   readonly installation: string;
 }
 
-/** Whom the installation takes the user for. @throws CliFailure when it does not answer, or refuses. */
+/** Prints the principal that the installation sees. @throws CliFailure when it does not answer, or refuses. */
 export async function whoami(session: Session): Promise<ExitReason> {
   const answer = await session.api.call<WhoAmI>({ method: "GET", path: "/v1/whoami" });
   const { output } = session.options;

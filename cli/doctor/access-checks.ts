@@ -12,14 +12,14 @@ import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 
-/** AWS refuses requests whose time is further from its own. */
+/** AWS refuses requests whose time differs more from its own. */
 const maxSkewSeconds = 300;
 
-/** Alarms name the section of the runbook that says what to do. */
+/** The description of an alarm names its section of the runbook. */
 const alarms =
   'aws cloudwatch describe-alarms --state-value ALARM --query "MetricAlarms[].[AlarmName,AlarmDescription]" --output table';
 
-/** From this machine to the installation's API: who asks, whom, when, and whether they may. */
+/** Checks the way from this machine to the API: context, credentials, endpoint, clock and permission. */
 export function accessChecks(session: Session): readonly Check[] {
   const chosen = once(async () => chooseContext(session.io, session.options.context));
   const probed = once(async () => probeContext(session, await chosen()));
@@ -46,7 +46,7 @@ async function lookAtContext(session: Session, chosen: () => Promise<NamedContex
     const named = regionInName(endpoint);
     const signsFor = session.options.region ?? region;
     if (named === undefined || named === signsFor) return { state: "ok", found };
-    const problem = `requests are signed for ${signsFor}, and the endpoint is in ${named}`;
+    const problem = `requests are signed for ${signsFor}, but the endpoint is in ${named}`;
     return {
       state: "wrong",
       found,
@@ -76,12 +76,12 @@ async function callerOf(session: Session, chosen: NamedContext): Promise<Caller>
   }
 }
 
-/** What STS says of keys that are nobody's any more, or never were. */
+/** STS's error codes for keys that are not valid, and what they mean. */
 const refusedKeys: Readonly<Record<string, string>> = {
-  ExpiredToken: "they have expired",
-  ExpiredTokenException: "they have expired",
-  InvalidClientTokenId: "AWS does not know the access key: it was deleted, or is another partition's",
-  SignatureDoesNotMatch: "the secret key is not that of the access key",
+  ExpiredToken: "the credentials have expired",
+  ExpiredTokenException: "the credentials have expired",
+  InvalidClientTokenId: "AWS does not know the access key: it was deleted, or belongs to another partition",
+  SignatureDoesNotMatch: "the secret key does not belong to the access key",
 };
 
 async function lookAtCredentials(
@@ -97,12 +97,12 @@ async function lookAtCredentials(
       return { state: "wrong", found: keys.found, problem: error.message, remedy: error.next ?? keys.remedy };
     }
     const problem = refusedKeys[(error as Error).name];
-    if (problem === undefined) return { state: "unchecked", because: `STS cannot be asked: ${errorMessage(error)}` };
+    if (problem === undefined) return { state: "unchecked", because: `STS does not answer: ${errorMessage(error)}` };
     return { state: "wrong", ...keys, problem };
   }
 }
 
-/** Where the keys are from, and the command that gets others. */
+/** The origin of the keys, and the command that gets new ones. */
 function keysOf(
   session: Session,
   { name, context }: NamedContext,
@@ -138,7 +138,7 @@ async function lookAtEndpoint(
   try {
     const { status, milliseconds } = await probed();
     const found = `${status} in ${milliseconds} ms`;
-    // Without a signature the API refuses; no other address does exactly that.
+    // The API refuses a request without a signature. No other address answers with exactly these codes.
     if (status === 401 || status === 403 || status === 429 || status >= 500) return { state: "ok", found };
     return { state: "wrong", found, problem: `${endpoint} is not the API of an installation`, remedy };
   } catch (error) {
@@ -150,11 +150,11 @@ async function lookAtEndpoint(
 }
 
 function lookAtClock({ io }: Session, { date }: Probed): CheckOutcome {
-  if (date === undefined) return { state: "unchecked", because: "the endpoint does not say what time it is" };
+  if (date === undefined) return { state: "unchecked", because: "the endpoint's answer has no date" };
   const skew = Math.round((io.now().getTime() - date.getTime()) / 1000);
-  const found = Math.abs(skew) <= 1 ? "in time" : `${Math.abs(skew)} s ${skew < 0 ? "behind" : "ahead"}`;
+  const found = Math.abs(skew) <= 1 ? "exact" : `${Math.abs(skew)} s ${skew < 0 ? "behind" : "ahead"}`;
   if (Math.abs(skew) < maxSkewSeconds) return { state: "ok", found };
-  const problem = `AWS refuses requests whose time is ${maxSkewSeconds} s or more from its own`;
+  const problem = `AWS refuses requests whose time differs by ${maxSkewSeconds} s or more from its own`;
   return { state: "wrong", found, problem, remedy: "sudo chronyc makestep" };
 }
 

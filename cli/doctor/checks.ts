@@ -1,25 +1,25 @@
 import { errorMessage } from "#shared/base/errors.ts";
 
-/** Links of a chain: each is looked at when those before it hold, all that do not need each other at once. */
+/** Runs checks that depend on each other. A check runs once the checks that it needs are ok; all others run side by side. */
 
 export type CheckOutcome =
   | { readonly state: "ok"; readonly found: string }
-  /** What is wrong, what was seen, and the command that mends it. */
+  /** The problem, what was found, and the command that repairs it. */
   | { readonly state: "wrong"; readonly found: string; readonly problem: string; readonly remedy: string }
   | { readonly state: "unchecked"; readonly because: string };
 
 export interface Check {
   readonly name: string;
-  /** Looked at only when all of these are ok. */
+  /** The check runs only when all of these are ok. */
   readonly needs?: readonly string[];
-  /** Looked at only when none of these is wrong; they may be unchecked. */
+  /** The check runs only when none of these is wrong; they may be unchecked. */
   readonly unlessWrong?: readonly string[];
   readonly look: () => Promise<CheckOutcome>;
 }
 
 export type CheckFinding = { readonly check: string } & CheckOutcome;
 
-/** In the order of the checks, which name only those before them. A look that throws says why it found nothing out. */
+/** Findings in the order of the checks. A check names only checks before it. One that throws is unchecked, with its error. */
 export function runChecks(checks: readonly Check[]): Promise<readonly CheckFinding[]> {
   const findings = new Map<string, Promise<CheckFinding>>();
   for (const check of checks) findings.set(check.name, finding(check, findings));
@@ -46,7 +46,7 @@ function unchecked(check: string, because: string): CheckFinding {
   return { check, state: "unchecked", because };
 }
 
-/** What several links go by is found out once. */
+/** Runs `work` once for several checks. */
 export function once<T>(work: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined;
   return () => {

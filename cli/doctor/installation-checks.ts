@@ -12,14 +12,14 @@ import type { Session } from "#cli/session/session.ts";
 import { starlingVersion } from "#shared/base/starling-version.ts";
 import type { Fact, Installation } from "#shared/fleet/api/installation.ts";
 
-/** What the installation says of itself, once it answers whoever asks. */
+/** Checks of what the installation reports about itself. They need the permission to call its API. */
 export function installationChecks(session: Session): readonly Check[] {
   const installation = once(() => session.api.call<Installation>({ method: "GET", path: "/v1/installation" }));
   const judged = <T>(part: (told: Installation) => Fact<T>, judge: (value: T, told: Installation) => CheckOutcome) => {
     return async (): Promise<CheckOutcome> => {
       const told = await installation();
       const fact = part(told);
-      if (!fact.known) return { state: "unchecked", because: `the installation cannot tell: ${fact.message}` };
+      if (!fact.known) return { state: "unchecked", because: `the installation does not know: ${fact.message}` };
       return judge(fact.value, told);
     };
   };
@@ -46,7 +46,7 @@ async function lookAtInstallation(installation: () => Promise<Installation>): Pr
     return { state: "ok", found: (await installation()).name };
   } catch (error) {
     if (!(error instanceof ApiFailure) || error.status !== 404) throw error;
-    const problem = "the stack is older than this command, and says nothing of itself";
+    const problem = "the stack is older than this command, and does not report its state";
     return { state: "wrong", found: "404", problem, remedy: "npx cdk deploy --all" };
   }
 }

@@ -1,4 +1,4 @@
-/** What of an installation is wrong, by what it tells of itself. */
+/** Judges what an installation reports about itself. */
 import type { CheckOutcome } from "#cli/doctor/checks.ts";
 import type {
   AccountConcurrency,
@@ -11,9 +11,9 @@ import type {
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { formatAge } from "#shared/words/age.ts";
 
-/** Three ticks: one may be throttled, and one may fail. */
+/** Three ticks, because one may be throttled and one may fail. */
 const silentSeconds = 180;
-/** What is due is claimed by the next tick, or by the one after it. */
+/** A tick claims due work at once, or the tick after it does. */
 const stuckSeconds = 300;
 
 type Told = Pick<Installation, "at">;
@@ -28,7 +28,7 @@ export function judgeVersion({ stack, command }: { readonly stack: string; reado
   return { state: "wrong", found, problem, remedy };
 }
 
-/** Versions that go with each other have their first two numbers in common. */
+/** Compatible versions have the same first two numbers. */
 function series(version: string): string {
   return version.split(".").slice(0, 2).join(".");
 }
@@ -38,19 +38,19 @@ export function judgeWebhookSecret({ arn, state }: WebhookSecret): CheckOutcome 
   return {
     state: "wrong",
     found: "empty",
-    problem: "nobody has written the webhook's secret: every push is refused, and found out by polling only",
+    problem: "the webhook's secret has no value: every push is refused, and only polling finds new commits",
     remedy: `aws secretsmanager put-secret-value --secret-id ${arn} --secret-string "[\\"$(openssl rand -hex 32)\\"]"`,
   };
 }
 
 export function judgeTick({ function: name, lastAt }: Tick, { at }: Told): CheckOutcome {
-  const remedy = `aws lambda invoke --function-name ${name} /dev/stdout   (runs it now, and says what fails)`;
-  const nothing = "nothing that is due is done: docs/runbook.md, Silent timer";
+  const remedy = `aws lambda invoke --function-name ${name} /dev/stdout   (runs it now, and prints its error)`;
+  const nothing = "due work is not done: docs/runbook.md, Silent timer";
   if (lastAt === undefined)
     return {
       state: "wrong",
       found: "never",
-      problem: `no tick got through yet, as in the first minute of an installation; ${nothing}`,
+      problem: `no tick has succeeded yet (normal in the first minute of an installation); ${nothing}`,
       remedy,
     };
   const found = `${formatAge(lastAt, new Date(at))} ago`;
@@ -59,10 +59,10 @@ export function judgeTick({ function: name, lastAt }: Tick, { at }: Told): Check
 }
 
 export function judgeDueWork({ rows, oldest }: DueWork, { at }: Told): CheckOutcome {
-  if (oldest === undefined) return { state: "ok", found: "nothing waits" };
+  if (oldest === undefined) return { state: "ok", found: "nothing is due" };
   const found = `${rows} ${rows === 1 ? "row" : "rows"}, the oldest since ${oldest.since}`;
   if (secondsBetween(oldest.since, at) <= stuckSeconds) return { state: "ok", found };
-  const problem = `${oldest.row.pk} ${oldest.row.sk} is due, and no tick claims it: a newer version wrote it, or more is due than ticks get to; docs/runbook.md, Rows of a newer version`;
+  const problem = `${oldest.row.pk} ${oldest.row.sk} is due, but no tick claims it: a newer version wrote it, or more work is due than ticks can claim; docs/runbook.md, Rows of a newer version`;
   return { state: "wrong", found, problem, remedy: inspectRow(oldest.row) };
 }
 
@@ -83,23 +83,23 @@ export function judgeDeadLetters(queues: readonly DeadLetters[]): CheckOutcome {
   const [first] = full;
   if (first === undefined) return { state: "ok", found: "none" };
   const found = full.map(({ of, messages }) => `${of} ${messages}`).join(", ");
-  // Nothing of the schedule's is to be sent again: the next minute asks anew.
+  // Messages of the schedule are not sent again: the next minute sends a new one.
   const remedy =
     first.of === "tick"
-      ? `aws sqs purge-queue --queue-url ${first.queueUrl}   (once they are read)`
-      : `aws sqs start-message-move-task --source-arn ${first.queueArn}   (once their cause is gone)`;
-  return { state: "wrong", found, problem: "messages were not worked off; the function's log says why", remedy };
+      ? `aws sqs purge-queue --queue-url ${first.queueUrl}   (after reading them)`
+      : `aws sqs start-message-move-task --source-arn ${first.queueArn}   (after repairing their cause)`;
+  return { state: "wrong", found, problem: "messages failed in every attempt; the function's log says why", remedy };
 }
 
 export function judgeConcurrency({ account, deployedFor, desired, clusters }: AccountConcurrency): CheckOutcome {
   const found = `${account} in the account, deployed for ${deployedFor}`;
-  const wants = `${clusters} clusters want ${desired} concurrent executions of Lambda`;
+  const wants = `${clusters} clusters need ${desired} concurrent executions of Lambda`;
   if (account < desired) {
     const remedy = `aws service-quotas request-service-quota-increase --service-code lambda --quota-code L-B99A9384 --desired-value ${desired}`;
-    return { state: "wrong", found, problem: `${wants}, and the account has ${account}`, remedy };
+    return { state: "wrong", found, problem: `${wants}, but the account allows ${account}`, remedy };
   }
   if (deployedFor >= desired) return { state: "ok", found };
-  const problem = `${wants}, and the stacks were deployed for ${deployedFor} (setting concurrency)`;
+  const problem = `${wants}, but the stacks were deployed for ${deployedFor} (setting concurrency)`;
   return {
     state: "wrong",
     found,

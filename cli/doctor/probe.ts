@@ -4,13 +4,13 @@ import { request as httpsRequest } from "node:https";
 export interface Probed {
   readonly status: number;
   readonly milliseconds: number;
-  /** What whoever answered takes for now, to the second; absent when it does not say. */
+  /** The server's time, to the second; absent when its answer has no date. */
   readonly date?: Date;
 }
 
 const probeTimeoutMs = 10_000;
 
-/** Asks without a signature: whoever answers, even with a refusal, is there and says what time it is. */
+/** Sends a request without a signature. Any answer, even a refusal, shows that the server is reachable, and its time. */
 export function probe(url: URL, options: { readonly ca?: string; readonly signal: AbortSignal }): Promise<Probed> {
   const { ca, signal } = options;
   const start = url.protocol === "https:" ? httpsRequest : httpRequest;

@@ -7,7 +7,7 @@ export interface InvokePolicy {
   readonly document: string;
 }
 
-/** What lets somebody call the API; of a custom domain, any API. */
+/** A policy that allows calls of the API. For a custom domain it allows any API. */
 export function invokePolicy(endpoint: string): InvokePolicy {
   const [, api = "*", region = "*", china] = gatewayName.exec(new URL(endpoint).hostname) ?? [];
   const resource = `arn:aws${china === undefined ? "" : "-cn"}:execute-api:${region}:*:${api}/*`;
@@ -15,7 +15,7 @@ export function invokePolicy(endpoint: string): InvokePolicy {
   return { resource, document: JSON.stringify({ Version: "2012-10-17", Statement: [statement] }) };
 }
 
-/** Gives a principal the right to look, where the stack is known that has a policy for it; else to call the whole API. */
+/** The command that gives a principal the viewer's policy of the stack. Without a known stack: the right to call the whole API. */
 export function permissionCommand(
   principalArn: string | undefined,
   {
@@ -41,11 +41,11 @@ export function permissionCommand(
 function attachCommand(principalArn: string | undefined, policyArn: string): string {
   const { user, role = "ROLE" } = nameOf(principalArn);
   if (user !== undefined) return `aws iam attach-user-policy --user-name ${user} --policy-arn ${policyArn}`;
-  if (isOfIdentityCenter(role)) return `in IAM Identity Center, give the permission set the policy ${policyArn}`;
+  if (isOfIdentityCenter(role)) return `in IAM Identity Center, attach the policy to the permission set: ${policyArn}`;
   return `aws iam attach-role-policy --role-name ${role} --policy-arn ${policyArn}`;
 }
 
-/** IAM Identity Center writes these roles itself, and again at its next change. */
+/** IAM Identity Center owns these roles, and overwrites them at its next change. */
 function isOfIdentityCenter(role: string): boolean {
   return role.startsWith("AWSReservedSSO_");
 }

@@ -16,7 +16,7 @@ function cellOf(values: readonly unknown[]): string {
   return values.length === 0 ? none : values.map((value) => (value === null ? none : shown(value))).join(",");
 }
 
-/** As Go prints it: `[a b]`, `map[k:v]`. */
+/** The value in Go's format: `[a b]`, `map[k:v]`. */
 function shown(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(shown).join(" ")}]`;
   if (isJsonObject(value))

@@ -28,26 +28,26 @@ export function describeDiscovery(discovery: DiscoveryObject, now: Date): string
       [
         "Clusters",
         clusters === undefined
-          ? "not looked yet"
-          : `${clusters.found} found, ${clusters.refused} refused, ${clusters.unselected} with other tags by now, ${clusters.gone} gone`,
+          ? "not scanned yet"
+          : `${clusters.found} found, ${clusters.refused} refused, ${clusters.unselected} no longer selected by tags, ${clusters.gone} gone`,
       ],
     ]),
     sectionText("Conditions", conditionsText(status.conditions, now)),
     sectionText(
-      "Not seen",
+      "Not scanned",
       listText(unseen.map(({ account, region, code, message }) => [account, region ?? "every region", code, message])),
     ),
     sectionText("Not registered", listText(refused.map(({ arn, reason, message }) => [arn, reason, message]))),
     sectionText(
-      "Forgotten within a day",
+      "Unregistered in the last day",
       listText(forgotten.map(({ cluster, arn, at }) => [cluster, arn, formatTime(at, now)])),
     ),
   ].join("");
 }
 
 function goneText(gone: DiscoveryObject["spec"]["gone"]): string {
-  if (gone === undefined) return "they stay registered, until somebody deletes them";
-  return `forgotten after ${gone.after}, ${gone.maxPerDay} of them a day at most`;
+  if (gone === undefined) return "clusters that are gone stay registered until a person deletes them";
+  return `clusters that are gone are unregistered after ${gone.after}, at most ${gone.maxPerDay} a day`;
 }
 
 function tagsText(tags: DiscoveryObject["spec"]["eks"]["tags"]): string | undefined {

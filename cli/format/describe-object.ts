@@ -26,7 +26,7 @@ interface Described<O> {
   readonly now: Date;
 }
 
-/** What its place tells, and what to do. */
+/** The page of a row that this version cannot read: the fields of its key, and what to do. */
 export function describeUnreadable(object: UnreadableObject, now: Date): string {
   const { metadata, spec, status } = object;
   return [
@@ -67,7 +67,7 @@ export function describeSource({ object: source, events, now }: Described<Source
     nextText(
       objectState(source).word === "NotReady"
         ? [
-            `starling reconcile source/${source.metadata.name} -n ${source.metadata.namespace ?? ""}     after it was mended`,
+            `starling reconcile source/${source.metadata.name} -n ${source.metadata.namespace ?? ""}   (after the repair)`,
           ]
         : [],
     ),
@@ -113,13 +113,13 @@ export function describeCluster({
     nextText(
       mismatch === undefined
         ? []
-        : [`starling cluster accept ${name} --uid ${quoted(mismatch)}     if the cluster was rebuilt`],
+        : [`starling cluster accept ${name} --uid ${quoted(mismatch)}   (if the cluster was rebuilt)`],
     ),
   ].join("");
 }
 
 function goneText(since: string | undefined): string {
-  return since === undefined ? "" : `; EKS says since ${since} that there is no such cluster`;
+  return since === undefined ? "" : `; gone from EKS since ${since}`;
 }
 
 export function describeGroup({
@@ -131,9 +131,9 @@ export function describeGroup({
   now,
 }: Described<SyncGroupObject> & {
   readonly failing: readonly SyncObject[];
-  /** On one cluster; absent: as they are written. */
+  /** The inputs on one cluster. Absent: the parameters and overrides of the group's spec. */
   readonly inputs?: { readonly cluster: string; readonly of: ShownInputs };
-  /** Of the terminal; absent: nothing is cut. */
+  /** Width of the terminal. Absent: nothing is cut. */
   readonly columns?: number | undefined;
 }): string {
   const { status, spec, metadata } = group;
@@ -149,7 +149,7 @@ export function describeGroup({
   const stages = spec.rollout.stages.map((stage, index) => [
     `${index + 1} ${stage.name}`,
     stage.clusters === undefined ? "every other cluster" : selectionText(stage.clusters),
-    stage.maxConcurrent === undefined ? "" : `max ${stage.maxConcurrent} at once`,
+    stage.maxConcurrent === undefined ? "" : `maxConcurrent ${stage.maxConcurrent}`,
     stage.optional === true ? "optional" : "",
   ]);
   const troubled = getTable("Sync", worstObjectsFirst(failing), { now, width: "normal", namespaces: "one" });
@@ -160,7 +160,10 @@ export function describeGroup({
     fieldsText([
       ["Clusters", selectionText(spec.clusters)],
       ["Revision", revisionText(status.revision)],
-      ["Noted", status.noted === undefined ? undefined : `${revisionText(status.noted)}   changes nothing here`],
+      [
+        "Noted",
+        status.noted === undefined ? undefined : `${revisionText(status.noted)}   (changes nothing for this group)`,
+      ],
       ["Rollout", rollout],
       [
         "Counts",
@@ -170,7 +173,7 @@ export function describeGroup({
       ],
       [
         "Strategy",
-        `max ${maxConcurrent} at once, failures ${maxFailures}, unreachable ${maxUnreachable}, deadline ${progressDeadline}`,
+        `maxConcurrent ${maxConcurrent}, maxFailures ${maxFailures}, maxUnreachable ${maxUnreachable}, progressDeadline ${progressDeadline}`,
       ],
     ]),
     sectionText(
@@ -183,7 +186,7 @@ export function describeGroup({
     sectionText("Stages", formatTable({ columns: ["", "", ""], rows: stages }, { headers: "hide", indent: "  " })),
     sectionText("Conditions", conditionsText(status.conditions, now)),
     sectionText(
-      "Syncs in trouble",
+      "Syncs with problems",
       failing.length === 0 ? "" : formatTable(troubled, { headers: "show", indent: "  ", columns }),
     ),
     sectionText("Events", eventsText(events, now)),

@@ -18,15 +18,15 @@ export interface DescribedSync {
   readonly sync: SyncObject;
   /** Newest first. */
   readonly events: readonly EventItem[];
-  /** The worst first, or why nobody can tell. */
+  /** The worst first, or why they are not known. */
   readonly objects?: ApiList<SyncObjectItem> | { readonly unknown: string };
   readonly inputs?: ShownInputs;
-  /** Of the terminal; absent: nothing is cut. */
+  /** Width of the terminal. Absent: nothing is cut. */
   readonly columns?: number | undefined;
   readonly now: Date;
 }
 
-/** One Sync on one cluster: what is desired, what is there, what is wrong and what to do. */
+/** The page of one Sync on one cluster: its desired and actual state, its problems, and what to do. */
 export function describeSync({ sync, events, objects, inputs = [], columns, now }: DescribedSync): string {
   const { metadata, spec, status, operations } = sync;
   const { observed } = status;
@@ -40,7 +40,7 @@ export function describeSync({ sync, events, objects, inputs = [], columns, now 
       ["From", spec.source === "" ? undefined : `source/${spec.source}   path ${spec.path}`],
       ["Suspended", operations?.suspended === undefined ? undefined : actText(operations.suspended)],
       ["Frozen", status.frozen === undefined ? undefined : frozenText(status.frozen)],
-      ["Wanted", wantedText(sync)],
+      ["Out of sync", wantedText(sync)],
       ["Desired", desiredText(sync, now)],
       ["Applied", appliedText(sync, now)],
       [
@@ -51,8 +51,8 @@ export function describeSync({ sync, events, objects, inputs = [], columns, now 
     ]),
     inputsText(inputs, { cluster: spec.cluster, columns }),
     sectionText("Conditions", conditionsText(status.conditions, now)),
-    sectionText("Objects in trouble", problemsText(observed?.problems)),
-    sectionText("Objects left alone", problemsText(observed?.leftAlone)),
+    sectionText("Objects with problems", problemsText(observed?.problems)),
+    sectionText("Objects not corrected any more", problemsText(observed?.leftAlone)),
     warningsText(observed?.warnings),
     leftOutText(status.desired?.leftOut),
     observed === undefined
@@ -80,14 +80,15 @@ function heldText(
   }: Pick<DescribedSync, "columns" | "now"> & { readonly objects: DescribedSync["objects"] | undefined },
 ): string {
   if (list === undefined) return "";
-  if ("unknown" in list) return `  object by object: ${plainText(list.unknown)}\n`;
+  if ("unknown" in list) return `  objects not known: ${plainText(list.unknown)}\n`;
   const left = (status.observed?.objects.total ?? 0) - list.items.length;
   const command = `starling tree sync/${metadata.name} --cluster ${spec.cluster} -n ${metadata.namespace ?? ""} --all`;
-  const more = list.metadata.continue === undefined ? {} : { more: `… ${left > 0 ? `${left} ` : ""}more: ${command}` };
+  const more =
+    list.metadata.continue === undefined ? {} : { more: `and ${left > 0 ? `${left} ` : ""}more: ${command}` };
   return objectsText(list.items, { now, columns, ...more });
 }
 
-/** What had drifted when that was looked for last, by object and field. */
+/** The drift that the last check found, by object and field. */
 function driftText(drift: Drift | undefined, now: Date): string {
   if (drift === undefined) return "";
   const { objects, at, corrected, named = [] } = drift;
@@ -97,7 +98,7 @@ function driftText(drift: Drift | undefined, now: Date): string {
   return `${head}${problemsText(named)}${rest}`;
 }
 
-/** What is wanted and was not assigned. */
+/** The revision of a later rollout that was not assigned to this cluster, and why. */
 function wantedText({ metadata, status: { outOfSync, group } }: SyncObject): string | undefined {
   if (outOfSync === undefined) return undefined;
   return `${revisionText(outOfSync.revision)}   by ${group ?? metadata.name}-${outOfSync.rollout}: ${outOfSync.reason}`;
@@ -114,18 +115,18 @@ function desiredText({ status: { desired, group } }: SyncObject, now: Date): str
 function appliedText({ status: { desired, observed } }: SyncObject, now: Date): string {
   const applied = observed?.applied;
   if (applied === undefined) return "nothing";
-  const behind = applied.renderDigest === desired?.renderDigest ? "" : "      <- still running this";
+  const behind = applied.renderDigest === desired?.renderDigest ? "" : "   (not the assigned rendering)";
   return `${revisionText(applied.revision)}   render ${digestText(applied.renderDigest)}   ${formatTime(applied.at, now)}${behind}`;
 }
 
-/** As kubectl prints them. */
+/** Warnings in kubectl's format. */
 function warningsText(warnings: readonly ObjectWarning[] = []): string {
   const lines = warnings.map(({ object, message }) => plainLine(`Warning: ${message} (${object})`));
   return lines.length === 0 ? "" : `\n${lines.join("\n")}\n`;
 }
 
 function leftOutText(texts: readonly string[] = []): string {
-  return texts.length === 0 ? "" : `\nNot honoured:\n${texts.map((text) => `  ${plainLine(text)}\n`).join("")}`;
+  return texts.length === 0 ? "" : `\nNot supported:\n${texts.map((text) => `  ${plainLine(text)}\n`).join("")}`;
 }
 
 function problemsText(problems: readonly ObjectProblem[] = []): string {
@@ -133,7 +134,7 @@ function problemsText(problems: readonly ObjectProblem[] = []): string {
   return formatTable({ columns: ["", ""], rows }, { headers: "hide", indent: "  " });
 }
 
-/** What carries the Sync's label and is not recorded. */
+/** Objects that have the Sync's label and are not in its inventory. */
 function foreignText({ status: { observed } }: SyncObject): string {
   const named = observed?.foreign ?? [];
   const rows = named.map((object) => [describeObject(object.id), foreignReason(object)]);
@@ -149,8 +150,8 @@ function pruneText({ status: { prune } }: SyncObject): string {
 }
 
 function foreignReason({ member, keep }: ForeignObject): string {
-  if (!member) return "only bears a copy of the Sync's label";
-  const once = "applied by this Sync once, not recorded and not in git";
+  if (!member) return "only has a copy of the Sync's label";
+  const once = "applied by this Sync earlier; not in its inventory and not in git";
   return keep === undefined ? once : `${once}; ${keep}`;
 }
 
@@ -158,7 +159,7 @@ function pruneCommands({ metadata, spec, status }: SyncObject): readonly string[
   const prunable = (status.observed?.foreign ?? []).some(({ member, keep }) => member && keep === undefined);
   if (!prunable || status.prune?.handled === false) return [];
   const where = `--cluster ${spec.cluster} -n ${metadata.namespace ?? ""}`;
-  return [`starling prune sync/${metadata.name} ${where}     delete the foreign objects it once applied`];
+  return [`starling prune sync/${metadata.name} ${where}   (deletes the foreign objects that it applied)`];
 }
 
 function nextCommands({ metadata, status, spec }: SyncObject, word: string): readonly string[] {
@@ -167,20 +168,20 @@ function nextCommands({ metadata, status, spec }: SyncObject, word: string): rea
   const rollout = status.group ?? `sync/${metadata.name}`;
   if (word === "Failed") {
     return [
-      `starling rollout status ${rollout} ${namespace}     how far it went, and where it failed`,
-      `starling reconcile ${owner} --with-source ${namespace}     after the source was mended`,
+      `starling rollout status ${rollout} ${namespace}   (shows its progress and failures)`,
+      `starling reconcile ${owner} --with-source ${namespace}   (after the repair in git)`,
     ];
   }
   if (word === "Unreachable") return [`starling describe cluster/${spec.cluster}`];
   if (word === "Waiting") return [`starling get sources ${namespace}`];
   if (word === "ClusterNotFound") return ["starling get clusters"];
   if (word === "OutOfSync" || word === "Halted" || word === "Stalled") {
-    return [`starling rollout status ${rollout} ${namespace}     how far it went, and where it failed`];
+    return [`starling rollout status ${rollout} ${namespace}   (shows its progress and failures)`];
   }
-  if (word === "Retrying") return [`starling reconcile ${owner} ${namespace}     try now instead of later`];
+  if (word === "Retrying") return [`starling reconcile ${owner} ${namespace}   (tries again now)`];
   if (word === "Frozen" && status.frozen !== undefined) return [`starling thaw ${status.frozen.name}`];
   if ((status.observed?.leftAlone ?? []).length > 0) {
-    return [`starling reconcile ${owner} ${namespace}     put back what is left alone, once more`];
+    return [`starling reconcile ${owner} ${namespace}   (corrects these objects once more)`];
   }
   if (word === "Suspended") return [`starling resume ${owner} ${namespace}`];
   return [];

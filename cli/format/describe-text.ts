@@ -19,7 +19,7 @@ export function sectionText(title: string, body: string): string {
   return body === "" ? "" : `\n${title}:\n${body}`;
 }
 
-/** Of what cannot be read nobody knows since when. */
+/** Conditions of an unreadable row have no `since`. */
 export function conditionsText(
   conditions: readonly (Omit<Condition, "since"> & { readonly since?: string })[],
   now: Date,

@@ -8,32 +8,32 @@ import { isSecret, maskedObject, maskedPair } from "#shared/kube/masked-object.t
 import type { ObjectDifference } from "#shared/kube/object-differences.ts";
 import { describeObject, type ObjectId } from "#shared/kube/object-id.ts";
 
-/** An object on both sides; absent: it is not there. */
+/** An object on both sides. A side is absent if it does not have the object. */
 export interface ObjectSides {
   readonly id: ObjectId;
   readonly before?: KubeObject;
   readonly after?: KubeObject;
 }
 
-/** Of one Sync, on clusters that are alike: without `sides` this is what `-o json` prints. */
+/** The diff of one Sync on clusters with equal differences. `-o json` prints it without `sides`. */
 export interface ShownDiff {
   readonly sync: string;
   readonly clusters: readonly string[];
   readonly against: "live" | "assigned";
   readonly revision: string;
   readonly differences: readonly ObjectDifference[];
-  /** What is not told by objects: a cluster that leaves, options of `apply`, a rendering that fails. */
+  /** Changes that objects do not show: a removed cluster, apply options, a failed rendering. */
   readonly notes: readonly string[];
-  /** Objects that the server would not take. */
+  /** Objects that the server would refuse. */
   readonly refused: readonly { readonly id: ObjectId; readonly reason: string; readonly message: string }[];
-  /** What could not be found out. */
+  /** Kinds that could not be compared, and why. */
   readonly unread: readonly { readonly kind: string; readonly message: string }[];
-  /** What git has no more, and stays. */
+  /** Objects that git no longer has, and that stay. */
   readonly kept: readonly { readonly id: ObjectId; readonly why: string }[];
   readonly sides: readonly ObjectSides[];
 }
 
-/** As `diff -u` has it, with comments where `patch` takes none for a change. Values of Secrets are `***`. */
+/** A unified diff, with comments that `patch` ignores. Values of Secrets are `***`. */
 export function diffText({
   sync,
   clusters,
@@ -46,11 +46,11 @@ export function diffText({
   sides,
 }: ShownDiff): string {
   const comments = [
-    `${sync} on ${clustersText(clusters)}, ${revision} against what is ${against === "live" ? "in the cluster" : "assigned"}`,
+    `${sync} on ${clustersText(clusters)}, ${revision} compared with ${against === "live" ? "the cluster" : "the assigned rendering"}`,
     ...notes,
     ...refused.map(({ id, message }) => `${describeObject(id)} would be refused: ${message}`),
     ...unread.map(({ kind, message }) => `not compared: ${kind}: ${message}`),
-    ...kept.map(({ id, why }) => `${describeObject(id)} is not in git any more, and stays: ${why}`),
+    ...kept.map(({ id, why }) => `${describeObject(id)} is no longer in git, and stays: ${why}`),
   ];
   const lines = [...comments.map((comment) => `# ${comment}`), ...sides.flatMap((one) => objectLines(one, against))];
   return lines.map((line) => `${plainLine(line)}\n`).join("");
@@ -73,7 +73,7 @@ function masked(before: KubeObject | undefined, after: KubeObject | undefined) {
   return isSecret(before) || isSecret(after) ? maskedPair(before, after) : [before, after];
 }
 
-/** With sorted keys: a server answers the same object in this order and in that. */
+/** YAML with sorted keys, because a server does not keep the order of keys. */
 function yamlOf(object: KubeObject | undefined): string {
   return object === undefined ? "" : manifestYaml(parseJson(canonicalJson(object)));
 }

@@ -2,7 +2,7 @@ import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 const barCells = 20;
 
-/** How many are where they are to be; of many with a bar. */
+/** The number of clusters that are done, with a bar if there are many. */
 export function doneText({ counts, size }: Pick<StageRunRow, "counts" | "size">, clusters: "few" | "many"): string {
   const done = counts.Succeeded + counts.Unchanged;
   return clusters === "few" ? String(done) : `${done.toLocaleString("en")} ${bar(done, size)}`;

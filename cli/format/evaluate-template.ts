@@ -12,7 +12,7 @@ import { isJsonObject, stringifyJson } from "#shared/base/json.ts";
 
 type Values = readonly unknown[];
 
-/** A field that is not there gives nothing. @throws JsonPathError for an index beyond a list, and for a list that is none. */
+/** A missing field gives an empty text. @throws JsonPathError for an index beyond a list, or on a value that is not a list. */
 export function evaluateTemplate(template: Template, value: unknown): string {
   return template
     .map((part) => {
@@ -29,7 +29,7 @@ export function valuesAt(path: TemplatePath, input: Values): Values {
   return path.reduce<Values>((values, step) => valuesOf(step, values), input);
 }
 
-/** A text as it is, all else as JSON. */
+/** A text as it is, every other value as JSON. */
 function textOf(value: unknown): string {
   return typeof value === "string" ? value : stringifyJson(value);
 }
@@ -49,7 +49,7 @@ function valuesOf(step: TemplateStep, input: Values): Values {
     case "union":
       return step.paths.flatMap((path) => valuesAt(path, input));
     case "slice":
-      return listsOf(input, "has no index").flatMap((list) => sliceOf(list, step.slice));
+      return listsOf(input, "cannot be indexed").flatMap((list) => sliceOf(list, step.slice));
     case "filter":
       return listsOf(input, "cannot be filtered").flatMap((list) => list.filter((item) => passes(step.filter, item)));
   }
@@ -72,7 +72,7 @@ function listsOf(input: Values, problem: string): readonly Values[] {
     if (Array.isArray(value)) return [value];
     const what = isJsonObject(value) ? "an object" : `a ${typeof value}`;
     throw new JsonPathError(
-      `${what} ${problem}, only a list has; write .NAME for a field, or .items[*] for a list's items`,
+      `${what} ${problem}, only a list can; write .NAME for a field, or .items[*] for the items of a list`,
     );
   });
 }
@@ -93,7 +93,7 @@ function sliceOf(list: Values, slice: Slice): Values {
 
 function beyond(index: number, length: number): JsonPathError {
   return new JsonPathError(
-    `${index} is beyond a list of ${length}; write [*] for all that there are, or filter with [?(@.name)]`,
+    `${index} is beyond a list of ${length}; write [*] for all items, or a filter such as [?(@.name)]`,
   );
 }
 
@@ -102,12 +102,12 @@ function passes({ left, compared }: Filter, item: unknown): boolean {
   if (compared === undefined) return found.length > 0;
   const desired = valuesAt(compared.right, [item]);
   if (found.length > 1 || desired.length > 1) {
-    throw new JsonPathError("a filter compares one value with one; write an index instead of [*] in it");
+    throw new JsonPathError("a filter compares one value with one other; write an index instead of [*] in it");
   }
   return found.length === 1 && desired.length === 1 && compare(found[0], { ...compared, right: desired[0] });
 }
 
-/** Of two numbers, two texts or two truth values; kubectl, too, compares nothing else. */
+/** Compares two numbers, two texts or two booleans. Like kubectl, it compares nothing else. */
 function compare(
   left: unknown,
   { operator, right }: { readonly operator: Operator; readonly right: unknown },
@@ -115,7 +115,7 @@ function compare(
   const [one, other] = [comparable(left), comparable(right)];
   if (one === undefined || other === undefined || typeof one !== typeof other) {
     throw new JsonPathError(
-      `a filter cannot compare ${excerptOf(left)} with ${excerptOf(right)}; write "..." around a text, and none around a number, true or false`,
+      `a filter cannot compare ${excerptOf(left)} with ${excerptOf(right)}; put a text in "..."; write numbers, true and false without quotes`,
     );
   }
   if (operator === "==" || operator === "!=") return (one === other) === (operator === "==");

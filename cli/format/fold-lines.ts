@@ -1,11 +1,11 @@
-/** What a page says in sentences, in lines that a terminal has room for. */
+/** Folds the lines of a page to the width of the terminal. */
 import { stripVTControlCharacters } from "node:util";
 
 const label = /^[A-Z][\w ]*: +/;
 
 /**
- * Longer lines are broken between words, and go on below where their text began. A command to type stays in one line however long it
- * is: a terminal gives it back whole when it is copied. @param columns - of the terminal; absent: nothing is broken.
+ * Breaks longer lines between words, and indents the rest to where the text of the line begins. A command stays in one line,
+ * so that it can be copied whole. @param columns - width of the terminal. Absent: nothing is broken.
  */
 export function foldLines(text: string, columns: number | undefined): string {
   if (columns === undefined) return text;
@@ -33,7 +33,7 @@ function foldLine(line: string, columns: number): string {
   return [...lines, current].join("\n");
 }
 
-/** A command, up to what is remarked of it, is one word. */
+/** A command, up to the remark behind it, is one word. */
 function wordsOf(text: string): readonly { readonly space: string; readonly word: string }[] {
   return [...text.matchAll(/(\s*)(starling (?:(?! {2}).)+|\S+)/g)].map(([, space = "", word = ""]) => ({
     space,
@@ -41,7 +41,7 @@ function wordsOf(text: string): readonly { readonly space: string; readonly word
   }));
 }
 
-/** Colours take no room. */
+/** The visible width: colour codes do not count. */
 function width(text: string): number {
   return [...stripVTControlCharacters(text)].length;
 }

@@ -22,7 +22,7 @@ export interface TableOptions {
   readonly now: Date;
   readonly width: "normal" | "wide";
   readonly namespaces: "all" | "one";
-  /** `kinds`: each object is called `kind/name`. */
+  /** `kinds`: the name of each object is `kind/name`. */
   readonly names?: "names" | "kinds";
 }
 
@@ -32,7 +32,7 @@ interface Column<O> {
   readonly wideOnly?: true;
 }
 
-/** The table of `get`, one line an object, in the order given. */
+/** The table of `get`: one line for each object, in the given order. */
 export function getTable(kind: KindName, objects: readonly ListedObject[], options: TableOptions): TextTable {
   const columns = columnsOf[kind].filter((column) => column.wideOnly !== true || options.width === "wide");
   const namespace = hasNamespace(kind) && options.namespaces === "all";
@@ -47,7 +47,7 @@ export function getTable(kind: KindName, objects: readonly ListedObject[], optio
   };
 }
 
-/** Its place says what it is called, and where; the rest is the newer version's to read. */
+/** The cell of a row that only a newer version can read. Its key gives the name and the cluster. */
 function unreadableCell({ name: column }: Column<AnyObject>, object: UnreadableObject, options: TableOptions): string {
   if (column === name.name) return name.cell(object, options);
   if (column === "CLUSTER") return object.spec.cluster ?? "-";
@@ -157,7 +157,7 @@ const groupColumns: readonly Column<SyncGroupObject>[] = [
   state,
   since,
   seen,
-  { name: "ON", cell: onText, wideOnly: true },
+  { name: "CURRENT", cell: onText, wideOnly: true },
   {
     name: "TEMPLATES",
     cell: (group) => group.spec.templates.map((template) => template.name).join(","),
@@ -218,13 +218,13 @@ export function countOf(rollout: RolloutObject, ...states: readonly TargetState[
   return sum;
 }
 
-/** The first stage that it is not through with; the last one that it came to, where it goes no further. */
+/** The first stage that the rollout has not passed, or the last stage. */
 function stageText({ status: { stages } }: RolloutObject): string {
   const open = stages.findIndex(({ phase }) => phase !== "Passed");
   return placeText(stages, open === -1 ? stages.length - 1 : open);
 }
 
-/** The first stage that is not on the newest content; `+` says how many more something goes through. */
+/** The first stage that is updating or behind the newest rollout; `+` gives the number of other stages that are updating. */
 function groupStageText({ status: { stages = [], rollout } }: SyncGroupObject): string {
   const updatingTo = stages.flatMap((stage, index) => (stage.updatingTo === undefined ? [] : [index]));
   const behind = stages.findIndex(({ current }) => current !== rollout);
@@ -237,7 +237,7 @@ function placeText(stages: readonly { readonly name: string }[], index: number):
   return stage === undefined ? "-" : `${index + 1}/${stages.length} ${stage.name}`;
 }
 
-/** `canary 118→119, early 117`: what each stage is on, and moves to. */
+/** `canary 118→119, early 117`: the current rollout of each stage, and the one that it is updating to. */
 function onText({ status: { stages = [] } }: SyncGroupObject): string {
   const texts = stages.map(({ name, current, updatingTo }) => {
     return `${name} ${current ?? "-"}${updatingTo === undefined ? "" : `→${updatingTo}`}`;
@@ -245,7 +245,7 @@ function onText({ status: { stages = [] } }: SyncGroupObject): string {
   return texts.length === 0 ? "-" : texts.join(", ");
 }
 
-/** Of the newest attempt, as far as it got; what an earlier one counted is not about it. */
+/** The objects of the newest attempt. The counts of an earlier attempt say nothing about it. */
 function readyText({ status: { observed, desired, state } }: SyncObject): string {
   if (observed === undefined || observed.attempt !== desired?.attempt) return "-";
   const { ready, total } = observed.objects;

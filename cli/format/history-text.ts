@@ -1,4 +1,4 @@
-/** Contents with their commits, the newest first. */
+/** Rollouts with their commits, the newest first. */
 import { digestText } from "#cli/format/get-table.ts";
 import type { TextTable } from "#cli/format/table.ts";
 import { plainLine } from "#shared/base/plain-text.ts";
@@ -8,11 +8,11 @@ import { formatAge, formatTime } from "#shared/words/age.ts";
 import { reasonText } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 
-/** Commits in between that are shown below a template. */
+/** At most this many commits between two rollouts are shown below a template. */
 const shownBetween = 5;
 
 interface HistoryView {
-  /** Of the subject, or of a group's Sync. */
+  /** Name of the owner, or of a group's Sync. */
   readonly name: string;
   readonly now: Date;
   readonly links: "shown" | "hidden";
@@ -33,9 +33,9 @@ function rolloutLine(item: HistoryItem, view: HistoryView): string {
   const there =
     onCluster === undefined
       ? ""
-      : `   there: ${reasonText(onCluster.state, onCluster.reason)} in ${onCluster.stage}, ${formatTime(onCluster.endedAt, view.now)}`;
+      : `   on this cluster: ${reasonText(onCluster.state, onCluster.reason)} in ${onCluster.stage}, ${formatTime(onCluster.endedAt, view.now)}`;
   const passed = skipped === undefined ? "" : `   ${skipped.count} skipped before it`;
-  const head = `${view.name}-${number}   ${phase}   ${clusters.done}/${clusters.size} clusters${failed}   ${formatTime(at, view.now)}, ${formatAge(at, view.now)} ago   by ${trigger}${passed}${there}`;
+  const head = `${view.name}-${number}   ${phase}   ${clusters.done}/${clusters.size} clusters${failed}   ${formatTime(at, view.now)}, ${formatAge(at, view.now)} ago   trigger: ${trigger}${passed}${there}`;
   return `${plainLine(head)}\n${item.templates.map((template) => templateText(template, view)).join("")}`;
 }
 
@@ -44,14 +44,14 @@ function templateText(
   view: HistoryView,
 ): string {
   const lines = [
-    `  ${name}   ${revisionText(revision)}   ${commit === undefined ? "(its commit is not known any more)" : commitText(commit)}`,
+    `  ${name}   ${revisionText(revision)}   ${commit === undefined ? "(its commit is no longer known)" : commitText(commit)}`,
   ];
   const links = view.links === "shown" ? [commit?.link, compare] : [];
   for (const link of links) if (link !== undefined) lines.push(`      ${link}`);
   const between = commits.slice(1);
   for (const one of between.slice(0, shownBetween)) lines.push(`    + ${shortId(one)}   ${commitText(one)}`);
   const left = Math.max(0, between.length - shownBetween) + more;
-  if (left > 0) lines.push(`    + ${left} more that the Source had`);
+  if (left > 0) lines.push(`    + ${left} more`);
   for (const { source, revision: at, from } of besides) {
     const was = from === undefined ? "" : `, before ${revisionText(from)}`;
     lines.push(`    values of source/${source}   ${revisionText(at)}${was}`);

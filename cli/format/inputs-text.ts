@@ -10,8 +10,8 @@ import { shorten } from "#shared/words/shorten.ts";
 const valueWidth = 70;
 
 /**
- * - `assigned`: the cluster was assigned what these come to; `desired`: it was assigned something else, or nothing yet;
- * - `disabled`: an override takes the template away from it; `problem`: it can be given nothing.
+ * - `assigned`: the cluster was assigned the rendering of these inputs; `desired`: it has another one, or none yet;
+ * - `disabled`: an override disables the template on the cluster; `problem`: the inputs cannot be determined.
  */
 export interface TemplateInputs {
   readonly template: string;
@@ -20,15 +20,15 @@ export interface TemplateInputs {
   readonly origins: readonly Origin[];
 }
 
-/** What a template is given on a cluster, or why nobody can tell. */
+/** The inputs of templates on a cluster, or why they are not known. */
 export type ShownInputs = readonly TemplateInputs[] | { readonly unknown: string };
 
-/** @param columns - of the terminal; absent: nothing is cut. */
+/** @param columns - width of the terminal. Absent: nothing is cut. */
 function valueText(text: string, columns: number | undefined): string {
   return columns === undefined ? text : shorten(text, valueWidth);
 }
 
-/** As a group's templates are written: their parameters, and what each override sets for whom. */
+/** The parameters of a group's templates, and the fields and clusters of each override. */
 export function writtenInputsText(templates: SyncGroupSpec["templates"], columns: number | undefined): string {
   const parameters = templates.flatMap(({ name, parameters: own = {} }) =>
     Object.entries(own).map(([parameter, text]) => [name, parameter, valueText(text, columns)]),
@@ -47,7 +47,7 @@ function setBy({ clusters: _clusters, parameters = {}, apply = {}, ...fields }: 
   ].join(", ");
 }
 
-/** One section for each template: field, value, and who said it. */
+/** One section for each template: field, value, and where the value is set. */
 export function inputsText(
   inputs: ShownInputs,
   { cluster, columns }: { readonly cluster: string; readonly columns?: number | undefined },
@@ -58,7 +58,7 @@ export function inputsText(
       const said = {
         assigned: "",
         desired: "; not assigned yet",
-        disabled: "; disabled there",
+        disabled: "; disabled on this cluster",
         problem: `; ${problem ?? ""}`,
       }[state];
       const rows = origins.map(({ field, value, from }) => [field, valueText(value, columns), from.join(" <- ")]);

@@ -1,9 +1,9 @@
 import { plainLine } from "#shared/base/plain-text.ts";
 import type { LogItem } from "#shared/fleet/api/objects.ts";
 
-/** What a line is about goes first; the rest follows as it was logged. */
+/** The fields that name the object of a line come first; the others follow in the logged order. */
 const first = ["kind", "namespace", "name", "cluster", "rollout", "revision", "phase", "reason"];
-/** Said by others of them. */
+/** Fields that are not repeated after the first ones. */
 const left = new Set([...first, "owner"]);
 const widest = 8;
 

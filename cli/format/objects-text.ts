@@ -1,11 +1,11 @@
-/** What a Sync holds, as `describe` and `tree` show it. */
+/** The objects of a Sync, for `describe` and `tree`. */
 import { formatTable, type TextTable } from "#cli/format/table.ts";
 import { plainText } from "#shared/base/plain-text.ts";
 import type { SyncObjectItem } from "#shared/fleet/api/sync-objects.ts";
 import { formatAge } from "#shared/words/age.ts";
 import { reasonText } from "#shared/words/object-state.ts";
 
-/** One line an object, as they come: the worst first. @param left - how many more there are, where that is known. */
+/** One line for each object, in the API's order: the worst first. @param more - a last line, if there are more objects. */
 export function objectsText(
   objects: readonly SyncObjectItem[],
   { now, more, columns }: { readonly now: Date; readonly more?: string; readonly columns?: number | undefined },
@@ -20,7 +20,7 @@ function objectsTable(objects: readonly SyncObjectItem[], now: Date): TextTable 
   return { columns: ["OBJECT", "HEALTH", "AGE", ""], rows };
 }
 
-/** Of what was recorded before ages were noted nobody knows. */
+/** The age of an object; `?` if the record has none. */
 function ageOf({ createdAt, uid }: SyncObjectItem, now: Date): string {
   return uid !== undefined && createdAt === undefined ? "?" : formatAge(createdAt, now);
 }
@@ -28,7 +28,9 @@ function ageOf({ createdAt, uid }: SyncObjectItem, now: Date): string {
 export function objectRemark({ reason, message, corrected, hook }: SyncObjectItem): string {
   const why = reason === undefined ? "" : reasonText(reason, message ?? "");
   const undone =
-    corrected === undefined ? "" : `put back ${times(corrected.times)}: ${corrected.fields}, by ${corrected.by}`;
+    corrected === undefined
+      ? ""
+      : `drift corrected ${times(corrected.times)}: ${corrected.fields}, changed by ${corrected.by}`;
   return [hook === true ? "hook" : "", why, undone].filter((text) => text !== "").join("; ");
 }
 

@@ -1,4 +1,4 @@
-/** A group's stages at a glance: what each is on, what goes through it, and what is waited for. */
+/** The stages of a group: the current rollout of each, the rollouts in progress, and what they wait for. */
 
 import { doneText } from "#cli/format/done-text.ts";
 import { foldLines } from "#cli/format/fold-lines.ts";
@@ -24,7 +24,7 @@ export interface OverviewView extends TargetLines {
   readonly overview: RolloutOverview;
 }
 
-/** The head, the stages, the contents that are under way, what is waited for, then clusters, or reasons when they are many. */
+/** The head, the stages, the rollouts in progress, the waits, then the clusters, or the reasons if there are many clusters. */
 export function formatOverview(view: OverviewView): string {
   const { overview, lines } = view;
   const size = memberCount(overview);
@@ -36,11 +36,11 @@ export function formatOverview(view: OverviewView): string {
   return foldLines(parts.filter((part) => part !== "").join("\n"), view.columns);
 }
 
-/** `08:31:02Z shop: canary on 119, early 118 2/4, rest on 117, 2 changing, 0 failed`. */
+/** `08:31:02Z shop Rolling: canary at 119, early 118 2/4, rest at 117, 2 changing, 0 failed`. */
 export function formatOverviewProgress(overview: RolloutOverview, now: Date): string {
   const { stages, slots, state } = overview.status;
   const words = stages.map(({ name, current, updatingTo }) => {
-    if (updatingTo === undefined) return `${name} on ${current ?? "nothing"}`;
+    if (updatingTo === undefined) return current === undefined ? `${name} has no rollout` : `${name} at ${current}`;
     return `${name} ${updatingTo.rollout} ${updatingTo.counts.Succeeded + updatingTo.counts.Unchanged}/${updatingTo.size}`;
   });
   const failed = stages.reduce((sum, { updatingTo }) => sum + (updatingTo?.counts.Failed ?? 0), 0);
@@ -52,7 +52,7 @@ export function memberCount({ status }: RolloutOverview): number {
   return status.stages.reduce((sum, { members }) => sum + members, 0);
 }
 
-/** What a stage shows: the leg that goes through it, else the one that passed it last. */
+/** The stage run that a stage shows: the one in progress, or the one that passed last. */
 export function shownStageRun({ updatingTo, passed }: OverviewStage): OverviewStageRun | undefined {
   return updatingTo ?? passed;
 }
@@ -67,11 +67,9 @@ function headText({ overview, now }: OverviewView): string {
   const [first] = rollouts;
   const underWay = new Set(stages.flatMap(({ current, updatingTo }) => updatingTo?.rollout ?? current ?? [])).size;
   const rollout =
-    first === undefined
-      ? "nothing rolled out yet"
-      : `newest ${newest} ${revisionText(first.revision)} (${first.phase})`;
-  const several = underWay > 1 ? `   ${underWay} contents under way` : "";
-  const next = desired === undefined ? "" : `   wanted: ${revisionText(desired)}`;
+    first === undefined ? "no rollout yet" : `newest ${newest} ${revisionText(first.revision)} (${first.phase})`;
+  const several = underWay > 1 ? `   ${underWay} rollouts in progress` : "";
+  const next = desired === undefined ? "" : `   desired: ${revisionText(desired)}`;
   const line = `${metadata.name}   ${state ?? "Pending"}   ${rollout}${several}${next}`;
   const { maxConcurrent, maxFailures, maxUnreachable } = spec.strategy;
   const { waiting, changing, failed, away: unreachable = 0 } = catchUps;
@@ -81,8 +79,8 @@ function headText({ overview, now }: OverviewView): string {
   const left = timeLeft(overview, now);
   const parts = [
     `${slots.used} of ${slots.bound} changing (maxConcurrent ${maxConcurrent})`,
-    `failures ${maxFailures}, unreachable ${maxUnreachable} in a stage`,
-    ...(came.length === 0 ? [] : [`arrivals: ${came.join(", ")}`]),
+    `per stage: maxFailures ${maxFailures}, maxUnreachable ${maxUnreachable}`,
+    ...(came.length === 0 ? [] : [`catch-ups: ${came.join(", ")}`]),
     ...(left === undefined ? [] : [left]),
   ];
   return `${line}\n${parts.join(" · ")}\n`;
@@ -105,11 +103,11 @@ function stagesText({ overview, columns: width, now }: OverviewView): string {
       stateText(stage, now),
     ];
   });
-  const columns = ["STAGE", "CLUSTERS", "ON", "MOVING", "DONE", "FAILED", "UNREACH", "CHANGING", "STATE"];
+  const columns = ["STAGE", "CLUSTERS", "CURRENT", "UPDATING TO", "DONE", "FAILED", "UNREACH", "CHANGING", "STATE"];
   return formatTable({ columns, rows }, { headers: "show", indent: "  ", columns: width });
 }
 
-/** `2/5 (+1 before)`: so many of those that are allowed, beside what had failed before. */
+/** `2/5 (+1 before)`: failures, the allowed number, and clusters that had failed before the rollout. */
 function budgetText(stageRun: OverviewStageRun | undefined, state: BudgetState): string {
   if (stageRun === undefined) return "-";
   const { spent, allowed } = budgetOf(stageRun, state);
@@ -130,7 +128,7 @@ function stateText(stage: OverviewStage, now: Date): string {
   return passed?.endedAt === undefined ? "passed" : `passed ${formatTime(passed.endedAt, now)}`;
 }
 
-/** Told when there are several: of each its revision, and where it is. */
+/** The rollouts, if there are several: the revision and the stages of each. */
 function contentsText({ overview, columns: width, now }: OverviewView): string {
   const { rollouts, stages } = overview.status;
   if (rollouts.length < 2) return "";
@@ -138,16 +136,16 @@ function contentsText({ overview, columns: width, now }: OverviewView): string {
     const current = stages.filter((stage) => stage.current === number).map(({ name }) => name);
     const through = stages.filter(({ updatingTo }) => updatingTo?.rollout === number).map(({ name }) => name);
     const where = [
-      ...(through.length === 0 ? [] : [`goes through ${through.join(", ")}`]),
-      ...(current.length === 0 ? [] : [`on ${current.join(", ")}`]),
+      ...(through.length === 0 ? [] : [`in progress in ${through.join(", ")}`]),
+      ...(current.length === 0 ? [] : [`current in ${current.join(", ")}`]),
     ];
     return [String(number), revisionText(revision), formatAge(at, now), phase, where.join("; ")];
   });
-  const columns = ["CONTENT", "REVISION", "AGE", "PHASE", "WHERE"];
+  const columns = ["ROLLOUT", "REVISION", "AGE", "PHASE", "STAGES"];
   return formatTable({ columns, rows }, { headers: "show", indent: "  ", columns: width, last: "whole" });
 }
 
-/** One line for each: what stands in the way, since when, and the verb that clears it. */
+/** One line for each wait: the obstacle, its age, and the command that clears it. */
 function waitsText({ overview, columns, now }: OverviewView): string {
   const { waits } = overview.status;
   if (waits.length === 0) return "";
@@ -164,7 +162,7 @@ function waitsText({ overview, columns, now }: OverviewView): string {
   );
 }
 
-/** Whole commands for the worst of what is waited for, after the one that shows why. */
+/** The commands that clear the worst wait, after the command that shows its reason. */
 function nextText({ overview, targets }: OverviewView, many: boolean): string {
   const { owner } = overview.spec;
   const { waits, stages } = overview.status;

@@ -9,11 +9,11 @@ import type { FieldDifference } from "#shared/kube/object-differences.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
 
 export interface PlannedChange extends TargetChange {
-  /** Of the objects, where both renderings are known. */
+  /** The changed objects, if both renderings are known. */
   readonly objects?: readonly PlannedObject[];
 }
 
-/** Of one group: this is what `-o json` prints. */
+/** The plan of one group, in the form of `-o json`. */
 export interface ShownPlan extends Omit<Forecast, "differences"> {
   readonly kind: "Plan";
   readonly namespace: string;
@@ -22,15 +22,15 @@ export interface ShownPlan extends Omit<Forecast, "differences"> {
   readonly differences: readonly (Omit<ClusterDifference, "changes"> & {
     readonly changes: readonly PlannedChange[];
   })[];
-  /** What would be deleted, and what single objects are kept or held back by. */
+  /** The deletions, and what keeps or holds back single objects. */
   readonly deletions: Deletions;
-  /** What holds it back, or asks first. */
+  /** What holds the plan back, or asks first. */
   readonly guards: readonly string[];
-  /** Clusters of which nothing can be said. */
+  /** Clusters whose rows this version cannot read. */
   readonly unreadable: readonly string[];
 }
 
-/** Of one difference; `--all` shows the rest. */
+/** Limits for one difference; `--all` shows the rest. */
 const objectsShown = 20;
 const fieldsShown = 8;
 const differencesShown = 10;
@@ -38,21 +38,21 @@ const guardsShown = 10;
 const valueLength = 60;
 const marks = { created: "+", changed: "~", deleted: "-" } as const;
 
-/** As many lines for ten clusters as for ten thousand. */
+/** The text of a plan. It has as many lines for ten clusters as for ten thousand. */
 export function planText(plan: ShownPlan, extent: "some" | "all"): string {
   const { hash, namespace, owner, revision, selected, unchanged, differences, stages, guards, unreadable } = plan;
   const changing = stages.reduce((all, stage) => all + stage.changing, 0);
   const shown = extent === "all" ? differences : differences.slice(0, differencesShown);
   const lines = [
-    `Plan ${hash.slice("sha256:".length, "sha256:".length + 7)} for ${owner} -n ${namespace}   (${revision}, against what was assigned; no cluster was asked)`,
-    `${counted(selected, "cluster")} selected: ${changing} change, ${unchanged} unchanged`,
+    `Plan ${hash.slice("sha256:".length, "sha256:".length + 7)} for ${owner} -n ${namespace}   (${revision}, compared with the assigned renderings; no cluster was asked)`,
+    `${counted(selected, "cluster")} selected: ${changing} would change, ${unchanged} unchanged`,
     ...shown.flatMap(({ clusters, changes }, index) => [
       "",
       `[${index + 1}] ${clustersText(clusters)}`,
       ...changes.flatMap((change) => changeLines(change, extent)),
     ]),
     ...(shown.length < differences.length
-      ? ["", `... and ${differences.length - shown.length} more differences (--all)`]
+      ? ["", `and ${differences.length - shown.length} more differences (--all)`]
       : []),
     ...(changing === 0
       ? []
@@ -65,7 +65,7 @@ export function planText(plan: ShownPlan, extent: "some" | "all"): string {
     ...guards.map((guard) => `Guard: ${guard}`),
     ...(unreadable.length === 0
       ? []
-      : [`Not told of ${clustersText(unreadable)}: a newer version of Starling wrote what they have`]),
+      : [`Not shown: ${clustersText(unreadable)}: a newer version of Starling wrote their rows`]),
   ];
   return lines.map((line) => `${plainLine(line)}\n`).join("");
 }
@@ -75,7 +75,7 @@ function appliesLines({ applies: { installs, upgrades } }: ShownPlan): readonly 
   return [`Applies: ${counted(installs, "first install")}, ${counted(upgrades, "upgrade")}`];
 }
 
-const effects = { kept: "Stays", waits: "Guard", unasked: "Mind" } as const;
+const effects = { kept: "Stays", waits: "Guard", unasked: "Note" } as const;
 
 function deletionLines({ objects, clusters, guards }: Deletions, extent: "some" | "all"): readonly string[] {
   const shown = extent === "all" ? guards : guards.slice(0, guardsShown);
@@ -83,21 +83,21 @@ function deletionLines({ objects, clusters, guards }: Deletions, extent: "some" 
     ...(objects === 0
       ? []
       : [
-          `Deletes: ${counted(objects, "object")} on ${counted(clusters, "cluster")}: within a template once it is applied; a template that goes, while others are applied`,
+          `Deletes: ${counted(objects, "object")} on ${counted(clusters, "cluster")}: in a changed template after it is applied, in a removed template at the same time as others are applied`,
         ]),
     ...shown.map((guard) => `${effects[guard.effect]}: ${guardText(guard)}`),
-    ...(shown.length < guards.length ? [`... and ${guards.length - shown.length} more guards (--all)`] : []),
+    ...(shown.length < guards.length ? [`and ${guards.length - shown.length} more guards (--all)`] : []),
   ];
 }
 
 function changeLines(change: PlannedChange, extent: "some" | "all"): readonly string[] {
   const { sync, how, reason, event, objects = [], apply } = change;
   const said = {
-    install: "is new there",
-    change: `is rendered otherwise${event === "install" ? ", for a first install" : ""}`,
-    options: "has other options of apply, and the same objects",
-    delete: "goes, and its objects with it",
-    leave: "is given to it no more; its objects stay",
+    install: "is new on these clusters",
+    change: `changes${event === "install" ? ", as a first install" : ""}`,
+    options: "changes only its apply options; its objects stay the same",
+    delete: "is deleted with its objects",
+    leave: "is removed; its objects stay",
     fail: `cannot be rendered: ${reason ?? ""}`,
   }[how];
   const shown = extent === "all" ? objects : objects.slice(0, objectsShown);
@@ -106,8 +106,8 @@ function changeLines(change: PlannedChange, extent: "some" | "all"): readonly st
   return [
     `  ${sync} ${said}`,
     ...shown.flatMap((object) => objectLines(object, extent)),
-    ...(shown.length < objects.length ? [`    ... and ${objects.length - shown.length} more objects (--all)`] : []),
-    ...(kept ? ["    (prune: false: what is marked - stays)"] : []),
+    ...(shown.length < objects.length ? [`    and ${objects.length - shown.length} more objects (--all)`] : []),
+    ...(kept ? ["    (prune: false, so that objects marked - stay)"] : []),
   ];
 }
 
@@ -119,7 +119,7 @@ function objectLines(object: PlannedObject, extent: "some" | "all"): readonly st
   return [
     `    ${isMoved ? ">" : marks[how]} ${describeObject(id)}${way ?? ""}`,
     ...shown.map((field) => `        ${fieldText(field)}`),
-    ...(shown.length < fields.length ? [`        ... and ${fields.length - shown.length} more fields (--all)`] : []),
+    ...(shown.length < fields.length ? [`        and ${fields.length - shown.length} more fields (--all)`] : []),
   ];
 }
 

@@ -14,7 +14,7 @@ export interface RolloutView extends TargetLines {
   readonly rollout: RolloutObject;
 }
 
-/** The way of one content: the head, its stages, then clusters worst first, or reasons when they are many. */
+/** One rollout: the head, its stages, then its clusters, the worst first, or the reasons if there are many clusters. */
 export function formatRolloutStatus(view: RolloutView): string {
   const { rollout, lines } = view;
   const { owner, number } = rollout.spec;
@@ -26,7 +26,7 @@ export function formatRolloutStatus(view: RolloutView): string {
   return foldLines(parts.filter((part) => part !== "").join("\n"), view.columns);
 }
 
-/** `08:31:02Z shop-12 Rolling: canary 1/1, rest 3/11, 2 changing, 0 failed`: where nothing can be redrawn. */
+/** `08:31:02Z shop-12 Rolling: canary 1/1, rest 3/11, 2 changing, 0 failed`, for output that is not a terminal. */
 export function formatProgress(rollout: RolloutObject, now: Date): string {
   const stages = rollout.status.stages.map((stage) => {
     const done = stage.counts.Succeeded + stage.counts.Unchanged;
@@ -96,7 +96,7 @@ function nextText({ rollout, targets }: RolloutView, many: boolean): string {
   if ((phase !== "Halted" && phase !== "Stalled") || worst === undefined) return "";
   const { owner } = rollout.spec;
   const look = describeCommand(owner, worst);
-  return `  next: ${look}\n        mend the source and push, or see what clears it: starling rollout status ${rolloutArgument(owner)}\n`;
+  return `  next: ${look}\n        push a repair, or see what clears it: starling rollout status ${rolloutArgument(owner)}\n`;
 }
 
 function shortHash(hash: string): string {

@@ -9,8 +9,8 @@ import { plainText } from "#shared/base/plain-text.ts";
 import { compareText } from "#shared/base/text-order.ts";
 
 /**
- * JSON or YAML that other programs read, or what expressions find in it; the YAML quotes what kubectl would read as something
- * else. Members are in the order of their names, as kubectl has them: the table gives those of a map back in an order of its own.
+ * Prints JSON or YAML for other programs, or the result of expressions. The YAML quotes texts that kubectl would read as another
+ * type. Members are sorted by name, as in kubectl, because the table does not keep their order.
  * @throws CliFailure when an expression does not fit the value.
  */
 export function serialise(value: unknown, output: DataOutput): string {
@@ -22,13 +22,13 @@ export function serialise(value: unknown, output: DataOutput): string {
   } catch (error) {
     if (!(error instanceof JsonPathError)) throw error;
     throw usageFailure(
-      `-o does not fit what is asked: ${error.message}`,
-      "the same with -o json shows all that there is",
+      `-o does not fit the answer: ${error.message}`,
+      "the same command with -o json, which prints the whole answer",
     );
   }
 }
 
-/** What comes piece by piece: each value by itself, in one table where columns are asked for. */
+/** Prints each value by itself. Custom columns print all values as one table. */
 export function serialiseEach(values: readonly unknown[], output: DataOutput): string {
   const isTable = typeof output === "object" && "columns" in output;
   if (isTable && values.length > 0) return serialise({ items: values }, output);

@@ -2,7 +2,7 @@ import { plainText } from "#shared/base/plain-text.ts";
 import { shorten } from "#shared/words/shorten.ts";
 
 export interface TextTable {
-  /** The last one may be empty: remarks that have no header. */
+  /** The last header may be empty, for remarks. */
   readonly columns: readonly string[];
   readonly rows: readonly (readonly string[])[];
 }
@@ -11,23 +11,23 @@ export interface TableStyle {
   readonly headers: "show" | "hide";
   readonly indent?: string;
   /**
-   * Of the terminal: columns that do not fit beside the others go into a second line, of every row at the same place, and the last
-   * cell is cut, down to `leastCut` characters. Absent: all of a row is in one line, and whole.
+   * Width of the terminal. Columns that do not fit go into a second line, at the same column in every row. The last cell is
+   * cut, to at least `leastCut` characters. Absent: each row is one line, and nothing is cut.
    */
   readonly columns?: number | undefined;
-  /** `whole`: the last cell is not cut; whoever prints the table folds its lines. */
+  /** `whole`: the last cell is not cut, because the caller folds the lines. */
   readonly last?: "cut" | "whole";
   /** Colours a cell after it was padded. */
   readonly paint?: (cell: string, column: string) => string;
 }
 
-/** Of a cut cell there is at least so much. */
+/** A cut cell keeps at least this many characters. */
 const leastCut = 20;
 const gap = "  ";
-/** Before what goes on from the line above. */
+/** The indent of a second line. */
 const onward = "    ";
 
-/** Columns as wide as their widest cell, two spaces between, nothing after the last. With line ends. */
+/** Formats a table: each column is as wide as its widest cell, with two spaces between columns, and every line ends with `\\n`. */
 export function formatTable(table: TextTable, style: TableStyle): string {
   const rows = table.rows.map((row) => row.map(plainText));
   const lines = style.headers === "show" ? [table.columns, ...rows] : rows;
@@ -60,7 +60,7 @@ export function formatTable(table: TextTable, style: TableStyle): string {
   return text;
 }
 
-/** Which columns stand in one line: as many as fit, and the last one with what may be cut of it. */
+/** The columns of each line: as many as fit. The last column counts with its cut width. */
 function partsOf(widths: readonly number[], style: TableStyle): readonly (readonly number[])[] {
   const parts: number[][] = [[]];
   let end = indentOf(style, 0).length;
@@ -82,7 +82,7 @@ function indentOf({ indent = "" }: TableStyle, place: number): string {
   return place === 0 ? indent : indent + onward;
 }
 
-/** Cells hold names, numbers and words; a character is a column. */
+/** Counts each character as one column: cells hold names, numbers and words. */
 function width(text: string): number {
   return [...text].length;
 }

@@ -1,4 +1,4 @@
-/** Clusters of a rollout: worst first, one line each, or reasons when they are many. */
+/** The clusters of a rollout: one line for each, the worst first, or the reasons if there are many. */
 
 import { formatTable } from "#cli/format/table.ts";
 import type { TargetItem } from "#shared/fleet/api/objects.ts";
@@ -8,25 +8,25 @@ import { causesOf, isQuiet, worstTargetsFirst } from "#shared/words/causes.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 import { shorten } from "#shared/words/shorten.ts";
 
-/** From so many clusters on, counts and reasons stand for lines. */
+/** Above this many clusters, counts and reasons replace the lines of clusters. */
 export const manyClusters = 40;
-/** Of a reason in a terminal that stands before the last column. */
+/** Width of a reason in a terminal, because it is not the last column. */
 const reasonWidth = 80;
 const causesShown = 8;
 const worstShown = 3;
 const namesPerLine = 8;
 
 export interface TargetLines {
-  /** All targets of few clusters; those that are in trouble of many. */
+  /** All targets if there are few clusters, otherwise those with problems. */
   readonly targets: readonly TargetItem[];
   /** One line for each of `targets`, whatever their number. */
   readonly lines: "all" | "some";
-  /** Of the terminal; absent: nothing is cut. */
+  /** Width of the terminal. Absent: nothing is cut. */
   readonly columns?: number | undefined;
   readonly now: Date;
 }
 
-/** A line for every cluster of which there is something to say; the others by name, together. */
+/** One line for every cluster with a remark; the other clusters share a line for each state. */
 export function targetsText({ targets, lines, columns: width, now }: TargetLines): string {
   const sorted = worstTargetsFirst(targets);
   const collapse = lines === "some";
@@ -38,7 +38,7 @@ export function targetsText({ targets, lines, columns: width, now }: TargetLines
       target.state,
       formatAge(target.endedAt ?? target.assignedAt, now),
       revisionText(target.revision),
-      `${target.reason}${target.preexisting === true ? " (not ready before)" : ""}`,
+      `${target.reason}${target.preexisting === true ? " (not ready before the rollout)" : ""}`,
     ]);
   let text = "";
   if (rows.length > 0) {
@@ -56,13 +56,13 @@ export function targetsText({ targets, lines, columns: width, now }: TargetLines
 }
 
 export interface AllTargets {
-  /** So many clusters are there. */
+  /** Number of clusters. */
   readonly size: number;
-  /** Shows those that are in trouble. */
+  /** The command that shows those with problems. */
   readonly command: string;
 }
 
-/** Their causes, the most common first. */
+/** The causes of targets with problems, the most common first. */
 export function reasonsText({ targets, columns }: Pick<TargetLines, "targets" | "columns">, of: AllTargets): string {
   if (targets.length === 0) return "";
   const causes = causesOf(targets);
@@ -75,15 +75,15 @@ export function reasonsText({ targets, columns }: Pick<TargetLines, "targets" | 
     ]);
   const others = causes.slice(causesShown).reduce((sum, { targets: those }) => sum + those.length, 0);
   if (others > 0) rows.push(["other", "(--state failed --all)", others.toLocaleString("en")]);
-  const title = `WHY NOT (${targets.length.toLocaleString("en")} of ${of.size.toLocaleString("en")})`;
+  const title = `PROBLEMS (${targets.length.toLocaleString("en")} of ${of.size.toLocaleString("en")})`;
   const table = formatTable({ columns: [title, "", "CLUSTERS"], rows }, { headers: "show", indent: "  ", columns });
   const worst = worstTargetsFirst(targets);
   const names = worst.slice(0, worstShown).map((target) => target.cluster);
-  const more = worst.length > worstShown ? ` … +${worst.length - worstShown}` : "";
+  const more = worst.length > worstShown ? ` +${worst.length - worstShown}` : "";
   return `${table}  worst: ${names.join(" ")}${more}     ${of.command}\n`;
 }
 
-/** The command that shows the reason: nothing is on a cluster to which nothing was assigned. */
+/** The command that shows the reason. A cluster without an assignment has no Sync, so that the command describes the group. */
 export function describeCommand(owner: Owner, { sync, cluster }: TargetItem): string {
   const where = `-n ${owner.namespace}`;
   if (owner.kind === "Sync") return `starling describe sync/${owner.name} ${where}`;

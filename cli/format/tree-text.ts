@@ -3,7 +3,7 @@ import { shorten } from "#shared/words/shorten.ts";
 
 export interface TextTreeNode {
   readonly name: string;
-  /** What is said of it, without what is empty. */
+  /** Texts behind the name, without empty ones. */
   readonly about: readonly string[];
   readonly children: readonly TextTreeNode[];
 }
@@ -12,7 +12,7 @@ export function branch(name: string, about: readonly string[], children: readonl
   return { name, about: about.filter((text) => text !== ""), children };
 }
 
-/** Lines with branches; brothers' words begin in one column. @param columns - of the terminal; absent: nothing is cut. */
+/** A tree; the texts of siblings begin in one column. @param columns - width of the terminal. Absent: nothing is cut. */
 export function treeText(root: TextTreeNode, columns?: number): string {
   const lines = [lineOf(root, 0), ...childLines(root.children, "")];
   return lines.map((line) => `${columns === undefined ? plainLine(line) : cut(plainLine(line), columns)}\n`).join("");
@@ -32,7 +32,7 @@ function lineOf({ name, about }: TextTreeNode, width: number): string {
   return `${name}${" ".repeat(Math.max(0, width - [...name].length))}   ${about.join("   ")}`;
 }
 
-/** `shorten` takes the indent for white space. */
+/** Shortens a line behind its indent, because `shorten` would drop the indent. */
 function cut(line: string, columns: number): string {
   const indent = /^[\s│├└─]*/.exec(line)?.[0] ?? "";
   const rest = line.slice(indent.length);

@@ -1,18 +1,18 @@
-/** Two texts as `diff -u` tells them apart. */
+/** The unified diff of two texts, as `diff -u` prints it. */
 
 interface Edit {
   readonly mark: " " | "-" | "+";
   readonly line: string;
 }
 
-/** Lines around a change. */
+/** Number of unchanged lines around a change. */
 const context = 3;
-/** Texts with more differences than this are taken to have nothing in common between the first and the last. */
+/** With more differences than this, everything between the first and the last difference is shown as changed. */
 const maxEdits = 1500;
 
 /**
- * The hunks, without the names of the files; none for equal texts. After `@@` stands the field that a hunk begins in, as
- * git tells of the function.
+ * The hunks, without file names; none for equal texts. The field of a hunk's first line stands after `@@`, where git has the
+ * name of the function.
  */
 export function unifiedDiff(before: string, after: string): readonly string[] {
   const edits = editsOf(linesOf(before), linesOf(after));
@@ -37,7 +37,7 @@ function linesOf(text: string): readonly string[] {
   return text === "" ? [] : text.replace(/\n$/, "").split("\n");
 }
 
-/** How many lines the side has that lacks the mark. */
+/** The number of lines of one side: those without the other side's mark. */
 function countOf(edits: readonly Edit[], without: "-" | "+"): number {
   return edits.filter(({ mark }) => mark !== without).length;
 }
@@ -46,7 +46,7 @@ function rangeOf(before: number, lines: number): string {
   return `${lines === 0 ? before : before + 1},${lines}`;
 }
 
-/** ` spec.template`: the keys of YAML that a line is below. */
+/** ` spec.template`: the YAML keys above a line. */
 function fieldAt(edits: readonly Edit[], index: number): string {
   const keys: string[] = [];
   let indent = indentOf(edits[index]?.line ?? "");

@@ -2,7 +2,7 @@ import { formatTable } from "#cli/format/table.ts";
 import type { EffectiveValue } from "#shared/fleet/effective-values.ts";
 import { valueText } from "#shared/fleet/kinds/values.ts";
 
-/** The values that count for a cluster, and who set each. */
+/** The effective values of a cluster, and the object that sets each. */
 export function clusterValuesText(values: Readonly<Record<string, EffectiveValue>> = {}): string {
   return rowsText(
     Object.entries(values).map(([name, { value, from }]) => [
@@ -13,7 +13,7 @@ export function clusterValuesText(values: Readonly<Record<string, EffectiveValue
   );
 }
 
-/** Rows without a head, each on its line. */
+/** Rows without headers. */
 export function rowsText(rows: readonly (readonly string[])[]): string {
   const [first] = rows;
   if (first === undefined) return "";

@@ -4,8 +4,8 @@ import { plainText } from "#shared/base/plain-text.ts";
 import { writtenSchema } from "#shared/source/yaml/yaml-schema.ts";
 
 /**
- * As YAML that kubectl reads as the same value, integers included that a double cannot hold. A text that a terminal would obey is
- * in quotes, with escapes: the library writes characters as they are that turn the direction of a line.
+ * Writes YAML that kubectl reads as the same value, also integers that a double cannot hold. A text with control characters is
+ * quoted and escaped, because the library does not escape characters that change the direction of a line.
  */
 export function manifestYaml(value: unknown): string {
   const json = stringifyJson(value);

@@ -14,25 +14,25 @@ export interface ColumnsOutput {
   readonly headers: "show" | "hide";
 }
 
-/** For programs: the whole value, or what expressions find in it. */
+/** Formats for programs: the whole value, or the result of expressions. */
 export type DataOutput = "json" | "yaml" | JsonPathOutput | ColumnsOutput;
 export type Output = (typeof words)[number] | DataOutput;
 
-/** What may follow `-o`. */
+/** The values of `-o`. */
 export const outputs: readonly string[] = [...words, "jsonpath=", "custom-columns="];
 
 export function isData(output: Output | undefined): output is DataOutput {
   return output !== undefined && output !== "wide" && output !== "name";
 }
 
-/** Custom columns without their first line; anything else as it is. */
+/** Custom columns without headers; every other format as it is. */
 export function withoutHeaders<Given extends Output | undefined>(output: Given): Given {
   return typeof output === "object" && "columns" in output ? { ...output, headers: "hide" } : output;
 }
 
-/** @throws InvalidArgumentError for a word that is none, and for an expression that cannot be read. */
+/** @throws InvalidArgumentError for an unknown word, and for an expression that cannot be parsed. */
 export function parseOutput(given: string): Output {
-  // Of `-o=json`, as kubectl takes it.
+  // kubectl accepts `-o=json`.
   const text = given.replace(/^=/, "");
   const word = words.find((one) => one === text);
   if (word !== undefined) return word;
@@ -44,10 +44,10 @@ export function parseOutput(given: string): Output {
     throw error instanceof JsonPathError ? new InvalidArgumentError(error.message) : error;
   }
   if (text === "jsonpath" || format === "jsonpath")
-    throw new InvalidArgumentError("it lacks its expression; write -o jsonpath='{.items[*].metadata.name}'");
+    throw new InvalidArgumentError("the expression is missing; write -o jsonpath='{.items[*].metadata.name}'");
   if (text === "custom-columns" || format === "custom-columns")
     throw new InvalidArgumentError(
-      "it lacks its columns; write -o custom-columns=NAME:.metadata.name,STATE:.status.state",
+      "the columns are missing; write -o custom-columns=NAME:.metadata.name,STATE:.status.state",
     );
   throw new InvalidArgumentError(`Allowed choices are ${outputs.join(", ")}.`);
 }

@@ -7,19 +7,17 @@ export interface CustomColumn {
   readonly path: TemplatePath;
 }
 
-/** `NAME:.metadata.name,STATE:.status.state`, as kubectl reads it. @throws JsonPathError */
+/** Parses `NAME:.metadata.name,STATE:.status.state` as kubectl does. @throws JsonPathError */
 export function parseColumns(text: string): readonly CustomColumn[] {
   return (text.match(/(?:\[[^\]]*\]|[^,])+/g) ?? [""]).map((column) => {
     const [, header, expression] = /^([^:]*):(.*)$/s.exec(column) ?? [];
     if (header === undefined || expression === undefined) {
-      throw new JsonPathError(`${excerpt(column)} is no column; write HEADER:PATH, as NAME:.metadata.name`);
+      throw new JsonPathError(`${excerpt(column)} is not a column; write HEADER:PATH, such as NAME:.metadata.name`);
     }
     const [, braced, bare] = /^(?:\{\.?([^{}]*)\}|\.?([^{}]*))$/s.exec(expression) ?? [];
     const path = braced ?? bare;
     if (path === undefined) {
-      throw new JsonPathError(
-        `${excerpt(expression)} is no single path; write it as .metadata.name or {.metadata.name}`,
-      );
+      throw new JsonPathError(`${excerpt(expression)} is not a single path; write .metadata.name or {.metadata.name}`);
     }
     const [part] = parseTemplate(`{${path.startsWith("[") ? "" : "."}${path}}`);
     return { header, path: part !== undefined && "path" in part ? part.path : [] };

@@ -11,7 +11,7 @@ import {
 } from "#cli/output/template.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 
-/** @throws JsonPathError which names the place, and what may stand there. */
+/** @throws JsonPathError that names the place and the expected text. */
 export function parseTemplate(text: string): Template {
   return new TemplateReader(text).read();
 }
@@ -22,7 +22,7 @@ interface OpenRange {
   readonly body: Part[];
 }
 
-/** Ends a field's name. */
+/** Characters that end the name of a field. */
 const endsName = /[ \t\r\n.,[\]$@{}]/;
 const escapes: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r", a: "\x07", b: "\b", f: "\f", v: "\v" };
 
@@ -52,7 +52,7 @@ class TemplateReader {
       else parts.push({ path });
     }
     const last = open.at(-1);
-    if (last !== undefined) throw this.#wrong(last.at, "this range has no end", "write {end} after what it repeats");
+    if (last !== undefined) throw this.#wrong(last.at, "this range has no end", "write {end} after the repeated part");
     return all;
   }
 
@@ -62,7 +62,7 @@ class TemplateReader {
     (open.at(-1)?.body ?? all).push({ each: ended.each, body: ended.body });
   }
 
-  /** @param close - what it ends with, which is read too. */
+  /** @param close - the end of the path; it is read too. */
   #path(close: string): TemplatePath {
     const start = this.#at;
     const steps: TemplateStep[] = [];
@@ -74,7 +74,7 @@ class TemplateReader {
       }
       const character = rest.charAt(0);
       if (character === "" || character === "\n" || character === "\r") {
-        throw this.#wrong(start, `this expression lacks its ${close}`, "write it as {.metadata.name}");
+        throw this.#wrong(start, `this expression has no ${close}`, "write {.metadata.name}");
       }
       if (character === " " || character === "@" || character === "$") this.#at += 1;
       else steps.push(...this.#step(rest, close));
@@ -108,23 +108,19 @@ class TemplateReader {
     return name === "*" ? { kind: "all" } : { kind: "field", name };
   }
 
-  /** A number or a truth value. */
+  /** A number or a boolean. */
   #word(rest: string): number | boolean {
     const number = /^[+-]?[0-9]+(\.[0-9]+)?/.exec(rest)?.[0];
     const word = number ?? /^[\p{L}\p{Nd}_][^ \t\r\n.,[\]$@{}=!<>()]*/u.exec(rest)?.[0];
     if (word === undefined) {
       throw this.#wrong(
         this.#at,
-        "no step begins with this",
+        "a step cannot begin with this",
         "write .NAME, [0], [*], [?(...)], .. or a text in quotes",
       );
     }
     if (number === undefined && word !== "true" && word !== "false") {
-      throw this.#wrong(
-        this.#at,
-        `${excerpt(word)} is no word of an expression`,
-        `write .${excerpt(word)} for a field`,
-      );
+      throw this.#wrong(this.#at, `${excerpt(word)} is not an expression`, `write .${excerpt(word)} for a field`);
     }
     this.#at += word.length;
     return number === undefined ? word === "true" : Number(number);
@@ -138,7 +134,7 @@ class TemplateReader {
       const character = this.#text.charAt(this.#at++);
       if (character === quote) return value;
       if (character === "" || character === "\n")
-        throw this.#wrong(start, "this text lacks its closing quote", `add ${quote}`);
+        throw this.#wrong(start, "this text has no closing quote", `add ${quote}`);
       value += character === "\\" ? this.#escaped() : character;
     }
   }
@@ -170,7 +166,7 @@ class TemplateReader {
     const [whole, inside = ""] =
       /^\[\?\(((?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^)"'])*)\)\]/.exec(this.#text.slice(start)) ?? [];
     if (whole === undefined) {
-      throw this.#wrong(start, "this filter does not end with )]", 'write it as [?(@.type=="Ready")]');
+      throw this.#wrong(start, "this filter does not end with )]", 'write [?(@.type=="Ready")]');
     }
     const [before, left = "", operator = ""] = /^([^!<>=~"']+)([!<>=~]+)/.exec(inside) ?? [];
     this.#at = start + "[?(".length;
@@ -178,7 +174,7 @@ class TemplateReader {
     const known = operators.find((one) => one === operator);
     if (known === undefined) {
       const expected = `write one of ${operators.join(" ")}`;
-      throw this.#wrong(this.#at + left.length, `${excerpt(operator)} compares nothing`, expected);
+      throw this.#wrong(this.#at + left.length, `${excerpt(operator)} is not an operator`, expected);
     }
     return { left: this.#path(known), compared: { operator: known satisfies Operator, right: this.#path(")]") } };
   }
@@ -187,7 +183,7 @@ class TemplateReader {
   #brackets(): readonly TemplateStep[] {
     const start = this.#at;
     const [whole, inside = ""] = /^\[((?:'[^']*'|[^\]'\n])*)\]/.exec(this.#text.slice(start)) ?? [];
-    if (whole === undefined) throw this.#wrong(start, "this bracket is not closed", "write it as [0], [*] or ['NAME']");
+    if (whole === undefined) throw this.#wrong(start, "this bracket is not closed", "write [0], [*] or ['NAME']");
     this.#at += whole.length;
     const entries = inside.match(/(?:'[^']*'|[^,'])+/g) ?? [""];
     const paths = entries.map((entry) => this.#entry(entry.trim(), start));
@@ -205,9 +201,9 @@ class TemplateReader {
     const [found, from, second, third] = /^(-?\d+)?(:(?:-?\d+)?)?(:(?:-?\d+)?)?$/.exec(text) ?? [];
     if (found === undefined) {
       const remedy = /^"/.test(text)
-        ? `write '${excerpt(text.replaceAll('"', ""))}': a key has single quotes`
+        ? `write '${excerpt(text.replaceAll('"', ""))}': a key needs single quotes`
         : "write [0], [-1], [0:2], [*], ['NAME'] or [?(@.type==\"Ready\")]";
-      throw this.#wrong(at, `[${excerpt(text)}] is no index, slice or key`, remedy);
+      throw this.#wrong(at, `[${excerpt(text)}] is not an index, a slice or a key`, remedy);
     }
     const slice: Slice =
       second === undefined
@@ -217,7 +213,7 @@ class TemplateReader {
       throw this.#wrong(
         at,
         `the step of [${excerpt(text)}] is ${slice.step}`,
-        "write a step of 1 or more, as [0:10:2]",
+        "write a step of 1 or more, such as [0:10:2]",
       );
     }
     return [{ kind: "slice", slice }];

@@ -4,18 +4,18 @@ import { readDocuments } from "#cli/session/read-documents.ts";
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
 
-/** What is to be seen instead of what is there, as verbs take it. */
+/** The flags with which `render`, `plan` and `diff` replace parts of the installation. */
 export interface ChangeOptions {
   /** NAME=FOLDER */
   readonly source?: readonly string[];
-  /** REVISION, where there is one Source, or NAME=REVISION */
+  /** NAME=REVISION, or REVISION if there is one Source */
   readonly revision?: readonly string[];
   readonly filename?: readonly string[];
   readonly recursive?: boolean;
   readonly offline?: boolean;
 }
 
-/** @throws CliFailure for what is no NAME=FOLDER, and for documents that are wrong. */
+/** @throws CliFailure for a value that is not NAME=FOLDER, and for invalid documents. */
 export async function readChanges(session: Session, options: ChangeOptions): Promise<Changes> {
   const folders = new Map<string, string>();
   for (const text of options.source ?? []) {
@@ -29,15 +29,13 @@ export async function readChanges(session: Session, options: ChangeOptions): Pro
     const [, name = "", revision = ""] = /^(?:([^=]*)=)?(.*)$/s.exec(text) ?? [];
     if (revision === "" || (name === "" && text.includes("=")))
       throw usageFailure(`--revision is "${text}"; expected a branch, tag or commit`, "--revision app=feature/x");
-    if (folders.has(name)) throw usageFailure(`Source ${name} is a folder and a revision`, `--source ${name}=FOLDER`);
+    if (folders.has(name))
+      throw usageFailure(`Source ${name} is given both as a folder and as a revision`, `--source ${name}=FOLDER`);
     revisions.set(name, revision);
   }
   const isOffline = options.offline === true;
   if (isOffline && options.filename === undefined)
-    throw usageFailure(
-      "--offline has no documents to go by",
-      "--offline -f FILE, with the group, its clusters and their values",
-    );
+    throw usageFailure("--offline needs documents", "--offline -f FILE, with the group, its clusters and their values");
   const namespace = session.documentNamespace();
   const documents =
     options.filename === undefined
@@ -56,8 +54,8 @@ export async function readChanges(session: Session, options: ChangeOptions): Pro
 }
 
 /**
- * Whoever names a Source that nothing uses has mistyped it, and would take what is there for what he asked for.
- * @param used - names of the Sources of whatever is looked at.
+ * Refuses a Source that nothing uses. Its name is a typing error, and the output would not show the requested change.
+ * @param used - names of the Sources of the planned groups.
  */
 export function refuseUnused({ folders, revisions }: Changes, used: ReadonlySet<string>): void {
   const known = [...used].sort().join(", ");
@@ -68,13 +66,13 @@ export function refuseUnused({ folders, revisions }: Changes, used: ReadonlySet<
     const unused = names.find((name) => name !== "" && !used.has(name));
     if (unused !== undefined)
       throw usageFailure(
-        `${flag} names Source ${unused}, which nothing here uses; there is ${known}`,
+        `${flag} names Source ${unused}, which is not used here; used Sources: ${known}`,
         "starling get sources",
       );
   }
 }
 
-/** That of the context, or of `-n`; offline, where neither says one, that of the documents. */
+/** The namespace of `-n` or of the context. With `--offline` and neither of them: the namespace of the documents. */
 export function namespaceOf(session: Session, { documents, from }: Changes): string {
   const said = session.documentNamespace()?.name;
   if (said !== undefined || from === "installation") return said ?? session.namespace();

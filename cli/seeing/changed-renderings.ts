@@ -1,9 +1,9 @@
-/** What was assigned, and what of it is compared. */
+/** The assigned renderings, and those that a plan compares. */
 import type { FleetView } from "#cli/seeing/fleet-view.ts";
 import type { ReadRendering, Renderer } from "#cli/seeing/renderer.ts";
 import type { Forecast } from "#shared/fleet/forecast/forecast.ts";
 
-/** Of the rendering, by digest of its input. */
+/** Digest of the assigned rendering by digest of its input. */
 export function assignedDigests({ clusters }: Pick<FleetView, "clusters">): ReadonlyMap<string, string> {
   const assigned = new Map<string, string>();
   for (const { syncs } of clusters) {
@@ -14,7 +14,7 @@ export function assignedDigests({ clusters }: Pick<FleetView, "clusters">): Read
   return assigned;
 }
 
-/** The renderings on both sides of what would change, by their digests. */
+/** The renderings on both sides of each change, by their digests. */
 export async function changedRenderings(
   renderer: Renderer,
   { differences }: Pick<Forecast, "differences">,

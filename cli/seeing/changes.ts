@@ -1,14 +1,14 @@
 import type { Document } from "#shared/fleet/kinds/document.ts";
 
-/** What is to be seen instead of what is there. */
+/** Replacements for parts of an installation. */
 export interface Changes {
   readonly documents: readonly Document[];
   /** Folder by name of the Source. */
   readonly folders: ReadonlyMap<string, string>;
-  /** Likewise; that of `""` is of the only Source there is. */
+  /** Revision by name of the Source. The name `""` stands for the only Source. */
   readonly revisions: ReadonlyMap<string, string>;
-  /** Whether an installation is asked for what the documents do not say. */
+  /** Whether everything else is read from an installation. */
   readonly from: "installation" | "documents alone";
-  /** The only one that is looked at; absent: all. */
+  /** The only cluster that is planned. Absent: all. */
   readonly cluster?: string;
 }

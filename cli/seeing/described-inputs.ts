@@ -1,4 +1,4 @@
-/** What each template of a subject is given on one cluster, and who said so: from rows alone, no artifact is read. */
+/** The inputs of each template on one cluster, and where they are set. They come from rows alone; no artifact is read. */
 import type { TemplateInputs } from "#cli/format/inputs-text.ts";
 import { fleetOf, viewFleet } from "#cli/seeing/fleet-view.ts";
 import type { Session } from "#cli/session/session.ts";
@@ -6,7 +6,7 @@ import { desiredClusters } from "#shared/fleet/forecast/desired-clusters.ts";
 import { originsOf } from "#shared/fleet/forecast/origins.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 
-/** Of the group's templates in their order; none where the cluster is not selected. @throws CliFailure of `viewFleet`. */
+/** The inputs of the templates in their order; none if the cluster is not selected. @throws CliFailure of `viewFleet`. */
 export async function inputsOn(session: Session, owner: Owner, cluster: string): Promise<readonly TemplateInputs[]> {
   const nothing = { documents: [], folders: new Map(), revisions: new Map(), from: "installation", cluster } as const;
   const view = await viewFleet(session, owner, nothing);

@@ -1,4 +1,4 @@
-/** What there is to plan with, read once: from an installation, from files, or from both. */
+/** Reads everything that a plan needs once: from an installation, from files, or from both. */
 
 import { requireReadable } from "#cli/format/require-readable.ts";
 import type { Changes } from "#cli/seeing/changes.ts";
@@ -34,33 +34,33 @@ import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { Discovered, Operations, OwnerStatus } from "#shared/fleet/rows/object-rows.ts";
 import type { Plan } from "#shared/fleet/rows/rollout-rows.ts";
 
-/** More than any fleet has clusters. */
+/** More clusters than any fleet has. */
 const allOfThem = 100_000;
 
-/** As a list of them tells, and laid over one another in their order. */
+/** The values of one ClusterValues. Layers override each other in their order. */
 export type Layer = Pick<ClusterValuesObject, "spec"> & { readonly name: string };
 
 export interface ViewedCluster extends Omit<FleetMember, "cluster"> {
   readonly name: string;
-  /** Those that count. */
+  /** The effective values. */
   readonly effective: FleetMember["values"];
 }
 
 export interface FleetView {
   readonly owner: Owner;
   readonly desired: PlannedOwner;
-  /** As it is in the installation; absent: it is new there. */
+  /** The object in the installation. Absent: the installation does not have it. */
   readonly present?: { readonly desired: PlannedOwner; readonly status: OwnerStatus };
   readonly plan: Plan;
   readonly clusters: readonly ViewedCluster[];
-  /** Of which nothing can be said: a newer version wrote them. */
+  /** Clusters whose rows a newer version wrote, so that this version cannot plan them. */
   readonly unreadable: readonly string[];
   readonly layers: readonly Layer[];
-  /** By digest of the artifact: those of folders. */
+  /** Artifacts of folders and revisions, by digest. */
   readonly local: ReadonlyMap<string, LocalArtifact>;
 }
 
-/** @throws CliFailure when there is no such subject, or nothing to plan yet. */
+/** @throws CliFailure when the group or Sync does not exist, or has nothing to plan yet. */
 export async function viewFleet(session: Session, owner: Owner, changes: Changes): Promise<FleetView> {
   const present = await presentOf(session, owner, changes);
   const desired = writtenOf(owner, changes) ?? present?.desired;
@@ -88,7 +88,7 @@ export async function viewFleet(session: Session, owner: Owner, changes: Changes
   };
 }
 
-/** With the values that count. */
+/** The clusters with their effective values. */
 export function fleetOf({ clusters }: FleetView) {
   return clusters.map(({ effective, ...cluster }) => ({ ...cluster, values: effective }));
 }
@@ -137,7 +137,7 @@ async function artifactsOf(session: Session, desired: PlannedOwner, changes: Cha
   const onlyOne = changes.revisions.get("");
   if (onlyOne !== undefined && names.length > 1) {
     const next = names.map((name) => `--revision ${quoted(`${name}=${onlyOne}`)}`).join(" or ");
-    throw usageFailure(`${desired.name} has ${names.length} Sources; --revision does not say of which`, next);
+    throw usageFailure(`${desired.name} has ${names.length} Sources; --revision must name one`, next);
   }
   for (const name of names) {
     const found = await sourceOf(session, desired.namespace, name, changes);
@@ -150,12 +150,12 @@ async function artifactsOf(session: Session, desired: PlannedOwner, changes: Cha
   return { artifacts, local };
 }
 
-/** Names of the Sources that it has. */
+/** Names of the Sources of its templates. */
 export function sourceNamesOf(owner: PlannedOwner): ReadonlySet<string> {
   return new Set(relationOf(owner).templates.flatMap(templateSources));
 }
 
-/** What is asked for in the place of what the Source has. */
+/** The artifact of `--source` or `--revision` for a Source; undefined if neither names it. */
 async function instead(
   session: Session,
   {
@@ -171,7 +171,7 @@ async function instead(
   if (revision === undefined) return undefined;
   const { namespace, type: kind } = desired;
   if (found === undefined)
-    throw usageFailure(`nobody says where Source ${name} is`, `-f FILE with the Source, or --source ${name}=FOLDER`);
+    throw usageFailure(`Source ${name} is not known`, `-f FILE with the Source, or --source ${name}=FOLDER`);
   const { paths, git } = found.spec;
   const owner = { namespace, kind, name: desired.name };
   return readRevision(session, { owner, name, url: git.url, paths, revision }, from);
@@ -194,7 +194,7 @@ async function sourceOf(
   const spec = written?.kind === "Source" ? written.spec : undefined;
   if (from === "documents alone") {
     if (folders.has(name) || revisions.has(name) || revisions.has("")) return spec && { spec };
-    throw usageFailure(`nobody says where Source ${name} is`, `--source ${name}=FOLDER`);
+    throw usageFailure(`the content of Source ${name} is not known`, `--source ${name}=FOLDER`);
   }
   const path = pathOfObject({ kind: "Source", name }, namespace);
   const found = await session.api
@@ -261,19 +261,19 @@ async function membersOf(session: Session, owner: Owner, changes: Changes): Prom
   return { members: [...members.values()], unreadable };
 }
 
-/** What a ClusterDiscovery says of a cluster stays below what a document says. */
+/** The values that a ClusterDiscovery found for a cluster. A document overrides them. */
 async function discoveredOf(session: Session, name: string): Promise<Discovered | undefined> {
   const path = pathOfObject({ kind: "Cluster", name }, "");
   const found = await session.api.call<ClusterObject | UnreadableObject>({ method: "GET", path });
   return requireReadable(found).status.discovered;
 }
 
-/** Of documents, in one line. */
+/** At most this many documents are named in an error. */
 const mostKnown = 8;
 
 function noSuchOwner({ namespace, kind, name }: Owner, { from, documents }: Changes): CliFailure {
   if (from === "installation")
-    return new CliFailure(`no ${kind} ${namespace}/${name} there, nor in the documents of -f`, {
+    return new CliFailure(`${kind} ${namespace}/${name} does not exist in the installation or in the documents of -f`, {
       exit: "no",
       next: `starling get ${kind.toLowerCase()}s -n ${namespace}`,
     });
@@ -281,12 +281,12 @@ function noSuchOwner({ namespace, kind, name }: Owner, { from, documents }: Chan
     if (document.kind !== "SyncGroup" && document.kind !== "Sync") return [];
     const { metadata } = document;
     const own = `${document.kind.toLowerCase()}/${metadata.name}${metadata.namespace === namespace ? "" : ` -n ${metadata.namespace}`}`;
-    // What is asked for may be a template by its bare name.
+    // The argument may be the name of a template's Sync without its group.
     const isTemplate =
       document.kind === "SyncGroup" && document.spec.templates.some((one) => `${metadata.name}.${one.name}` === name);
     return isTemplate ? [`sync/${name}`, own] : [own];
   });
-  return new CliFailure(`no ${kind} ${namespace}/${name} in the documents of -f`, {
+  return new CliFailure(`${kind} ${namespace}/${name} does not exist in the documents of -f`, {
     exit: "wrongInput",
     next:
       known.length === 0

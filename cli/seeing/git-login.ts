@@ -7,8 +7,8 @@ import type { GitCredentials } from "#shared/ports.ts";
 const patienceMs = 20_000;
 
 /**
- * What the caller's own git would send to this address, by its credential helpers; asked for nothing at a terminal.
- * @returns undefined where git has none for it, or there is no git.
+ * The credentials that the caller's own git has for this address, from its credential helpers. Git does not prompt.
+ * @returns undefined when git has no credentials for it, or git is not installed.
  */
 export async function gitLogin({ env }: Pick<CliIo, "env">, address: string): Promise<GitCredentials | undefined> {
   const { protocol, host, pathname } = new URL(address);
@@ -16,7 +16,7 @@ export async function gitLogin({ env }: Pick<CliIo, "env">, address: string): Pr
   const asking = startGit(["credential", "fill"], { env, reach: "remotes" });
   asking.stderr.resume();
   const timer = setTimeout(() => asking.kill(), patienceMs);
-  // A git that is gone before it has read is one that gives nothing.
+  // A git that ends before it has read its input gives no credentials.
   asking.stdin.on("error", () => undefined).end(desired);
   const [answer] = await Promise.all([text(asking.stdout), once(asking, "close")])
     .catch(() => [""] as const)

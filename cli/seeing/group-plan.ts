@@ -1,4 +1,4 @@
-/** What a group comes to, against what was assigned: which objects would change, and where. */
+/** Compares the renderings of a group with the assigned ones: which objects would change, and on which clusters. */
 
 import { assignedDigests, changedRenderings } from "#cli/seeing/changed-renderings.ts";
 import { type FleetView, fleetOf } from "#cli/seeing/fleet-view.ts";
@@ -13,7 +13,7 @@ import { inTheSamePlace } from "#shared/kube/same-place.ts";
 
 export interface GroupPlan {
   readonly found: Forecast;
-  /** Objects before and after, where both are known. */
+  /** Objects before and after a change, if both are known. */
   sidesOf(change: TargetChange): readonly [readonly ManifestObject[], readonly ManifestObject[]] | undefined;
 }
 
@@ -22,7 +22,7 @@ export async function groupPlan(session: Session, view: FleetView): Promise<Grou
   const desired = desiredClusters(view.desired, view.plan, fleetOf(view));
   const { distinct } = distinctInputs(desired);
   const assigned = assignedDigests(view);
-  // What was assigned somewhere is known by its digest: it is read where it is compared.
+  // The digest of an assigned rendering is known. Its objects are read only for a comparison.
   const made = await renderer.made(distinct.filter(({ digest }) => !assigned.has(digest)));
   const renderings = new Map([
     ...assigned,

@@ -1,4 +1,4 @@
-/** A context of the caller's kubeconfig as an API server to ask, with whoever he is there. */
+/** The API server of a context of the caller's kubeconfig, with the credentials of the context's user. */
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
@@ -13,7 +13,7 @@ import { quoted } from "#shared/base/shell-word.ts";
 const run = promisify(execFile);
 
 export interface KubeconfigChoice {
-  /** Absent: what KUBECONFIG says, else `~/.kube/config`, as for kubectl. */
+  /** Absent: KUBECONFIG, or `~/.kube/config`, as in kubectl. */
   readonly kubeconfig?: string;
   /** Absent: the current one. */
   readonly kubeContext?: string;
@@ -53,17 +53,18 @@ const viewSchema = z.object({
 type User = z.infer<typeof viewSchema>["users"][number]["user"];
 
 /**
- * kubectl says what the context is, so files are merged and found as it does.
- * @throws CliFailure naming the context and what is wrong with it.
+ * Asks kubectl for the context, so that files are found and merged in kubectl's way.
+ * @throws CliFailure that names the context and the problem.
  */
 export async function kubeconfigEndpoint(io: CliIo, choice: KubeconfigChoice): Promise<KubeEndpoint> {
   const { clusters, users } = await viewOf(io, choice);
   const cluster = clusters[0]?.cluster;
   if (cluster === undefined) throw wrong("has no cluster", choice);
   const { server, "insecure-skip-tls-verify": isInsecure, "proxy-url": proxy } = cluster;
-  if (isInsecure === true) throw wrong("has insecure-skip-tls-verify: a token is given to nobody unverified", choice);
-  if (!server.startsWith("https://")) throw wrong(`has server ${server}; only https is spoken`, choice);
-  if (proxy !== undefined) throw wrong(`is behind proxy ${proxy}; Starling connects directly`, choice);
+  if (isInsecure === true)
+    throw wrong("has insecure-skip-tls-verify: a token is never sent to an unverified server", choice);
+  if (!server.startsWith("https://")) throw wrong(`has server ${server}; only https is supported`, choice);
+  if (proxy !== undefined) throw wrong(`needs the proxy ${proxy}; proxies are not supported`, choice);
   return {
     server,
     ...defined({ caData: cluster["certificate-authority-data"], tlsServerName: cluster["tls-server-name"] }),
@@ -88,7 +89,7 @@ async function viewOf(io: CliIo, choice: KubeconfigChoice): Promise<z.infer<type
   });
   const parsed = viewSchema.safeParse(JSON.parse(view.stdout));
   if (parsed.success) return parsed.data;
-  throw wrong("names no cluster and user", choice);
+  throw wrong("has no cluster and user", choice);
 }
 
 function credentialsOf(user: User, { io, choice }: Asking): KubeEndpoint["credentials"] {
@@ -98,10 +99,10 @@ function credentialsOf(user: User, { io, choice }: Asking): KubeEndpoint["creden
   if (token !== undefined) return { token: async () => token };
   if (certificate !== undefined && key !== undefined)
     return { clientCertificate: { certData: certificate, keyData: key } };
-  throw wrong("has a user without a token, a client certificate or a program that gives one", choice);
+  throw wrong("has a user without a token, a client certificate or a credential plugin", choice);
 }
 
-/** As client-go asks a credential plugin, `aws eks get-token` for one. */
+/** Runs a credential plugin, such as `aws eks get-token`, in client-go's way. */
 async function askProgram(exec: z.infer<typeof execSchema>, { io, choice }: Asking): Promise<string> {
   const { apiVersion, command, args, env } = exec;
   const asked = JSON.stringify({ apiVersion, kind: "ExecCredential", spec: { interactive: false } });
@@ -110,11 +111,11 @@ async function askProgram(exec: z.infer<typeof execSchema>, { io, choice }: Aski
     cwd: io.cwd,
     env: { ...io.env, ...own, KUBERNETES_EXEC_INFO: asked },
   }).catch((error: unknown) => {
-    throw wrong(`has a user of ${command}, which failed: ${saidBy(error)}`, choice);
+    throw wrong(`uses the credential plugin ${command}, which failed: ${saidBy(error)}`, choice);
   });
   const given = z.object({ status: z.object({ token: z.string() }) }).safeParse(parsed(answer.stdout));
   if (given.success) return given.data.status.token;
-  throw wrong(`has a user of ${command}, which gave no token`, choice);
+  throw wrong(`uses the credential plugin ${command}, which printed no token`, choice);
 }
 
 function parsed(text: string): unknown {
@@ -125,11 +126,11 @@ function parsed(text: string): unknown {
   }
 }
 
-/** What a program printed to stdout may be a credential. */
+/** The error output of a program. Its standard output is never shown, because it may hold a credential. */
 function saidBy(error: unknown): string {
   const { stderr, code } = error as { readonly stderr?: string; readonly code?: string | number };
   const said = (stderr ?? "").trim().slice(0, 500);
-  return said === "" ? `it ended with ${code ?? "an error"}` : said;
+  return said === "" ? `exit code ${code ?? "unknown"}` : said;
 }
 
 function wrong(what: string, { kubeconfig, kubeContext }: KubeconfigChoice): CliFailure {

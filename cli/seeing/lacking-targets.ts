@@ -1,4 +1,4 @@
-/** Clusters that a group selects and that nothing of a template was ever assigned to. */
+/** Clusters that a group selects and that have no assignment of a template. */
 import { readList } from "#cli/session/read-list.ts";
 import type { Session } from "#cli/session/session.ts";
 import type { FleetMember, UnreadableMember } from "#shared/fleet/api/fleet-member.ts";
@@ -15,11 +15,11 @@ export interface LackingTarget {
   readonly reason: string;
 }
 
-/** Clusters of the fleet that are looked through, and targets of the newest rollout. */
+/** At most this many clusters of the fleet are read, and targets of the newest rollout. */
 const membersRead = 5000;
 const targetsRead = 500;
 
-/** The worst first. The fleet is looked through only where the group says that some have not what is wanted. */
+/** The worst first. The fleet is read only if the group's counts say that some clusters lack the desired revision. */
 export async function lackingTargets(
   session: Session,
   path: string,

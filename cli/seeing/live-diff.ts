@@ -1,4 +1,4 @@
-/** What an apply would change in one cluster now, asked with the caller's own rights there. */
+/** The changes that an apply would make in one cluster now, found with the caller's own rights. */
 import type { ShownDiff } from "#cli/format/diff-text.ts";
 import { type FleetView, fleetOf } from "#cli/seeing/fleet-view.ts";
 import { inOwnCluster, type OwnAccess } from "#cli/seeing/own-cluster.ts";
@@ -20,15 +20,15 @@ import { memberKindsOf, parentName, parentNamespace, setIdOf } from "#shared/kub
 
 export interface LiveQuestion {
   readonly view: FleetView;
-  /** Of a group: this one alone. */
+  /** Only this template of a group. */
   readonly template: string | undefined;
   readonly cluster: string | undefined;
   readonly access: OwnAccess;
-  /** What was assigned, or what it comes to with other documents and folders. */
+  /** The assigned rendering, or the rendering with the given documents and folders. */
   readonly of: "assigned" | "desired";
 }
 
-/** @throws CliFailure when it is of no cluster, or of several and nobody says which. */
+/** @throws CliFailure when the group is on no cluster, or on several and none is chosen. */
 export async function liveDiffs(session: Session, question: LiveQuestion): Promise<readonly ShownDiff[]> {
   const { view, access } = question;
   const cluster = clusterOf(question);
@@ -41,7 +41,7 @@ export async function liveDiffs(session: Session, question: LiveQuestion): Promi
   });
 }
 
-/** A Sync on the cluster, as it is to be there. */
+/** The desired state of a Sync on the cluster. */
 interface LiveSync {
   readonly name: string;
   readonly revision: string;
@@ -59,10 +59,10 @@ function clusterOf({ view, cluster, of }: LiveQuestion): string {
   const [first, ...others] = all;
   if (cluster !== undefined || first === undefined) {
     const where = cluster === undefined ? "no cluster that is registered" : `cluster ${cluster}`;
-    throw new CliFailure(`${said} comes to nothing on ${where}`, { exit: "no", next: `starling render ${name}` });
+    throw new CliFailure(`${said} has no rendering for ${where}`, { exit: "no", next: `starling render ${name}` });
   }
   if (others.length === 0) return first;
-  throw usageFailure(`${said} is on ${all.length} clusters; a diff asks one of them`, `--cluster ${first}`);
+  throw usageFailure(`${said} is on ${all.length} clusters; choose one with --cluster`, `--cluster ${first}`);
 }
 
 async function syncsOn(session: Session, cluster: string, question: LiveQuestion): Promise<readonly LiveSync[]> {
@@ -127,7 +127,7 @@ function shown({ name, revision, objects }: LiveSync, cluster: string, found: Se
     differences: found.differences.flatMap(({ before, after }) =>
       objectDifferences(manifests(before), manifests(after)),
     ),
-    notes: hooks === 0 ? [] : [`${hooks} hooks are run at the next apply that has anything new, and not compared`],
+    notes: hooks === 0 ? [] : [`${hooks} hooks are not compared; they run at the next apply that changes something`],
     refused: found.refused.map(({ id, failure }) => ({ id, reason: failure.reason, message: failure.message })),
     unread: found.unread.map(({ kind, failure }) => ({ kind, message: failure.message })),
     kept: found.kept,

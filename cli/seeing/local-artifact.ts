@@ -1,4 +1,4 @@
-/** A working folder as an artifact: the files that a commit of it would give. */
+/** A working folder as an artifact: the files that a commit of it would have. */
 import { realpath, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { localTree } from "#cli/seeing/local-tree.ts";
@@ -20,8 +20,8 @@ export interface LocalArtifact {
 }
 
 /**
- * @param paths - of the Source; `.` is all of the folder, which stands for the repository.
- * @throws CliFailure when the folder is none, has nothing in one of the paths, or has what `resolve` refuses.
+ * @param paths - of the Source. The folder stands for the repository; `.` is the whole folder.
+ * @throws CliFailure when it is not a folder, has no files in one of the paths, or has files that `resolve` refuses.
  */
 export async function readLocalArtifact(
   { cwd }: Pick<CliIo, "cwd">,
@@ -30,13 +30,13 @@ export async function readLocalArtifact(
 ): Promise<LocalArtifact> {
   const folder = resolve(cwd, dir);
   const found = await stat(folder).catch(() => undefined);
-  if (found?.isDirectory() !== true) throw usageFailure(`${dir} is no folder`, "--source NAME=FOLDER");
+  if (found?.isDirectory() !== true) throw usageFailure(`${dir} is not a folder`, "--source NAME=FOLDER");
   const files = await filesOf(folder, dir, paths);
   const next = "--source NAME=FOLDER, where the folder is the root of the repository";
   return artifactOf(files, { paths, revision: `folder ${dir}`, where: dir, next });
 }
 
-/** Within the limits of `resolve`: what it refuses, a commit of the folder would be refused for. */
+/** The files within the limits of `resolve`, which would refuse a commit of the folder for the same reasons. */
 async function filesOf(folder: string, dir: string, paths: readonly string[]): Promise<readonly TreeFile[]> {
   const reading = { limits: defaultGitLimits, pace: new Pace(defaultGitLimits.timeoutSeconds) };
   try {
@@ -45,21 +45,21 @@ async function filesOf(folder: string, dir: string, paths: readonly string[]): P
     if (!(error instanceof StarlingError)) throw error;
     throw usageFailure(
       `${error.code}: ${dir}: ${error.message}`,
-      "what the message says, or --source NAME=FOLDER of another",
+      "repair the folder, or choose another one with --source NAME=FOLDER",
     );
   }
 }
 
 export interface ArtifactAbout {
-  /** Of the Source. */
+  /** Paths of the Source. */
   readonly paths: readonly string[];
   readonly revision: string;
-  /** For whoever misses something there: where that is, and what to do. */
+  /** For an error about missing files: the place, and what to do. */
   readonly where: string;
   readonly next: string;
 }
 
-/** @throws CliFailure when one of the paths has nothing. */
+/** @throws CliFailure when one of the paths has no files. */
 export function artifactOf(
   files: readonly ListedFile[],
   { paths, revision, where, next }: ArtifactAbout,
@@ -67,7 +67,7 @@ export function artifactOf(
   for (const path of paths) {
     if (files.some((file) => isWithin(file.path, [path]))) continue;
     const place = path === "." ? where : `${where}/${path}, a path of the Source`;
-    throw usageFailure(`no files in ${place}`, next);
+    throw usageFailure(`there are no files in ${place}`, next);
   }
   const charts = chartFolders(files);
   const noted = { ...(charts.length === 0 ? {} : { charts }), folders: folderDigests(files) };

@@ -1,4 +1,4 @@
-/** A folder of this machine as a tree: what a commit of it would have. */
+/** A folder of this machine as a tree: the files that a commit of it would have. */
 import { once } from "node:events";
 import { lstat, readdir, readFile, readlink } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,15 +8,15 @@ import { submoduleProblem, type TreeFolder, type TreeNode } from "#shared/adapte
 
 const maxListingBytes = 64 * 1024 * 1024;
 
-/** Names that git gave, by folders; empty for what is no folder to git. */
+/** Names that git listed, by folder. The map of a name is empty if git does not list it as a folder. */
 type Names = Map<string, Names>;
 
-/** @param folder - without links in its path. */
+/** @param folder - a path without symbolic links. */
 export async function localTree(folder: string): Promise<TreeFolder> {
   const names: Names = new Map();
   for (const path of await listed(folder)) {
     let at = names;
-    // A repository in the folder is listed with a slash at its end.
+    // Git lists a repository inside the folder with a slash at the end.
     for (const name of path.replace(/\/$/, "").split("/")) {
       const below: Names = at.get(name) ?? new Map();
       at.set(name, below);
@@ -26,7 +26,7 @@ export async function localTree(folder: string): Promise<TreeFolder> {
   return folderOf(folder, names);
 }
 
-/** Nothing is looked at before its folder was seen to be one: the index of a stranger's may say anything. */
+/** Reads an entry only after its folder was seen to be a folder, because the index of a foreign repository may name any path. */
 function folderOf(folder: string, names: Names): TreeFolder {
   return {
     kind: "folder",
@@ -39,9 +39,9 @@ function folderOf(folder: string, names: Names): TreeFolder {
   };
 }
 
-/** Nothing for what was deleted: it is still in git's index. */
+/** @returns undefined for a deleted file, which is still in git's index. */
 async function nodeOf(folder: string, name: string, below: Names): Promise<TreeNode | undefined> {
-  if (name === "" || name === "." || name === "..") return { kind: "unreadable", problem: "is no name of a file" };
+  if (name === "" || name === "." || name === "..") return { kind: "unreadable", problem: "is not a valid file name" };
   const path = join(folder, name);
   const found = await lstat(path).catch(unreadable);
   if ("kind" in found) return found.isGone ? undefined : found;
@@ -49,7 +49,7 @@ async function nodeOf(folder: string, name: string, below: Names): Promise<TreeN
   if (found.isDirectory()) {
     return below.size === 0 ? { kind: "unreadable", problem: submoduleProblem } : folderOf(path, below);
   }
-  if (!found.isFile()) return { kind: "unreadable", problem: "is no file that git commits" };
+  if (!found.isFile()) return { kind: "unreadable", problem: "is not a file that git can commit" };
   return {
     kind: "file",
     executable: (found.mode & 0o100) !== 0,
@@ -62,7 +62,7 @@ function unreadable(error: NodeJS.ErrnoException) {
   return { kind: "unreadable", problem: `cannot be read (${error.code})`, isGone } as const;
 }
 
-/** As git would add them; all of them where the folder is no working tree, or there is no git. */
+/** The files that git would add. All files if the folder is not a working tree, or git is not installed. */
 async function listed(folder: string): Promise<readonly string[]> {
   const listing = await gitListing(folder).catch(() => undefined);
   if (listing !== undefined) return listing.split("\0").filter((path) => path !== "");
@@ -72,7 +72,7 @@ async function listed(folder: string): Promise<readonly string[]> {
     .map(({ parentPath, name }) => join(parentPath, name).slice(folder.length + 1));
 }
 
-/** @throws where it is no working tree, and where there is no git. */
+/** @throws when git is not installed. @returns undefined when the folder is not a working tree. */
 async function gitListing(folder: string): Promise<string | undefined> {
   const asking = startGit(["ls-files", "-z", "--cached", "--others", "--exclude-standard"], { folder });
   asking.stdin.on("error", () => undefined).end();
@@ -81,7 +81,7 @@ async function gitListing(folder: string): Promise<string | undefined> {
   return code === 0 ? listing.toString() : undefined;
 }
 
-/** A git that says too much is ended, so that its exit code is none. */
+/** Collects the output of git. A git that prints too much is killed, so that it has no exit code. */
 async function bytesOf(asking: GitProcess): Promise<Buffer> {
   const collected = new ByteCollector(maxListingBytes);
   for await (const piece of asking.stdout) {

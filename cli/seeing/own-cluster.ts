@@ -1,4 +1,4 @@
-/** A cluster of the fleet, asked with the caller's own rights there. */
+/** Access to a cluster of the fleet with the caller's own rights. */
 import { EksAccounts } from "#cli/access/eks-accounts.ts";
 import { eksEndpoint } from "#cli/access/eks-endpoint.ts";
 import { requireReadable } from "#cli/format/require-readable.ts";
@@ -19,15 +19,15 @@ import { clusterUidOf } from "#shared/kube/engine/cluster-uid.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 
 export interface OwnAccess extends KubeconfigChoice {
-  /** Role to go to an EKS cluster as, in its account. */
+  /** Role to assume in the account of an EKS cluster. */
   readonly assumeRole?: string;
 }
 
 const patienceMs = 120_000;
 
 /**
- * @returns what the work gives, of the very cluster that Starling knows by the name.
- * @throws CliFailure when nobody says how to go there, when it does not let us in, and when another one answers.
+ * Runs `work` with a client for the cluster that Starling knows by this name.
+ * @throws CliFailure when the address is not known, when the cluster refuses the caller, or when another cluster answers.
  */
 export async function inOwnCluster<T>(
   session: Session,
@@ -62,7 +62,7 @@ async function endpointOf(session: Session, known: ClusterObject, access: OwnAcc
     return kubeconfigEndpoint(session.io, access);
   const eks = parseEksArn(known.spec.eks?.arn ?? known.status.discovered?.arn ?? "");
   if (eks === undefined) {
-    throw new CliFailure(`cluster ${name} is reached with a token that only Starling has; say how you reach it`, {
+    throw new CliFailure(`only Starling has the token of cluster ${name}; connect with your own kubeconfig`, {
       exit: "wrongInput",
       next: "--kube-context NAME, of your kubeconfig",
     });
@@ -72,7 +72,7 @@ async function endpointOf(session: Session, known: ClusterObject, access: OwnAcc
     return await eksEndpoint(eks, accounts, { now: () => session.io.now() });
   } catch (error) {
     if (error instanceof CliFailure) throw error;
-    throw new CliFailure(`cluster ${name}: EKS does not say where it is: ${errorMessage(error)}`, {
+    throw new CliFailure(`cluster ${name}: EKS does not give its address: ${errorMessage(error)}`, {
       exit: "unknown",
       next: "--assume-role ROLE of its account, or --kube-context NAME of your kubeconfig",
     });
@@ -80,11 +80,11 @@ async function endpointOf(session: Session, known: ClusterObject, access: OwnAcc
 }
 
 function another(cluster: string, { uid, expected }: { readonly uid: string | undefined; readonly expected: string }) {
-  const message = `the cluster that answers is not ${cluster}: its kube-system has uid ${uid ?? "(none)"}, Starling knows ${expected}`;
-  return new CliFailure(message, { exit: "unknown", next: "kubectl config get-contexts   (is it the right one?)" });
+  const message = `the cluster that answers is not ${cluster}: its kube-system has uid ${uid ?? "(none)"}, expected ${expected}`;
+  return new CliFailure(message, { exit: "unknown", next: "kubectl config get-contexts   (choose another one)" });
 }
 
 function rightsOf({ kubeContext }: OwnAccess): string {
   const context = kubeContext === undefined ? "" : ` --context ${kubeContext}`;
-  return `kubectl${context} auth can-i --list   (a diff lists kinds, and applies without writing)`;
+  return `kubectl${context} auth can-i --list   (a diff needs to list kinds, and to apply with dry run)`;
 }

@@ -2,7 +2,7 @@ import { usageFailure } from "#cli/session/failure.ts";
 import { findKind } from "#cli/session/kind-names.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 
-/** A subject, or one template of a group. */
+/** A group, a Sync, or one template of a group. */
 export interface OwnerArgument {
   readonly owner: Owner;
   readonly template?: string;
@@ -14,7 +14,7 @@ export function ownerArgument(text: string, namespace: string): OwnerArgument {
   const kind = text.includes("/") ? findKind(first) : "SyncGroup";
   if (more.length > 0 || name === "" || (kind !== "SyncGroup" && kind !== "Sync")) {
     const next = "starling get syncgroups";
-    throw usageFailure(`"${text}" renders nothing; expected GROUP, sync/NAME or sync/GROUP.TEMPLATE`, next);
+    throw usageFailure(`"${text}" has no renderings; expected GROUP, sync/NAME or sync/GROUP.TEMPLATE`, next);
   }
   const [group = "", ...template] = name.split(".");
   if (kind === "Sync" && template.length > 0)

@@ -1,4 +1,4 @@
-/** Which groups and Syncs are meant where somebody names some, or none. */
+/** Finds the groups and Syncs for the arguments of a command. */
 import { namespaceOf } from "#cli/seeing/change-options.ts";
 import type { Changes } from "#cli/seeing/changes.ts";
 import { type OwnerArgument, ownerArgument } from "#cli/seeing/owner-argument.ts";
@@ -13,11 +13,11 @@ import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 const mostGroups = 1000;
 
 export interface PlanTarget extends OwnerArgument {
-  /** As it was given. */
+  /** The argument. */
   readonly target: string;
 }
 
-/** Those that are named; else every group of the namespace. @throws CliFailure for what names none. */
+/** The named groups and Syncs, or every group of the namespace. @throws CliFailure for an argument that is neither. */
 export async function planTargets(
   session: Session,
   groups: readonly string[],
@@ -28,7 +28,7 @@ export async function planTargets(
   const revision = changes.revisions.get("");
   if (revision !== undefined && targets.length > 1)
     throw usageFailure(
-      `--revision does not say of which Source, for ${targets.length} groups`,
+      `--revision must name a Source, because there are ${targets.length} groups`,
       `--revision NAME=${quoted(revision)}`,
     );
   return targets.map((target) => ({ target, ...ownerArgument(target, namespace) }));
@@ -42,7 +42,7 @@ async function allGroups(
   const written = documents.flatMap((document) =>
     document.kind === "SyncGroup" && document.metadata.namespace === namespace ? [document.metadata.name] : [],
   );
-  // Of a group's own documents the plan is the group's; anything else may be about all of them.
+  // If only groups and Sources are given, only these groups are planned. Other documents may affect every group.
   const isAbout = written.length > 0 && documents.every(({ kind }) => kind === "SyncGroup" || kind === "Source");
   if (isAbout || from === "documents alone") return written;
   const path = listPath("SyncGroup", namespace);

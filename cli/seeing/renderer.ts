@@ -1,4 +1,4 @@
-/** Renderings as a fleet has them: those that are stored, and others made here with the same code. */
+/** The renderings of a fleet: the stored ones, and new ones that are made here with the same code. */
 import type { FleetView } from "#cli/seeing/fleet-view.ts";
 import { lost, renderingLinks, type StoredRendering, storedArtifact } from "#cli/seeing/stored-files.ts";
 import type { Session } from "#cli/session/session.ts";
@@ -25,18 +25,18 @@ import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
 export interface ReadRendering {
-  /** `sha256:<hex>` of the bytes as they are stored. */
+  /** `sha256:<hex>` of the stored bytes. */
   readonly digest: string;
-  /** The same list, where an install has the objects of an upgrade. */
+  /** Both are the same list if an install has the objects of an upgrade. */
   readonly objects: Readonly<Record<ApplyEvent, readonly ManifestObject[]>>;
   readonly leftOut: readonly string[];
 }
 
-/** The API reads so many Syncs at once: of each rendering some that have it, for a rollout takes it from one after the other. */
+/** The API reads this many Syncs in one request. Several Syncs are named for each rendering, because a rollout may replace some meanwhile. */
 const syncsAtOnce = 100;
 const syncsOfEach = 4;
 const transfersAtOnce = 8;
-/** kubectl and helm are processes that take a processor each. */
+/** Each kubectl or helm process uses a whole processor. */
 const rendersAtOnce = 4;
 
 type RenderedView = Pick<FleetView, "owner" | "local" | "plan" | "clusters">;
@@ -60,17 +60,17 @@ export class Renderer {
     };
   }
 
-  /** Those that were made here, by their own digests. */
+  /** Renderings that were made here, by their own digests. */
   known(): ReadonlyMap<string, ReadRendering> {
     return new Map([...this.#made.values()].map((rendering) => [rendering.digest, rendering]));
   }
 
-  /** Rather than stored. */
+  /** Whether the rendering was made here, not read from the store. */
   isMade(rendering: ReadRendering): boolean {
     return this.#stored.get(rendering.digest) !== rendering;
   }
 
-  /** Those that were stored, by digest. @throws CliFailure when one is not to be had. */
+  /** Stored renderings, by digest. @throws CliFailure when one cannot be read. */
   async stored(digests: readonly string[]): Promise<ReadonlyMap<string, ReadRendering>> {
     const missing = [...new Set(digests)].filter((digest) => !this.#stored.has(digest));
     const known = missing.length === 0 ? new Map() : whereAssigned(this.#view);
@@ -83,7 +83,7 @@ export class Renderer {
       const links = Object.entries(await renderingLinks(this.#session, this.#view.owner, part.flat()));
       await runConcurrently(links, transfersAtOnce, async ([digest, url]) => {
         const bytes = await this.#transfer.download(url);
-        if (sha256(bytes) !== digest) throw lost(`rendering ${digest}`, "its bytes are others");
+        if (sha256(bytes) !== digest) throw lost(`rendering ${digest}`, "its bytes have another digest");
         const objects = decodeRendering(new TextDecoder().decode(bytes));
         this.#stored.set(digest, { digest, objects, leftOut: [] });
       });
@@ -91,7 +91,7 @@ export class Renderer {
     return this.#stored;
   }
 
-  /** What the inputs come to, by their digests, and why some come to nothing. */
+  /** The renderings of the inputs, by the inputs' digests, and the failures. */
   async made(inputs: readonly DistinctInput[]): Promise<Made> {
     const missing = [...new Map(inputs.map((input) => [input.digest, input])).values()].filter(
       ({ digest }) => !this.#made.has(digest),
@@ -115,7 +115,7 @@ export class Renderer {
     return { renderings: this.#made, failures };
   }
 
-  /** What the files of `valuesFrom` say, by their places there. */
+  /** The contents of the files of `valuesFrom`, by index. */
   async valuesFiles({ build }: Pick<DistinctInput, "build">): Promise<ValuesFiles> {
     const said = new Map<number, unknown>();
     for (const [index, { path, from }] of (build.render?.helm?.valuesFrom ?? []).entries()) {
@@ -138,13 +138,13 @@ export class Renderer {
   async #storedArtifact(digest: string): Promise<readonly TreeFile[]> {
     const pins = this.#view.plan.templates.flatMap(({ besides = [], ...own }) => [own, ...besides]);
     const pin = pins.find(({ artifactDigest }) => artifactDigest === digest);
-    if (pin === undefined) throw lost(`artifact ${digest}`, "no template is of it");
+    if (pin === undefined) throw lost(`artifact ${digest}`, "no template uses it");
     const { namespace } = this.#view.owner;
     return storedArtifact(this.#session, { namespace, name: pin.source }, digest);
   }
 }
 
-/** By digest, some of the Syncs that it was assigned to, as far apart as can be. */
+/** For each digest some of the Syncs that it was assigned to, spread over the fleet. */
 function whereAssigned({ clusters }: Pick<FleetView, "clusters">): ReadonlyMap<string, readonly StoredRendering[]> {
   const all = clusters.flatMap(({ name: cluster, syncs }) =>
     syncs.flatMap(({ name: sync, renderDigest: digest }) => (digest === undefined ? [] : [{ digest, cluster, sync }])),
@@ -165,7 +165,7 @@ export function isApart({ objects }: Pick<ReadRendering, "objects">): boolean {
   return objects.install !== objects.upgrade;
 }
 
-/** What a machine lacks says nothing of what is rendered on it. */
+/** Errors of this machine, not of the input. */
 const ofThisMachine: ReadonlySet<string> = new Set(["KubectlNotFound", "HelmNotFound"]);
 
 function isOfInput(error: unknown): boolean {
@@ -175,6 +175,6 @@ function isOfInput(error: unknown): boolean {
 
 export interface Made {
   readonly renderings: ReadonlyMap<string, ReadRendering>;
-  /** By digest of the input, in words. */
+  /** Messages by digest of the input. */
   readonly failures: ReadonlyMap<string, string>;
 }

@@ -1,4 +1,4 @@
-/** A Source at another revision than its newest: fetched as the caller, with the code that `resolve` fetches with. */
+/** A Source at another revision than its current one, fetched with the caller's rights and the code of `resolve`. */
 
 import type { Changes } from "#cli/seeing/changes.ts";
 import { gitLogin } from "#cli/seeing/git-login.ts";
@@ -26,23 +26,23 @@ import {
 } from "#shared/source/git-reference.ts";
 import { isWithin } from "#shared/source/tree-listing.ts";
 
-/** More than a Source has in the 30 days for which they are kept. */
+/** More revisions than a Source has in the 30 days for which they are kept. */
 const revisionsKept = 10_000;
 
 export interface SourceRevisionQuery {
-  /** Of what uses the Source. */
+  /** The group or Sync that uses the Source. */
   readonly owner: Owner;
   /** Name of the Source. */
   readonly name: string;
   readonly url: string;
   readonly paths: readonly string[];
-  /** A branch, a tag, a whole reference, a commit, or as `starling history` prints it: `main@sha1:<commit>`. */
+  /** A branch, a tag, a whole reference, a commit, or the form of `starling history`: `main@sha1:<commit>`. */
   readonly revision: string;
 }
 
 /**
- * @param from - where the Source is; of an installation's, a commit that it had is taken as it is stored where git does not give it.
- * @throws CliFailure when there is no such revision, or it cannot be had from here: with what to do.
+ * @param from - where the Source is known. If git refuses a commit that an installation's Source had, the stored artifact is used.
+ * @throws CliFailure when the revision does not exist or cannot be fetched from here, with what to do.
  */
 export async function readRevision(
   session: Session,
@@ -54,12 +54,14 @@ export async function readRevision(
   } catch (error) {
     const stored = from === "installation" ? await storedRevision(session, asked) : undefined;
     if (stored === undefined) throw error;
-    session.note(`Source ${asked.name}: ${stored.artifact.revision} as it was stored; git does not give it to you`);
+    session.note(
+      `Source ${asked.name}: ${stored.artifact.revision} is read from the installation, because git refuses it to you`,
+    );
     return stored;
   }
 }
 
-/** The newest that the Source had of this commit, in the paths that it has now. */
+/** The newest stored artifact of the Source for this commit, reduced to the Source's current paths. */
 async function storedRevision(
   session: Session,
   { owner, name, revision, paths }: SourceRevisionQuery,
@@ -74,7 +76,7 @@ async function storedRevision(
   if (newest === undefined) return undefined;
   if (commits.length > 1)
     throw usageFailure(
-      `--revision ${revision} of Source ${name} is ${commits.join(" or ")}`,
+      `--revision ${revision} of Source ${name} is ambiguous: ${commits.join(" or ")}`,
       `--revision ${commits[0]}`,
     );
   const files = await storedArtifact(session, { namespace: owner.namespace, name }, newest.digest);
@@ -87,14 +89,14 @@ function aboutOf({ name, paths }: Pick<SourceRevisionQuery, "name" | "paths">, r
     paths,
     revision,
     where: revision,
-    next: `starling describe source/${quoted(name)}     for the paths that it takes`,
+    next: `starling describe source/${quoted(name)}   (shows its paths)`,
   };
 }
 
 async function fetchedFromGit(session: Session, asked: SourceRevisionQuery): Promise<LocalArtifact> {
   const { env } = session.io;
   const ca = readCertificates(env.GIT_SSL_CAINFO);
-  // Where the caller may go: as with his own git, which it takes the place of.
+  // The caller may connect to the same addresses as with their own git.
   const git = new IsomorphicGitRemote({ rules: clusterAddresses, ...defined({ ca }) });
   const url = new URL(asked.url).href;
   try {
@@ -127,7 +129,7 @@ async function referenceOf(
   const found = resolveNamed(revision, listed);
   if (found.kind === "resolved") return found.reference;
   const isShort = /^[0-9a-f]{4,39}$/.test(revision);
-  const hint = isShort ? "; a commit is said with all of its 40 digits" : "";
+  const hint = isShort ? "; a commit needs all of its 40 digits" : "";
   const message = found.kind === "missing" ? found.message : "";
   throw usageFailure(
     `--revision ${revision} of Source ${name}: ${message}${hint}`,
@@ -140,18 +142,18 @@ function namedCommit(revision: string): ResolvedReference {
   return { ...(at < 0 ? {} : { name: revision.slice(0, at) }), commit: commitIn(revision) };
 }
 
-/** What stands in the way, and the way around it: a folder of a clone. */
+/** The failure of a fetch, with a folder of a clone as the remedy. */
 function told(error: unknown, { name, url, revision }: SourceRevisionQuery): unknown {
   if (!(error instanceof StarlingError)) return error;
   const why: Readonly<Record<string, string>> = {
-    GitAuthenticationFailed: `${url} refuses you, or your git has no credentials for it`,
-    GitNotFound: `${url} is not found, or not shown to you`,
+    GitAuthenticationFailed: `${url} refuses your credentials, or your git has none for it`,
+    GitNotFound: `${url} does not exist, or you may not read it`,
   };
   return new CliFailure(
     `revision ${revision} of Source ${name} cannot be fetched from here: ${why[error.code] ?? errorMessage(error)}`,
     {
       exit: "unknown",
-      next: `git worktree add ../at ${quoted(revision)}     in a clone; then --source ${quoted(`${name}=../at`)} in the place of --revision`,
+      next: `git worktree add ../at ${quoted(revision)}   (in a clone; then use --source ${quoted(`${name}=../at`)} instead of --revision)`,
     },
   );
 }

@@ -1,4 +1,4 @@
-/** What an installation has stored, past its door: by links that the caller may follow for some minutes. */
+/** Reads stored renderings and artifacts by links of the API, which are valid for some minutes. */
 import { CliFailure } from "#cli/session/failure.ts";
 import { pathOfObject } from "#cli/session/kind-names.ts";
 import { isNotFound } from "#cli/session/rollout-owner.ts";
@@ -16,8 +16,8 @@ export interface StoredRendering {
 }
 
 /**
- * URLs by digest; of at most a hundred Syncs.
- * @throws CliFailure when a rollout has gone on since the Syncs were read, and none of them has the rendering any more.
+ * URLs by digest, for at most a hundred Syncs.
+ * @throws CliFailure when a rollout has replaced the rendering on all of these Syncs since they were read.
  */
 export async function renderingLinks(
   { api }: Pick<Session, "api">,
@@ -34,7 +34,7 @@ export async function renderingLinks(
   return answer.renderings;
 }
 
-/** The files of an artifact that a Source has, or had in 30 days. @throws CliFailure when it is not to be had. */
+/** The files of an artifact that a Source has, or had in the last 30 days. @throws CliFailure when it cannot be read. */
 export async function storedArtifact(
   { api }: Pick<Session, "api">,
   { namespace, name }: { readonly namespace: string; readonly name: string },
@@ -48,15 +48,15 @@ export async function storedArtifact(
     body,
   });
   const { [digest]: url } = answer.artifacts;
-  if (url === undefined) throw lost(`artifact ${digest}`, "nobody says where it is");
+  if (url === undefined) throw lost(`artifact ${digest}`, "the API has no link to it");
   return unpackArtifact(await new HttpTransfer().download(url), digest);
 }
 
-/** It says nothing of what would change. */
+/** The reason of a rendering that was replaced meanwhile. It says nothing about the change. */
 function movedOn({ message }: Error): string {
-  return `the fleet went on while it was read: ${message.replace(/; read the fleet again$/, "")}`;
+  return `the fleet changed while it was read: ${message.replace(/; read the fleet again$/, "")}`;
 }
 
 export function lost(what: string, why: string): CliFailure {
-  return new CliFailure(`${what} is not to be had: ${why}`, { exit: "unknown", next: "try the same command again" });
+  return new CliFailure(`${what} cannot be read: ${why}`, { exit: "unknown", next: "try the same command again" });
 }

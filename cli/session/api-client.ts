@@ -14,7 +14,7 @@ import { queryString } from "#shared/base/percent-encoding.ts";
 import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
 import { missingRight } from "#shared/words/missing-right.ts";
 
-/** API Gateway gives an integration 30 s; more is no answer. */
+/** API Gateway allows an integration 30 s. After that no answer comes. */
 const requestTimeoutMs = 35_000;
 const transientStatus = new Set([429, 502, 503, 504]);
 
@@ -28,7 +28,7 @@ export interface ApiClientOptions {
   readonly context: NamedContext;
   readonly credentials: () => Promise<AwsKeys>;
   readonly signal: AbortSignal;
-  /** Stops waiting when the signal says so. */
+  /** A clock whose sleep ends with the signal. */
   readonly clock: SleepingClock;
   readonly trace: (line: string) => void;
 }
@@ -45,12 +45,12 @@ export interface ApiClient {
   call<T>(call: ApiCall): Promise<T>;
 }
 
-/** The API understood and refused. */
+/** A refusal of the API. */
 export class ApiFailure extends CliFailure {
   readonly code: string;
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
-  /** What the installation's logs know it by. */
+  /** The id of the request in the installation's logs. */
   readonly correlationId: string | undefined;
 
   constructor(
@@ -68,7 +68,7 @@ export class ApiFailure extends CliFailure {
       : typeof body.message === "string"
         ? body.message
         : `the API answered ${status}`;
-    // The gateway's refusal has no code, and says nothing but that.
+    // A refusal of the gateway has no code and no reason.
     const right = typeof body.code === "string" ? "" : `: ${missingRight(asked.method, asked.path)}`;
     const told = status === 403 ? `${message} (context ${asked.context})${right}` : message;
     super(isOfAnotherVersion(answer, asked.path) ? `${told}${otherVersionText}` : told, {
@@ -84,7 +84,7 @@ export class ApiFailure extends CliFailure {
   }
 }
 
-/** The gateway has no such route, and says nothing but `Not Found`. */
+/** Whether the gateway answered `Not Found`, because it has no such route. */
 function isOfGateway({
   status,
   body,
@@ -95,9 +95,9 @@ function isOfGateway({
   return status === 404 && body.code === undefined && body.message === "Not Found";
 }
 
-const otherVersionText = ": this installation does not know what the command asks for; are they of one version?";
+const otherVersionText = ": the installation does not know this request; it may have another version than the command";
 
-/** A path that the API has no route for, though it names nothing that could be misspelt. */
+/** Whether the API has no route for a path whose parts are all valid names. */
 function isOfAnotherVersion(
   answer: { readonly status: number; readonly body: Readonly<Record<string, unknown>> },
   path: string,
@@ -127,14 +127,15 @@ function nextAfter(code: string, path: string): { readonly next?: string } {
 }
 
 function exitOf(status: number): { readonly exit: ExitReason; readonly next?: string } {
-  if (status === 403) return { exit: "unknown", next: "starling doctor   (says who you are, and what to grant)" };
-  if (status === 401) return { exit: "unknown", next: "starling context list   (are these the right credentials?)" };
+  if (status === 403)
+    return { exit: "unknown", next: "starling doctor   (shows your principal, and the missing right)" };
+  if (status === 401) return { exit: "unknown", next: "starling context list   (check the credentials)" };
   if (status === 404 || status === 409) return { exit: "no" };
   if (status >= 500 || status === 429) return { exit: "unknown", next: "try the same command again" };
   return { exit: "wrongInput" };
 }
 
-/** Calls the API, signed with SigV4 for `execute-api`. */
+/** A client that signs its calls with SigV4 for `execute-api`. */
 export function createApiClient(options: ApiClientOptions): ApiClient {
   const { name, context } = options.context;
   const signer = new SignatureV4({
@@ -143,7 +144,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
     credentials: options.credentials,
     sha256: Sha256,
   });
-  /** Every route can be called twice, so a lost answer is asked for again. */
+  /** Every route can be called twice, so that a call without an answer is repeated. */
   const policy: RetryPolicy = {
     tries: (error) => (mayPass(error) ? 4 : 1),
     firstWaitMs: 100,
@@ -163,7 +164,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
         if (!isOfTheNetwork(error)) throw error;
         throw new CliFailure(`no answer from ${context.endpoint} (context ${name}): ${errorMessage(error)}`, {
           exit: "unknown",
-          next: "starling context list   (is the endpoint right, and is it up?)",
+          next: "starling context list   (check the endpoint)",
         });
       }
     },
@@ -173,7 +174,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
     return error instanceof Refused ? transientStatus.has(error.answer.status) : isOfTheNetwork(error);
   }
 
-  /** An interrupt or the command's own timeout is no problem of the network. */
+  /** Whether the network failed. An interrupt or the command's own timeout is not a failure of the network. */
   function isOfTheNetwork(error: unknown): boolean {
     return !options.signal.aborted && !(error instanceof CliFailure);
   }
@@ -182,7 +183,7 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
   async function once(call: ApiCall): Promise<Answer> {
     if (!isPlainPath(call.path))
       throw usageFailure(
-        `${excerpt(call.path)} is no path of the API: a part of it cannot be a name`,
+        `${excerpt(call.path)} is not a path of the API: a part of it is not a valid name`,
         "starling get --help",
       );
     const url = new URL(context.endpoint.replace(/\/$/, "") + call.path);
@@ -275,9 +276,9 @@ function parseAnswer(answer: Answer): Readonly<Record<string, unknown>> {
   try {
     return parseJson(answer.text) as Record<string, unknown>;
   } catch {
-    throw new CliFailure(`the endpoint answered ${answer.status} with something that is not JSON`, {
+    throw new CliFailure(`the endpoint answered ${answer.status} without JSON`, {
       exit: "unknown",
-      next: "starling context list   (does the endpoint belong to Starling?)",
+      next: "starling context list   (check that the endpoint belongs to Starling)",
     });
   }
 }

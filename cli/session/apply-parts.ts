@@ -1,11 +1,11 @@
-/** Documents as the API takes them: in parts of a size that it bears, what others refer to first. */
+/** Splits documents into parts that the API accepts. Documents that others refer to come first. */
 import type { CheckedDocument } from "#cli/session/read-documents.ts";
 import { stringifyJson } from "#shared/base/json.ts";
 import { writableKinds } from "#shared/fleet/kinds/document.ts";
 
-/** One request holds so much of the API's 1,000,000 bytes. */
+/** Size of one request, below the API's limit of 1,000,000 bytes. */
 const requestBytes = 900_000;
-/** So many are written in a few seconds of the half minute that a request has. */
+/** The API writes this many documents in a few seconds; a request may take half a minute. */
 const requestDocuments = 250;
 
 export type ApplyPart = readonly CheckedDocument[];

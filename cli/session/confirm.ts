@@ -3,8 +3,8 @@ import type { Session } from "#cli/session/session.ts";
 import { plainText } from "#shared/base/plain-text.ts";
 
 /**
- * Says what a change takes with it and asks; `--yes` answers, and without a terminal nobody can.
- * @throws CliFailure when the answer is no.
+ * Prints the consequences of a change and asks. `--yes` answers the question.
+ * @throws CliFailure when the answer is no, or when there is no terminal and no `--yes`.
  */
 export async function confirmConsequences(
   session: Session,
@@ -14,9 +14,9 @@ export async function confirmConsequences(
   session.io.err(`${plainText(asked.message)}\n`);
   if (session.options.yes === true) return;
   if (!session.io.canAsk) {
-    throw new CliFailure("this asks for a confirmation, and there is no terminal", { exit: "no", next: withYes });
+    throw new CliFailure("the change needs a confirmation, and there is no terminal", { exit: "no", next: withYes });
   }
-  const answer = await session.io.ask("Go on? [y/N] ");
+  const answer = await session.io.ask("Continue? [y/N] ");
   if (/^y(es)?$/i.test(answer.trim())) return;
   throw new CliFailure("nothing was changed", { exit: "no" });
 }

@@ -5,7 +5,7 @@ import { CliFailure } from "#cli/session/failure.ts";
 import type { CliIo } from "#cli/session/io.ts";
 import { didYouMean } from "#shared/base/nearest-name.ts";
 
-/** The SDK adds notes of its own to credentials it was given: other members are left out, not refused. */
+/** Other members are dropped, not refused, because the SDK adds members to credentials. */
 const credentials = z.union([
   z.object({
     accessKeyId: z.string().min(1),
@@ -22,13 +22,13 @@ const contextSchema = z.strictObject({
   namespace: z.string().min(1).optional(),
   /** Absent: the default chain of the AWS SDK. */
   credentials: credentials.optional(),
-  /** ARN of a role that is assumed with them. */
+  /** ARN of a role that is assumed with the credentials. */
   role: z.string().min(1).optional(),
-  /** Control stack that it was read from. */
+  /** Control stack from whose outputs the address was read. */
   stack: z.string().min(1).optional(),
-  /** Where STS is asked instead of at its region's own address: a machine that runs AWS's emulators. */
+  /** Address of STS on a machine that runs emulators of AWS. Absent: the region's own address. */
   sts: z.url({ protocol: /^https?$/ }).optional(),
-  /** PEM of the endpoint's authority, base64; absent: the public ones. */
+  /** PEM of the endpoint's certificate authority in base64. Absent: the public authorities. */
   caData: z.string().optional(),
 });
 export type Context = z.infer<typeof contextSchema>;
@@ -39,14 +39,14 @@ const fileSchema = z.strictObject({
 });
 export type ContextFile = z.infer<typeof fileSchema>;
 
-/** `$STARLING_CONFIG`, else `~/.config/starling/config.json`. */
+/** `$STARLING_CONFIG`, or `~/.config/starling/config.json`. */
 export function contextPath(io: Pick<CliIo, "env">): string {
   const { STARLING_CONFIG, XDG_CONFIG_HOME, HOME } = io.env;
   if (STARLING_CONFIG !== undefined && STARLING_CONFIG !== "") return STARLING_CONFIG;
   return join(XDG_CONFIG_HOME ?? join(HOME ?? ".", ".config"), "starling", "config.json");
 }
 
-/** @throws CliFailure when the file is there and wrong; an absent one has no contexts. */
+/** @throws CliFailure when the file is invalid. A missing file has no contexts. */
 export function readContexts(io: Pick<CliIo, "env">): ContextFile {
   const path = contextPath(io);
   let value: unknown;
@@ -60,7 +60,7 @@ export function readContexts(io: Pick<CliIo, "env">): ContextFile {
     });
   }
   const parsed = fileSchema.safeParse(value);
-  // No name is one that every object has.
+  // Without a prototype, so that names such as "constructor" are not contexts.
   if (parsed.success) return { ...parsed.data, contexts: Object.assign(Object.create(null), parsed.data.contexts) };
   const lines = parsed.error.issues.flatMap(problemsOf).map((problem) => `${path}: ${problem}`);
   throw new CliFailure(`${path} is not a context file`, { exit: "wrongInput", lines, next: `edit ${path}` });
@@ -75,7 +75,7 @@ function problemsOf(issue: z.core.$ZodIssue): readonly string[] {
   });
 }
 
-/** Readable by its owner only: it may hold keys. Replaced in one step. */
+/** Replaces the file in one step. Only its owner can read it, because it may hold keys. */
 export function writeContexts(io: Pick<CliIo, "env">, file: ContextFile): void {
   const path = contextPath(io);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -89,7 +89,7 @@ export interface NamedContext {
   readonly context: Context;
 }
 
-/** @throws CliFailure when there is none of that name, or none at all. */
+/** @throws CliFailure when there is no context of that name, or no context is chosen. */
 export function chooseContext(io: Pick<CliIo, "env">, wanted: string | undefined): NamedContext {
   const file = readContexts(io);
   const chosen = findContext(io, wanted);
@@ -101,7 +101,7 @@ export function chooseContext(io: Pick<CliIo, "env">, wanted: string | undefined
   throw new CliFailure(`no context is chosen in ${contextPath(io)}`, { exit: "unknown", next });
 }
 
-/** The chosen context, or undefined when none is. @throws CliFailure when there is none of the chosen name. */
+/** The chosen context, or undefined when none is chosen. @throws CliFailure when no context has the chosen name. */
 export function findContext(io: Pick<CliIo, "env">, wanted: string | undefined): NamedContext | undefined {
   const file = readContexts(io);
   const name = wanted ?? io.env.STARLING_CONTEXT ?? file.current;
@@ -109,7 +109,7 @@ export function findContext(io: Pick<CliIo, "env">, wanted: string | undefined):
   const context = file.contexts[name];
   if (context === undefined) {
     const known = Object.keys(file.contexts).join(", ") || "none";
-    throw new CliFailure(`there is no context "${name}" in ${contextPath(io)}; it has ${known}`, {
+    throw new CliFailure(`there is no context "${name}" in ${contextPath(io)}; known contexts: ${known}`, {
       exit: "wrongInput",
       next: "starling context list",
     });

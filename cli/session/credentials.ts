@@ -6,8 +6,8 @@ import { errorMessage } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 
 /**
- * Whom requests are signed as: `profile` (of `--profile`), else what the context says, else the SDK's default chain; and
- * where the context names a role, a session of it.
+ * The credentials that sign requests: of `--profile`, or of the context, or of the SDK's default chain. If the context names a
+ * role, they assume it.
  */
 export function credentialsOf({ name, context }: NamedContext, profile: string | undefined): () => Promise<AwsKeys> {
   const own = ownCredentials(context.credentials, profile);
@@ -23,13 +23,13 @@ export function credentialsOf({ name, context }: NamedContext, profile: string |
     } catch (error) {
       throw new CliFailure(`cannot assume role ${role} of context ${name}: ${errorMessage(error)}`, {
         exit: "unknown",
-        next: "aws sts get-caller-identity   (does the role trust this principal?)",
+        next: "aws sts get-caller-identity   (the role must trust this principal)",
       });
     }
   };
 }
 
-/** Of `--profile`, else what the context says, else the SDK's default chain; the context's role is for the API alone. */
+/** The credentials without the context's role, which serves only the API: of `--profile`, the context, or the SDK's default chain. */
 export function ownCredentials(
   given: NamedContext["context"]["credentials"],
   profileFlag: string | undefined,
@@ -41,7 +41,7 @@ export function ownCredentials(
   return profileCredentials(profileFlag ?? (given !== undefined && "profile" in given ? given.profile : undefined));
 }
 
-/** Those of a profile, or what the SDK's default chain finds. */
+/** The credentials of a profile, or of the SDK's default chain. */
 export function profileCredentials(profile: string | undefined): () => Promise<AwsKeys> {
   return async () => {
     const { fromIni, fromNodeProviderChain } = await import("@aws-sdk/credential-providers");
@@ -56,7 +56,7 @@ export function profileCredentials(profile: string | undefined): () => Promise<A
   };
 }
 
-/** A profile that is not there is one of another name. */
+/** The command that gets credentials. For a profile that does not exist: the command that lists profiles. */
 function loginOf(profile: string | undefined, error: unknown): string {
   if (profile === undefined) return "aws sso login, or add --profile NAME";
   const isMissing = errorMessage(error).startsWith("Could not resolve credentials using profile");

@@ -1,9 +1,9 @@
 import { isIP } from "node:net";
 
-/** What API Gateway calls an API of its own accord; a custom domain says nothing. */
+/** The host name that API Gateway gives an API. A custom domain does not match. */
 export const gatewayName = /^([a-z0-9]+)\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(\.cn)?$/;
 
-/** API Gateway's own names say where they are; a custom domain does not. */
+/** The region in a host name of API Gateway; undefined for a custom domain. */
 export function regionInName(endpoint: string): string | undefined {
   return gatewayName.exec(new URL(endpoint).hostname)?.[2];
 }

@@ -1,4 +1,4 @@
-/** How the command ends. */
+/** The exit codes of the command, by the way that it ends. */
 export const exitCodes = {
   done: 0,
   /** Not ready, halted, failed, differs, refused. */
@@ -16,7 +16,7 @@ export interface FailureDetail {
   readonly exit: ExitReason;
   /** The next command to type. */
   readonly next?: string;
-  /** Said before the message: one line for each problem. */
+  /** Printed before the message: one line for each problem. */
   readonly lines?: readonly string[];
 }
 

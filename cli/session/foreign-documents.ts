@@ -1,4 +1,4 @@
-/** Help for whoever gives documents of Flux, Argo CD or Fleet: the documents of Starling that say the same. */
+/** Help for documents of Flux, Argo CD or Fleet: the same as documents of Starling. */
 import { readdirSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { manifestYaml } from "#cli/output/manifest-yaml.ts";
@@ -21,7 +21,7 @@ export interface ForeignHelp {
   readonly next: string;
 }
 
-/** @returns undefined where no document is another tool's. */
+/** @returns undefined when no document belongs to another tool. */
 export function foreignHelp(given: readonly GivenDocument[], cwd: string): ForeignHelp | undefined {
   const foreign = given.filter(({ value }) => foreignKindOf(value) !== undefined);
   const files = given.filter(({ value, file }) => isFleetFile(file) && isJsonObject(value) && !("kind" in value));

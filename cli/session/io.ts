@@ -1,13 +1,13 @@
 import { createInterface } from "node:readline/promises";
 
-/** What the command reads and writes, so that a test can be the terminal. */
+/** Input and output of the command, so that a test can stand for the terminal. */
 export interface CliIo {
-  /** Results: what a script reads. */
+  /** Prints results, which scripts read. */
   out(text: string): void;
-  /** Progress, prompts, warnings and failures. */
+  /** Prints progress, prompts, warnings and failures. */
   err(text: string): void;
   readonly outIsTerminal: boolean;
-  /** Somebody can answer a question. */
+  /** Whether a person can answer a question. */
   readonly canAsk: boolean;
   readonly columns: number;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -38,7 +38,7 @@ export function processIo(): CliIo {
   };
 }
 
-/** `starling get ... | head`: whoever read us has read enough. */
+/** Ends the command when the reader of a pipe has ended: `starling get ... | head`. */
 function endQuietly(error: NodeJS.ErrnoException): void {
   if (error.code === "EPIPE") process.exit(0);
   throw error;

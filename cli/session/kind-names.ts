@@ -36,22 +36,22 @@ const plurals: Readonly<Record<KindName, string>> = {
   Rollout: "rollouts",
 };
 
-/** Every word that names a kind, but for the short ones. */
+/** Every word that names a kind, without the short ones. */
 export function kindWords(): readonly string[] {
   return Object.keys(aliases).filter((word) => word.length > 3);
 }
 
-/** The kind an argument names, as kubectl does: any case, plural or short. */
+/** The kind that an argument names, in any case, plural or short, as in kubectl. */
 export function findKind(text: string): KindName | undefined {
   return aliases[text.toLowerCase()];
 }
 
-/** @throws CliFailure naming the kinds there are. */
+/** @throws CliFailure that lists the kinds. */
 export function parseKind(text: string): KindName {
   const kind = findKind(text);
   if (kind !== undefined) return kind;
   const known = Object.values(plurals).join(", ");
-  throw usageFailure(`"${text}" is no kind; expected ${known}`, "starling get --help");
+  throw usageFailure(`"${text}" is not a kind; expected one of ${known}`, "starling get --help");
 }
 
 export interface NamedObject {
@@ -59,7 +59,7 @@ export interface NamedObject {
   readonly name: string;
 }
 
-/** Of the installation, and of no namespace. */
+/** Kinds without a namespace. */
 const ofInstallation: ReadonlySet<string> = new Set<KindName>(["ClusterDiscovery", "Cluster", "ClusterValues"]);
 
 export function hasNamespace(kind: string): boolean {
@@ -78,14 +78,14 @@ export function parseNamed(args: readonly string[], verb: string): readonly Name
   }
   if (rest.length === 0 && findKind(first) === undefined && nameSchema.safeParse(first).success) {
     throw usageFailure(
-      `"${first}" is no kind, and of a name ${verb} has to know the kind`,
+      `"${first}" is not a kind; a name needs its kind`,
       `starling ${verb} syncgroup/${first}   (or source/, cluster/, sync/${first})`,
     );
   }
   const kind = parseKind(first);
   if (rest.length === 0) {
     throw usageFailure(
-      `which ${kind}? give a name`,
+      `the name of the ${kind} is missing`,
       `starling ${verb} ${first}/NAME   (starling get ${plurals[kind]} lists them)`,
     );
   }
@@ -95,18 +95,19 @@ export function parseNamed(args: readonly string[], verb: string): readonly Name
 /** @throws CliFailure unless exactly one object is named. */
 export function parseOne(args: readonly string[], verb: string): NamedObject {
   const [one, ...more] = parseNamed(args, verb);
-  if (one === undefined || more.length > 0) throw usageFailure(`${verb} takes one object`, `starling ${verb} --help`);
+  if (one === undefined || more.length > 0)
+    throw usageFailure(`\`${verb}\` takes exactly one object`, `starling ${verb} --help`);
   return one;
 }
 
-/** As `parseOne`; a name that is no kind is a group's. */
+/** The same as `parseOne`, but a word that is not a kind is the name of a group. */
 export function parseOneOrGroup(args: readonly string[], verb: string): NamedObject {
   const [first = "", ...rest] = args;
   const isGroup = first !== "" && rest.length === 0 && !first.includes("/") && findKind(first) === undefined;
   return parseOne(isGroup ? [`syncgroup/${first}`] : args, verb);
 }
 
-/** `syncgroup/shop`: what commands print and take. */
+/** `syncgroup/shop`, the form that commands print and accept. */
 export function shortName({ kind, name }: NamedObject): string {
   return `${kind.toLowerCase()}/${name}`;
 }
@@ -120,7 +121,7 @@ export function pathOfObject(object: NamedObject, namespace: string): string {
   return `${listPath(object.kind, namespace)}/${pathSegment(object.name)}`;
 }
 
-/** @throws CliFailure for a name that would lead to another path, since URLs leave these segments out. */
+/** @throws CliFailure for `.` and `..`, which URLs drop, so that the path would be another one. */
 export function pathSegment(name: string): string {
   if (name !== "." && name !== "..") return percentEncode(name);
   throw usageFailure(`"${name}" cannot be the name of an object or a namespace`, "starling get --help");

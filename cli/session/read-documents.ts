@@ -14,13 +14,13 @@ import { type LineOf, lineFinder } from "#shared/source/yaml/line-finder.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
-/** Thousands of small files are an accident: somebody named the wrong folder. */
+/** A folder with more files is probably the wrong folder. */
 const maxFiles = 5000;
 const extensions = /\.(ya?ml|json)$/;
-/** What `starling init` writes for editors is no document. */
+/** The schema that `starling init` writes for editors is not a document. */
 const schemaName = /\.schema\.json$/;
 
-/** For documents of namespaced kinds that name none; where `-n` says it, one that names another is wrong. */
+/** The namespace for documents without one. If `-n` sets it, a document with another namespace is refused. */
 export interface DocumentNamespace {
   readonly name: string;
   readonly saidBy: "flag" | "context";
@@ -33,25 +33,25 @@ export interface FileRequest {
   readonly namespace?: DocumentNamespace;
 }
 
-/** One document of a file, and where it stands. */
+/** One document of a file, and its place. */
 export interface FileDocument {
   readonly value: Json;
   readonly file: string;
   readonly lineOf: LineOf;
   /** Counted from 1 within the file. */
   readonly document: number;
-  /** Where it stands inside a list document. */
+  /** Its path inside a list document. */
   readonly within: readonly (string | number)[];
 }
 
-/** A document that is right, and where it was written. */
+/** A valid document, and its place in a file. */
 export interface CheckedDocument {
   readonly document: Document;
   readonly from: FileDocument;
 }
 
 /**
- * Every document of the files, in order, checked as the API checks them; lists are taken apart.
+ * Reads every document of the files in order, and checks it with the API's rules. Lists are split into their items.
  * @throws CliFailure with file, line, field and remedy of the problems of all files.
  */
 export async function readDocuments(io: CliIo, request: FileRequest): Promise<readonly CheckedDocument[]> {
@@ -73,9 +73,9 @@ export async function readDocuments(io: CliIo, request: FileRequest): Promise<re
   }
   if (documents.length === 0 && unreadable.length === 0) {
     const where = request.paths.join(", ");
-    throw new CliFailure(`no document in ${where}`, {
+    throw new CliFailure(`there is no document in ${where}`, {
       exit: "wrongInput",
-      next: mayHaveMore(io, request) ? "add -R to look into subfolders" : "starling init   (writes an example fleet)",
+      next: mayHaveMore(io, request) ? "add -R to read subfolders" : "starling init   (writes an example fleet)",
     });
   }
   const checked: CheckedDocument[] = [];
@@ -105,7 +105,7 @@ export interface ProblemInFile extends FieldProblem {
   readonly from: FileDocument;
 }
 
-/** A terminal full: the lines of problems beyond it are not even looked for. */
+/** At most this many problems are printed; the line numbers of others are not looked up. */
 const problemsTold = 100;
 
 /** The lines of the first problems. */
@@ -118,7 +118,7 @@ function problemsOf(document: Document, { namespace }: FileRequest): readonly Fi
   const problems = semanticProblems(document);
   if (namespace?.saidBy !== "flag" || !("namespace" in metadata) || metadata.namespace === namespace.name)
     return problems;
-  const message = `is ${metadata.namespace}, and -n says ${namespace.name}; leave -n out, or change it`;
+  const message = `is ${metadata.namespace}, but -n is ${namespace.name}; omit -n, or change one of them`;
   return [...problems, { field: "metadata.namespace", message }];
 }
 
@@ -146,18 +146,18 @@ export function problemLine(document: FileDocument, problem: FieldProblem): stri
   return `${place}: ${objectName(document.value)}${field}${problem.message}`;
 }
 
-/** The failure of documents that are wrong: the lines of the first problems, and how many there are. */
+/** The failure of invalid documents: the lines of the first problems, and the number of all. */
 export function invalid(
   problems: { readonly lines: readonly string[]; readonly count: number; readonly help?: ForeignHelp },
   documents: number,
 ): CliFailure {
   const { lines, count, help } = problems;
-  const more = count > lines.length ? [`... and ${count - lines.length} more`] : [];
+  const more = count > lines.length ? [`and ${count - lines.length} more`] : [];
   const message = `${count} ${count === 1 ? "problem" : "problems"} in ${documents} ${documents === 1 ? "document" : "documents"}`;
   return new CliFailure(`${message}; nothing was applied`, {
     exit: "wrongInput",
     lines: [...lines, ...more, ...(help?.lines ?? [])],
-    next: help?.next ?? "mend the lines above, then: starling validate -f FILE",
+    next: help?.next ?? "correct the lines above, then: starling validate -f FILE",
   });
 }
 
@@ -222,7 +222,7 @@ function objectName(value: Json): string {
   return `${excerpt(kind)}${name}: `;
 }
 
-/** The steps of `spec.templates[0].path`; keys may hold dots, so what the value has decides. */
+/** The steps of `spec.templates[0].path`. Keys may contain dots, so that the keys of the value decide. */
 function pathOfField(value: unknown, field: string): readonly (string | number)[] {
   const path: (string | number)[] = [];
   let rest = field;

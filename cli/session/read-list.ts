@@ -1,7 +1,7 @@
 import type { Session } from "#cli/session/session.ts";
 import type { ApiList } from "#shared/fleet/api/objects.ts";
 
-/** The API gives at most so many items at once. */
+/** The API returns at most this many items at once. */
 const pageSize = 500;
 
 export interface ListRequest {
@@ -11,7 +11,7 @@ export interface ListRequest {
   readonly after?: string;
 }
 
-/** Pages until `limit` items are there; `metadata.continue` when there are more. */
+/** Reads pages until there are `limit` items; `metadata.continue` is set if there are more. */
 export async function readList<Item>(session: Session, request: ListRequest): Promise<ApiList<Item>> {
   const items: Item[] = [];
   let after = request.after;

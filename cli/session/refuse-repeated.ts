@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { repeated } from "#cli/session/verb.ts";
 
-/** Of two values of one flag the last would count, and nobody would be told: where a flag takes one, the second is refused. */
+/** Refuses a second value of a flag that takes one. The parser would use the last value and say nothing. */
 export function refuseRepeated(command: Command): void {
   for (const option of command.options) {
     const takesOne = (option.required || option.optional) && !option.variadic && option.parseArg !== repeated;

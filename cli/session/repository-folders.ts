@@ -1,18 +1,18 @@
-/** Which folders a repository has, where a file stands in a working copy of it. Nothing of git is run. */
+/** The folders of a repository, read from a working copy around a file. Git is not run. */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { normaliseGitUrl } from "#shared/source/git-url.ts";
 
-/** A working copy with more is looked at no further: nobody waits for help that long. */
+/** A working copy with more folders is not read further, because that would take too long for a hint. */
 const mostFolders = 20_000;
 
 interface WorkingCopy {
   readonly root: string;
-  /** Addresses of its remotes, as `normaliseGitUrl` has them. */
+  /** Addresses of its remotes in the form of `normaliseGitUrl`. */
   readonly remotes: ReadonlySet<string>;
 }
 
-/** @returns the folders of a repository by its URL, for those that one of the files is of. */
+/** @returns the folders of a repository by its URL, for repositories that contain one of the files. */
 export function repositoryFolders(files: readonly string[]): (url: string) => readonly string[] | undefined {
   const copies = [...new Set(files.map(dirname))].flatMap((folder) => workingCopyAround(folder) ?? []);
   const listed = new Map<string, readonly string[] | undefined>();
@@ -25,7 +25,7 @@ export function repositoryFolders(files: readonly string[]): (url: string) => re
   };
 }
 
-/** @returns the folder of a file from the root of its working copy. */
+/** @returns the folder of a file, relative to the root of its working copy. */
 export function folderInRepository(file: string): string | undefined {
   const folder = dirname(file);
   const root = workingCopyAround(folder)?.root;

@@ -1,15 +1,15 @@
-/** What has rollouts, as it is named on the command line. */
+/** Arguments that name a group or a Sync with rollouts. */
 import { ApiFailure } from "#cli/session/api-client.ts";
 import { CliFailure } from "#cli/session/failure.ts";
 import { findKind, pathOfObject } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
 
-/** Of a name or namespace with a slip in it there will never be a rollout. @throws ApiFailure `NotFound` of the subject. */
+/** Checks that the group or Sync exists; a misspelt one never has a rollout. @throws ApiFailure `NotFound` */
 export async function requireOwner(session: Session, owner: string): Promise<void> {
   try {
     await session.api.call({ method: "GET", path: owner });
   } catch (error) {
-    // Anything else says that there is one, such as a group's Sync on several clusters.
+    // Any other refusal means that it exists, such as a group's Sync on several clusters.
     if (isNotFound(error)) throw error;
   }
 }

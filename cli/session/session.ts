@@ -14,7 +14,7 @@ import { nameSchema } from "#shared/base/name-schema.ts";
 import { plainText } from "#shared/base/plain-text.ts";
 import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";
 
-/** The flags every verb takes. */
+/** The flags of every command. */
 export interface GlobalOptions {
   readonly context?: string;
   readonly profile?: string;
@@ -35,31 +35,31 @@ export interface GlobalOptions {
 export interface Session {
   readonly io: CliIo;
   readonly options: GlobalOptions;
-  /** Ends with Ctrl-C or `--timeout`. */
+  /** Aborted by Ctrl-C or `--timeout`. */
   readonly signal: AbortSignal;
   readonly api: ApiClient;
-  /** @throws CliFailure when neither `-n` nor the context says which. */
+  /** @throws CliFailure when neither `-n` nor the context gives a namespace. */
   namespace(): string;
-  /** What documents without a namespace get, here or offline: what `-n` says, else the chosen context, if there is one. */
+  /** The namespace for documents without one: of `-n`, or of the chosen context, if there is one. */
   documentNamespace(): DocumentNamespace | undefined;
   /** Absent: all namespaces. */
   scope(): string | undefined;
-  /** ` -n NAMESPACE` or ` -A` as it was given, for a command to type next; empty where the context says it. */
+  /** The given ` -n NAMESPACE` or ` -A`, for the next command; empty if the context gives the namespace. */
   where(): string;
-  /** For people, on stderr, unless `-q`. */
+  /** Prints a line for people on stderr, unless `-q` is given. */
   note(line: string): void;
-  /** @throws CliFailure when there is none. */
+  /** @throws CliFailure when no context is chosen. */
   contextName(): string;
-  /** Said before every write: where it goes. */
+  /** Prints the context; called before every write. */
   announce(): void;
-  /** Whom AWS is asked as, past the API. @throws CliFailure when there are none. */
+  /** Credentials for direct calls of AWS. @throws CliFailure when there are none. */
   awsKeys(): Promise<AwsKeys>;
-  /** An output of the control stack, where the context knows the stack. @throws CliFailure as `stackOutputs`. */
+  /** An output of the control stack, if the context knows the stack. @throws CliFailure of `stackOutputs`. */
   stackOutput(name: string): Promise<string | undefined>;
   pause(milliseconds: number): Promise<void>;
 }
 
-/** @throws CliFailure for a flag whose value cannot be. */
+/** @throws CliFailure for a flag with an invalid value. */
 export function openSession(io: CliIo, given: GlobalOptions): Session {
   const options = {
     ...given,
@@ -105,8 +105,8 @@ export function openSession(io: CliIo, given: GlobalOptions): Session {
       const namespace = known();
       if (namespace !== undefined) return namespace;
       throw usageFailure(
-        "which namespace? the context names none",
-        "add -n NAMESPACE   (-A for all, where a list is asked for)",
+        "no namespace is given, and the context has none",
+        "add -n NAMESPACE   (or -A, for a list of all namespaces)",
       );
     },
     documentNamespace() {
@@ -118,7 +118,7 @@ export function openSession(io: CliIo, given: GlobalOptions): Session {
       if (options.allNamespaces === true) return undefined;
       const namespace = known();
       if (namespace !== undefined) return namespace;
-      throw usageFailure("which namespace? the context names none", "add -n NAMESPACE, or -A for all");
+      throw usageFailure("no namespace is given, and the context has none", "add -n NAMESPACE, or -A for all");
     },
     where() {
       if (options.allNamespaces === true) return " -A";
@@ -131,7 +131,7 @@ export function openSession(io: CliIo, given: GlobalOptions): Session {
     },
     async awsKeys() {
       const { name, context: where } = context();
-      // Its keys mean nothing to AWS, and what runs on one machine is not asked for elsewhere.
+      // The keys of a local machine are not valid in AWS.
       if (where.sts !== undefined && options.profile === undefined) throw notOfAws(name);
       return ownCredentials(where.credentials, options.profile)();
     },
@@ -149,15 +149,15 @@ export function openSession(io: CliIo, given: GlobalOptions): Session {
 
 function notOfAws(context: string): CliFailure {
   return new CliFailure(
-    `context ${context} is of a machine that runs by itself: its keys are not AWS's, and AWS was not asked`,
+    `context ${context} belongs to a local machine, whose keys are not valid in AWS; AWS was not called`,
     {
       exit: "wrongInput",
-      next: "export KUBECONFIG as starling local kubeconfig says, then --kube-context NAME; for AWS, --profile NAME",
+      next: "starling local kubeconfig   (for --kube-context NAME; for AWS, --profile NAME)",
     },
   );
 }
 
-/** A name that none can have would be asked for all the same, and the answer be about a path. */
+/** Refuses an invalid name here, because the API's answer would be about a path. */
 function checkNamespace(namespace: string | undefined): void {
   if (namespace === undefined || nameSchema.safeParse(namespace).success) return;
   throw usageFailure(

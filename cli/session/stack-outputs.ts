@@ -9,7 +9,7 @@ export interface StackQuestion {
   /** Name or ARN. */
   readonly stack: string;
   readonly profile?: string;
-  /** What the profile or the environment says when left out. */
+  /** Absent: the region of the profile or the environment. */
   readonly region?: string;
   readonly signal: AbortSignal;
 }
@@ -22,8 +22,8 @@ export interface StackAnswer {
 }
 
 /**
- * What a stack puts out, asked of CloudFormation with the profile's own credentials.
- * @throws CliFailure when it is not there, may not be seen, or cannot be asked for.
+ * Reads the outputs of a stack from CloudFormation with the profile's own credentials.
+ * @throws CliFailure when the stack does not exist, or CloudFormation refuses or does not answer.
  */
 export async function stackOutputs({ stack, profile, region, signal }: StackQuestion): Promise<StackAnswer> {
   const { CloudFormationClient, DescribeStacksCommand } = await import("@aws-sdk/client-cloudformation");
@@ -49,7 +49,7 @@ async function regionOf(client: CloudFormationClient): Promise<string> {
   try {
     return await client.config.region();
   } catch {
-    throw usageFailure("which region? neither AWS_REGION nor the profile names one", "add --region REGION");
+    throw usageFailure("no region is given, and neither AWS_REGION nor the profile has one", "add --region REGION");
   }
 }
 
@@ -65,21 +65,21 @@ async function answered<T>({ stack, region, profile }: Asked, ask: () => Promise
   } catch (error) {
     if (error instanceof CliFailure) throw error;
     const { name } = error as Error;
-    // What ends it is the command's own --timeout, or Ctrl-C.
+    // --timeout or Ctrl-C ended the call.
     if (name === "AbortError" || name === "TimeoutError") throw error;
     const message = errorMessage(error);
     const where = `${region}${profile === undefined ? "" : `, profile ${profile}`}`;
     if (name === "ValidationError" && message.includes("does not exist")) {
       throw new CliFailure(`there is no stack ${stack} (${where})`, {
         exit: "unknown",
-        next: `aws cloudformation describe-stacks --region ${quoted(region)} --query "Stacks[].StackName"   (another region, or --profile?)`,
+        next: `aws cloudformation describe-stacks --region ${quoted(region)} --query "Stacks[].StackName"   (or try another --region or --profile)`,
       });
     }
     const next =
       name === "AccessDenied"
-        ? "ask for cloudformation:DescribeStacks, or give its output ApiUrl: starling context add NAME --url URL"
-        : `aws sts get-caller-identity${profile === undefined ? "" : ` --profile ${quoted(profile)}`}   (are these the right credentials?)`;
-    throw new CliFailure(`cannot ask CloudFormation for stack ${stack} (${where}): ${message}`, {
+        ? "starling context add NAME --url URL, with output ApiUrl of the stack   (or get cloudformation:DescribeStacks)"
+        : `aws sts get-caller-identity${profile === undefined ? "" : ` --profile ${quoted(profile)}`}   (check the credentials)`;
+    throw new CliFailure(`CloudFormation does not give stack ${stack} (${where}): ${message}`, {
       exit: "unknown",
       next,
     });

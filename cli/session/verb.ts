@@ -2,9 +2,9 @@ import { type Command, InvalidArgumentError } from "commander";
 import type { ExitReason } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
 
-/** What a verb does with its session, its arguments and its own options. */
+/** The action of a command, called with its session, arguments and options. */
 export type Action<Options> = (session: Session, args: readonly string[], options: Options) => Promise<ExitReason>;
-/** Adds a verb to a command. */
+/** Adds a subcommand to a command. */
 export type AddCommand = <Options>(parent: Command, name: string, action: Action<Options>) => Command;
 
 export function wholeNumber(text: string): number {
@@ -13,7 +13,7 @@ export function wholeNumber(text: string): number {
   return number;
 }
 
-/** Of an option that may be given several times. */
+/** Parses an option that may be given several times. */
 export function repeated(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
 }

@@ -20,7 +20,7 @@ const keptSuspends = 10;
 
 export interface OperateRequest {
   readonly reference: ObjectReference;
-  readonly verb: "suspend" | "resume" | "reconcile" | "restart";
+  readonly verb: "suspend" | "resume" | "reconcile" | "refresh";
   /** For `reconcile`: look at the Sources it comes from, too. */
   readonly sources?: "include";
   readonly caller: Caller;
@@ -33,9 +33,9 @@ export interface OperateAnswer {
 }
 
 /**
- * Suspends, resumes, reconciles or restarts an object: only the operations half is written, so that applying a document from git
+ * Suspends, resumes, reconciles or refreshes an object: only the operations half is written, so that applying a document from git
  * does not undo what was done by hand. Suspending what is suspended keeps who did it first, and adds who did it again.
- * @throws StarlingError `NotFound`, `Suspended` (a reconcile or restart would do nothing), `Deleting`, `MethodNotAllowed`.
+ * @throws StarlingError `NotFound`, `Suspended` (a reconcile or refresh would do nothing), `Deleting`, `MethodNotAllowed`.
  */
 export async function operate(ports: ApiPorts, request: OperateRequest): Promise<OperateAnswer> {
   const { reference, caller, verb } = request;
@@ -100,8 +100,8 @@ function decide(before: WrittenRow | undefined, { request, act: said, at }: Deci
   const held = resumed === undefined ? operations : { ...operations, resumed };
   if (request.verb === "reconcile") return operationsChange(before, { ...held, reconcile: act }, at);
   if (before.type === "SyncGroup" || before.type === "Sync")
-    return operationsChange(before, { ...held, restart: act }, at);
-  throw refusal("MethodNotAllowed", `${object} has no rollouts; restart a SyncGroup or a Sync`);
+    return operationsChange(before, { ...held, refresh: act }, at);
+  throw refusal("MethodNotAllowed", `${object} has no rollouts; refresh a SyncGroup or a Sync`);
 }
 
 /** Who did it first stays; who says another reason, or is somebody else, is added. Said twice is said once. */

@@ -39,8 +39,8 @@ export async function startNextStageRun(
 ): Promise<Transaction | undefined> {
   const { rolloutState, row, desired, stageRuns } = known;
   if (row.operations.suspended !== undefined && row.operations.deletion === undefined) return undefined;
-  if (row.operations.restart !== undefined && row.operations.restart.number !== rolloutState.handledRestart)
-    return takeNewSnapshot(known, row.operations.restart.number, ports);
+  if (row.operations.refresh !== undefined && row.operations.refresh.number !== rolloutState.handledRefresh)
+    return takeNewSnapshot(known, row.operations.refresh.number, ports);
   const identity = desired.ok ? identityNow(known, desired.plan) : undefined;
   const feed = nextFeed(rolloutState, {
     stageRuns,
@@ -81,10 +81,10 @@ function endingAs(
   });
 }
 
-/** A `restart`: whatever is under way is sealed anew, with the terms and the members of now; what passed stays. */
+/** A `refresh`: whatever is under way is sealed anew, with the terms and the members of now; what passed stays. */
 async function takeNewSnapshot(known: Known, asked: number, ports: PlannerPorts): Promise<Transaction> {
   const transaction = new Transaction(known, ports.clock.now());
-  transaction.edit({ handledRestart: asked });
+  transaction.edit({ handledRefresh: asked });
   // What a removed stage had not passed goes through those of now with a number of its own.
   if (barredIn(known.rolloutState) !== undefined)
     transaction.edit({ inputsVersion: known.rolloutState.inputsVersion + 1 });

@@ -23,7 +23,7 @@ const reads: Requests = [["POST", "/v1/namespaces/*/contents"]];
 
 /** What stops and starts what is there already; nothing of it changes a document, or deletes an object of a cluster. */
 const operates: Requests = [
-  ...["suspend", "resume", "reconcile", "restart"].map((verb) => ["POST", `/v1/namespaces/*/${verb}`] as const),
+  ...["suspend", "resume", "reconcile", "refresh"].map((verb) => ["POST", `/v1/namespaces/*/${verb}`] as const),
   ["POST", "/v1/freezes/*"],
   ["DELETE", "/v1/freezes/*"],
   ["POST", "/v1/clusters/*/accept"],
@@ -61,7 +61,7 @@ export class ApiPolicies extends Construct {
       http,
       requests: [...looks, ...operates],
       description:
-        "May look as a viewer, and suspend, resume, reconcile, restart, freeze, accept, recover and check clusters",
+        "May look as a viewer, and suspend, resume, reconcile, refresh, freeze, accept, recover and check clusters",
     });
     this.administrator = this.#policy("Administrator", {
       http,

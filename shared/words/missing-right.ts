@@ -7,7 +7,7 @@ export function missingRight(method: string, path: string): string {
 }
 
 /** What operators may, by the last part of its path. */
-const operating = /\/(?:suspend|resume|reconcile|restart|accept|recover|check)$/;
+const operating = /\/(?:suspend|resume|reconcile|refresh|accept|recover|check)$/;
 
 /** The least that has it. */
 function policyOf(method: string, path: string): string {

@@ -42,7 +42,7 @@ export function waitText({ message, until }: Wait, now: Date): string {
 export function clearWord(clearing: Clearing): string {
   if (clearing.verb === "pace") return clearing.field;
   if (clearing.verb === "thaw") return `thaw ${clearing.freeze}`;
-  if (clearing.verb === "restart") return "rollout restart";
+  if (clearing.verb === "refresh") return "rollout refresh";
   if (clearing.verb === "unregister") return `unregister ${clearing.cluster}`;
   return clearing.verb === "orphan" ? "delete --cascade=orphan" : clearing.verb;
 }
@@ -56,8 +56,8 @@ export function clearCommand(clearing: Clearing, owner: Owner): string {
       return `starling thaw ${clearing.freeze}`;
     case "pace":
       return `raise spec.rollout.${clearing.field} of ${object}, and apply it`;
-    case "restart":
-      return `starling rollout restart ${rolloutArgument(owner)} --reason …`;
+    case "refresh":
+      return `starling rollout refresh ${rolloutArgument(owner)} --reason …`;
     case "unregister":
       return `starling delete cluster/${clearing.cluster} --cascade=orphan`;
     case "orphan":

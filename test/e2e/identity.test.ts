@@ -96,7 +96,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
           const cli = openWorldCli(world);
           expect(await cli.run("cluster accept all-2 --yes")).toMatchObject({
             code: 1,
-            err: expect.stringContaining("no other cluster has answered as all-2"),
+            err: expect.stringContaining("no other cluster has answered at the address of all-2"),
           });
           const old = (await world.cluster("all-2")).status.uid;
           await world.machine.putSecret("starling/clusters/all-2", clusterSecret(await world.fleet.replace("all-2")));
@@ -121,7 +121,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
 
           expect(await cli.run([...command.split(" "), "--yes", "--reason", "rebuilt"])).toMatchObject({
             code: 0,
-            out: expect.stringMatching(/^cluster\/all-2 accepted: what is on it begins anew \(kube-system uid /),
+            out: expect.stringMatching(/^cluster\/all-2 accepted: its Syncs are applied again \(kube-system uid /),
           });
           await world.untilInSync("web", second);
           const { status, operations } = await world.cluster("all-2");

@@ -57,7 +57,10 @@ describe.each(storyTargets)("on $name", (fleet) => {
       expect((await cli.run("get sg web")).out).toMatch(/ Reconciling /);
       expect(ended).toBe(false);
       look.resolve("pass");
-      expect(await waiting).toMatchObject({ code: 0, out: "syncgroup/web asked\nsyncgroup/web Complete\n" });
+      expect(await waiting).toMatchObject({
+        code: 0,
+        out: "syncgroup/web reconcile requested\nsyncgroup/web Complete\n",
+      });
       for (const name of ["all-1", "all-2"])
         expect((await world.sync(name, "web.app"))?.status.observed?.handledReconcile).toBe(1);
     }));
@@ -70,7 +73,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
       expect(await cli.run("reconcile sg/web --wait")).toMatchObject({
         code: 1,
         out: expect.stringMatching(
-          /^syncgroup\/web asked\nsyncgroup\/web Degraded 1 of 2 clusters ready; all-2 (?:does not answer|failed) \(since .*\n$/,
+          /^syncgroup\/web reconcile requested\nsyncgroup\/web Degraded 1 of 2 clusters ready; all-2 (?:does not answer|failed) \(since .*\n$/,
         ),
       });
     }));
@@ -122,10 +125,10 @@ describe.each(storyTargets)("on $name", (fleet) => {
       expect((await cli.run("rollout status nobody -w")).code).toBe(1);
       const listed = await cli.run("get sg");
       expect(listed.out).not.toMatch(/^(nobody|typo|half) .* (Complete|Ready) /m);
-      expect(listed.err).toContain("need you: ");
+      expect(listed.err).toContain("need attention: ");
       const syncs = await cli.run("get syncs");
       expect(syncs.out).toMatch(/^lost +al-3 .* ClusterNotFound /m);
-      expect(syncs.err).toContain("1 need you: lost on al-3 clusternotfound");
+      expect(syncs.err).toContain("1 need attention: lost on al-3 clusternotfound");
 
       await world.join({ name: "al-1" });
       await world.waitFor("it has its cluster", async () => (await world.group("typo")).status.state === "Complete");
@@ -144,7 +147,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
         const syncs = await cli.run("get syncs -o wide");
         expect(syncs.out).toMatch(new RegExp(`^web\\.app +canary-2 .* OutOfSync .* ${desired}$`, "m"));
         expect(syncs.out).toMatch(new RegExp(`^web\\.app +canary-1 +main@sha1:${short} +0/1 +Failed `, "m"));
-        expect(syncs.err).toContain("1 need you: web.app on canary-1 failed");
+        expect(syncs.err).toContain("1 need attention: web.app on canary-1 failed");
         const names = async (state: string) =>
           (await cli.run(`get syncs --group web --state ${state} --no-headers -q`)).out;
         expect(await names("OutOfSync")).toMatch(/^web\.app +canary-2 /);
@@ -178,7 +181,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
       await world.waitFor("it is known", async () => / Halted /.test((await cli.run("get syncs")).out));
       const { out, err } = await cli.run("get syncs -o wide");
       expect(out).toMatch(/^astray +all-1 .* Halted .*RenderFailed: .*nowhere/m);
-      expect(err).toContain("1 need you: astray on all-1 halted");
+      expect(err).toContain("1 need attention: astray on all-1 halted");
       await world.apply(syncDocument("fine", { cluster: "all-1", path: "nowhere" }));
       await world.waitFor("the other one is not ready either", async () =>
         /^fine .* Halted /m.test((await cli.run("get syncs")).out),

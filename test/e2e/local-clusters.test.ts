@@ -56,7 +56,7 @@ describe("a cluster of one's own", () => {
     const mine = home.start(
       "local up --state mine --kubeconfig theirs/kubeconfig --context canary-1 --yes --foreground --repo shop",
     );
-    await mine.until(/it runs until Ctrl-C/, { of: "err" });
+    await mine.until(/local runs until Ctrl-C/, { of: "err" });
     await follow("mine");
     expect(await untilInSync("mine")).toContain("the cluster of context canary-1: 1 Ready");
     expect(await kubectl(theirs, "get configmap settings -o jsonpath={.data.value}")).toBe("one");

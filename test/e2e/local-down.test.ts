@@ -49,7 +49,7 @@ test("goes down while a repository is being fetched that never answers, and when
   expect(await cli("local down")).toMatchObject({
     code: 0,
     out: "local is down\n",
-    err: expect.stringContaining(`process ${again.pid} does not end by itself, and is killed`),
+    err: expect.stringContaining(`process ${again.pid} does not end after SIGTERM, and is killed`),
   });
   await untilGone(again.pid);
 });

@@ -32,7 +32,7 @@ describe("a repository, on the clusters that are there", () => {
     { line: "--repo nowhere --path deploy", words: ["--repo is", "there is no"] },
     { line: "--repo shop --path deplo", words: ["--path is deplo", "it has chart, deploy"] },
     { line: "--repo shop --path deploy --ref nope", words: ["--ref is nope", "it has main"] },
-    { line: "--path deploy", words: ["--path is of a repository, and there is none yet"] },
+    { line: "--path deploy", words: ["--path needs a repository, and the machine has none yet"] },
     { line: "--repo git@git.example.com:shop --path .", words: ["only https:// URLs are supported"] },
   ])("starts nothing for $line", async ({ line, words }) => {
     const ran = await cli(`local up ${line}`);
@@ -47,7 +47,7 @@ describe("a repository, on the clusters that are there", () => {
     const up = await cli(["local", "up", "--clusters", "3", "--repo", repo, "--path", "deploy"]);
     expect(up).toMatchObject({ code: 0 });
     expect(up.err).toContain(
-      "syncgroup/shop made: deploy/overlays/{{ cluster.labels.ring }}, an overlay for each ring",
+      "syncgroup/shop created: deploy/overlays/{{ cluster.labels.ring }}, an overlay for each ring",
     );
     const rolled = await cli("rollout status shop -w --timeout 90s");
     expect(rolled.out).toMatch(/\(Complete\)/);
@@ -62,7 +62,7 @@ describe("a repository, on the clusters that are there", () => {
     const before = await cli("get sources,syncgroups -o json");
     const again = await cli("local up --repo shop --path deploy");
     expect(again).toMatchObject({ code: 0 });
-    expect(again.err).toContain("syncgroup/shop there already, and left as it is");
+    expect(again.err).toContain("syncgroup/shop exists, and is not changed");
     const other = await cli("local up --repo shop --path chart");
     expect(other).toMatchObject({ code: 2 });
     expect(other.err).toContain("--path comes to chart, and syncgroup/shop has deploy/overlays/");
@@ -85,7 +85,7 @@ describe("a repository, on the clusters that are there", () => {
       spec: { templates: [{ path: "chart", render: { helm: {} } }], rollout: { stages: [{}, {}, { name: "broad" }] } },
     });
     expect(await cli("validate -f charts")).toMatchObject({ code: 0, out: "2 documents are valid\n" });
-    expect((await cli("init charts --local --path chart")).err).toContain("init overwrites nothing");
+    expect((await cli("init charts --local --path chart")).err).toContain("init overwrites no file");
     expect((await cli("init more --local --path charts")).err).toContain("has no folder charts; it has chart, deploy");
   });
 });

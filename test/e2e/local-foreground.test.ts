@@ -42,7 +42,7 @@ async function start(line: string): Promise<{ readonly child: ChildProcess; read
     let said = "";
     child.stderr?.on("data", (chunk: Buffer) => {
       said += chunk.toString();
-      if (said.includes("it runs until Ctrl-C")) resolve();
+      if (said.includes("local runs until Ctrl-C")) resolve();
     });
     child.once("exit", () => reject(new Error(`it ended: ${said}`)));
   });
@@ -75,7 +75,7 @@ describe("a machine in the foreground", () => {
   test("ends in order when the process that started it is gone", async () => {
     const { child, end } = await start("local up --foreground");
     child.disconnect();
-    expect(await end).toMatchObject({ code: 3, err: expect.stringContaining("whoever started it has gone") });
+    expect(await end).toMatchObject({ code: 3, err: expect.stringContaining("the parent process has ended") });
     expect(await run(process.execPath, [main, "local", "status"])).toMatchObject({
       code: 1,
       out: expect.stringContaining("local is down: nothing runs in "),

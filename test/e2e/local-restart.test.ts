@@ -102,7 +102,7 @@ describe("the machine in the background", () => {
   });
 
   test("names what is in its way", async () => {
-    expect((await up()).err).toContain("it is up already");
+    expect((await up()).err).toContain("local is already up");
     expect(await up("--clusters", "4")).toMatchObject({ code: 2, err: expect.stringContaining("has 3 embedded") });
     const { endpoint } = await status();
     await down();

@@ -123,7 +123,7 @@ spec:
 
   test("is up once, and down leaves no process and no context", async () => {
     const { pid } = await home.status();
-    expect((await cli("local up")).err).toContain("it is up already");
+    expect((await cli("local up")).err).toContain("local is already up");
     expect(await cli("local down")).toMatchObject({ code: 0, out: "local is down\n" });
     await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow(), { timeout: 10_000 });
     expect((await cli("context list")).err).toContain("no context");

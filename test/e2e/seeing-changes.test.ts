@@ -219,7 +219,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       const again = await json<Planned>(cli, `plan web --source app=${folder}`, 1);
       expect(again.items[0]?.hash).toBe(planned.items[0]?.hash);
       const text = await cli.run(`plan web --source app=${folder}`);
-      expect(text.out).toContain("3 clusters selected: 3 change, 0 unchanged");
+      expect(text.out).toContain("3 clusters selected: 3 would change, 0 unchanged");
       expect(text.out).toContain(`~ ConfigMap ${namespace}/extra`);
       expect(text.out).toContain('data.big  "9007199254740993" -> "2"');
       expect(written()).toEqual({ clusters: [], calls: [] });
@@ -322,9 +322,9 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       const document = folderOf({ "group.json": JSON.stringify(own) });
       const narrowed = await json<Differing>(cli, `diff -f ${document}/group.json`, 1);
       expect(narrowed.items.map(({ clusters, notes }) => [clusters, notes])).toEqual([
-        [["gold-1"], ["it is given to it no more; its objects stay"]],
-        [["std-1"], ["it has other options of apply, and the same objects"]],
-        [["std-2"], ["it is given to it no more; its objects stay"]],
+        [["gold-1"], ["the Sync is removed; its objects stay"]],
+        [["std-1"], ["only the apply options change; the objects stay the same"]],
+        [["std-2"], ["the Sync is removed; its objects stay"]],
       ]);
       expect(world.fleet.requests().slice(requests)).toEqual([]);
     } finally {

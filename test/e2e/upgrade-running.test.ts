@@ -159,13 +159,13 @@ describe.runIf(hasVersionBefore())("in the middle of a rollout", () => {
       for (const line of ["get clustervalues", "logs syncgroup/web -n shop"]) {
         const asked = await told(line);
         expect(asked).toMatchObject({ line, code: 3 });
-        expect(asked.says, line).toContain("this installation does not know what the command asks for");
+        expect(asked.says, line).toContain("the installation does not know this request");
         expect(asked.says, line).toContain("next: starling doctor");
       }
       const doctor = await told("doctor");
       expect(doctor.code).toBe(1);
       expect(doctor.says).toContain("the stack is older than this command");
-      expect(doctor.says).toContain("mend:    npx cdk deploy --all");
+      expect(doctor.says).toContain("remedy:  npx cdk deploy --all");
       cli.close();
     });
   });

@@ -64,7 +64,7 @@ const routes = {
   [`POST ${ns}/:plural/:name/suspend`]: "OA",
   [`POST ${ns}/:plural/:name/resume`]: "OA",
   [`POST ${ns}/:plural/:name/reconcile`]: "OA",
-  [`POST ${ns}/:plural/:name/restart`]: "OA",
+  [`POST ${ns}/:plural/:name/refresh`]: "OA",
   [`POST ${ns}/syncs/:name/prune`]: "A",
   [`GET ${ns}/:plural/:name/events`]: "VROA",
   [`GET ${ns}/:plural/:name/logs`]: "VROA",
@@ -123,7 +123,7 @@ describe("of viewers, readers, operators and administrators", () => {
       expect(statement?.Action).toBe("execute-api:Invoke");
       for (const resource of [statement?.Resource].flat()) {
         expect(textOf(resource)).toMatch(
-          /^arn:<AWS::Partition>:execute-api:<AWS::Region>:<AWS::AccountId>:<WiringFrontDoorHttp\w+>\/\$default\/[A-Z*]+\/v1\//,
+          /^arn:<AWS::Partition>:execute-api:<AWS::Region>:<AWS::AccountId>:<WiringApiEntryHttp\w+>\/\$default\/[A-Z*]+\/v1\//,
         );
       }
     }

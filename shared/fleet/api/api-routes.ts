@@ -61,7 +61,7 @@ export type ApiRoute = (typeof apiRoutes)[number];
 export const pathChoices = {
   plural: ["sources", "syncgroups", "syncs", "rollouts"],
   owners: ["syncgroups", "syncs"],
-  verb: ["suspend", "resume", "reconcile", "restart"],
+  verb: ["suspend", "resume", "reconcile", "refresh"],
 } as const;
 
 /**

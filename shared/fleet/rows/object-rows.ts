@@ -39,8 +39,8 @@ export interface Operations {
   readonly resumed?: Act;
   /** The newest `reconcile`. */
   readonly reconcile?: Act;
-  /** The newest `rollout restart`: what is under way is sealed anew. */
-  readonly restart?: Act;
+  /** The newest `rollout refresh`: what is under way is sealed anew. */
+  readonly refresh?: Act;
   /** The newest `recover` of any of its Syncs: what is open is replaced by what is wanted now. */
   readonly recovered?: Act & {
     /** `recover --all`: each Sync that its cluster refuses after this goes on from what the cluster remembers, once. */
@@ -283,8 +283,8 @@ export interface DirectoryRow extends Row {
 
 /** The number of the newest act, which is always kept; a half without acts has none. */
 export function newestAct(operations: Operations): number | undefined {
-  const { suspended, reconcile, restart, deletion, resumed, accepted, recovered } = operations;
-  const acts = [suspended, ...(suspended?.again ?? []), reconcile, restart, deletion, resumed, accepted, recovered];
+  const { suspended, reconcile, refresh, deletion, resumed, accepted, recovered } = operations;
+  const acts = [suspended, ...(suspended?.again ?? []), reconcile, refresh, deletion, resumed, accepted, recovered];
   // A row of before acts had numbers has acts without one.
   const numbers = acts.flatMap((act) => act?.number ?? []);
   return numbers.length === 0 ? undefined : Math.max(...numbers);

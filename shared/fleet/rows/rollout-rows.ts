@@ -243,9 +243,9 @@ export interface RolloutStateRow extends Row {
   readonly deadline?: string;
   /** By then workers have begun whatever was assigned, at the pace that `queuedUntil` of `due.ts` goes by. */
   readonly queuedUntil?: string;
-  /** Number of the newest `reconcile` and `restart` that were taken up. */
+  /** Number of the newest `reconcile` and `refresh` that were taken up. */
   readonly handledReconcile?: number;
-  readonly handledRestart?: number;
+  readonly handledRefresh?: number;
   readonly checking?: Checking;
   /** Legs that say another thing since the last step: whoever finds them so tells people again, for that step may have died. */
   readonly pendingReports?: readonly StageRunRef[];

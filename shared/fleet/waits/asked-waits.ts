@@ -11,7 +11,7 @@ const verbs = {
   suspended: "suspend",
   resumed: "resume",
   reconcile: "reconcile",
-  restart: "restart",
+  refresh: "refresh",
   recovered: "recover",
   deletion: "deletion",
 } as const satisfies Partial<Record<keyof Operations, string>>;
@@ -65,7 +65,7 @@ function newActs({ row, rolloutState }: WaitFacts): readonly (keyof typeof verbs
     if (number > seen) return false;
     if (isSuspended) return true;
     if (act === "reconcile") return rolloutState.handledReconcile === number && !isRetrying;
-    return act !== "restart" || rolloutState.handledRestart === number;
+    return act !== "refresh" || rolloutState.handledRefresh === number;
   };
   return (Object.keys(verbs) as (keyof typeof verbs)[]).filter((act) => {
     const done = operations[act];

@@ -76,7 +76,7 @@ function idleWait(
   if (barred?.stage === stage.name && row.operations.deletion === undefined) {
     const { rollout } = barred;
     const message = barredText(rolloutState) ?? "";
-    return [{ reason: "evidence", stage: stage.name, rollout, message, clear: [{ verb: "restart" }] }];
+    return [{ reason: "evidence", stage: stage.name, rollout, message, clear: [{ verb: "refresh" }] }];
   }
   if (index === 0) {
     if (desired === undefined || relationOf(row).rollout.supersede !== "finish") return [];
@@ -114,25 +114,25 @@ function stalledWait({ row }: WaitFacts, stageRun: StageRunRow): Wait {
   const judged = { mustVerify: mustVerify(settings, stage) };
   const paced = (field: "maxFailures" | "maxUnreachable"): Wait["clear"] =>
     isStalled(verdictOf(stageRun, { ...settings, [field]: "100%" }, judged)) ? [] : [{ verb: "pace", field }];
-  const restart: Wait["clear"] = isStalled(verdictOf(newSnapshot(stageRun), settings, judged))
+  const refresh: Wait["clear"] = isStalled(verdictOf(newSnapshot(stageRun), settings, judged))
     ? []
-    : [{ verb: "restart" }];
+    : [{ verb: "refresh" }];
   if (stageRun.phase === "TooManyUnreachable") {
     const clear =
-      row.operations.deletion === undefined ? [...paced("maxUnreachable"), ...restart] : withoutThem(stageRun);
+      row.operations.deletion === undefined ? [...paced("maxUnreachable"), ...refresh] : withoutThem(stageRun);
     return { reason: "unreachable", ...about, clusters: away, message: `${message}${namesText(away)}`, clear };
   }
   const clusters = failedOf(stageRun);
   if (row.operations.deletion !== undefined)
     return { reason: "budget", ...about, clusters, message, clear: [...again, orphan] };
   if (stageRun.phase === "Halted") {
-    const clear = [...again, ...restart, ...paced("maxFailures")];
+    const clear = [...again, ...refresh, ...paced("maxFailures")];
     return { reason: "budget", ...about, clusters, message, clear };
   }
-  if (isLeft(stageRun, judged)) return { reason: "evidence", ...about, message, clear: restart };
+  if (isLeft(stageRun, judged)) return { reason: "evidence", ...about, message, clear: refresh };
   const unverified = { count: changedSize(stageRun), names: [...stageRun.away, ...clusters.names] };
   const text = `${message}${namesText(unverified)}`;
-  return { reason: "evidence", ...about, clusters: unverified, message: text, clear: [...again, ...restart] };
+  return { reason: "evidence", ...about, clusters: unverified, message: text, clear: [...again, ...refresh] };
 }
 
 /** Everybody has another turn, and what cannot be rendered fails at once. */

@@ -26,7 +26,7 @@ export type WaitReason = (typeof waitReasons)[number];
 
 /** What somebody can do about it; what has none ends by itself. */
 export type Clearing =
-  | { readonly verb: "resume" | "reconcile" | "restart" | "orphan" }
+  | { readonly verb: "resume" | "reconcile" | "refresh" | "orphan" }
   | { readonly verb: "unregister"; readonly cluster: string }
   | { readonly verb: "thaw"; readonly freeze: string }
   | { readonly verb: "pace"; readonly field: "maxConcurrent" | "maxFailures" | "maxUnreachable" };

@@ -39,7 +39,7 @@ export function waitsOf(facts: WaitFacts): readonly Wait[] {
     const clear = wait.clear.filter(({ verb }) => {
       // A user's Sync has a pace that nobody can change.
       if (verb === "pace") return facts.row.type === "SyncGroup" && !isSuspended;
-      return !isSuspended || !(verb === "reconcile" || verb === "restart");
+      return !isSuspended || !(verb === "reconcile" || verb === "refresh");
     });
     return { ...wait, clear };
   });

@@ -145,7 +145,7 @@ describe("over DynamoDB", () => {
     expect(halted.code).toBe(3);
     expect(lines(halted.out)).toHaveLength(250);
     expect(halted.err).toContain("perhaps not written: source/s250");
-    expect(halted.err).toContain("... and 250 more");
+    expect(halted.err).toContain("and 250 more");
     expect(halted.err).toContain("error: 250 of 600 documents are written, 350 are not: no answer from");
   });
 

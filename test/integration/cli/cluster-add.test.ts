@@ -111,13 +111,13 @@ describe("by ARN", () => {
     expect(ran.out.split("\n")).toEqual([
       "cluster/prod-eu-1 created",
       "cluster/own created",
-      `# prod-eu-1: what remains (account ${spoke}, eu-west-1)`,
+      `# prod-eu-1: run these commands (account ${spoke}, eu-west-1)`,
       `aws iam create-role --path /starling/clusters/ --role-name prod-eu-1 --assume-role-policy-document '${trust}'`,
       `aws iam put-role-policy --role-name prod-eu-1 --policy-name describe-cluster --policy-document '${policy}'`,
       `aws eks create-access-entry --region eu-west-1 --cluster-name Prod_EU_1 --principal-arn arn:aws:iam::${spoke}:role/starling/clusters/prod-eu-1 --kubernetes-groups starling`,
       "aws eks update-kubeconfig --region eu-west-1 --name Prod_EU_1",
       `starling cluster rbac --group starling | kubectl --context ${arnOf("Prod_EU_1")} apply --server-side -f -`,
-      `# own: what remains (account ${home}, eu-west-1)`,
+      `# own: run these commands (account ${home}, eu-west-1)`,
       `aws eks create-access-entry --region eu-west-1 --cluster-name own --principal-arn ${applyRole} --kubernetes-groups starling`,
       "aws eks update-kubeconfig --region eu-west-1 --name own",
       `starling cluster rbac --group starling | kubectl --context ${arnOf("own", home)} apply --server-side -f -`,
@@ -152,13 +152,13 @@ describe("by ARN", () => {
       },
     ]);
     const tried = await add(`${arnOf("a")} --dry-run ${full}`);
-    expect(tried.out).toContain("cluster/a created (dry run, server)\n# a: what remains");
+    expect(tried.out).toContain("cluster/a created (dry run, server)\n# a: run these commands");
     expect(await registered()).toEqual([]);
   });
 
   test("without a role to trust it says where that is, and prints a word in its place", async () => {
     const ran = await add(arnOf("a"));
-    expect(ran.err).toContain("APPLY_ROLE stands for output ApplyRole of the control stack; add --apply-role ARN");
+    expect(ran.err).toContain("APPLY_ROLE stands for Starling's apply role; to fill it in: --apply-role ARN");
     expect(ran.out).toContain('"Principal":{"AWS":"APPLY_ROLE"}');
     expect((await add(`${arnOf("a")} --grant`)).code).toBe(2);
   });
@@ -168,7 +168,7 @@ describe("names", () => {
   test("that collide are refused, both of them, and nothing is written", async () => {
     const ran = await add(`${arnOf("a")} ${arnOf("a", far)} ${arnOf("b")} ${full}`);
     expect(ran).toMatchObject({ code: 2, out: "" });
-    expect(ran.err).toContain(`${arnOf("a")} and ${arnOf("a", far)} would both be called a; neither is added`);
+    expect(ran.err).toContain(`${arnOf("a")} and ${arnOf("a", far)} would both have the name a`);
     expect(ran.err).toContain("1 of 3 clusters cannot be added; nothing was written");
     expect(ran.err).toContain(
       "next: starling cluster add ... --name '{{ eks.name }}-{{ eks.accountId }}-{{ eks.region }}'",
@@ -183,7 +183,7 @@ describe("names", () => {
   test("of other clusters, and clusters of other names, are left alone", async () => {
     await add(`${arnOf("a")} ${full}`);
     const taken = await add(`${arnOf("a", far)} ${full}`);
-    expect(taken.err).toContain(`${arnOf("a", far)} would be called a, which is ${arnOf("a")} already`);
+    expect(taken.err).toContain(`${arnOf("a", far)} would have the name a, which ${arnOf("a")} already has`);
     const twice = await cli.run([
       "cluster",
       "add",
@@ -193,7 +193,7 @@ describe("names", () => {
       "--apply-role",
       applyRole,
     ]);
-    expect(twice.err).toContain(`${arnOf("a")} is Cluster a already, and would be x-a, too`);
+    expect(twice.err).toContain(`${arnOf("a")} is already registered as Cluster a; a second name is refused: x-a`);
     expect((await registered()).map(({ name }) => name)).toEqual(["a"]);
   });
 
@@ -203,18 +203,15 @@ describe("names", () => {
     [`${arnOf("a")} --label env=a/b`, "metadata.labels"],
     [`${arnOf("a")} --name same`, "is the same for every cluster"],
     [`${arnOf("x".repeat(64))}`, "has 64 characters; a name has at most 63: give another --name"],
-    [`${arnOf("a")} --role a/${"r".repeat(65)} ${full}`, "a role's name has at most 64 characters"],
+    [`${arnOf("a")} --role a/${"r".repeat(65)} ${full}`, "has 65 characters; at most 64 are allowed; set --role"],
     [`${arnOf("a")} --apply-role admin`, '--apply-role is "admin"; expected the ARN of a role'],
     [`${arnOf("a")} --group system:masters`, '--group is "system:masters"; expected a name of a-z, 0-9, . and -'],
-    ["", "which clusters?"],
+    ["", "neither ARNs nor -l are given"],
     [`${arnOf("a")} -l env=prod`, "both ARNs and -l are given; expected one of them"],
     ["-l env --regions eu-west-1", '-l is "env"; expected tags'],
-    ["-l env=prod", "in which regions?"],
-    ["-l env=prod --regions europe", "--regions: europe is no region of AWS that this version knows"],
-    [
-      "-l env=prod --regions us-esat-1",
-      "us-esat-1 is no region of AWS that this version knows (did you mean us-east-1?)",
-    ],
+    ["-l env=prod", "no region is given"],
+    ["-l env=prod --regions europe", "--regions: this version knows no AWS region europe"],
+    ["-l env=prod --regions us-esat-1", "this version knows no AWS region us-esat-1 (did you mean us-east-1?)"],
     ["arn:aws:eks:eu-wst-1:111122223333:cluster/a", "(did you mean eu-west-1?)"],
     ["-l env=prod --regions eu-west-1 --account 12", '--account has "12"; expected ids of 12 digits'],
     [`-l env=prod --regions eu-west-1 --account ${home},${spoke}`, "--assume-role NAME"],
@@ -265,7 +262,7 @@ describe("by tags", () => {
     const ran = await add(search);
     expect(ran).toMatchObject({ code: 3, out: "" });
     expect(ran.err).toContain(`account ${home}, us-east-1: AWS does not allow it (no)`);
-    expect(ran.err).toContain("next: leave them out with --account and --regions");
+    expect(ran.err).toContain("next: exclude them with --account and --regions");
     const refused = await add(search.replace(spoke, far));
     expect(refused.err).toContain(
       `cannot assume ${adminIn(far)}: ${principal} may not sts:AssumeRole (User: ${principal} is not authorized`,
@@ -297,7 +294,7 @@ describe("with --grant", () => {
     const line = `${arnOf("a")} --assume-role admin --grant ${full}`;
     const ran = await add(line);
     expect(ran.out).toMatch(
-      /^cluster\/a created\ncluster\/a access entry created, Namespace starling-system created, ClusterRole starling created, .*ClusterRoleBinding starling-fleet created\n# a: the role, where it is not there yet \(account 444455556666, eu-west-1\)\naws iam create-role /,
+      /^cluster\/a created\ncluster\/a access entry created, Namespace starling-system created, ClusterRole starling created, .*ClusterRoleBinding starling-fleet created\n# a: create the role, if it does not exist yet \(account 444455556666, eu-west-1\)\naws iam create-role /,
     );
     expect(ran.code).toBe(0);
     expect(entriesOf(arnOf("a"))).toEqual([{ principalArn: role("a"), kubernetesGroups: ["starling"] }]);
@@ -314,7 +311,7 @@ describe("with --grant", () => {
       policies: [],
     });
     expect((await add(`${arnOf("a")} --assume-role admin --grant ${full}`)).out).toContain(
-      "access entry given the group starling",
+      "group starling added to the access entry",
     );
     expect(entriesOf(arnOf("a"))).toEqual([{ principalArn: role("a"), kubernetesGroups: ["viewers", "starling"] }]);
   });
@@ -353,7 +350,7 @@ describe("with --grant", () => {
   test("refuses to enter another cluster of the same name in the caller's own account", async () => {
     addCluster(arnOf("a", "000000000000"));
     const ran = await add(`${arnOf("a")} --grant ${full}`);
-    expect(ran.out).toContain(`these credentials see ${arnOf("a", "000000000000")}, not ${arnOf("a")}`);
+    expect(ran.out).toContain(`these credentials belong to ${arnOf("a", "000000000000")}, not to ${arnOf("a")}`);
     expect(entriesOf(arnOf("a", "000000000000"))).toEqual([]);
   });
 });

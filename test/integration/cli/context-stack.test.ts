@@ -82,7 +82,7 @@ describe("context add --stack", () => {
     profileOf("not-a-secret", undefined);
     const ran = await cli.run(add);
     expect(ran).toMatchObject({ code: 2, out: "" });
-    expect(ran.err).toContain("which region?");
+    expect(ran.err).toContain("no region is given");
     expect(ran.err).toContain("next: add --region REGION");
   });
 
@@ -112,7 +112,7 @@ describe("context add --stack", () => {
       { outputs: { ApiUrl: "http://starling.example.com" } },
       {
         code: 2,
-        said: 'its output ApiUrl is "http://starling.example.com"; expected https',
+        said: 'output ApiUrl of stack starling-control is "http://starling.example.com"; expected https',
         next: "the output ApiUrl",
       },
     ],
@@ -145,7 +145,7 @@ describe("context add --stack", () => {
     vi.stubEnv("AWS_ENDPOINT_URL_CLOUDFORMATION", "http://127.0.0.1:9");
     const ran = await cli.run(add);
     expect(ran).toMatchObject({ code: 3, out: "" });
-    expect(ran.err).toContain("cannot ask CloudFormation for stack starling-control (eu-west-1, profile work)");
+    expect(ran.err).toContain("CloudFormation does not give stack starling-control (eu-west-1, profile work)");
   });
 });
 

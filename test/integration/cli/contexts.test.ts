@@ -67,7 +67,7 @@ describe("context add", () => {
     const before = written();
     const other = await cli.run("context add prod --url https://zzz.execute-api.us-east-1.amazonaws.com");
     expect(other).toMatchObject({ code: 1, out: "" });
-    expect(other.err).toContain(`context prod is another installation: ${url}`);
+    expect(other.err).toContain(`context prod exists for another installation: ${url}`);
     expect(other.err).toContain("next: starling context remove prod");
     expect(written()).toEqual(before);
   });
@@ -75,11 +75,9 @@ describe("context add", () => {
   test("refuses a region that is none, wherever it is said", async () => {
     const typo = await cli.run("context add prod --url https://abc123.execute-api.eu-wset-1.amazonaws.com");
     expect(typo).toMatchObject({ code: 2, out: "" });
-    expect(typo.err).toContain("eu-wset-1 is no region of AWS that this version knows (did you mean eu-west-1?)");
+    expect(typo.err).toContain("this version knows no AWS region eu-wset-1 (did you mean eu-west-1?)");
     const flag = await cli.run("context add prod --url https://starling.example.com --region us-east1");
-    expect(flag.err).toContain(
-      "--region: us-east1 is no region of AWS that this version knows (did you mean us-east-1?)",
-    );
+    expect(flag.err).toContain("--region: this version knows no AWS region us-east1 (did you mean us-east-1?)");
     expect(Object.keys(written().contexts)).not.toContain("prod");
   });
 
@@ -98,20 +96,20 @@ describe("context add", () => {
     ["context add prod --url http://starling.example.com", "expected https"],
     ["context add prod --url http://127.evil.example.com", "expected https"],
     ["context add prod --url ftp://starling.example.com", "expected https"],
-    ["context add prod --url https://ana:pw@starling.example.com", "it holds a user"],
+    ["context add prod --url https://ana:pw@starling.example.com", "expected an address without user and password"],
     [`context add prod --url ${url}/?a=b`, "without query and fragment"],
     [`context add prod --url ${url}/#a`, "without query and fragment"],
-    ["context add prod --url https://starling.example.com", "which region?"],
+    ["context add prod --url https://starling.example.com", "no region is given"],
     [
       "context add prod --url https://abc.execute-api.eu-west-1.amazonaws.com --region us-east-1",
-      '--region is "us-east-1"; https://abc.execute-api.eu-west-1.amazonaws.com is in eu-west-1',
+      '--region is "us-east-1", but https://abc.execute-api.eu-west-1.amazonaws.com is in eu-west-1',
     ],
-    [`context add -x --url ${url}`, "there is no flag -x"],
+    [`context add -x --url ${url}`, "unknown flag -x"],
     [`context add __proto__ --url ${url}`, 'NAME is "__proto__"'],
     [`context add ${"p".repeat(64)} --url ${url}`, "expected at most 63 letters"],
     [`context add prod --url ${url} --role starling-operator`, "expected the ARN of a role"],
     [`context add prod --url ${url} -n Team_A`, '-n is "Team_A"; expected 1 to 63 characters of a-z'],
-    ["context remove prod", 'there is no context "prod"; there is here, forged, gone'],
+    ["context remove prod", 'there is no context "prod"; known contexts: here, forged, gone'],
     ["context use constructor", 'there is no context "constructor"'],
     ["context show constructor", 'there is no context "constructor"'],
   ])("%s is refused with what to write, and nothing is kept", async (line, message) => {
@@ -139,7 +137,7 @@ test("context remove forgets one, and leaves nothing current when that was it", 
   expect(await cli.run("context remove gone")).toEqual({ code: 0, out: "context gone removed\n", err: "" });
   expect(written()).toMatchObject({ current: "here" });
   const current = await cli.run("context remove here");
-  expect(current.err).toContain("none is current now");
+  expect(current.err).toContain("no context is current");
   expect(written().current).toBeUndefined();
   expect(Object.keys(written().contexts)).toEqual(["forged"]);
   expect((await cli.run("get clusters")).err).toContain("no context is chosen");
@@ -194,6 +192,6 @@ test("AWS is not asked with the keys of a machine that runs by itself", async ()
   writeFileSync(configPath(), JSON.stringify({ contexts: { local }, current: "local" }));
   vi.stubEnv("AWS_ENDPOINT_URL_EKS", "http://127.0.0.1:9");
   const { err } = await cli.run("cluster add -l env=prod --regions us-east-1");
-  expect(err).toContain("context local is of a machine that runs by itself");
+  expect(err).toContain("context local belongs to a local machine");
   expect(err).not.toContain("ECONNREFUSED");
 });

@@ -46,7 +46,7 @@ test.each<[string, () => unknown, object]>([
   [
     "a role that is not there",
     () => undefined,
-    { link: "role", code: "RoleMissing", message: `there is no role ${arn}` },
+    { link: "role", code: "RoleMissing", message: `the role does not exist: ${arn}` },
   ],
   [
     "a role of that name at another path",
@@ -59,7 +59,7 @@ test.each<[string, () => unknown, object]>([
     {
       link: "role",
       code: "RoleTrustsOthers",
-      message: `the role trusts AROAGONE, ${applyRole}2, and not ${applyRole}`,
+      message: `the role trusts AROAGONE, ${applyRole}2, not ${applyRole}`,
       remedy: expect.stringContaining(`"Principal": {"AWS": "${applyRole}"}`),
     },
   ],
@@ -70,7 +70,7 @@ test.each<[string, () => unknown, object]>([
       link: "externalId",
       code: "ExternalIdOther",
       value: externalId,
-      message: `the role asks for the external id ${externalId}2, and Starling says ${externalId} for this Cluster`,
+      message: `the role requires the external id ${externalId}2; Starling sends ${externalId} for this Cluster`,
     },
   ],
   [

@@ -46,7 +46,7 @@ describe("an installation with nothing wrong", () => {
     expect(ran.names).toEqual(order);
     expect((await world.examine()).names).toEqual(order);
     expect(ran.finding("credentials")).toMatchObject({ found: expect.stringMatching(/:user\/local$/) });
-    expect(ran.finding("clock")).toMatchObject({ found: "in time" });
+    expect(ran.finding("clock")).toMatchObject({ found: "exact" });
   });
 
   test("is told to people in a line for each", async () => {
@@ -71,7 +71,7 @@ describe("the way to the API", () => {
     const ran = await world.examine({ endpoint, region: "us-east-1" });
     expect(ran.finding("context")).toMatchObject({
       state: "wrong",
-      problem: "requests are signed for us-east-1, and the endpoint is in eu-west-1",
+      problem: "requests are signed for us-east-1, but the endpoint is in eu-west-1",
       remedy: `starling context add here --url ${endpoint} --region eu-west-1`,
     });
   });
@@ -108,9 +108,9 @@ describe("credentials", () => {
   const local = () => world.machine.api.credentials;
 
   test.each([
-    ["that have expired", () => expired(), "they have expired"],
+    ["that have expired", () => expired(), "the credentials have expired"],
     ["that are unknown", () => ({ ...local(), accessKeyId: "AKNOBODY" }), "AWS does not know the access key"],
-    ["with another secret", () => ({ ...local(), secretAccessKey: "guessed" }), "is not that of the access key"],
+    ["with another secret", () => ({ ...local(), secretAccessKey: "guessed" }), "does not belong to the access key"],
   ])("%s are told from a permission that is missing", async (_which, credentials, problem) => {
     const { accessKeyId, secretAccessKey, sessionToken } = credentials() as AccessKey;
     const given = { accessKeyId, secretAccessKey, ...(sessionToken === undefined ? {} : { sessionToken }) };
@@ -144,7 +144,7 @@ describe("credentials", () => {
     vi.stubEnv("AWS_MAX_ATTEMPTS", "1");
     const ran = await world.examine({ sts: "http://127.0.0.1:9" });
     expect(ran).toMatchObject({ code: 3, healthy: false, ailing: ["credentials: unchecked"] });
-    expect(ran.finding("credentials")).toMatchObject({ because: expect.stringContaining("STS cannot be asked") });
+    expect(ran.finding("credentials")).toMatchObject({ because: expect.stringContaining("STS does not answer") });
   });
 
   test.each([
@@ -210,7 +210,7 @@ describe("the installation", () => {
     world.machine.proxy.setFaults(quiet);
     expect(ran).toMatchObject({ code: 3, healthy: false, ailing: ["concurrency: unchecked"] });
     expect(ran.finding("concurrency")).toMatchObject({
-      because: expect.stringMatching(/cannot tell: AWS is asked too often .*Rate/),
+      because: expect.stringMatching(/does not know: AWS is asked too often .*Rate/),
     });
   });
 });
@@ -249,7 +249,7 @@ describe("the timer", () => {
       expect(ran).toMatchObject({ code: 1, ailing: ["due-work: wrong"] });
       expect(ran.finding("due-work")).toMatchObject({
         found: `1 row, the oldest since ${since}`,
-        problem: expect.stringContaining("NS#payments#Source shop is due, and no tick claims it"),
+        problem: expect.stringContaining("NS#payments#Source shop is due, but no tick claims it"),
         remedy: "starling describe source/shop -n payments",
       });
     } finally {
@@ -297,13 +297,13 @@ describe("a new account, just deployed to", () => {
       expect(ran.finding("concurrency")).toMatchObject({
         found: "10 in the account, deployed for 10",
         problem: expect.stringMatching(
-          /^100 clusters want \d{3} concurrent executions of Lambda, and the account has 10$/,
+          /^100 clusters need \d{3} concurrent executions of Lambda, but the account allows 10$/,
         ),
         remedy: expect.stringMatching(/--quota-code L-B99A9384 --desired-value \d{3}$/),
       });
       const { out, err } = await fresh.read();
       expect(err).toBe("8 ok, 3 wrong, 1 not checked\n");
-      expect(out).toMatch(/^WRONG +webhook-secret +empty\n {2}problem: .*\n {2}mend: {4}aws secretsmanager /m);
+      expect(out).toMatch(/^WRONG +webhook-secret +empty\n {2}problem: .*\n {2}remedy: {2}aws secretsmanager /m);
       expect(out).toMatch(/^not checked +due-work +tick is wrong$/m);
 
       await fresh.machine.putSecret("starling/webhook", '["written by an operator"]');

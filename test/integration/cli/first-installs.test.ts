@@ -88,7 +88,7 @@ describe("what a cluster would get of a chart that asks whether it is installed"
     expect(plan?.applies).toEqual({ installs: 2, upgrades: 3 });
     const text = await cli.run("plan shop --source app=app");
     expect(text.out).toContain("\nApplies: 2 first installs, 3 upgrades\n");
-    expect(text.out).toContain("[2] cluster never-whole\n  shop.web is rendered otherwise, for a first install\n");
+    expect(text.out).toContain("[2] cluster never-whole\n  shop.web changes, as a first install\n");
   });
 
   test.each([

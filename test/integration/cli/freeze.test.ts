@@ -20,8 +20,8 @@ describe("freeze", () => {
   test("without a name or labels covers every cluster, and says how to end it", async () => {
     const { code, out, err } = await words("freeze", "--reason", "INC-4711: bad chart");
     expect(code).toBe(0);
-    expect(out).toBe("freeze/freeze on: nothing is written to 2 clusters (all)\n");
-    expect(err).toMatch(/^context here .*\n {2}next: starling thaw freeze {5}to let them go on\n$/);
+    expect(out).toBe("freeze/freeze created: nothing is written to 2 clusters (all)\n");
+    expect(err).toMatch(/^context here .*\n {2}next: starling thaw freeze {3}\(lifts the freeze\)\n$/);
     expect((await freezeState())?.freezes).toMatchObject([
       { name: "freeze", by: principal, reason: "INC-4711: bad chart" },
     ]);
@@ -33,7 +33,7 @@ describe("freeze", () => {
     const named = await cli.run("freeze inc-1 --clusters env=prod --until 2999-01-01T00:00:00Z --reason x");
     expect(named).toMatchObject({
       code: 0,
-      out: "freeze/inc-1 on: nothing is written to 1 cluster (env=prod), until 2999-01-01T00:00:00.000Z\n",
+      out: "freeze/inc-1 created: nothing is written to 1 cluster (env=prod), until 2999-01-01T00:00:00.000Z\n",
     });
     expect((await freezeState())?.freezes).toMatchObject([
       { name: "inc-1", clusters: { text: "env=prod" }, until: "2999-01-01T00:00:00.000Z" },
@@ -52,7 +52,7 @@ describe("freeze", () => {
     const row = await freezeState();
     expect(await cli.run("freeze --reason y")).toMatchObject({
       code: 0,
-      out: "freeze/freeze was on already: nothing is written to 2 clusters (all)\n",
+      out: "freeze/freeze unchanged: nothing is written to 2 clusters (all)\n",
     });
     expect(await freezeState()).toEqual(row);
     expect(await cli.run("freeze --reason y --until 2999-01-01T00:00:00Z")).toMatchObject({
@@ -64,8 +64,8 @@ describe("freeze", () => {
   test("of labels that no cluster has is on, with a warning", async () => {
     const { code, out, err } = await cli.run("freeze --clusters env=none --reason x");
     expect(code).toBe(0);
-    expect(out).toBe("freeze/freeze on: nothing is written to 0 clusters (env=none)\n");
-    expect(err).toContain("warning: no registered cluster matches now; see: starling get clusters\n");
+    expect(out).toBe("freeze/freeze created: nothing is written to 0 clusters (env=none)\n");
+    expect(err).toContain("warning: the freeze selects no registered cluster; `starling get clusters` lists them\n");
     expect((await cli.run("freeze other --clusters env=prod --reason x")).err).not.toContain("warning");
   });
 
@@ -73,7 +73,7 @@ describe("freeze", () => {
     [
       "no reason",
       ["freeze", "inc-1"],
-      'error: everybody who finds it will want to know why: --reason TEXT\n  next: starling freeze inc-1 --reason "why"',
+      'error: a freeze needs a reason: --reason TEXT\n  next: starling freeze inc-1 --reason "why"',
     ],
     ["an empty reason", ["freeze", "--reason", ""], "reason: says why, for whoever finds it"],
     [
@@ -103,13 +103,13 @@ describe("freeze", () => {
     ],
     ["no labels", ["freeze", "--reason", "x", "--clusters", ""], "leave it out for every cluster"],
     ["a name that is none", ["freeze", "INC 1", "--reason", "x"], 'a freeze cannot be called "INC 1"'],
-    ["a name with a slash", ["freeze", "inc/1", "--reason", "x"], 'a freeze cannot be called "inc/1"'],
-    ["a name to thaw with a slash", ["thaw", "inc/1"], 'a freeze cannot be called "inc/1"'],
+    ["a name with a slash", ["freeze", "inc/1", "--reason", "x"], 'NAME is "inc/1"; expected only a-z, 0-9 and -'],
+    ["a name to thaw with a slash", ["thaw", "inc/1"], 'NAME is "inc/1"; expected only a-z, 0-9 and -'],
     ["a path for a name", ["freeze", "..", "--reason", "x"], 'error: ".." cannot be the name of an object'],
-    ["two names", ["freeze", "a", "b", "--reason", "x"], "freeze takes 1 of what has no flag; got 2"],
-    ["an unknown flag", ["freeze", "--cluster", "c1", "--reason", "x"], "there is no flag --cluster"],
+    ["two names", ["freeze", "a", "b", "--reason", "x"], "freeze takes at most 1 arguments without a flag; got 2"],
+    ["an unknown flag", ["freeze", "--cluster", "c1", "--reason", "x"], "unknown flag --cluster"],
     ["a name to thaw that is none", ["thaw", "INC 1"], 'a freeze cannot be called "INC 1"'],
-    ["two names to thaw", ["thaw", "a", "b"], "thaw takes 1 of what has no flag; got 2"],
+    ["two names to thaw", ["thaw", "a", "b"], "thaw takes at most 1 arguments without a flag; got 2"],
   ];
 
   test.each(wrong)("refuses %s, and freezes nothing", async (_, line, message) => {
@@ -135,22 +135,22 @@ describe("thaw", () => {
     await cli.run("freeze a --reason x");
     await cli.run("freeze c --clusters env=prod --reason x");
     expect((await cli.run("thaw a")).out).toBe(
-      "freeze/a thawed: 1 of 2 clusters (all) may go on, 1 still held by freeze/c\n",
+      "freeze/a thawed: no longer frozen: 1 of 2 clusters (all); still frozen by freeze/c: 1\n",
     );
-    expect((await cli.run("thaw c")).out).toBe("freeze/c thawed: 1 cluster (env=prod) may go on\n");
+    expect((await cli.run("thaw c")).out).toBe("freeze/c thawed: no longer frozen: 1 cluster (env=prod)\n");
   });
 
   test("lifts the only one, or the one that is named, and keeps who did it", async () => {
     await cli.run("freeze a --reason x");
     expect(await cli.run("thaw --reason over")).toMatchObject({
       code: 0,
-      out: "freeze/a thawed: 2 clusters (all) may go on\n",
+      out: "freeze/a thawed: no longer frozen: 2 clusters (all)\n",
     });
     await cli.run("freeze a --reason x");
     await cli.run("freeze b --clusters env=prod --reason x");
     expect(await cli.run("thaw b")).toMatchObject({
       code: 0,
-      out: "freeze/b thawed: 1 cluster (env=prod) still held by freeze/a\n",
+      out: "freeze/b thawed: still frozen by freeze/a: 1 cluster (env=prod)\n",
       err: expect.stringContaining("next: starling thaw a "),
     });
     expect((await freezeState())?.freezes.map(({ name }) => name)).toEqual(["a"]);
@@ -166,14 +166,14 @@ describe("thaw", () => {
     const row = await freezeState();
     const { code, err } = await cli.run("thaw");
     expect(code).toBe(2);
-    expect(err).toContain("error: which one? there are a, b\n  next: starling thaw a\n");
+    expect(err).toContain("error: there are several freezes: a, b; name one\n  next: starling thaw a\n");
     expect(await freezeState()).toEqual(row);
   });
 
   test("of what is not there is a no, which says what is", async () => {
     const none = await cli.run("thaw");
     expect(none.code).toBe(1);
-    expect(none.err).toContain("error: nothing is frozen\n");
+    expect(none.err).toContain("error: there is no freeze\n");
     expect((await cli.run("thaw inc-1")).err).toContain("error: there is no freeze inc-1; nothing is frozen\n");
     await cli.run("freeze a --reason x");
     const other = await cli.run("thaw inc-1");
@@ -184,7 +184,7 @@ describe("thaw", () => {
 
 describe("get freezes", () => {
   test("says that nothing is frozen, on stderr", async () => {
-    expect(await cli.run("get freezes")).toEqual({ code: 0, out: "", err: "nothing is frozen\n" });
+    expect(await cli.run("get freezes")).toEqual({ code: 0, out: "", err: "there is no freeze\n" });
     expect(JSON.parse((await cli.run("get freezes -o json")).out)).toMatchObject({ kind: "FreezeList", items: [] });
   });
 
@@ -202,7 +202,7 @@ describe("get freezes", () => {
     await cli.run("freeze all-of-them --reason x");
     const { out } = await cli.run("get freezes");
     const [head, ...lines] = out.trimEnd().split("\n");
-    expect(head?.trimEnd()).toMatch(/^NAME +CLUSTERS +COVERS +FOR +UNTIL$/);
+    expect(head?.trimEnd()).toMatch(/^NAME +SELECTOR +CLUSTERS +AGE +UNTIL$/);
     expect(lines).toEqual([
       expect.stringMatching(/^inc-1 +env in \(prod\) +1 +\d+s +2999-01-01T00:00:00\.000Z +by ana: bad chart$/),
       expect.stringMatching(/^all-of-them +all +2 +\d+s +thawed +by ana: x$/),

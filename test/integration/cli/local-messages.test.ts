@@ -77,7 +77,7 @@ const beforeAnythingStarts: readonly Row[] = [
     "local up",
   ],
   ["too many clusters", "up --clusters 301", 2, "--clusters is 301; at most 300", "local up --clusters 12"],
-  ["a context of nothing", "up --context mine", 2, "--context names a context of --kubeconfig", "--context mine"],
+  ["a context of nothing", "up --context mine", 2, "--context needs --kubeconfig", "--context mine"],
   ["a port out of range", "up --git-port 70000", 2, "--git-port is 70000; at most 65535", "--git-port 8080"],
   [
     "one port for two",
@@ -126,7 +126,7 @@ const beforeAnythingStarts: readonly Row[] = [
     "list.yaml is not a kubeconfig: contexts: ",
     "kubectl config view",
   ],
-  ["a kubeconfig without --context", "up --kubeconfig good.yaml", 2, "which context of ", "--context mine"],
+  ["a kubeconfig without --context", "up --kubeconfig good.yaml", 2, "no context of ", "--context mine"],
   ["an unknown context", "up --kubeconfig good.yaml --context prd", 2, '"prd"; it has mine, prod', "--context prod"],
   [
     "a context without its cluster",
@@ -226,7 +226,7 @@ describe("what is up already", () => {
     ]) {
       const ran = await cli.run(["local", "up", "--state", `${folder}`, "--repo", "other"]);
       expect(ran).toMatchObject({ code: 2, out: "" });
-      expect(ran.err).toContain(`--repo is ${join(cli.folder, "other")}, and what is up has ${has}\n`);
+      expect(ran.err).toContain(`--repo is ${join(cli.folder, "other")}, but the running machine has ${has}\n`);
       expect(ran.err).toContain(`next: starling local down --state ${join(cli.folder, `${folder}`)}`);
     }
   });
@@ -236,7 +236,7 @@ describe("what is up already", () => {
     for (const asked of [[], ["--repo", "work/shop"], ["--repo", repository.url]]) {
       const ran = await cli.run(["local", "up", "--state", "same", ...asked]);
       expect(ran).toMatchObject({ code: 0, out: expect.stringMatching(/^local is up: /) });
-      expect(ran.err).toContain(`it is up already\nrepository ${repository.url}\n`);
+      expect(ran.err).toContain(`local is already up\nrepository ${repository.url}\n`);
       expect(ran.err).toContain(`push to it: git -c include.path=/s/git.config push ${repository.url} HEAD\n`);
     }
   });
@@ -245,7 +245,9 @@ describe("what is up already", () => {
     const ran = await cli.run("local status");
     expect(ran.code).toBe(1);
     expect(ran.out).toMatch(/^local is down: nothing runs in \/.*starling\/local\n$/);
-    expect(ran.err).toContain("next: starling local up; of another folder: starling local status --state DIR");
+    expect(ran.err).toContain(
+      "next: starling local up   (for another state folder: starling local status --state DIR)",
+    );
     expect(await cli.run("local status --state nowhere")).toMatchObject({
       code: 1,
       out: `local is down: nothing runs in ${join(cli.folder, "nowhere")}\n`,
@@ -274,7 +276,7 @@ describe("what stands in the way of local", () => {
       "  serviceaccount starling-system/starling-local, with a token for 24h that Starling renews while it runs\n",
       "  clusterrolebinding starling-local: cluster-admin for that account\n",
       "-n starling-system delete clusterrolebinding/starling-local serviceaccount/starling-local\n",
-      "Go on? [y/N] ",
+      "Continue? [y/N] ",
       "error: nothing was changed\n",
     ]) {
       expect(ran.err).toContain(made);

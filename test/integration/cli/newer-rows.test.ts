@@ -92,7 +92,7 @@ describe("verbs", () => {
     ["rollout status shop", keys.stageRun(shop, stageRun)],
     ["rollout status shop", keys.rolloutState(shop)],
     ["rollout status shop --number 1", keys.rollout(shop, 1)],
-    ["rollout restart shop --reason x", object("SyncGroup", "shop")],
+    ["rollout refresh shop --reason x", object("SyncGroup", "shop")],
   ];
 
   test.each(refused)("%s is refused with the row, the versions and the remedy", async (line, key) => {
@@ -115,7 +115,7 @@ describe("verbs", () => {
   test("a recovery names the Syncs that it cannot read, and is not done", async () => {
     await makeNewer(keys.sync("c1", "payments", "shop.web"));
     const { code, err } = await cli.run("recover --all --dry-run");
-    expect(err).toContain("payments/shop.web on c1 cannot be read");
+    expect(err).toContain("payments/shop.web on c1 is skipped");
     expect(code).toBe(1);
   });
 });

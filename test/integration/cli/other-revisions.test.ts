@@ -109,7 +109,7 @@ describe("a revision that is not the newest", () => {
     const planned = await cli.run("plan shop --revision feature/x", known);
     expect(planned).toMatchObject({ code: 1, err: "" });
     expect(planned.out).toContain('data.size  "1" -> "3"');
-    expect(planned.out).toContain(`(feature/x@sha1:${commits.feature}, against what was assigned`);
+    expect(planned.out).toContain(`(feature/x@sha1:${commits.feature}, compared with the assigned renderings`);
     expect(await cli.run("plan shop --revision v1", known)).toMatchObject({ code: 0 });
     expect((await cli.run("diff shop --revision feature/x", known)).out).toContain("+  size: '3'");
     expect(cli.log.slice(writes).map(({ message }) => message)).not.toContain("applied");
@@ -118,9 +118,9 @@ describe("a revision that is not the newest", () => {
   test.each([
     ["nowhere", "the repository has no refs/heads/nowhere and no refs/tags/nowhere", 2],
     ["both", "refs/heads/both and refs/tags/both are different commits; give the full name", 2],
-    ["v1 --revision other=v1", "--revision names Source other, which nothing here uses; there is app", 2],
+    ["v1 --revision other=v1", "--revision names Source other, which is not used here; used Sources: app", 2],
     ["0".repeat(40), "cannot be fetched from here", 3],
-    ["0123456", "a commit is said with all of its 40 digits", 2],
+    ["0123456", "a commit needs all of its 40 digits", 2],
   ])("that is %s is refused by name", async (revision, message, code) => {
     const ran = await cli.run(`render shop --revision ${revision}`, known);
     expect(ran).toMatchObject({ code, out: "" });
@@ -130,7 +130,7 @@ describe("a revision that is not the newest", () => {
   test("is not to be had by whom git refuses, who is told what to do; nobody's password is in it", async () => {
     const ran = await cli.run("render shop --revision feature/x", stranger);
     expect(ran).toMatchObject({ code: 3, out: "" });
-    expect(ran.err).toContain("refuses you, or your git has no credentials for it");
+    expect(ran.err).toContain("refuses your credentials, or your git has none for it");
     expect(ran.err).toContain("git worktree add ../at feature/x");
     expect(ran.err).not.toContain(login.password);
   });
@@ -160,7 +160,7 @@ describe("a revision that is not the newest", () => {
     for (const revision of [commit, commit.slice(0, 7), `main@sha1:${commit}`]) {
       const found = await sizes(`render shop --revision ${revision}`, stranger);
       expect(found).toMatchObject({ code: 0, size: "7", at: artifact.revision });
-      expect(found.err).toContain("as it was stored; git does not give it to you");
+      expect(found.err).toContain("is read from the installation, because git refuses it to you");
     }
   });
 

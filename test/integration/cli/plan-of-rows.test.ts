@@ -74,10 +74,10 @@ describe.each([10, 10_000])("a plan of %i clusters that have a rendering", { tim
     // Of the group, its Source and ClusterValues, and one link; the fleet 500 at a time.
     expect(cli.requests() - asked).toBe(5 + Math.floor(size / 500));
     expect(shown.out.split("\n").slice(1)).toEqual([
-      `${size} clusters selected: ${size} change, 0 unchanged`,
+      `${size} clusters selected: ${size} would change, 0 unchanged`,
       "",
       `[1] ${size} clusters: c-00000, c-00001, c-00002, c-00003, c-00004 and ${size - 5} more`,
-      "  shop.web is rendered otherwise",
+      "  shop.web changes",
       "    - ConfigMap old/gone",
       "    - ConfigMap shop/kept",
       "    ~ ConfigMap shop/settings",
@@ -87,10 +87,10 @@ describe.each([10, 10_000])("a plan of %i clusters that have a rendering", { tim
       "",
       `Order: all ${size} of ${size}`,
       `Applies: 0 first installs, ${size} upgrades`,
-      `Deletes: ${3 * size} objects on ${size} clusters: within a template once it is applied; a template that goes, while others are applied`,
+      `Deletes: ${3 * size} objects on ${size} clusters: in a changed template after it is applied, in a removed template at the same time as others are applied`,
       `Stays: ConfigMap shop/kept on ${size} clusters: it is marked helm.sh/resource-policy: keep`,
       `Guard: Namespace old on ${size} clusters: it goes when nothing is left in it`,
-      `Mind: PersistentVolumeClaim old/data on ${size} clusters: what its volume holds goes with it, where its class says Delete`,
+      `Note: PersistentVolumeClaim old/data on ${size} clusters: what its volume holds goes with it, where its class says Delete`,
       "",
     ]);
     const known = cli.requests();
@@ -132,7 +132,7 @@ describe("while a rollout goes on", () => {
       code: 3,
       out: "",
       err: expect.stringMatching(
-        /^error: a rendering of SyncGroup payments\/shop is not to be had: the fleet went on while it was read: Sync payments\/shop\.web on cluster c-\d of SyncGroup shop has no rendering sha256:\w+\n {2}next: try the same command again\n$/,
+        /^error: a rendering of SyncGroup payments\/shop cannot be read: the fleet changed while it was read: Sync payments\/shop\.web on cluster c-\d of SyncGroup shop has no rendering sha256:\w+\n {2}next: try the same command again\n$/,
       ),
     });
   });
@@ -161,7 +161,7 @@ test("nothing would change, but nobody can tell of a cluster that a newer versio
   expect(await cli.run("plan shop --source app=app")).toMatchObject({ code: 0 });
   await cli.table.write([{ put: { ...fleetRow({ name: "c2" }), schema: rowSchema + 1 } }]);
   const shown = await cli.run("plan shop --source app=app");
-  expect(shown.out).toContain("Not told of cluster c2: a newer version of Starling wrote what they have");
+  expect(shown.out).toContain("Not shown: cluster c2: a newer version of Starling wrote their rows");
   expect(shown.code).toBe(3);
   mkdirSync(join(cli.folder, "other"));
   cli.write("other/all.yaml", JSON.stringify(config("settings", { size: "2" })));
@@ -235,7 +235,9 @@ spec: {clusters: {names: [c1, c2]}, priority: 1, values: {zone: eu-west}}
     expect(await inputs("describe syncgroup/shop --cluster c1")).toContain(
       " parameters.TIER std template <- cluster.labels.tier\n",
     );
-    expect(await inputs("describe syncgroup/shop --cluster c4")).toContain("Inputs of web on c4; disabled there:");
+    expect(await inputs("describe syncgroup/shop --cluster c4")).toContain(
+      "Inputs of web on c4; disabled on this cluster:",
+    );
     expect(await inputs("describe syncgroup/shop --cluster c3")).toContain("cluster c3 has no cluster.values.zone");
     expect(await inputs("describe syncgroup/shop --cluster nowhere")).toContain("cluster nowhere is not registered");
   });

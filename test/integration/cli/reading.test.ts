@@ -132,7 +132,7 @@ test("history has commits and authors as lines that obey nothing, and its links 
   expect((await cli.run("history syncgroup/shop -o wide")).out).toContain(
     "https://github.com/acme/app/commit/9f2c1ab0",
   );
-  expect((await cli.run("history sync/shop.web --cluster c2")).out).toMatch(/there: Failed: ApplyFailed/);
+  expect((await cli.run("history sync/shop.web --cluster c2")).out).toMatch(/on this cluster: Failed: ApplyFailed/);
   expect((await cli.run("history source/app")).out).toMatch(/main@sha1:9f2c1ab .* Ana <ana@acme.io> +raise the/);
   for (const on of ["", " --cluster c2"]) expect((await cli.run(`history sync/shop.nope${on}`)).code).toBe(1);
   expect((await cli.run("history nobody")).code).toBe(1);
@@ -142,9 +142,9 @@ test("history has commits and authors as lines that obey nothing, and its links 
 test("get versions says what runs where, and how many are behind", async () => {
   await rolledOut();
   const { out, err } = await cli.run("get versions");
-  expect(out).toMatch(/NAME +CONTENT +REVISION +AGE +CLUSTERS +STAGES +STATE/);
+  expect(out).toMatch(/NAME +ROLLOUT +REVISION +AGE +CLUSTERS +STAGES +STATE/);
   expect(out).toMatch(/shop +12 +main@sha1:9f2c1ab/);
-  expect(err).toMatch(/\d of \d are behind the newest/);
+  expect(err).toMatch(/\d of \d clusters are behind the newest version/);
   const json = JSON.parse((await cli.run("get versions -o json")).out);
   expect(json.items).toMatchObject([{ kind: "SyncGroup", metadata: { name: "shop" } }]);
   expect((await cli.run("get versions --group nobody")).code).toBe(2);
@@ -239,7 +239,7 @@ describe("wait", () => {
   test("ends with 4 when its time has passed, and with 1 for what is not there", async () => {
     await rolledOut();
     const late = await cli.run("wait sync/shop.web --cluster c2 --for=condition=Ready --timeout 1s");
-    expect(late).toMatchObject({ code: 4, err: expect.stringContaining("--timeout passed") });
+    expect(late).toMatchObject({ code: 4, err: expect.stringContaining("the time of --timeout is over") });
     expect(await cli.run("wait source/nobody --for=condition=Ready")).toMatchObject({
       code: 1,
       err: expect.stringContaining("--for=create"),
@@ -289,7 +289,7 @@ describe("events", () => {
     expect(await cli.run("events -n elsewhere")).toMatchObject({
       code: 0,
       out: "",
-      err: expect.stringMatching(/nothing/),
+      err: expect.stringMatching(/no events/),
     });
     expect(JSON.parse((await cli.run("events -A --limit 1 -o json")).out)).toMatchObject({ about: { name: "shop" } });
   });

@@ -111,7 +111,7 @@ test("a SyncGroup on one cluster, or one template of it", async () => {
   }
   const none = await render(fleet, "fleet", ["--cluster", "c3"]);
   expect(none.code).toBe(1);
-  expect(none.err).toContain("cluster c3 is not in a document: SyncGroup shop/fleet comes to nothing there");
+  expect(none.err).toContain("cluster c3 is not in a document: SyncGroup shop/fleet has no rendering for it");
 });
 
 test("what no document has is told with what they have, and no installation is named", async () => {

@@ -188,7 +188,7 @@ describe("validate, apply and the API", () => {
       });
       expect(other.code).toBe(2);
       expect(other.err).toMatch(
-        /^stdin:5: Source\/app: metadata\.namespace is shop, and -n says team; leave -n out, or change it\n/,
+        /^stdin:5: Source\/app: metadata\.namespace is shop, but -n is team; omit -n, or change one of them\n/,
       );
     }
   });
@@ -208,7 +208,7 @@ describe("validate, apply and the API", () => {
         "d.yaml:4: Source/app",
         "d.yaml:11: Cluster/c1",
         "error: 5 problems in 8 documents; nothing was applied",
-        "  next: mend the lines above, then",
+        "  next: correct the lines above, then",
         "",
       ]);
     }
@@ -222,7 +222,7 @@ describe("validate, apply and the API", () => {
     const lines = ran.err.trimEnd().split("\n");
     expect(lines).toHaveLength(103);
     expect(lines[99]).toMatch(/^stdin:\d+: Cluster\/c1: metadata\.labels\.env must be a Kubernetes label value/);
-    expect(lines[100]).toBe("... and 4900 more");
+    expect(lines[100]).toBe("and 4900 more");
     expect(lines[101]).toBe("error: 5000 problems in 5000 documents; nothing was applied");
   });
 });

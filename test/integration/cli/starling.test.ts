@@ -106,7 +106,7 @@ describe("apply", () => {
     ).toBe(`bad.yaml:7: Source/app: spec.git.url would be fetched unencrypted; use https://github.com/acme/app
 bad.yaml:19: SyncGroup/shop: spec.clusters needs exactly one of selector, names or all: true (notNames may be added to any of them) (got {})
 error: 2 problems in 3 documents; nothing was applied
-  next: mend the lines above, then: starling validate -f FILE
+  next: correct the lines above, then: starling validate -f FILE
 `);
     expect(cli.table.all()).toEqual([]);
   });
@@ -148,7 +148,7 @@ describe("get", () => {
     expect((await cli.run("get source app -o name")).out).toBe("source/app\n");
     expect((await cli.run("get syncs -o json")).out).toContain('"items": []');
     const empty = await cli.run("get syncs");
-    expect(empty).toEqual({ code: 0, out: "", err: "no Sync found in namespace payments (-A for all)\n" });
+    expect(empty).toEqual({ code: 0, out: "", err: "no Sync found in namespace payments (-A lists all namespaces)\n" });
   });
 
   test("finds Syncs by state, cluster and group, worst first", async () => {
@@ -161,7 +161,7 @@ describe("get", () => {
       "",
     ]);
     expect(all.err).toBe(
-      "1 need you: shop.web on c2 failed\n  next: starling describe sync/shop.web --cluster c2 -n payments\n",
+      "1 need attention: shop.web on c2 failed\n  next: starling describe sync/shop.web --cluster c2 -n payments\n",
     );
     const names = async (line: string) => (await cli.run(`${line} --no-headers -q`)).out.trim().split("\n").length;
     expect(await names("get syncs --state failed")).toBe(1);
@@ -224,7 +224,7 @@ describe("get", () => {
   });
 
   test.each([
-    ["get frobs", 2, '"frobs" is no kind'],
+    ["get frobs", 2, '"frobs" is not a kind'],
     ["describe shop", 2, "next: starling describe syncgroup/shop "],
     ["suspend shop", 2, "next: starling suspend syncgroup/shop "],
     ["get source/none", 1, "Source payments/none does not exist"],
@@ -233,14 +233,14 @@ describe("get", () => {
     ["get sources --context none", 2, 'there is no context "none"'],
     ["get sources --context forged", 3, "Forbidden"],
     ["get sources -l a=b=c", 2, "is no label requirement"],
-    ["describe sync/shop.web", 2, "say which one with --cluster"],
+    ["describe sync/shop.web", 2, "choose one with --cluster"],
     ["rollout status shpo", 1, "SyncGroup payments/shpo does not exist"],
     ["rollout status shpo -w --timeout 10s", 1, "SyncGroup payments/shpo does not exist"],
     ["rollout status shop -n default -w --timeout 10s", 1, "SyncGroup default/shop does not exist"],
     ["rollout status sync/shpo --watch --timeout 10s", 1, "Sync payments/shpo does not exist"],
     ["rollout list shpo", 1, "SyncGroup payments/shpo does not exist"],
-    ["suspend cluster/c1", 2, "a Cluster cannot be told to suspend"],
-    ["frob", 2, 'there is no verb "frob"'],
+    ["suspend cluster/c1", 2, "`suspend` does not work on a Cluster"],
+    ["frob", 2, 'unknown command "frob"'],
     ["get", 2, "kind is missing"],
     ["validate -f none.yaml", 2, "does not exist"],
   ])("%s ends with %i", async (line, code, message) => {
@@ -292,13 +292,13 @@ describe("verbs", () => {
   test("suspends with a reason, refuses a reconcile, resumes", async () => {
     await applied();
     expect((await cli.run(["suspend", "sg/shop", "--reason", "INC-1"])).out).toBe("syncgroup/shop suspended\n");
-    expect((await cli.run("suspend sg/shop")).out).toBe("syncgroup/shop was suspended already\n");
+    expect((await cli.run("suspend sg/shop")).out).toBe("syncgroup/shop is already suspended\n");
     expect((await cli.run("get sg")).out).toMatch(/Suspended .* by ana: INC-1\n$/);
     const refused = await cli.run("reconcile sg/shop");
     expect(refused.code).toBe(1);
     expect(refused.err).toContain("resume it first");
     expect((await cli.run("resume syncgroup shop")).out).toBe("syncgroup/shop resumed\n");
-    expect((await cli.run("reconcile sg/shop --with-source")).out).toBe("syncgroup/shop asked\n");
+    expect((await cli.run("reconcile sg/shop --with-source")).out).toBe("syncgroup/shop reconcile requested\n");
   });
 
   test("waits for the Sources, asks again, then waits for the clusters", async () => {
@@ -318,7 +318,7 @@ describe("verbs", () => {
     await say(group, { ...complete, observedOperation: 2, reconciled: 2 });
     expect(await waiting).toMatchObject({
       code: 0,
-      out: "syncgroup/shop asked\nsource/app Ready\nsyncgroup/shop Complete\n",
+      out: "syncgroup/shop reconcile requested\nsource/app Ready\nsyncgroup/shop Complete\n",
     });
   });
 
@@ -333,7 +333,7 @@ describe("verbs", () => {
     await say(group, { observedGeneration: 1, observedOperation: 1, reconciled: 1, state, conditions: [said] });
     expect(await cli.run("reconcile sg/shop --wait --timeout 20s")).toMatchObject({
       code: 1,
-      out: `syncgroup/shop asked\nsyncgroup/shop ${state} because\n`,
+      out: `syncgroup/shop reconcile requested\nsyncgroup/shop ${state} because\n`,
       err: expect.stringContaining("next: starling describe syncgroup/shop -n payments"),
     });
   });
@@ -348,14 +348,17 @@ describe("verbs", () => {
     const since = cli.requests();
     await vi.waitFor(() => expect(cli.requests()).toBeGreaterThan(since + 3), { timeout: 10_000 });
     await say(group, { ...seen, reconciled: 1, state: "NoClusters", conditions: [said("NoClusters")] });
-    expect(await waiting).toMatchObject({ code: 1, out: "syncgroup/shop asked\nsyncgroup/shop NoClusters because\n" });
+    expect(await waiting).toMatchObject({
+      code: 1,
+      out: "syncgroup/shop reconcile requested\nsyncgroup/shop NoClusters because\n",
+    });
   });
 
   test("keeps a second reason to suspend beside the first", async () => {
     await applied();
     await cli.run("suspend sg/shop");
     expect((await cli.run(["suspend", "sg/shop", "--reason", "INC-2"])).out).toBe(
-      "syncgroup/shop was suspended already (by ana; by ana: INC-2); this is kept beside it\n",
+      "syncgroup/shop is already suspended (by ana; by ana: INC-2); this suspension is recorded too\n",
     );
     expect((await cli.run("get sg")).out).toMatch(/Suspended .* by ana; by ana: INC-2\n$/);
   });
@@ -386,7 +389,7 @@ describe("verbs", () => {
     await see([old, copy]);
     const stored = async () => (await cli.table.get(keys.sync("c1", "payments", "shop.web")))?.operations;
     const shown =
-      "ConfigMap shop/old   uid uid-1\nnot pruned: 1 (a copy of the label only, or it asks not to be deleted)\n";
+      "ConfigMap shop/old   uid uid-1\nnot pruned: 1 (they only copy the label, or are annotated to be kept)\n";
 
     expect((await cli.run("prune sync/shop.web")).code).toBe(2);
     expect((await cli.run("prune sg/shop")).code).toBe(2);
@@ -407,7 +410,7 @@ describe("verbs", () => {
       objects: [{ uid: "uid-1" }],
     });
     const page = (await cli.run("describe sync/shop.web --cluster c1")).out;
-    expect(page).toContain("ConfigMap shop/old   applied by this Sync once, not recorded and not in git");
+    expect(page).toContain("ConfigMap shop/old   applied by this Sync earlier; not in its inventory and not in git");
     expect(page).toContain("Pruned:  1 object, not done yet: by ana: restored");
 
     await see([]);
@@ -483,7 +486,7 @@ describe("rollout", () => {
       const { operations, generation } = row;
       const acts = Object.values(operations).map(({ number }) => number);
       await say(group, { ...row.status, observedGeneration: generation, observedOperation: Math.max(0, ...acts) });
-      const handled = { handledReconcile: operations.reconcile?.number, handledRestart: operations.restart?.number };
+      const handled = { handledReconcile: operations.reconcile?.number, handledRefresh: operations.refresh?.number };
       await cli.table.update({ update: keys.rolloutState(shop), set: handled });
     }
 
@@ -495,7 +498,7 @@ describe("rollout", () => {
 
     test.each<[string, string?]>([
       ["reconcile sg/shop"],
-      ["rollout restart shop"],
+      ["rollout refresh shop"],
       ["apply -f changed.yaml"],
       ["suspend sg/shop"],
       ["resume sg/shop", "suspend sg/shop"],
@@ -568,7 +571,7 @@ describe("rollout", () => {
     await stored([]);
     expect(await cli.run("rollout status shop")).toMatchObject({
       code: 1,
-      err: expect.stringContaining("shop: no registered cluster is selected"),
+      err: expect.stringContaining("shop selects no registered cluster"),
     });
     expect(await cli.run("rollout status shop --number 12")).toMatchObject({ code: 1 });
   });
@@ -591,21 +594,21 @@ describe("rollout", () => {
     });
   });
 
-  test("restarts by a verb, with who and why", async () => {
+  test("refreshes by a verb, with who and why", async () => {
     await rolledOut(["Succeeded", "Failed"], halted);
-    const ran = await cli.run(["rollout", "restart", "shop", "--reason", "INC-1"]);
-    expect(ran).toMatchObject({ code: 0, out: "shop restarts: what is under way is sealed anew\n" });
+    const ran = await cli.run(["rollout", "refresh", "shop", "--reason", "INC-1"]);
+    expect(ran).toMatchObject({ code: 0, out: "shop: the rollouts in progress take a new snapshot\n" });
     expect(ran.err).toMatch(/^context here .*\n {2}next: starling rollout status shop -w\n$/);
     const row = await cli.table.get(keys.object("payments", "SyncGroup", "shop"));
-    expect(row?.operations.restart).toMatchObject({ by: principal, reason: "INC-1", number: 1 });
-    expect((await cli.run("rollout restart shop")).err).toContain("--reason TEXT");
-    expect(await cli.run("rollout restart shpo")).toMatchObject({
+    expect(row?.operations.refresh).toMatchObject({ by: principal, reason: "INC-1", number: 1 });
+    expect((await cli.run("rollout refresh shop")).err).toContain("--reason TEXT");
+    expect(await cli.run("rollout refresh shpo")).toMatchObject({
       code: 1,
       err: expect.stringContaining("SyncGroup payments/shpo does not exist"),
     });
-    expect((await cli.run("rollout restart source/app")).code).toBe(2);
+    expect((await cli.run("rollout refresh source/app")).code).toBe(2);
     await cli.run("suspend sg/shop");
-    expect(await cli.run("rollout restart shop")).toMatchObject({
+    expect(await cli.run("rollout refresh shop")).toMatchObject({
       code: 1,
       err: expect.stringContaining("resume it first"),
     });
@@ -628,7 +631,7 @@ describe("init", () => {
     const ran = await cli.run("init fleet -n team --source https://git.example.com/team/app --path manifests");
     expect(ran.code).toBe(0);
     expect(ran.out).toBe(
-      "fleet/source.yaml written\nfleet/clusters.yaml written\nfleet/sync-group.yaml written\nfleet/starling.schema.json written, by which editors complete and explain fields\n",
+      "fleet/source.yaml written\nfleet/clusters.yaml written\nfleet/sync-group.yaml written\nfleet/starling.schema.json written; editors use it to complete and explain fields\n",
     );
     const schema = JSON.parse(readFileSync(join(cli.folder, "fleet", "starling.schema.json"), "utf8"));
     expect(schema.oneOf).toHaveLength(6);
@@ -639,7 +642,7 @@ describe("init", () => {
     expect(await cli.run("validate -f fleet")).toEqual({ code: 0, out: "6 documents are valid\n", err: "" });
     const again = await cli.run("init fleet");
     expect(again.code).toBe(2);
-    expect(again.err).toContain("init overwrites nothing");
+    expect(again.err).toContain("init overwrites no file");
   });
 });
 

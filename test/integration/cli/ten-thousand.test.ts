@@ -81,7 +81,7 @@ describe("a plan of 10,000 clusters", { timeout: 300_000 }, () => {
     const [first, second] = [fleetFile((index) => index), fleetFile((index) => clusters - 1 - index)];
     const shown = await plan(first);
     expect({ err: shown.err, code: shown.code }).toEqual({ err: "", code: 1 });
-    expect(shown.out).toContain("10000 clusters selected: 10000 change, 0 unchanged");
+    expect(shown.out).toContain("10000 clusters selected: 10000 would change, 0 unchanged");
     expect(shown.out.match(/^\[\d\] .*$/gm)).toEqual([
       "[1] 9500 clusters: c-00500, c-00501, c-00502, c-00503, c-00504 and 9495 more",
       "[2] 490 clusters: c-00010, c-00011, c-00012, c-00013, c-00014 and 485 more",
@@ -93,7 +93,7 @@ describe("a plan of 10,000 clusters", { timeout: 300_000 }, () => {
     const again = await plan(second);
     expect(again.out.split("\n")[0]).toBe(shown.out.split("\n")[0]);
     const one = await plan(first, ["--cluster", name(7)]);
-    expect(one.out).toContain("1 cluster selected: 1 change, 0 unchanged");
+    expect(one.out).toContain("1 cluster selected: 1 would change, 0 unchanged");
     expect((await plan(first, ["--cluster", "nowhere"])).err).toContain("cluster nowhere is not registered");
   });
 });

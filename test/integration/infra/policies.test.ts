@@ -170,7 +170,7 @@ describe("of the people of an installation", () => {
   const operate: readonly Request[] = [
     ["POST", "/v1/freezes/brake", reason],
     ["DELETE", "/v1/freezes/brake"],
-    ...["suspend", "resume", "reconcile", "restart"].map(
+    ...["suspend", "resume", "reconcile", "refresh"].map(
       (verb): Request => ["POST", `${ns}/syncgroups/none/${verb}`, reason],
     ),
     ["POST", "/v1/clusters/none/accept", { ...reason, uid: "00000000-0000-0000-0000-000000000000" }],
@@ -320,7 +320,7 @@ describe("a role lets its function do its work", () => {
     await post(`${ns}/syncgroups/web/suspend`);
     await post(`${ns}/syncgroups/web/resume`);
     await post(`${ns}/syncgroups/web/reconcile`);
-    await post(`${ns}/syncgroups/web/restart`);
+    await post(`${ns}/syncgroups/web/refresh`);
     await post(`${ns}/sources/app/reconcile`);
     for (const path of [
       "/v1/version",

@@ -15,7 +15,7 @@ import {
 /** Something that people and clusters do. */
 export type Act =
   | { readonly do: "revise"; readonly rollout: number }
-  | { readonly do: "suspend" | "resume" | "reconcile" | "restart" | "delete" | "orphan" }
+  | { readonly do: "suspend" | "resume" | "reconcile" | "refresh" | "delete" | "orphan" }
   /** All stages get other names. */
   | { readonly do: "rename" }
   | { readonly do: "strategy"; readonly strategy: Partial<RolloutStrategy> }
@@ -97,7 +97,7 @@ export type Step =
   | Act;
 
 type Meanwhile =
-  | { readonly do: "restart" | "rename" | "suspend" | "reconcile" }
+  | { readonly do: "refresh" | "rename" | "suspend" | "reconcile" }
   | { readonly do: "freeze"; readonly ring: number; readonly seconds: undefined }
   | { readonly do: "disable"; readonly at: number; readonly ring: number }
   | { readonly do: "away" | "move"; readonly cluster: number };
@@ -160,7 +160,7 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   {
     weight: 3,
     arbitrary: fc.record({
-      do: fc.constantFrom("suspend" as const, "resume" as const, "reconcile" as const, "restart" as const),
+      do: fc.constantFrom("suspend" as const, "resume" as const, "reconcile" as const, "refresh" as const),
     }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant("strategy" as const), strategy }) },
@@ -269,7 +269,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       meanwhile: fc.array(
         fc.oneof(
           fc.record({
-            do: fc.constantFrom("restart" as const, "rename" as const, "suspend" as const, "reconcile" as const),
+            do: fc.constantFrom("refresh" as const, "rename" as const, "suspend" as const, "reconcile" as const),
           }),
           fc.record({ do: fc.constant("freeze" as const), ring: fc.nat({ max: 2 }), seconds: fc.constant(undefined) }),
           fc.record({ do: fc.constant("disable" as const), at: fc.nat({ max: 2 }), ring: fc.nat({ max: 2 }) }),
@@ -549,7 +549,7 @@ export class Play {
         ...defined({ suspended, resumed }),
       };
       if (act.do === "reconcile") return { ...held, reconcile: said };
-      if (act.do === "restart") return { ...held, restart: said };
+      if (act.do === "refresh") return { ...held, refresh: said };
       return { ...held, deletion: { ...said, cascade: act.do } };
     });
   }

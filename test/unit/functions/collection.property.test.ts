@@ -99,7 +99,7 @@ const acts: Readonly<Record<string, Act>> = {
     const name = `x${random.integer(0, 3)}`;
     if (!names.has(name)) await world.join(name, "rest");
   },
-  restart: (world) => world.made.operate({ restart: nobody }),
+  refresh: (world) => world.made.operate({ refresh: nobody }),
 };
 
 async function play(seed: number, story: { readonly deaths: number; readonly steps: number }) {

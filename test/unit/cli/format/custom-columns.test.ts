@@ -58,10 +58,10 @@ test("columns stand below their headers, which can be left out; one object is on
 });
 
 test.each([
-  ["A", "A is no column; write HEADER:PATH, as NAME:.metadata.name"],
-  ["A:{.x", "{.x is no single path; write it as .metadata.name or {.metadata.name}"],
-  ["N:.metadata.name{.x}", "is no single path"],
-  ["A:.x[a]", "[a] is no index, slice or key"],
+  ["A", "A is not a column; write HEADER:PATH, such as NAME:.metadata.name"],
+  ["A:{.x", "{.x is not a single path; write .metadata.name or {.metadata.name}"],
+  ["N:.metadata.name{.x}", "is not a single path"],
+  ["A:.x[a]", "[a] is not an index, a slice or a key"],
 ])("the columns %s are refused with what to write", (text, words) => {
   expect(() => parseColumns(text)).toThrow(words);
 });

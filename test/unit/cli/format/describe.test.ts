@@ -65,8 +65,8 @@ describe("describe sync", () => {
         "Inventory: was lost, 08:00:00Z",
         "",
         "Foreign objects:",
-        "  ConfigMap shop/old  applied by this Sync once, not recorded and not in git",
-        "  Endpoints shop/web  only bears a copy of the Sync's label",
+        "  ConfigMap shop/old  applied by this Sync earlier; not in its inventory and not in git",
+        "  Endpoints shop/web  only has a copy of the Sync's label",
         "  and 1 more",
       ].join("\n"),
     );
@@ -114,13 +114,13 @@ Namespace:   payments
 Group:       shop   Template: web
 Cluster:     c2
 Desired:     main@sha1:9f2c1ab   render sha256:77ab   by shop-12, attempt 2, assigned 07:50:00Z
-Applied:     main@sha1:1b9e2d4   render sha256:51d0   2026-11-19 10:12:00Z      <- still running this
+Applied:     main@sha1:1b9e2d4   render sha256:51d0   2026-11-19 10:12:00Z   (not the assigned rendering)
 Status:      Failed for 10m, seen 2m ago   ApplyFailed: 1 of 4 objects failed
 
 Conditions:
   Ready  False  ApplyFailed  since 07:51:00Z (10m)  1 of 4 objects failed
 
-Objects in trouble:
+Objects with problems:
   Service shop/web  Invalid: spec.ports[1].nodePort: taken
 
 Objects: 4   ready 3   failed 1   foreign 0
@@ -128,8 +128,8 @@ Objects: 4   ready 3   failed 1   foreign 0
 Events:
   07:51:00Z  ApplyFailed  c2  1 of 4 objects failed
 
-Next:        starling rollout status shop -n payments     how far it went, and where it failed
-             starling reconcile syncgroup/shop --with-source -n payments     after the source was mended
+Next:        starling rollout status shop -n payments   (shows its progress and failures)
+             starling reconcile syncgroup/shop --with-source -n payments   (after the repair in git)
 `);
   });
 });
@@ -172,12 +172,12 @@ describe("describe sync, ready", () => {
     expect(text).toContain(
       "Status:      Drifted for 10m, seen 2m ago   Deployment shop/web has drifted: somebody undoes",
     );
-    expect(text).toContain("Objects left alone:\n  Deployment shop/web  Drifted: somebody undoes spec.replicas\n");
-    expect(text).toContain("\nWarning: v1 Endpoints is deprecated\\u001b[2J (Endpoints shop/a and 1 more)\n");
-    expect(text).toContain("\nNot honoured:\n  Pod t is left out\\u001b[2J: it is a hook\n");
     expect(text).toContain(
-      "Next:        starling reconcile syncgroup/shop -n payments     put back what is left alone",
+      "Objects not corrected any more:\n  Deployment shop/web  Drifted: somebody undoes spec.replicas\n",
     );
+    expect(text).toContain("\nWarning: v1 Endpoints is deprecated\\u001b[2J (Endpoints shop/a and 1 more)\n");
+    expect(text).toContain("\nNot supported:\n  Pod t is left out\\u001b[2J: it is a hook\n");
+    expect(text).toContain("Name:        shop.web");
   });
 });
 

@@ -137,7 +137,7 @@ payments   fresh   -                  -          -          -      -         -  
       },
     );
     const cell = (name: string) => rows[0]?.[columns.indexOf(name)];
-    expect([cell("STAGE"), cell("ON")]).toEqual([stage, current]);
+    expect([cell("STAGE"), cell("CURRENT")]).toEqual([stage, current]);
   });
 
   test("shows Syncs with their clusters and why they are not ready", () => {

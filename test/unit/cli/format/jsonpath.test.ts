@@ -165,19 +165,19 @@ test("a number that a double cannot hold is printed with all its digits", () => 
 
 describe("an expression that cannot be read is refused with its place and what to write", () => {
   test.each([
-    ["{.kind", "at character 2 (.kind) this expression lacks its }; write it as {.metadata.name}"],
-    ["{.items[}", "at character 8 ([}) this bracket is not closed; write it as [0], [*] or ['NAME']"],
-    ["{.items[a]}", "at character 8 ([a]}) [a] is no index, slice or key; write [0], [-1]"],
-    ['{.a["t"]}', "a key has single quotes"],
-    ['{.items[?(@.a=="b"].c}', 'this filter does not end with )]; write it as [?(@.type=="Ready")]'],
-    ['{.items[?(@.a="b")].c}', "= compares nothing; write one of == != <= >= < >"],
-    ['{.items[?(@.a=~"b+")].c}', "=~ compares nothing"],
-    ['{"x}', 'this text lacks its closing quote; add "'],
+    ["{.kind", "at character 2 (.kind) this expression has no }; write {.metadata.name}"],
+    ["{.items[}", "at character 8 ([}) this bracket is not closed; write [0], [*] or ['NAME']"],
+    ["{.items[a]}", "at character 8 ([a]}) [a] is not an index, a slice or a key; write [0], [-1]"],
+    ['{.a["t"]}', "a key needs single quotes"],
+    ['{.items[?(@.a=="b"].c}', 'this filter does not end with )]; write [?(@.type=="Ready")]'],
+    ['{.items[?(@.a="b")].c}', "= is not an operator; write one of == != <= >= < >"],
+    ['{.items[?(@.a=~"b+")].c}', "=~ is not an operator"],
+    ['{"x}', 'this text has no closing quote; add "'],
     ['{"a\\qb"}', "there is no escape \\q"],
-    ["{#}", "no step begins with this; write .NAME"],
+    ["{#}", "a step cannot begin with this; write .NAME"],
     ["{end}", "{end} has no range"],
     ["{range .items[*]}{.kind}", "at character 1 ({range .items[*]}{.kind}) this range has no end; write {end}"],
-    ["{items}", "items is no word of an expression; write .items for a field"],
+    ["{items}", "items is not an expression; write .items for a field"],
     ["{.items[0:2:0].kind}", "write a step of 1 or more"],
   ])("%s", (expression, words) => {
     expect(() => parseTemplate(expression)).toThrow(words);
@@ -190,10 +190,10 @@ describe("an expression that does not fit the value is refused with what to writ
     ["{.items[0].spec.tags[0:5]}", "5 is beyond a list of 2"],
     ["{.items[0].spec.tags[-5]}", "-5 is beyond a list of 2"],
     ["{.items[0].spec.tags[1:0]}", "a slice ends before it begins"],
-    ["{.items[0].metadata.name[0]}", "a string has no index, only a list has"],
-    ["{[0]}", "an object has no index"],
+    ["{.items[0].metadata.name[0]}", "a string cannot be indexed, only a list can"],
+    ["{[0]}", "an object cannot be indexed"],
     ['{.items[0].metadata[?(@=="a")]}', "an object cannot be filtered"],
-    ['{.items[?(@.spec.n=="2")].kind}', 'a filter cannot compare 1.5 with "2"; write "..." around a text'],
+    ['{.items[?(@.spec.n=="2")].kind}', 'a filter cannot compare 1.5 with "2"; put a text in "..."'],
     ['{.items[?(@.spec.tags[*]=="p")].kind}', "a filter compares one value with one"],
   ])("%s", (expression, words) => {
     expect(() => find(expression)).toThrow(words);

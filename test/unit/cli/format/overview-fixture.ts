@@ -89,7 +89,7 @@ export function factsOf({
   const row = { ...given, status: { ...seen, ...given.status } };
   const handled = defined({
     handledReconcile: operations.reconcile?.number,
-    handledRestart: operations.restart?.number,
+    handledRefresh: operations.refresh?.number,
   });
   const made = rolloutStateRow(stages, { ...handled, ...rolloutState });
   const ledger = made.ledger.map((entry) => ({

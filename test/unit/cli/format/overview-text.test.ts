@@ -12,7 +12,7 @@ import {
 } from "#test/unit/cli/format/overview-fixture.ts";
 import { slotRow, syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
-describe("a group with three contents under way", () => {
+describe("a group with three rollouts in progress", () => {
   test("is understood at a glance, at ten clusters", () => {
     const given = threeRollouts({ canary: 1, early: 4, rest: 5 }, { Succeeded: 1, Assigned: 2, Waiting: 1 });
     const early = given.stageRuns[1];
@@ -41,18 +41,18 @@ describe("a group with three contents under way", () => {
       lines: "some",
       now,
     });
-    expect(text).toBe(`shop   Rolling   newest 119 main@sha1:9f2c1ab (Waiting)   3 contents under way
-2 of 2 changing (maxConcurrent 2) · failures 0, unreachable 10% in a stage · arrivals: 1 waiting, 2 unreachable
+    expect(text).toBe(`shop   Rolling   newest 119 main@sha1:9f2c1ab (Waiting)   3 rollouts in progress
+2 of 2 changing (maxConcurrent 2) · per stage: maxFailures 0, maxUnreachable 10% · catch-ups: 1 waiting, 2 unreachable
 
-  STAGE     CLUSTERS  ON   MOVING  DONE  FAILED  UNREACH  CHANGING  STATE
-  1 canary  1         119  -       1     0       0        0         passed 08:05:30Z
-  2 early   4         117  118     1     0/0     0/1      2         updating for 9m
-  3 rest    5         117  -       5     0       0        0         passed 2026-11-19 18:00:00Z
+  STAGE     CLUSTERS  CURRENT  UPDATING TO  DONE  FAILED  UNREACH  CHANGING  STATE
+  1 canary  1         119      -            1     0       0        0         passed 08:05:30Z
+  2 early   4         117      118          1     0/0     0/1      2         updating for 9m
+  3 rest    5         117      -            5     0       0        0         passed 2026-11-19 18:00:00Z
 
-  CONTENT  REVISION           AGE  PHASE     WHERE
-  119      main@sha1:9f2c1ab  4m   Waiting   on canary
-  118      main@sha1:4be8a90  27m  Rolling   goes through early
-  117      main@sha1:77d01c3  15h  Complete  on early, rest
+  ROLLOUT  REVISION           AGE  PHASE     STAGES
+  119      main@sha1:9f2c1ab  4m   Waiting   current in canary
+  118      main@sha1:4be8a90  27m  Rolling   in progress in early
+  117      main@sha1:77d01c3  15h  Complete  current in early, rest
 
   STAGE  WAITS FOR  SINCE  CLEARED BY
   early  slots      17m    maxConcurrent  1 wait: 2 of 2 changing, oldest c3 Verifying
@@ -101,35 +101,35 @@ describe("a group with three contents under way", () => {
     });
     expect(
       text,
-    ).toBe(`shop   Rolling   newest 119 main@sha1:9f2c1ab (Waiting)   3 contents under way   wanted: main@sha1:0ab3f9e
-480 of 500 changing (maxConcurrent 5%) · failures 1%, unreachable 10% in a stage
+    ).toBe(`shop   Rolling   newest 119 main@sha1:9f2c1ab (Waiting)   3 rollouts in progress   desired: main@sha1:0ab3f9e
+480 of 500 changing (maxConcurrent 5%) · per stage: maxFailures 1%, maxUnreachable 10%
 
-  STAGE     CLUSTERS  ON   MOVING  DONE                             FAILED             UNREACH  CHANGING  STATE
-  1 canary  120       119  -       120 ████████████████████ 100%    0                  0        0         passed 08:05:30Z
-  2 early   1,400     117  118     320 ████░░░░░░░░░░░░░░░░  22%    9/13 (+20 before)  3/138    480       updating for 9m
-  3 rest    8,480     117  -       8,480 ████████████████████ 100%  0                  0        0         passed 2026-11-19 18:00:00Z
+  STAGE     CLUSTERS  CURRENT  UPDATING TO  DONE                             FAILED             UNREACH  CHANGING  STATE
+  1 canary  120       119      -            120 ████████████████████ 100%    0                  0        0         passed 08:05:30Z
+  2 early   1,400     117      118          320 ████░░░░░░░░░░░░░░░░  22%    9/13 (+20 before)  3/138    480       updating for 9m
+  3 rest    8,480     117      -            8,480 ████████████████████ 100%  0                  0        0         passed 2026-11-19 18:00:00Z
 
-  CONTENT  REVISION           AGE  PHASE     WHERE
-  119      main@sha1:9f2c1ab  4m   Waiting   on canary
-  118      main@sha1:4be8a90  27m  Rolling   goes through early
-  117      main@sha1:77d01c3  15h  Complete  on early, rest
+  ROLLOUT  REVISION           AGE  PHASE     STAGES
+  119      main@sha1:9f2c1ab  4m   Waiting   current in canary
+  118      main@sha1:4be8a90  27m  Rolling   in progress in early
+  117      main@sha1:77d01c3  15h  Complete  current in early, rest
 
   STAGE  WAITS FOR  SINCE  CLEARED BY
   early  rendering  -      -           12 wait for their renderings
   early  stage      9m     -           119 waits until 118 has passed early
   rest   stage      9m     -           waits for early: 118 goes on there, 320 of 1400 done
 
-  WHY NOT (32 of 10,000)                                                                      CLUSTERS
-  DeadlineExceeded        DaemonSet agent/agent: Pod agent-7d9f6b5c4-x1000: ImagePullBackOff  29
-  ConnectTimeout          no answer from d0                                                   3
-  worst: c0 c1 c2 … +29     starling rollout status shop -n payments --state failed --all
+  PROBLEMS (32 of 10,000)                                                                      CLUSTERS
+  DeadlineExceeded         DaemonSet agent/agent: Pod agent-7d9f6b5c4-x1000: ImagePullBackOff  29
+  ConnectTimeout           no answer from d0                                                   3
+  worst: c0 c1 c2 +29     starling rollout status shop -n payments --state failed --all
 `);
   });
 
   test("is one line where nothing can be redrawn", () => {
     const given = threeRollouts({ canary: 1, early: 4, rest: 5 }, { Succeeded: 1, Assigned: 2, Waiting: 1 });
     expect(formatOverviewProgress(overview(given), now)).toBe(
-      "08:07:00Z shop Rolling: canary on 119, early 118 1/4, rest on 117, 2 changing, 0 failed",
+      "08:07:00Z shop Rolling: canary at 119, early 118 1/4, rest at 117, 2 changing, 0 failed",
     );
   });
 });
@@ -173,19 +173,19 @@ describe("what stands still", () => {
       lines: "some",
       now,
     });
-    expect(text).toBe(`shop   Halted   newest 119 main@sha1:9f2c1ab (Halted)   2 contents under way
-0 of 2 changing (maxConcurrent 2) · failures 0, unreachable 10% in a stage
+    expect(text).toBe(`shop   Halted   newest 119 main@sha1:9f2c1ab (Halted)   2 rollouts in progress
+0 of 2 changing (maxConcurrent 2) · per stage: maxFailures 0, maxUnreachable 10%
 
-  STAGE     CLUSTERS  ON   MOVING  DONE  FAILED  UNREACH  CHANGING  STATE
-  1 canary  2         118  119     1     1/0     0/1      0         halted for 2m
-  2 rest    2         118  -       2     0       0        0         passed 07:30:00Z
+  STAGE     CLUSTERS  CURRENT  UPDATING TO  DONE  FAILED  UNREACH  CHANGING  STATE
+  1 canary  2         118      119          1     1/0     0/1      0         halted for 2m
+  2 rest    2         118      -            2     0       0        0         passed 07:30:00Z
 
-  CONTENT  REVISION           AGE  PHASE     WHERE
-  119      main@sha1:9f2c1ab  4m   Halted    goes through canary
-  118      main@sha1:4be8a90  27m  Complete  on canary, rest
+  ROLLOUT  REVISION           AGE  PHASE     STAGES
+  119      main@sha1:9f2c1ab  4m   Halted    in progress in canary
+  118      main@sha1:4be8a90  27m  Complete  current in canary, rest
 
   STAGE   WAITS FOR  SINCE  CLEARED BY
-  canary  budget     2m     reconcile, rollout restart, maxFailures  1 cluster failed of 2 in stage canary (allows 0): c2: ApplyFailed: 1 of 4 objects failed
+  canary  budget     2m     reconcile, rollout refresh, maxFailures  1 cluster failed of 2 in stage canary (allows 0): c2: ApplyFailed: 1 of 4 objects failed
   rest    stage      21m    -                                        waits for canary: 119 stands still there, 1 of 2 done
 
   CLUSTER  STAGE   STATE   FOR  REVISION  REASON
@@ -194,7 +194,7 @@ describe("what stands still", () => {
   Succeeded, rest (2): c3 c4
   next: starling describe sync/shop.web --cluster c2 -n payments
         starling reconcile syncgroup/shop -n payments
-        starling rollout restart shop -n payments --reason …
+        starling rollout refresh shop -n payments --reason …
         raise spec.rollout.maxFailures of syncgroup/shop -n payments, and apply it
 `);
   });

@@ -69,7 +69,7 @@ Halted: 1 cluster failed of 4 in stage rest (allows 0)
   Succeeded, canary (1): c0
   Succeeded, rest (1): c1
   next: starling describe sync/shop.web --cluster c3 -n payments
-        mend the source and push, or see what clears it: starling rollout status shop -n payments
+        push a repair, or see what clears it: starling rollout status shop -n payments
 `);
   });
 
@@ -109,10 +109,10 @@ Rolling: stage rest goes on
   2 rest    9,880     3,848 ███████░░░░░░░░░░░░░  38%  29      3        487       updating
   total     10,000    3,968                            29      3        487       waiting 5,500 · rendering 13 · unchanged 20
 
-  WHY NOT (32 of 10,000)                                                                      CLUSTERS
-  DeadlineExceeded        DaemonSet agent/agent: Pod agent-7d9f6b5c4-x1000: ImagePullBackOff  29
-  ConnectTimeout          no answer from d0                                                   3
-  worst: c0 c1 c2 … +29     starling rollout status shop -n payments --number 12 --state failed --all
+  PROBLEMS (32 of 10,000)                                                                      CLUSTERS
+  DeadlineExceeded         DaemonSet agent/agent: Pod agent-7d9f6b5c4-x1000: ImagePullBackOff  29
+  ConnectTimeout           no answer from d0                                                   3
+  worst: c0 c1 c2 +29     starling rollout status shop -n payments --number 12 --state failed --all
 `,
     );
   });

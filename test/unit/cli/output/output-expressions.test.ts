@@ -39,12 +39,12 @@ test("characters that a terminal obeys are written out, and line ends of the exp
 test.each([
   [
     "jsonpath={.items[a]}",
-    '--output is "jsonpath={.items[a]}"; at character 8 ([a]}) [a] is no index, slice or key; write [0]',
+    '--output is "jsonpath={.items[a]}"; at character 8 ([a]}) [a] is not an index, a slice or a key; write [0]',
   ],
-  ["jsonpath=", "it lacks its expression; write -o jsonpath='{.items[*].metadata.name}'"],
-  ["jsonpath", "it lacks its expression"],
-  ["custom-columns", "it lacks its columns; write -o custom-columns=NAME:.metadata.name"],
-  ["custom-columns=NAME", "NAME is no column; write HEADER:PATH"],
+  ["jsonpath=", "the expression is missing; write -o jsonpath='{.items[*].metadata.name}'"],
+  ["jsonpath", "the expression is missing"],
+  ["custom-columns", "the columns are missing; write -o custom-columns=NAME:.metadata.name"],
+  ["custom-columns=NAME", "NAME is not a column; write HEADER:PATH"],
   ["jsonpth={.a}", "expected one of wide, json, yaml, name, jsonpath=, custom-columns="],
 ])("-o %s is refused with what to write", async (output, words) => {
   const { code, err } = await run("context", "list", "-o", output);
@@ -55,5 +55,5 @@ test.each([
 test("an expression that does not fit the value is refused with what to write", async () => {
   const { code, err } = await run("context", "list", "-o", "jsonpath={.items[7].name}");
   expect(code).toBe(2);
-  expect(err).toContain("-o does not fit what is asked: 7 is beyond a list of 2; write [*]");
+  expect(err).toContain("-o does not fit the answer: 7 is beyond a list of 2; write [*]");
 });

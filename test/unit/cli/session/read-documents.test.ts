@@ -49,10 +49,10 @@ describe("the line of a problem", () => {
 
 test.each([
   ["an empty file", "empty.yaml", "starling init   (writes an example fleet)"],
-  ["a folder", ".", "add -R to look into subfolders"],
+  ["a folder", ".", "add -R to read subfolders"],
 ])("%s without a document is told with what can help", async (_what, path, next) => {
   const folder = mkdtempSync(join(tmpdir(), "starling-read-"));
   writeFileSync(join(folder, "empty.yaml"), "# nothing yet\n");
   const { code, err } = await runWithoutTerminal(["validate", "-f", path], { folder, patienceMs: 10_000 });
-  expect({ code, err }).toEqual({ code: 2, err: `error: no document in ${path}\n  next: ${next}\n` });
+  expect({ code, err }).toEqual({ code: 2, err: `error: there is no document in ${path}\n  next: ${next}\n` });
 });

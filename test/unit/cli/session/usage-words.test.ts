@@ -15,13 +15,13 @@ test.each([
     'error: shell is "tcsh"; expected one of bash, zsh, fish',
   ],
   ["error: required option '-f, --filename <path>' not specified", "error: --filename is missing"],
-  ["error: option '-f, --filename <path>' argument missing", "error: --filename lacks its value"],
+  ["error: option '-f, --filename <path>' argument missing", "error: --filename needs a value"],
   ["error: missing required argument 'group'", "error: group is missing"],
-  ["error: unknown option '--nope'\n(Did you mean --note?)", "error: there is no flag --nope\n(Did you mean --note?)"],
-  ["error: unknown command 'gte'\n(Did you mean get?)", 'error: there is no verb "gte"\n(Did you mean get?)'],
+  ["error: unknown option '--nope'\n(Did you mean --note?)", "error: unknown flag --nope\n(Did you mean --note?)"],
+  ["error: unknown command 'gte'\n(Did you mean get?)", 'error: unknown command "gte"\n(Did you mean get?)'],
   [
     "error: too many arguments for 'whoami'. Expected 0 arguments but got 2.",
-    "error: whoami takes 0 of what has no flag; got 2",
+    "error: whoami takes at most 0 arguments without a flag; got 2",
   ],
   ["error: something nobody has thought of", "error: something nobody has thought of"],
 ])("%s", (said, ours) => {

@@ -417,7 +417,7 @@ describe("nobody changes what a newer version wrote", () => {
     ["suspend", object("SyncGroup", "shop"), "POST", `${ns}/syncgroups/shop/suspend`, reason],
     ["resume", object("SyncGroup", "shop"), "POST", `${ns}/syncgroups/shop/resume`, reason],
     ["reconcile", object("Source", "app"), "POST", `${ns}/sources/app/reconcile`, reason],
-    ["restart", object("SyncGroup", "shop"), "POST", `${ns}/syncgroups/shop/restart`, reason],
+    ["refresh", object("SyncGroup", "shop"), "POST", `${ns}/syncgroups/shop/refresh`, reason],
     [
       "prune",
       keys.sync("c1", "payments", "shop.web"),

@@ -159,38 +159,38 @@ describe("reconcile", () => {
   });
 });
 
-describe("restart", () => {
+describe("refresh", () => {
   test("is written down with who, when and why, and tells the planner; once more is another one", async () => {
     const api = await withFleet();
-    const answer = await api.call("POST", `${groupPath}/restart`, { reason: "INC-2" });
+    const answer = await api.call("POST", `${groupPath}/refresh`, { reason: "INC-2" });
     const act = { by: principal, at: "2026-11-20T08:05:00.000Z", reason: "INC-2", number: 1 };
-    expect(answer).toMatchObject({ status: 200, body: { outcome: "configured", operations: { restart: act } } });
+    expect(answer).toMatchObject({ status: 200, body: { outcome: "configured", operations: { refresh: act } } });
     expect(api.takeMessages()).toEqual([{ to: "rollout", owner: group, clusters: [] }]);
-    expect(api.log).toContainEqual(expect.objectContaining({ verb: "restart", principal, reason: "INC-2" }));
-    await api.call("POST", `${groupPath}/restart`, {});
+    expect(api.log).toContainEqual(expect.objectContaining({ verb: "refresh", principal, reason: "INC-2" }));
+    await api.call("POST", `${groupPath}/refresh`, {});
     const row = await api.table.get(keys.object("payments", "SyncGroup", "shop"));
-    expect(row?.operations).toEqual({ restart: { by: principal, at: "2026-11-20T08:05:00.000Z", number: 2 } });
+    expect(row?.operations).toEqual({ refresh: { by: principal, at: "2026-11-20T08:05:00.000Z", number: 2 } });
   });
 
   test("keeps what others asked for, and is kept by them", async () => {
     const api = await withFleet();
-    for (const verb of ["reconcile", "restart", "suspend", "resume", "reconcile"])
+    for (const verb of ["reconcile", "refresh", "suspend", "resume", "reconcile"])
       await api.call("POST", `${groupPath}/${verb}`, {});
     const row = await api.table.get(keys.object("payments", "SyncGroup", "shop"));
-    expect(row?.operations).toMatchObject({ restart: { number: 2 }, resumed: { number: 4 }, reconcile: { number: 5 } });
+    expect(row?.operations).toMatchObject({ refresh: { number: 2 }, resumed: { number: 4 }, reconcile: { number: 5 } });
   });
 
   test.each<[string, string, number, string]>([
-    ["a Source", `${sourcePath}/restart`, 405, "Source payments/app has no rollouts; restart a SyncGroup or a Sync"],
+    ["a Source", `${sourcePath}/refresh`, 405, "Source payments/app has no rollouts; refresh a SyncGroup or a Sync"],
     [
       "what is not there",
-      "/v1/namespaces/payments/syncgroups/none/restart",
+      "/v1/namespaces/payments/syncgroups/none/refresh",
       404,
       "SyncGroup payments/none does not exist",
     ],
     [
       "a rollout",
-      "/v1/namespaces/payments/rollouts/shop-1/restart",
+      "/v1/namespaces/payments/rollouts/shop-1/refresh",
       405,
       "rollouts are records; act on the SyncGroup instead",
     ],
@@ -203,13 +203,13 @@ describe("restart", () => {
   test("is refused while suspended, and while it is being deleted", async () => {
     const api = await withFleet();
     await api.call("POST", `${groupPath}/suspend`, {});
-    expect(await api.call("POST", `${groupPath}/restart`, {})).toMatchObject({
+    expect(await api.call("POST", `${groupPath}/refresh`, {})).toMatchObject({
       status: 409,
       body: { code: "Suspended" },
     });
     await api.call("POST", `${groupPath}/resume`, {});
     await api.call("DELETE", `${groupPath}?confirm=true`);
-    expect(await api.call("POST", `${groupPath}/restart`, {})).toMatchObject({
+    expect(await api.call("POST", `${groupPath}/refresh`, {})).toMatchObject({
       status: 409,
       body: { code: "Deleting" },
     });

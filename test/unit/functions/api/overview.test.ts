@@ -182,7 +182,7 @@ describe("a group at a glance", () => {
       spec: { owner },
       status: {
         stages: [{ name: "all", updatingTo: { phase: "Halted" } }],
-        waits: [{ reason: "budget", clear: [{ verb: "reconcile" }, { verb: "restart" }] }, { reason: "source" }],
+        waits: [{ reason: "budget", clear: [{ verb: "reconcile" }, { verb: "refresh" }] }, { reason: "source" }],
       },
     });
   });

@@ -118,8 +118,8 @@ describe("clusters in every state", () => {
     for (const name of clusters) expect((await made.sync(name))?.reconcile, name).toBeGreaterThan(0);
   });
 
-  test("restart: what is under way is counted where it is, what passed stays, and what failed has another turn", async () => {
-    await act(made, "restart");
+  test("refresh: what is under way is counted where it is, what passed stays, and what failed has another turn", async () => {
+    await act(made, "refresh");
     await made.plan();
     expect(await standing(made)).toEqual({ ...before, failed: "apply bbb 3 slot", unreachable: "apply bbb 3 slot" });
     const stageRun = made.stageRun("rest");

@@ -352,7 +352,7 @@ describe("a stage of which everybody left who was to verify a content", () => {
     expect(made.stageRun("canary").phase).toBe("Halted");
     await made.removeCluster("c2");
     await begin(made);
-    await made.operate({ restart: ana(made.now) });
+    await made.operate({ refresh: ana(made.now) });
     await playOn(made, 3);
     expect(made.stageRun("canary")).toMatchObject({ phase: "NothingVerified", counts: { Unchanged: 1 } });
     expect((await made.sync("r1"))?.desired).toMatchObject({ rollout: 1 });

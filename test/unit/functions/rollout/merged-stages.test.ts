@@ -39,7 +39,7 @@ test("nobody goes back from what a stage had passed that is no more", async () =
 
 test("nor when what goes through their stage is sealed anew, with them", async () => {
   const made = await merged();
-  await made.operate({ restart: ana(made.now) });
+  await made.operate({ refresh: ana(made.now) });
   await begin(made);
   expect(made.stageRun("rest")).toMatchObject({ rollout: 2, size: 3 });
   await playOn(made);

@@ -75,7 +75,7 @@ describe("a slot", () => {
     const made = await updatingTo();
     const isLeftAlone = await makeNewer(made, key);
     const before = await made.sync("b");
-    await made.operate({ restart: ana(made.now) });
+    await made.operate({ refresh: ana(made.now) });
     await made.plan();
     for (const cluster of ["a", "c", "d"]) {
       await made.finish(cluster);

@@ -32,9 +32,9 @@ describe("a content that failed in a stage that was removed", () => {
     expect(made.rolloutState().stages[0]).not.toHaveProperty("bar");
   });
 
-  test("goes through the stages of now, with a number of its own, by a restart", async () => {
+  test("goes through the stages of now, with a number of its own, by a refresh", async () => {
     const made = await removed();
-    await made.operate({ restart: ana(made.now) });
+    await made.operate({ refresh: ana(made.now) });
     await made.rollOut();
     expect(made.stages()).toEqual({ rest: "3" });
     expect((await made.sync("r1"))?.desired.revision).toBe("main@sha1:bbb");

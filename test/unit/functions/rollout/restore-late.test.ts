@@ -221,7 +221,7 @@ describe("who has lost it is found", () => {
 
   test("although what took it away was sealed anew since, and nobody was looked at again", async () => {
     const made = await dropped();
-    await made.operate({ restart: ana(made.now) });
+    await made.operate({ refresh: ana(made.now) });
     await made.setFreezes({ freezes: [freeze(made)] });
     await made.plan();
     expect(made.targets(2).filter(({ stageRun }) => stageRun.snapshot === made.stageRun("rest").snapshot)).toEqual([]);

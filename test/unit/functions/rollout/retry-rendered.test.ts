@@ -61,7 +61,7 @@ describe("a leg that has halted", () => {
     const at = made.now.toISOString();
     await made.setFreezes({ freezes: [{ name: "f", by: "ana", at, reason: "x" }] });
     await reconcile(made);
-    await made.operate({ restart: ana(made.now) });
+    await made.operate({ refresh: ana(made.now) });
     await made.plan();
     expect(renderingOfA(made)).toMatchObject({ state: "Failed" });
     await made.setFreezes({ freezes: [] });

@@ -310,7 +310,7 @@ describe("a stage that takes over from a stalled leg", () => {
     await made.rollOut();
     await revise(made, "bbb");
     await made.observe("a", "Applying");
-    await made.operate({ restart: ana(made.now) });
+    await made.operate({ refresh: ana(made.now) });
     await made.plan();
     expect((await made.sync("a"))?.desired.attempt).toBe(2);
     expect(made.stageRun("all").counts).toMatchObject({ Assigned: 2 });
@@ -319,7 +319,7 @@ describe("a stage that takes over from a stalled leg", () => {
   });
 });
 
-describe("a restart", () => {
+describe("a refresh", () => {
   test("seals anew what is under way, once, and keeps what passed", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest", r2: "rest" }, { ...rings, maxConcurrent: 2 });
     await made.rollOut();
@@ -329,7 +329,7 @@ describe("a restart", () => {
     await made.finish("r1", "Failed");
     await made.plan();
     expect(stageRuns(made).slice(2)).toEqual(["2 canary Passed", "2 rest Halted"]);
-    await made.operate({ restart: ana(made.now) });
+    await made.operate({ refresh: ana(made.now) });
     await made.plan();
     expect(stageRuns(made).slice(2)).toEqual(["2 canary Passed", "2 rest Superseded", "2 rest Updating"]);
     for (let check = 0; check < 3; check++) await made.plan();
@@ -346,7 +346,7 @@ describe("a restart", () => {
     await made.finish("c1");
     await made.plan();
     await revise(made, "ccc");
-    await made.operate({ restart: ana(made.now) });
+    await made.operate({ refresh: ana(made.now) });
     await made.plan();
     expect(made.stages()).toEqual({ canary: "2 (3)", rest: "1 (2)" });
     expect(stageRuns(made).filter((stageRun) => stageRun.endsWith("Superseded"))).toEqual([
@@ -360,9 +360,9 @@ describe("a restart", () => {
   test("with nothing under way is done", async () => {
     const made = await worldOf(["a"], {});
     await made.rollOut();
-    await made.operate({ restart: ana(made.now) });
+    await made.operate({ refresh: ana(made.now) });
     await made.plan();
-    expect(made.rolloutState().handledRestart).toBe((await made.group()).operations.restart?.number);
+    expect(made.rolloutState().handledRefresh).toBe((await made.group()).operations.refresh?.number);
     expect(made.stageRuns()).toHaveLength(1);
   });
 
@@ -373,7 +373,7 @@ describe("a restart", () => {
     expect(made.stageRun("canary").phase).toBe("Halted");
     await made.addCluster("c1", "rest");
     await made.addCluster("c2", "canary");
-    await made.operate({ restart: ana(made.now) });
+    await made.operate({ refresh: ana(made.now) });
     await playOn(made, 5);
     expect(made.stages()).toEqual({ canary: "1", rest: "1" });
     expect(made.stageRun("canary").size).toBe(1);
@@ -381,9 +381,9 @@ describe("a restart", () => {
   });
 });
 
-describe("a restart takes no evidence away", () => {
-  const restart = async (made: PlannerWorld) => {
-    await made.operate({ restart: ana(made.now) });
+describe("a refresh takes no evidence away", () => {
+  const refresh = async (made: PlannerWorld) => {
+    await made.operate({ refresh: ana(made.now) });
     await made.plan();
   };
 
@@ -395,7 +395,7 @@ describe("a restart takes no evidence away", () => {
     await made.finish("b", "Unreachable");
     await made.plan();
     expect(made.stageRun("all").phase).toBe("TooManyUnreachable");
-    await restart(made);
+    await refresh(made);
     expect(made.stageRun("all").counts).toMatchObject({ Assigned: 1, Succeeded: 1, Unchanged: 0 });
     expect((await made.sync("a"))?.desired.attempt).toBe(2);
     await made.finish("b", "Unreachable");
@@ -411,7 +411,7 @@ describe("a restart takes no evidence away", () => {
     for (const name of names(10)) await made.finish(name, name < "c003" ? "Failed" : "Ready");
     await made.plan();
     expect(made.stageRun("all").message).toContain("3 clusters failed of 10 in stage all (allows 2)");
-    await restart(made);
+    await refresh(made);
     await made.finish("c000", "Failed");
     for (const name of ["c001", "c002"]) await made.finish(name);
     await made.plan();
@@ -427,7 +427,7 @@ describe("a restart takes no evidence away", () => {
     await made.finish("a");
     await made.finish("b", "Unreachable");
     await made.plan();
-    await restart(made);
+    await refresh(made);
     expect(made.stageRun("all").counts).toMatchObject({ Assigned: 1, Succeeded: 1, Unchanged: 0 });
   });
 
@@ -442,8 +442,8 @@ describe("a restart takes no evidence away", () => {
     const freeze = { name: "inc-1", by: "ana", at: made.now.toISOString(), reason: "INC-1" };
     const freezeState = { ...keys.freezeState, type: "Freezes", schema: rowSchema, version: 1, lifted: [] } as const;
     await made.table.write([{ put: { ...freezeState, freezes: [freeze] } as FreezesRow }]);
-    await restart(made);
-    await restart(made);
+    await refresh(made);
+    await refresh(made);
     expect(made.stageRun("all").counts).toMatchObject({ Waiting: 3 });
     await made.table.write([{ put: { ...freezeState, freezes: [] } as FreezesRow }]);
     await made.plan();
@@ -474,7 +474,7 @@ describe("a restart takes no evidence away", () => {
     await made.plan();
     expect(made.stageRun("all").counts).toMatchObject({ Succeeded: 1, Unchanged: 1, Unreachable: 1 });
     await made.observe("a", "Failed");
-    await restart(made);
+    await refresh(made);
     expect(made.stageRun("all").counts).toMatchObject({ Assigned: 2, Succeeded: 0, Unchanged: 1 });
     for (const name of ["a", "b"]) await made.finish(name, "Failed");
     await made.plan();

@@ -127,7 +127,7 @@ const stories: readonly Story[] = [
     when: "nobody has taken it up",
     make: async (made) => {
       await made.rollOut();
-      await act(made, { restart: ana(made.now) });
+      await act(made, { refresh: ana(made.now) });
     },
     clear: [],
   },
@@ -136,16 +136,16 @@ const stories: readonly Story[] = [
     when: "some fail",
     pace: all,
     make: after("Ready", "Failed"),
-    clear: ["reconcile", "restart", "pace maxFailures"],
+    clear: ["reconcile", "refresh", "pace maxFailures"],
   },
   {
     on: "budget",
     when: "the first fail",
     pace: { maxConcurrent: 2 },
     make: after("Failed"),
-    clear: ["reconcile", "restart", "pace maxFailures"],
+    clear: ["reconcile", "refresh", "pace maxFailures"],
   },
-  { on: "budget", when: "all fail", pace: all, make: after("Failed"), clear: ["reconcile", "restart"] },
+  { on: "budget", when: "all fail", pace: all, make: after("Failed"), clear: ["reconcile", "refresh"] },
   {
     on: "budget",
     when: "nothing can be rendered",
@@ -178,22 +178,22 @@ const stories: readonly Story[] = [
     },
     clear: ["reconcile", "orphan"],
   },
-  { on: "evidence", when: "all fail, and may", pace: lax, make: after("Failed"), clear: ["reconcile", "restart"] },
-  { on: "evidence", when: "none answers, and need not", pace: lax, make: after("Unreachable"), clear: ["restart"] },
+  { on: "evidence", when: "all fail, and may", pace: lax, make: after("Failed"), clear: ["reconcile", "refresh"] },
+  { on: "evidence", when: "none answers, and need not", pace: lax, make: after("Unreachable"), clear: ["refresh"] },
   {
     on: "unreachable",
     when: "most do not answer",
     pace: all,
     make: after("Ready", "Unreachable"),
-    clear: ["pace maxUnreachable", "restart"],
+    clear: ["pace maxUnreachable", "refresh"],
   },
-  { on: "unreachable", when: "none answers", pace: all, make: after("Unreachable"), clear: ["restart"] },
+  { on: "unreachable", when: "none answers", pace: all, make: after("Unreachable"), clear: ["refresh"] },
   {
     on: "unreachable",
     when: "others failed",
     pace: { ...all, maxFailures: "100%" },
     make: after("Ready", "Failed", "Unreachable", "Unreachable"),
-    clear: ["pace maxUnreachable", "restart"],
+    clear: ["pace maxUnreachable", "refresh"],
   },
   {
     on: "unreachable",

@@ -34,6 +34,6 @@ test("a path without a route at the gateway is told as one that this installatio
   const asked = { method: "GET", path: "/v1/audit?id=push-1", context: "prod" };
   const failure = new ApiFailure({ status: 404, body: { message: "Not Found" } }, asked);
   expect(failure.message).toBe(
-    "there is no /v1/audit: this installation does not know what the command asks for; are they of one version?",
+    "there is no /v1/audit: the installation does not know this request; it may have another version than the command",
   );
 });

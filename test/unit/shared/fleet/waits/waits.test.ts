@@ -249,7 +249,7 @@ describe("what stands still names what clears it", () => {
         clusters: { count: 2, names: ["c5", "c7"] },
         message: "2 clusters failed of 6 in stage canary (allows 0): c7: ImagePullBackOff",
         since: "2026-11-20T08:02:00.000Z",
-        clear: [{ verb: "reconcile" }, { verb: "restart" }, { verb: "pace", field: "maxFailures" }],
+        clear: [{ verb: "reconcile" }, { verb: "refresh" }, { verb: "pace", field: "maxFailures" }],
       },
     ],
     [
@@ -267,7 +267,7 @@ describe("what stands still names what clears it", () => {
         reason: "evidence",
         clusters: { count: 2, names: ["c1", "c2"] },
         message: "nothing verified: c1, c2",
-        clear: [{ verb: "reconcile" }, { verb: "restart" }],
+        clear: [{ verb: "reconcile" }, { verb: "refresh" }],
       },
     ],
     [
@@ -279,7 +279,7 @@ describe("what stands still names what clears it", () => {
         counts: { Unreachable: 1 },
         away: ["c1"],
       }),
-      { reason: "evidence", clusters: { count: 1, names: ["c1"] }, clear: [{ verb: "restart" }] },
+      { reason: "evidence", clusters: { count: 1, names: ["c1"] }, clear: [{ verb: "refresh" }] },
     ],
     [
       "too many that do not answer",
@@ -293,7 +293,7 @@ describe("what stands still names what clears it", () => {
       {
         reason: "unreachable",
         message: "4 of 5 unreachable in stage canary (allows 1): c1, c2, c3 and 1 more",
-        clear: [{ verb: "pace", field: "maxUnreachable" }, { verb: "restart" }],
+        clear: [{ verb: "pace", field: "maxUnreachable" }, { verb: "refresh" }],
       },
     ],
   ])("%s", (_what, stalled, expected) => {
@@ -329,7 +329,7 @@ describe("what stands still names what clears it", () => {
     const row: UserSyncRow = { ...common, ...keys.object("payments", "Sync", "own"), type: "Sync", name: "own", spec };
     const seen = { ...row, status: { ...row.status, observedGeneration: row.generation } };
     expect(waitsOf({ ...factsOf(going(halted)), row: seen })).toMatchObject([
-      { reason: "budget", clear: [{ verb: "reconcile" }, { verb: "restart" }] },
+      { reason: "budget", clear: [{ verb: "reconcile" }, { verb: "refresh" }] },
     ]);
   });
 });
@@ -654,7 +654,7 @@ describe("what was asked for and not taken up", () => {
 
   test("is nothing where the planner has seen everything", () => {
     expect(asked({})).toEqual([]);
-    const operations = { reconcile: act(1), restart: act(2), resumed: act(3), recovered: act(4) };
+    const operations = { reconcile: act(1), refresh: act(2), resumed: act(3), recovered: act(4) };
     expect(asked({ row: groupRow({ operations }) })).toEqual([]);
   });
 
@@ -686,7 +686,7 @@ describe("what was asked for and not taken up", () => {
         rolloutState: { jobs: [{ do: "retry", stageRun: refOf(stands) }] },
       },
     ],
-    ["restart", { row: groupRow({ operations: { restart: act(2) } }), rolloutState: { handledRestart: 1 } }],
+    ["refresh", { row: groupRow({ operations: { refresh: act(2) } }), rolloutState: { handledRefresh: 1 } }],
   ])("is a %s that was seen and not carried out, unless it is suspended", (verb, given) => {
     expect(asked(given)).toMatchObject([{ message: `the planner has yet to take up: ${verb}` }]);
     const operations = { ...given.row?.operations, suspended: act(3) };

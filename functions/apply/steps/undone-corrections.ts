@@ -1,4 +1,4 @@
-/** Corrections that somebody undoes before the next look: after a few of them the object is left to that one. */
+/** Corrections that somebody undoes before the next inspection: after a few of them, Starling gives the object up. */
 
 import type { StatedProblem } from "#shared/fleet/rows/stated-reason.ts";
 import type { DriftedObject } from "#shared/kube/engine/detect-drift.ts";
@@ -8,9 +8,12 @@ import { type ManifestObject, objectIdOf } from "#shared/kube/kube-object.ts";
 import { describeObject, objectIdKey, placesOf } from "#shared/kube/object-id.ts";
 import { undoing } from "#shared/kube/undone-fields.ts";
 
-/** So often the same fields of an object are put back. */
+/** Number of times that the same fields of an object are corrected. */
 const maxCorrections = 5;
-/** So often an object is put back, whatever was undone: one that two others take turns at never settles either. */
+/**
+ * Number of times that an object is corrected, whatever was undone: an object that two others change in turn never
+ * settles either.
+ */
 const maxInAll = 10;
 
 type Undone = NonNullable<InventoryEntry["undone"]>;
@@ -20,7 +23,7 @@ export interface SortedDrift {
   readonly leftAlone: readonly StatedProblem[];
 }
 
-/** @param inventory - as it was before the look: with the corrections that were made. */
+/** @param inventory - the inventory before the inspection, with the corrections that were made. */
 export function sortDrift(drifted: readonly DriftedObject[], inventory: Inventory): SortedDrift {
   const known = entriesById(inventory);
   const toCorrect: DriftedObject[] = [];
@@ -33,7 +36,7 @@ export function sortDrift(drifted: readonly DriftedObject[], inventory: Inventor
   return { toCorrect, leftAlone };
 }
 
-/** Whether what is deleted, or replaced by another object, each time is not put back any more. */
+/** Whether an object that is deleted, or replaced by another object, each time is given up. */
 export function isLeftAway({ undone }: Pick<InventoryEntry, "undone">, how: "missing" | "replaced"): boolean {
   return undone !== undefined && isLeftAlone(undone, how);
 }
@@ -61,13 +64,13 @@ interface Corrections {
   readonly drifted: readonly DriftedObject[];
   readonly rendering: readonly ManifestObject[];
   readonly defaultNamespace: string | undefined;
-  /** As it was before the look. */
+  /** The record before the inspection. */
   readonly inventory: Inventory;
-  /** Somebody asked for it: what was undone before does not count. */
+  /** True when somebody asked for the correction: earlier undone corrections do not count. */
   readonly isAsked: boolean;
 }
 
-/** The records of what was put back, with how often that was so. */
+/** The records of the corrected objects, with the number of corrections. */
 export function countCorrections(recorded: readonly InventoryEntry[], made: Corrections): readonly InventoryEntry[] {
   const known = entriesById(made.inventory);
   const drifted = new Map(made.drifted.map((object) => [objectIdKey(object.id), object]));
@@ -90,8 +93,8 @@ export function countCorrections(recorded: readonly InventoryEntry[], made: Corr
 }
 
 /**
- * What was found of an object: the same while the same fields are taken from Starling, and those that are left to it
- * hold the same values. What the others write into theirs does not count.
+ * The finding about an object. It is the same while the same fields are taken from Starling, and the fields that were
+ * given up keep their values. Other managers' values of their own fields do not count.
  */
 function stateOf({ how, live }: DriftedObject): string {
   const left = live === undefined ? undefined : ownedDigests(live);

@@ -5,7 +5,7 @@ import type { ApplySetResult } from "#shared/kube/engine/apply-set.ts";
 import { endsTheRun } from "#shared/kube/engine/object-failure.ts";
 import { outOfTime } from "#shared/kube/engine/own-deadline.ts";
 
-/** @param run.goesOn - the next one begins further behind: what failed is judged when everything was tried. */
+/** @param run.goesOn - true when the next run begins further behind: a failure is judged when everything was tried. */
 export function unfinishedApply(
   result: ApplySetResult,
   run: { readonly goesOn: boolean; readonly total: number; readonly done: number },

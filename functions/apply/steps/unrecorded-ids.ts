@@ -6,15 +6,15 @@ import { everyObject } from "#shared/source/rendering.ts";
 
 export interface Unrecorded {
   readonly ids: readonly ObjectId[];
-  /** Digests of renderings that are lost: nothing says what they may have left. */
+  /** Digests of lost renderings: nothing tells which objects they may have left. */
   readonly lost: readonly string[];
 }
 
 /**
  * Objects of renderings that were tried and whose inventory was never stored: a worker that died may have made them.
- * Those the inventory knows are among them: they may have been made anew, with another uid.
+ * Objects that the inventory has are included, because they may have been made again with another uid.
  * @param attempted - digests of these renderings, as the parent object remembers them.
- * @param known.desired - `objectIdKey` of what is to stay.
+ * @param known.desired - `objectIdKey` of each object that stays.
  */
 export async function unrecordedIds(
   attempted: readonly string[],

@@ -1,4 +1,7 @@
-/** From step to step of an apply: each is applied, and ready before the next. What is not ready is another run's to see. */
+/**
+ * Walks through the steps of an apply: each step is applied, and must be ready before the next. A step that is not
+ * ready yet is left to another run.
+ */
 
 import { deletionWarningsOf } from "#functions/apply/steps/apply-warnings.ts";
 import { problemOfObject } from "#functions/apply/steps/object-problem.ts";
@@ -24,22 +27,22 @@ import { describeObject, objectIdKey, placesOf } from "#shared/kube/object-id.ts
 interface Walk {
   readonly context: OperationContext;
   readonly order: ApplyOrder;
-  /** As it is stored. */
+  /** The inventory as it is stored. */
   readonly inventory: Inventory;
   readonly progress: Progress;
-  /** What an earlier apply began to delete and is there still. */
+  /** Objects that an earlier apply began to delete and that still exist. */
   readonly going: readonly StatedProblem[];
 }
 
 export class StepWalk {
   inventory: Inventory;
   progress: Progress;
-  /** `objectIdKey` of hooks that have done their work. */
+  /** `objectIdKey` of each hook that has finished. */
   succeeded: readonly string[];
   timeWasUp = false;
-  /** What was to be applied in this run. */
+  /** Objects that this run had to apply. */
   readonly objects: AppliedObject[] = [];
-  /** What is to be said of what was deleted, or stays. */
+  /** Messages about objects that were deleted, or stay. */
   readonly deletions: ObjectWarning[] = [];
 
   readonly #walk: Walk;
@@ -52,9 +55,9 @@ export class StepWalk {
   }
 
   /**
-   * @param place.from - how many steps there are before these.
-   * @param place.last - whether somebody waits for the last of them to be ready.
-   * @returns why it got no further; nothing when all of them were gone.
+   * @param place.from - number of steps before these.
+   * @param place.last - whether something waits for the last of these steps to be ready.
+   * @returns the reason when the walk stopped early; undefined when it finished.
    */
   async over(
     steps: readonly ApplyStep[],
@@ -74,8 +77,8 @@ export class StepWalk {
   }
 
   /**
-   * Deletes hooks of which the stored inventory says that their time is over. What is found out in this run has to be
-   * stored before anything goes by it: who comes next would look for what is gone.
+   * Deletes the hooks that have ended according to the stored inventory. What this run finds must be stored before
+   * anything acts on it: the next run would otherwise search for objects that are gone.
    */
   async deleteHooks(): Promise<PruneResult | undefined> {
     const { context, inventory, order, progress } = this.#walk;
@@ -92,18 +95,18 @@ export class StepWalk {
     return result;
   }
 
-  /** By what is known now. */
+  /** Uses what is known now. */
   hooksLeft(): readonly InventoryEntry[] {
     const { entries } = this.inventory;
     return hooksToDelete(this.#walk.order, { entries, progress: this.progress, succeeded: this.succeeded });
   }
 
-  /** Nothing was applied by an earlier run of the attempt. */
+  /** True when no earlier run of the attempt applied anything. */
   isOfThisRun(): boolean {
     return this.#walk.progress.passed === undefined && this.objects.every(({ outcome }) => outcome !== "resumed");
   }
 
-  /** Of what was applied in this run and is there to stay. */
+  /** Health of the objects that this run applied and that stay. */
   health(): SeenHealth {
     return healthOf(
       this.objects.flatMap((object) =>
@@ -112,24 +115,24 @@ export class StepWalk {
     );
   }
 
-  /** How many objects are there to stay. */
+  /** Number of objects that stay. */
   total(): number {
     return this.#planned().filter((object) => !this.#walk.order.hooks.has(object)).length;
   }
 
-  /** How many objects of the rendering were applied, in this run and those before. */
+  /** Number of objects of the rendering that this run and earlier ones applied. */
   done(): number {
     const recorded = this.objects.flatMap((object) => ("entry" in object ? [objectIdKey(object.id)] : []));
     const known = new Set([...this.progress.applied, ...this.succeeded, ...recorded]);
     return this.#planned().filter((object) => this.#isAmong(object, known)).length;
   }
 
-  /** Once for each attempt. What goes is not waited for: a finalizer may hold it for ever. */
+  /** Runs once in each attempt. The walk does not wait for deletions: a finalizer may block one for ever. */
   #toTellBefore(step: ApplyStep): OperationResult | undefined {
     const { context, progress } = this.#walk;
     const { observed, desired } = context.row;
     const problems = this.#goingBeside(step);
-    // A run that passed a step told it then; what is said since may be something else.
+    // A run that passed a step reported it then; later messages may differ.
     const isReported =
       progress.passed !== undefined ||
       (observed?.attempt === desired.attempt && observed.problems.some(({ reason }) => reason === "Terminating"));
@@ -138,7 +141,7 @@ export class StepWalk {
     return { phase: "Applying", reason: "StepNotReady", message, problems };
   }
 
-  /** After the prune nothing is. */
+  /** After the prune, nothing is deleted. */
   #goingBeside(step: ApplyStep): readonly StatedProblem[] {
     const { order, going } = this.#walk;
     return order.before.includes(step) ? going : [];
@@ -213,7 +216,7 @@ export class StepWalk {
     return { phase: "Applying", reason: "StepNotReady", ...common, problems: both };
   }
 
-  /** From the answers of the applies; what an earlier run applied is looked at, and applied again if it is gone. */
+  /** Uses the answers of the applies. An object that an earlier run applied is checked, and applied again if it is gone. */
   async #healthOf({ objects }: ApplySetResult): Promise<SeenHealth> {
     const answered = objects.flatMap((object) =>
       "health" in object && object.entry.hook === undefined ? [{ id: object.id, ...object.health }] : [],
@@ -229,7 +232,7 @@ export class StepWalk {
     return bothHealths(healthOf(answered), seenHealth(report));
   }
 
-  /** What is ready of the steps before counts, too: that it grows is what an attempt is known by to get on. */
+  /** Ready objects of earlier steps count as well: their growing number is the progress of the attempt. */
   #counted({ ready, failed }: SeenHealth): NonNullable<OperationResult["objects"]> {
     const steps = [...this.#walk.order.before, ...this.#walk.order.after].slice(0, this.progress.passed ?? 0);
     const before = steps.reduce((sum, step) => sum + step.objects.length, 0);

@@ -5,12 +5,13 @@ import type { Withheld } from "#shared/fleet/sync/withheld.ts";
 import { outOfTime } from "#shared/kube/engine/own-deadline.ts";
 import { reportedReason } from "#shared/kube/reasons.ts";
 
-/** Whatever else is parked has failed. */
+/** Every other paused Sync has failed. */
 const endsElsewhere: ReadonlySet<Phase> = new Set<Phase>(["Ready", "Gone", "Unreachable"]);
 
 /**
- * What a look at a Sync comes to that is parked: nothing goes on there, so that it has failed unless it turned out well.
- * @param before - what was seen of the same attempt: where nothing of it can be looked at, or not to the end, that stands.
+ * The result of an operation on a paused Sync: nothing continues there, so that it has failed unless everything is
+ * ready.
+ * @param before - what was seen of the same attempt; it stands where nothing could be checked, or not everything.
  */
 export function pausedFinding(found: OperationResult, why: Withheld, before: Observed | undefined): OperationResult {
   if (endsElsewhere.has(found.phase)) return found;
@@ -28,16 +29,16 @@ function lastSeen(
   const isSilent = before?.phase === "Unreachable" || before?.phase === "Reachable";
   if (before === undefined || isSilent) return { phase: "Applying", reason: reportedReason(""), message: "" };
   const { phase, reason, message, problems, objects, remembered } = before;
-  // Whoever recovers it goes by what the cluster was found to remember.
+  // A person who recovers the Sync decides by what the cluster was found to remember.
   return { phase, reason: reportedReason(reason), message, problems, objects, ...defined({ remembered }) };
 }
 
-/** @param standing - what was done, and what not. */
+/** @param standing - what was done, and what was not. */
 export function withheldFinding(standing: string, why: Withheld): OperationResult {
   return { phase: "Applying", reason: why.reason, message: `${standing}: ${why.message}`, withheld: why };
 }
 
-/** Why nothing may be written now; it is asked anew. */
+/** The reason why nothing may be written now; the gate is asked again. */
 export async function withheldFromNow({
   withheld,
   gate,

@@ -6,13 +6,14 @@ import type { DriftReport } from "#shared/kube/engine/detect-drift.ts";
 import { entriesById, type Inventory, type InventoryEntry } from "#shared/kube/inventory.ts";
 import { objectIdKey } from "#shared/kube/object-id.ts";
 
-/** An apply asks twice more for each object that moved since it was recorded. */
+/** An apply sends two more requests for each object that moved since it was recorded. */
 const recordedAnewSeconds = 86_400;
 
 /**
- * Whether a look found something for the inventory. That a resourceVersion moved of an object that every look reads whole
- * costs the next look nothing: where somebody writes status all the time, an autoscaler, it is recorded once a day and not at
- * each look; nor are the versions that workloads have when they have become ready. Of what is read by its metadata it saves the next look a LIST.
+ * Whether an inspection found something that the inventory has to record. A changed resourceVersion of an object that
+ * every inspection reads whole saves no request. So where a controller writes status all the time, the version is
+ * recorded once a day and not at each inspection; the same holds for the versions that workloads have when they become
+ * ready. For objects that are read by their metadata, the recorded version saves the next inspection a LIST.
  */
 export function isWorthStoring(
   row: SyncRow,
@@ -29,7 +30,7 @@ export function isWorthStoring(
   return before.progress !== undefined || !moved || !isSame(before.definitions, report.definitions);
 }
 
-/** What waits until it is ready was recorded when it was applied, and its status moves with each Pod. */
+/** Objects that were waited for were recorded when they were applied, and their status moves with each Pod. */
 function verifiedSince({ desired, observed }: SyncRow): string | undefined {
   const isApplied = observed?.phase === "Verifying" && observed.applied?.attempt === desired.attempt;
   return isApplied ? observed.applied?.at : undefined;

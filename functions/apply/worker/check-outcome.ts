@@ -1,4 +1,4 @@
-/** What one look at a Sync comes to: rows, and messages. */
+/** Turns the result of an operation on a Sync into rows and messages. */
 
 import type { SyncOutcome } from "#functions/apply/worker/work-sync.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -11,16 +11,19 @@ import { indexedState } from "#shared/fleet/sync/sync-state.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Write } from "#shared/ports.ts";
 
-/** A lost delayed message is noticed so long after the look it was for. */
+/** Seconds after which a lost delayed message is noticed. */
 const watchdogSeconds = 30;
-/** Or later, where this look had to wait for its worker, since workers have much to do: the next one waits for as long again. */
+/** The timer is later when this check had to wait for a busy worker: the next one waits for as long again. */
 const longestWatchdogSeconds = 300;
-/** Or earlier, where a timer is set already: moving it is two writes to the index. By then the look has been made. */
+/**
+ * An earlier timer that is set already stays, because moving it costs two writes to the index. The check has happened
+ * by then.
+ */
 const soonestSeconds = 10;
-/** Most Syncs are ready at the second look: what is on the way is told of only when it takes longer. */
+/** Most Syncs are ready at the second check, so that progress is reported only when it takes longer. */
 const triesWithoutReport = 1;
 
-/** What a look leaves in the rows. */
+/** What a check leaves in the rows. */
 export function writesOf(outcome: SyncOutcome): readonly Write[] {
   const { row, cluster } = outcome;
   const writes: Write[] = [{ put: nextRow(outcome), when: { version: row.version } }];
@@ -37,9 +40,9 @@ export function nextRow(outcome: SyncOutcome): SyncRow {
 }
 
 /**
- * How long a Sync had to wait for its worker, when that read its rows: since it was due, and no longer than the message that
- * woke the worker. While it was suspended or frozen it waited for nobody.
- * @param sentAt - absent where nobody says: as if that were long ago.
+ * How long a Sync had waited for its worker when the worker read its rows: since it was due, but no longer than the
+ * message that woke the worker. A suspended or frozen Sync waited for no worker.
+ * @param sentAt - absent when unknown, which counts as long ago.
  */
 export function waitedSeconds(
   row: SyncRow,
@@ -59,7 +62,7 @@ function watchdogOf({ row, observed, waitedSeconds: waited = 0 }: SyncOutcome, p
   return set < latest && set >= later(polled, soonestSeconds) ? set : latest;
 }
 
-/** Whom a look is told of. */
+/** The messages that report a check. */
 export function messagesOf({ row, observed, held }: SyncOutcome, now: Date): Message[] {
   if (observed === undefined) return [];
   const messages: Message[] = [];
@@ -68,7 +71,7 @@ export function messagesOf({ row, observed, held }: SyncOutcome, now: Date): Mes
     before?.attempt !== observed.attempt || before.phase !== observed.phase || before.reason !== observed.reason;
   const onTheWay = observed.phase === "Applying" || observed.phase === "Verifying";
   const slow = onTheWay && observed.tries === triesWithoutReport;
-  // Somebody waits for the look itself, whatever it found.
+  // Somebody waits for the check itself, whatever its result.
   const answers = !onTheWay && observed.handledReconcile !== before?.handledReconcile;
   const counted = stateIndex.word(indexedState(row)) !== stateIndex.word(indexedState({ ...row, observed }));
   const told = observed.drift?.at !== before?.drift?.at || observed.rebuilt?.at !== before?.rebuilt?.at;
@@ -87,7 +90,7 @@ export function messagesOf({ row, observed, held }: SyncOutcome, now: Date): Mes
   return messages;
 }
 
-/** Asked for at each look that does not find it: what was sent may be lost, too. */
+/** The rendering is requested at each check that does not find it, because a request may be lost, too. */
 function lostRendering({ desired, namespace, owner }: SyncRow, { reason }: Observed): Message | undefined {
   const { input, source, revision, renderDigest } = desired;
   if (reason !== "RenderingLost" || input === undefined) return undefined;

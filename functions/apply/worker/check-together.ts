@@ -7,10 +7,10 @@ import type { Inventory } from "#shared/kube/inventory.ts";
 import { setIdOf } from "#shared/kube/parent-object.ts";
 
 const concurrency = 8;
-/** What is read for several has the limit of one look, some 50 KB for each of so many objects. */
+/** Lists that several Syncs share have the limit of one check, some 50 KB for each of so many objects. */
 const objectsTogether = 5_000;
 
-/** The smallest, as many as fit: whoever is not among them reads for itself. */
+/** The smallest Syncs share lists, as many as fit; every other one reads for itself. */
 function withinReason(inventories: readonly Inventory[]): readonly Inventory[] {
   const small: Inventory[] = [];
   let objects = 0;
@@ -22,12 +22,12 @@ function withinReason(inventories: readonly Inventory[]): readonly Inventory[] {
   return small;
 }
 
-/** The ports for looking at Syncs of one cluster, one after the other: what one of them has listed, the others have, too. */
+/** The ports for checking Syncs of one cluster one after the other: they share each list that one of them has read. */
 export async function checkTogether(rows: readonly SyncRow[], ports: WorkerPorts): Promise<WorkerPorts> {
   const inventories: Inventory[] = [];
   await runConcurrently(rows, concurrency, async (row) => {
     const setId = setIdOf({ syncNamespace: row.namespace, syncName: row.name });
-    // One that cannot be read is its own look's to tell of.
+    // The check of a Sync reports its own unreadable inventory.
     const inventory = await loadInventory(row, setId, ports.blobs).catch(() => undefined);
     if (inventory !== undefined) inventories.push(inventory);
   });

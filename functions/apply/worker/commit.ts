@@ -1,4 +1,4 @@
-/** What a worker saw goes into the rows under its lease, also where the planner wrote them meanwhile. */
+/** Writes a worker's observations into the rows under its lease, also when the planner wrote the rows meanwhile. */
 
 import { type HeldLease, LeaseLost } from "#functions/apply/lease/held-lease.ts";
 import { leaseCheck, leaseEnding, leaseNote, leaseRelease } from "#functions/apply/lease/lease.ts";
@@ -22,9 +22,9 @@ export async function commit(writes: readonly Write[], { lease }: HeldLease, tab
 }
 
 /**
- * What was seen last is written before the next is begun, and the note of that goes with it: it costs no write of its own.
- * Where nothing is to be written the first one of a run goes without, for whoever finds no note knows that it was the
- * first, or one of the routine; one that has to be told apart does not.
+ * Writes the last observation before the next Sync begins, together with the note of the next one, which costs no write
+ * of its own. When nothing has to be written, the first Sync of a run goes without a note: a missing note means that it
+ * was the first, or one of the routine. A Sync that must be distinguished gets its note.
  */
 export async function commitAndBegin(
   writes: readonly Write[],
@@ -49,7 +49,7 @@ async function noteAlone({ lease }: HeldLease, note: ReturnType<typeof leaseNote
   }
 }
 
-/** @returns whether the lease was let go. */
+/** @returns whether the lease was released. */
 export async function commitAndRelease(writes: readonly Write[], held: HeldLease, table: Table): Promise<boolean> {
   const { lease, left, routine } = held;
   if (writes.length > 0) {
@@ -74,9 +74,10 @@ export async function commitAndRelease(writes: readonly Write[], held: HeldLease
 const maxRewrites = 3;
 
 /**
- * Writes what was observed; where the planner assigned something newer meanwhile, on top of that: what is in the
- * cluster must be remembered, whatever is to come next. A row that was forgotten or begun anew, or that another worker or
- * a newer version wrote, or a lost lease, drops it; where it does not fit, its outcome alone is written. What was learned of the cluster goes with it.
+ * Writes an observation. When the planner assigned something newer meanwhile, the observation is written on top of it,
+ * because the content of the cluster must be remembered whatever comes next. The observation is dropped when the lease
+ * is lost, or when the row was forgotten, began anew, or was written by another worker or a newer version. When it does
+ * not fit into the row, only its result is written. Facts about the cluster are written with it.
  */
 async function writeOver(
   writes: readonly Write[],
@@ -112,22 +113,22 @@ async function rebase(writes: readonly Write[], table: Table): Promise<readonly 
     const next: SyncRow = { ...both, version: fresh.version + 1, stateSk: stateIndex.sk(indexedState(both), fresh) };
     rebased.push({ put: due(next, timerOf(next), fresh.dispatches), when: { version: fresh.version } });
   }
-  // The word of a worker whose rows are another's by now counts no more.
+  // The observation of a worker whose rows have another holder by now does not count.
   return rebased.some((write) => "put" in write && write.put.type === "SyncOnCluster") ? rebased : [];
 }
 
-/** @returns undefined also where only a newer version can read it: that one knows what to do with it. */
+/** @returns undefined also when only a newer version can read the row: that version handles it. */
 async function readAgain<Type extends RowType>(key: RowKeyOf<Type>, table: Table): Promise<RowOf<Type> | undefined> {
   const found = await readRow(table, key);
   return found === undefined || isNewer(found) ? undefined : found;
 }
 
-/** Somebody said that it goes on from what the cluster remembers, or another object has its name. */
+/** Somebody accepted what the cluster remembers, or another object has the name. */
 function isBegunAnew(fresh: SyncRow, mine: SyncRow): boolean {
   return fresh.ownerUid !== mine.ownerUid || fresh.recovered?.at !== mine.recovered?.at;
 }
 
-/** Without its identity, what was just observed of the cluster would be taken for another one's. */
+/** Without the identity, the new observation would be taken for that of another cluster. */
 async function rebasedCluster(mine: ClusterRow, table: Table): Promise<readonly Write[]> {
   const fresh = await readAgain(keys.cluster(mine.name), table);
   if (fresh === undefined || incarnationOf(fresh) !== incarnationOf(mine)) return [];

@@ -1,4 +1,4 @@
-/** Whose turn it is among the Syncs of a cluster that are due, and how long it lasts: pure functions over their rows. */
+/** The order and the length of turns among the due Syncs of a cluster: pure functions over their rows. */
 
 import { later } from "#shared/fleet/rows/due.ts";
 import { isIdle, nextWork } from "#shared/fleet/rows/next-work.ts";
@@ -6,20 +6,20 @@ import { type Routine, routineAt } from "#shared/fleet/rows/routine.ts";
 import { deathsAt, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { outOfTime } from "#shared/kube/engine/own-deadline.ts";
 
-/** So much longer one at which a worker died has to have waited to come before the others. */
+/** A Sync at which a worker died must wait this many seconds longer before it comes first. */
 const suspectSeconds = 300;
-/** Below this a turn is spent on asking a slow cluster who it is. */
+/** A shorter turn only suffices to ask a slow cluster for its identity. */
 const shortestTurnMs = 20_000;
 const mostDoublings = 6;
 /** Sorts after every time. */
 const afterAll = "~";
 
 /**
- * New assignments first, each of which has one such turn; then the longest waiting: none can keep another from its turn,
- * for whoever waits comes to the front in the end, and whoever had its turn goes to the back. One at which a worker
- * died comes after all that were due by then, and gives as much of a start to later ones. Of those that were assigned
- * together what was never seen comes last: the others were applied before, and nobody knows what it does to a worker.
- * Among equals by name, so that every worker takes the same order.
+ * Sorts new assignments first, each for one turn; then the longest waiting. No Sync can keep another from its turn: a
+ * waiting Sync comes to the front in the end, and a Sync that had its turn goes to the back. A Sync at which a worker
+ * died comes after all that were due by then, and gives later ones the same lead. Among Syncs that were assigned
+ * together, one that was never observed comes last: the others were applied before, and its effect on a worker is
+ * unknown. Equal Syncs are sorted by name, so that every worker takes the same order.
  */
 export function inTurn(
   due: readonly SyncRow[],
@@ -48,7 +48,7 @@ function waitingSince(row: SyncRow, routine: Routine): string {
   return (isIdle(row) ? routineAt(row, routine) : nextWork(row)) ?? observed.at;
 }
 
-/** What is parked is not begun. */
+/** A paused Sync is not begun. */
 function isNew({ desired, observed, paused }: SyncRow): boolean {
   return paused === undefined && observed?.attempt !== desired.attempt;
 }
@@ -58,9 +58,9 @@ function nameOf({ namespace, name }: SyncRow): string {
 }
 
 /**
- * When the turn of a Sync ends: it has its share of what is left of the run, all of it when nobody waits behind it. One
- * whose last turns were too short gets longer ones, up to the whole run; the others come before it in the next.
- * @param run.waiting - how many are still to have their turn in this run, this one included.
+ * End of a Sync's turn: it has its share of the remaining run, and all of it when no other Sync waits. A Sync whose
+ * last turns were too short gets longer ones, up to the whole run; the others come before it in the next run.
+ * @param run.waiting - number of Syncs that still have their turn in this run, this one included.
  */
 export function endOfTurn(
   row: SyncRow,

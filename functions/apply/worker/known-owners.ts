@@ -1,13 +1,14 @@
 /**
- * Subjects that were not suspended a moment ago. The clusters of a rollout are looked at one after the other, and most of
- * them are about the same subject: a look may go by what was read for the one before, since it asks again before it writes.
+ * Owners that were not suspended a moment ago. The clusters of a rollout are worked on one after the other, mostly for
+ * the same owner. A check may use the owner that was read for the cluster before, since the gate reads it again before
+ * a write.
  */
 import { LRUCache } from "lru-cache";
 import { isSuspended } from "#functions/apply/worker/work-sync.ts";
 import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Table } from "#shared/ports.ts";
 
-/** As long as within a turn that writes. */
+/** As long as the rows count within a turn that writes. */
 const knownMs = 15_000;
 /** A row may have 400 KB. */
 const mostKnown = 50;
@@ -25,17 +26,17 @@ function memoryOf(table: Table): LRUCache<string, Known> {
   return memory;
 }
 
-/** @param now - when their reading was begun. */
+/** @param now - when the read began. */
 export function rememberOwners(owners: ReadonlyMap<string, OwnerRow>, now: Date, table: Table): void {
   const memory = memoryOf(table);
   for (const [key, row] of owners) {
-    // Who waits for a resume is not to wait for this to be over.
+    // A person who waits for a resume must not wait until this entry expires.
     if (isSuspended(row)) memory.delete(key);
     else memory.set(key, { row, atMs: now.getTime() });
   }
 }
 
-/** @returns undefined where one of them was suspended, or was not read lately. */
+/** @returns undefined when one of them was suspended, or was not read lately. */
 export function knownOwners(
   keys: Iterable<string>,
   now: Date,

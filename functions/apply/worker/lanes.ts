@@ -1,16 +1,19 @@
-/** The two queues in front of the workers: which of them a cluster's next message goes to, and what a worker may take there. */
+/** The two queues in front of the workers: the queue for a cluster's next message, and the limits of a worker there. */
 
 import type { ClusterConnector } from "#functions/apply/cluster/worker-ports.ts";
 import { isSlow, type PlaceUse } from "#shared/fleet/rows/place-use.ts";
 import type { Message } from "#shared/messages.ts";
 
-/** `common`: all clusters share its places, and a slow one leaves them to others. `slow`: it has the time that it needs. */
+/**
+ * In the `common` lane all clusters share the places, and a slow cluster has to leave. In the `slow` lane a cluster has
+ * the time that it needs.
+ */
 export type Lane = "common" | "slow";
 
-/** An honest server answers in a tenth of that, and its lists in half. */
+/** A healthy server answers in a tenth of this time, and its lists in half. */
 const answerWithinMs = 2_000;
 
-/** Clients of the common lane: what takes long to answer is left to a worker of the slow one. */
+/** Clients of the common lane: a cluster that answers slowly is left to a worker of the slow lane. */
 export function hurried(connector: ClusterConnector): ClusterConnector {
   return {
     connect: (cluster, deadline) => connector.connect(cluster, deadline, { answerWithinMs }),
@@ -18,12 +21,15 @@ export function hurried(connector: ClusterConnector): ClusterConnector {
   };
 }
 
-/** In which of them the cluster is worked on next. */
+/** The lane for the cluster's next work. */
 export function laneOf(use: PlaceUse | undefined, now: Date): Lane {
   return isSlow(use, now) ? "slow" : "common";
 }
 
-/** What a worker sends about its own cluster goes to its lane at once; everybody else sends to the common one. */
+/**
+ * A worker sends messages about its own cluster directly to the cluster's lane; all other functions send to the common
+ * one.
+ */
 export function inLane(
   messages: readonly Message[],
   { cluster, lane }: { readonly cluster: string; readonly lane: Lane },

@@ -1,11 +1,14 @@
-/** Which Sync it is that an object belongs to: in the cluster only the id of its set stands, which is a digest. */
+/** Names the Sync that an object belongs to: the cluster only has the id of its set, which is a digest. */
 import type { OperationResult } from "#functions/apply/steps/operation.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { setIdOf } from "#shared/kube/parent-object.ts";
 
 const owner = /applyset \((applyset-[\w-]+-v1)\)/g;
 
-/** What a look came to, with the Syncs of the cluster by their names; sets of others stay as they are written there. */
+/**
+ * The result of an operation, with the names of the cluster's Syncs instead of set ids; ids of other installations
+ * stay.
+ */
 export function nameOwners(result: OperationResult, syncs: readonly SyncRow[]): OperationResult {
   const texts = [result.message, ...(result.problems ?? []).map(({ message }) => message)];
   if (!texts.some((text) => text.includes("(applyset-"))) return result;

@@ -1,4 +1,4 @@
-/** Who has a turn in a pass, in which order, and what is to be written of a worker that died there. */
+/** Plans the turns of a pass, and what to write about a worker that died there. */
 
 import type { HeldLease } from "#functions/apply/lease/held-lease.ts";
 import { messagesOf, nextRow, writesOf } from "#functions/apply/worker/check-outcome.ts";
@@ -12,16 +12,16 @@ import { type Message, ownerKey } from "#shared/messages.ts";
 import type { Log, Write } from "#shared/ports.ts";
 
 export interface PlannedTurns extends Apart {
-  /** What a worker left behind that died. */
+  /** What a dead worker left behind. */
   readonly writes: readonly Write[];
-  /** Each that is begun is noted, whether or not there is something to write. */
+  /** True when each turn is noted, even without anything to write. */
   readonly isReported: boolean;
 }
 
 interface Planning {
   readonly cluster: ClusterRow;
   readonly lease: HeldLease;
-  /** Nothing was begun before it in this invocation. */
+  /** True for the first turn of the invocation. */
   readonly isFirst: boolean;
   readonly now: Date;
   readonly log: Log;

@@ -1,4 +1,4 @@
-/** What a worker goes by in one pass: the rows of its cluster, and which of its Syncs are due. */
+/** Reads what a worker needs in one pass: the rows of its cluster, and which of its Syncs are due. */
 
 import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import { knownOwners, rememberOwners } from "#functions/apply/worker/known-owners.ts";
@@ -18,18 +18,18 @@ import { ownerKey } from "#shared/messages.ts";
 import type { Table } from "#shared/ports.ts";
 
 export interface ClusterReading {
-  /** Absent where nobody knows how to reach it. */
+  /** Absent when the address is unknown. */
   readonly cluster: ClusterRow | undefined;
   readonly syncs: readonly SyncRow[];
   readonly routine: Routine;
   readonly due: readonly SyncRow[];
-  /** Of those that are due, by `ownerKey`. */
+  /** Owners of the due Syncs, by `ownerKey`. */
   readonly owners: ReadonlyMap<string, OwnerRow>;
-  /** As it was with these; absent where nobody needs it, or nobody can read it. */
+  /** The freezes when the rows were read; absent when they are not needed, or cannot be read. */
   readonly freezeState: FreezeState | undefined;
 }
 
-/** @param known.routine - as the lease has it. */
+/** @param known.routine - the routine that the lease has. */
 export async function readCluster(
   name: string,
   known: { readonly now: Date; readonly routine: Routine },
@@ -56,14 +56,14 @@ async function rowsOf(cluster: string, table: Table) {
 
 interface KnownOwners {
   readonly owners: ReadonlyMap<string, OwnerRow>;
-  /** Nobody knows whether these are suspended: nothing is done for them. */
+  /** Owners whose suspension is unknown: nothing is done for their Syncs. */
   readonly unread: readonly NewerRow[];
   readonly freezeState: FreezeState | undefined;
 }
 
 /**
- * A suspend holds back what was queued before it: where somebody writes at once the subjects are read now, and the brake with
- * them, for the first one that does goes by these rows. Looks may know them.
+ * A suspend holds back what was queued before it. When a Sync writes at once, the owners and the freezes are read now,
+ * because the first Sync that writes uses these rows. Checks may use known owners.
  */
 async function readOwners(
   due: readonly SyncRow[],
@@ -91,14 +91,14 @@ function ownerRowKey({ namespace, kind, name }: Owner): RowKey {
   return keys.object(namespace, kind, name);
 }
 
-/** What a newer version wrote waits for the stack to be updated; the others of the cluster go on. */
+/** Rows of a newer version wait for the update of the stack; the others of the cluster continue. */
 function reportNewer(cluster: string, newer: readonly NewerRow[], { log }: WorkerPorts): void {
   const [first, ...others] = newer;
   if (first === undefined) return;
   log.error(newerRowText(first, others.length), { code: "NewerRow", cluster, rows: newer.length });
 }
 
-/** Whether a freeze that holds Syncs of the cluster is over: whoever was told of that has no other way to know. */
+/** Whether a freeze that holds Syncs of the cluster has ended: the worker has no other way to learn that. */
 async function isReleased(syncs: readonly SyncRow[], cluster: ClusterRow, ports: WorkerPorts): Promise<boolean> {
   if (syncs.every((row) => holdOf(row) === undefined)) return false;
   const rows = await ports.table.getMany([keys.freezeState], { newer: "kept" });
@@ -114,7 +114,7 @@ interface DueContext {
   readonly routine: Routine;
 }
 
-/** What was observed on another cluster is looked at again at once, and so is what a freeze has let go. */
+/** Observations of another cluster, and Syncs that a freeze has released, are checked at once. */
 function isDue(row: SyncRow, { now, cluster, released, routine }: DueContext): boolean {
   if (released && holdOf(row) !== undefined) return true;
   const isOther =

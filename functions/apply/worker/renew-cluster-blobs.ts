@@ -17,16 +17,17 @@ type RenewPorts = Pick<WorkerPorts, "table" | "blobs" | "sender" | "log">;
 interface Found {
   readonly cluster: ClusterRow | undefined;
   readonly syncs: readonly SyncRow[];
-  /** What somebody accepts after this is in none of the rows. */
+  /** Acceptances after this time are in none of the rows. */
   readonly readAt: Date;
 }
 
 /**
- * Every blob that the rows of a cluster name is stored once more, in time: inventories, also of Syncs that were forgotten,
- * for whoever selects the cluster again prunes by them, and renderings. What no row names goes by itself. Of what is
- * wanted, the row by which it would be made again is asked for. Nothing waits for it: what fails is due again.
- * @param found.syncs - all of the cluster.
- * @returns the Cluster as it is now; undefined when there is none.
+ * Stores every blob that a cluster's rows name once more before it expires: renderings, and inventories, also those of
+ * forgotten Syncs, because an owner that selects the cluster again prunes by them. Blobs that no row names expire. For
+ * a desired rendering, its row is requested too, since that row can make it again. Nothing waits for this: a failure is
+ * due again.
+ * @param found.syncs - all Syncs of the cluster.
+ * @returns the Cluster as it is now; undefined when it does not exist.
  */
 export async function renewClusterBlobs(
   { cluster, syncs, readAt: now }: Found,
@@ -49,7 +50,7 @@ export async function renewClusterBlobs(
   }
 }
 
-/** Also when somebody has accepted what the cluster remembers: that may be an older one. */
+/** Includes an older rendering that the cluster remembers and somebody has accepted. */
 function isDue(cluster: ClusterRow, syncs: readonly SyncRow[], now: Date): boolean {
   const last = renewedAt(cluster);
   return (
@@ -61,20 +62,21 @@ async function storeAgain({ cluster, observed }: SyncRow, { blobs }: RenewPorts)
   if (observed?.inventory === undefined) return;
   const keyOf = (digest: string) => blobKeys.inventory(cluster, digest);
   const key = keyOf(observed.inventory);
-  // One that is lost is rebuilt by the next look at its Sync.
+  // The next check of the Sync rebuilds a lost inventory.
   await isThere(storedText(blobs, key, keyOf).then((text) => blobs.overwrite(key, Buffer.from(text))));
 }
 
-/** One that many clusters have is stored again by the first. */
+/** A rendering that many clusters share is stored again by the first of them. */
 async function renewRendering(
   digest: string,
   { now, ports }: { readonly now: Date; readonly ports: RenewPorts },
 ): Promise<void> {
-  // Where it is lost, what is wanted is made again, when it is asked for now or needed; of what was tried nobody knows more.
+  // A desired rendering that is lost is made again when it is requested or needed; for a rendering that was only tried,
+  // nothing can be done.
   await isThere(ports.blobs.renew(blobKeys.rendering(digest), youngSince(now)));
 }
 
-/** The renderings that are wanted, or would be if a deletion was taken back, each once. */
+/** The renderings that are desired, or would be if a deletion was withdrawn, each once. */
 function askedOf(syncs: readonly SyncRow[]): readonly Message[] {
   const desired = syncs.flatMap(({ namespace, desired }) =>
     [desired, desired.instead ?? []].flat().map((assigned) => ({ namespace, ...assigned })),

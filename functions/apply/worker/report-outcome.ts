@@ -1,4 +1,4 @@
-/** What the log and the metrics say of one look at a Sync; nothing where it found what was found before. */
+/** What the log and the metrics report about a check of a Sync; nothing when the result is the same as before. */
 
 import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import type { SyncOutcome } from "#functions/apply/worker/work-sync.ts";
@@ -8,7 +8,7 @@ import type { Observed, Phase } from "#shared/fleet/rows/sync-row.ts";
 import type { Metrics } from "#shared/ports.ts";
 
 const bad: ReadonlySet<Phase> = new Set<Phase>(["Failed", "Retrying", "Unreachable"]);
-/** An attempt that is in one of these is over. */
+/** An attempt in one of these phases has ended. */
 const over: ReadonlySet<Phase> = new Set<Phase>(["Ready", "Failed", "Gone"]);
 
 export function tellOutcome({ row, observed }: SyncOutcome, { log, metrics }: WorkerPorts): void {
@@ -25,7 +25,7 @@ export function tellOutcome({ row, observed }: SyncOutcome, { log, metrics }: Wo
   if (drift !== undefined && drift.objects > 0 && drift.at !== row.observed?.drift?.at) metrics.count("Drift", 1);
 }
 
-/** @param before - what was seen of the same attempt. */
+/** @param before - what was observed of the same attempt. */
 function measure(observed: Observed, before: Observed | undefined, metrics: Metrics): void {
   const wasOver = before !== undefined && over.has(before.phase);
   if (over.has(observed.phase) && !wasOver) metrics.count("Applies", 1);
@@ -36,7 +36,7 @@ function measure(observed: Observed, before: Observed | undefined, metrics: Metr
   if (began?.by === "push") metrics.seconds("PushToReady", secondsBetween(began.at.getTime(), readyAt));
 }
 
-/** Clocks differ, and one of them may only know the second. */
+/** Clocks differ, and one of them may only have seconds. */
 function secondsBetween(fromMs: number, toMs: number): number {
   return Math.max(0, (toMs - fromMs) / 1000);
 }

@@ -3,7 +3,7 @@ import type { HeldLease } from "#functions/apply/lease/held-lease.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import { KeptWaiting } from "#shared/kube/kept-waiting.ts";
 
-/** Thrown out of a routine look: somebody wants the lease, perhaps for a new assignment. */
+/** Ends a routine check: another worker wants the lease, perhaps for a new assignment. */
 class RoutineYields extends Error {
   constructor() {
     super("somebody wants the cluster's lease; the routine look is begun anew after that");
@@ -11,12 +11,12 @@ class RoutineYields extends Error {
   }
 }
 
-/** No word about the Sync: its look is left to another. */
+/** The error tells nothing about the Sync: its check is left to another worker. */
 export function yieldsTheCheck(error: unknown): boolean {
   return error instanceof RoutineYields || error instanceof KeptWaiting;
 }
 
-/** What came of a look, `desired` where it gave way, and `slow` where its cluster takes long to answer. */
+/** The result of a routine check, `desired` when it yielded, and `slow` when its cluster answers slowly. */
 export async function unlessItYields<T>(check: Promise<T>): Promise<T | "desired" | "slow"> {
   try {
     return await check;
@@ -27,7 +27,7 @@ export async function unlessItYields<T>(check: Promise<T>): Promise<T | "desired
   }
 }
 
-/** The ports for routine looks: each asks before it reads on whether somebody wants the lease. */
+/** The ports for routine checks: before each read they ask whether another worker wants the lease. */
 export function yieldingPorts(lease: HeldLease, ports: WorkerPorts): WorkerPorts {
   const { connector } = ports;
   return {
@@ -41,13 +41,13 @@ export function yieldingPorts(lease: HeldLease, ports: WorkerPorts): WorkerPorts
 
 interface Check {
   readonly lease: HeldLease;
-  /** What it does is to be recorded: it goes on to its end. */
+  /** The operation writes something that must be recorded, so it runs to its end. */
   hasWritten: boolean;
 }
 
 function yieldingClient(client: ClusterClient, check: Check): ClusterClient {
   const read = async <T>(ask: () => Promise<T>): Promise<T> => {
-    // Something else of the look may have written while the lease was asked about.
+    // Another part of the operation may have written while the lease was asked.
     if (!check.hasWritten && (await check.lease.isWanted()) && !check.hasWritten) throw new RoutineYields();
     return ask();
   };

@@ -1,4 +1,4 @@
-/** One turn after the other: each look is begun under the lease, and what it found is written before the next. */
+/** Works on one Sync after the other: each turn begins under the lease, and its result is written before the next. */
 
 import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import type { HeldLease } from "#functions/apply/lease/held-lease.ts";
@@ -23,13 +23,13 @@ import type { Message } from "#shared/messages.ts";
 import type { Write } from "#shared/ports.ts";
 
 export interface TurnsTaken {
-  /** To be written yet. */
+  /** Outcomes that are still to be written. */
   readonly pending: readonly Write[];
-  /** As they are then, of those that are other than they were. */
+  /** The changed rows, as they are after the turn. */
   readonly rows: readonly SyncRow[];
-  /** Why not all of them had their turn. */
+  /** The reason why not every Sync had its turn. */
   readonly stopped?: "late" | "desired" | "slow";
-  /** Those that were due with these are yet to come. */
+  /** True when Syncs that were due with these are still to come. */
   readonly isMore: boolean;
 }
 
@@ -43,14 +43,14 @@ interface Taking {
   readonly begun: Date;
   /** When the worker's message was sent. */
   readonly sentAt?: Date;
-  /** As it was then, where that was asked. */
+  /** The state at that time, where it was read. */
   readonly freezeState: FreezeState | undefined;
   readonly routine: Routine;
-  /** Filled as it goes: a pass that fails half way has written what they are about. */
+  /** Filled turn by turn: a pass that fails half-way has written the rows that these messages are about. */
   readonly messages: Message[];
 }
 
-/** Whoever works this long on one cluster is waited for: what is written already is told before the rest. */
+/** Milliseconds of work after which the written outcomes are reported before the rest, because people wait for them. */
 const tellAfterMs = 5_000;
 
 export const noTurns: TurnsTaken = { pending: [], rows: [], isMore: false };
@@ -90,7 +90,7 @@ export async function takeSyncTurns(plan: PlannedTurns, taking: Taking): Promise
       break;
     }
     if (found === undefined) continue;
-    // One in each pass: what comes meanwhile waits for no other.
+    // One message in each pass: messages that arrive meanwhile wait for no other.
     mayHoldOn &&= yields || !isIdle(turn.row);
     const outcome = {
       ...survived(found, ports.clock.now()),
@@ -108,7 +108,7 @@ export async function takeSyncTurns(plan: PlannedTurns, taking: Taking): Promise
     messages.push(...messagesOf(outcome, ports.clock.now()));
     tellOutcome(outcome, ports);
   }
-  // Others are yet to come: who had a turn is not to have another one before them.
+  // Other Syncs are still to come: none has a second turn before them.
   const told = stopped === undefined && !isMore ? [] : quiet;
   for (const outcome of told) {
     await commit(pending, lease, ports.table);
@@ -118,8 +118,8 @@ export async function takeSyncTurns(plan: PlannedTurns, taking: Taking): Promise
 }
 
 /**
- * Each message is about a row that is written by now. One that cannot be sent stays for the end.
- * @returns when something was told of last.
+ * Sends the messages, each about a row that is written. A message that cannot be sent stays for the end.
+ * @returns when something was reported last.
  */
 async function reportWritten(
   messages: Message[],
@@ -134,37 +134,37 @@ async function reportWritten(
   return now;
 }
 
-/** What a suspend, a freeze or another assignment would show by, as it was when the turns were planned. */
+/** What would show a suspend, a freeze or another assignment, as it was when the turns were planned. */
 function readingOf({ row, owner }: SyncTurn, { cluster, freezeState, begun }: Taking): Reading | undefined {
   return freezeState === undefined ? undefined : { standing: { row, owner, cluster, freezeState }, at: begun };
 }
 
 interface Manners {
-  /** To what comes meanwhile. */
+  /** Yields to work that arrives meanwhile. */
   readonly yields: boolean;
 }
 
-/** What came meanwhile does not wait for the routine: the run looks again before it lets go. */
+/** Work that arrives meanwhile does not wait for the routine: the run reads again before it releases the lease. */
 async function whyStopped({ yields }: Manners, { deadline, lease, ports }: Taking): Promise<TurnsTaken["stopped"]> {
   if (ports.clock.now() >= deadline) return "late";
   return yields && (await lease.isWanted()) ? "desired" : undefined;
 }
 
-/** Those that are suspended need next to no time. */
+/** Suspended Syncs need almost no time. */
 function deadlineOf([turn, ...behind]: readonly SyncTurn[], { deadline, ports }: Taking): Date {
   if (turn === undefined) return deadline;
   const waiting = 1 + behind.filter(({ owner }) => !isSuspended(owner)).length;
   return endOfTurn(turn.row, { now: ports.clock.now(), deadline, waiting });
 }
 
-/** What is at rest is looked at together, from the first of them on, and gives way to what is not. */
+/** Idle Syncs are checked together, from the first of them on, and yield to the others. */
 function portsFor(turns: readonly SyncTurn[], { lease, ports }: Taking) {
   const resting = turns.flatMap(({ row }) => (isIdle(row) ? [row] : []));
   let together: Promise<WorkerPorts> | undefined;
   return async ({ row }: SyncTurn, { yields }: Manners): Promise<WorkerPorts> => {
     if (!isIdle(row)) return ports;
     together ??= checkTogether(resting, ports);
-    // Outermost, so that whoever lists for a Sync knows what was written for it, whichever client did.
+    // This port is outermost, so that a Sync's lists show what was written for it, whichever client wrote.
     return yields ? yieldingPorts(lease, await together) : together;
   };
 }

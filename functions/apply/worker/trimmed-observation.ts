@@ -5,8 +5,8 @@ import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Write } from "#shared/ports.ts";
 
 /**
- * The same writes with nothing in them that can be left out: a row that cannot take what was seen would otherwise never
- * change again, and its Sync stand still.
+ * The same writes without anything that can be left out. A row that cannot take the observation would otherwise never
+ * change again, and its Sync would stop.
  */
 export function trimmedObservation(writes: readonly Write[], { message }: StarlingError): readonly Write[] {
   return writes.map((write): Write => {

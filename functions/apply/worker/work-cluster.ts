@@ -1,7 +1,7 @@
 /**
- * A cluster's worker: takes the lease, reads everything about the cluster in one query, works through the Syncs that
- * are due, writes what it saw, and lets go. It never waits: what is not ready is looked at again by a delayed message
- * or the tick.
+ * A cluster's worker: it takes the lease, reads everything about the cluster in one query, works on the due Syncs,
+ * writes the observations, and releases the lease. It never waits: a delayed message or the tick checks again what is
+ * not ready.
  */
 
 import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
@@ -18,22 +18,22 @@ import { stayMs } from "#shared/fleet/rows/place-use.ts";
 import { type Routine, routineAfter, routineOf } from "#shared/fleet/rows/routine.ts";
 import { distinctMessages, type Message } from "#shared/messages.ts";
 
-/** Kept back at the end of an invocation for the last writes. */
+/** Milliseconds at the end of an invocation that are kept for the last writes. */
 const reserveMs = 10_000;
 const maxPasses = 10;
 
 interface Budget {
-  /** What is left of the invocation. */
+  /** The time that is left of the invocation. */
   readonly remainingMs: number;
-  /** How often the message about the cluster was received; left out: there is none that could come back. */
+  /** How often the message about the cluster was received; absent when no message can come back. */
   readonly receives?: number;
   /** When that message was sent. */
   readonly sentAt?: Date;
-  /** That it came in. */
+  /** The queue of that message. */
   readonly lane: Lane;
 }
 
-/** @returns after how many seconds its message is to come back; undefined when it is done with. */
+/** @returns the seconds after which the message comes back; undefined when the message is done. */
 export async function workCluster(cluster: string, budget: Budget, given: WorkerPorts): Promise<number | undefined> {
   const { lane } = budget;
   const ports = lane === "slow" ? given : { ...given, connector: hurried(given.connector) };
@@ -62,33 +62,33 @@ export async function workCluster(cluster: string, budget: Budget, given: Worker
     }
     own = nextOwn(messages, { ...budget, cluster, next: laneOf(lease.left.use, ports.clock.now()) });
   } catch (error) {
-    // Where the table is what failed, whoever comes next is careful for nothing.
+    // When the table itself failed, the next worker has no reason for caution.
     await tellFailure(lease.lease, ports.table).catch(() => {});
     throw error;
   } finally {
     lease.stop();
-    // Also of a pass that failed half way: what it wrote by then would not be told by the next one.
+    // A pass that failed half-way reports as well: the next pass would not report what this one wrote.
     const others = distinctMessages(messages).filter((message) => !isSame(message, own));
     await ports.sender.send(inLane(others, { cluster, lane: laneOf(lease.left.use, ports.clock.now()) }));
   }
   return own && (own.delaySeconds ?? 0);
 }
 
-/** So often a message is its own next one: whoever dies with it later leaves it tries enough before it is a dead letter. */
+/**
+ * Number of times that a message serves as its own next one: a worker that dies with it later must have tries left
+ * before the dead-letter queue.
+ */
 const mostReturns = 2;
-/** It is as old as when it was sent: where that were longer, its age would tell of a queue that stands still. */
+/** The age of a message counts from when it was sent: a longer life would look like a queue that stands still. */
 const longestReturnSeconds = 60;
 
 interface OwnMessage extends Pick<Budget, "receives" | "lane"> {
   readonly cluster: string;
-  /** Where the cluster is worked on next. */
+  /** The lane for the cluster's next work. */
   readonly next: Lane;
 }
 
-/**
- * The first of those about the cluster: instead of it, the message that was received comes back, and none is sent. It comes
- * back to the queue that it was in.
- */
+/** Instead of the first message about the cluster, the received message comes back to its own queue, and none is sent. */
 function nextOwn(
   messages: readonly Message[],
   { cluster, receives = Number.POSITIVE_INFINITY, lane, next }: OwnMessage,
@@ -107,17 +107,20 @@ interface Pass {
   readonly lease: HeldLease;
   readonly deadline: Date;
   readonly ports: WorkerPorts;
-  /** To be sent in the end. Those about a row that was not written after all are harmless: who gets one reads the row. */
+  /**
+   * Messages to send at the end. A message about a row that was not written is harmless, because its receiver reads the
+   * row.
+   */
   readonly messages: Message[];
   readonly sentAt?: Date;
-  /** Nothing was begun before it in this invocation. */
+  /** True for the first work of this invocation. */
   readonly isFirst: boolean;
 }
 
 interface PassResult {
-  /** False when somebody wanted the lease meanwhile: look again. */
+  /** False when another worker wanted the lease meanwhile: the rows are read again. */
   readonly released: boolean;
-  /** True when not all that is due had its turn. */
+  /** True when not every due Sync had its turn. */
   readonly unfinished: boolean;
 }
 
@@ -140,7 +143,7 @@ async function workThrough(reading: ClusterReading, pass: Pass, begun: Date): Pr
   return takeSyncTurns(plan, { ...pass, cluster, syncs, begun, freezeState, routine });
 }
 
-/** Where not all had their turn, it goes on being due. */
+/** When not every Sync had its turn, the row stays due. */
 function routineNow(
   { syncs, routine }: ClusterReading,
   taken: Pick<TurnsTaken, "rows" | "stopped" | "isMore"> & { readonly name: string; readonly begun: Date },

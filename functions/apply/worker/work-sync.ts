@@ -1,4 +1,4 @@
-/** One look at one Sync on one cluster: which of the verbs it needs, and what came of it. */
+/** Works on one Sync on one cluster: chooses the operation that it needs, and observes the result. */
 
 import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import { type HeldLease, LeaseLost } from "#functions/apply/lease/held-lease.ts";
@@ -48,40 +48,40 @@ import { reportedReason } from "#shared/kube/reasons.ts";
 export interface SyncContext {
   readonly cluster: ClusterRow;
   readonly owner: OwnerRow | undefined;
-  /** All of the cluster. */
+  /** All Syncs of the cluster. */
   readonly syncs: readonly SyncRow[];
   readonly lease: HeldLease;
   readonly deadline: Date;
-  /** Of the first turn: the rows that it was chosen by. */
+  /** For the first turn, the rows by which it was chosen. */
   readonly read?: Reading;
   readonly ports: WorkerPorts;
 }
 
 export interface SyncOutcome {
-  /** The row that was worked on: a newer one than was given, where there was one. */
+  /** The row that was worked on; newer than the given one, if there was a newer one. */
   readonly row: SyncRow;
-  /** Absent: nothing was looked at. */
+  /** Absent when nothing was checked. */
   readonly observed?: Observed;
-  /** A freeze kept it from writing. */
+  /** The freeze that kept it from writing. */
   readonly held?: Held;
-  /** For its worker; absent: nobody knows. */
+  /** Hint for its worker; absent when unknown. */
   readonly waitedSeconds?: number;
-  /** The cluster's row, when what is known of the cluster changed, and the version that was read. */
+  /** The cluster's row with the version that was read, when facts about the cluster changed. */
   readonly cluster?: { readonly row: ClusterRow; readonly version: number };
 }
 
-/** What a look begins with. */
+/** What a turn begins with. */
 type Basis = Pick<SyncContext, "cluster" | "owner"> & { readonly row: SyncRow };
 
 interface Check extends Basis {
   readonly operation: Operation;
-  /** What the verb is about, where that is not the newest assignment. */
+  /** The assignment that the operation is about, when it is not the newest one. */
   readonly about?: SyncRow;
-  /** Nothing may be written to the cluster: why. */
+  /** The reason why nothing may be written to the cluster. */
   readonly withheld?: Withheld;
 }
 
-/** @returns undefined when there is nothing to do now: the subject is suspended, and there is nothing to look at. */
+/** @returns undefined when nothing has to be done now: the owner is suspended, and nothing can be checked. */
 export async function workSync(stored: SyncRow, context: SyncContext): Promise<SyncOutcome | undefined> {
   const { ports, lease } = context;
   const gate = new WriteGate(stored, lease, ports);
@@ -115,7 +115,7 @@ export async function workSync(stored: SyncRow, context: SyncContext): Promise<S
   }
 }
 
-/** Forgotten, or not to be begun yet: the assignment may be a newer one than was due. */
+/** The Sync is forgotten, or must not begin yet: the assignment may be newer than the one that was due. */
 function isEarly(row: SyncRow, now: Date): boolean {
   const { desired, observed } = row;
   return desired.action === "orphan" || (observed?.attempt !== desired.attempt && !hasCome(beginsAt(row), now));
@@ -131,8 +131,8 @@ async function check(basis: Basis, gate: WriteGate, context: SyncContext): Promi
 }
 
 /**
- * What is to be written waits, for the end of a freeze or for the turn that one took, which only the planner gives; what was
- * applied before it is looked at all the same.
+ * A write waits for the end of a freeze, or for the turn that the planner gives after one. What was applied before is
+ * checked all the same.
  */
 async function checkHeld(
   basis: Basis,
@@ -146,7 +146,7 @@ async function checkHeld(
   return { ...outcome, row: basis.row, ...held };
 }
 
-/** What was applied is looked at, also of an attempt before; where nothing was, whether the cluster answers. */
+/** Checks what was applied, also by an earlier attempt; when nothing was applied, checks whether the cluster answers. */
 async function checkPaused(
   basis: Basis,
   { paused, gate }: { readonly paused: Paused; readonly gate: WriteGate },
@@ -162,15 +162,15 @@ async function checkPaused(
   if (applied === undefined || isOfAnother(row, clusterIdentity(cluster))) {
     return carryOut({ ...basis, operation: probeSync, withheld }, gate, context);
   }
-  // Unlike a suspend it may last: who asks for a look has had it.
+  // A freeze may last, unlike a suspend: a requested check counts as done.
   const about = { ...applied, ...defined({ reconcile: row.reconcile }) };
   const operation = routineCheck(about, context.ports.clock.now());
   return carryOut({ ...basis, about, operation, withheld }, gate, context);
 }
 
 /**
- * The look at what was applied last, when it is due, by which nothing is written; where nothing was, and the cluster did not
- * answer, whether it does.
+ * Checks what was applied last, when the check is due, and writes nothing to the cluster. When nothing was applied and
+ * the cluster did not answer, it checks whether the cluster answers.
  */
 function heldCheck(basis: Basis, withheld: Withheld, now: Date): Check | undefined {
   const { row, cluster } = basis;
@@ -178,7 +178,7 @@ function heldCheck(basis: Basis, withheld: Withheld, now: Date): Check | undefin
   if (about === undefined)
     return isAway(row) && hasCome(nextCheck(row), now) ? { ...basis, operation: probeSync, withheld } : undefined;
   if (isOfAnother(about, clusterIdentity(cluster))) return undefined;
-  // Its turn has come with the others of its cluster.
+  // The Sync is checked together with the others of its cluster.
   const isTurn = isIdle(row) || hasCome(nextCheck(about), now);
   return isTurn ? { ...basis, about, operation: routineCheck(about, now), withheld } : undefined;
 }
@@ -222,7 +222,7 @@ async function carryOut(check: Check, gate: WriteGate, context: SyncContext): Pr
   };
 }
 
-/** What this worker saw of the cluster is in the one that it has, though not written yet. */
+/** Includes what this worker observed of the cluster, although it is not written yet. */
 function newerOf(known: ClusterRow, read: ClusterRow): ClusterRow {
   return read.version > known.version ? read : known;
 }
@@ -242,7 +242,7 @@ function withoutObserved({ observed: _observed, ...row }: SyncRow): SyncRow {
   return row;
 }
 
-/** What another cluster held is forgotten; an attempt that was about that one is not begun here out of turn. */
+/** Forgets what another cluster held; an attempt for that cluster does not begin here out of turn. */
 function verbOf(basis: Basis, now: Date): Operation {
   const { row, cluster } = basis;
   if (!isOfAnother(row, clusterIdentity(cluster))) return verbFor(basis, now);
@@ -250,50 +250,50 @@ function verbOf(basis: Basis, now: Date): Operation {
   return begun ? probeSync : verbFor({ row: withoutObserved(row) }, now);
 }
 
-/** Whether its turn begins with a write, if nothing forbids that. */
+/** Whether the turn begins with a write, if nothing forbids it. */
 export function isWritten(row: SyncRow, cluster: ClusterRow, now: Date): boolean {
   return row.paused === undefined && writesAtOnce(verbOf({ row, cluster, owner: undefined }, now));
 }
 
-/** These write whatever they find; a look that finds nothing to correct costs no more than it did. */
+/** These operations write whatever they find; a check that finds nothing to correct costs no more than before. */
 function writesAtOnce(operation: Operation): boolean {
   return operation === applySync || operation === deleteSync || operation === pruneAccepted;
 }
 
-/** Whether it reads before all, and writes little or nothing. */
+/** Whether the operation mostly reads. */
 function isCheckOperation(operation: Operation): boolean {
   return operation === inspectSync || operation === verifySync || operation === probeSync;
 }
 
 function verbFor({ row }: Pick<Basis, "row">, now: Date): Operation {
   const { desired, observed } = row;
-  // Its turn is over: only the planner gives another one.
+  // The turn of the Sync has ended: only the planner gives another one.
   if (isAway(row) && observed?.readyAt === undefined) return probeSync;
   if (desired.action === "delete") return deleteSync;
   if (observed?.attempt !== desired.attempt) return applySync;
-  // Once everything was applied and pruned, there is no more to do than to put back what changes.
+  // After everything was applied and pruned, only changes have to be corrected.
   if (observed.applied?.attempt !== desired.attempt) return applySync;
-  // What drifted under a freeze or a suspend is compared again, and put back when that is over.
+  // Drift under a freeze or a suspend is compared again, and corrected after its end.
   if (holdOf(row) !== undefined || observed.withheld !== undefined) return inspectSync;
   if (isPruneAsked(row)) return pruneAccepted;
   return routineCheck(row, now);
 }
 
-/** At what was applied whole. */
+/** The inspection of a Sync that was applied whole. */
 function routineCheck(row: SyncRow, now: Date): Operation {
   const { observed } = row;
   if (observed?.phase !== "Verifying") return inspectSync;
   return isInspectionDue(row, now) ? inspectSync : verifySync;
 }
 
-/** What a verb came to, and what the cluster said of itself meanwhile. */
+/** The result of an operation, and the cluster's identity as it was seen meanwhile. */
 interface Run {
   readonly result: OperationResult;
-  /** Absent when the cluster was not reached, or not even asked. */
+  /** Absent when the cluster was not reached, or not asked. */
   readonly contact?: ClusterContact;
 }
 
-/** Runs a verb; what ends it as a whole is a finding too. */
+/** Runs an operation; an error that ends it becomes a finding. */
 async function run(operation: Operation, context: Omit<OperationContext, "client">, cluster: ClusterRow): Promise<Run> {
   const { clock } = context.ports;
   try {
@@ -322,9 +322,9 @@ async function run(operation: Operation, context: Omit<OperationContext, "client
 }
 
 /**
- * Our own deadline cut a request short: that says nothing of the cluster, and is no error to tell people of. A look
- * leaves the Sync in the phase that it had, but for `Ready`, which was not seen; nothing is to be applied for it. Another
- * cluster than before, of which nothing was observed, is still to answer.
+ * The worker's own deadline ended a request: that tells nothing about the cluster, and is no error to report. The Sync
+ * keeps its phase, except `Ready`, which was not observed; nothing is applied because of this. A cluster that is new,
+ * and of which nothing was observed, still has to answer.
  */
 function cutOff(operation: Operation, { observed }: SyncRow): OperationResult {
   if (!isCheckOperation(operation)) return { phase: "Applying", ...outOfTime };
@@ -332,7 +332,7 @@ function cutOff(operation: Operation, { observed }: SyncRow): OperationResult {
   return { phase: before === "Ready" ? "Verifying" : before, ...outOfTime };
 }
 
-/** What failed on our side of the connection; a defect of ours is tried again, and its log has the details. */
+/** A failure on Starling's side of the connection. An internal error is tried again, and its log has the details. */
 function defectFinding(error: unknown, context: Omit<OperationContext, "client">): OperationResult {
   if (error instanceof StarlingError) {
     const tried = error.retry === "transient" ? "Retrying" : "Failed";
@@ -351,8 +351,8 @@ function defectFinding(error: unknown, context: Omit<OperationContext, "client">
 }
 
 /**
- * Requests without an answer were repeated by the client: a cluster that is silent all that time is away, whatever
- * became of the connections (resets of a dead load balancer, timeouts of a dropped route).
+ * The client repeated requests without an answer: a cluster that is silent all that time is unreachable, whatever
+ * happened to the connections (resets of a dead load balancer, timeouts of a dropped route).
  */
 function unansweredFinding(error: KubeError, { name }: ClusterRow): OperationResult {
   const silent = error.status === undefined && error.class === "transient";

@@ -1,6 +1,7 @@
 /**
- * Workers that died, and at which Sync: who runs out of memory or time cannot write that it did. What a worker begins is
- * on its lease; who takes one that was not given back knows where its holder died. Pure functions over rows.
+ * Workers that died, and the Sync at which each died: a worker that runs out of memory or time cannot report that. The
+ * lease names what a worker begins, so the next holder of a lease that was not released knows where the last one died.
+ * Pure functions over rows.
  */
 
 import type { Lease } from "#functions/apply/lease/lease.ts";
@@ -13,7 +14,7 @@ import { type ClusterRow, clusterIdentity, type OwnerRow } from "#shared/fleet/r
 import { deathsAt, desiredKey, isOfAnother, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Finding, observe } from "#shared/fleet/sync/observe.ts";
 
-/** So many in a row of workers that had begun nothing else, and it is the Sync. */
+/** After this many deaths in a row, of workers that had begun nothing else, the Sync is the cause. */
 const deathsToRest = 3;
 
 export interface SyncTurn {
@@ -21,24 +22,24 @@ export interface SyncTurn {
   readonly owner: OwnerRow | undefined;
 }
 
-/** Whose turn it is in one pass. */
+/** The turns of one pass. */
 export interface Apart {
   readonly turns: readonly SyncTurn[];
-  /** Nothing else is begun in the invocation. */
+  /** True when the invocation begins nothing else. */
   readonly alone: boolean;
-  /** Others are due, and have to wait for another invocation. */
+  /** True when other Syncs are due and have to wait for another invocation. */
   readonly isMore: boolean;
 }
 
-/** @param run.isReported - whatever is begun is noted on its own. */
+/** @param run.isReported - true when each turn is noted on its own. */
 export function begunAt(row: SyncRow, run: { readonly alone: boolean; readonly isReported: boolean }): Begun {
   const begun = { sync: nameOf(row), wants: desiredKey(row), alone: run.alone };
   return isIdle(row) && !run.isReported ? { ...begun, routine: true } : begun;
 }
 
 /**
- * Whether the holder before died in the routine, where one look follows the other without a note. Then nobody is to blame
- * yet: this time each is noted, and whoever dies again is known.
+ * Whether the holder before died in the routine, where checks follow each other without a note. The cause is unknown
+ * then: this time each check is noted, so that a second death names its Sync.
  */
 export function isUnsure(turns: readonly SyncTurn[], { death }: Lease): boolean {
   if (death === undefined) return false;
@@ -52,9 +53,10 @@ function rests({ row }: SyncTurn): boolean {
 }
 
 /**
- * What is to be written of the Sync at which the holder before died. Without a note it was the first one, since notes go
- * with what is written of those before. Alone it was to blame, and rests in the end; else others may have been.
- * @returns undefined when nobody died, or when what is wanted there is something else by now.
+ * What to write about the Sync at which the holder before died. Without a note it was the first Sync, since notes go
+ * with what is written about earlier ones. A Sync that ran alone is the cause, and waits for a back-off in the end;
+ * otherwise another Sync may be the cause.
+ * @returns undefined when no worker died, or when another rendering is desired there by now.
  */
 export function deathAmong(
   turns: readonly SyncTurn[],
@@ -91,8 +93,8 @@ function backoffFinding(deaths: number, now: Date): Finding {
 }
 
 /**
- * Whose turn it is in this pass. One at which a worker died is not worked at with others: it waits until it comes first,
- * and then in an invocation of its own.
+ * The turns of this pass. A Sync at which a worker died is not worked on with others: it waits until it comes first,
+ * and then has an invocation of its own.
  * @param turns - in their order.
  */
 export function takenApart(
@@ -108,7 +110,7 @@ export function takenApart(
   return { turns: others, alone, isMore: waiting.some(isSuspect) };
 }
 
-/** The worker lives: no more is held against the Sync than that it is worked at alone for a while. */
+/** The worker lives: the Sync only has to run alone for a while. */
 export function survived(outcome: SyncOutcome, now: Date): SyncOutcome {
   if (outcome.observed === undefined) return outcome;
   const { deaths: _deaths, ...row } = outcome.row;

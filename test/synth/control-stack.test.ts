@@ -295,7 +295,7 @@ describe("who may do what", () => {
     ["webhook", ["NS#*#Source", "REPO#*"]],
     ["render", ["REND#*"]],
     ["discover", ["CL#*", "DISCOVERIES", "FLEET", "FLEETVERSION", "FOUND", "NS#*#Sync", "NS#*#SyncGroup", "OWNERS"]],
-    ["apply", ["FREEZES", "CHECK#*", "CL#*", "NS#*#Sync", "NS#*#SyncGroup"]],
+    ["apply", ["CHECK#*", "CL#*", "FREEZES", "NS#*#Sync", "NS#*#SyncGroup"]],
   ])("%s reads these partitions and no others", (folder, expected) => {
     expect([...new Set(partitionsOf(folder, readActions))]).toEqual(expected);
   });

@@ -8,8 +8,8 @@ import { defaultRolePath } from "#shared/fleet/access/cluster-role-policy.ts";
 
 /** By path below examples/cluster-access. */
 export function accessFiles(): Readonly<Record<string, string>> {
-  const template = `# Lets Starling into one EKS cluster: a role for this Cluster only, and its access entry.\n# What its group may do there is in starling-rbac.yaml. ${written}\n`;
-  const rbac = `# What the group of Starling may do in a cluster: kubectl apply --server-side -f starling-rbac.yaml\n# The ClusterRole starling-fleet is what manifests of the fleet may hold: bind what yours need besides. ${written}\n`;
+  const template = `# Gives Starling access to one EKS cluster: a role for this Cluster only, and its access entry.\n# The permissions of its group are in starling-rbac.yaml. ${written}\n`;
+  const rbac = `# The permissions of Starling's group in a cluster. Apply them: kubectl apply --server-side -f starling-rbac.yaml\n# The ClusterRole starling-fleet covers the manifests of the fleet. Bind further roles for anything else that you deploy. ${written}\n`;
   return {
     "starling-cluster-access.template.yaml": template + yaml(cloudFormationTemplate()),
     "starling-rbac.yaml": rbac + rbacManifests({ group: defaultGroup }).map(yaml).join("---\n"),

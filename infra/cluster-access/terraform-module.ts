@@ -22,8 +22,8 @@ import {
 } from "#shared/fleet/access/cluster-role-policy.ts";
 import { parentNamespace } from "#shared/kube/parent-object.ts";
 
-const header = `# Lets Starling into one EKS cluster: a role for this Cluster only, its access entry, and what its group may do.
-# Written by "node infra/bin/cluster-access.ts"; CloudFormation and the CDK construct StarlingClusterAccess say the same.`;
+const header = `# Gives Starling access to one EKS cluster: a role for this Cluster only, its access entry, and its group's permissions.
+# Written by "node infra/bin/cluster-access.ts"; the CloudFormation template and the CDK construct StarlingClusterAccess create the same.`;
 
 const rbacGroup = "rbac.authorization.k8s.io";
 const managed = { expression: '{ "app.kubernetes.io/managed-by" = "starling" }' };

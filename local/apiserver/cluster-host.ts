@@ -105,7 +105,7 @@ export interface ClusterHost {
   objects(cluster: string): readonly JsonObject[];
   /** A kubeconfig with one context per cluster, named after it. The YAML is also JSON. */
   kubeconfig(): string;
-  /** Writes the state files of clusters that have changed since the last save. Does nothing without a `stateDir`. */
+  /** Writes the state files of clusters that have changed since the last save. Without a `stateDir` it does nothing. */
   save(): Promise<void>;
   /** Closes every connection and the port, and writes the state files. */
   stop(): Promise<void>;
@@ -174,13 +174,13 @@ export async function startClusterHost(options: ClusterHostOptions = {}): Promis
     return new Cluster({ name, ...identity, clock, controllers, caCert: tls.cert });
   }
   /** Opens the saved port if it is free, because a kubeconfig may name it. */
-  async function openPort(name: string, wanted = 0): Promise<void> {
+  async function openPort(name: string, desired = 0): Promise<void> {
     const accept = (socket: Socket) => {
       const isExpired = clusters.get(name)?.cluster.faults.current().certificate === "expired";
       (isExpired ? expired : server)?.emit("connection", socket);
     };
-    const opened = await openClusterPort({ port: wanted, accept }).catch((error: unknown) => {
-      if (wanted === 0) throw error;
+    const opened = await openClusterPort({ port: desired, accept }).catch((error: unknown) => {
+      if (desired === 0) throw error;
       return openClusterPort({ port: 0, accept });
     });
     ports.set(name, opened);

@@ -38,10 +38,10 @@ export async function openClusterPort(options: {
   await listen(options.port);
   const { port } = server.address() as AddressInfo;
 
-  function listen(wanted: number): Promise<void> {
+  function listen(desired: number): Promise<void> {
     return new Promise((resolve, reject) => {
       server.once("error", reject);
-      server.listen(wanted, "127.0.0.1", () => {
+      server.listen(desired, "127.0.0.1", () => {
         server.off("error", reject);
         resolve();
       });

@@ -92,7 +92,7 @@ async function answer(options: ListenerOptions, request: IncomingMessage, respon
   const result =
     body === undefined ? tooLarge() : handleRequest(hosted.cluster, apiRequest(request, { path, query, body, user }));
   const { status } = result;
-  if (await intercepted(options, { ...seen, phase: "after" }, { response, record: (told) => record(told, status) }))
+  if (await intercepted(options, { ...seen, phase: "after" }, { response, record: (sent) => record(sent, status) }))
     return;
   record(status, status);
   if (result.stream === undefined) send(response, result);

@@ -8,7 +8,7 @@ export interface PacedClock extends SleepingClock {
   readonly rate: number;
 }
 
-const lookEveryMs = 5;
+const measureEveryMs = 5;
 /** The most that counts between two measurements. During the rest the machine was busy or this process was blocked. */
 const mostCountedMs = 25;
 
@@ -30,24 +30,24 @@ export function pacedClock(rate: number): PacedClock {
   };
 }
 
-let looking: NodeJS.Timeout | undefined;
-let lookedAt = 0;
+let measuring: NodeJS.Timeout | undefined;
+let measuredAt = 0;
 let countedMs = 0;
 
 /** One measurement serves all clocks of this process, so that many clocks cost no more than one. */
 function workedMs(): number {
-  if (looking === undefined) {
-    lookedAt = performance.now();
-    looking = setInterval(look, lookEveryMs).unref();
+  if (measuring === undefined) {
+    measuredAt = performance.now();
+    measuring = setInterval(measure, measureEveryMs).unref();
   }
-  return countedMs + sinceLook();
+  return countedMs + sinceMeasured();
 }
 
-function look(): void {
-  countedMs += sinceLook();
-  lookedAt = performance.now();
+function measure(): void {
+  countedMs += sinceMeasured();
+  measuredAt = performance.now();
 }
 
-function sinceLook(): number {
-  return Math.min(performance.now() - lookedAt, mostCountedMs);
+function sinceMeasured(): number {
+  return Math.min(performance.now() - measuredAt, mostCountedMs);
 }

@@ -27,7 +27,7 @@ export async function deleteConfigMap(
  */
 export function provideNamespaces(clusters: ClusterHost, made: (namespace: string) => void): () => void {
   const asked = new Set<string>();
-  const told = new Set<string>();
+  const reported = new Set<string>();
   return clusters.onRequest(({ cluster, method, path, status }) => {
     const namespace = namespaced.exec(path)?.[1];
     const connection = clusters.connections().find(({ name }) => name === cluster);
@@ -36,8 +36,8 @@ export function provideNamespaces(clusters: ClusterHost, made: (namespace: strin
     asked.add(`${cluster}/${namespace}`);
     createNamespace(connection, namespace).then(
       (isNew) => {
-        if (isNew && !told.has(namespace)) made(namespace);
-        told.add(namespace);
+        if (isNew && !reported.has(namespace)) made(namespace);
+        reported.add(namespace);
       },
       // The Sync reports the missing namespace.
       () => asked.delete(`${cluster}/${namespace}`),

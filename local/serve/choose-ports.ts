@@ -11,7 +11,7 @@ export const portFlags = { api: "--port", git: "--git-port", clusters: "--cluste
 >;
 
 /** A port that is undefined may be any port. */
-export type PortsWanted = { readonly [Name in keyof Ports]?: number | undefined };
+export type DesiredPorts = { readonly [Name in keyof Ports]?: number | undefined };
 
 /**
  * Below the ranges of outgoing connections (from 32768 or from 49152), so that no other program gets such a port by
@@ -24,7 +24,7 @@ const mostTries = 100;
  * Adds free ports for those that are undefined. They are likely to be free at every later start. @throws LocalFailure
  * when no port is free.
  */
-export async function withLastingPorts(desired: PortsWanted): Promise<Ports> {
+export async function withLastingPorts(desired: DesiredPorts): Promise<Ports> {
   const { api, git, clusters } = desired;
   const taken = new Set([api, git, clusters]);
   const choose = async () => {
@@ -54,7 +54,7 @@ async function lastingPort(taken: ReadonlySet<number | undefined>): Promise<numb
  * Checks that the ports of 127.0.0.1 are usable, before any server starts. @throws LocalFailure that names the port and
  * the flag that changes it.
  */
-export async function requireFreePorts(ports: PortsWanted): Promise<void> {
+export async function requireFreePorts(ports: DesiredPorts): Promise<void> {
   for (const [name, port] of Object.entries(ports)) {
     const problem = port === undefined ? undefined : await problemWith(port);
     if (problem === undefined) continue;

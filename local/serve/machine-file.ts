@@ -84,7 +84,7 @@ export function takeFolder(folder: string): () => void {
   };
 }
 
-/** Systems reuse process ids. Where the system shows the command of a process, it must be Starling's. */
+/** Systems reuse process ids. If the system shows the command of a process, it must be Starling's. */
 export function isServing(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -26,12 +26,12 @@ export function serveMachinePages(
 }
 
 function refusalOf({ status, message, text, correlationId }: ApiAnswer): Refusal {
-  const told = toldBy(text);
-  return new Refusal(status, told.message ?? message, defined({ code: told.code, correlationId }));
+  const error = errorIn(text);
+  return new Refusal(status, error.message ?? message, defined({ code: error.code, correlationId }));
 }
 
 /** Ignores text that is not an error of the API itself. */
-function toldBy(text: string): { readonly code?: string; readonly message?: string } {
+function errorIn(text: string): { readonly code?: string; readonly message?: string } {
   try {
     const { code, message } = JSON.parse(text) as Record<string, unknown>;
     return typeof code === "string" && typeof message === "string" ? { code, message } : {};

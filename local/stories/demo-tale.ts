@@ -22,15 +22,15 @@ const patient = "45s";
 /** A short deadline for the broken revision, so that the reader does not have to wait. */
 const impatient = "6s";
 
-export interface Teller {
+export interface DemoOutput {
   readonly say: (line?: string) => void;
   readonly columns: number;
   readonly signal: AbortSignal;
 }
 
 /** Registers the clusters, rolls out, and reports the progress. @returns the final state of the fleet. */
-export async function tellDemo(stack: Stack, options: DemoOptions, teller: Teller): Promise<FleetView> {
-  const { say } = teller;
+export async function showDemo(stack: Stack, options: DemoOptions, output: DemoOutput): Promise<FleetView> {
+  const { say } = output;
   const repository =
     options.user === undefined ? undefined : await adoptRepository(stack.git, withoutUndefined(options.user));
   const names = await addFleet(stack, options.clusters);
@@ -45,10 +45,10 @@ export async function tellDemo(stack: Stack, options: DemoOptions, teller: Telle
     namespace: demoNamespace,
     group: demoGroup,
     source,
-    ...teller,
+    ...output,
   });
   const bound = changingAtOnce(options.clusters);
-  if (repository === undefined || options.user === undefined) return ownTale(stack, story, { ...teller, bound });
+  if (repository === undefined || options.user === undefined) return ownTale(stack, story, { ...output, bound });
   if (repository.warning !== undefined) say(`Note: ${repository.warning}.`);
   story.chapter(`${repository.description}`);
   say(`   folder ${options.user.path} rolls out ring by ring; at most ${bound} clusters change at once`);
@@ -74,7 +74,7 @@ function changingAtOnce(clusters: number): number {
   return Math.max(4, Math.ceil(clusters / 10));
 }
 
-interface Setting extends Teller {
+interface Setting extends DemoOutput {
   /** The number of clusters that may change at once. */
   readonly bound: number;
 }

@@ -5,10 +5,10 @@ import { delimiter, join } from "node:path";
 import { type Stack, startStack, writeAccessFiles } from "#local/machine/stack.ts";
 import { serveMachinePages } from "#local/serve/machine-pages.ts";
 import { type DemoOptions, demoUsage, readDemoOptions } from "#local/stories/demo-options.ts";
-import { demoGroup, demoNamespace, type Teller, tellDemo } from "#local/stories/demo-tale.ts";
+import { type DemoOutput, demoGroup, demoNamespace, showDemo } from "#local/stories/demo-tale.ts";
 import { removeAtEnd, untilEnded } from "#local/stories/end-of-process.ts";
 import { type ExampleFleet, readExample } from "#local/stories/example-fleet.ts";
-import { type GroupEnd, tellExample } from "#local/stories/example-tale.ts";
+import { type GroupEnd, showExample } from "#local/stories/example-tale.ts";
 import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
@@ -78,19 +78,19 @@ async function run(
   say(`Watch the demo in a browser: ${pages.url}`);
   say();
   const columns = Math.min(process.stdout.columns ?? terminalColumns.unknown, terminalColumns.most);
-  const teller = { say, columns, signal };
+  const output = { say, columns, signal };
   const ends =
-    example === undefined ? [await demoEnd(stack, options, teller)] : await tellExample(stack, example, teller);
+    example === undefined ? [await demoEnd(stack, options, output)] : await showExample(stack, example, output);
   say();
   if (options.keep === undefined) sayWhatNext(options);
-  else await sayHowToLook(stack, { folder: options.keep, ends, pages });
+  else await sayHowToInspect(stack, { folder: options.keep, ends, pages });
   for (const end of ends) sayEnd(end, ends.length === 1 ? "" : ` of ${end.namespace}/${end.name}`);
   return ends.every(isInSync);
 }
 
 /** All clusters of the demo count, also those without a Sync. */
-async function demoEnd(stack: Stack, options: DemoOptions, teller: Teller): Promise<GroupEnd> {
-  const end = await tellDemo(stack, options, teller);
+async function demoEnd(stack: Stack, options: DemoOptions, output: DemoOutput): Promise<GroupEnd> {
+  const end = await showDemo(stack, options, output);
   return { ...end, namespace: demoNamespace, name: demoGroup, clusters: options.clusters };
 }
 
@@ -116,7 +116,7 @@ function sayWhatNext({ user, example }: DemoOptions): void {
   say();
 }
 
-async function sayHowToLook(
+async function sayHowToInspect(
   stack: Stack,
   { folder, ends, pages }: { readonly folder: string; readonly ends: readonly GroupEnd[]; readonly pages: PageServer },
 ): Promise<void> {

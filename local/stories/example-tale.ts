@@ -1,7 +1,7 @@
 /** Shows an example fleet in the demo: each SyncGroup rolls out, then the content of the clusters. */
 import { registerEksClusters } from "#local/machine/register-eks-clusters.ts";
 import type { Stack } from "#local/machine/stack.ts";
-import type { Teller } from "#local/stories/demo-tale.ts";
+import type { DemoOutput } from "#local/stories/demo-tale.ts";
 import { type ExampleFleet, repositoryOf } from "#local/stories/example-fleet.ts";
 import { type FleetView, RolloutStory } from "#local/stories/rollout-story.ts";
 import { labelsOf, ownApplyEntry, stringAt } from "#shared/kube/kube-object.ts";
@@ -14,8 +14,12 @@ export interface GroupEnd extends FleetView {
 }
 
 /** Creates the example's clusters and repositories, applies its documents, and reports the rollouts. */
-export async function tellExample(stack: Stack, example: ExampleFleet, teller: Teller): Promise<readonly GroupEnd[]> {
-  const { say } = teller;
+export async function showExample(
+  stack: Stack,
+  example: ExampleFleet,
+  output: DemoOutput,
+): Promise<readonly GroupEnd[]> {
+  const { say } = output;
   const { clusters, sources, groups, others } = example;
   say("Starling runs on this machine, with a git server and local DynamoDB, SQS and S3.");
   say(`Clusters: ${clusters.map(({ metadata }) => metadata.name).join(", ")}.`);
@@ -36,7 +40,7 @@ export async function tellExample(stack: Stack, example: ExampleFleet, teller: T
       namespace,
       group: name,
       source: spec.templates[0]?.source ?? "",
-      ...teller,
+      ...output,
     }),
   }));
   await stack.session.apply([...sources.map((source) => servedHere(stack, source)), ...others, ...groups]);

@@ -41,7 +41,7 @@ export interface StoryOptions {
   readonly signal: AbortSignal;
 }
 
-const lookEveryMs = 150;
+const pollEveryMs = 150;
 const unsettled: ReadonlySet<string> = new Set(["Rolling", "Reconciling"]);
 /** The longest time without any visible change. A slow machine still makes progress. */
 const longestSilenceMs = 120_000;
@@ -58,8 +58,8 @@ export class RolloutStory {
   #chapter = 0;
   #rollout = 0;
   #shown = "";
-  #lookedAt = 0;
-  readonly #told = new Set<string>();
+  #askedAt = 0;
+  readonly #printed = new Set<string>();
 
   constructor(options: StoryOptions) {
     this.#options = options;
@@ -81,7 +81,7 @@ export class RolloutStory {
    * By default any next rollout counts.
    */
   async follow(commit?: string): Promise<FleetView> {
-    const view = await this.#look(async () => {
+    const view = await this.#poll(async () => {
       const group = await this.#group();
       const number = group.status.rollout ?? 0;
       const isNext = number > this.#rollout && (commit === undefined || group.status.revision?.includes(commit));
@@ -90,10 +90,10 @@ export class RolloutStory {
       const line = stagesText(status);
       if (line !== this.#shown) {
         this.note(line);
-        await this.#tellTimeLeft(number, status);
+        await this.#printTimeLeft(number, status);
       }
       this.#shown = line;
-      await this.#tellHindrances(number, status);
+      await this.#printHindrances(number, status);
       const isStanding = status.phase === "Halted" || status.phase === "Stalled";
       if (status.phase !== "Complete" && !isStanding) return undefined;
       const fleet = await this.#fleet();
@@ -110,21 +110,21 @@ export class RolloutStory {
 
   /** @param failure - the error message for this case. @throws Error when the condition does not become true in time. */
   async until(failure: string, isTrue: () => boolean): Promise<void> {
-    const came = await this.#look(async () => (isTrue() ? true : undefined));
+    const came = await this.#poll(async () => (isTrue() ? true : undefined));
     if (came === undefined) throw new Error(`${failure} within ${longestSilenceMs / 1000} s`);
   }
 
   /** @returns undefined when nothing has changed for too long. */
-  async #look<T>(look: () => Promise<T | undefined>): Promise<T | undefined> {
+  async #poll<T>(poll: () => Promise<T | undefined>): Promise<T | undefined> {
     let shown = this.#shown;
     let silentSince = performance.now();
     while (performance.now() - silentSince < longestSilenceMs) {
       this.#options.signal.throwIfAborted();
-      const seen = await look();
+      const seen = await poll();
       if (seen !== undefined) return seen;
       if (shown !== this.#shown) silentSince = performance.now();
       shown = this.#shown;
-      await sleep(lookEveryMs, undefined, { signal: this.#options.signal });
+      await sleep(pollEveryMs, undefined, { signal: this.#options.signal });
     }
     return undefined;
   }
@@ -138,16 +138,16 @@ export class RolloutStory {
   }
 
   /** Prints the causes of delays, each once per rollout. It asks at most once a second. */
-  async #tellHindrances(number: number, { stages }: RolloutStatus): Promise<void> {
-    if (performance.now() - this.#lookedAt < hindrancesEveryMs || stages.every(({ counts }) => counts.Assigned === 0))
+  async #printHindrances(number: number, { stages }: RolloutStatus): Promise<void> {
+    if (performance.now() - this.#askedAt < hindrancesEveryMs || stages.every(({ counts }) => counts.Assigned === 0))
       return;
-    this.#lookedAt = performance.now();
+    this.#askedAt = performance.now();
     const path = `/syncgroups/${this.#options.group}/rollouts/${number}/targets?state=Assigned,Applying,Verifying&limit=100`;
     const { items } = await this.#call<ApiList<TargetItem>>(path);
     for (const { cause, line } of hindranceLines(hindered(items, new Date()))) {
       const key = `${number} ${cause}`;
-      if (this.#told.has(key)) continue;
-      this.#told.add(key);
+      if (this.#printed.has(key)) continue;
+      this.#printed.add(key);
       const [first = "", ...rest] = wrapped(line, this.#width());
       this.note(first);
       for (const more of rest.slice(0, maxReasonLines)) this.#options.say(`${indent}${more}`);
@@ -157,14 +157,14 @@ export class RolloutStory {
   /**
    * Prints the remaining time once enough clusters are done for an estimate, and again each time their number doubles.
    */
-  async #tellTimeLeft(number: number, { stages }: RolloutStatus): Promise<void> {
+  async #printTimeLeft(number: number, { stages }: RolloutStatus): Promise<void> {
     const stage = stages.find(({ size, counts }) => counts.Assigned > 0 && doneOf(counts) > 0 && doneOf(counts) < size);
     if (stage === undefined) return;
     const key = `${number} ${stage.name} ${Math.floor(Math.log2(doneOf(stage.counts)))} left`;
-    if (this.#told.has(key)) return;
+    if (this.#printed.has(key)) return;
     const left = timeLeft(await this.#call<RolloutOverview>(`/syncgroups/${this.#options.group}/rollout`), new Date());
     if (left === undefined) return;
-    this.#told.add(key);
+    this.#printed.add(key);
     this.note(left);
   }
 

@@ -95,7 +95,7 @@ export const functionProperties = z.strictObject({
   Tags: tags,
 });
 
-/** Of the permissions of roles, this machine enforces only the access to secrets. */
+/** This machine enforces only one permission of roles: the access to secrets. */
 export const policyProperties = z.object({
   Roles: z.array(refOf),
   PolicyDocument: z.object({

@@ -203,6 +203,6 @@ test("it ends with all that it started, and an example that is not there is told
   expect(await told?.ended()).toBe(0);
   const other = startDemo(["--example", "nope"], { tmp });
   expect(await other.ended()).toBe(2);
-  expect(other.err()).toContain("--example is nope: there is no such example; there is platform");
+  expect(other.err()).toContain("--example is nope; expected one of platform");
   expect(readdirSync(tmp)).toEqual([]);
 });

@@ -1,5 +1,5 @@
-# Lets Starling into one EKS cluster: a role for this Cluster only, its access entry, and what its group may do.
-# Written by "node infra/bin/cluster-access.ts"; CloudFormation and the CDK construct StarlingClusterAccess say the same.
+# Gives Starling access to one EKS cluster: a role for this Cluster only, its access entry, and its group's permissions.
+# Written by "node infra/bin/cluster-access.ts"; the CloudFormation template and the CDK construct StarlingClusterAccess create the same.
 
 terraform {
   required_version = ">= 1.3"

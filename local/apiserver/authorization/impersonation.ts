@@ -10,7 +10,7 @@ export type HeaderValues = Readonly<Record<string, readonly string[] | undefined
 const extraPrefix = "impersonate-extra-";
 
 /** The user that the Impersonate headers name; undefined without such headers. @throws StatusError 400. */
-function wantedUser(headers: HeaderValues): User | undefined {
+function desiredUser(headers: HeaderValues): User | undefined {
   const username = headers["impersonate-user"]?.[0] ?? "";
   const uid = headers["impersonate-uid"]?.[0] ?? "";
   const groups = headers["impersonate-group"] ?? [];
@@ -46,7 +46,7 @@ interface Mode {
   readonly group: string;
   /** A second verb that the requestor needs for the action of the impersonated user. */
   readonly onVerb?: string;
-  readonly applies: (wanted: User) => boolean;
+  readonly applies: (desired: User) => boolean;
 }
 
 function nodeOf(username: string): string | undefined {
@@ -62,8 +62,8 @@ function constrained(name: string, applies: Mode["applies"]): Mode {
 }
 
 const modes: readonly Mode[] = [
-  constrained("arbitrary-node", (wanted) => isOnlyName(wanted) && nodeOf(wanted.username) !== undefined),
-  constrained("serviceaccount", (wanted) => isOnlyName(wanted) && serviceAccountOf(wanted.username) !== undefined),
+  constrained("arbitrary-node", (desired) => isOnlyName(desired) && nodeOf(desired.username) !== undefined),
+  constrained("serviceaccount", (desired) => isOnlyName(desired) && serviceAccountOf(desired.username) !== undefined),
   constrained(
     "user-info",
     ({ username, groups }) =>
@@ -76,7 +76,7 @@ const modes: readonly Mode[] = [
 ];
 
 /** Every access that a mode requires of the requestor, in the order of the checks. */
-function checks({ verb, group, onVerb }: Mode, access: Access, wanted: User): Access[] {
+function checks({ verb, group, onVerb }: Mode, access: Access, desired: User): Access[] {
   const { user } = access;
   const on = (
     resource: string,
@@ -95,17 +95,17 @@ function checks({ verb, group, onVerb }: Mode, access: Access, wanted: User): Ac
       ...more,
     },
   });
-  const account = serviceAccountOf(wanted.username);
-  const node = onVerb === undefined ? undefined : nodeOf(wanted.username);
-  let who = on("users", wanted.username);
+  const account = serviceAccountOf(desired.username);
+  const node = onVerb === undefined ? undefined : nodeOf(desired.username);
+  let who = on("users", desired.username);
   if (account !== undefined) who = on("serviceaccounts", account.name, { namespace: account.namespace });
   if (node !== undefined) who = on("nodes", node);
   return [
     ...(onVerb === undefined ? [] : [{ ...access, verb: `${onVerb}${access.verb}` }]),
     who,
-    ...(wanted.uid === undefined ? [] : [on("uids", wanted.uid)]),
-    ...wanted.groups.map((name) => on("groups", name)),
-    ...Object.entries(wanted.extra ?? {}).flatMap(([subresource, values]) =>
+    ...(desired.uid === undefined ? [] : [on("uids", desired.uid)]),
+    ...desired.groups.map((name) => on("groups", name)),
+    ...Object.entries(desired.extra ?? {}).flatMap(([subresource, values]) =>
       values.map((name) => on("userextras", name, { subresource })),
     ),
   ];
@@ -119,11 +119,11 @@ function groupsOf({ onVerb }: Mode, { username, groups }: User): readonly string
   return account === undefined ? [] : serviceAccountUser(account.namespace, account.name).groups;
 }
 
-function complete(mode: Mode, wanted: User): User {
-  const groups = groupsOf(mode, wanted);
-  const anonymous = wanted.username === "system:anonymous" || groups.includes("system:unauthenticated");
+function complete(mode: Mode, desired: User): User {
+  const groups = groupsOf(mode, desired);
+  const anonymous = desired.username === "system:anonymous" || groups.includes("system:unauthenticated");
   const everybody = anonymous ? "system:unauthenticated" : "system:authenticated";
-  return { ...wanted, groups: groups.includes(everybody) ? groups : [...groups, everybody] };
+  return { ...desired, groups: groups.includes(everybody) ? groups : [...groups, everybody] };
 }
 
 /**
@@ -132,14 +132,14 @@ function complete(mode: Mode, wanted: User): User {
  * applicable mode.
  */
 export function impersonate(store: ClusterStore, access: Access, headers: HeaderValues): User {
-  const wanted = wantedUser(headers);
-  if (wanted === undefined) return access.user;
+  const desired = desiredUser(headers);
+  if (desired === undefined) return access.user;
   let refusal: StatusError | undefined;
-  for (const mode of modes.filter(({ applies }) => applies(wanted))) {
-    const refused = checks(mode, access, wanted)
+  for (const mode of modes.filter(({ applies }) => applies(desired))) {
+    const refused = checks(mode, access, desired)
       .map((check) => ({ check, ...decide(store, check) }))
       .find(({ allowed }) => !allowed);
-    if (refused === undefined) return complete(mode, wanted);
+    if (refused === undefined) return complete(mode, desired);
     refusal ??= forbiddenAccess(refused.check, refused.reason);
   }
   throw refusal;

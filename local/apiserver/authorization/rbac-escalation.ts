@@ -1,22 +1,22 @@
 import { type PolicyRule, urlCovers } from "#apiserver/authorization/rbac.ts";
 
-function coversAll(owned: readonly string[], wanted: readonly string[]): boolean {
-  return owned.includes("*") || wanted.every((each) => owned.includes(each));
+function coversAll(owned: readonly string[], desired: readonly string[]): boolean {
+  return owned.includes("*") || desired.every((each) => owned.includes(each));
 }
 
-function coversResources(owned: readonly string[], wanted: readonly string[]): boolean {
-  if (coversAll(owned, wanted)) return true;
-  return wanted.every((each) => owned.includes(each) || owned.includes(each.replace(/^[^/]*\//, "*/")));
+function coversResources(owned: readonly string[], desired: readonly string[]): boolean {
+  if (coversAll(owned, desired)) return true;
+  return desired.every((each) => owned.includes(each) || owned.includes(each.replace(/^[^/]*\//, "*/")));
 }
 
-function covers(owned: PolicyRule, wanted: PolicyRule): boolean {
+function covers(owned: PolicyRule, desired: PolicyRule): boolean {
   return (
-    coversAll(owned.verbs, wanted.verbs) &&
-    coversAll(owned.apiGroups, wanted.apiGroups) &&
-    coversResources(owned.resources, wanted.resources) &&
-    wanted.nonResourceURLs.every((url) => owned.nonResourceURLs.some((rule) => urlCovers(rule, url))) &&
+    coversAll(owned.verbs, desired.verbs) &&
+    coversAll(owned.apiGroups, desired.apiGroups) &&
+    coversResources(owned.resources, desired.resources) &&
+    desired.nonResourceURLs.every((url) => owned.nonResourceURLs.some((rule) => urlCovers(rule, url))) &&
     (owned.resourceNames.length === 0 ||
-      (wanted.resourceNames.length > 0 && coversAll(owned.resourceNames, wanted.resourceNames)))
+      (desired.resourceNames.length > 0 && coversAll(owned.resourceNames, desired.resourceNames)))
   );
 }
 
@@ -67,9 +67,9 @@ function printed(rule: PolicyRule): string {
   return `{${shown.join(", ")}}`;
 }
 
-/** The permissions in `wanted` that `owned` does not cover, one line each. */
-export function missingPermissions(owned: readonly PolicyRule[], wanted: readonly PolicyRule[]): string[] {
-  const missing = wanted
+/** The permissions in `desired` that `owned` does not cover, one line each. */
+export function missingPermissions(owned: readonly PolicyRule[], desired: readonly PolicyRule[]): string[] {
+  const missing = desired
     .flatMap((rule) => [...breakDown(rule)])
     .filter((permission) => !owned.some((rule) => covers(rule, permission)));
   return [...new Set(compact(missing).map(printed))].sort();

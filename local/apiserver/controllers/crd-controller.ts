@@ -57,9 +57,9 @@ function nameConflict({ cluster }: ControllerContext, crd: JsonObject): NameConf
     ["kind", "KindConflict"],
     ["listKind", "ListKindConflict"],
   ] as const) {
-    const wanted = stringAt(crd, "spec", "names", key) ?? "";
-    const taken = others.some((names) => stringAt(names, key) === wanted);
-    if (taken) found = { reason, message: `${JSON.stringify(wanted)} is already in use` };
+    const desired = stringAt(crd, "spec", "names", key) ?? "";
+    const taken = others.some((names) => stringAt(names, key) === desired);
+    if (taken) found = { reason, message: `${JSON.stringify(desired)} is already in use` };
   }
   return found;
 }
@@ -98,7 +98,7 @@ function finalize(context: ControllerContext, crd: JsonObject): void {
   const resource = `${stringAt(crd, "spec", "group")}/${stringAt(crd, "spec", "names", "plural")}`;
   for (const object of cluster.store.list(resource)) context.remove(resource, object);
   if (cluster.store.list(resource).length > 0) {
-    tellProgress(context, crd);
+    reportProgress(context, crd);
     reconcileLater(context, nameOf(crd));
     return;
   }
@@ -107,7 +107,7 @@ function finalize(context: ControllerContext, crd: JsonObject): void {
 }
 
 /** Reports in the condition Terminating that finalizers still keep some of the definition's objects. */
-function tellProgress(context: ControllerContext, crd: JsonObject): void {
+function reportProgress(context: ControllerContext, crd: JsonObject): void {
   const why = { reason: "InstanceDeletionInProgress", message: "CustomResource deletion is in progress" };
   const conditions = listAt(crd, "status", "conditions").map((each) =>
     isJsonObject(each) && each.type === "Terminating" ? { ...each, ...why } : each,

@@ -106,7 +106,7 @@ function createReplicaSet(context: ControllerContext, deployment: JsonObject, se
     [hashLabel]: hash,
   };
   const selector = specOf(deployment).selector;
-  const wanted = isJsonObject(selector) ? selector : {};
+  const given = isJsonObject(selector) ? selector : {};
   const total = sets.reduce((sum, set) => sum + replicasOf(set), 0);
   const room = Math.max(0, limits.replicas + limits.surge - total);
   const replicas = isRecreate(deployment) && total > 0 ? 0 : Math.min(limits.replicas, room);
@@ -124,8 +124,8 @@ function createReplicaSet(context: ControllerContext, deployment: JsonObject, se
         ? {}
         : { minReadySeconds: specOf(deployment).minReadySeconds }),
       selector: {
-        ...wanted,
-        matchLabels: { ...(isJsonObject(wanted.matchLabels) ? wanted.matchLabels : {}), [hashLabel]: hash },
+        ...given,
+        matchLabels: { ...(isJsonObject(given.matchLabels) ? given.matchLabels : {}), [hashLabel]: hash },
       },
       template: withMetadata(template, { labels }),
     },
@@ -319,13 +319,13 @@ function progressingCondition(
   }
   if (before?.reason === "ProgressDeadlineExceeded" && !moved) return before;
   const at = (moved || finished ? context.cluster.options.clock() : since) + deadline;
-  lookAgain(context, deployment, at + 1_000);
+  checkAgain(context, deployment, at + 1_000);
   const message = `${shown} is progressing.`;
   return stamped(context, before, { type: "Progressing", status: "True", reason: "ReplicaSetUpdated", message, moved });
 }
 
 /** Condition times are whole seconds, so this checks the deadline one second late. */
-function lookAgain(context: ControllerContext, deployment: JsonObject, atMs: number): void {
+function checkAgain(context: ControllerContext, deployment: JsonObject, atMs: number): void {
   const key = keyOf(deployment);
   const { scheduler, cluster } = context;
   scheduler.cancel(`deadline ${key}`);

@@ -25,8 +25,8 @@ export function reconcileJob(context: ControllerContext, job: JsonObject): void 
   }
   if (specOf(job).suspend === true) return;
   const parallelism = numberAt(job, "spec", "parallelism");
-  const wanted = valueAt(job, "spec", "completions");
-  const completions = typeof wanted === "number" ? wanted : 1;
+  const desired = valueAt(job, "spec", "completions");
+  const completions = typeof desired === "number" ? desired : 1;
   const pods = podsOf(context, job);
   const succeeded = pods.filter((pod) => stringAt(pod, "status", "phase") === "Succeeded").length;
   const active = pods.length - succeeded;

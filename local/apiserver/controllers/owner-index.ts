@@ -2,7 +2,7 @@ import { type Change, type ClusterStore, keyOf } from "#apiserver/cluster-store.
 import { isJsonObject, type JsonObject } from "#apiserver/json.ts";
 import { listAt, stringAt } from "#apiserver/object-fields.ts";
 
-/** Where an object is stored. */
+/** The place of an object in the store. */
 export interface StoredAt {
   readonly resource: string;
   readonly key: string;

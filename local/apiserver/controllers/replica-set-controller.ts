@@ -40,10 +40,10 @@ export function reconcileReplicaSet(context: ControllerContext, replicaSet: Json
 }
 
 function scalePods(context: ControllerContext, replicaSet: JsonObject, pods: readonly JsonObject[]): void {
-  const wanted = replicasOf(replicaSet);
-  for (let count = pods.length; count < wanted; count += 1) {
+  const desired = replicasOf(replicaSet);
+  for (let count = pods.length; count < desired; count += 1) {
     createPod(context, replicaSet, { template: templateOf(replicaSet), labels: {} });
   }
   const surplus = [...pods].sort((a, b) => Number(readySince(a) !== undefined) - Number(readySince(b) !== undefined));
-  for (const pod of surplus.slice(0, Math.max(0, pods.length - wanted))) context.remove(podResource, pod);
+  for (const pod of surplus.slice(0, Math.max(0, pods.length - desired))) context.remove(podResource, pod);
 }

@@ -47,10 +47,10 @@ export function claims(pod: JsonObject): string[] {
 /** Counts the Pods that a PodDisruptionBudget protects. */
 export function countBudget(context: ControllerContext, budget: JsonObject): void {
   const namespace = stringAt(budget, "metadata", "namespace") ?? "";
-  const wanted = valueAt(budget, "spec", "selector", "matchLabels");
+  const desired = valueAt(budget, "spec", "selector", "matchLabels");
   const pods = context.cluster.store
     .list(podResource, namespace)
-    .filter((pod) => matchesLabels(pod, wanted) && !isDeleting(pod));
+    .filter((pod) => matchesLabels(pod, desired) && !isDeleting(pod));
   const expectedPods = pods.length;
   const currentHealthy = pods.filter((pod) => readySince(pod) !== undefined).length;
   const minAvailable = share(valueAt(budget, "spec", "minAvailable"), expectedPods);

@@ -19,10 +19,10 @@ function prepare(object: JsonObject, { live, cluster }: StrategyContext): JsonOb
 const validate: Rule = (object) => {
   const group = stringAt(object, "spec", "group") ?? "";
   const version = stringAt(object, "spec", "version") ?? "";
-  const wanted = `${version}.${group}`;
+  const desired = `${version}.${group}`;
   const errors: FieldError[] = [];
-  if (nameOf(object) !== wanted) {
-    const detail = `must be \`spec.version+"."+spec.group\`: ${JSON.stringify(wanted)}`;
+  if (nameOf(object) !== desired) {
+    const detail = `must be \`spec.version+"."+spec.group\`: ${JSON.stringify(desired)}`;
     errors.push(fieldErrors.invalid("metadata.name", nameOf(object), detail));
   }
   const groupProblem = group === "" ? undefined : subdomainRule(group);

@@ -52,7 +52,7 @@ function toV2(object: JsonObject): JsonObject {
     ...(typeof share === "number" ? [cpuMetric(share)] : []),
   ];
   const known = typeof currentReplicas === "number" && currentReplicas > 0 ? { currentReplicas } : {};
-  const told = Array.isArray(conditions) ? { conditions } : {};
+  const shownConditions = Array.isArray(conditions) ? { conditions } : {};
   return {
     ...annotated(object, annotations),
     apiVersion: "autoscaling/v2",
@@ -65,7 +65,9 @@ function toV2(object: JsonObject): JsonObject {
             ...(isJsonObject(behavior) ? { behavior: behaviorToV2(behavior) } : {}),
           },
         }),
-    ...(object.status === undefined ? {} : { status: { ...status, ...known, ...told, currentMetrics: null } }),
+    ...(object.status === undefined
+      ? {}
+      : { status: { ...status, ...known, ...shownConditions, currentMetrics: null } }),
   };
 }
 

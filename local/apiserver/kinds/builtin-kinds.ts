@@ -140,8 +140,8 @@ function readRow(row: string): Kind {
     unconditionalUpdate: !flags.includes("r"),
     createOnUpdate: flags.includes("p"),
     ...(several === undefined ? {} : { convert: several.convert }),
-    typeIn: (wanted) => {
-      const name = typeNames.get(wanted);
+    typeIn: (desired) => {
+      const name = typeNames.get(desired);
       return name === undefined ? undefined : () => builtinType(name);
     },
   };

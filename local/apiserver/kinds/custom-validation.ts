@@ -31,9 +31,9 @@ function schemaErrors(schema: StructuralSchema, value: Json, path = ""): FieldEr
   if (value === null && schema.nullable === true) return errors;
   const type = jsonType(value);
   if (!fits(schema, type)) {
-    const wanted = schema["x-kubernetes-int-or-string"] === true ? "integer,string" : String(schema.type);
+    const desired = schema["x-kubernetes-int-or-string"] === true ? "integer,string" : String(schema.type);
     errors.push(
-      fieldErrors.typeInvalid(path, type, `${path} in body must be of type ${wanted}: ${JSON.stringify(type)}`),
+      fieldErrors.typeInvalid(path, type, `${path} in body must be of type ${desired}: ${JSON.stringify(type)}`),
     );
   }
   if (Array.isArray(schema.enum) && !schema.enum.some((each) => deepEqual(each, value))) {

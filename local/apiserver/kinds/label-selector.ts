@@ -42,8 +42,8 @@ function requirementErrors(requirement: Json, at: string): FieldError[] {
 /** Whether labels match every part of a LabelSelector; undefined where the selector is invalid. */
 export function selectorMatches(selector: JsonObject, labels: Json | undefined): boolean | undefined {
   const given = isJsonObject(labels) ? labels : {};
-  const wanted = isJsonObject(selector.matchLabels) ? selector.matchLabels : {};
-  let matches = Object.entries(wanted).every(([key, value]) => given[key] === value);
+  const desired = isJsonObject(selector.matchLabels) ? selector.matchLabels : {};
+  let matches = Object.entries(desired).every(([key, value]) => given[key] === value);
   for (const requirement of listAt(selector, "matchExpressions")) {
     if (requirementErrors(requirement, "").length > 0) return undefined;
     const value = given[stringAt(requirement, "key") ?? ""];

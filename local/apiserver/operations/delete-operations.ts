@@ -181,8 +181,8 @@ export function deleteStored(request: DeleteTarget, live: JsonObject, options: D
   if (!stays) return finish(request, live, options);
   const before = metadata.deletionGracePeriodSeconds;
   const shorter = typeof before === "number" && grace < before;
-  const told = deepEqual(finalizers, listAt(live, "metadata", "finalizers"));
-  if (metadata.deletionTimestamp !== undefined && !shorter && told) return live;
+  const recorded = deepEqual(finalizers, listAt(live, "metadata", "finalizers"));
+  if (metadata.deletionTimestamp !== undefined && !shorter && recorded) return live;
   const generation = metadata.generation;
   const marked = withMetadata(live, {
     deletionTimestamp: metadata.deletionTimestamp ?? deadline(cluster, grace),

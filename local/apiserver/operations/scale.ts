@@ -91,14 +91,14 @@ export function writeScale(request: WriteRequest, how: "replace" | "patch"): Wri
   const live = cluster.store.get(resourceOf(kind), objectKey(request.namespace, request.name));
   if (live === undefined) throw notFound(resourceSubject(kind, request.name));
   const apply = how === "patch" && isApply(request.contentType);
-  const wanted =
+  const desired =
     how === "replace" || apply ? parseApplyBody(request.body, "Ignore").value : patchedScale(request, live);
-  const version = stringAt(wanted, "metadata", "resourceVersion") ?? "";
+  const version = stringAt(desired, "metadata", "resourceVersion") ?? "";
   if (version !== "" && version !== metadataOf(live).resourceVersion) {
     throw conflict(resourceSubject(kind, request.name), staleVersion);
   }
   const path = pathsOf(kind).spec.split(".").slice(1);
-  const replicas = replicasIn(request, wanted);
+  const replicas = replicasIn(request, desired);
   const { status, object } = apply
     ? applyParsed(
         request,
@@ -109,8 +109,8 @@ export function writeScale(request: WriteRequest, how: "replace" | "patch"): Wri
   return { status, object: scaleOf(kind, object) };
 }
 
-function replicasIn(request: WriteRequest, wanted: Json): number {
-  const replicas = valueAt(wanted, "spec", "replicas") ?? 0;
+function replicasIn(request: WriteRequest, desired: Json): number {
+  const replicas = valueAt(desired, "spec", "replicas") ?? 0;
   if (typeof replicas !== "number") {
     throw badRequest("json: cannot unmarshal into Go struct field ScaleSpec.spec.replicas of type int32");
   }

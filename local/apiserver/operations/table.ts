@@ -251,7 +251,7 @@ export function partialMetadata(object: JsonObject): JsonObject {
 }
 
 /** True where the labels of the object match a selector's matchLabels. */
-export function matchesLabels(object: JsonObject, wanted: Json | undefined): boolean {
+export function matchesLabels(object: JsonObject, desired: Json | undefined): boolean {
   const labels = labelsOf(object);
-  return isJsonObject(wanted) && Object.entries(wanted).every(([key, value]) => labels[key] === value);
+  return isJsonObject(desired) && Object.entries(desired).every(([key, value]) => labels[key] === value);
 }

@@ -87,18 +87,18 @@ const scheme = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30";
 
 function checkKind(request: WriteRequest, body: JsonObject): void {
   const { kind, cluster } = request;
-  const wanted = apiVersionOf(kind);
-  const apiVersion = typeof body.apiVersion === "string" && body.apiVersion !== "" ? body.apiVersion : wanted;
+  const desired = apiVersionOf(kind);
+  const apiVersion = typeof body.apiVersion === "string" && body.apiVersion !== "" ? body.apiVersion : desired;
   const given = typeof body.kind === "string" && body.kind !== "" ? body.kind : kind.kind;
-  if (apiVersion === wanted && given === kind.kind) return;
+  if (apiVersion === desired && given === kind.kind) return;
   if (kind.custom !== undefined) {
     if (given !== kind.kind)
       throw badRequest(`the kind in the data (${given}) does not match the expected kind (${kind.kind})`);
-    throw otherVersion(apiVersion, wanted);
+    throw otherVersion(apiVersion, desired);
   }
   const version = apiVersion.slice(apiVersion.indexOf("/") + 1);
   const known = cluster.kindNamed(apiVersion, given);
-  if (known !== undefined && storedKind(known) === storedKind(kind)) throw otherVersion(apiVersion, wanted);
+  if (known !== undefined && storedKind(known) === storedKind(kind)) throw otherVersion(apiVersion, desired);
   const why =
     known === undefined
       ? `no kind ${JSON.stringify(given)} is registered for version ${JSON.stringify(apiVersion)} in scheme ${JSON.stringify(scheme)}`
@@ -108,8 +108,8 @@ function checkKind(request: WriteRequest, body: JsonObject): void {
   throw badRequest(`${given} in version ${JSON.stringify(named)} cannot be handled as a ${kind.kind}: ${why}`);
 }
 
-function otherVersion(given: string, wanted: string): StatusError {
-  return badRequest(`the API version in the data (${given}) does not match the expected API version (${wanted})`);
+function otherVersion(given: string, desired: string): StatusError {
+  return badRequest(`the API version in the data (${given}) does not match the expected API version (${desired})`);
 }
 
 /** Sets the namespace of the path on an object. @throws StatusError 400 where the object names another namespace. */
@@ -272,8 +272,8 @@ export function replaceObject(request: WriteRequest): Written {
 }
 
 /** The error for a body that names another object than the path. */
-export function nameMismatch(given: string, wanted: string): StatusError {
-  return badRequest(`the name of the object (${given}) does not match the name on the URL (${wanted})`);
+export function nameMismatch(given: string, desired: string): StatusError {
+  return badRequest(`the name of the object (${given}) does not match the name on the URL (${desired})`);
 }
 
 /** Sets the replicas under the subresource `scale`. It tracks managers only if a manager already owns the field. */

@@ -41,7 +41,7 @@ export interface InvocationReport extends Partial<InvocationFigures> {
   readonly functionName: string;
   /**
    * `stopped` means that the function was not invoked, because this would have been its 17th invocation in one chain of
-   * messages. Of the figures only `hops` is then set.
+   * messages. In this case `hops` is the only figure that is set.
    */
   readonly outcome: InvocationOutcome["outcome"] | "stopped";
   readonly error?: unknown;

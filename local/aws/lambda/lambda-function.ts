@@ -118,13 +118,13 @@ export function lambdaFunction(options: FunctionOptions): LambdaFunction {
 
   /** Calls back when the context has no time left. @returns a function that cancels the callback. */
   function onTimeout(context: LambdaContext, over: () => void): () => void {
-    const look = () => {
+    const check = () => {
       const leftMs = context.getRemainingTimeInMillis();
-      if (leftMs > 0) timer = setTimeout(look, Math.ceil(leftMs / (clock?.rate ?? 1)));
+      if (leftMs > 0) timer = setTimeout(check, Math.ceil(leftMs / (clock?.rate ?? 1)));
       else over();
     };
     let timer: NodeJS.Timeout | undefined;
-    look();
+    check();
     return () => clearTimeout(timer);
   }
 

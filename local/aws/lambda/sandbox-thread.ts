@@ -50,17 +50,17 @@ async function invoke(message: ToThread & { readonly kind: "invoke" }): Promise<
     getRemainingTimeInMillis: () => Math.max(0, Math.round(deadline - performance.now())),
   };
   let peakMiB = 0;
-  const look = () => {
+  const sample = () => {
     peakMiB = Math.max(peakMiB, usedMiB());
   };
-  const sampling = setInterval(look, sampleEveryMs);
+  const sampling = setInterval(sample, sampleEveryMs);
   try {
     const work = await handler;
     const result = await network.run(message.trace, async () => work(message.event as never, context));
-    look();
+    sample();
     return { kind: "returned", result, peakMiB };
   } catch (error) {
-    look();
+    sample();
     const { name, message: text, stack = "" } = error instanceof Error ? error : new Error(String(error));
     return { kind: "failed", name, message: text, stack, peakMiB };
   } finally {

@@ -36,17 +36,17 @@ export interface Sandbox {
 export function sharedSandbox(handler: LambdaHandler): Sandbox {
   const network = new SandboxNetwork();
   let peakMiB = 0;
-  const look = () => {
+  const sample = () => {
     peakMiB = Math.max(peakMiB, memoryOfProcess());
   };
   return {
     async execute({ event, context, trace }) {
       peakMiB = 0;
-      look();
+      sample();
       try {
         return await network.run(trace, async () => handler(event as never, context));
       } finally {
-        look();
+        sample();
       }
     },
     broken: () => false,

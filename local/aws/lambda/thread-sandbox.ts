@@ -50,10 +50,10 @@ export function threadSandbox({ memoryMiB, ...data }: ThreadSandboxOptions): San
 
   return {
     async execute({ event, context, trace }) {
-      const { getRemainingTimeInMillis, ...told } = context;
+      const { getRemainingTimeInMillis, ...plain } = context;
       worker.ref();
       try {
-        send({ kind: "invoke", event, context: told, remainingMs: getRemainingTimeInMillis(), trace });
+        send({ kind: "invoke", event, context: plain, remainingMs: getRemainingTimeInMillis(), trace });
         const [answer] = (await Promise.race([end, once(worker, "message")])) as [FromThread];
         memory = { peakMiB: answer.peakMiB, of: "sandbox" };
         if (answer.kind === "returned") return answer.result;

@@ -27,7 +27,7 @@ export interface PlannedFailure {
 
 export interface CallFailures {
   plan(n: number, when: "before" | "after", options?: FailCallOptions): PlannedFailure;
-  /** Must be called once per call, in the order of arrival. */
+  /** Must be called once per call, in call order. */
   verdict(call: AwsCall): FailureVerdict | undefined;
 }
 

@@ -99,20 +99,22 @@ interface Split {
 /** Splits a batch at random into two parts that are not empty. Undefined for a batch with one entry. */
 function splitBatch({ operation, request }: AwsCall, { random }: FaultContext): Split | undefined {
   const tables = Object.entries(request.RequestItems as Readonly<Record<string, unknown>>);
-  const entries = tables.flatMap(([table, wanted]) => entriesOf(operation, wanted).map((entry) => ({ table, entry })));
+  const entries = tables.flatMap(([table, desired]) =>
+    entriesOf(operation, desired).map((entry) => ({ table, entry })),
+  );
   if (entries.length < 2) return undefined;
   const cut = random.integer(1, entries.length - 1);
   const rebuild = (part: typeof entries) => {
-    const rebuilt = tables.map(([table, wanted]) => {
+    const rebuilt = tables.map(([table, desired]) => {
       const own = part.filter((candidate) => candidate.table === table).map(({ entry }) => entry);
-      return [table, operation === "BatchWriteItem" ? own : { ...(wanted as object), Keys: own }, own.length] as const;
+      return [table, operation === "BatchWriteItem" ? own : { ...(desired as object), Keys: own }, own.length] as const;
     });
-    return Object.fromEntries(rebuilt.filter(([, , size]) => size > 0).map(([table, wanted]) => [table, wanted]));
+    return Object.fromEntries(rebuilt.filter(([, , size]) => size > 0).map(([table, desired]) => [table, desired]));
   };
   return { done: { ...request, RequestItems: rebuild(entries.slice(0, cut)) }, left: rebuild(entries.slice(cut)) };
 }
 
-function entriesOf(operation: string, wanted: unknown): readonly unknown[] {
-  if (operation === "BatchWriteItem") return wanted as readonly unknown[];
-  return (wanted as { readonly Keys: readonly unknown[] }).Keys;
+function entriesOf(operation: string, desired: unknown): readonly unknown[] {
+  if (operation === "BatchWriteItem") return desired as readonly unknown[];
+  return (desired as { readonly Keys: readonly unknown[] }).Keys;
 }

@@ -133,14 +133,14 @@ export function createLaggingIndex(options: {
   async function copy(table: string, keys: readonly string[]): Promise<void> {
     const Keys = keys.map((key) => JSON.parse(key) as Key);
     const found = new Map<string, Key>();
-    let wanted: Readonly<Record<string, unknown>> = { [table]: { Keys, ConsistentRead: true } };
-    while (Object.keys(wanted).length > 0) {
-      const page = (await ask("BatchGetItem", { RequestItems: wanted })) as {
+    let desired: Readonly<Record<string, unknown>> = { [table]: { Keys, ConsistentRead: true } };
+    while (Object.keys(desired).length > 0) {
+      const page = (await ask("BatchGetItem", { RequestItems: desired })) as {
         readonly Responses: Readonly<Record<string, readonly Key[]>>;
         readonly UnprocessedKeys?: Readonly<Record<string, unknown>>;
       };
       for (const item of page.Responses[table] ?? []) found.set(keyText(item, Object.keys(Keys[0] ?? {})), item);
-      wanted = page.UnprocessedKeys ?? {};
+      desired = page.UnprocessedKeys ?? {};
     }
     const requests = keys.map((key, position) => {
       const Item = found.get(key);

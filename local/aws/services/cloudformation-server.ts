@@ -50,15 +50,15 @@ export async function startCloudFormation(options: CloudFormationOptions): Promi
     if (action !== "DescribeStacks") {
       return refused(400, "InvalidAction", `Could not find operation ${action} for version 2010-05-15`);
     }
-    const wanted = parameters.get("StackName") ?? undefined;
+    const desired = parameters.get("StackName") ?? undefined;
     if (!allows(principalArn)) {
-      const wish = `cloudformation:DescribeStacks on resource: ${wanted ?? "*"}`;
+      const wish = `cloudformation:DescribeStacks on resource: ${desired ?? "*"}`;
       const why = "because no identity-based policy allows the cloudformation:DescribeStacks action";
       return refused(403, "AccessDenied", `User: ${principalArn} is not authorized to perform: ${wish} ${why}`);
     }
-    const found = stacks().filter(({ name, arn }) => wanted === undefined || wanted === name || wanted === arn);
-    if (wanted !== undefined && found.length === 0) {
-      return refused(400, "ValidationError", `Stack with id ${wanted} does not exist`);
+    const found = stacks().filter(({ name, arn }) => desired === undefined || desired === name || desired === arn);
+    if (desired !== undefined && found.length === 0) {
+      return refused(400, "ValidationError", `Stack with id ${desired} does not exist`);
     }
     return { status: 200, body: queryXml({ action, namespace, result: { Stacks: found.map(description) } }) };
   }

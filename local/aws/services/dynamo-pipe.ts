@@ -36,7 +36,7 @@ export async function openDynamoPipe(command: string, storage: readonly string[]
     child.kill("SIGKILL");
     throw error;
   }
-  connection.tell("notifications/initialized");
+  connection.notify("notifications/initialized");
   return {
     pid: child.pid,
     async send({ headers, body }) {
@@ -109,7 +109,7 @@ function connect(child: ChildProcessByStdio<Writable, Readable, Readable>) {
         write({ id, method, params });
       });
     },
-    tell: (method: string) => write({ method }),
+    notify: (method: string) => write({ method }),
   };
 }
 

@@ -46,9 +46,9 @@ export function parseFilterPattern(pattern: string): Matches {
     const path = rest.shift()?.word?.split(".").slice(1);
     if (path === undefined || path.length === 0) throw unknown(pattern, "lacks a field such as $.name");
     take("=");
-    const wanted = rest.shift()?.text;
-    if (wanted === undefined) throw unknown(pattern, "does not compare with a quoted text without *");
-    return (line) => valueAt(line, path) === wanted;
+    const desired = rest.shift()?.text;
+    if (desired === undefined) throw unknown(pattern, "does not compare with a quoted text without *");
+    return (line) => valueAt(line, path) === desired;
   }
 
   take("{");

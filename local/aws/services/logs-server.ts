@@ -52,11 +52,11 @@ export async function startLogs({ principals, store, pageLines = 5000 }: LogsSer
       throw new LogsError("ResourceNotFoundException", "The specified log group does not exist.");
     const matches = filterPattern === undefined ? () => true : jsonMatcher(filterPattern);
     const from = Number(nextToken ?? 0);
-    const looked = lines.slice(from, from + pageLines);
-    const events = looked.filter(
+    const searched = lines.slice(from, from + pageLines);
+    const events = searched.filter(
       ({ timestamp, message }) => timestamp >= startTime && timestamp < endTime && matches(message),
     );
-    const next = from + looked.length < lines.length ? String(from + looked.length) : undefined;
+    const next = from + searched.length < lines.length ? String(from + searched.length) : undefined;
     return { events, searchedLogStreams: [], ...defined({ nextToken: next }) };
   }
 

@@ -35,9 +35,9 @@ test.each(files)("examples/%s holds documents that are valid", (file) => {
 });
 
 test("an example that is not there is refused with the names of those that are", () => {
-  expect(() => readExample("nope")).toThrow("--example is nope: there is no such example; there is platform");
-  expect(() => readExample("fleet")).toThrow("there is platform");
-  expect(() => readExample("../examples/platform")).toThrow("there is platform");
+  expect(() => readExample("nope")).toThrow("--example is nope; expected one of platform");
+  expect(() => readExample("fleet")).toThrow("expected one of platform");
+  expect(() => readExample("../examples/platform")).toThrow("expected one of platform");
 });
 
 describe.each(exampleNames())("examples/%s", (name) => {

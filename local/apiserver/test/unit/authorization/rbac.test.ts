@@ -187,6 +187,6 @@ test.each([
       '{NonResourceURLs:["/x"], Verbs:["put"]}',
     ],
   ],
-])("the list of missing permissions contains %s", (_name, owned, wanted, missing) => {
-  expect(missingPermissions([owned], [wanted])).toEqual(missing);
+])("the list of missing permissions contains %s", (_name, owned, desired, missing) => {
+  expect(missingPermissions([owned], [desired])).toEqual(missing);
 });

@@ -45,8 +45,8 @@ test("a token names the account and its groups until it expires", () => {
 });
 
 test.each([
-  ["of another cluster", clusterAt(0, { token: "other" }), issued()],
-  ["of an account that was deleted and created again", clusterAt(0, { uid: "2" }), issued()],
+  ["from another cluster", clusterAt(0, { token: "other" }), issued()],
+  ["for an account that was deleted and created again", clusterAt(0, { uid: "2" }), issued()],
   ["for another audience", clusterAt(0), issued(["vault"])],
   ["with a changed payload", clusterAt(0), issued().replace(/\.[^.]+\./, (payload) => `${payload.slice(0, -2)}A.`)],
   ["without a signature", clusterAt(0), issued().replace(/[^.]+$/, "")],

@@ -1,4 +1,4 @@
-/** Texts, lists and maps that end somewhere: the bounds are in the published JSON Schema and in docs/kinds.md. */
+/** Texts, lists and maps that end somewhere: the bounds are in the published JSON Schema and in docs/spec. */
 import * as z from "zod";
 
 /** A text of at most so many characters; what follows is not checked on a longer one. */

@@ -32,7 +32,7 @@ export const clusterSelectionSchema = z
     selector: labelSelectorSchema.optional(),
     names: names.optional(),
     notNames: names.optional(),
-    all: z.literal(true).optional(),
+    all: z.literal(true, "must be true; leave it out to select fewer clusters").optional(),
   })
   .refine(
     (selection) =>

@@ -23,7 +23,9 @@ export const specialisationFields = {
   /** By name; a text may hold `{{ cluster.name }}` and its like, as `path` may, but no other parameter. */
   parameters: boundedMap(parameterName, parameterValue, 100).optional(),
   /** Whether `${NAME}` in the texts of objects is what the parameter says; `mode: text`: in their YAML, as Flux does it. */
-  substitute: z.union([z.boolean(), z.strictObject({ mode: z.literal("text", 'must be "text"') })]).optional(),
+  substitute: z
+    .union([z.boolean(), z.strictObject({ mode: z.literal("text") })], "must be true, false or {mode: text}")
+    .optional(),
   /** Of every object that is in a namespace; may hold `{{ cluster.name }}` and its like. */
   targetNamespace: targetNamespace.optional(),
   ...editFields,

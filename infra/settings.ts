@@ -42,7 +42,7 @@ const concurrencyOf = (queue: string, what: string) =>
     .register(settingRows, {
       type: "number",
       desired: "a whole number from 2 to 1000, or leave it out",
-      does: `How many ${what} at once, instead of what \`clusters\` and \`concurrency\` come to for \`${queue}\`.`,
+      does: `How many ${what} at once. It replaces the number that follows from \`clusters\` and \`concurrency\` for \`${queue}\`.`,
     });
 
 export const settingsSchema = z.strictObject({
@@ -53,30 +53,24 @@ export const settingsSchema = z.strictObject({
     .register(settingRows, {
       type: "name",
       desired: "1 to 40 letters, digits and dashes, a letter first",
-      does:
-        "Name of the installation: first part of the names of its stacks, queues and secrets, and of the path of the roles " +
-        "that clusters are reached by. Another name is another installation.",
+      does: "Name of the installation. The names of its stacks, queues and secrets begin with it, and so does the path of the roles that clusters are reached by. Another name is another installation.",
     }),
   clusters: wholeNumber({ least: 1, most: 999_999 }).default(100).register(settingRows, {
     type: "number",
     desired: "a whole number of at least 1",
-    does: "How many clusters the fleet has, or is to have. What runs at once follows from it.",
+    does: "How many clusters the fleet has or will have. The concurrency of the queues follows from it.",
   }),
-  concurrency: wholeNumber({ least: 10, most: 999_999 })
-    .default(10)
-    .register(settingRows, {
-      type: "number",
-      desired: "a whole number of at least 10",
-      does:
-        "The account's quota of concurrent executions of Lambda in this region, or the part of it that is Starling's. " +
-        "Everything that runs at once fits into it; from 102 on two places are kept for the timer.",
-    }),
+  concurrency: wholeNumber({ least: 10, most: 999_999 }).default(10).register(settingRows, {
+    type: "number",
+    desired: "a whole number of at least 10",
+    does: "The account's quota of concurrent executions of Lambda in this region, or Starling's part of it. The concurrency of all queues together fits into it. From 102 on, two places are reserved for the timer.",
+  }),
   resolveConcurrency: concurrencyOf("resolve", "Sources are fetched"),
   rolloutConcurrency: concurrencyOf("rollout", "groups are planned"),
   renderConcurrency: concurrencyOf("render", "renderings are made"),
   applyConcurrency: concurrencyOf("apply", "clusters are worked on"),
-  applySlowConcurrency: concurrencyOf("applySlow", "clusters that take long are worked on besides those"),
-  reportConcurrency: concurrencyOf("report", "batches of reports are told"),
+  applySlowConcurrency: concurrencyOf("applySlow", "slow clusters are worked on besides those"),
+  reportConcurrency: concurrencyOf("report", "batches of reports are handled"),
   clusterRoles: z
     .string()
     // The roles of functions are made without a path: this is what keeps them, whatever they are called, from being assumed.
@@ -85,7 +79,7 @@ export const settingsSchema = z.strictObject({
     .register(settingRows, {
       type: "path and name",
       desired: "a path and a name, such as starling/clusters/*, so that no role of Starling's own is among them",
-      does: "Path and name of the IAM roles that Clusters may be reached by. Left out: `<installation>/clusters/*`.",
+      does: "Path and name of the IAM roles that Clusters may be reached by. Default: `<installation>/clusters/*`.",
     }),
   clusterAccounts: listOf(/^\d{12}$/)
     .default([])
@@ -101,9 +95,7 @@ export const settingsSchema = z.strictObject({
     .register(settingRows, {
       type: "id",
       desired: "the id of an organization, such as o-a1b2c3d4e5",
-      does:
-        "Organization whose member accounts may have clusters. With `clusterAccounts` only those that are named there, as " +
-        "long as they are members.",
+      does: "Organization whose member accounts may have clusters. With `clusterAccounts`, only the members that are listed there.",
     }),
   gitAllow: listOf(/^[\w.:-]+(\/\d{1,3})?$/)
     .default([])
@@ -126,64 +118,54 @@ export const settingsSchema = z.strictObject({
     .register(settingRows, {
       type: "file",
       desired: "the path of a file of certificates in PEM, or the certificates themselves",
-      does:
-        "Certificates to trust for git besides the public authorities: a file of up to 1 MB, read at synthesis. They go to " +
-        "the function in a layer.",
+      does: "Certificates that git connections trust besides the public authorities: a file of up to 1 MB, read at synthesis. A layer brings them to the function.",
     }),
   table: nameOf(/^(arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table\/)?[\w.-]{3,255}$/)
     .optional()
     .register(settingRows, {
       type: "name or ARN",
       desired: "the name or the ARN of a table of this account and region",
-      does:
-        "Table to work on that is there already, such as one that was restored to a point in time, or that an earlier " +
-        "installation left. The table that the state stack has made stays as it is.",
+      does: "Existing table to work on, such as one that was restored to a point in time or that an earlier installation left. The state stack keeps its own table as it is.",
     }),
   bucket: nameOf(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/)
     .optional()
     .register(settingRows, {
       type: "name",
       desired: "the name of a bucket of this account and region",
-      does:
-        "Bucket to keep artifacts, renderings, inventories and plans in that is there already: the one that goes with " +
-        "`table`. The bucket that the state stack has made stays as it is.",
+      does: "Existing bucket for artifacts, renderings, inventories and plans: the one that belongs to `table`. The state stack keeps its own bucket as it is.",
     }),
   webhookSecret: nameOf(/^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:[\w/+=.@-]{1,512}$/)
     .optional()
     .register(settingRows, {
       type: "ARN",
       desired: "the whole ARN of a secret, with the six characters at its end",
-      does:
-        "Secret that senders of push events sign with that is there already. None is made then; one that the state stack " +
-        "has made leaves the stack, and is kept.",
+      does: "Existing secret that senders of push events sign with. The state stack then makes none; a secret that it made earlier leaves the stack and is kept.",
     }),
   applyRole: nameOf(/^arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]{1,512}$/)
     .optional()
     .register(settingRows, {
       type: "ARN",
       desired: "the ARN of a role of this account, such as the output ApplyRole of the control stack had",
-      does:
-        "Role of the function that reaches clusters, where there is one that they trust already. None is made then; one " +
-        "that the control stack has made leaves the stack, and is kept.",
+      does: "Existing role for the function that reaches clusters, one that they already trust. The control stack then makes none; a role that it made earlier leaves the stack and is kept.",
     }),
   oldestRevisionDays: wholeNumber({ least: 1, most: 999 }).default(14).register(settingRows, {
     type: "number",
     desired: "a whole number of days, from 1 to 999",
-    does: "An alarm rings when a stage has waited for a newer revision for so many days. What bakes and waits for windows in turn has to fit.",
+    does: "An alarm rings when a stage has waited for a newer revision for this many days. Choose more days than a usual rollout takes.",
   }),
   discoverRole: nameOf(/^arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]{1,512}$/)
     .optional()
     .register(settingRows, {
       type: "ARN",
       desired: "the ARN of a role of this account, such as the output DiscoverRole of the control stack had",
-      does: "The same for the function that looks for clusters, which the roles of ClusterDiscoveries trust.",
+      does: "Existing role for the function that discovers clusters, one that the roles of ClusterDiscoveries already trust. It works like `applyRole`.",
     }),
   domain: nameOf(/^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/)
     .optional()
     .register(settingRows, {
       type: "host name",
       desired: "a host name in small letters, such as starling.example.com, together with domainCertificate",
-      does: "Host name of the API and the webhook, instead of one that is made anew with the control stack. Needs `domainCertificate`.",
+      does: "Host name of the API and the webhook. Without it, each new control stack has a new address. Needs `domainCertificate`.",
     }),
   domainCertificate: nameOf(/^arn:aws[a-z-]*:acm:[a-z0-9-]+:\d{12}:certificate\/[\w-]{1,64}$/)
     .optional()
@@ -197,12 +179,12 @@ export const settingsSchema = z.strictObject({
     .register(settingRows, {
       type: "ARN",
       desired: "the ARN of an SNS topic, such as arn:aws:sns:eu-west-1:111122223333:on-call",
-      does: "Topic of this region that every alarm is sent to, when it begins and when it is over. Its policy has to let CloudWatch publish.",
+      does: "Topic of this region that gets every alarm when it begins and when it is over. Its policy has to let CloudWatch publish.",
     }),
   alarmEmail: z.email().optional().register(settingRows, {
     type: "address",
     desired: "an e-mail address, such as on-call@example.com",
-    does: "Address that every alarm is sent to. Amazon asks it to confirm, once; until then nothing is sent.",
+    does: "Address that gets every alarm. Amazon asks it once to confirm, and sends nothing before that.",
   }),
 });
 

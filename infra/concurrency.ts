@@ -130,6 +130,6 @@ export function sayWhichQuota(scope: IConstruct, concurrency: Concurrency): void
         ? "none can be kept for the timer"
         : `functions wait for each other: the queues alone may run ${taken(bounds) + discoverAtOnce} at once`;
   const remedy = "ask for them (Service Quotas, Lambda, L-B99A9384), then say so by setting concurrency";
-  const told = quota >= quotaToAskFor ? `${needs}; ${enough}` : `${needs}; while ${enough}, ${lacking}: ${remedy}`;
-  Annotations.of(scope).addInfoV2("starling:concurrency", told);
+  const reported = quota >= quotaToAskFor ? `${needs}; ${enough}` : `${needs}; while ${enough}, ${lacking}: ${remedy}`;
+  Annotations.of(scope).addInfoV2("starling:concurrency", reported);
 }

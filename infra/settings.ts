@@ -110,7 +110,7 @@ export const settingsSchema = z.strictObject({
       try {
         return readGitCa(text);
       } catch (error) {
-        context.addIssue({ code: "custom", message: (error as Error).message, params: { told: true } });
+        context.addIssue({ code: "custom", message: (error as Error).message, params: { reported: true } });
         return z.NEVER;
       }
     })
@@ -216,7 +216,7 @@ function refuseHalfADomain(settings: Settings): Settings {
 function wrongValue(issue: z.core.$ZodIssue, given: Readonly<Record<string, unknown>>): string {
   const name = String(issue.path[0]);
   const desired = settingRows.get(settingsSchema.shape[name as keyof Settings])?.desired;
-  const why = issue.code === "custom" && issue.params?.told === true ? `, and ${issue.message}` : "";
+  const why = issue.code === "custom" && issue.params?.reported === true ? `, and ${issue.message}` : "";
   return `setting ${name} is ${shown(given[name])}${why}; give it ${desired}`;
 }
 

@@ -37,21 +37,21 @@ export class StateStack extends Stack {
     table.node.addDependency(audit);
 
     this.table = {
-      name: this.#tell("TableName", table.tableName),
-      arn: this.#tell("TableArn", table.tableArn),
+      name: this.#report("TableName", table.tableName),
+      arn: this.#report("TableArn", table.tableArn),
     };
     this.blobs = {
-      name: this.#tell("BlobsName", blobs.bucketName),
-      arn: this.#tell("BlobsArn", blobs.bucketArn),
+      name: this.#report("BlobsName", blobs.bucketName),
+      arn: this.#report("BlobsArn", blobs.bucketArn),
     };
     this.audit = {
-      name: this.#tell("AuditName", audit.logGroupName),
-      arn: this.#tell("AuditArn", audit.logGroupArn),
+      name: this.#report("AuditName", audit.logGroupName),
+      arn: this.#report("AuditArn", audit.logGroupArn),
     };
     if (props.webhookSecretArn === undefined) {
       const secret = this.#webhookSecret(props.installation);
       audit.node.addDependency(secret);
-      this.webhookSecretArn = this.#tell("WebhookSecretArn", secret.ref);
+      this.webhookSecretArn = this.#report("WebhookSecretArn", secret.ref);
     } else {
       this.webhookSecretArn = props.webhookSecretArn;
     }
@@ -61,7 +61,7 @@ export class StateStack extends Stack {
    * To the control stack, by an output that it reads when it is deployed. An export that another stack imports can neither
    * change nor go: those of the version before stay, since its control stack is there until this one is deployed.
    */
-  #tell(name: string, value: string): string {
+  #report(name: string, value: string): string {
     new CfnOutput(this, name, { value });
     const before = name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, "-").toLowerCase();
     this.exportValue(value, { name: `${this.stackName}-${before}` });

@@ -202,7 +202,7 @@ export class Wiring extends Construct {
         STARLING_TICK_FUNCTION: plain(tick.lambda.functionName),
         STARLING_CLUSTERS: plain(String(clusters)),
         STARLING_CONCURRENCY: plain(String(quota)),
-        STARLING_CONCURRENCY_WANTED: accountQuota(String(quotaToAskFor)),
+        STARLING_CONCURRENCY_DESIRED: accountQuota(String(quotaToAskFor)),
       },
       // What people did is remembered for longer than the stack may live.
       logGroup: props.audit,
@@ -223,15 +223,15 @@ export class Wiring extends Construct {
       timeout: Duration.seconds(10),
       memoryMiB: 512,
     });
-    const door = new ApiEntry(this, "ApiEntry", {
+    const entry = new ApiEntry(this, "ApiEntry", {
       api: api.lambda,
       webhook: webhook.lambda,
       ...defined({ domain: props.domain }),
     });
-    this.domainTarget = door.domainTarget;
-    this.apiUrl = door.apiUrl;
-    this.webhookUrl = door.webhookUrl;
-    this.policies = door.policies;
+    this.domainTarget = entry.domainTarget;
+    this.apiUrl = entry.apiUrl;
+    this.webhookUrl = entry.webhookUrl;
+    this.policies = entry.policies;
 
     // -> discover: which EKS clusters there are, over accounts and regions
     const discover = new StarlingFunction(this, "Discover", {
@@ -488,7 +488,7 @@ export class Wiring extends Construct {
       timeout: Duration.seconds(20),
       memoryMiB: 1024,
     });
-    this.policies.letLookAt(dashboard.lambda);
+    this.policies.allowReading(dashboard.lambda);
 
     const queues = {
       Discover: toDiscover,

@@ -3,7 +3,7 @@ import { quoted } from "#shared/base/shell-word.ts";
 import { describePolicy, describePolicyName, trustPolicy } from "#shared/fleet/access/cluster-role-policy.ts";
 import type { EksArn } from "#shared/fleet/eks-arn.ts";
 
-export interface WantedAccess {
+export interface DesiredAccess {
   /** The Cluster's name. */
   readonly cluster: string;
   readonly eks: EksArn;
@@ -16,12 +16,12 @@ export interface WantedAccess {
 }
 
 /** The principal of the access entry. */
-export function principalOf({ eks, roleName, applyRole }: WantedAccess): string {
+export function principalOf({ eks, roleName, applyRole }: DesiredAccess): string {
   return roleName === undefined ? applyRole : `arn:${eks.partition}:iam::${eks.accountId}:role/${roleName}`;
 }
 
 /** Commands for the account of the cluster; they need rights to write roles. */
-export function roleSteps(access: WantedAccess): readonly string[] {
+export function roleSteps(access: DesiredAccess): readonly string[] {
   const { roleName, eks } = access;
   if (roleName === undefined) return [];
   const at = roleName.lastIndexOf("/");
@@ -34,7 +34,7 @@ export function roleSteps(access: WantedAccess): readonly string[] {
 }
 
 /** Commands for EKS and the cluster. `--grant` does the same. */
-export function clusterSteps(access: WantedAccess): readonly string[] {
+export function clusterSteps(access: DesiredAccess): readonly string[] {
   const { eks, group } = access;
   const where = `--region ${eks.region}`;
   const context = quoted(eks.arn);

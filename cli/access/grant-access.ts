@@ -1,6 +1,6 @@
 /** Gives Starling access to a cluster with the caller's own rights: an access entry, and the RBAC of its group. */
 import type { EKSClient } from "@aws-sdk/client-eks";
-import { principalOf, type WantedAccess } from "#cli/access/access-steps.ts";
+import { type DesiredAccess, principalOf } from "#cli/access/access-steps.ts";
 import type { EksAccounts } from "#cli/access/eks-accounts.ts";
 import { eksEndpoint } from "#cli/access/eks-endpoint.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
@@ -22,7 +22,7 @@ export interface Granting {
  * @returns what was done, in words; empty when nothing was missing.
  * @throws Error of EKS or of the cluster.
  */
-export async function grantAccess(access: WantedAccess, { accounts, clock }: Granting): Promise<readonly string[]> {
+export async function grantAccess(access: DesiredAccess, { accounts, clock }: Granting): Promise<readonly string[]> {
   const { eks } = access;
   const done: string[] = [];
   const endpoint = await eksEndpoint(eks, accounts, clock);
@@ -39,7 +39,7 @@ export async function grantAccess(access: WantedAccess, { accounts, clock }: Gra
 }
 
 /** Creates the access entry. An existing entry of the principal keeps its groups. */
-async function enter(client: EKSClient, access: WantedAccess): Promise<string | undefined> {
+async function enter(client: EKSClient, access: DesiredAccess): Promise<string | undefined> {
   const { CreateAccessEntryCommand, DescribeAccessEntryCommand, ResourceInUseException, UpdateAccessEntryCommand } =
     await import("@aws-sdk/client-eks");
   const { eks, group } = access;

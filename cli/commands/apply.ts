@@ -4,14 +4,20 @@ import { ApiFailure } from "#cli/session/api-client.ts";
 import { type ApplyPart, partsOf } from "#cli/session/apply-parts.ts";
 import { confirmConsequences } from "#cli/session/confirm.ts";
 import { CliFailure, type ExitReason } from "#cli/session/failure.ts";
-import { type CheckedDocument, invalid, type ProblemInFile, readDocuments, told } from "#cli/session/read-documents.ts";
+import {
+  type CheckedDocument,
+  invalid,
+  type ProblemInFile,
+  readDocuments,
+  reported,
+} from "#cli/session/read-documents.ts";
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 
 /** At most this many documents that were not written are named; the rest is counted. */
-const namesTold = 100;
+const reportedNames = 100;
 /** Codes with which the API refuses a request before it writes the first document. */
 const refusedWhole = new Set([
   "Invalid",
@@ -132,7 +138,7 @@ async function check(session: Session, parts: readonly ApplyPart[]): Promise<Che
   }
   if (refused.length === 0) return { outcomes, consequences };
   const documents = parts.reduce((sum, part) => sum + part.length, 0);
-  throw invalid({ lines: told(problems), count }, documents);
+  throw invalid({ lines: reported(problems), count }, documents);
 }
 
 async function write(session: Session, work: Omit<Writing, "confirmed">): Promise<Outcomes> {
@@ -180,7 +186,10 @@ async function writePart(
     if (!(error instanceof ApiFailure)) throw error;
     if (error.code === "Invalid") {
       const problems = placed(error, part);
-      throw invalid({ lines: told(problems), count: Number(error.body.problemCount ?? problems.length) }, part.length);
+      throw invalid(
+        { lines: reported(problems), count: Number(error.body.problemCount ?? problems.length) },
+        part.length,
+      );
     }
     if (error.code !== "ConfirmationRequired") throw error;
     await confirmConsequences(session, error, again);
@@ -206,9 +215,9 @@ async function halfWritten(session: Session, failure: Failure): Promise<unknown>
   const left = documents.filter((document) => !outcomes.has(document));
   const unsure = there === undefined ? new Set(part) : new Set();
   const lines = left
-    .slice(0, namesTold)
+    .slice(0, reportedNames)
     .map((document) => `${unsure.has(document) ? "perhaps not" : "not"} written: ${textOf(document)}`);
-  if (left.length > namesTold) lines.push(`and ${left.length - namesTold} more`);
+  if (left.length > reportedNames) lines.push(`and ${left.length - reportedNames} more`);
   // Ctrl-C and --timeout end the command in their own way.
   if (session.signal.aborted) {
     session.io.err(`${lines.join("\n")}\n`);

@@ -1,4 +1,4 @@
-import { clusterSteps, roleSteps, type WantedAccess } from "#cli/access/access-steps.ts";
+import { clusterSteps, type DesiredAccess, roleSteps } from "#cli/access/access-steps.ts";
 import { clustersByTags, EksAccounts, type FoundCluster, parseTags } from "#cli/access/eks-accounts.ts";
 import { grantAccess } from "#cli/access/grant-access.ts";
 import { type PlannedCluster, planClusters } from "#cli/access/plan-clusters.ts";
@@ -63,7 +63,7 @@ export async function clusterAdd(session: Session, arns: readonly string[], opti
     );
     return "done";
   }
-  const desired = await wantedAccess(session, planned, { options, installation });
+  const desired = await desiredAccess(session, planned, { options, installation });
   await write(session, documents, options);
   if (options.dryRun === true || options.grant !== true) {
     remains(session, desired, {
@@ -202,11 +202,11 @@ async function applyRoleOf(session: Session, { applyRole, grant }: AddOptions): 
   return "APPLY_ROLE";
 }
 
-async function wantedAccess(
+async function desiredAccess(
   session: Session,
   planned: readonly PlannedCluster[],
   { options, installation }: { readonly options: AddOptions; readonly installation: string },
-): Promise<readonly WantedAccess[]> {
+): Promise<readonly DesiredAccess[]> {
   const applyRole = await applyRoleOf(session, options);
   return planned.map(({ name, eks, roleName }) => ({
     cluster: name,
@@ -230,10 +230,10 @@ async function write(session: Session, documents: readonly unknown[], { dryRun }
 
 interface Remaining {
   readonly title: string;
-  readonly steps: (access: WantedAccess) => readonly string[];
+  readonly steps: (access: DesiredAccess) => readonly string[];
 }
 
-function remains(session: Session, desired: readonly WantedAccess[], { title, steps }: Remaining): void {
+function remains(session: Session, desired: readonly DesiredAccess[], { title, steps }: Remaining): void {
   const lines = desired.flatMap((access) => {
     const { cluster, eks } = access;
     const of = steps(access);
@@ -243,20 +243,20 @@ function remains(session: Session, desired: readonly WantedAccess[], { title, st
   session.note(`  next: starling cluster check ${desired.map(({ cluster }) => quoted(cluster)).join(" ")}`);
 }
 
-async function grant(session: Session, desired: readonly WantedAccess[], accounts: EksAccounts): Promise<ExitReason> {
+async function grant(session: Session, desired: readonly DesiredAccess[], accounts: EksAccounts): Promise<ExitReason> {
   const clock = { now: () => session.io.now(), sleep: session.pause };
-  const told = new Map<string, string>();
+  const reported = new Map<string, string>();
   const failed = new Set<string>();
   await runConcurrently(desired, concurrency, async (access) => {
     try {
       const done = await grantAccess(access, { accounts, clock });
-      told.set(access.cluster, done.length === 0 ? "access unchanged" : done.join(", "));
+      reported.set(access.cluster, done.length === 0 ? "access unchanged" : done.join(", "));
     } catch (error) {
       failed.add(access.cluster);
-      told.set(access.cluster, `access not granted: ${errorMessage(error)}`);
+      reported.set(access.cluster, `access not granted: ${errorMessage(error)}`);
     }
   });
-  for (const { cluster } of desired) session.io.out(`cluster/${cluster} ${told.get(cluster)}\n`);
+  for (const { cluster } of desired) session.io.out(`cluster/${cluster} ${reported.get(cluster)}\n`);
   remains(session, desired, { title: "create the role, if it does not exist yet", steps: roleSteps });
   if (failed.size === 0) return "done";
   throw new CliFailure(`access to ${failed.size} of ${desired.length} clusters was not granted`, {

@@ -71,14 +71,14 @@ async function placeOf(session: Session, name: string, { url, stack }: ContextAd
   }
   if (stack !== undefined) return placeOfStack(session, stack);
   const endpoint = endpointOf(url ?? "", "--url");
-  const [wanted, there] = [session.options.region, regionInName(endpoint)];
-  if (wanted !== undefined && there !== undefined && wanted !== there) {
-    const message = `--region is "${wanted}", but ${endpoint} is in ${there}, and refuses requests that are signed for another region`;
+  const [desired, there] = [session.options.region, regionInName(endpoint)];
+  if (desired !== undefined && there !== undefined && desired !== there) {
+    const message = `--region is "${desired}", but ${endpoint} is in ${there}, and refuses requests that are signed for another region`;
     throw usageFailure(message, `--region ${there}, or no --region`);
   }
-  const region = wanted ?? there ?? session.io.env.AWS_REGION;
+  const region = desired ?? there ?? session.io.env.AWS_REGION;
   if (region !== undefined) {
-    if (!isOnLoopback(endpoint)) requireRegion(region, wanted === undefined ? endpoint : "--region");
+    if (!isOnLoopback(endpoint)) requireRegion(region, desired === undefined ? endpoint : "--region");
     return { endpoint, region };
   }
   throw usageFailure(
@@ -89,8 +89,8 @@ async function placeOf(session: Session, name: string, { url, stack }: ContextAd
 
 /** @throws CliFailure when the stack has no API. */
 async function placeOfStack({ options, signal }: Session, stack: string): Promise<Place> {
-  const { profile, region: wanted } = options;
-  const answer = await stackOutputs({ stack, signal, ...defined({ profile, region: wanted }) });
+  const { profile, region: desired } = options;
+  const answer = await stackOutputs({ stack, signal, ...defined({ profile, region: desired }) });
   const { outputs, status, region } = answer;
   if (outputs.ApiUrl !== undefined) {
     return { endpoint: endpointOf(outputs.ApiUrl, `output ApiUrl of stack ${stack}`), region, stack };

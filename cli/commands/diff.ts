@@ -118,7 +118,7 @@ function notesOf({ how, reason = "" }: TargetChange): readonly string[] {
 function print(session: Session, diffs: readonly ShownDiff[]): void {
   const { output } = session.options;
   if (isData(output)) {
-    const items = diffs.map(({ sides: _, ...told }) => told);
+    const items = diffs.map(({ sides: _, ...reported }) => reported);
     session.io.out(serialise({ kind: "DiffList", metadata: {}, items }, output));
     return;
   }

@@ -17,7 +17,7 @@ export interface EventsOptions {
   readonly watch?: boolean;
 }
 
-type Told = EventItem & Partial<EventAbout>;
+type Reported = EventItem & Partial<EventAbout>;
 
 /** Prints the events of one object, or of all groups of one or all namespaces. The oldest come first, as in a log. */
 export async function events(session: Session, args: readonly string[], options: EventsOptions): Promise<ExitReason> {
@@ -28,18 +28,18 @@ export async function events(session: Session, args: readonly string[], options:
     if (first.length === 0) session.note("there are no events of the last 30 days");
     return "done";
   }
-  const told = new Set<string>();
+  const reported = new Set<string>();
   for (let found = first; ; found = await source.read()) {
-    const fresh = found.filter((event) => !told.has(identityOf(event)));
-    for (const event of fresh) told.add(identityOf(event));
-    print(session, fresh, told.size > fresh.length ? "hide" : "show");
+    const fresh = found.filter((event) => !reported.has(identityOf(event)));
+    for (const event of fresh) reported.add(identityOf(event));
+    print(session, fresh, reported.size > fresh.length ? "hide" : "show");
     await session.pause(watchMs);
   }
 }
 
 interface EventSource {
   /** The newest events, the oldest of them first. */
-  read(): Promise<readonly Told[]>;
+  read(): Promise<readonly Reported[]>;
 }
 
 /** @throws CliFailure for an object that does not exist, or whose kind has no events. */
@@ -69,7 +69,7 @@ function ofAll(session: Session, { cluster, limit }: EventsOptions): EventSource
   let isReported = false;
   return {
     async read() {
-      const found = await readList<Told>(session, list);
+      const found = await readList<Reported>(session, list);
       const { known, asked } = (found as unknown as EventList).owners;
       if (asked < known && !isReported) {
         session.note(
@@ -82,12 +82,12 @@ function ofAll(session: Session, { cluster, limit }: EventsOptions): EventSource
   };
 }
 
-function identityOf({ at, reason, message, cluster = "", about }: Told): string {
+function identityOf({ at, reason, message, cluster = "", about }: Reported): string {
   return JSON.stringify([at, reason, message, cluster, about]);
 }
 
 /** @param headers - for custom columns; the default table has none. */
-function print(session: Session, items: readonly Told[], headers: "show" | "hide"): void {
+function print(session: Session, items: readonly Reported[], headers: "show" | "hide"): void {
   const { output } = session.options;
   if (isData(output)) {
     session.io.out(serialiseEach(items, headers === "hide" ? withoutHeaders(output) : output));

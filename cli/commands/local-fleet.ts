@@ -58,21 +58,21 @@ export interface FleetQuestion extends FleetFlags {
  */
 export async function readFleetFile(question: FleetQuestion): Promise<LocalFleet | undefined> {
   const { folder, repo, known, path, ref } = question;
-  const isWanted = path !== undefined || ref !== undefined;
+  const isRequested = path !== undefined || ref !== undefined;
   const isKnown = known !== undefined && (repo === undefined || isSameRepository(known, repo));
   const place = isKnown ? servedFolder(folder, known) : repo;
   const next = `starling local up --repo ${repo === undefined ? "FOLDER" : quoted(repo)} --path FOLDER`;
   if (place === undefined) {
-    if (!isWanted) return undefined;
+    if (!isRequested) return undefined;
     throw usageFailure(
       `${path === undefined ? "--ref" : "--path"} needs a repository, and the machine has none yet`,
       next,
     );
   }
-  if (isKnown && !isWanted) return undefined;
+  if (isKnown && !isRequested) return undefined;
   try {
     const found = await findRepository({ repo: place, ...defined({ ref }) });
-    if (!isWanted) return undefined;
+    if (!isRequested) return undefined;
     const clusters = expectedClusters(question.choice ?? defaultClusters);
     const paths = await repositoryPaths(found);
     const where = `commit ${found.commit.slice(0, 12)} of ${repo ?? known}`;

@@ -83,7 +83,7 @@ export async function recover(
   const others = options.all === true ? "; clusters that have not answered yet are recovered later" : "";
   const message = `${count} will be recovered from the records in their clusters and synced to the current revision of their Sources${others}; apply the documents of your fleet first if they are newer than these rows`;
   await confirmConsequences(session, { message }, `${command} --yes`);
-  const sources = await lookAtSources(session, taken);
+  const sources = await pollSources(session, taken);
   await accept(session, { taken, sources, options });
   return left.length + unread.length === 0 ? "done" : "no";
 }
@@ -136,7 +136,7 @@ function fateOf({ sync, remembered }: Refused, isTaken: boolean): string {
 type PolledSource = { readonly namespace: string; readonly name: string; readonly number: number };
 
 /** Requests a poll of every Source of these Syncs, and waits until each was polled. */
-async function lookAtSources(session: Session, refused: readonly Refused[]): Promise<readonly PolledSource[]> {
+async function pollSources(session: Session, refused: readonly Refused[]): Promise<readonly PolledSource[]> {
   const desired = new Map<string, { readonly namespace: string; readonly name: string }>();
   const ofOwner = new Map(refused.map((one) => [`${one.namespace}/${one.name}`, one]));
   for (const one of ofOwner.values()) {
@@ -144,7 +144,7 @@ async function lookAtSources(session: Session, refused: readonly Refused[]): Pro
       desired.set(`${one.namespace}/${name}`, { namespace: one.namespace, name });
     }
   }
-  const looked: PolledSource[] = [];
+  const polled: PolledSource[] = [];
   for (const source of desired.values()) {
     const path = pathOfObject({ kind: "Source", name: source.name }, source.namespace);
     const { reason } = session.options;
@@ -154,9 +154,9 @@ async function lookAtSources(session: Session, refused: readonly Refused[]): Pro
       path: `${path}/reconcile`,
       body,
     });
-    looked.push({ ...source, number: answer.operations.reconcile?.number ?? 0 });
+    polled.push({ ...source, number: answer.operations.reconcile?.number ?? 0 });
   }
-  for (const { namespace, name, number } of looked) {
+  for (const { namespace, name, number } of polled) {
     const path = pathOfObject({ kind: "Source", name }, namespace);
     for (;;) {
       const source = requireReadable(await session.api.call<AnyObject>({ method: "GET", path }));
@@ -164,7 +164,7 @@ async function lookAtSources(session: Session, refused: readonly Refused[]): Pro
       await session.pause(pollMs);
     }
   }
-  return looked;
+  return polled;
 }
 
 /** The Sources of the Sync's group, whose templates are planned together. A Sync without an owner has none. */

@@ -249,7 +249,7 @@ async function readTargets(
 async function watch<Shown>(session: Session, owner: string, source: Source<Shown>): Promise<Shown> {
   let line = "";
   let drawnLines = 0;
-  const told = new Set<string>();
+  const reported = new Set<string>();
   for (;;) {
     const heard = await source.isHeard(session);
     const shown = await readUnlessNone(session, owner, source);
@@ -274,7 +274,7 @@ async function watch<Shown>(session: Session, owner: string, source: Source<Show
         if (changed !== line) session.note(left === undefined ? progress : `${progress}, ${left}`);
         line = changed;
         if (ended) return shown;
-        noteHindrances(session, await source.hindered(session, shown), told);
+        noteHindrances(session, await source.hindered(session, shown), reported);
       }
     }
     await session.pause(pollMs);
@@ -282,11 +282,11 @@ async function watch<Shown>(session: Session, owner: string, source: Source<Show
 }
 
 /** Prints one line for each cause when it first appears. */
-function noteHindrances(session: Session, targets: readonly TargetItem[], told: Set<string>): void {
+function noteHindrances(session: Session, targets: readonly TargetItem[], reported: Set<string>): void {
   const now = session.io.now();
   for (const { cause, line } of hindranceLines(targets)) {
-    if (!told.has(cause)) session.note(`${formatTime(now.toISOString(), now)}   ${line}`);
-    told.add(cause);
+    if (!reported.has(cause)) session.note(`${formatTime(now.toISOString(), now)}   ${line}`);
+    reported.add(cause);
   }
 }
 

@@ -31,14 +31,14 @@ export async function waitFor(session: Session, args: readonly string[], options
   const { timeout } = session.options;
   const until = timeout === undefined ? session.io.now().getTime() + defaultTimeoutMs : undefined;
   for (const object of objects) {
-    let told = "";
+    let reported = "";
     for (;;) {
       const found = await read(session, object, options.cluster);
       if (goal.isMet(found)) break;
       if (found === undefined && goal.mayLack === undefined) throw notThere(session, object);
       const now = `${shortName(object)} ${found === undefined ? "does not exist yet" : stateText(found)}`;
-      if (now !== told) session.note(now);
-      told = now;
+      if (now !== reported) session.note(now);
+      reported = now;
       if (until !== undefined && session.io.now().getTime() >= until) throw timedOut(session, object);
       await session.pause(pollMs);
     }

@@ -25,20 +25,20 @@ export function accessChecks(session: Session): readonly Check[] {
   const probed = once(async () => probeContext(session, await chosen()));
   const caller = once(async () => callerOf(session, await chosen()));
   return [
-    { name: "context", look: async () => lookAtContext(session, chosen) },
-    { name: "credentials", needs: ["context"], look: async () => lookAtCredentials(session, await chosen(), caller) },
-    { name: "endpoint", needs: ["context"], look: async () => lookAtEndpoint(session, await chosen(), probed) },
-    { name: "clock", needs: ["endpoint"], look: async () => lookAtClock(session, await probed()) },
+    { name: "context", run: async () => checkContext(session, chosen) },
+    { name: "credentials", needs: ["context"], run: async () => checkCredentials(session, await chosen(), caller) },
+    { name: "endpoint", needs: ["context"], run: async () => checkEndpoint(session, await chosen(), probed) },
+    { name: "clock", needs: ["endpoint"], run: async () => checkClock(session, await probed()) },
     {
       name: "permission",
       needs: ["endpoint", "clock"],
       unlessWrong: ["credentials"],
-      look: async () => lookAtPermission(session, await chosen(), caller),
+      run: async () => checkPermission(session, await chosen(), caller),
     },
   ];
 }
 
-async function lookAtContext(session: Session, chosen: () => Promise<NamedContext>): Promise<CheckOutcome> {
+async function checkContext(session: Session, chosen: () => Promise<NamedContext>): Promise<CheckOutcome> {
   try {
     const { name, context } = await chosen();
     const { endpoint, region, stack } = context;
@@ -84,7 +84,7 @@ const refusedKeys: Readonly<Record<string, string>> = {
   SignatureDoesNotMatch: "the secret key does not belong to the access key",
 };
 
-async function lookAtCredentials(
+async function checkCredentials(
   session: Session,
   chosen: NamedContext,
   caller: () => Promise<Caller>,
@@ -126,7 +126,7 @@ function probeContext({ signal }: Session, { context }: NamedContext): Promise<P
   return probe(url, { signal, ...defined({ ca: context.caData }) });
 }
 
-async function lookAtEndpoint(
+async function checkEndpoint(
   { signal }: Session,
   { name, context }: NamedContext,
   probed: () => Promise<Probed>,
@@ -149,7 +149,7 @@ async function lookAtEndpoint(
   }
 }
 
-function lookAtClock({ io }: Session, { date }: Probed): CheckOutcome {
+function checkClock({ io }: Session, { date }: Probed): CheckOutcome {
   if (date === undefined) return { state: "unchecked", because: "the endpoint's answer has no date" };
   const skew = Math.round((io.now().getTime() - date.getTime()) / 1000);
   const found = Math.abs(skew) <= 1 ? "exact" : `${Math.abs(skew)} s ${skew < 0 ? "behind" : "ahead"}`;
@@ -158,7 +158,7 @@ function lookAtClock({ io }: Session, { date }: Probed): CheckOutcome {
   return { state: "wrong", found, problem, remedy: "sudo chronyc makestep" };
 }
 
-async function lookAtPermission(
+async function checkPermission(
   session: Session,
   { context }: NamedContext,
   caller: () => Promise<Caller>,

@@ -14,7 +14,7 @@ export interface Check {
   readonly needs?: readonly string[];
   /** The check runs only when none of these is wrong; they may be unchecked. */
   readonly unlessWrong?: readonly string[];
-  readonly look: () => Promise<CheckOutcome>;
+  readonly run: () => Promise<CheckOutcome>;
 }
 
 export type CheckFinding = { readonly check: string } & CheckOutcome;
@@ -34,7 +34,7 @@ async function finding(check: Check, before: ReadonlyMap<string, Promise<CheckFi
     if (found?.state === "unchecked" && needs.includes(needed)) return unchecked(name, `${needed} is not checked`);
   }
   try {
-    return { check: name, ...(await check.look()) };
+    return { check: name, ...(await check.run()) };
   } catch (error) {
     // Ctrl-C and --timeout end the command.
     if (error instanceof Error && (error.name === "AbortError" || error.name === "TimeoutError")) throw error;

@@ -15,33 +15,44 @@ import type { Fact, Installation } from "#shared/fleet/api/installation.ts";
 /** Checks of what the installation reports about itself. They need the permission to call its API. */
 export function installationChecks(session: Session): readonly Check[] {
   const installation = once(() => session.api.call<Installation>({ method: "GET", path: "/v1/installation" }));
-  const judged = <T>(part: (told: Installation) => Fact<T>, judge: (value: T, told: Installation) => CheckOutcome) => {
+  const judged = <T>(
+    part: (reported: Installation) => Fact<T>,
+    judge: (value: T, reported: Installation) => CheckOutcome,
+  ) => {
     return async (): Promise<CheckOutcome> => {
-      const told = await installation();
-      const fact = part(told);
+      const reported = await installation();
+      const fact = part(reported);
       if (!fact.known) return { state: "unchecked", because: `the installation does not know: ${fact.message}` };
-      return judge(fact.value, told);
+      return judge(fact.value, reported);
     };
   };
   return [
     {
       name: "version",
       needs: ["permission"],
-      async look() {
+      async run() {
         const { version } = await session.api.call<{ version: string }>({ method: "GET", path: "/v1/version" });
         return judgeVersion({ stack: version, command: starlingVersion });
       },
     },
-    { name: "installation", needs: ["permission"], look: () => lookAtInstallation(installation) },
-    { name: "webhook-secret", needs: ["installation"], look: judged((told) => told.webhookSecret, judgeWebhookSecret) },
-    { name: "tick", needs: ["installation"], look: judged((told) => told.tick, judgeTick) },
-    { name: "due-work", needs: ["tick"], look: judged((told) => told.due, judgeDueWork) },
-    { name: "dead-letters", needs: ["installation"], look: judged((told) => told.deadLetters, judgeDeadLetters) },
-    { name: "concurrency", needs: ["installation"], look: judged((told) => told.concurrency, judgeConcurrency) },
+    { name: "installation", needs: ["permission"], run: () => checkInstallation(installation) },
+    {
+      name: "webhook-secret",
+      needs: ["installation"],
+      run: judged((reported) => reported.webhookSecret, judgeWebhookSecret),
+    },
+    { name: "tick", needs: ["installation"], run: judged((reported) => reported.tick, judgeTick) },
+    { name: "due-work", needs: ["tick"], run: judged((reported) => reported.due, judgeDueWork) },
+    {
+      name: "dead-letters",
+      needs: ["installation"],
+      run: judged((reported) => reported.deadLetters, judgeDeadLetters),
+    },
+    { name: "concurrency", needs: ["installation"], run: judged((reported) => reported.concurrency, judgeConcurrency) },
   ];
 }
 
-async function lookAtInstallation(installation: () => Promise<Installation>): Promise<CheckOutcome> {
+async function checkInstallation(installation: () => Promise<Installation>): Promise<CheckOutcome> {
   try {
     return { state: "ok", found: (await installation()).name };
   } catch (error) {

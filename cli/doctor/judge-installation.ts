@@ -16,7 +16,7 @@ const silentSeconds = 180;
 /** A tick claims due work at once, or the tick after it does. */
 const stuckSeconds = 300;
 
-type Told = Pick<Installation, "at">;
+type Reported = Pick<Installation, "at">;
 
 export function judgeVersion({ stack, command }: { readonly stack: string; readonly command: string }): CheckOutcome {
   const found = `stack ${stack}, command ${command}`;
@@ -43,7 +43,7 @@ export function judgeWebhookSecret({ arn, state }: WebhookSecret): CheckOutcome 
   };
 }
 
-export function judgeTick({ function: name, lastAt }: Tick, { at }: Told): CheckOutcome {
+export function judgeTick({ function: name, lastAt }: Tick, { at }: Reported): CheckOutcome {
   const remedy = `aws lambda invoke --function-name ${name} /dev/stdout   (runs it now, and prints its error)`;
   const nothing = "due work is not done: docs/runbook.md, Silent timer";
   if (lastAt === undefined)
@@ -58,7 +58,7 @@ export function judgeTick({ function: name, lastAt }: Tick, { at }: Told): Check
   return { state: "wrong", found, problem: `the timer is silent; ${nothing}`, remedy };
 }
 
-export function judgeDueWork({ rows, oldest }: DueWork, { at }: Told): CheckOutcome {
+export function judgeDueWork({ rows, oldest }: DueWork, { at }: Reported): CheckOutcome {
   if (oldest === undefined) return { state: "ok", found: "nothing is due" };
   const found = `${rows} ${rows === 1 ? "row" : "rows"}, the oldest since ${oldest.since}`;
   if (secondsBetween(oldest.since, at) <= stuckSeconds) return { state: "ok", found };
@@ -93,13 +93,13 @@ export function judgeDeadLetters(queues: readonly DeadLetters[]): CheckOutcome {
 
 export function judgeConcurrency({ account, deployedFor, desired, clusters }: AccountConcurrency): CheckOutcome {
   const found = `${account} in the account, deployed for ${deployedFor}`;
-  const wants = `${clusters} clusters need ${desired} concurrent executions of Lambda`;
+  const need = `${clusters} clusters need ${desired} concurrent executions of Lambda`;
   if (account < desired) {
     const remedy = `aws service-quotas request-service-quota-increase --service-code lambda --quota-code L-B99A9384 --desired-value ${desired}`;
-    return { state: "wrong", found, problem: `${wants}, but the account allows ${account}`, remedy };
+    return { state: "wrong", found, problem: `${need}, but the account allows ${account}`, remedy };
   }
   if (deployedFor >= desired) return { state: "ok", found };
-  const problem = `${wants}, but the stacks were deployed for ${deployedFor} (setting concurrency)`;
+  const problem = `${need}, but the stacks were deployed for ${deployedFor} (setting concurrency)`;
   return {
     state: "wrong",
     found,

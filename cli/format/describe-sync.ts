@@ -40,7 +40,7 @@ export function describeSync({ sync, events, objects, inputs = [], columns, now 
       ["From", spec.source === "" ? undefined : `source/${spec.source}   path ${spec.path}`],
       ["Suspended", operations?.suspended === undefined ? undefined : actText(operations.suspended)],
       ["Frozen", status.frozen === undefined ? undefined : frozenText(status.frozen)],
-      ["Out of sync", wantedText(sync)],
+      ["Out of sync", outOfSyncText(sync)],
       ["Desired", desiredText(sync, now)],
       ["Applied", appliedText(sync, now)],
       [
@@ -99,7 +99,7 @@ function driftText(drift: Drift | undefined, now: Date): string {
 }
 
 /** The revision of a later rollout that was not assigned to this cluster, and why. */
-function wantedText({ metadata, status: { outOfSync, group } }: SyncObject): string | undefined {
+function outOfSyncText({ metadata, status: { outOfSync, group } }: SyncObject): string | undefined {
   if (outOfSync === undefined) return undefined;
   return `${revisionText(outOfSync.revision)}   by ${group ?? metadata.name}-${outOfSync.rollout}: ${outOfSync.reason}`;
 }

@@ -167,8 +167,8 @@ function nextText({ overview, targets }: OverviewView, many: boolean): string {
   const { owner } = overview.spec;
   const { waits, stages } = overview.status;
   const worst = worstTargetsFirst(targets).find((target) => many || !isQuiet(target));
-  const look = stages.some(isStanding) && worst !== undefined ? [describeCommand(owner, worst)] : [];
+  const inspect = stages.some(isStanding) && worst !== undefined ? [describeCommand(owner, worst)] : [];
   const clearing = waits.find(({ clear, reason }) => clear.length > 0 && reason !== "slots")?.clear ?? [];
-  const lines = [...look, ...clearing.map((one) => clearCommand(one, owner))];
+  const lines = [...inspect, ...clearing.map((one) => clearCommand(one, owner))];
   return lines.map((line, index) => `  ${index === 0 ? "next:" : "     "} ${line}\n`).join("");
 }

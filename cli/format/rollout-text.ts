@@ -95,8 +95,8 @@ function nextText({ rollout, targets }: RolloutView, many: boolean): string {
   const worst = worstTargetsFirst(targets).find((target) => many || !isQuiet(target));
   if ((phase !== "Halted" && phase !== "Stalled") || worst === undefined) return "";
   const { owner } = rollout.spec;
-  const look = describeCommand(owner, worst);
-  return `  next: ${look}\n        push a repair, or see what clears it: starling rollout status ${rolloutArgument(owner)}\n`;
+  const inspect = describeCommand(owner, worst);
+  return `  next: ${inspect}\n        push a repair, or see what clears it: starling rollout status ${rolloutArgument(owner)}\n`;
 }
 
 function shortHash(hash: string): string {

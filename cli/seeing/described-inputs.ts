@@ -16,9 +16,9 @@ export async function inputsOn(session: Session, owner: Owner, cluster: string):
   const assigned = new Map(member.syncs.map(({ name, input }) => [name, input]));
   return desired.targets.map(({ template, sync, input }): TemplateInputs => {
     const origins = originsOf(template, { cluster: member, layers: view.layers });
-    const told = { template: template.name, origins };
-    if ("problem" in input) return { ...told, state: "problem", problem: input.problem };
-    if ("disabled" in input) return { ...told, state: "disabled" };
-    return { ...told, state: assigned.get(sync) === input.digest ? "assigned" : "desired" };
+    const reported = { template: template.name, origins };
+    if ("problem" in input) return { ...reported, state: "problem", problem: input.problem };
+    if ("disabled" in input) return { ...reported, state: "disabled" };
+    return { ...reported, state: assigned.get(sync) === input.digest ? "assigned" : "desired" };
   });
 }

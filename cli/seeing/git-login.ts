@@ -21,7 +21,9 @@ export async function gitLogin({ env }: Pick<CliIo, "env">, address: string): Pr
   const [answer] = await Promise.all([text(asking.stdout), once(asking, "close")])
     .catch(() => [""] as const)
     .finally(() => clearTimeout(timer));
-  const told = new Map(answer.split("\n").map((line) => [line.split("=", 1)[0], line.slice(line.indexOf("=") + 1)]));
-  const [username, password] = [told.get("username"), told.get("password")];
+  const reported = new Map(
+    answer.split("\n").map((line) => [line.split("=", 1)[0], line.slice(line.indexOf("=") + 1)]),
+  );
+  const [username, password] = [reported.get("username"), reported.get("password")];
   return username === undefined || password === undefined ? undefined : { kind: "basic", username, password };
 }

@@ -102,11 +102,11 @@ async function fetchedFromGit(session: Session, asked: SourceRevisionQuery): Pro
   try {
     return await fetched(git, { url }, asked);
   } catch (error) {
-    if (errorCode(error) !== "GitAuthenticationFailed") throw told(error, asked);
+    if (errorCode(error) !== "GitAuthenticationFailed") throw reported(error, asked);
     const credentials = await gitLogin(session.io, url);
-    if (credentials === undefined) throw told(error, asked);
+    if (credentials === undefined) throw reported(error, asked);
     return fetched(git, { url, credentials }, asked).catch((again: unknown) => {
-      throw told(again, asked);
+      throw reported(again, asked);
     });
   }
 }
@@ -143,7 +143,7 @@ function namedCommit(revision: string): ResolvedReference {
 }
 
 /** The failure of a fetch, with a folder of a clone as the remedy. */
-function told(error: unknown, { name, url, revision }: SourceRevisionQuery): unknown {
+function reported(error: unknown, { name, url, revision }: SourceRevisionQuery): unknown {
   if (!(error instanceof StarlingError)) return error;
   const why: Readonly<Record<string, string>> = {
     GitAuthenticationFailed: `${url} refuses your credentials, or your git has none for it`,

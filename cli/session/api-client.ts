@@ -70,8 +70,8 @@ export class ApiFailure extends CliFailure {
         : `the API answered ${status}`;
     // A refusal of the gateway has no code and no reason.
     const right = typeof body.code === "string" ? "" : `: ${missingRight(asked.method, asked.path)}`;
-    const told = status === 403 ? `${message} (context ${asked.context})${right}` : message;
-    super(isOfAnotherVersion(answer, asked.path) ? `${told}${otherVersionText}` : told, {
+    const reported = status === 403 ? `${message} (context ${asked.context})${right}` : message;
+    super(isOfAnotherVersion(answer, asked.path) ? `${reported}${otherVersionText}` : reported, {
       ...exitOf(status),
       ...nextAfter(code, asked.path),
       ...(isOfAnotherVersion(answer, asked.path) ? { exit: "unknown", next: "starling doctor" } : {}),

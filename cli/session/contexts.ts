@@ -90,9 +90,9 @@ export interface NamedContext {
 }
 
 /** @throws CliFailure when there is no context of that name, or no context is chosen. */
-export function chooseContext(io: Pick<CliIo, "env">, wanted: string | undefined): NamedContext {
+export function chooseContext(io: Pick<CliIo, "env">, desired: string | undefined): NamedContext {
   const file = readContexts(io);
-  const chosen = findContext(io, wanted);
+  const chosen = findContext(io, desired);
   if (chosen !== undefined) return chosen;
   const next =
     Object.keys(file.contexts).length === 0
@@ -102,9 +102,9 @@ export function chooseContext(io: Pick<CliIo, "env">, wanted: string | undefined
 }
 
 /** The chosen context, or undefined when none is chosen. @throws CliFailure when no context has the chosen name. */
-export function findContext(io: Pick<CliIo, "env">, wanted: string | undefined): NamedContext | undefined {
+export function findContext(io: Pick<CliIo, "env">, desired: string | undefined): NamedContext | undefined {
   const file = readContexts(io);
-  const name = wanted ?? io.env.STARLING_CONTEXT ?? file.current;
+  const name = desired ?? io.env.STARLING_CONTEXT ?? file.current;
   if (name === undefined) return undefined;
   const context = file.contexts[name];
   if (context === undefined) {

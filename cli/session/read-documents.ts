@@ -92,7 +92,7 @@ export async function readDocuments(io: CliIo, request: FileRequest): Promise<re
   if (count === 0) return checked;
   const help = foreignHelp(documents, io.cwd);
   throw invalid(
-    { lines: [...unreadable, ...told(problems)], count, ...defined({ help }) },
+    { lines: [...unreadable, ...reported(problems)], count, ...defined({ help }) },
     documents.length + unreadable.length,
   );
 }
@@ -106,11 +106,11 @@ export interface ProblemInFile extends FieldProblem {
 }
 
 /** At most this many problems are printed; the line numbers of others are not looked up. */
-const problemsTold = 100;
+const reportedProblems = 100;
 
 /** The lines of the first problems. */
-export function told(problems: readonly ProblemInFile[]): readonly string[] {
-  return problems.slice(0, problemsTold).map((problem) => problemLine(problem.from, problem));
+export function reported(problems: readonly ProblemInFile[]): readonly string[] {
+  return problems.slice(0, reportedProblems).map((problem) => problemLine(problem.from, problem));
 }
 
 function problemsOf(document: Document, { namespace }: FileRequest): readonly FieldProblem[] {

@@ -14,7 +14,7 @@ import { type DesiredRendering, isReady, type OutOfSync, outOfSync } from "#shar
 import type { Table } from "#shared/ports.ts";
 
 /** Every cluster has what is wanted, or nothing is. */
-const nothingWanted: ReadonlySet<OwnerState> = new Set(["Complete", "Drifted", "Deleting"]);
+const nothingDesired: ReadonlySet<OwnerState> = new Set(["Complete", "Drifted", "Deleting"]);
 
 /**
  * Which of these Syncs are ready with something else than their cluster wants: what its stage moves to, or is on. Asked
@@ -29,7 +29,7 @@ export async function findOutOfSync(
   const asked = syncs.flatMap((sync) => {
     const owner = owners.get(keyText(ownerRowKey(sync.owner)));
     const state = owner?.status.state;
-    if (owner?.status.rollout === undefined || (state !== undefined && nothingWanted.has(state))) return [];
+    if (owner?.status.rollout === undefined || (state !== undefined && nothingDesired.has(state))) return [];
     return isReady(sync) ? [{ sync, owner }] : [];
   });
   if (asked.length === 0) return new Map();
@@ -64,8 +64,8 @@ export async function findOutOfSync(
     if (rollout?.type !== "Rollout") return [];
     const template = rollout.plan.templates.find(({ name }) => syncName(sync.owner, name) === sync.name);
     if (template === undefined) return [];
-    const arrives = second.has(keyText(catchUpKey(sync)));
-    const place: DesiredRendering["place"] = stageRunOf(stage, stageRuns)?.phase ?? (arrives ? "catchUp" : undefined);
+    const catchesUp = second.has(keyText(catchUpKey(sync)));
+    const place: DesiredRendering["place"] = stageRunOf(stage, stageRuns)?.phase ?? (catchesUp ? "catchUp" : undefined);
     const input = inputOf(template, { ...cluster, values: effectiveValues(cluster, values) });
     // What it has it keeps for itself, when its turn comes.
     if ("disabled" in input) return [];

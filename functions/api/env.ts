@@ -25,7 +25,7 @@ export const apiEnv = z.object({
   STARLING_CLUSTERS: z.coerce.number().int().positive(),
   /** Concurrent executions that they were deployed for, and those that such a fleet wants. */
   STARLING_CONCURRENCY: z.coerce.number().int().positive(),
-  STARLING_CONCURRENCY_WANTED: z.coerce.number().int().positive(),
+  STARLING_CONCURRENCY_DESIRED: z.coerce.number().int().positive(),
   /** Names of the functions' log groups: `api=name,tick=name`. */
   STARLING_LOG_GROUPS: z.string().regex(/^[a-z]+=[^,=]+(,[a-z]+=[^,=]+)*$/),
   /** To say what the roles of Clusters are to trust. */

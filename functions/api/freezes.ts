@@ -81,7 +81,7 @@ export async function freeze(ports: ApiPorts, request: FreezeRequest): Promise<F
   const answer = freezeObject(now_, { row: after, clusters: covered.length, now });
   if (after === before) return { outcome: "unchanged", freeze: answer };
   // Those who wait for a shorter one look again.
-  await tell(ports, was === undefined ? [] : covered);
+  await report(ports, was === undefined ? [] : covered);
   return { outcome: was === undefined ? "created" : "configured", freeze: answer };
 }
 
@@ -105,7 +105,7 @@ export async function thaw(
   if (gone === undefined) throw new Error("a freeze was lifted that nobody found");
   const fleet = await readFleet(ports);
   const covered = coveredBy(gone, fleet);
-  await tell(ports, covered);
+  await report(ports, covered);
   const lifted = freezeObject(gone, { row: after, clusters: covered.length, now });
   return { outcome: "deleted", freeze: lifted, ...defined({ held: heldBy(after.freezes, { covered, fleet }) }) };
 }
@@ -226,7 +226,7 @@ function heldBy(
 }
 
 /** Hints: whoever misses one finds the brake changed when his row is due. */
-async function tell(ports: ApiPorts, clusters: readonly string[]): Promise<void> {
+async function report(ports: ApiPorts, clusters: readonly string[]): Promise<void> {
   const messages: Message[] = [
     ...(await everyOwner(ports.table)),
     ...clusters.map((cluster) => ({ to: "apply", cluster }) as const),

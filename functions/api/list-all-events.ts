@@ -47,11 +47,11 @@ export async function listAllEvents(
   const newest = found.toSorted((a, b) => compareText(b.sk, a.sk));
   const last = newest[limit - 1];
   // Two groups may have one of the same key, and a page goes on before a key: none of them is left for the next.
-  const told = last === undefined ? newest : newest.filter(({ sk }) => sk >= last.sk);
+  const reported = last === undefined ? newest : newest.filter(({ sk }) => sk >= last.sk);
   return {
-    items: told.map(({ item }) => item),
+    items: reported.map(({ item }) => item),
     owners: { known: known.length, asked: asked.length },
-    ...(last === undefined || told.length === newest.length ? {} : { next: encodeCursor({ before: last.sk }) }),
+    ...(last === undefined || reported.length === newest.length ? {} : { next: encodeCursor({ before: last.sk }) }),
   };
 }
 

@@ -43,7 +43,7 @@ export interface SyncFilter {
 export async function listSyncs(table: Table, filter: SyncFilter): Promise<ListPage<ListedSync>> {
   const items: ListedSync[] = [];
   let cursor = filter.page.after === undefined ? undefined : decodeCursor(filter.page.after);
-  for (let looked = 0; looked < ownersPerAnswer; looked++) {
+  for (let read = 0; read < ownersPerAnswer; read++) {
     const owner = await ownerFrom(table, { filter, from: cursor?.owner });
     if (owner === undefined) return { items };
     const limit = filter.page.limit - items.length;

@@ -201,9 +201,9 @@ async function readOrders(ports: TargetPorts, { stageRun, way, states, place, mo
     const cluster = snapshot.get(order)?.cluster;
     return cluster === undefined ? [] : [{ order, cluster, state: waits(order) }];
   });
-  const looked = clusters.filter(({ order, state }) => state === undefined || stageRun.aside.includes(order));
+  const read = clusters.filter(({ order, state }) => state === undefined || stageRun.aside.includes(order));
   const rows = await ports.table.getMany(
-    looked.flatMap(({ cluster }) => [keys.target(owner, stageRun, cluster), keys.slot(owner, cluster)]),
+    read.flatMap(({ cluster }) => [keys.target(owner, stageRun, cluster), keys.slot(owner, cluster)]),
     { newer: "kept" },
   );
   const targets = new Map(rows.flatMap((row) => named(keys.target.parse(row), row)));

@@ -106,10 +106,12 @@ function decide(before: WrittenRow | undefined, { request, act: said, at }: Deci
 
 /** Who did it first stays; who says another reason, or is somebody else, is added. Said twice is said once. */
 function suspendedAgain(suspended: Suspension, act: Act): Suspension {
-  const told = [suspended, ...(suspended.again ?? [])];
-  const isKnown = told.some(({ by, reason }) => by === act.by && (act.reason === undefined || reason === act.reason));
+  const reported = [suspended, ...(suspended.again ?? [])];
+  const isKnown = reported.some(
+    ({ by, reason }) => by === act.by && (act.reason === undefined || reason === act.reason),
+  );
   if (isKnown) return suspended;
-  return { ...suspended, again: [...told.slice(1), act].slice(-keptSuspends) };
+  return { ...suspended, again: [...reported.slice(1), act].slice(-keptSuspends) };
 }
 
 /** @returns the change, or why the Source was left alone. */

@@ -47,9 +47,9 @@ export async function overviewOf({ table, clock }: OverviewPorts, owner: Owner):
     slotsOf(table, rolloutState),
     failedOf(table, rolloutState),
   ]);
-  const looked = slots.slice(0, checkedSlots);
+  const checked = slots.slice(0, checkedSlots);
   const seen = await table.getMany(
-    looked.flatMap(({ cluster, attempts }) => [
+    checked.flatMap(({ cluster, attempts }) => [
       keys.lease(cluster),
       ...Object.keys(attempts).map((sync) => keys.sync(cluster, namespace, sync)),
     ]),
@@ -64,7 +64,7 @@ export async function overviewOf({ table, clock }: OverviewPorts, owner: Owner):
     stageRuns: new Map(
       rows.filter((one) => one.type === "StageRun").map((stageRun) => [stageRunKey(stageRun), stageRun]),
     ),
-    ...wantedNow(
+    ...desiredNow(
       row,
       rolloutState,
       rows.filter((one) => one.type === "Source"),
@@ -102,7 +102,7 @@ function askedOf({ operations }: OwnerRow, sources: readonly SourceRow[]): Pick<
 }
 
 /** The revision that no stage has taken yet, by its words, or why there is none. */
-function wantedNow(
+function desiredNow(
   row: OwnerRow,
   rolloutState: RolloutStateRow,
   sources: readonly SourceRow[],

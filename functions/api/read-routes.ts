@@ -45,7 +45,7 @@ export type ReadPorts = Pick<ApiPorts, "table" | "blobs" | "clock" | "installati
 
 type ReadCall = Call<ReadPorts>;
 
-export const looks = {
+export const readAnswers = {
   "GET /v1/clusterdiscoveries": ({ ports, request }) =>
     list("ClusterDiscovery", request, (page) => listDiscoveries(ports, page)),
   "GET /v1/clusterdiscoveries/:name": ({ ports, params }) => getObject(ports, discoveryOf(params)),

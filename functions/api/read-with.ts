@@ -1,11 +1,11 @@
 /** The door's looks without the door: for who reads the rows with a role of its own, in the same code. */
-import { looks, type ReadPorts } from "#functions/api/read-routes.ts";
+import { type ReadPorts, readAnswers } from "#functions/api/read-routes.ts";
 import { refusalStatus } from "#functions/api/refusal.ts";
 import { routerOf } from "#functions/api/route.ts";
 import { errorCode, StarlingError } from "#shared/base/errors.ts";
 import { type Ask, Refusal } from "#shared/pages/ask.ts";
 
-const answerRead = routerOf(looks);
+const answerRead = routerOf(readAnswers);
 
 /** Nobody has signed: what looks at rows alone records nobody. */
 const nobody = "";

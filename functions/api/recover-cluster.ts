@@ -86,10 +86,10 @@ export async function recoverCluster(ports: ApiPorts, request: RecoverRequest): 
     }
   } finally {
     // Also what was done before something else failed is written down, and goes on.
-    await tellOf(done, messages, { ports, request });
+    await reportOn(done, messages, { ports, request });
   }
-  const told = new Set([...done, ...refused.flatMap(({ syncs }) => syncs)]);
-  const left = [...moved, ...asSeen.map(nameOf).filter((name) => !told.has(name))];
+  const reported = new Set([...done, ...refused.flatMap(({ syncs }) => syncs)]);
+  const left = [...moved, ...asSeen.map(nameOf).filter((name) => !reported.has(name))];
   const gone = left.length > 0 && request.all ? await goneOn(ports, request) : new Set<string>();
   return {
     recovered: [...done, ...left.filter((name) => gone.has(name))],
@@ -112,7 +112,7 @@ function isRefusal(error: unknown): error is StarlingError {
   return error instanceof StarlingError && (error.code === "SourceNotReady" || error.code === "Conflict");
 }
 
-async function tellOf(
+async function reportOn(
   done: readonly string[],
   messages: readonly Message[],
   { ports, request }: { readonly ports: ApiPorts; readonly request: RecoverRequest },

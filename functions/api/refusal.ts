@@ -25,7 +25,7 @@ const statusOfCode = {
 export type RefusalCode = keyof typeof statusOfCode;
 
 /** An answer tells so many problems: who wrote the same thing wrong ten thousand times has seen it by then. */
-const problemsTold = 100;
+const reportedProblems = 100;
 
 /** One thing that is wrong with one document of a request, counted from 0. */
 export interface DocumentProblem {
@@ -47,10 +47,13 @@ export function refusal(
 
 /** The refusal of documents that are wrong: the first problems, and how many there are. */
 export function invalidDocuments(problems: readonly DocumentProblem[], documents: number): StarlingError {
-  const told = problems.slice(0, problemsTold);
+  const reported = problems.slice(0, reportedProblems);
   const count = `${problems.length} ${problems.length === 1 ? "problem" : "problems"} in ${documents} ${documents === 1 ? "document" : "documents"}`;
-  const first = told.length < problems.length ? `, of which the first ${told.length} are told` : "";
-  return refusal("Invalid", `${count}${first}; nothing was applied`, { problems: told, problemCount: problems.length });
+  const first = reported.length < problems.length ? `, of which the first ${reported.length} are told` : "";
+  return refusal("Invalid", `${count}${first}; nothing was applied`, {
+    problems: reported,
+    problemCount: problems.length,
+  });
 }
 
 export function refusalStatus(code: string): number | undefined {

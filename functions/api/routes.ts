@@ -22,7 +22,7 @@ import { pruneForeign } from "#functions/api/prune-foreign.ts";
 import { named, objectName, parseBody } from "#functions/api/query-values.ts";
 import { readInstallation } from "#functions/api/read-installation.ts";
 import { linesAbout, linesOf, readAudit, readLogs } from "#functions/api/read-logs.ts";
-import { looks } from "#functions/api/read-routes.ts";
+import { readAnswers } from "#functions/api/read-routes.ts";
 import { recoverCluster } from "#functions/api/recover-cluster.ts";
 import type { ObjectReference } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";
@@ -47,7 +47,7 @@ import { listOf } from "#shared/fleet/api/objects.ts";
 type ApiCall = Call<ApiPorts>;
 
 const answers: Answers<ApiPorts> = {
-  ...looks,
+  ...readAnswers,
 
   "GET /v1/version": async () => ({ api: "v1", service: "starling", version: starlingVersion }),
   "GET /v1/whoami": async ({ ports, request }) => ({ principal: request.principal, installation: ports.installation }),

@@ -44,7 +44,7 @@ export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, out
       concurrency: {
         clusters: env.STARLING_CLUSTERS,
         deployedFor: env.STARLING_CONCURRENCY,
-        desired: env.STARLING_CONCURRENCY_WANTED,
+        desired: env.STARLING_CONCURRENCY_DESIRED,
       },
     },
   });

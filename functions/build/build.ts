@@ -30,14 +30,14 @@ export async function build(job: BuildJob, ports: BuildPorts): Promise<BuildAnsw
     const room = job.renderingUrls.find((one) => one.bytes >= bytes.length);
     if (room === undefined) throw tooLarge(job.path, bytes.length);
     await ports.transfer.upload(room.url, filledUp(bytes, room.bytes));
-    const told = leftOut.slice(0, maxLeftOut).map((text) => text.slice(0, maxLeftOutLength));
+    const reported = leftOut.slice(0, maxLeftOut).map((text) => text.slice(0, maxLeftOutLength));
     const size = bytes.length;
     return {
       outcome: "done",
       digest,
       bytes: size,
       objects: upgrade.length,
-      ...(told.length === 0 ? {} : { leftOut: told }),
+      ...(reported.length === 0 ? {} : { leftOut: reported }),
     };
   } catch (error) {
     return failureOf(error);

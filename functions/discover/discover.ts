@@ -34,10 +34,10 @@ export async function discover(name: string, ports: DiscoverPorts, context: Invo
   if (begun === undefined) return;
   const { row: started, isAfterDeath } = begun;
   // A scan that died may have written clusters and informed no planner.
-  const told = isAfterDeath ? "everybody" : "those concerned";
+  const reported = isAfterDeath ? "everybody" : "those concerned";
   const given = context.getRemainingTimeInMillis();
   const hasTime = () => context.getRemainingTimeInMillis() > given * reservedShare;
-  const scanned = await scan(started, { hasTime, told, ports });
+  const scanned = await scan(started, { hasTime, reported, ports });
   if ("code" in scanned) {
     ports.log.warn("no look was possible", { kind: "ClusterDiscovery", name, ...scanned });
     return endScan(
@@ -52,7 +52,7 @@ export async function discover(name: string, ports: DiscoverPorts, context: Invo
 
 interface ScanContext {
   readonly hasTime: () => boolean;
-  readonly told: "those concerned" | "everybody";
+  readonly reported: "those concerned" | "everybody";
   readonly ports: DiscoverPorts;
 }
 
@@ -60,7 +60,7 @@ type Scanned =
   | { readonly result: ScanResult; readonly isLeft: boolean }
   | { readonly code: string; readonly message: string };
 
-async function scan(row: DiscoveryRow, { hasTime, told, ports }: ScanContext): Promise<Scanned> {
+async function scan(row: DiscoveryRow, { hasTime, reported, ports }: ScanContext): Promise<Scanned> {
   const { table, clock } = ports;
   const looker = lookerOf(row, ports.installation);
   const seen = await attempt(() => seePlaces(row, { looker, hasTime }, ports));
@@ -91,7 +91,7 @@ async function scan(row: DiscoveryRow, { hasTime, told, ports }: ScanContext): P
     }
   }
   const written = await writeClusters(writes, ports);
-  if (told === "everybody") await ports.sender.send(await everyOwner(table));
+  if (reported === "everybody") await ports.sender.send(await everyOwner(table));
   else if (written.clusters.length > 0) await ports.sender.send(await ownersTaking(written.clusters, table));
   const after = new Map([...known, ...written.found.map((found) => [found.arn, found] as const)]);
   const { own, ...forgetting } = await forgetGone(after, { row, about, orphaned, answered: written.found }, ports);
@@ -138,7 +138,7 @@ async function forgetGone(
   const overdue = scan.answered.filter((found) => isOverdue(found, spec, now));
   const forgetting = planForgetting(own, overdue, { spec, now });
   const open = own.filter(({ forgotten }) => forgotten?.open === true);
-  const { found, kept } = await forgetClusters(forgetting.now, { open, desired: stillWanted(scan.row) }, ports);
+  const { found, kept } = await forgetClusters(forgetting.now, { open, desired: stillDesired(scan.row) }, ports);
   await dropForgotten(
     rows.filter(({ by }) => by === discovery || scan.orphaned.has(by)),
     ports,
@@ -154,7 +154,7 @@ async function forgetGone(
 }
 
 /** Reads the spec again, because people who switch forgetting off, or delete the ClusterDiscovery, do not wait for a scan to end. */
-function stillWanted({ name, uid, generation }: DiscoveryRow): Write {
+function stillDesired({ name, uid, generation }: DiscoveryRow): Write {
   const when = [
     { attribute: "uid", equals: uid },
     { attribute: "generation", equals: generation },

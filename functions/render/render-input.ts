@@ -58,7 +58,7 @@ async function claim(message: RenderMessage, ports: RenderPorts): Promise<Claime
   if (kept === "without artifact") await askForArtifact(row, ports);
   if (kept !== "gone") {
     // The worker that missed it finds it at its next check.
-    if (row.digest === undefined || row.digest !== message.lost) await tell(withWaiting([], message.notify), ports);
+    if (row.digest === undefined || row.digest !== message.lost) await report(withWaiting([], message.notify), ports);
     return undefined;
   }
   const waiting = withWaiting(row.waiting ?? [], message.notify);
@@ -154,7 +154,7 @@ async function finish(finished: Finished, ports: RenderPorts): Promise<void> {
   const { claimed, outcome } = finished;
   const row = await ports.table.get(keys.rendering(claimed.input));
   if (row === undefined || row.state !== "Pending" || row.claim?.by !== claimed.claim?.by) {
-    await tell(withWaiting([], finished.notify), ports);
+    await report(withWaiting([], finished.notify), ports);
     return;
   }
   const next = settledRendering(row, outcome, ports.clock.now());
@@ -165,7 +165,7 @@ async function finish(finished: Finished, ports: RenderPorts): Promise<void> {
     const { code, message, permanent } = next.failure;
     ports.log.warn("rendering failed", { ...about, code, error: message, permanent });
   } else ports.log.info("rendered", { ...about, objects: next.objects, ...defined({ leftOut: next.leftOut }) });
-  if (next.state !== "Pending") await tell(row.waiting ?? [], ports);
+  if (next.state !== "Pending") await report(row.waiting ?? [], ports);
   if (next.state === "Pending" && artifactCodes.has(next.failure?.code ?? "")) await askForArtifact(row, ports);
 }
 
@@ -184,7 +184,7 @@ function withSource(sources: readonly SourceRef[], source: SourceRef): readonly 
   return [...others, ...[...kept, source].slice(-maxSources)];
 }
 
-async function tell(owners: readonly Owner[], ports: RenderPorts): Promise<void> {
+async function report(owners: readonly Owner[], ports: RenderPorts): Promise<void> {
   if (owners.length === 0) return;
   await ports.sender.send(owners.map((owner) => ({ to: "rollout", owner, clusters: [] })));
 }

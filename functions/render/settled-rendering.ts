@@ -42,8 +42,8 @@ export function settledRendering(row: RenderingRow, outcome: RenderOutcome, now:
   const counted = strikes === 0 ? next : { ...next, strikes };
   if (strikes < maxStrikes) return due({ ...counted, failure }, later(now, backoffSeconds(row.tries)));
   const retryAt = later(now, backoffSecondsAfter(strikes - maxStrikes + 1));
-  const told = { ...failure, message: `${failure.message} (${adviceOf(row.tries, retryAt)})` };
-  return due({ ...counted, state: "Failed", failure: told, retryAt }, retryAt);
+  const reported = { ...failure, message: `${failure.message} (${adviceOf(row.tries, retryAt)})` };
+  return due({ ...counted, state: "Failed", failure: reported, retryAt }, retryAt);
 }
 
 function adviceOf(tries: number, retryAt: string): string {

@@ -16,13 +16,13 @@ export interface ReportPorts {
   readonly log: Log;
 }
 
-type Told = ReportMessage & { readonly correlationId?: string };
+type Reported = ReportMessage & { readonly correlationId?: string };
 
 /**
  * Reports changed states: events (the same rows, even when reported twice), metrics, and one message to the planner for
  * each owner, however many of its Syncs changed.
  */
-export async function reportChanges(messages: readonly Told[], ports: ReportPorts): Promise<void> {
+export async function reportChanges(messages: readonly Reported[], ports: ReportPorts): Promise<void> {
   // A row of a newer version is reported by that version; it does not stop the others from being reported.
   const rows = await ports.table.getMany(
     messages.map(({ about }) => keyOf(about)),
@@ -48,21 +48,23 @@ export async function reportChanges(messages: readonly Told[], ports: ReportPort
     });
   }
   const byOwner = [...Map.groupBy(syncs, (sync) => ownerKey(sync.owner)).values()];
-  for (const told of byOwner) {
-    const fields = told.slice(0, 1).map(({ owner }) => ownerFields(owner))[0];
-    ports.log.info("told the planner of syncs", { ...fields, syncs: told.length, ...correlationOf(told) });
+  for (const reported of byOwner) {
+    const fields = reported.slice(0, 1).map(({ owner }) => ownerFields(owner))[0];
+    ports.log.info("told the planner of syncs", { ...fields, syncs: reported.length, ...correlationOf(reported) });
   }
   await ports.sender.send(
-    byOwner.flatMap((told) => tellPlanner(told).map((message) => ({ ...message, ...correlationOf(told) }))),
+    byOwner.flatMap((reported) =>
+      notifyPlanner(reported).map((message) => ({ ...message, ...correlationOf(reported) })),
+    ),
   );
 }
 
 /** What was reported about the rows. */
-function correlations(messages: readonly Told[]) {
+function correlations(messages: readonly Reported[]) {
   const byRow = Map.groupBy(messages, ({ about }) => keyText(keyOf(about)));
   return (rows: readonly RowKey[]): { readonly correlationId?: string } => {
-    const told = rows.flatMap((row) => byRow.get(keyText(row)) ?? []);
-    return defined({ correlationId: leadingCorrelation(told.map(({ correlationId }) => correlationId)) });
+    const reported = rows.flatMap((row) => byRow.get(keyText(row)) ?? []);
+    return defined({ correlationId: leadingCorrelation(reported.map(({ correlationId }) => correlationId)) });
   };
 }
 
@@ -72,7 +74,7 @@ function keyOf(about: ReportMessage["about"]) {
     : keys.stageRun(about.owner, about.stageRun);
 }
 
-function tellPlanner(syncs: readonly SyncRow[]): readonly Message[] {
+function notifyPlanner(syncs: readonly SyncRow[]): readonly Message[] {
   const [first] = syncs;
   if (first === undefined) return [];
   return [{ to: "rollout", owner: first.owner, clusters: [...new Set(syncs.map(({ cluster }) => cluster))] }];

@@ -58,7 +58,7 @@ export async function bringBack(
     ports.log.info("an artifact was lost, and is fetched again", about);
   } catch (error) {
     const remedy = "push a commit that the Source follows: what comes of it takes the place of this revision";
-    const told = { code: errorCode(error), error: `${errorMessage(error)}; ${remedy}` };
-    ports.log.error("an artifact is lost, and cannot be fetched again", { ...about, ...told });
+    const reported = { code: errorCode(error), error: `${errorMessage(error)}; ${remedy}` };
+    ports.log.error("an artifact is lost, and cannot be fetched again", { ...about, ...reported });
   }
 }

@@ -65,7 +65,7 @@ export type Settle = (row: SourceRow) => SourceStatus;
  */
 export async function conclude(polled: SourceRow, settle: Settle, ports: SourceWritePorts): Promise<boolean> {
   const { row, next } = await writeSettled(polled, settle, ports);
-  const desired = isWanted(row, next.status);
+  const desired = isRequested(row, next.status);
   const { artifact } = next.status;
   if (artifact === undefined || !isNews(next.status)) return desired;
   const owners = await ownersOf(row, ports.table);
@@ -74,12 +74,12 @@ export async function conclude(polled: SourceRow, settle: Settle, ports: SourceW
   const about = { kind: "Source", namespace, name, revision: artifact.revision };
   ports.log.info("a source has another artifact", { ...about, owners: owners.length });
   const status = { ...next.status, announced: announcementOf(artifact) };
-  const told = timed(
+  const reported = timed(
     { ...next, status, version: next.version + 1 },
     desired ? watchdogAt(ports.clock.now(), 0) : undefined,
   );
   try {
-    await ports.table.write([{ put: told, when: { version: next.version } }]);
+    await ports.table.write([{ put: reported, when: { version: next.version } }]);
   } catch (error) {
     // The writer that was faster has requested another poll, which informs the owners again.
     if (!isConflict(error)) throw error;
@@ -92,7 +92,7 @@ async function writeSettled(polled: SourceRow, settle: Settle, ports: SourceWrit
   for (let row = polled; ; ) {
     const now = ports.clock.now();
     const status = settle(row);
-    const soon = isNews(status) || isWanted(row, status);
+    const soon = isNews(status) || isRequested(row, status);
     const next = timed({ ...row, status, version: row.version + 1 }, soon ? watchdogAt(now, 0) : undefined);
     const writes: Write[] = [{ put: next, when: { version: row.version } }];
     if (status.artifact !== undefined && isOther(row.status.artifact, status.artifact)) {
@@ -125,7 +125,7 @@ function isNews({ artifact, announced }: SourceStatus): boolean {
 }
 
 /** Ends the fetch; the leftovers of one that died are handled after its back-off. */
-function isWanted(row: SourceRow, after: SourceStatus): boolean {
+function isRequested(row: SourceRow, after: SourceStatus): boolean {
   return row.status.fetch?.desired === true && after.fetch === undefined;
 }
 

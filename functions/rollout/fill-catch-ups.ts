@@ -100,7 +100,7 @@ function heldAs(transaction: Transaction): string {
   return digestOf([frozenAs(transaction), taking, unreadable]);
 }
 
-interface Arrived extends Candidate {
+interface CatchUpCandidate extends Candidate {
   readonly catchUp: CatchUpRow;
   /** After this it comes to what its stage is on. */
   readonly isMore: boolean;
@@ -118,7 +118,7 @@ async function bringIn(
   const clusters = await seeClusters(transaction, { clusters: names, with: parts }, ports.table);
   const valued = await valuedEntries(clusters.values(), ports.table);
   const isListNew = listCheck(known, ports.table);
-  const candidates: Arrived[] = [];
+  const candidates: CatchUpCandidate[] = [];
   for (const catchUp of catchUps) {
     const rows = clusters.get(catchUp.cluster);
     const entry = valued.get(catchUp.cluster);
@@ -140,7 +140,7 @@ async function bringIn(
     }
   }
   const given: string[] = [];
-  const note = ({ catchUp, stage, isMore }: Arrived, step: Step) => {
+  const note = ({ catchUp, stage, isMore }: CatchUpCandidate, step: Step) => {
     if (step.do === "assign") given.push(stage);
     const wait = waitOf(step, stage);
     const { cluster, why, rollout } = catchUp;

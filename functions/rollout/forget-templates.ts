@@ -38,7 +38,7 @@ export async function forgetTemplates(transaction: Transaction, ports: PlannerPo
     return undefined;
   }
   const applied = syncs.flatMap((row) => (!isNewer(row) && row.desired.action === "apply" ? [row.cluster] : []));
-  if (applied.length === 0 || !isNewestWanted(known)) return undefined;
+  if (applied.length === 0 || !isNewestDesired(known)) return undefined;
   const members = new Set((await readMembers(known, ports)).map(({ cluster }) => cluster));
   if (!applied.some((cluster) => members.has(cluster))) return undefined;
   const anew = new Transaction(known, ports.clock.now());
@@ -55,7 +55,7 @@ async function syncsOf({ owner }: Known, templates: ReadonlySet<string>, { table
 }
 
 /** Else another content follows, which comes to everybody. */
-function isNewestWanted(known: Known): boolean {
+function isNewestDesired(known: Known): boolean {
   const { desired, rolloutState } = known;
   return desired.ok && rolloutState.ledger[0]?.identity === identityNow(known, desired.plan);
 }

@@ -9,7 +9,7 @@ import { ownerKey, type RolloutMessage } from "#shared/messages.ts";
 /** Of a batch; each waits for the table most of the time. */
 const ownersAtOnce = 5;
 
-type Told = RolloutMessage & { readonly correlationId?: string };
+type Reported = RolloutMessage & { readonly correlationId?: string };
 
 /**
  * The subjects of a batch, a few side by side. Messages of one subject are one look; on the FIFO queue they are neighbours
@@ -17,7 +17,7 @@ type Told = RolloutMessage & { readonly correlationId?: string };
  * @returns those that are to be tried again.
  */
 export async function planBatch(
-  messages: readonly Told[],
+  messages: readonly Reported[],
   leftMs: number,
   ports: GivenPorts,
 ): Promise<readonly Failure[]> {
@@ -32,9 +32,9 @@ export async function planBatch(
     if (first === undefined) return;
     const until = new Date(Math.min(end, clock.now().getTime() + eachMs));
     try {
-      const told = group.map(([, message]) => message);
-      await underCorrelation(leadingCorrelation(told.map(({ correlationId }) => correlationId)), () =>
-        planOwner(first[1].owner, { until, ...toldOf(told) }, ports),
+      const reported = group.map(([, message]) => message);
+      await underCorrelation(leadingCorrelation(reported.map(({ correlationId }) => correlationId)), () =>
+        planOwner(first[1].owner, { until, ...reportOf(reported) }, ports),
       );
     } catch (error) {
       failures.push(...group.map(([index]) => ({ index, error })));
@@ -44,7 +44,7 @@ export async function planBatch(
 }
 
 /** Of all clusters together that the messages name; of any, where one names none. */
-export function toldOf(messages: readonly RolloutMessage[]): Omit<PlannerCall, "until"> {
+export function reportOf(messages: readonly RolloutMessage[]): Omit<PlannerCall, "until"> {
   if (messages.some(({ clusters, after }) => (clusters ?? after) === undefined)) return {};
   const rendered = messages.some(({ clusters }) => clusters?.length === 0);
   const [after] = messages.flatMap((message) => message.after ?? []).sort();

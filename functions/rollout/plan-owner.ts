@@ -89,7 +89,7 @@ export async function planOwner(owner: Owner, call: PlannerCall, given: GivenPor
         known = await transaction.commit(ports.table);
       }
       await ports.sender.send(transaction.messages);
-      tellOfWork(transaction, ports);
+      reportWork(transaction, ports);
     } catch (error) {
       if (isRowTooLarge(error) || isNewerRow(error) || isStuck(error)) return reportUnplanned(owner, error, ports);
       if (!isConflict(error) || ++conflicts > maxConflicts) throw error;
@@ -99,7 +99,7 @@ export async function planOwner(owner: Owner, call: PlannerCall, given: GivenPor
 }
 
 /** How many it gave work to; what each of them does is in their own lines. */
-function tellOfWork({ known: { owner }, rolloutState, messages }: Transaction, { log }: PlannerPorts): void {
+function reportWork({ known: { owner }, rolloutState, messages }: Transaction, { log }: PlannerPorts): void {
   const [apply, render] = (["apply", "render"] as const).map((to) => messages.filter((each) => each.to === to).length);
   if (apply === 0 && render === 0) return;
   log.info("the planner gives work", { ...stageRunFields({ owner, rollout: rolloutState.last }), apply, render });

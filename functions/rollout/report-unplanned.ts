@@ -1,7 +1,7 @@
 import { ownerWrite } from "#functions/rollout/owner-write.ts";
 import type { GivenPorts } from "#functions/rollout/planner-ports.ts";
 import { rolloutStateFor } from "#functions/rollout/read-owner.ts";
-import { toldOfResume } from "#functions/rollout/wake-resumed.ts";
+import { reportedResume } from "#functions/rollout/wake-resumed.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { isNewerRow, isRowTooLarge, isStuck, type StarlingError } from "#shared/base/errors.ts";
 import { ownerFields } from "#shared/fleet/log-fields.ts";
@@ -31,7 +31,7 @@ export async function reportUnplanned(owner: Owner, error: StarlingError, ports:
     desired,
     now,
   });
-  const woken = await toldOfResume({ owner, row }, ports);
+  const woken = await reportedResume({ owner, row }, ports);
   const at = againAt(error, row, now);
   await ports.table.write([at !== undefined && "put" in write ? dueAgain(write, row, at) : write]);
   await ports.sender.send(woken ?? []);

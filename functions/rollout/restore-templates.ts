@@ -64,7 +64,7 @@ function templatesDesired({ row }: Pick<Known, "row">, fleet?: FleetRow): Readon
 }
 
 /** Of their Syncs. */
-export function namesWanted(known: Known, fleet?: FleetRow): ReadonlySet<string> {
+export function desiredNames(known: Known, fleet?: FleetRow): ReadonlySet<string> {
   return named(known, templatesDesired(known, fleet));
 }
 
@@ -92,7 +92,7 @@ export function missedIn(
   slot: Pick<SlotRow, "stage">,
   syncs: readonly SyncRow[],
 ): number | undefined {
-  const desired = namesWanted(known);
+  const desired = desiredNames(known);
   const isMissed = syncs.some((sync) => desired.has(sync.name) && takenBack(sync, now) !== undefined);
   return isMissed ? hadBefore(rolloutState, slot) : undefined;
 }

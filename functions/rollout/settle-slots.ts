@@ -5,7 +5,7 @@ import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-owner.ts";
 import { goOnFromRemembered } from "#functions/rollout/recover-slot.ts";
 import { strayedFrom } from "#functions/rollout/release-templates.ts";
-import { hadBefore, missedIn, namesWanted } from "#functions/rollout/restore-templates.ts";
+import { desiredNames, hadBefore, missedIn } from "#functions/rollout/restore-templates.ts";
 import { startOver } from "#functions/rollout/retry.ts";
 import { rowsAbout } from "#functions/rollout/rows-about.ts";
 import type { SeenSlot } from "#functions/rollout/seen-slot.ts";
@@ -275,14 +275,14 @@ async function takeBack(transaction: Transaction, { slot, syncs }: SeenSlot, por
   const { deletion, suspended } = known.row.operations;
   // Nothing is deleted meanwhile either: a worker reads both before it writes.
   if (deletion !== undefined || suspended !== undefined) return false;
-  const names = namesWanted(known);
+  const names = desiredNames(known);
   const withdrawn = syncs.flatMap((sync) => {
     const desired = names.has(sync.name) ? takenBack(sync, now) : undefined;
     return desired === undefined ? [] : [{ sync, desired }];
   });
   if (withdrawn.length === 0) return false;
   const [fleet] = await ports.table.getMany([keys.fleet(slot.cluster)], { newer: "kept" });
-  const own = fleet === undefined || isNewer(fleet) ? names : namesWanted(known, fleet);
+  const own = fleet === undefined || isNewer(fleet) ? names : desiredNames(known, fleet);
   const attempts: Record<string, number> = { ...slot.attempts };
   for (const { sync, desired } of withdrawn) {
     if (own.has(sync.name))

@@ -8,7 +8,7 @@ import type { Message } from "#shared/messages.ts";
 
 /** Whoever stood still while the subject was suspended is told that it no longer is. */
 export async function wakeResumed(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
-  const messages = await toldOfResume(known, ports);
+  const messages = await reportedResume(known, ports);
   if (messages === undefined) return undefined;
   const transaction = new Transaction(known, ports.clock.now());
   // What was begun has all its time anew.
@@ -18,7 +18,7 @@ export async function wakeResumed(known: Known, ports: PlannerPorts): Promise<Tr
 }
 
 /** @returns undefined where there is no resume that the subject's status does not know of yet. */
-export async function toldOfResume(
+export async function reportedResume(
   { owner, row: { status, operations } }: Pick<Known, "owner" | "row">,
   { table, clock }: Pick<PlannerPorts, "table" | "clock">,
 ): Promise<readonly Message[] | undefined> {

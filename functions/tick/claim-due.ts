@@ -50,7 +50,7 @@ async function claimShard(
   ports: TickPorts,
 ): Promise<{ readonly sent: number; readonly latest: number }> {
   const upTo = `${ports.clock.now().toISOString()}#\uffff`;
-  const told = new Set<string>();
+  const reported = new Set<string>();
   let latest = 0;
   const entries = { index: "due", pk: shard, upTo, limit: concurrentClaims } as const;
   for await (const page of allPages((start) => ports.table.queryIndex({ ...entries, ...start }))) {
@@ -58,11 +58,11 @@ async function claimShard(
     for (const { late } of claimed) latest = Math.max(latest, late);
     const messages = claimed
       .flatMap(({ key }) => messageFor(key))
-      .filter((message) => !told.has(JSON.stringify(message)));
-    for (const message of messages) told.add(JSON.stringify(message));
+      .filter((message) => !reported.has(JSON.stringify(message)));
+    for (const message of messages) reported.add(JSON.stringify(message));
     if (messages.length > 0) await ports.sender.send(distinctMessages(messages));
   }
-  return { sent: told.size, latest };
+  return { sent: reported.size, latest };
 }
 
 async function claimPage(entries: readonly IndexEntry[], ports: TickPorts): Promise<readonly Claimed[]> {

@@ -12,7 +12,7 @@ import { acknowledgeWildcards } from "#infra/constructs/acknowledge-wildcards.ts
 type Requests = readonly (readonly [method: string, path: string])[];
 
 /** Everything but the audit log, which says who did what. */
-const looks: Requests = [
+const viewing: Requests = [
   ...["version", "whoami", "installation", "fleet", "events", "logs", "freezes"],
   ...["sources", "syncgroups", "syncs", "rollouts", "namespaces/*"],
   ...["clusters", "clusters/*", "clusterdiscoveries", "clusterdiscoveries/*", "clustervalues", "clustervalues/*"],
@@ -49,17 +49,17 @@ export class ApiPolicies extends Construct {
     super(scope, id);
     this.viewer = this.#policy("Viewer", {
       http,
-      requests: looks,
+      requests: viewing,
       description: "May look at everything but the audit log",
     });
     this.reader = this.#policy("Reader", {
       http,
-      requests: [...looks, ...reads],
+      requests: [...viewing, ...reads],
       description: "May look as a viewer, and read renderings and artifacts as they are: for render and plan",
     });
     this.operator = this.#policy("Operator", {
       http,
-      requests: [...looks, ...operates],
+      requests: [...viewing, ...operates],
       description:
         "May look as a viewer, and suspend, resume, reconcile, refresh, freeze, accept, recover and check clusters",
     });
@@ -71,7 +71,7 @@ export class ApiPolicies extends Construct {
   }
 
   /** Whoever may look may look in CloudWatch, too, which invokes the function with the rights of who looks. */
-  letLookAt(dashboard: IFunction): void {
+  allowReading(dashboard: IFunction): void {
     for (const policy of [this.viewer, this.reader, this.operator, this.administrator]) {
       policy.addStatements(
         new PolicyStatement({ actions: ["lambda:InvokeFunction"], resources: [dashboard.functionArn] }),

@@ -44,7 +44,7 @@ export class FleetDashboard extends Construct {
     board.addWidgets(view("Fleet", "/", 16));
     board.addWidgets(view("Rollouts in this time", "/timeline", 8));
     const rollouts = rolloutPhases(installationId);
-    const told = (metricName: string, statistic: string) =>
+    const reported = (metricName: string, statistic: string) =>
       new Metric({
         namespace: "Starling",
         metricName,
@@ -67,11 +67,11 @@ export class FleetDashboard extends Construct {
       graph("Oldest revision that something waits for, and longest suspend, in seconds", ages),
       graph(
         "From a push to the first cluster, and to the last, in seconds",
-        ["Minimum", "Maximum"].map((statistic) => told("PushToReady", statistic)),
+        ["Minimum", "Maximum"].map((statistic) => reported("PushToReady", statistic)),
       ),
       graph(
         "Applies, and drift",
-        ["Applies", "Drift"].map((name) => told(name, "Sum")),
+        ["Applies", "Drift"].map((name) => reported(name, "Sum")),
       ),
       graph("Syncs that changed, by phase", [phases("SyncPhase", installationId)]),
     );

@@ -37,7 +37,7 @@ export class FleetWatch extends Construct {
   constructor(scope: Construct, id: string, props: FleetWatchProps) {
     super(scope, id);
     const { installationId } = props;
-    const told = (metricName: string, dimensions: Readonly<Record<string, string>> = {}) =>
+    const reported = (metricName: string, dimensions: Readonly<Record<string, string>> = {}) =>
       new Metric({
         namespace: "Starling",
         metricName,
@@ -51,29 +51,29 @@ export class FleetWatch extends Construct {
     new RunbookAlarm(this, "Halted", {
       says: "A rollout has halted: more clusters failed or did not answer than it may bear, and nothing goes on by itself.",
       section: "halted-rollout",
-      metric: told("HaltedRollouts"),
+      metric: reported("HaltedRollouts"),
       threshold: 0,
       ...oneOfTwo,
     });
     new RunbookAlarm(this, "StaleSource", {
       says: "A Source was not looked at, or could not be, for an hour: what is pushed there reaches no cluster.",
       section: "stale-source",
-      metric: told("StaleSources"),
+      metric: reported("StaleSources"),
       threshold: 0,
       ...oneOfTwo,
     });
     new RunbookAlarm(this, "OldRevision", {
       says: `A stage that nobody has suspended has waited for a newer revision for more than ${props.oldestRevisionDays} days.`,
       section: "old-revision",
-      metric: told("OldestRevision"),
+      metric: reported("OldestRevision"),
       threshold: Duration.days(props.oldestRevisionDays).toSeconds(),
       ...oneOfTwo,
     });
 
-    const byState = Object.fromEntries(surveyedStates.map((state) => [state, told("Targets", { state })]));
+    const byState = Object.fromEntries(surveyedStates.map((state) => [state, reported("Targets", { state })]));
     this.targets = Object.values(byState);
     // No alarm: whoever has suspended something knows of it. The dashboard shows for how long.
-    this.ages = [told("OldestRevision"), told("OldestSuspend")];
+    this.ages = [reported("OldestRevision"), reported("OldestSuspend")];
     // What is zero is not told.
     const all = surveyedStates.map((state) => `FILL(${state}, 0)`).join(" + ");
     new RunbookAlarm(this, "Unreachable", {

@@ -76,7 +76,7 @@ function costs(
   { installationId, tableName, functions }: OperationsDashboardProps,
   writeUnits: IMetric,
 ): readonly { readonly title: string; readonly left: readonly IMetric[]; readonly right?: readonly IMetric[] }[] {
-  const told = (metricName: string, statistic: string) =>
+  const reported = (metricName: string, statistic: string) =>
     new Metric({
       namespace: "Starling",
       metricName,
@@ -95,13 +95,13 @@ function costs(
   });
   const perApply = new MathExpression({
     expression: "units / applies",
-    usingMetrics: { units: writeUnits, applies: told("Applies", "Sum") },
+    usingMetrics: { units: writeUnits, applies: reported("Applies", "Sum") },
     label: "Write units",
     period,
   });
   return [
     { title: "Cost: units of the table", left: [writeUnits, readUnits] },
-    { title: "Cost: write units for each apply", left: [perApply], right: [told("ApplySeconds", "p90")] },
+    { title: "Cost: write units for each apply", left: [perApply], right: [reported("ApplySeconds", "p90")] },
     {
       title: "Cost: milliseconds that functions ran",
       left: Object.entries(functions).map(([label, lambda]) =>

@@ -7,7 +7,7 @@ export interface SavedQueriesProps {
   readonly logGroups: readonly ILogGroup[];
 }
 
-const told = ["service", "level", "message", "kind", "namespace", "name", "cluster", "rollout", "phase", "reason"];
+const reported = ["service", "level", "message", "kind", "namespace", "name", "cluster", "rollout", "phase", "reason"];
 
 /** By the fields of shared/fleet/log-fields.ts; what is in capitals is for whoever asks to replace. */
 const questions: Readonly<Record<string, readonly string[]>> = {
@@ -25,7 +25,7 @@ export class SavedQueries extends Construct {
       new QueryDefinition(this, question.replaceAll(" ", ""), {
         queryDefinitionName: `${installation}/${question}`,
         queryString: new QueryString({
-          fields: ["@timestamp", ...told, "correlationId"],
+          fields: ["@timestamp", ...reported, "correlationId"],
           filterStatements: [...filterStatements],
           sort: "@timestamp asc",
           limit: 1000,

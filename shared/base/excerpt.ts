@@ -3,7 +3,7 @@ import { plainLine } from "#shared/base/plain-text.ts";
 /** What a message shows of something that somebody else wrote. */
 const mostCharacters = 80;
 /** A password in a URL is found in so much of a value before it is cut. */
-const lookedAt = 4096;
+const examined = 4096;
 
 /** The beginning of a text, in one line, with nothing that a terminal obeys. */
 export function excerpt(text: string, most = mostCharacters): string {
@@ -22,9 +22,9 @@ export function withoutLogins(text: string): string {
 }
 
 function beginningOf(value: unknown, before: string): string {
-  if (before.length > lookedAt) return before;
+  if (before.length > examined) return before;
   if (value === undefined) return `${before}missing`;
-  if (typeof value === "string") return before + JSON.stringify(value.slice(0, lookedAt));
+  if (typeof value === "string") return before + JSON.stringify(value.slice(0, examined));
   if (typeof value === "bigint") return before + digitsOf(value);
   if (typeof value !== "object" || value === null) return before + String(value);
   const isList = Array.isArray(value);
@@ -33,9 +33,9 @@ function beginningOf(value: unknown, before: string): string {
   for (const key in value) {
     if (!first) text += ",";
     first = false;
-    if (!isList) text += `${JSON.stringify(key.slice(0, lookedAt))}:`;
+    if (!isList) text += `${JSON.stringify(key.slice(0, examined))}:`;
     text = beginningOf((value as Record<string, unknown>)[key], text);
-    if (text.length > lookedAt) return text;
+    if (text.length > examined) return text;
   }
   return text + (isList ? "]" : "}");
 }

@@ -36,8 +36,8 @@ export function isStale({ operations, status, spec, createdAt }: SourceRow, now:
   if (operations.suspended !== undefined) return false;
   const ready = status.conditions.find(({ type }) => type === "Ready");
   const failedSince = ready?.status === "False" ? ready.since : undefined;
-  const lookedAt = later(status.attemptedAt ?? createdAt, secondsOf(spec.interval));
-  const silentOrFailed = [failedSince, lookedAt].filter((at) => at !== undefined);
+  const polledAt = later(status.attemptedAt ?? createdAt, secondsOf(spec.interval));
+  const silentOrFailed = [failedSince, polledAt].filter((at) => at !== undefined);
   return silentOrFailed.some((at) => later(at, staleAfterSeconds) <= now.toISOString());
 }
 

@@ -114,7 +114,7 @@ function hookOf(annotations: Annotations, aids: boolean): Read<HookMarks> | unde
   return helm.length === 0 ? undefined : helmHook(helm, { annotations, isAid: aids });
 }
 
-interface HookSubject {
+interface HookObject {
   readonly annotations: Annotations;
   readonly isAid: boolean;
 }
@@ -141,7 +141,7 @@ const argoPhases: Readonly<Record<string, ApplyPhase | undefined>> = {
   PostDelete: undefined,
 };
 
-function argoHook(events: readonly string[], { annotations, isAid: aids }: HookSubject): Read<HookMarks> {
+function argoHook(events: readonly string[], { annotations, isAid: aids }: HookObject): Read<HookMarks> {
   const annotation = orderAnnotations.argoHook;
   const unknown = events.find((event) => !Object.hasOwn(argoPhases, event));
   if (unknown !== undefined) return refuse(annotation, `has ${quoted(unknown)}, expected ${oneOf(argoPhases)}`);
@@ -175,7 +175,7 @@ const helmEvents: Readonly<Record<string, readonly [ApplyEvent, ApplyPhase] | un
   "test-failure": undefined,
 };
 
-function helmHook(events: readonly string[], { annotations, isAid: aids }: HookSubject): Read<HookMarks> {
+function helmHook(events: readonly string[], { annotations, isAid: aids }: HookObject): Read<HookMarks> {
   const annotation = orderAnnotations.helmHook;
   const unknown = events.find((event) => !Object.hasOwn(helmEvents, event));
   if (unknown !== undefined) return refuse(annotation, `has ${quoted(unknown)}, expected ${oneOf(helmEvents)}`);

@@ -46,10 +46,10 @@ export const startPages = [
 export async function answerPage(ask: Ask, request: ViewRequest, host: Host): Promise<PageAnswer> {
   try {
     const view = viewOf(request);
-    if (view === undefined) return told(404, "There is no such page", "Its address may be of another version.");
+    if (view === undefined) return reported(404, "There is no such page", "Its address may be of another version.");
     return { status: 200, ...(await view(named(ask), host)) };
   } catch (error) {
-    return toldOf(error, request);
+    return reportOf(error, request);
   }
 }
 
@@ -75,24 +75,24 @@ function named(ask: Ask): Ask {
 /** What is missing is said, unless the asker has said so. */
 function denied({ status, message, code, correlationId }: Refusal, path: string): Refusal {
   const right = missingRight("GET", path);
-  const told = message.includes(right) ? message : `${message}: ${right}`;
-  return new Refusal(status, told, defined({ code, correlationId }));
+  const reported = message.includes(right) ? message : `${message}: ${right}`;
+  return new Refusal(status, reported, defined({ code, correlationId }));
 }
 
-function toldOf(error: unknown, { path }: ViewRequest): PageAnswer {
+function reportOf(error: unknown, { path }: ViewRequest): PageAnswer {
   if (error instanceof Silence) {
-    return { ...told(502, "The API did not answer", error.message), fault: `${path}: ${error.message}` };
+    return { ...reported(502, "The API did not answer", error.message), fault: `${path}: ${error.message}` };
   }
   if (!(error instanceof Refusal)) {
     const text = errorMessage(error);
-    return { ...told(500, "This page could not be made", text), fault: `${path}: could not be made: ${text}` };
+    return { ...reported(500, "This page could not be made", text), fault: `${path}: could not be made: ${text}` };
   }
   const { status, message } = error;
-  if (status === 403) return told(403, "You may not see this", message);
-  if (status === 404) return told(404, "It does not exist", message);
+  if (status === 403) return reported(403, "You may not see this", message);
+  if (status === 404) return reported(404, "It does not exist", message);
   const what = answerText(error);
-  if (status < 500 && status !== 429) return told(status, "The API refused", `${message} (${what})`);
-  return { ...told(status, "The API failed", `${message} (${what})`), fault: `${path}: ${what}: ${message}` };
+  if (status < 500 && status !== 429) return reported(status, "The API refused", `${message} (${what})`);
+  return { ...reported(status, "The API failed", `${message} (${what})`), fault: `${path}: ${what}: ${message}` };
 }
 
 /** `status 503, Unavailable, id api-...`: what the installation's logs are looked through for. */
@@ -141,6 +141,6 @@ function decoded(text: string): string {
   }
 }
 
-function told(status: number, title: string, message: string): PageAnswer {
+function reported(status: number, title: string, message: string): PageAnswer {
   return { status, title, main: html`<h1>${title}</h1><p class="remark">${message}</p>` };
 }

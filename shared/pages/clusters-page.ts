@@ -112,8 +112,8 @@ function facts(cluster: ClusterObject, host: Host): Html {
 }
 
 function labels({ metadata, status }: ClusterObject): Html {
-  const told = Object.entries(status.labels ?? metadata.labels ?? {});
-  return html`<span class="labels">${told.map(([key, value]) => html`<code>${key}=${value}</code> `)}</span>`;
+  const reported = Object.entries(status.labels ?? metadata.labels ?? {});
+  return html`<span class="labels">${reported.map(([key, value]) => html`<code>${key}=${value}</code> `)}</span>`;
 }
 
 function syncTable(syncs: readonly (SyncObject | UnreadableObject<"Sync">)[], host: Host): Html {

@@ -82,11 +82,11 @@ export function historyTable(
 }
 
 function templateLine({ name, revision, commit, from, commits, more, compare }: TemplateHistory, host: Host): Html {
-  const told = commits ?? (commit === undefined ? [] : [commit]);
+  const reported = commits ?? (commit === undefined ? [] : [commit]);
   const since = from === undefined ? "" : html` from ${revisionText(from)}`;
   const rest = more === undefined ? "" : html`<li>and ${count(more)} more</li>`;
   const all = compare === undefined ? "" : html` ${outside(compare, "what is new")}`;
-  return html`<li>${name}: ${revisionText(revision)}${since}${all}${told.length === 0 ? "" : html`<ul>${told.map((one) => commitLine(one, host))}${rest}</ul>`}</li>`;
+  return html`<li>${name}: ${revisionText(revision)}${since}${all}${reported.length === 0 ? "" : html`<ul>${reported.map((one) => commitLine(one, host))}${rest}</ul>`}</li>`;
 }
 
 function commitLine({ id, title, author, committedAt, link }: CommitItem, host: Host): Html {

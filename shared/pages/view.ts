@@ -115,8 +115,8 @@ function kindOf(column: Column | undefined): string {
 
 /** Names and values, those without a value left out. */
 export function fields(pairs: readonly (readonly [name: string, value: Child])[]): Html {
-  const told = pairs.filter(([, value]) => value !== undefined && value !== "");
-  return html`<dl>${told.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+  const reported = pairs.filter(([, value]) => value !== undefined && value !== "");
+  return html`<dl>${reported.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
 export interface Share {
@@ -127,14 +127,14 @@ export interface Share {
 
 /** One bar of all clusters, each share as wide as it is many, and at least to be seen. */
 export function bar(shares: readonly Share[]): Html {
-  const told = shares.filter((share) => share.count > 0);
-  const words = told.map(({ name, count: many }) => `${count(many)} ${name}`).join(", ");
-  const all = told.reduce((sum, share) => sum + share.count, 0);
+  const reported = shares.filter((share) => share.count > 0);
+  const words = reported.map(({ name, count: many }) => `${count(many)} ${name}`).join(", ");
+  const all = reported.reduce((sum, share) => sum + share.count, 0);
   const least = all / 100;
-  const wide = told.map((share) => Math.max(share.count, least));
+  const wide = reported.map((share) => Math.max(share.count, least));
   const sum = wide.reduce((total, each) => total + each, 0);
   let x = 0;
-  const parts = told.map(({ tone }, at) => {
+  const parts = reported.map(({ tone }, at) => {
     const width = ((wide[at] ?? 0) / sum) * 100;
     const part = html`<rect class="${tone}" x="${x.toFixed(2)}" y="0" width="${width.toFixed(2)}" height="10"></rect>`;
     x += width;

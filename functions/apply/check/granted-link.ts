@@ -23,8 +23,8 @@ export async function grantedLink(reviews: Pick<AccessReviews, "isAllowed" | "ru
       { fleet, missing: fleet.filter((deed) => missing.has(deed)) },
     );
   } catch (error) {
-    const told = { code: errorCode(error), message: errorMessage(error), remedy: "check again in a minute" };
-    return { link: "authorization", state: "unknown", ...told };
+    const reported = { code: errorCode(error), message: errorMessage(error), remedy: "check again in a minute" };
+    return { link: "authorization", state: "unknown", ...reported };
   }
 }
 

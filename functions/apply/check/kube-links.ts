@@ -48,21 +48,21 @@ interface Unanswered {
 
 async function unanswered(error: unknown, asked: Unanswered): Promise<readonly LinkFinding[]> {
   const { cluster, way, server } = asked;
-  const told = { code: codeOf(error), message: errorMessage(error) };
+  const reported = { code: codeOf(error), message: errorMessage(error) };
   const target = way.connector.targetOf(cluster);
   const answered: LinkFinding = { link: "network", state: "ok", value: server };
   if (error instanceof KubeError && error.status === 401) {
-    if (target === undefined) return [answered, { ...secretLink(cluster), ...told, code: "Unauthorized" }];
-    return [answered, await unknownPrincipal(target, { ...asked, message: told.message })];
+    if (target === undefined) return [answered, { ...secretLink(cluster), ...reported, code: "Unauthorized" }];
+    return [answered, await unknownPrincipal(target, { ...asked, message: reported.message })];
   }
   if (target === undefined && error instanceof StarlingError && secretCodes.test(error.code)) {
-    return [{ ...secretLink(cluster), ...told }];
+    return [{ ...secretLink(cluster), ...reported }];
   }
   if (error instanceof KubeError && error.status !== undefined) {
-    return [{ link: "network", state: "unknown", value: server, ...told, remedy: "check again in a minute" }];
+    return [{ link: "network", state: "unknown", value: server, ...reported, remedy: "check again in a minute" }];
   }
-  const remedy = await networkRemedy(told.code, { target, way });
-  return [{ link: "network", state: "broken", value: server, ...told, remedy }];
+  const remedy = await networkRemedy(reported.code, { target, way });
+  return [{ link: "network", state: "broken", value: server, ...reported, remedy }];
 }
 
 const secretCodes = /^(Secret|InvalidCredentials)/;
@@ -140,11 +140,11 @@ async function identityLink(cluster: ClusterRow, client: ClusterClient): Promise
     const remedy = `if the cluster was rebuilt: starling cluster accept ${cluster.name} --uid ${uid}; else correct its address`;
     return { link: "identity", state: "broken", value: uid, code: "IdentityMismatch", message, remedy };
   } catch (error) {
-    const told = { code: codeOf(error), message: errorMessage(error) };
+    const reported = { code: codeOf(error), message: errorMessage(error) };
     // The next link reports this.
     if (error instanceof KubeError && error.class === "forbidden")
-      return { link: "identity", state: "skipped", ...told };
-    return { link: "identity", state: "unknown", ...told, remedy: "check again in a minute" };
+      return { link: "identity", state: "skipped", ...reported };
+    return { link: "identity", state: "unknown", ...reported, remedy: "check again in a minute" };
   }
 }
 

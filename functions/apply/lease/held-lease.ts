@@ -17,7 +17,7 @@ const quietSeconds = 15;
 /** Milliseconds between two checks for other workers that want the lease. */
 const askSeconds = 1;
 /** A timer of the machine's clock, independent of the pace of `Clock`. */
-const lookEveryMs = 250;
+const checkEveryMs = 250;
 
 export interface HoldingPorts {
   readonly table: Table;
@@ -50,7 +50,7 @@ export class HeldLease {
   #lease: Lease;
   #renewing: Promise<void> | undefined;
   #isLost = false;
-  #isWanted = false;
+  #isRequested = false;
   /** When the holder last learned that. */
   #askedAt: Date;
   /** The Sync in work now; each renewal reports it. */
@@ -69,7 +69,7 @@ export class HeldLease {
     this.#ports = ports;
     this.#since = ports.clock.now();
     this.#askedAt = this.#since;
-    this.#timer = setInterval(() => this.#check(), lookEveryMs);
+    this.#timer = setInterval(() => this.#check(), checkEveryMs);
     this.#timer.unref();
   }
 
@@ -112,15 +112,15 @@ export class HeldLease {
   }
 
   /** Whether another worker has wanted the lease since the last check; the answer is at most a second old. */
-  async isWanted(): Promise<boolean> {
+  async isRequested(): Promise<boolean> {
     const { clock, table } = this.#ports;
     const now = clock.now();
-    if (this.#isWanted || now.getTime() - this.#askedAt.getTime() < askSeconds * 1000) return this.#isWanted;
+    if (this.#isRequested || now.getTime() - this.#askedAt.getTime() < askSeconds * 1000) return this.#isRequested;
     this.#askedAt = now;
     // A worker that cannot read the lease notices that when it renews or releases the lease.
     const row = await table.get(this.#lease.key).catch(() => undefined);
-    this.#isWanted ||= row !== undefined && row.desired > this.#lease.desired;
-    return this.#isWanted;
+    this.#isRequested ||= row !== undefined && row.desired > this.#lease.desired;
+    return this.#isRequested;
   }
 
   #has(seconds: number): boolean {
@@ -162,7 +162,7 @@ export class HeldLease {
     // The lease may have been stopped meanwhile.
     this.#isLost ||= renewed === undefined;
     if (renewed === undefined) return;
-    this.#isWanted = why === "keep" && renewed.desired !== this.#lease.desired;
+    this.#isRequested = why === "keep" && renewed.desired !== this.#lease.desired;
     this.#askedAt = this.#ports.clock.now();
     this.#lease = why === "again" ? renewed : { ...renewed, desired: this.#lease.desired };
   }

@@ -159,7 +159,7 @@ export async function abandonLease(lease: Lease, routine: Routine, table: Table)
  * A request to the cluster must end before another worker begins. A holder that fails records the failure and keeps the
  * lease.
  */
-export async function tellFailure(lease: Lease, table: Table): Promise<void> {
+export async function reportFailure(lease: Lease, table: Table): Promise<void> {
   const when: Precondition[] = [{ attribute: "owner", equals: lease.owner }];
   await table.update({ update: lease.key, set: { failed: true }, when });
 }

@@ -34,7 +34,7 @@ import type { Rendering } from "#shared/source/rendering.ts";
 export async function applySync(context: OperationContext): Promise<OperationResult> {
   const begun = begin(context);
   const recalled = await recallInventory(context);
-  return "told" in recalled ? applyRecalled(recalled, begun) : recalled;
+  return "reported" in recalled ? applyRecalled(recalled, begun) : recalled;
 }
 
 /** Applies when the inventory has been recalled already. */
@@ -60,7 +60,7 @@ function desiredDigest({ name, desired }: SyncRow): string {
 }
 
 async function applyOver(
-  { context, inventory: before, told }: Recalled,
+  { context, inventory: before, reported }: Recalled,
   { rendering, reads }: { readonly rendering: Rendering; readonly reads: ParentReads },
 ): Promise<OperationResult> {
   const { row, ports } = context;
@@ -71,7 +71,7 @@ async function applyOver(
   const install = rememberedInstall(remembered, context.claim, desired.keptThrough);
   const order = orderOf(rendering, { renderDigest, before, row, install });
   if ("problems" in order) return misorderedFinding(order.problems);
-  const members = [...before.entries, ...(told.foreign ?? [])].map(({ id }) => id);
+  const members = [...before.entries, ...(reported.foreign ?? [])].map(({ id }) => id);
   const groupKinds = [...order.objects.map((object) => objectIdOf(object)), ...members];
   const installing = order.record.event === "install" && row.observed?.applied === undefined;
   const parent = await claimParent(context, groupKinds, { reads, installing });

@@ -24,14 +24,14 @@ const maxNamed = 3;
  */
 export async function deleteSync(asked: OperationContext): Promise<OperationResult> {
   const recalled = await recallInventory(asked);
-  if (!("told" in recalled)) return recalled;
+  if (!("reported" in recalled)) return recalled;
   return reportedWith(recalled, await deleteOver(recalled));
 }
 
-async function deleteOver({ context, inventory: before, told }: Recalled): Promise<OperationResult> {
+async function deleteOver({ context, inventory: before, reported }: Recalled): Promise<OperationResult> {
   const { row, client, claim, ports, deadline } = context;
   const { desired, observed } = row;
-  const named = told.foreign ?? observed?.foreign ?? [];
+  const named = reported.foreign ?? observed?.foreign ?? [];
   const parent = await claimParent(
     context,
     [...before.entries, ...named].map(({ id }) => id),

@@ -21,17 +21,17 @@ import { describeObject, objectIdKey } from "#shared/kube/object-id.ts";
  */
 export async function healthCheck(context: OperationContext): Promise<OperationResult> {
   const recalled = await recallInventory(context);
-  return "told" in recalled ? lookAtRecalled(recalled) : recalled;
+  return "reported" in recalled ? checkRecalled(recalled) : recalled;
 }
 
 /**
  * Checks the health when the inventory has been recalled already.
  * @param inventory - its changes since; they are saved then.
  */
-export async function lookAtRecalled(recalled: Recalled, inventory = recalled.inventory): Promise<OperationResult> {
-  const { finding, complete } = await lookOver({ ...recalled, inventory });
+export async function checkRecalled(recalled: Recalled, inventory = recalled.inventory): Promise<OperationResult> {
+  const { finding, complete } = await checkInventory({ ...recalled, inventory });
   const isSame = inventory === recalled.inventory && complete.length === 0;
-  if (recalled.told.rebuilt === undefined && isSame) return finding;
+  if (recalled.reported.rebuilt === undefined && isSame) return finding;
   const after = changeInventory(inventory, { recorded: complete, settled: [], progress: inventory.progress });
   const saved = await saveInventory(recalled.context, after);
   return reportedWith(recalled, { ...finding, ...defined({ inventory: saved }) });
@@ -43,7 +43,7 @@ interface HealthChecked {
   readonly complete: readonly InventoryEntry[];
 }
 
-async function lookOver({ context, inventory: stored }: Recalled): Promise<HealthChecked> {
+async function checkInventory({ context, inventory: stored }: Recalled): Promise<HealthChecked> {
   const { row, client, ports } = context;
   const inventory = await desiredPart(row, stored, ports.blobs);
   const report = await checkHealth(client, { inventory, clock: ports.clock, failedJobs: failedJobsOf(row) });

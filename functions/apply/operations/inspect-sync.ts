@@ -1,5 +1,5 @@
 import { applyRecalled } from "#functions/apply/operations/apply-sync.ts";
-import { failedJobsOf, lookAtRecalled } from "#functions/apply/operations/health-check.ts";
+import { checkRecalled, failedJobsOf } from "#functions/apply/operations/health-check.ts";
 import { obstaclesOf } from "#functions/apply/steps/apply-obstacles.ts";
 import { objectWarnings } from "#functions/apply/steps/apply-warnings.ts";
 import { claimParent } from "#functions/apply/steps/claim-parent.ts";
@@ -35,10 +35,10 @@ import { objectIdKey, placesOf } from "#shared/kube/object-id.ts";
  */
 export async function inspectSync(context: OperationContext): Promise<OperationResult> {
   const recalled = await recallInventory(context);
-  if (!("told" in recalled)) return recalled;
-  if (context.row.desired.apply.drift === "off") return lookAtRecalled(recalled, await releaseHeld(recalled));
+  if (!("reported" in recalled)) return recalled;
+  if (context.row.desired.apply.drift === "off") return checkRecalled(recalled, await releaseHeld(recalled));
   // A rebuilt inventory records objects as they were found: only an apply proves that they are as desired.
-  if (recalled.told.rebuilt !== undefined && isCorrected(context)) return whenPermitted(recalled);
+  if (recalled.reported.rebuilt !== undefined && isCorrected(context)) return whenPermitted(recalled);
   return reportedWith(recalled, await inspectOver(recalled));
 }
 
@@ -53,7 +53,7 @@ function isCorrected({ row }: OperationContext): boolean {
 }
 
 async function inspectOver(recalled: Recalled): Promise<OperationResult> {
-  const { context, inventory, told } = recalled;
+  const { context, inventory, reported } = recalled;
   const { row, client, ports } = context;
   const before = await releaseHeld(recalled);
   const known = new Set(before.entries.map((entry) => objectIdKey(entry.id)));
@@ -71,7 +71,7 @@ async function inspectOver(recalled: Recalled): Promise<OperationResult> {
   const recorded = isWorth ? () => stored(context, seen) : () => ({});
   // People who ask for a reconcile may know that members came back, also of kinds that the Sync no longer has.
   const foreign =
-    told.foreign ??
+    reported.foreign ??
     (isReconciled(row)
       ? report.foreign.filter(({ id }) => !known.has(objectIdKey(id)))
       : await findForeign(context, before));

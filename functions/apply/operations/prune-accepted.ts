@@ -22,8 +22,8 @@ export async function pruneAccepted(context: OperationContext): Promise<Operatio
   const asked = row.operations?.prune;
   const { renderDigest, apply } = row.desired;
   const recalled = await recallInventory(context);
-  if (!("told" in recalled)) return recalled;
-  if (asked === undefined || renderDigest === undefined || recalled.told.rebuilt !== undefined)
+  if (!("reported" in recalled)) return recalled;
+  if (asked === undefined || renderDigest === undefined || recalled.reported.rebuilt !== undefined)
     return inspectSync(context);
   const { inventory } = recalled;
   const inGit = placesIn(everyObject(await loadRendering(renderDigest, ports.blobs)), apply.defaultNamespace);

@@ -12,8 +12,8 @@ export function objectWarnings({ objects }: Pick<ApplySetResult, "objects">): re
     const { id, warnings } = object;
     const isSecret = id.group === "" && id.kind === "Secret";
     // Webhooks quote values in their warnings.
-    const told = isSecret && warnings.length > 0 ? ["the server's words about a Secret are withheld"] : warnings;
-    for (const message of told) about.set(message, [...(about.get(message) ?? []), describeObject(id)]);
+    const reported = isSecret && warnings.length > 0 ? ["the server's words about a Secret are withheld"] : warnings;
+    for (const message of reported) about.set(message, [...(about.get(message) ?? []), describeObject(id)]);
   }
   return [...about].map(([message, names]) => ({ object: foreignList(names, 1), message }));
 }

@@ -15,7 +15,7 @@ export interface Recalled {
   readonly context: OperationContext;
   readonly inventory: Inventory;
   /** For the result of the operation: empty unless the inventory was rebuilt. */
-  readonly told: Pick<OperationResult, "rebuilt" | "foreign" | "clusterUid">;
+  readonly reported: Pick<OperationResult, "rebuilt" | "foreign" | "clusterUid">;
 }
 
 /**
@@ -27,14 +27,14 @@ export async function recallInventory(context: OperationContext): Promise<Recall
   const { row, claim, ports } = context;
   const inventory = loadInventory(row, setIdOf(claim), ports.blobs);
   return unlessLost(
-    inventory.then((found) => ({ context, inventory: found, told: {} })),
+    inventory.then((found) => ({ context, inventory: found, reported: {} })),
     (lost) => rebuilt(context, lost),
   );
 }
 
 /** The result of an operation, with the report about its inventory once that is saved. */
-export function reportedWith({ told }: Recalled, result: OperationResult): OperationResult {
-  return result.inventory === undefined ? result : { ...told, ...result };
+export function reportedWith({ reported }: Recalled, result: OperationResult): OperationResult {
+  return result.inventory === undefined ? result : { ...reported, ...result };
 }
 
 async function rebuilt(context: OperationContext, why: StarlingError): Promise<Recalled | OperationResult> {
@@ -49,12 +49,12 @@ async function rebuilt(context: OperationContext, why: StarlingError): Promise<R
       ? ""
       : `; ${unread.slice(0, maxNamed).join(", ")}${unread.length > maxNamed ? " and others" : ""} may not be listed`;
   const message = `the inventory was lost (${why.message}) and is rebuilt from ${members} members in the cluster; ${unproven} others carry its marks and are in no known rendering${unlisted}`;
-  const told = { at: ports.clock.now().toISOString(), reason: why.code, message, members, foreign: unproven };
-  ports.log.warn("an inventory was rebuilt", { ...syncFields(row), ...told });
+  const reported = { at: ports.clock.now().toISOString(), reason: why.code, message, members, foreign: unproven };
+  ports.log.warn("an inventory was rebuilt", { ...syncFields(row), ...reported });
   return {
     context: { ...context, row: withoutInventory(row) },
     inventory,
-    told: { rebuilt: told, foreign, clusterUid: identity.uid },
+    reported: { rebuilt: reported, foreign, clusterUid: identity.uid },
   };
 }
 

@@ -18,9 +18,9 @@ export function unfinishedApply(
     const [why] = result.objects.flatMap((object) =>
       object.outcome === "failed" && endsTheRun(object.failure) ? [object.failure] : [],
     );
-    const told = { message: `${message}: ${why?.message}`, problems, objects };
-    if (why?.class === "ours") return { phase: why.retryable ? "Retrying" : "Failed", reason: why.reason, ...told };
-    return { phase: "Unreachable", reason: "Unreachable", ...told };
+    const reported = { message: `${message}: ${why?.message}`, problems, objects };
+    if (why?.class === "ours") return { phase: why.retryable ? "Retrying" : "Failed", reason: why.reason, ...reported };
+    return { phase: "Unreachable", reason: "Unreachable", ...reported };
   }
   if (result.outcome === "failed" && !run.goesOn) {
     const phase = final ? "Failed" : "Retrying";

@@ -66,7 +66,7 @@ export class StepWalk {
     const { passed = 0 } = this.progress;
     for (const [index, step] of steps.entries()) {
       if (from + index < passed) continue;
-      const pendingReports = from + index > 0 ? this.#toTellBefore(step) : undefined;
+      const pendingReports = from + index > 0 ? this.#toReportBefore(step) : undefined;
       if (pendingReports !== undefined) return pendingReports;
       const isLeft = last === "left" && index === steps.length - 1;
       const finding = await this.#take(step, isLeft ? "left" : "awaited");
@@ -128,7 +128,7 @@ export class StepWalk {
   }
 
   /** Runs once in each attempt. The walk does not wait for deletions: a finalizer may block one for ever. */
-  #toTellBefore(step: ApplyStep): OperationResult | undefined {
+  #toReportBefore(step: ApplyStep): OperationResult | undefined {
     const { context, progress } = this.#walk;
     const { observed, desired } = context.row;
     const problems = this.#goingBeside(step);

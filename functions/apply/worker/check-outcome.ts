@@ -74,8 +74,8 @@ export function messagesOf({ row, observed, held }: SyncOutcome, now: Date): Mes
   // Somebody waits for the check itself, whatever its result.
   const answers = !onTheWay && observed.handledReconcile !== before?.handledReconcile;
   const counted = stateIndex.word(indexedState(row)) !== stateIndex.word(indexedState({ ...row, observed }));
-  const told = observed.drift?.at !== before?.drift?.at || observed.rebuilt?.at !== before?.rebuilt?.at;
-  if (((changed || counted) && !onTheWay) || slow || answers || told) {
+  const reported = observed.drift?.at !== before?.drift?.at || observed.rebuilt?.at !== before?.rebuilt?.at;
+  if (((changed || counted) && !onTheWay) || slow || answers || reported) {
     messages.push({
       to: "report",
       about: { kind: "Sync", cluster: row.cluster, namespace: row.namespace, name: row.name },

@@ -11,7 +11,7 @@ const bad: ReadonlySet<Phase> = new Set<Phase>(["Failed", "Retrying", "Unreachab
 /** An attempt in one of these phases has ended. */
 const over: ReadonlySet<Phase> = new Set<Phase>(["Ready", "Failed", "Gone"]);
 
-export function tellOutcome({ row, observed }: SyncOutcome, { log, metrics }: WorkerPorts): void {
+export function reportOutcome({ row, observed }: SyncOutcome, { log, metrics }: WorkerPorts): void {
   if (observed === undefined) return;
   const before = row.observed?.attempt === observed.attempt ? row.observed : undefined;
   if (before?.phase !== observed.phase || before.reason !== observed.reason) {

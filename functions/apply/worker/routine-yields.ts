@@ -48,7 +48,7 @@ interface Check {
 function yieldingClient(client: ClusterClient, check: Check): ClusterClient {
   const read = async <T>(ask: () => Promise<T>): Promise<T> => {
     // Another part of the operation may have written while the lease was asked.
-    if (!check.hasWritten && (await check.lease.isWanted()) && !check.hasWritten) throw new RoutineYields();
+    if (!check.hasWritten && (await check.lease.isRequested()) && !check.hasWritten) throw new RoutineYields();
     return ask();
   };
   const write = <T>(answer: Promise<T>): Promise<T> => {

@@ -9,7 +9,7 @@ import { commit, commitAndBegin } from "#functions/apply/worker/commit.ts";
 import { endOfTurn } from "#functions/apply/worker/in-turn.ts";
 import type { PlannedTurns } from "#functions/apply/worker/plan-turns.ts";
 import { isQuietCheck } from "#functions/apply/worker/quiet-check.ts";
-import { tellOutcome } from "#functions/apply/worker/report-outcome.ts";
+import { reportOutcome } from "#functions/apply/worker/report-outcome.ts";
 import { unlessItYields, yieldingPorts } from "#functions/apply/worker/routine-yields.ts";
 import { isSuspended, type SyncOutcome, workSync } from "#functions/apply/worker/work-sync.ts";
 import { begunAt, type SyncTurn, survived } from "#functions/apply/worker/worker-deaths.ts";
@@ -51,7 +51,7 @@ interface Taking {
 }
 
 /** Milliseconds of work after which the written outcomes are reported before the rest, because people wait for them. */
-const tellAfterMs = 5_000;
+const reportAfterMs = 5_000;
 
 export const noTurns: TurnsTaken = { pending: [], rows: [], isMore: false };
 
@@ -106,11 +106,11 @@ export async function takeSyncTurns(plan: PlannedTurns, taking: Taking): Promise
     cluster = outcome.cluster?.row ?? cluster;
     rows.push(next);
     messages.push(...messagesOf(outcome, ports.clock.now()));
-    tellOutcome(outcome, ports);
+    reportOutcome(outcome, ports);
   }
   // Other Syncs are still to come: none has a second turn before them.
-  const told = stopped === undefined && !isMore ? [] : quiet;
-  for (const outcome of told) {
+  const reported = stopped === undefined && !isMore ? [] : quiet;
+  for (const outcome of reported) {
     await commit(pending, lease, ports.table);
     pending = writesOf(outcome);
   }
@@ -127,7 +127,7 @@ async function reportWritten(
 ): Promise<Date> {
   const now = ports.clock.now();
   const reports = messages.filter(({ to }) => to === "report");
-  if (reports.length === 0 || now.getTime() - reportedAt.getTime() < tellAfterMs) return reportedAt;
+  if (reports.length === 0 || now.getTime() - reportedAt.getTime() < reportAfterMs) return reportedAt;
   await ports.sender.send(reports);
   const others = messages.filter(({ to }) => to !== "report");
   messages.splice(0, messages.length, ...others);
@@ -147,7 +147,7 @@ interface Manners {
 /** Work that arrives meanwhile does not wait for the routine: the run reads again before it releases the lease. */
 async function whyStopped({ yields }: Manners, { deadline, lease, ports }: Taking): Promise<TurnsTaken["stopped"]> {
   if (ports.clock.now() >= deadline) return "late";
-  return yields && (await lease.isWanted()) ? "desired" : undefined;
+  return yields && (await lease.isRequested()) ? "desired" : undefined;
 }
 
 /** Suspended Syncs need almost no time. */

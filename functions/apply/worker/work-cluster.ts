@@ -6,7 +6,7 @@
 
 import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import { HeldLease, leaseEnd } from "#functions/apply/lease/held-lease.ts";
-import { abandonLease, acquireInCommonLane, acquireLease, tellFailure } from "#functions/apply/lease/lease.ts";
+import { abandonLease, acquireInCommonLane, acquireLease, reportFailure } from "#functions/apply/lease/lease.ts";
 import { commitAndRelease } from "#functions/apply/worker/commit.ts";
 import { hurried, inLane, type Lane, laneOf } from "#functions/apply/worker/lanes.ts";
 import { planTurns } from "#functions/apply/worker/plan-turns.ts";
@@ -63,7 +63,7 @@ export async function workCluster(cluster: string, budget: Budget, given: Worker
     own = nextOwn(messages, { ...budget, cluster, next: laneOf(lease.left.use, ports.clock.now()) });
   } catch (error) {
     // When the table itself failed, the next worker has no reason for caution.
-    await tellFailure(lease.lease, ports.table).catch(() => {});
+    await reportFailure(lease.lease, ports.table).catch(() => {});
     throw error;
   } finally {
     lease.stop();

@@ -33,7 +33,7 @@ export interface Apart {
 
 /** @param run.isReported - true when each turn is noted on its own. */
 export function begunAt(row: SyncRow, run: { readonly alone: boolean; readonly isReported: boolean }): Begun {
-  const begun = { sync: nameOf(row), wants: desiredKey(row), alone: run.alone };
+  const begun = { sync: nameOf(row), desired: desiredKey(row), alone: run.alone };
   return isIdle(row) && !run.isReported ? { ...begun, routine: true } : begun;
 }
 
@@ -66,12 +66,12 @@ export function deathAmong(
   if (death === undefined) return undefined;
   const { begun } = death;
   const [first] = turns.filter(({ owner }) => !isSuspended(owner));
-  const noted = turns.find(({ row }) => nameOf(row) === begun?.sync && desiredKey(row) === begun.wants);
+  const noted = turns.find(({ row }) => nameOf(row) === begun?.sync && desiredKey(row) === begun.desired);
   const row = (begun === undefined ? first : noted)?.row;
   if (row === undefined) return undefined;
   const wasAlone = begun?.alone === true;
   const alone = (deathsAt(row, now)?.alone ?? 0) + (wasAlone ? 1 : 0);
-  const marked: SyncRow = { ...row, deaths: { wants: desiredKey(row), at: now.toISOString(), alone } };
+  const marked: SyncRow = { ...row, deaths: { desired: desiredKey(row), at: now.toISOString(), alone } };
   if (!wasAlone || alone < deathsToRest) return { row: marked, ...defined({ held: row.held }) };
   const { observed: _another, ...anew } = marked;
   const known = isOfAnother(marked, clusterIdentity(cluster)) ? anew : marked;

@@ -176,23 +176,23 @@ function eksError(error: unknown, cluster: EksArn): StarlingError {
   if (error instanceof StarlingError) return error;
   const { arn } = cluster;
   const name = error instanceof EKSServiceException ? error.name : "";
-  const told = (code: ErrorCode, message: string) =>
+  const reported = (code: ErrorCode, message: string) =>
     new StarlingError(message, { code, retry: "transient", data: { arn }, cause: error });
   if (name === "ResourceNotFoundException") return notFound(cluster, undefined, error);
   if (name === "AccessDeniedException" || name === "AccessDenied") {
-    return told(
+    return reported(
       "EksDenied",
       `${arn} may not be described: allow eks:DescribeCluster on it to the role that Starling reaches it with (${rawMessage(error)})`,
     );
   }
   if (regionOff.has(name)) {
-    return told(
+    return reported(
       "RegionOff",
       `region ${cluster.region} is not enabled for account ${cluster.accountId}, to which ${arn} belongs; enable it there, or correct spec.eks.arn`,
     );
   }
-  if (throttles.has(name)) return told("EksThrottled", `EKS answers no question about ${arn} for now: ${name}`);
-  return told("EksUnavailable", `${arn} was not described: EKS says ${errorMessage(error)}`);
+  if (throttles.has(name)) return reported("EksThrottled", `EKS answers no question about ${arn} for now: ${name}`);
+  return reported("EksUnavailable", `${arn} was not described: EKS says ${errorMessage(error)}`);
 }
 
 function notFound({ arn }: EksArn, found: string | undefined, cause?: unknown): StarlingError {

@@ -34,15 +34,15 @@ export function inventoryError(
   if (error instanceof StarlingError) return error;
   const { place, role, action } = asked;
   const name = error instanceof Error ? error.name : "";
-  const told = (code: ErrorCode, message: string) =>
+  const reported = (code: ErrorCode, message: string) =>
     new StarlingError(message, { code, retry: "transient", data: { ...place }, cause: error });
   if (regionOff.has(name)) {
-    return told(
+    return reported(
       "RegionOff",
       `${place.region} is not enabled for account ${place.account}; enable it there, or leave it out of regions`,
     );
   }
-  if (denied.has(name)) return told("AccountDenied", `allow ${action} to the role ${role} (${rawMessage(error)})`);
-  if (throttled.has(name)) return told("AccountThrottled", `${action} is asked too often there for now: ${name}`);
-  return told("AccountUnavailable", `${action} was not answered: ${errorMessage(error)}`);
+  if (denied.has(name)) return reported("AccountDenied", `allow ${action} to the role ${role} (${rawMessage(error)})`);
+  if (throttled.has(name)) return reported("AccountThrottled", `${action} is asked too often there for now: ${name}`);
+  return reported("AccountUnavailable", `${action} was not answered: ${errorMessage(error)}`);
 }

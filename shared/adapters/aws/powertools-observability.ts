@@ -12,14 +12,14 @@ export function powertoolsLog(serviceName: string, output?: LineOutput): Log {
   const logger = new Logger({ serviceName, ...(output === undefined ? {} : { logLevel: "INFO" as const }) });
   // The library has no other way to its output than standard output, and says so nowhere.
   if (output !== undefined) Object.assign(logger, { console: { info: output, warn: output, error: output } });
-  const told = (fields?: Readonly<Record<string, unknown>>) => ({
+  const reported = (fields?: Readonly<Record<string, unknown>>) => ({
     ...defined({ correlationId: currentCorrelation() }),
     ...fields,
   });
   return {
-    info: (message, fields) => logger.info(message, told(fields)),
-    warn: (message, fields) => logger.warn(message, told(fields)),
-    error: (message, fields) => logger.error(message, told(fields)),
+    info: (message, fields) => logger.info(message, reported(fields)),
+    warn: (message, fields) => logger.warn(message, reported(fields)),
+    error: (message, fields) => logger.error(message, reported(fields)),
   };
 }
 
@@ -33,7 +33,7 @@ interface Measured {
  * (an account may hold several), and those of the call.
  */
 export function embeddedMetrics(serviceName: string, installation: string, output?: LineOutput): Metrics {
-  const told = (name: string, measured: Measured, more = {}) => {
+  const reported = (name: string, measured: Measured, more = {}) => {
     const metrics = new PowertoolsMetrics({ namespace: "Starling", serviceName, defaultDimensions: { installation } });
     metrics.addDimensions(more);
     metrics.addMetric(name, measured.unit, measured.value);
@@ -41,7 +41,7 @@ export function embeddedMetrics(serviceName: string, installation: string, outpu
     else output(JSON.stringify(metrics.serializeMetrics()));
   };
   return {
-    count: (name, value, dimensions) => told(name, { unit: MetricUnit.Count, value }, dimensions),
-    seconds: (name, value) => told(name, { unit: MetricUnit.Seconds, value }),
+    count: (name, value, dimensions) => reported(name, { unit: MetricUnit.Count, value }, dimensions),
+    seconds: (name, value) => reported(name, { unit: MetricUnit.Seconds, value }),
   };
 }

@@ -25,7 +25,7 @@ export interface IsomorphicGitRemoteOptions {
   readonly limits?: Partial<GitLimits>;
 }
 
-type Wanted = Parameters<GitRemote["fetchTree"]>[1];
+type Desired = Parameters<GitRemote["fetchTree"]>[1];
 
 /** Tags that point to tags: more than anybody has, and they are asked for one by one. */
 const maxTagDepth = 10;
@@ -77,7 +77,7 @@ export class IsomorphicGitRemote implements GitRemote {
     return desired.map((ref) => checkedRef(repository, ref, this.#limits));
   }
 
-  async fetchTree(repository: GitRepository, desired: Wanted): Promise<GitTree> {
+  async fetchTree(repository: GitRepository, desired: Desired): Promise<GitTree> {
     const limits = this.#limits;
     const timeoutSeconds = this.#secondsFor(repository);
     const reading = { limits, pace: new Pace(timeoutSeconds) };

@@ -5,7 +5,7 @@ import { submoduleProblem, type TreeFolder, type TreeNode } from "#shared/adapte
 import { walkTree } from "#shared/adapters/git/walk-tree.ts";
 import type { TreeFile } from "#shared/ports.ts";
 
-export interface WantedFiles {
+export interface DesiredFiles {
   readonly objects: PackObjects;
   /** Of the commit's tree. */
   readonly tree: string;
@@ -14,7 +14,7 @@ export interface WantedFiles {
 }
 
 /** The files of a commit below `paths`, as `walkTree` has them. */
-export async function readFiles({ objects, tree, paths, reading }: WantedFiles): Promise<TreeFile[]> {
+export async function readFiles({ objects, tree, paths, reading }: DesiredFiles): Promise<TreeFile[]> {
   return walkTree({ root: folderOf(objects, tree), paths, reading });
 }
 

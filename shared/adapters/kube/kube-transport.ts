@@ -144,9 +144,9 @@ export class KubeTransport {
     const { host, port, prefix } = this.#place;
     return new Promise((resolve, reject) => {
       let isOver = false;
-      const end = (told: () => void) => {
+      const end = (reported: () => void) => {
         clearTimeout(timer);
-        if (!isOver) told();
+        if (!isOver) reported();
         isOver = true;
       };
       const refuse = (cause: unknown) => end(() => reject(cause));

@@ -73,8 +73,8 @@ function versionsOf(
     if (own.length === 0 && number !== rolloutState?.last) return [];
     return [{ number, revision, at, clusters: sum(own), stages: [...new Set(own.map(({ stage }) => stage))] }];
   });
-  const told = new Set(versions.map(({ number }) => number));
-  return { versions, bare: sum(parts.filter(({ rollout }) => rollout === undefined || !told.has(rollout))) };
+  const reported = new Set(versions.map(({ number }) => number));
+  return { versions, bare: sum(parts.filter(({ rollout }) => rollout === undefined || !reported.has(rollout))) };
 }
 
 interface Part {

@@ -107,20 +107,20 @@ function unseenText({ unseen }: ScanResult): string {
   if (unseen.length === 0) return "";
   // Many regions of an account fail by one cause.
   const causes = Map.groupBy(unseen, ({ account, message }) => canonicalJson([account, message]));
-  const told = [...causes.values()].slice(0, namedInMessage).map((same) => {
+  const reported = [...causes.values()].slice(0, namedInMessage).map((same) => {
     const [{ account, message } = { account: "", message: "" }] = same;
     const regions = same.flatMap(({ region }) => region ?? []);
     return `account ${account}${regions.length === 0 ? "" : ` ${regions.join(", ")}`}: ${message}`;
   });
-  const more = causes.size > told.length ? `; and ${causes.size - told.length} more` : "";
-  return `not all could be seen, and what is known there stays as it is: ${told.join("; ")}${more}`;
+  const more = causes.size > reported.length ? `; and ${causes.size - reported.length} more` : "";
+  return `not all could be seen, and what is known there stays as it is: ${reported.join("; ")}${more}`;
 }
 
 function refusedText(refused: readonly RefusedCluster[]): string {
   if (refused.length === 0) return "";
-  const told = refused.slice(0, namedInMessage).map(({ arn, message }) => `${arn}: ${message}`);
-  const more = refused.length > told.length ? `; and ${refused.length - told.length} more` : "";
-  return `${counted(refused.length, "cluster")} not registered: ${told.join("; ")}${more}`;
+  const reported = refused.slice(0, namedInMessage).map(({ arn, message }) => `${arn}: ${message}`);
+  const more = refused.length > reported.length ? `; and ${refused.length - reported.length} more` : "";
+  return `${counted(refused.length, "cluster")} not registered: ${reported.join("; ")}${more}`;
 }
 
 function failedText(failed: ScanResult["failed"]): string {
@@ -132,8 +132,8 @@ function failedText(failed: ScanResult["failed"]): string {
 
 function labelsCondition({ refusedTags }: ScanResult): readonly StatedCondition[] {
   if (refusedTags.length === 0) return [];
-  const told = refusedTags.map(({ label, ...said }) => notTaken(`label ${label}`, said));
-  const message = `not among the values that labels.allowed has, or no label's value: ${firstOf(told)}`;
+  const reported = refusedTags.map(({ label, ...said }) => notTaken(`label ${label}`, said));
+  const message = `not among the values that labels.allowed has, or no label's value: ${firstOf(reported)}`;
   return [{ type: "LabelsAccepted", status: "False", reason: "ValueNotAllowed", message }];
 }
 
@@ -147,8 +147,8 @@ function notTaken(
 }
 
 function firstOf(texts: readonly string[]): string {
-  const told = texts.slice(0, namedInMessage);
-  return `${told.join("; ")}${texts.length > told.length ? `; and ${texts.length - told.length} more` : ""}`;
+  const reported = texts.slice(0, namedInMessage);
+  return `${reported.join("; ")}${texts.length > reported.length ? `; and ${texts.length - reported.length} more` : ""}`;
 }
 
 const parameterRemedies = {
@@ -172,10 +172,10 @@ function valuesCondition({ refusedValues, refusedParameters }: ScanResult): read
 }
 
 function newestForgotten(rows: readonly FoundRow[]): NonNullable<DiscoveryStatus["forgotten"]> {
-  const told = rows.flatMap(({ cluster, arn, forgotten }) =>
+  const reported = rows.flatMap(({ cluster, arn, forgotten }) =>
     forgotten === undefined ? [] : [{ cluster, arn, at: forgotten.at }],
   );
-  return told.sort((a, b) => (`${a.at} ${a.arn}` < `${b.at} ${b.arn}` ? 1 : -1)).slice(0, mostReported);
+  return reported.sort((a, b) => (`${a.at} ${a.arn}` < `${b.at} ${b.arn}` ? 1 : -1)).slice(0, mostReported);
 }
 
 /** What is gone for long enough, and stays all the same. */

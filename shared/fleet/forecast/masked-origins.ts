@@ -5,7 +5,7 @@ import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import { isSecret, secretTexts } from "#shared/kube/masked-object.ts";
 
 /** Shorter ones are in any text. */
-const tellingLength = 4;
+const shownLength = 4;
 
 /** Of what may be base64 in a text, as the login in a registry's configuration is. */
 const encodedPart = /[A-Za-z0-9+/]{8,}={0,2}/g;
@@ -28,7 +28,7 @@ export function maskedOrigins(
 ): readonly Origin[] {
   const written = new Set(objects.flatMap(secretTexts));
   const texts = [...new Set([...written, ...[...written].flatMap(decodedParts)].map(withoutBlanks))];
-  const isIn = (text: string, other: string) => other.length >= tellingLength && text.includes(other);
+  const isIn = (text: string, other: string) => other.length >= shownLength && text.includes(other);
   const isReported = (value: string) =>
     formsOf(value).some((form) => texts.some((text) => text === form || isIn(text, form) || isIn(form, text)));
   const isHidden = leftOut === "something" || objects.some(isSecret);
@@ -36,7 +36,7 @@ export function maskedOrigins(
     ? objects.filter((object) => !isSecret(object)).map((object) => withoutBlanks(textOf(object)))
     : [];
   const isOpen = (value: string) => formsOf(value).some((form) => open.some((text) => text.includes(form)));
-  const isUnseen = (value: string) => value.length >= tellingLength && !truth.test(value) && !isOpen(value);
+  const isUnseen = (value: string) => value.length >= shownLength && !truth.test(value) && !isOpen(value);
   return origins.map((origin) => {
     const leaves = textsIn(origin.value);
     const parts = leaves.length === 0 ? [origin.value] : leaves;

@@ -33,8 +33,8 @@ export function applicationSetSaid(object: Json, foldersOf: FoldersOf): Said {
     for (const { words, part } of members) {
       const application = member(filledAll(spec, words), "template");
       const own = member(application, "spec");
-      const wanted = { title, name: templateName(application) ?? part ?? name, namespace, foldersOf };
-      const found = templatesOf(own, wanted);
+      const desired = { title, name: templateName(application) ?? part ?? name, namespace, foldersOf };
+      const found = templatesOf(own, desired);
       templates.push(...found.templates);
       for (const source of found.sources) sources.set(JSON.stringify(source), source);
       remarks.push(...found.remarks);

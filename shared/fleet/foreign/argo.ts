@@ -41,7 +41,7 @@ export function applicationSaid(object: Json, foldersOf: FoldersOf): Said {
   };
 }
 
-export interface WantedApplication {
+export interface DesiredApplication {
   readonly title: string;
   /** Of the template. */
   readonly name: string;
@@ -56,13 +56,13 @@ export interface ApplicationTemplates {
 }
 
 /** A template for each source of an Application's spec. */
-export function templatesOf(spec: JsonObject, wanted: WantedApplication): ApplicationTemplates {
+export function templatesOf(spec: JsonObject, desired: DesiredApplication): ApplicationTemplates {
   const several = listAt(spec, "sources").filter(isJsonObject);
   const sources = several.length > 0 ? several : [member(spec, "source")];
   const made = sources.map((source, index) =>
     templateOf(spec, source, {
-      ...wanted,
-      name: sources.length === 1 ? wanted.name : nameOf(`${wanted.name}-${index + 1}`),
+      ...desired,
+      name: sources.length === 1 ? desired.name : nameOf(`${desired.name}-${index + 1}`),
     }),
   );
   const policy = member(spec, "syncPolicy");
@@ -76,7 +76,7 @@ export function templatesOf(spec: JsonObject, wanted: WantedApplication): Applic
   return {
     templates: made.flatMap(({ templates }) => templates),
     sources: made.flatMap((one) => one.sources),
-    remarks: [...made.flatMap(({ remarks }) => remarks), ...notCarried(wanted.title, left)],
+    remarks: [...made.flatMap(({ remarks }) => remarks), ...notCarried(desired.title, left)],
   };
 }
 
@@ -84,8 +84,8 @@ function optionsOf(spec: JsonObject): readonly string[] {
   return listAt(spec, "syncPolicy", "syncOptions").filter((option) => typeof option === "string");
 }
 
-function templateOf(spec: JsonObject, source: JsonObject, wanted: WantedApplication): ApplicationTemplates {
-  const { title, name, namespace, foldersOf } = wanted;
+function templateOf(spec: JsonObject, source: JsonObject, desired: DesiredApplication): ApplicationTemplates {
+  const { title, name, namespace, foldersOf } = desired;
   const none = (remark: string) => ({ templates: [], sources: [], remarks: [`${title}: ${remark}`] });
   const given = stringAt(source, "repoURL") ?? "";
   const chart = stringAt(source, "chart");

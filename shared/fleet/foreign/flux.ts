@@ -37,13 +37,13 @@ export function gitRepositorySaid(object: Json): Said {
   const url = httpsUrl(given);
   if (url === undefined)
     return remarked(`${title}: spec.url is no address of a git repository that is fetched by https`);
-  const wanted = member(spec, "ref");
-  const kind = ["commit", "name", "semver", "tag", "branch"].find((name) => typeof wanted[name] === "string");
+  const desired = member(spec, "ref");
+  const kind = ["commit", "name", "semver", "tag", "branch"].find((name) => typeof desired[name] === "string");
   // Flux follows this one where a repository names none.
-  const ref = kind === undefined ? { branch: "master" } : refIn(kind, String(wanted[kind]));
+  const ref = kind === undefined ? { branch: "master" } : refIn(kind, String(desired[kind]));
   const left = [
     ...leftOver(spec, "spec", ["url", "ref", "interval"]),
-    ...leftOver(wanted, "spec.ref", kind === "commit" ? ["commit", "branch"] : [kind ?? ""]),
+    ...leftOver(desired, "spec.ref", kind === "commit" ? ["commit", "branch"] : [kind ?? ""]),
   ];
   const secret = "secretRef" in spec ? [`${title}: name a secret with a token in spec.git.credentials`] : [];
   return {
@@ -114,7 +114,7 @@ export function helmReleaseSaid(object: Json, fleet: FluxFleet): Said {
   });
 }
 
-interface WantedTemplate {
+interface DesiredTemplate {
   readonly reference: JsonObject;
   readonly path: string;
   readonly base: JsonObject;
@@ -122,17 +122,17 @@ interface WantedTemplate {
   readonly left: readonly string[];
 }
 
-function templateSaid(object: Json, { all, foldersOf }: FluxFleet, wanted: WantedTemplate): Said {
+function templateSaid(object: Json, { all, foldersOf }: FluxFleet, desired: DesiredTemplate): Said {
   const title = titleOf(object);
   const { name, namespace } = namesOf(object);
-  const kind = stringAt(wanted.reference, "kind") ?? "GitRepository";
+  const kind = stringAt(desired.reference, "kind") ?? "GitRepository";
   if (kind !== "GitRepository") {
     return remarked(
       `${title}: this is not possible yet: it takes from ${kind}, and Starling reads git repositories only`,
     );
   }
-  const from = stringAt(wanted.reference, "name") ?? "";
-  const whose = stringAt(wanted.reference, "namespace") ?? stringAt(object, "metadata", "namespace");
+  const from = stringAt(desired.reference, "name") ?? "";
+  const whose = stringAt(desired.reference, "namespace") ?? stringAt(object, "metadata", "namespace");
   const repository = all.find(
     (one) =>
       stringAt(one, "kind") === kind &&
@@ -140,9 +140,9 @@ function templateSaid(object: Json, { all, foldersOf }: FluxFleet, wanted: Wante
       (whose === undefined || stringAt(one, "metadata", "namespace") === whose),
   );
   const url = httpsUrl(stringAt(repository, "spec", "url") ?? "");
-  const { path, problem } = folderOf(wanted.path, url === undefined ? undefined : foldersOf(url));
+  const { path, problem } = folderOf(desired.path, url === undefined ? undefined : foldersOf(url));
   if (problem !== undefined) return remarked(`${title}: ${problem}`);
-  const { template, left } = withFitting({ name, source: nameOf(from), path, ...wanted.base }, wanted.extras);
+  const { template, left } = withFitting({ name, source: nameOf(from), path, ...desired.base }, desired.extras);
   const known =
     repository === undefined
       ? [`${title}: its GitRepository ${from} is not among these documents; write a Source ${nameOf(from)}`]
@@ -156,7 +156,7 @@ function templateSaid(object: Json, { all, foldersOf }: FluxFleet, wanted: Wante
     },
     remarked(
       ...known,
-      ...notCarried(title, [...wanted.left, ...left.map((field) => `spec.${field}`)]),
+      ...notCarried(title, [...desired.left, ...left.map((field) => `spec.${field}`)]),
       `${title}: ${whichClusters}`,
     ),
   ]);

@@ -86,26 +86,26 @@ export function gitRefFrom(revision: string | undefined): JsonObject | undefined
   return { branch: revision.replace(/^refs\/heads\//, "") };
 }
 
-export interface WantedSource {
+export interface DesiredSource {
   readonly name: string;
   readonly namespace: string;
   readonly url: string;
   readonly ref?: JsonObject | undefined;
 }
 
-export function sourceManifest({ name, namespace, url, ref }: WantedSource): JsonObject {
+export function sourceManifest({ name, namespace, url, ref }: DesiredSource): JsonObject {
   const git = ref === undefined ? { url } : { url, ref };
   return { apiVersion: ourApiVersion, kind: "Source", metadata: { name, namespace }, spec: { git } };
 }
 
-export interface WantedGroup {
+export interface DesiredGroup {
   readonly name: string;
   readonly namespace: string;
   readonly clusters: JsonObject;
   readonly templates: readonly JsonObject[];
 }
 
-export function groupDocument({ name, namespace, clusters, templates }: WantedGroup): JsonObject {
+export function groupDocument({ name, namespace, clusters, templates }: DesiredGroup): JsonObject {
   const spec = { clusters, templates };
   return { apiVersion: ourApiVersion, kind: "SyncGroup", metadata: { name, namespace }, spec };
 }

@@ -139,7 +139,7 @@ export function assignmentsFor(assigning: Assigning): readonly Assignment[] {
       throw new Error("a target was taken for rendered and is not");
     const { revision, apply, source } = overridden(template, input.overrides);
     if (isUnchanged(previous(name), { renderDigest, apply })) continue;
-    const made = { input: input.digest, source, ...toldOf(assigning.leftOut?.get(renderDigest)) };
+    const made = { input: input.digest, source, ...reportOf(assigning.leftOut?.get(renderDigest)) };
     assignments.push({
       cluster,
       name,
@@ -157,7 +157,7 @@ export function assignmentsFor(assigning: Assigning): readonly Assignment[] {
 /** Of what an assignment tells: each cluster has its own copy of it. */
 const mostReported = 5;
 
-function toldOf(texts: readonly string[] | undefined): Pick<Assigned, "leftOut"> {
+function reportOf(texts: readonly string[] | undefined): Pick<Assigned, "leftOut"> {
   if (texts === undefined) return {};
   const more = texts.length - mostReported;
   return { leftOut: more > 0 ? [...texts.slice(0, mostReported), `and ${more} more`] : texts };

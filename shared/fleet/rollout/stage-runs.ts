@@ -244,9 +244,9 @@ export function superseded(stageRun: StageRunRow, by: number | undefined, at: st
     Assigned: 0,
     Superseded: Superseded + Waiting + Rendering + Assigned,
   };
-  const told = by === stageRun.rollout ? "sealed anew" : `content ${by} took over`;
+  const reported = by === stageRun.rollout ? "sealed anew" : `content ${by} took over`;
   const [reason, message]: readonly [StageRunReason, string] =
-    by === undefined ? ["StageRemoved", "its stage was removed"] : ["Newer", told];
+    by === undefined ? ["StageRemoved", "its stage was removed"] : ["Newer", reported];
   const ended = withVerdict({ ...stageRun, counts }, { phase: "Superseded", reason, message }, at);
   const { frozen: _frozen, ...kept } = ended;
   return { ...kept, rendering: [], aside: [], returned: [], unrendered: [], ...defined({ supersededBy: by }) };

@@ -83,8 +83,8 @@ export function syncEvents(row: SyncRow): EventRow[] {
     events.push(eventRow({ about, at, identity: [row.uid, "drift"], said }));
     // The lists of events are those of groups and of Syncs that people wrote.
     if (!corrected && row.owner.kind === "SyncGroup") {
-      const told = { ...said, message: `${row.name}: ${said.message}` };
-      events.push(eventRow({ about: row.owner, at, identity: [row.uid, "drift", "group"], said: told }));
+      const reported = { ...said, message: `${row.name}: ${said.message}` };
+      events.push(eventRow({ about: row.owner, at, identity: [row.uid, "drift", "group"], said: reported }));
     }
   }
   if (observed.rebuilt !== undefined) {
@@ -99,10 +99,10 @@ export function syncEvents(row: SyncRow): EventRow[] {
 /** How each phase of a content in one stage began, and its newest transitions; those told before are the same rows. */
 export function stageRunEvents(row: StageRunRow): EventRow[] {
   const { owner, rollout, stage, snapshot, transitions } = row;
-  const told = transitions.filter(
+  const reported = transitions.filter(
     ({ phase }, index) => index >= transitions.length - 3 || phase !== transitions[index - 1]?.phase,
   );
-  return told.map((transition) =>
+  return reported.map((transition) =>
     eventRow({
       about: { namespace: owner.namespace, kind: owner.kind, name: owner.name },
       at: transition.at,

@@ -13,7 +13,7 @@ export interface Begun {
   /** `namespace/name` */
   readonly sync: string;
   /** What was wanted of it. */
-  readonly wants: string;
+  readonly desired: string;
   /** Nothing else was begun in the invocation. */
   readonly alone: boolean;
   /** Or another one after it: looks that find nothing new write nothing, and so nothing tells them apart. */

@@ -16,7 +16,7 @@ export function because(reason: Reason, text: string): string {
 }
 
 /** As the row has it. */
-export function toldCondition<T extends { readonly reason: string }>(
+export function reportedCondition<T extends { readonly reason: string }>(
   condition: T,
 ): T & { readonly reason: ReportedReason } {
   return { ...condition, reason: reportedReason(condition.reason) };

@@ -230,7 +230,7 @@ export interface Paused {
 /** Written by the worker that finds the lease of one that died at this Sync. */
 export interface Deaths {
   /** What was wanted of the Sync; see `desiredKey`. */
-  readonly wants: string;
+  readonly desired: string;
   /** When the last was found. */
   readonly at: string;
   /** How many died in a row that had begun nothing else: others may have died of something else. */
@@ -248,7 +248,7 @@ export function desiredKey({ desired }: Pick<SyncRow, "desired">): string {
 /** Those that count for what is wanted now. */
 export function deathsAt(row: Pick<SyncRow, "desired" | "deaths">, now: Date): Deaths | undefined {
   const { deaths } = row;
-  if (deaths?.wants !== desiredKey(row) || later(deaths.at, suspectSeconds) <= now.toISOString()) return undefined;
+  if (deaths?.desired !== desiredKey(row) || later(deaths.at, suspectSeconds) <= now.toISOString()) return undefined;
   return deaths;
 }
 

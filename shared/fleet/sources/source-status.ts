@@ -10,7 +10,7 @@ import type {
   SourceRow,
   SourceStatus,
 } from "#shared/fleet/rows/object-rows.ts";
-import { type StatedCondition, toldCondition } from "#shared/fleet/rows/stated-reason.ts";
+import { reportedCondition, type StatedCondition } from "#shared/fleet/rows/stated-reason.ts";
 import { reportedReason } from "#shared/kube/reasons.ts";
 
 type Before = Pick<SourceRow, "status" | "generation" | "operations">;
@@ -52,7 +52,7 @@ export function keptStatus(
   const conditions = row.status.conditions.map((condition) =>
     condition.type === "Ready" || condition.type === "ArtifactInStorage"
       ? { ...condition, ...gone }
-      : toldCondition(condition),
+      : reportedCondition(condition),
   );
   return { ...row.status, lost, conditions: conditionsAfter(row, now, conditions) };
 }
@@ -82,7 +82,9 @@ export function failedSourceStatus(row: Before, failure: SourceFailure, now: Dat
     conditions: conditionsAfter(row, now, [
       { type: "Ready", status: "False", reason, message },
       { type: "FetchFailed", status: "True", reason, message },
-      ...stored.map((condition) => (before.lost === undefined ? toldCondition(condition) : { ...condition, ...lost })),
+      ...stored.map((condition) =>
+        before.lost === undefined ? reportedCondition(condition) : { ...condition, ...lost },
+      ),
     ]),
   };
 }

@@ -2,7 +2,7 @@
 
 import { foreignText } from "#shared/base/foreign-text.ts";
 import type { Condition } from "#shared/fleet/rows/object-rows.ts";
-import { type StatedCondition, type StatedReason, toldCondition } from "#shared/fleet/rows/stated-reason.ts";
+import { reportedCondition, type StatedCondition, type StatedReason } from "#shared/fleet/rows/stated-reason.ts";
 import type { ObjectProblem, Observed, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /** Of what a cluster says. */
@@ -60,7 +60,7 @@ function driftOf(row: Checked, found: Found): Pick<StatedCondition, "status" | "
   if (action === "apply" && apply.drift === "off")
     return { status: "Unknown", reason: "NotCompared", message: "spec.apply.drift is off" };
   const known = hasCompared(found) ? undefined : knownDrift(row);
-  if (known !== undefined) return toldCondition(known);
+  if (known !== undefined) return reportedCondition(known);
   if (notCompared === undefined) return { status: "False", reason: "InSync", message: "" };
   return { status: "Unknown", reason: "NotCompared", message: foreignText(notCompared, maxMessage) };
 }

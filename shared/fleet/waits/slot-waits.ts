@@ -73,7 +73,7 @@ export function workerWaits({ slots, syncs, leases, now, row }: WaitFacts): read
     if (slot.releasing !== undefined || given.length === 0 || given.some((sync) => holdOf(sync) !== undefined))
       return false;
     const at = worksAt(leases.get(slot.cluster), now);
-    if (given.some((sync) => at?.sync === `${sync.namespace}/${sync.name}` && at.wants === desiredKey(sync)))
+    if (given.some((sync) => at?.sync === `${sync.namespace}/${sync.name}` && at.desired === desiredKey(sync)))
       return false;
     const starts = [slot.since, ...given.flatMap(({ desired }) => desired.startAt ?? [])].sort().at(-1) ?? slot.since;
     return slotState(slot, given) === "Assigned" && later(starts, lateSeconds) <= now.toISOString();

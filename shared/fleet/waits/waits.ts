@@ -35,7 +35,7 @@ export function waitsOf(facts: WaitFacts): readonly Wait[] {
     ...sourceWait(facts),
   ];
   const isSuspended = facts.row.operations.suspended !== undefined;
-  const told = waits.map((wait): Wait => {
+  const reported = waits.map((wait): Wait => {
     const clear = wait.clear.filter(({ verb }) => {
       // A user's Sync has a pace that nobody can change.
       if (verb === "pace") return facts.row.type === "SyncGroup" && !isSuspended;
@@ -43,7 +43,7 @@ export function waitsOf(facts: WaitFacts): readonly Wait[] {
     });
     return { ...wait, clear };
   });
-  return told.toSorted((a, b) => waitReasons.indexOf(a.reason) - waitReasons.indexOf(b.reason));
+  return reported.toSorted((a, b) => waitReasons.indexOf(a.reason) - waitReasons.indexOf(b.reason));
 }
 
 function suspension({ row: { operations } }: WaitFacts): readonly Wait[] {

@@ -19,16 +19,16 @@ export function deploymentHealth(object: KubeObject): Health {
     }
     if (condition.type === "Available" && condition.status === "True") available = true;
   }
-  const wanted = integerField(object, "spec.replicas", 1);
+  const desired = integerField(object, "spec.replicas", 1);
   const replicas = integerField(object, "status.replicas", 0);
   const updated = integerField(object, "status.updatedReplicas", 0);
   const ready = integerField(object, "status.readyReplicas", 0);
   const availableReplicas = integerField(object, "status.availableReplicas", 0);
-  if (wanted > replicas) return inProgress("LessReplicas", `Replicas: ${replicas}/${wanted}`);
-  if (wanted > updated) return inProgress("LessUpdated", `Updated: ${updated}/${wanted}`);
-  if (replicas > wanted) return inProgress("ExtraPods", `Pending termination: ${replicas - wanted}`);
+  if (desired > replicas) return inProgress("LessReplicas", `Replicas: ${replicas}/${desired}`);
+  if (desired > updated) return inProgress("LessUpdated", `Updated: ${updated}/${desired}`);
+  if (replicas > desired) return inProgress("ExtraPods", `Pending termination: ${replicas - desired}`);
   if (updated > availableReplicas) return inProgress("LessAvailable", `Available: ${availableReplicas}/${updated}`);
-  if (wanted > ready) return inProgress("LessReady", `Ready: ${ready}/${wanted}`);
+  if (desired > ready) return inProgress("LessReady", `Ready: ${ready}/${desired}`);
   if (!progressing) return inProgress("ReplicaSetNotAvailable", "ReplicaSet not Available");
   if (!available) return inProgress("DeploymentNotAvailable", "Deployment not Available");
   return current(`Deployment is available. Replicas: ${replicas}`);
@@ -38,22 +38,22 @@ export function statefulSetHealth(object: KubeObject): Health {
   if (stringField(object, "spec.updateStrategy.type", "") === "OnDelete") {
     return current("StatefulSet is using the ondelete update strategy");
   }
-  const wanted = integerField(object, "spec.replicas", 1);
+  const desired = integerField(object, "spec.replicas", 1);
   const replicas = integerField(object, "status.replicas", 0);
   const ready = integerField(object, "status.readyReplicas", 0);
   const currentReplicas = integerField(object, "status.currentReplicas", 0);
   const updated = integerField(object, "status.updatedReplicas", 0);
   const partition = integerField(object, "spec.updateStrategy.rollingUpdate.partition", -1);
-  if (wanted > replicas) return inProgress("LessReplicas", `Replicas: ${replicas}/${wanted}`);
-  if (wanted > ready) return inProgress("LessReady", `Ready: ${ready}/${wanted}`);
-  if (replicas > wanted) return inProgress("ExtraPods", `Pending termination: ${replicas - wanted}`);
+  if (desired > replicas) return inProgress("LessReplicas", `Replicas: ${replicas}/${desired}`);
+  if (desired > ready) return inProgress("LessReady", `Ready: ${ready}/${desired}`);
+  if (replicas > desired) return inProgress("ExtraPods", `Pending termination: ${replicas - desired}`);
   if (partition !== -1) {
-    if (updated < wanted - partition) {
-      return inProgress("PartitionRollout", `updated: ${updated}/${wanted - partition}`);
+    if (updated < desired - partition) {
+      return inProgress("PartitionRollout", `updated: ${updated}/${desired - partition}`);
     }
     return current(`Partition rollout complete. updated: ${updated}`);
   }
-  if (wanted > currentReplicas) return inProgress("LessCurrent", `current: ${currentReplicas}/${wanted}`);
+  if (desired > currentReplicas) return inProgress("LessCurrent", `current: ${currentReplicas}/${desired}`);
   if (stringField(object, "status.currentRevision", "") !== stringField(object, "status.updateRevision", "")) {
     return inProgress("RevisionMismatch", "Waiting for updated revision to match current");
   }
@@ -64,15 +64,15 @@ export function replicaSetHealth(object: KubeObject): Health {
   if (conditionsOf(object).some(({ type, status }) => type === "ReplicaFailure" && status === "True")) {
     return inProgress("ReplicaFailure", "Replica Failure condition. Check Pods");
   }
-  const wanted = integerField(object, "spec.replicas", 1);
+  const desired = integerField(object, "spec.replicas", 1);
   const replicas = integerField(object, "status.replicas", 0);
   const ready = integerField(object, "status.readyReplicas", 0);
   const available = integerField(object, "status.availableReplicas", 0);
   const labelled = integerField(object, "status.fullyLabeledReplicas", 0);
-  if (wanted > labelled) return inProgress("LessLabelled", `Labelled: ${labelled}/${wanted}`);
-  if (wanted > available) return inProgress("LessAvailable", `Available: ${available}/${wanted}`);
-  if (wanted > ready) return inProgress("LessReady", `Ready: ${ready}/${wanted}`);
-  if (replicas > wanted) return inProgress("ExtraPods", `Pending termination: ${replicas - wanted}`);
+  if (desired > labelled) return inProgress("LessLabelled", `Labelled: ${labelled}/${desired}`);
+  if (desired > available) return inProgress("LessAvailable", `Available: ${available}/${desired}`);
+  if (desired > ready) return inProgress("LessReady", `Ready: ${ready}/${desired}`);
+  if (replicas > desired) return inProgress("ExtraPods", `Pending termination: ${replicas - desired}`);
   return current(`ReplicaSet is available. Replicas: ${replicas}`);
 }
 

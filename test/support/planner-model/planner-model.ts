@@ -1,5 +1,5 @@
 import { reportChanges } from "#functions/report/report-changes.ts";
-import { toldOf } from "#functions/rollout/plan-batch.ts";
+import { reportOf } from "#functions/rollout/plan-batch.ts";
 import { planOwner } from "#functions/rollout/plan-owner.ts";
 import { claimDue } from "#functions/tick/claim-due.ts";
 import { forgetSyncs } from "#shared/adapters/forget-syncs.ts";
@@ -143,7 +143,7 @@ export class PlannerModel {
     try {
       await planOwner(
         owner,
-        { until, ...toldOf(messages) },
+        { until, ...reportOf(messages) },
         {
           ...this.#ports(disturbance),
           blobs: this.world.blobs,
@@ -370,7 +370,7 @@ export class PlannerModel {
         cluster,
         name,
         revision: desired.revision,
-        wants: desired.renderDigest,
+        desired: desired.renderDigest,
         holds: observed?.applied?.renderDigest,
         current: observed?.attempt === desired.attempt,
         phase: observed?.phase,

@@ -96,7 +96,7 @@ describe("a group at a glance", () => {
 
   test("says who is worked on instead, from the lease of the cluster", async () => {
     const api = await underWay();
-    const begun = { sync: "search/geo", wants: "sha256:1", alone: false };
+    const begun = { sync: "search/geo", desired: "sha256:1", alone: false };
     const lease = {
       type: "Lease",
       schema: 1,

@@ -1,6 +1,6 @@
 /** A call whose time is used up in the middle of a look: what it had found, and whom it had asked, is not for nothing. */
 import { expect, test } from "vitest";
-import { toldOf } from "#functions/rollout/plan-batch.ts";
+import { reportOf } from "#functions/rollout/plan-batch.ts";
 import { planOwner } from "#functions/rollout/plan-owner.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { keys, stateIndex } from "#shared/fleet/rows/keys.ts";
@@ -20,7 +20,7 @@ async function call(made: PlannerWorld, messages: readonly RolloutMessage[], ove
   const until = new Date(made.now.getTime() + seconds * 1000);
   const ports = { table, blobs: made.blobs, sender: made.sender, ids: randomIds, log: silentLog };
   const clock = { now: () => made.now };
-  await planOwner(owner, { until, ...toldOf(messages) }, { ...ports, clock, installation: "test" });
+  await planOwner(owner, { until, ...reportOf(messages) }, { ...ports, clock, installation: "test" });
   return made.sender.take().flatMap((message) => (message.to === "rollout" ? message : []));
 }
 

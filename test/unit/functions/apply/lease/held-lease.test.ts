@@ -101,12 +101,12 @@ test("who wants it meanwhile is told of by looking again, not by keeping it", as
   const lease = await hold();
   const { desired } = lease.lease;
   expect(await acquireLease("c1", wish("next"), table)).toBeUndefined();
-  expect(await lease.isWanted()).toBe(false);
+  expect(await lease.isRequested()).toBe(false);
   await pass(16);
-  expect(await lease.isWanted()).toBe(true);
+  expect(await lease.isRequested()).toBe(true);
   expect(lease.lease.desired).toBe(desired);
   expect(await lease.again()).toBe(true);
-  expect(await lease.isWanted()).toBe(false);
+  expect(await lease.isRequested()).toBe(false);
   expect(lease.lease.desired).toBe(desired + 1);
 });
 
@@ -114,22 +114,22 @@ test("who wants it is known after a second, and the table is asked no more often
   const lease = await hold();
   expect(await acquireLease("c1", wish("next"), table)).toBeUndefined();
   const asked = vi.spyOn(table, "get");
-  expect(await lease.isWanted()).toBe(false);
+  expect(await lease.isRequested()).toBe(false);
   expect(asked).not.toHaveBeenCalled();
   await pass(1);
-  expect(await lease.isWanted()).toBe(true);
+  expect(await lease.isRequested()).toBe(true);
   expect(await lease.again()).toBe(true);
   await pass(1);
   asked.mockClear();
   asked.mockRejectedValueOnce(away);
-  expect(await lease.isWanted()).toBe(false);
-  expect(await lease.isWanted()).toBe(false);
+  expect(await lease.isRequested()).toBe(false);
+  expect(await lease.isRequested()).toBe(false);
   expect(asked).toHaveBeenCalledTimes(1);
 });
 
 test("what is worked at is told with a renewal, and forgotten with another look", async () => {
   const lease = await hold();
-  lease.begun = { sync: "shop/web", wants: "apply", alone: true };
+  lease.begun = { sync: "shop/web", desired: "apply", alone: true };
   await pass(16);
   const key = lease.lease.key;
   expect((await table.getMany([key]))[0]).toMatchObject({ begun: { sync: "shop/web" } });

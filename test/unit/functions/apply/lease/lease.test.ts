@@ -10,7 +10,7 @@ import {
   leaseNote,
   leaseRelease,
   renewLease,
-  tellFailure,
+  reportFailure,
 } from "#functions/apply/lease/lease.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Begun, LeaseRow } from "#shared/fleet/rows/lease-row.ts";
@@ -21,7 +21,7 @@ import { MemoryTable } from "#test/support/memory-table.ts";
 const key = keys.lease("c1");
 const began = new Date("2026-03-01T10:00:00.000Z");
 const secondsLater = (seconds: number) => new Date(began.getTime() + seconds * 1000);
-const begun: Begun = { sync: "shop/web", wants: "sha256:aaa", alone: false };
+const begun: Begun = { sync: "shop/web", desired: "sha256:aaa", alone: false };
 const away = new Error("the table is away");
 
 let table: MemoryTable;
@@ -104,7 +104,7 @@ describe("a lease", () => {
     ["was given up accuses nobody", (lease) => abandonLease(lease, {}, table), undefined],
     ["was not given back tells of a death", async () => {}, {}],
     ["has a note tells where", (lease) => table.write([leaseNote(lease, begun)]), { begun }],
-    ["is of one that said that it failed accuses nobody", (lease) => tellFailure(lease, table), undefined],
+    ["is of one that said that it failed accuses nobody", (lease) => reportFailure(lease, table), undefined],
   ])("that %s", async (_what, end, death) => {
     const lease = await taken("one");
     await end(lease);
@@ -197,7 +197,7 @@ describe("a lease", () => {
     for (const write of [leaseCheck(lease), leaseNote(lease, begun), leaseRelease({ ...lease, desired: 1 }, {})]) {
       await expect(table.write([write])).rejects.toMatchObject({ code: "Conflict" });
     }
-    await expect(tellFailure(lease, table)).rejects.toMatchObject({ code: "Conflict" });
+    await expect(reportFailure(lease, table)).rejects.toMatchObject({ code: "Conflict" });
     expect(await renewLease(lease, { until: secondsLater(120), begun }, table)).toBeUndefined();
     await abandonLease(lease, {}, table);
     expect(await stored()).toEqual(theirs);

@@ -65,7 +65,7 @@ describe("turns", () => {
   test("come, for one at which a worker died, after what is due, and 5 min later than else", () => {
     const dead = (time: string): SyncRow => ({
       ...checked("a", at("09:00:00")),
-      deaths: { wants: "sha256:aaa", at: at(time), alone: 0 },
+      deaths: { desired: "sha256:aaa", at: at(time), alone: 0 },
     });
     const order = (row: SyncRow, other: string, clock = at("09:20:00")) =>
       inTurn([row, checked("b", at(other))], { now: new Date(clock), routine }).map(({ name }) => name);
@@ -74,7 +74,7 @@ describe("turns", () => {
     expect(order(dead("08:00:00"), "09:04:59")).toEqual(["web.b", "web.a"]);
     expect(order(dead("08:00:00"), "09:05:01")).toEqual(["web.a", "web.b"]);
     expect(order(dead("09:10:00"), "09:14:59", "2026-11-22T09:10:01.000Z")).toEqual(["web.a", "web.b"]);
-    const another: SyncRow = { ...dead("09:10:00"), deaths: { wants: "sha256:bbb", at: at("09:10:00"), alone: 2 } };
+    const another: SyncRow = { ...dead("09:10:00"), deaths: { desired: "sha256:bbb", at: at("09:10:00"), alone: 2 } };
     expect(order(another, "09:00:01")).toEqual(["web.a", "web.b"]);
   });
 

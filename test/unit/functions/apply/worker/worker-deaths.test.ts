@@ -16,7 +16,7 @@ import { clusterRow } from "#test/support/cluster-row.ts";
 import { observedOf, syncRowOf } from "#test/support/sync-rows.ts";
 
 const now = new Date("2026-11-21T09:00:00.000Z");
-const wants = "sha256:aaa";
+const desired = "sha256:aaa";
 const suspended = {
   operations: { suspended: { by: "ana", at: "2026-11-20T08:00:00.000Z", number: 1 } },
 } as UserSyncRow;
@@ -28,7 +28,7 @@ function turn(template: string, more: Partial<SyncRow> = {}, owner?: UserSyncRow
 }
 
 function dead(alone: number, at = "2026-11-21T08:59:00.000Z"): { readonly deaths: Deaths } {
-  return { deaths: { wants, at, alone } };
+  return { deaths: { desired, at, alone } };
 }
 
 function leaseOf(death: Lease["death"]): Lease {
@@ -36,7 +36,7 @@ function leaseOf(death: Lease["death"]): Lease {
   return death === undefined ? lease : { ...lease, death };
 }
 
-const noteOf = (name: string, alone = false) => ({ begun: { sync: `shop/web.${name}`, wants, alone } });
+const noteOf = (name: string, alone = false) => ({ begun: { sync: `shop/web.${name}`, desired, alone } });
 const namesOf = (turns: readonly SyncTurn[]) => turns.map(({ row }) => row.name);
 
 describe("a death", () => {
@@ -47,11 +47,11 @@ describe("a death", () => {
     ["without a note is of the first that is not suspended", {}, "web.b"],
     ["with a note is of the one that it names", noteOf("c"), "web.c"],
     ["of one that is gone by now is of nobody", noteOf("gone"), undefined],
-    ["at another rendering is of nobody", { begun: { ...noteOf("c").begun, wants: "sha256:bbb" } }, undefined],
+    ["at another rendering is of nobody", { begun: { ...noteOf("c").begun, desired: "sha256:bbb" } }, undefined],
   ])("%s", (_what, death, expected) => {
     const found = deathAmong(turns, leaseOf(death), { now, cluster });
     expect(found?.row.name).toBe(expected);
-    const deaths = { wants, at: now.toISOString(), alone: 0 };
+    const deaths = { desired, at: now.toISOString(), alone: 0 };
     expect(found?.row.deaths).toEqual(expected === undefined ? undefined : deaths);
     expect([found?.observed, found?.held]).toEqual([undefined, undefined]);
   });
@@ -61,10 +61,10 @@ describe("a death", () => {
     ["the second", dead(1), true, 2],
     ["one that was not alone, which may be another's fault", dead(2), false, 2],
     ["one a day after the last", dead(2, "2026-11-20T08:59:00.000Z"), true, 1],
-    ["one at another rendering than the last", { deaths: { ...dead(2).deaths, wants: "sha256:bbb" } }, true, 1],
+    ["one at another rendering than the last", { deaths: { ...dead(2).deaths, desired: "sha256:bbb" } }, true, 1],
   ])("counts, for %s, and the Sync is tried again", (_which, before, alone, expected) => {
     const found = deathAmong([turn("b", { ...before, held })], leaseOf(noteOf("b", alone)), { now, cluster });
-    expect(found?.row.deaths).toEqual({ wants, at: now.toISOString(), alone: expected });
+    expect(found?.row.deaths).toEqual({ desired, at: now.toISOString(), alone: expected });
     expect(found?.observed).toBeUndefined();
     // A freeze that holds it holds it still.
     expect(found?.held).toEqual(held);
@@ -117,12 +117,12 @@ describe("the turns of a pass", () => {
 
   test("are noted by what is wanted", () => {
     const row = syncRowOf("c1", { template: "a" });
-    expect(begunAt(row, { alone: true, isReported: true })).toEqual({ sync: "shop/web.a", wants, alone: true });
-    const { renderDigest: _, ...desired } = row.desired;
-    const deleting = { ...row, desired: { ...desired, action: "delete" as const } };
+    expect(begunAt(row, { alone: true, isReported: true })).toEqual({ sync: "shop/web.a", desired, alone: true });
+    const { renderDigest: _, ...without } = row.desired;
+    const deleting = { ...row, desired: { ...without, action: "delete" as const } };
     expect(begunAt(deleting, { alone: false, isReported: false })).toEqual({
       sync: "shop/web.a",
-      wants: "delete",
+      desired: "delete",
       alone: false,
     });
   });

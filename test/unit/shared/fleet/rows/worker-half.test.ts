@@ -5,7 +5,7 @@ import { observedOf, syncRowOf } from "#test/support/sync-rows.ts";
 
 const at = "2026-11-21T08:00:00.000Z";
 const held: Held = { name: "all", by: "arn:aws:iam::1:role/a", reason: "sale", attempt: 1, since: at, at };
-const deaths: Deaths = { wants: "sha256:aaa", at, alone: 1 };
+const deaths: Deaths = { desired: "sha256:aaa", at, alone: 1 };
 const bare = syncRowOf("c1");
 
 test("nothing of the worker's half is left over where it is not said", () => {

@@ -58,7 +58,7 @@ function lease(cluster: string, change: Partial<LeaseRow> = {}): LeaseRow {
     desired: 1,
     owner: "worker-1",
     leaseUntil: "2026-11-20T08:07:30.000Z",
-    begun: { sync: "search/geo", wants: "sha256:1", alone: false },
+    begun: { sync: "search/geo", desired: "sha256:1", alone: false },
     ...change,
   };
 }
@@ -455,14 +455,14 @@ describe("workers that have not begun", () => {
 
   test("are not waited for where one is at what was assigned, and has not said so yet", () => {
     const row = unbegun("c1");
-    const begun = { sync: `${row.namespace}/${row.name}`, wants: desiredKey(row), alone: true };
+    const begun = { sync: `${row.namespace}/${row.name}`, desired: desiredKey(row), alone: true };
     const waits = (change: Partial<LeaseRow>) => {
       const leases = new Map([["c1", lease("c1", change)]]);
       const facts = { slots: slotsOf(quiet, "c1"), syncs: syncsOf(row), leases };
       return waitsOf(factsOf({ ...going(quiet), facts }));
     };
     expect(waits({ begun })).toEqual([]);
-    expect(waits({ begun: { ...begun, wants: "sha256:before" } })).toMatchObject([{ reason: "worker" }]);
+    expect(waits({ begun: { ...begun, desired: "sha256:before" } })).toMatchObject([{ reason: "worker" }]);
     expect(waits({ begun, leaseUntil: "2026-11-20T08:06:00.000Z" })).toMatchObject([{ reason: "worker" }]);
   });
 

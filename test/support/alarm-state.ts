@@ -1,10 +1,12 @@
-/** What CloudWatch would say of alarms, from their definitions in the template and what was measured. */
+/**
+ * Computes the states of alarms as CloudWatch does, from their definitions in the template and from measured samples.
+ */
 import { evaluateMath, type Value } from "#test/support/metric-math.ts";
 import { type Resource, textOf } from "#test/synth/synthesized.ts";
 
 export type AlarmState = "OK" | "ALARM" | "INSUFFICIENT_DATA";
 
-/** A metric is its namespace, its name, and exactly these dimensions. */
+/** A metric is identified by its namespace, its name and exactly these dimensions. */
 export interface MetricName {
   readonly namespace: string;
   readonly name: string;
@@ -39,9 +41,8 @@ interface AlarmDefinition extends Partial<TemplateMetric> {
 }
 
 /**
- * The state at a time, of one that was in `before`. CloudWatch may look a few periods further back for data that is missing;
- * here as many as it evaluates are all there is.
- * @throws Error on a definition that is not played here.
+ * The state of an alarm at a time, after the state `before`. For missing data CloudWatch may read a few more periods;
+ * here it reads only the evaluated ones. @throws Error on a definition that this function does not support.
  */
 export function alarmState(
   alarm: Resource,
@@ -64,7 +65,7 @@ export function alarmState(
   return breaching >= DatapointsToAlarm ? "ALARM" : "OK";
 }
 
-/** @param stateOf - of the alarms that its rule is about, by their ids in the template. */
+/** @param stateOf - returns the states of the alarms in the rule, by their ids in the template. */
 export function compositeState({ id, Properties }: Resource, stateOf: (id: string) => AlarmState): "OK" | "ALARM" {
   const rule = textOf(Properties.AlarmRule);
   const words = rule.replaceAll(/(ALARM|OK|INSUFFICIENT_DATA)\("<(\w+)\.Arn>"\)/g, (_, state: string, of: string) =>
@@ -75,7 +76,7 @@ export function compositeState({ id, Properties }: Resource, stateOf: (id: strin
   return isTrue(told) ? "ALARM" : "OK";
 }
 
-/** Of `true`, `false`, `!`, `&&`, `||` and brackets. */
+/** Evaluates an expression of `true`, `false`, `!`, `&&`, `||` and brackets. */
 function isTrue(text: string): boolean {
   let left = text.replaceAll(" ", "");
   for (;;) {
@@ -103,7 +104,7 @@ function periodOf({ id, Properties }: Resource): number {
   return seconds;
 }
 
-/** Of the samples of one period. */
+/** The value of an alarm's metric over the samples of one period. */
 function valueIn({ id, Properties }: Resource, samples: readonly Sample[]): Value {
   const alarm = Properties as unknown as AlarmDefinition;
   if (alarm.MetricName !== undefined)

@@ -12,7 +12,7 @@ export interface AwsEmulators {
   readonly dynamodb: DynamoDBClient;
   readonly sqs: SQSClient;
   readonly s3: S3Client;
-  /** Further clients of the same endpoints, e.g. with `maxAttempts: 1`. */
+  /** More clients of the same endpoints, for example with `maxAttempts: 1`. */
   clients(options: { readonly maxAttempts: number }): {
     readonly dynamodb: DynamoDBClient;
     readonly sqs: SQSClient;
@@ -22,9 +22,9 @@ export interface AwsEmulators {
 }
 
 export interface AwsEmulatorOptions extends Omit<FaultProxyOptions, "targets" | "principals"> {
-  /** Who else may sign requests. */
+  /** Additional signers of requests. */
   readonly principals?: Principals;
-  /** Tables and objects are kept here; left out, they live in memory. */
+  /** The folder for tables and objects. The default keeps them in memory. */
   readonly stateDir?: string;
 }
 

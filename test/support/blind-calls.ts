@@ -2,8 +2,8 @@ import type { AwsCall } from "#local/aws/wire/aws-call.ts";
 import { sharedRows } from "#test/support/versioned-table.ts";
 
 /**
- * What a call does to the table without knowing how it is: a row that was there is put over without the version that was
- * read, or rows are read as they may have been a moment ago.
+ * Finds calls to the table that ignore its current state. Such a call replaces an existing row without the version that
+ * was read, or reads rows that may be stale.
  */
 export function blindCalls({ service, operation, request }: AwsCall): readonly string[] {
   if (service !== "dynamodb") return [];

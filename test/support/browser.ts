@@ -1,4 +1,4 @@
-/** A real browser, where CHROMIUM or PATH has one, and what it complains of. */
+/** Starts a real browser, if CHROMIUM or the PATH has one, and reads its complaints. */
 import { accessSync, constants, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { delimiter, join } from "node:path";
@@ -19,7 +19,7 @@ function locateChromium(): string | undefined {
   });
 }
 
-/** Absent: nothing can be looked at, and tests that would are left out. */
+/** Undefined without a browser. Tests that need one are then skipped. */
 export const executablePath = locateChromium();
 
 export function launchBrowser(): Promise<Browser> {
@@ -29,7 +29,7 @@ export function launchBrowser(): Promise<Browser> {
   });
 }
 
-/** What the browser says from now on of errors, of its own and of answers. */
+/** Collects the errors that the browser reports from now on, about pages and about answers. */
 export function complaintsOf(page: Page): readonly string[] {
   const complaints: string[] = [];
   page.on("console", (message) => {
@@ -49,22 +49,22 @@ interface Findings {
   }[];
 }
 
-/** What axe finds, by rule and place. */
+/** The findings of axe, by rule and place. */
 export async function inaccessible(page: Page): Promise<readonly string[]> {
-  // Past the page's own policy, as whatever the debugger evaluates.
+  // The page's own policy does not apply to code from the debugger.
   await page.evaluate(axeSource);
   const found = (await page.evaluate("axe.run()")) as Findings;
   return found.violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target.join(" ")}`));
 }
 
-/** What of the page is reached only by moving something sideways, by the label of what has to be moved. */
+/** The labels of the elements that a reader must scroll sideways to see all of the page. */
 export async function sideways(page: Page): Promise<readonly string[]> {
   return (await page.evaluate(
     `[...document.querySelectorAll(".scroll")].filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.getAttribute("aria-label"))`,
   )) as readonly string[];
 }
 
-/** By how many pixels the page is wider than the screen: 0 where nothing has to be moved sideways but tables. */
+/** The number of pixels by which the page is wider than the screen. It is 0 if only tables scroll sideways. */
 export async function overflow(page: Page): Promise<number> {
   return Number(await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"));
 }

@@ -1,4 +1,4 @@
-/** The function `build` in a process of its own, as a sandbox of Lambda has one: the job comes on standard input. */
+/** The function `build` in its own process, like a sandbox on Lambda. The job arrives on standard input. */
 import { text } from "node:stream/consumers";
 import { wireBuild } from "#functions/build/wire.ts";
 

@@ -19,7 +19,7 @@ export interface BuildWorld {
   readonly proxy: FaultProxy;
   readonly builder: LambdaBuilder;
   readonly blobs: S3BlobStore;
-  /** What the function `build` is from now on; each call gives the handler of a new sandbox. */
+  /** Replaces the function `build`. Each call of `newHandler` makes the handler of a new sandbox. */
   beFunction(newHandler: () => LambdaHandler, timeoutSeconds?: number): void;
   /** Stores the files. @returns the artifact's digest. */
   artifact(contents: Readonly<Record<string, string>>): Promise<string>;
@@ -29,7 +29,7 @@ export interface BuildWorld {
 const buildBucket = "blobs";
 export const renderCredentials = { accessKeyId: "render", secretAccessKey: "secret of render" };
 
-/** S3 and Lambda behind a fault proxy, with what `render` has to have things built. */
+/** S3 and Lambda behind a fault proxy, with everything that `render` needs to invoke `build`. */
 export async function startBuildWorld(): Promise<BuildWorld> {
   const principals = new Principals([
     { ...renderCredentials, principalArn: "arn:aws:sts::000000000000:assumed-role/r/render" },

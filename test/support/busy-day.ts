@@ -1,7 +1,7 @@
 /**
- * A day on which nobody waits for anybody: pushes while a rollout is under way, a Sync and a group that are suspended in
- * the middle, a cluster that is deselected and selected again, two groups on the same clusters and, once, at the same
- * object, and an object that does not go. Whatever the weather, it ends as git wants it.
+ * A day with many changes at the same time. Pushes come during a rollout. A Sync and a group are suspended in the
+ * middle. A cluster is deselected and selected again. Two groups share clusters and, once, an object. One object cannot
+ * be deleted for a while. In any weather the clusters must end as git desires.
  */
 import assert from "node:assert/strict";
 import type { SyncObject } from "#shared/fleet/api/objects.ts";
@@ -25,16 +25,18 @@ import { holdWrites, refuseWrites } from "#test/support/withheld-writes.ts";
 
 export interface BusyDayOptions {
   readonly patienceSeconds?: number;
-  /** Called when the clusters are there. */
+  /** Called when the clusters are registered. */
   readonly joined?: () => Promise<void>;
   readonly step?: (what: string) => void;
 }
 
-/** Of the functions' clock: what was read may be this old when a write begins, and a request takes its time. */
+/** In seconds of the functions' clock. A write may begin with data of this age, and a request takes time. */
 const readBeforeSeconds = 20;
-/** Of ours: a request that is answered badly is sent again for so long, at the worst. */
+/** In real seconds. The longest time for which clients repeat a request after a bad answer. */
 const sentAgainSeconds = 3;
-/** Of the functions' clock, in which nothing may be written: at least two looks at each Sync. */
+/**
+ * In seconds of the functions' clock. No write may happen in this time, which covers at least two checks of each Sync.
+ */
 const stillSeconds = 60;
 
 export async function tellBusyDay(world: World, options: BusyDayOptions = {}): Promise<void> {
@@ -50,14 +52,14 @@ interface Day {
   readonly world: World;
   readonly witness: Witness;
   readonly options: BusyDayOptions;
-  /** Commits these, and another revision of an object in each folder. @returns the commit. */
+  /** Commits these files, and a new revision of an object in each folder. @returns the commit. */
   push(rollouts?: Contents): Promise<string>;
-  /** Until both groups and the Sync are at the commit, and all is well. */
+  /** Waits until both groups and the Sync are at the commit, and everything is in sync. */
   untilWell(commit: string): Promise<void>;
   untilInSync(group: string, commit: string): Promise<void>;
   waitFor(what: string, probe: () => Promise<boolean>): Promise<void>;
   sleep(seconds: number): Promise<void>;
-  /** Repeats what a cluster in bad weather refuses. */
+  /** Changes a cluster by hand. It repeats requests that a cluster with faults refuses. */
   byHand(cluster: string, method: "PATCH" | "DELETE", place: string, body?: unknown): Promise<void>;
   sync(cluster: string, folder: Folder): Promise<SyncObject | undefined>;
 }
@@ -118,8 +120,8 @@ async function settleIn(day: Day): Promise<void> {
 }
 
 /**
- * A broad cluster is in the middle of a revision when the next one comes: the canary takes that meanwhile, and the others
- * after it. Then nobody waits for anything.
+ * The next revision arrives while a broad cluster applies the last one. The canary takes it meanwhile, and the others
+ * follow. At the end no cluster waits for another.
  */
 async function pushOnAndOn(day: Day): Promise<void> {
   const { world } = day;
@@ -143,8 +145,8 @@ async function pushOnAndOn(day: Day): Promise<void> {
 }
 
 /**
- * A Sync is suspended with a revision that it was assigned and does not have yet, and in the middle of a rollout a cluster
- * is deselected. Both keep what they have, to the last version, and are taken to what there is then when that is over.
+ * A Sync is suspended between the assignment of a revision and its apply. A cluster is deselected in the middle of a
+ * rollout. Both must keep their objects unchanged, and must get the newest revision afterwards.
  */
 async function suspendAndDeselect(day: Day): Promise<void> {
   const { world } = day;
@@ -176,7 +178,10 @@ async function suspendAndDeselect(day: Day): Promise<void> {
   await day.untilWell(commit);
 }
 
-/** The canary is in the middle of a revision when its group is suspended: that ends, and the others are given nothing. */
+/**
+ * A group is suspended while its canary applies a revision. The canary finishes, and the other clusters get no
+ * assignment.
+ */
 async function suspendGroup(day: Day): Promise<void> {
   const { world } = day;
   const canary = holdWrites(world, "c1", mapPath(`${namespace}/a`));
@@ -205,7 +210,7 @@ async function attemptsOf(day: Day): Promise<unknown> {
   return syncs.map((sync) => sync?.status.desired?.attempt);
 }
 
-/** Who has it keeps it; the other one says whose it is, and writes nothing to it. */
+/** The owner of the object keeps it. The other group reports the owner and does not write the object. */
 async function meetAtOneObject(day: Day): Promise<void> {
   const { world } = day;
   const place = `ConfigMap ${namespace}/${shared}`;
@@ -220,7 +225,7 @@ async function meetAtOneObject(day: Day): Promise<void> {
   assert.deepEqual([await version("c2"), await version("c3")], before, "nobody wrote to what belongs to web");
 }
 
-/** While an object of the newest revision is still on its way out, what left git stays. */
+/** Objects that left git stay while a finalizer delays an object of the newest revision. */
 async function holdObject(day: Day): Promise<void> {
   const { world, witness } = day;
   const place = `${namespace}/held`;
@@ -243,11 +248,11 @@ async function holdObject(day: Day): Promise<void> {
 
 interface Stillness {
   readonly places: readonly { readonly folder: Folder; readonly clusters: readonly string[] }[];
-  /** When what stops it was acknowledged. */
+  /** The time at which the change that stops everything was acknowledged. */
   readonly since: Date;
 }
 
-/** When what was under way is over, nothing is written any more, whatever somebody does by hand. */
+/** After all work in progress has ended, Starling writes nothing, whatever a person changes by hand. */
 async function staysStill(day: Day, { places, since }: Stillness, act: () => Promise<void>): Promise<void> {
   const { world, witness } = day;
   const allowed = readBeforeSeconds + sentAgainSeconds * world.clock.rate;
@@ -269,7 +274,7 @@ async function staysStill(day: Day, { places, since }: Stillness, act: () => Pro
   assert.deepEqual(await look(), before, "objects have changed that nothing is to be written to");
 }
 
-/** Somebody changes an object of the folder behind Starling's back. */
+/** Changes an object of the folder by hand, without Starling. */
 function touch(day: Day, cluster: string, folder: Folder): Promise<void> {
   return day.byHand(cluster, "PATCH", `${parts[folder].home}/a`, { data: { revision: "by hand" } });
 }

@@ -1,10 +1,13 @@
-/** What a busy day is about: two groups that meet on clusters, a Sync of somebody's own, and what git has for them. */
+/** The fleet of the busy day: two groups that share clusters, a Sync that a user wrote, and their content in git. */
 import { parseJson } from "#shared/base/json.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { groupDocument, namespaceManifest, ringStages, sourceDocument, yaml } from "#test/support/e2e-documents.ts";
 import { type NewCluster, namespace, type World } from "#test/support/e2e-world.ts";
 
-/** A folder of the repository: the Sync that it becomes on a cluster, and the Kubernetes namespace of its objects. */
+/**
+ * The folders of the repository. Each has the name of its Sync on a cluster, and the Kubernetes namespace of its
+ * objects.
+ */
 export const parts = {
   deploy: { sync: "web.app", home: namespace },
   tools: { sync: "tools.app", home: "tools" },
@@ -12,21 +15,21 @@ export const parts = {
 } as const;
 export type Folder = keyof typeof parts;
 
-/** The first is the canary; `tools` shares the others with `web`, and c1 has the Sync of somebody's own. */
+/** The first cluster is the canary. `tools` and `web` share the others, and c1 has the user's Sync. */
 export const busyClusters: readonly NewCluster[] = [
   { name: "c1", labels: { ring: "canary", web: "yes" } },
   { name: "c2", labels: { ring: "broad", web: "yes" } },
   { name: "c3", labels: { ring: "broad", web: "yes" } },
 ];
 
-/** On which clusters each folder is wanted in the beginning. */
+/** The clusters of each folder at the beginning. */
 export const busyPlaces: Readonly<Record<Folder, readonly string[]>> = {
   deploy: ["c1", "c2", "c3"],
   tools: ["c2", "c3"],
   own: ["c1"],
 };
 
-/** Every object is looked at several times while somebody waits for nothing to happen to it. */
+/** Every object is checked several times while a test waits for nothing to change. */
 const shortest = 20;
 
 export function busySource(world: World) {
@@ -37,7 +40,7 @@ export function busySource(world: World) {
   });
 }
 
-/** @param seconds - between two looks: a spec that differs without another content. */
+/** @param seconds - the interval of checks. Another interval changes the spec without a change of content. */
 export function webDocument(seconds = shortest) {
   return groupDocument("web", {
     clusters: { selector: { matchLabels: { web: "yes" } } },
@@ -54,7 +57,7 @@ export function toolsDocument() {
   });
 }
 
-/** @param seconds - as for the group. */
+/** @param seconds - the interval of checks, as for the group. */
 export function ownDocument(seconds = shortest) {
   return {
     apiVersion: ourApiVersion,
@@ -64,10 +67,12 @@ export function ownDocument(seconds = shortest) {
   };
 }
 
-/** `null` deletes. */
+/** The content of files; `null` deletes a file. */
 export type Contents = Readonly<Record<string, Readonly<Record<string, string>> | null>>;
 
-/** Files of ConfigMaps by `<folder>/<name>`; where no namespace is named they live in their folder's. */
+/**
+ * Files with ConfigMaps by `<folder>/<name>`. A ConfigMap without a namespace belongs to the namespace of its folder.
+ */
 export function filesOf(rollouts: Contents): Record<string, string | null> {
   const files = Object.entries(rollouts).map(([place, data]) => {
     const [folder, name = ""] = place.split("/") as [Folder, string];
@@ -76,7 +81,7 @@ export function filesOf(rollouts: Contents): Record<string, string | null> {
   return Object.fromEntries(files);
 }
 
-/** What both groups have an object of is in the namespace of the first. */
+/** An object of both groups is in the namespace of the first group. */
 function homeOf(folder: Folder, name: string): string {
   return name === shared ? parts.deploy.home : parts[folder].home;
 }
@@ -102,7 +107,7 @@ export interface WantedObject {
   readonly data?: unknown;
 }
 
-/** The object of a file, as an API server names it. */
+/** The object in a file, with its name in the API server. */
 export function wantedObject(file: string): WantedObject {
   const { kind, metadata, data } = parseJson(file.replace(/^---\n/, "")) as unknown as {
     readonly kind: string;

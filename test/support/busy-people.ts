@@ -1,4 +1,4 @@
-/** What people do to Starling's objects on a busy day. */
+/** The changes that people make to Starling's objects on a busy day. */
 import assert from "node:assert/strict";
 import { ApiAnswer } from "#local/machine/api-session.ts";
 import type { SyncObject } from "#shared/fleet/api/objects.ts";
@@ -7,12 +7,12 @@ import { namespace, type World } from "#test/support/e2e-world.ts";
 import { rowsPut } from "#test/support/put-rows.ts";
 
 interface Said {
-  /** Of the object, below its namespace. */
+  /** The path of the object below its namespace. */
   readonly path: string;
   readonly document: unknown;
 }
 
-/** Right before the document that somebody else applies is written: neither undoes the other. */
+/** Applies a document and runs a command at the same moment. The two writers must not undo each other. */
 export async function operate(world: World, verb: "suspend" | "resume", said: Said): Promise<void> {
   const { path, document } = said;
   const url = `/v1/namespaces/${namespace}/${path}`;
@@ -46,7 +46,7 @@ export async function operate(world: World, verb: "suspend" | "resume", said: Sa
   assert.deepEqual(intervalsIn(object.spec), intervalsIn(spec), `${path}: the document was acknowledged`);
 }
 
-/** In bad weather somebody else may come first too often. */
+/** Repeats a call, because in bad weather other writers may win too often. */
 async function insist(world: World, call: () => Promise<unknown>): Promise<void> {
   await world.waitFor("it is acknowledged", async () => {
     try {

@@ -1,6 +1,6 @@
 /**
- * Stands beside the API servers on a busy day: what git wants where, what is there, and by which requests it came to be.
- * Of Starling's own rows it looks at the end alone.
+ * Observes the API servers on a busy day: the objects that git desires, the objects that exist, and the requests that
+ * changed them. It reads Starling's own rows only at the end.
  */
 import assert from "node:assert/strict";
 import type { RequestRecord } from "@starling/embedded-apiserver";
@@ -22,34 +22,34 @@ import type { World } from "#test/support/e2e-world.ts";
 import { handUserAgent } from "#test/support/kube-call.ts";
 import { normalForm } from "#test/support/normal-form.ts";
 
-/** Objects of one namespace in one cluster, with their versions. */
+/** The resourceVersions of the objects in one namespace of one cluster. */
 type Snapshot = Readonly<Record<string, string>>;
 
 export interface Witness {
-  /** To be told what is committed, before it is. @returns the files to commit. */
+  /** Must be called before each commit. @returns the files to commit. */
   committed(rollouts: Contents): Record<string, string | null>;
-  /** Somebody has deleted it by hand: it may be made once more. */
+  /** Records that a person deleted an object, which may then be created once more. */
   gone(cluster: string, place: string): void;
-  /** Everything of a namespace, to the last version. */
+  /** The resourceVersions of all objects in a namespace. */
   snapshot(cluster: string, home: string): Promise<Snapshot>;
-  /** Requests of Starling to write an object of this folder, or what its cluster remembers of it, answered since then. */
+  /** The requests since a time with which Starling wrote an object of this folder, or the cluster's memory of it. */
   writes(folder: Folder, clusters: readonly string[], since: Date): Promise<readonly string[]>;
   /**
-   * Where all is in sync: what git wants is there, and nothing else; nothing was made twice, or deleted by mistake; no
-   * call to the table was blind.
+   * Checks the invariants when everything is in sync. The cluster has exactly the objects that git desires. No object
+   * was created twice or deleted by mistake. No call to the table was blind.
    */
   seesAllWell(): Promise<void>;
-  /** In the end: the rows know each object by its uid, and nothing is under way. */
+  /** Checks the end: the rows have the uid of each object, and no work is in progress. */
   seesTheEnd(): Promise<void>;
 }
 
 export function busyWitness(world: World): Witness {
   const files = new Map<string, string>(Object.entries(homesOfAll));
-  /** `<cluster> <path>` of what left git where it was wanted. */
+  /** `<cluster> <path>` of each object that left git and may be deleted. */
   const mayGo = new Set<string>();
-  /** `<cluster> <title>` -> uid. */
+  /** The uid by `<cluster> <title>`. */
   const uids = new Map<string, string>();
-  /** `<cluster> <path>` -> how often it may be made. */
+  /** The number of allowed creations by `<cluster> <path>`. */
   const mayBeMade = new Map<string, number>();
   const blind = new Set<string>();
   world.machine.proxy.intercept({
@@ -58,7 +58,7 @@ export function busyWitness(world: World): Witness {
     },
   });
 
-  /** Both groups have some objects: those are of the first that had them. */
+  /** For objects of both groups, the group that had them first owns them. */
   function wantedBy(folder: Folder, cluster: string): readonly WantedObject[] {
     const others = folder === "deploy" ? [] : wantedBy("deploy", cluster);
     if (!busyPlaces[folder].includes(cluster)) return [];
@@ -76,7 +76,7 @@ export function busyWitness(world: World): Witness {
     return world.fleet.connections().map(({ name }) => name);
   }
 
-  /** What is wanted before and not after may be deleted, and may be made once more when it comes back. */
+  /** An object that is no longer desired may be deleted. It may be created once more when git has it again. */
   function changes(change: () => void): void {
     const before = clusters().flatMap((cluster) => desired(cluster).map((object) => ({ cluster, ...object })));
     change();

@@ -1,23 +1,26 @@
-/** What a world keeps, counted where it is: rows in the table, blobs in the bucket, sockets of the process. */
+/** Counts the state of a world: rows in the table, blobs in the bucket, sockets of the process. */
 import { ListObjectsV2Command, type ListObjectsV2CommandOutput } from "@aws-sdk/client-s3";
 import { defined } from "#shared/base/defined.ts";
 import { renewedFolders } from "#shared/fleet/blob-life.ts";
 import type { World } from "#test/support/e2e-world.ts";
 import { connectionsTo } from "#test/support/processes.ts";
 
-/** What ends by itself is none of it: rows with a time to live, and blobs of a folder with one that no row names. */
+/**
+ * The counts leave out everything that expires by itself: rows with a time to live, and blobs in folders with a
+ * lifetime that no row names.
+ */
 export interface Census {
-  /** By type. */
+  /** By type of row. */
   readonly rows: Counts;
   /** By folder. */
   readonly blobs: Counts;
-  /** Connections to API servers that are open; Linux only. */
+  /** Open connections to API servers; on Linux only. */
   readonly connections: number;
 }
 
 export type Counts = Readonly<Record<string, number>>;
 
-/** What is on its way; gone after a day. */
+/** The folder for uploads; its blobs are deleted after a day. */
 const passing = "incoming";
 
 export async function takeCensus(world: World): Promise<Census> {
@@ -36,7 +39,7 @@ export async function takeCensus(world: World): Promise<Census> {
   };
 }
 
-/** @returns what there is more of than before; none when all is as it was. */
+/** @returns the counts that have grown; none when there is no growth. */
 export function growthOf(before: Census, after: Census): readonly string[] {
   const grown = (what: "rows" | "blobs") =>
     Object.entries(after[what])
@@ -65,7 +68,7 @@ function folderOf(key: string): string {
   return key.split("/")[0] ?? "";
 }
 
-/** Each is named by its content, where rows have it as `sha256:<hex>` or as the whole key. */
+/** The digest in the name of a blob. Rows contain it as `sha256:<hex>` or as the whole key. */
 function digestIn(key: string): string {
   return /([0-9a-f]{64})\./.exec(key)?.[1] ?? key;
 }

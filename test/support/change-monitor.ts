@@ -7,20 +7,20 @@ import { handUserAgent } from "#test/support/kube-call.ts";
 import { rowsPut } from "#test/support/put-rows.ts";
 
 export interface ChangeMonitor {
-  /** To be told every finished request at the API servers. */
+  /** Must be called with every finished request to the API servers. */
   onRequest(record: RequestRecord): void;
-  /** To be told every call that the emulators answered. */
+  /** Must be called with every call that the emulators answered. */
   onCall(call: AwsCall, reply: HttpReply): void;
-  /** Clusters that are changing now. */
+  /** The clusters that are changing now. */
   changing(): readonly string[];
-  /** The most clusters that were changing at one time, and which. */
+  /** The largest set of clusters that were changing at the same time. */
   most(): readonly string[];
-  /** Writes of Starling to clusters for which nothing was outstanding. */
+  /** Writes of Starling to clusters without an open assignment. */
   unasked(): readonly RequestRecord[];
   reset(): void;
 }
 
-/** In the order of what was seen. */
+/** In the order of observation. */
 interface Change {
   readonly cluster: string;
   readonly from: number;
@@ -28,9 +28,9 @@ interface Change {
 }
 
 /**
- * Counts the clusters that are changing where it matters: from the first write that an API server took after an
- * assignment, until every Sync of the cluster is settled in the table. One that is parked meanwhile was changing until
- * the last write that came all the same, whatever the planner had given its slot to before that.
+ * Detects which clusters are changing. A change begins with the first write that an API server accepts after an
+ * assignment. It ends when every Sync of the cluster is settled in the table. For a cluster that was paused meanwhile
+ * it ends with the last accepted write, even if the planner had given the slot away before.
  */
 export function watchChanges(): ChangeMonitor {
   const syncs = new Map<string, Map<string, SyncRow>>();
@@ -59,7 +59,7 @@ export function watchChanges(): ChangeMonitor {
   function onRow(row: SyncRow): void {
     const { cluster } = row;
     const ofCluster = syncs.get(cluster) ?? new Map<string, SyncRow>();
-    // A write whose answer was lost is sent again, and answered as if it were done only now.
+    // A client repeats a write whose answer was lost, and this second answer looks like a new write.
     if (row.version < (ofCluster.get(row.name)?.version ?? 0)) return;
     ofCluster.set(row.name, row);
     syncs.set(cluster, ofCluster);
@@ -96,7 +96,7 @@ export function watchChanges(): ChangeMonitor {
   };
 }
 
-/** There are the most when one of them begins. */
+/** The largest set always exists at the begin of a change. */
 function mostAtOnce(changes: readonly Change[]): readonly string[] {
   let most: readonly string[] = [];
   for (const { from } of changes) {
@@ -107,7 +107,10 @@ function mostAtOnce(changes: readonly Change[]): readonly string[] {
   return most;
 }
 
-/** A cluster that answers again, or is parked, is left alone until its turn comes, in which it gets another attempt. */
+/**
+ * The planner leaves a cluster alone after it answers again, or while it is paused. At its turn it gets another
+ * attempt.
+ */
 function isLeftAlone(row: SyncRow): boolean {
   return !isOutstanding(row) || isAway(row) || row.paused !== undefined;
 }

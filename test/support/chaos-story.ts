@@ -1,4 +1,7 @@
-/** One story, told the same in every weather: three revisions travel through three rings, two of them delete. */
+/**
+ * A story that is the same in every weather: three revisions roll out through three rings, and two of them delete
+ * files.
+ */
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
@@ -47,7 +50,7 @@ function clusterRole(verbs: readonly string[]): string {
   });
 }
 
-/** What each revision changes; `null` deletes a file. */
+/** The changes of each revision; `null` deletes a file. */
 const revisions: readonly Readonly<Record<string, string | null>>[] = [
   {
     "deploy/namespace.yaml": namespaceManifest,
@@ -73,20 +76,23 @@ const revisions: readonly Readonly<Record<string, string | null>>[] = [
 export type Rings = Readonly<Record<"canary" | "early" | "broad", number>>;
 
 const manyClusters: Rings = { canary: 1, early: 2, broad: 3 };
-/** Where every cluster is processes of its own. The empty stage is passed at once. */
+/** For tests in which every cluster has its own processes. The empty stage passes at once. */
 export const fewClusters: Rings = { canary: 1, early: 0, broad: 2 };
 
-/** Clusters that may change at once: as many as the last ring has. One of them is kept for the first ring. */
+/**
+ * The number of clusters that may change at once, equal to the size of the last ring. One slot is reserved for the
+ * first ring.
+ */
 export function storyBound({ rings = manyClusters }: Pick<StoryOptions, "rings">): number {
   return rings.broad;
 }
 
 export interface StoryOptions {
   readonly rings?: Rings;
-  /** Called before each revision is pushed, with its index. */
+  /** Called with the index of each revision before its push. */
   readonly before?: (revision: number) => Promise<void> | void;
   readonly patienceSeconds?: number;
-  /** How many of the revisions are told; all by default. */
+  /** The number of revisions to play. The default is all. */
   readonly chapters?: number;
 }
 
@@ -120,30 +126,33 @@ export async function tellStory(world: World, options: StoryOptions = {}): Promi
 }
 
 const leastPatienceSeconds = 120;
-/** Of the functions' clock: several of the longest watchdogs, and fetches that died, each of which costs three minutes. */
+/**
+ * In seconds of the functions' clock. It covers several of the longest watchdogs, and dead fetches of three minutes
+ * each.
+ */
 const watchdogsSeconds = 5400;
 
-/** The story with as much patience as its functions may need where so many of their seconds pass in one. */
+/** The story with enough patience for functions whose clock runs at this rate. */
 export function patient(options: StoryOptions, rate: number, deaths: "none" | "many" = "none"): StoryOptions {
   return { ...options, patienceSeconds: patienceSeconds(rate) * (deaths === "many" ? moreForDeaths : 1) };
 }
 
-/** What a run may take in all: longer than any of its waits, so that these say first what they waited for. */
+/** The time limit of a whole run. It exceeds every wait in the run, so that a wait fails first and names its condition. */
 export function runWaitSeconds(rate: number): number {
   return patienceSeconds(rate) * moreForDeaths * 1.25;
 }
 
-/** Each death of a cluster's worker costs a watchdog, and each watchdog is twice as long as the last. */
+/** Each death of a cluster's worker costs a watchdog, and each watchdog is twice as long as the last one. */
 const moreForDeaths = 2;
 
 function patienceSeconds(rate: number): number {
   return Math.max(leastPatienceSeconds, watchdogsSeconds / rate);
 }
 
-/** The group goes, and with it everything that it brought to the clusters. */
+/** Deletes the group and everything that it applied to the clusters. */
 export async function endStory(world: World, options: StoryOptions = {}): Promise<void> {
   const path = `/v1/namespaces/${namespace}/syncgroups/web`;
-  // Where an answer was lost, asking again finds it done.
+  // After a lost answer, the repeated request finds the group deleted.
   await world.session.call("DELETE", `${path}?cascade=delete&confirm=true`).catch(unlessGone);
   await world.waitFor(
     "the group is gone",
@@ -160,18 +169,17 @@ function unlessGone(error: unknown): undefined {
   if (!(error instanceof ApiAnswer) || error.status !== 404) throw error;
 }
 
-/** Of ours, at least, and of the functions': longer than the planner rests. */
+/** In real seconds as well as in seconds of the functions: longer than the planner's longest pause. */
 const patienceAfterSeconds = 30;
 const backoffSecondsAfter = 900;
 
-/** What people were told: all of it, all but what was lost, or whatever it was. */
+/** The events that a story expects: all, all but lost ones, or any. */
 export type Told = "all" | "some" | "anything";
 
 /**
- * Waits until nothing of the weather is left in the rows.
- * @param told - `"some"` where messages are lost: what only they could tell is not told again. `"anything"` where
- *   clusters fail too, of which people are told.
- * @returns what there is then, and what there should be; the same when all is well.
+ * Waits until the rows show no more effects of the weather. @param told - `"some"` where messages are lost, because
+ * events that only a lost message carried do not come again. `"anything"` where clusters fail, too, which adds events.
+ * @returns the actual and the expected end; both are equal when everything is in sync.
  */
 export async function awaitEnd(
   world: World,
@@ -180,7 +188,7 @@ export async function awaitEnd(
 ): Promise<{ readonly form: NormalForm; readonly desired: NormalForm }> {
   const deadline = performance.now() + Math.max(patienceAfterSeconds, backoffSecondsAfter / world.clock.rate) * 1000;
   const desired = told === "all" ? quiet : { ...quiet, events: [] };
-  // Three deaths of the only worker at one Sync, one after the other, are told.
+  // Three deaths of the only worker at one Sync in a row cause an event.
   const isNews = (event: string) => !quiet.events.includes(event) && !event.includes("| WorkerDied |");
   const seen = async () => {
     const form = await normalForm(world);
@@ -195,7 +203,7 @@ export async function awaitEnd(
   return { form, desired };
 }
 
-/** @throws Error when more clusters changed at once than may, or one for which nothing was outstanding. */
+/** @throws Error when too many clusters changed at once, or when a cluster changed without an open assignment. */
 export function checkInvariants({ monitor }: World, story: StoryOptions): void {
   const [most, bound] = [monitor.most(), storyBound(story)];
   assert.ok(most.length <= bound, `${most.join(", ")} changed at once, more than ${bound}`);

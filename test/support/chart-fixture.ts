@@ -1,4 +1,4 @@
-/** A chart as teams write them: helpers, a vendored dependency, a CRD, a file that is read, and a test. */
+/** A typical chart of a team: helpers, a vendored dependency, a CRD, a file that a template reads, and a test. */
 export const shopChart: Readonly<Record<string, string>> = {
   "Chart.yaml":
     'apiVersion: v2\nname: shop\nversion: 1.2.3\nappVersion: "6.9.1"\ndependencies:\n- {name: cache, version: 0.x, repository: "https://charts.example.com", condition: cache.enabled}\n',

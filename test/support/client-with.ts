@@ -1,6 +1,6 @@
 import type { ClusterClient, WritePermit } from "#shared/kube/cluster-client.ts";
 
-/** The client, with some of its methods replaced, also where it asks before it writes. */
+/** A client with some methods replaced. Its own calls before a write use them, too. */
 export function clientWith(client: ClusterClient, methods: Partial<ClusterClient>): ClusterClient {
   return new Proxy(client, {
     get(inner, name) {

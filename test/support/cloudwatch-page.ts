@@ -1,7 +1,7 @@
 /**
- * A page that treats a custom widget as CloudWatch's console does (User Guide, "Custom widgets": interactivity, security): what
- * the function answers is cleaned of scripts, frames and `use`, and an element before a `cwdb-action` calls it again when it is
- * clicked, with the action's JSON, the widget's own settings and the fields of its forms.
+ * A page that treats a custom widget like the console of CloudWatch (User Guide, "Custom widgets": interactivity,
+ * security). It removes scripts, frames and `use` from the function's answer. A click on an element before a
+ * `cwdb-action` calls the function again, with the action's JSON, the widget's settings and the fields of its forms.
  */
 import { createServer } from "node:http";
 import type { WidgetHandler } from "#functions/dashboard/dashboard-handler.ts";

@@ -3,12 +3,12 @@ import type { Reporter, TestCase, TestModule, TestRunEndReason, TestSuite } from
 import { defaultKubeAssetsFolder } from "#local/clusters/kube-assets.ts";
 import { locateKubeAssets } from "#local/clusters/locate-kube-assets.ts";
 
-/** Suites that take a target end their names like this. */
+/** The names of suites with a target end like this. */
 const targetPattern = /\bon (?:the )?(embedded API server|kube-apiserver)/;
 
 /**
- * Says at the end of a run how many checks of it were made on the embedded API server and how many on a real one, and
- * fails the run on no real ones when `STARLING_REQUIRE_REAL` is 1.
+ * Prints at the end of a run how many checks used the embedded API server and how many used a real one. With
+ * `STARLING_REQUIRE_REAL` set to 1, a run without checks on a real one fails.
  */
 export default class ClusterChecksReporter implements Reporter {
   async onTestRunEnd(
@@ -37,12 +37,12 @@ async function realPart(count: number): Promise<string> {
   return `${count} on kube-apiserver ${version.replace("Kubernetes v", "").trim()}`;
 }
 
-/** Recorded steps that are not compared are sent for the sake of the next ones: nothing was checked. */
+/** A recorded step that is only preparation for later steps is not a check. */
 function isCheck(test: TestCase): boolean {
   return !test.name.includes("(left out: ");
 }
 
-/** The innermost suite that names a target decides. */
+/** The target is in the name of the innermost suite that has one. */
 function targetOf(test: TestCase): string | undefined {
   let parent: TestSuite | TestModule = test.parent;
   while (parent.type === "suite") {

@@ -12,16 +12,16 @@ export function inSeconds(seconds: number): Date {
 
 export interface RawRequest {
   readonly body?: unknown;
-  /** `json`, `merge-patch`, `json-patch` or `apply-patch`; JSON when absent. */
+  /** `json`, `merge-patch`, `json-patch` or `apply-patch`. The default is JSON. */
   readonly as?: "merge-patch" | "json-patch" | "apply-patch";
   readonly expect?: number;
 }
 
-/** One cluster as a test uses it: through Starling's client, and past it as anybody else would. */
+/** One cluster for a test, with Starling's client and with direct requests. */
 export interface ClusterFixture {
   readonly client: ClusterClient;
   readonly endpoint: KubeEndpoint;
-  /** A request past Starling, which must succeed or answer with `expect`. */
+  /** Sends a request without Starling. It must succeed or answer with the status in `expect`. */
   raw(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: string, request?: RawRequest): Promise<JsonObject>;
   /** The status of a GET. */
   statusOf(path: string): Promise<number>;
@@ -33,12 +33,12 @@ export interface FixtureTarget {
   stop?(): Promise<void>;
 }
 
-/** Where a started API server is, for whoever has its token. */
+/** The address of a started API server, with a token. */
 export function endpointOf({ server, caData, token }: Pick<ClusterConnection, "server" | "caData" | "token">) {
   return { server, caData, credentials: { token: async () => token } } satisfies KubeEndpoint;
 }
 
-/** @param target.stop - left out where the cluster is somebody else's to stop. */
+/** @param target.stop - left out if the test does not own the cluster. */
 export function clusterFixture({ endpoint, stop }: FixtureTarget): ClusterFixture {
   const connection = new KubeConnection(endpoint);
   const transport = new KubeTransport(endpoint);
@@ -70,7 +70,7 @@ export function clusterFixture({ endpoint, stop }: FixtureTarget): ClusterFixtur
   };
 }
 
-/** A claim of its own for each test, so that tests share a cluster and nothing else. */
+/** A claim of its own for each test, so that tests can share a cluster. */
 export function claimFor(name: string, rest: Partial<SyncClaim> = {}): SyncClaim {
   const attempt = rest.attempt ?? 1;
   return {

@@ -1,4 +1,4 @@
-/** Reads a cluster with kubectl, and says where it differs from what kubectl made of a folder. */
+/** Reads a cluster with kubectl, and compares it with kubectl's own result for a folder. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from "#shared/base/json.ts";
@@ -8,7 +8,7 @@ const maxOutputBytes = 64 * 1024 * 1024;
 const partOf = "applyset.kubernetes.io/part-of";
 
 export interface ClusterReaderOptions {
-  /** The program. */
+  /** The path of kubectl. */
   readonly kubectl: string;
   readonly kubeconfig: string;
   readonly context: string;
@@ -24,13 +24,13 @@ export function clusterReader({ kubectl, kubeconfig, context }: ClusterReaderOpt
 }
 
 export interface Given {
-  /** Manifests. */
+  /** The path of a file with manifests. */
   readonly file: string;
-  /** The same, decoded. */
+  /** The decoded manifests of the file. */
   readonly given: readonly JsonObject[];
 }
 
-/** The objects of a manifest file as kubectl reads them, Lists taken apart. */
+/** The objects of a manifest file as kubectl reads them, with Lists split into their items. */
 export async function decodeManifests(kubectl: string, file: string): Promise<readonly JsonObject[]> {
   const mark = "starling.test/decoded";
   const { stdout } = await run(kubectl, ["annotate", "--local", "-f", file, `${mark}=`, "-o", "json"], {
@@ -40,8 +40,8 @@ export async function decodeManifests(kubectl: string, file: string): Promise<re
 }
 
 /**
- * Every way in which the cluster does not hold exactly the given objects: a field that is missing or different, a field
- * owned by Starling that nobody gave, an object of the set that nobody gave. Empty when it does.
+ * All differences between the cluster and the given objects: a field that is missing or different, a field that
+ * Starling owns and the manifests do not set, and an additional object of the set. Empty when there are none.
  */
 export async function differences(cluster: Kubectl, { file, given }: Given): Promise<string[]> {
   const found = documentsOf(await cluster("get", "-f", file, "-o", "json", "--show-managed-fields"));
@@ -49,7 +49,7 @@ export async function differences(cluster: Kubectl, { file, given }: Given): Pro
   const different = given.flatMap((object) => {
     const live = byId.get(identity(object)) ?? byId.get(identity(object, "default"));
     if (live !== undefined) return objectDifferences(object, live);
-    // kustomize gives cluster-scoped objects of kinds it does not know a namespace, too; the API server drops it.
+    // kustomize adds a namespace to cluster-scoped objects of unknown kinds, and the API server drops it.
     const bare = withoutNamespace(object);
     const atClusterScope = byId.get(identity(bare));
     return atClusterScope === undefined
@@ -63,7 +63,10 @@ export async function differences(cluster: Kubectl, { file, given }: Given): Pro
   return [...different, ...further, ...unlabelled];
 }
 
-/** Objects with the label and an apply of Starling's: the control plane copies a Service's labels to its endpoints. */
+/**
+ * The objects with the label that Starling has applied. The control plane copies labels of a Service to its endpoints,
+ * which do not count.
+ */
 export async function membersOf(cluster: Kubectl): Promise<readonly string[]> {
   const resources = (await cluster("api-resources", "--verbs=list", "-o", "name")).trim().split("\n");
   const listed = documentsOf(
@@ -80,7 +83,7 @@ function objectDifferences(given: JsonObject, live: JsonObject): string[] {
   ];
 }
 
-/** What is given and not there, as `path: given X, found Y`. */
+/** The given values that the cluster does not have, as `path: given X, found Y`. */
 function missing(given: Json, live: Json | undefined, path = ""): string[] {
   if (isJsonObject(given) && isJsonObject(live)) {
     return Object.entries(given).flatMap(([key, value]) =>
@@ -94,7 +97,7 @@ function missing(given: Json, live: Json | undefined, path = ""): string[] {
   return stringifyJson(given) === found ? [] : [`${path}: given ${stringifyJson(given)}, found ${found}`];
 }
 
-/** Fields that Starling's apply owns without anybody having given them, its label apart. */
+/** Fields that Starling's apply owns and the manifests do not set, except for its label. */
 function ownedBeyond(given: JsonObject, live: JsonObject): string[] {
   const own = ownEntries(live);
   if (own.length !== 1 || own[0]?.operation !== "Apply") {
@@ -122,19 +125,21 @@ function beyond(fields: JsonObject, given: Json | undefined, path = ""): string[
     const value = memberOf(given, member);
     const isLeaf = !isJsonObject(below) || Object.keys(below).length === 0;
     if (isLeaf) return value === undefined ? [at] : [];
-    // The protocol of a port is part of its key, so Starling says it where nobody did.
+    // The protocol of a port is part of its key, so Starling sets it even if the manifest does not.
     const ofKey = member.startsWith("k:") ? parseJson(name(member)) : {};
     return beyond(below, isJsonObject(value) && isJsonObject(ofKey) ? { ...ofKey, ...value } : value, at);
   });
 }
 
-/** The part of a value that an entry of `fieldsV1` names: `f:` a field, `k:` an element by its keys, `v:` one by value. */
+/**
+ * The part of a value that an entry of `fieldsV1` names: `f:` a field, `k:` an item by its keys, `v:` an item by value.
+ */
 function memberOf(value: Json | undefined, member: string): Json | undefined {
   if (member.startsWith("f:")) return isJsonObject(value) ? value[name(member)] : undefined;
   if (!Array.isArray(value)) return undefined;
   const desired = parseJson(name(member));
   if (!isJsonObject(desired)) return value.find((element) => stringifyJson(element) === stringifyJson(desired));
-  // A key that nobody gave has its default, such as the protocol of a port.
+  // A key that the manifest does not set has its default, for example the protocol of a port.
   return value.find(
     (element) =>
       isJsonObject(element) &&
@@ -144,7 +149,7 @@ function memberOf(value: Json | undefined, member: string): Json | undefined {
   );
 }
 
-/** kubectl prints one document after the other: a closing brace in the first column ends one. */
+/** kubectl prints one document after another. A closing brace in the first column ends a document. */
 function documentsOf(text: string): JsonObject[] {
   return text
     .split(/(?<=^\}\n)/m)

@@ -5,7 +5,7 @@ import { rowSchema } from "#shared/fleet/rows/row.ts";
 
 const endpointSpec: ClusterSpec = { endpoint: { server: "https://c1.example.com", token: { secret: "c1" } } };
 
-/** The row of Cluster `c1`, as registered and not yet observed. */
+/** The row of Cluster `c1` after its registration and before its first observation. */
 export function clusterRow(spec: ClusterSpec = endpointSpec): ClusterRow {
   return {
     ...keys.cluster("c1"),

@@ -1,6 +1,6 @@
 /**
- * Planner, renderer, resolver and what workers keep, over a table and a bucket that really end what is old, while months
- * pass. Clusters are played: they read what they are given, and say so.
+ * The planner, the renderer, the resolver and the workers' memory, over a table and a bucket that delete what has
+ * expired, while months pass. The clusters are simulated: they read their assignments and report.
  */
 import { renewClusterBlobs } from "#functions/apply/worker/renew-cluster-blobs.ts";
 import { renderInput } from "#functions/render/render-input.ts";
@@ -29,12 +29,12 @@ const hour = 3600;
 const day = 86_400;
 const source = { namespace: owner.namespace, name: "app" };
 const sourceKey = keys.object(source.namespace, "Source", source.name);
-/** Far fewer looks than there are: a look that finds nothing to do costs time and shows nothing. */
+/** Fewer checks than in reality, because a check without work costs time and shows nothing. */
 const daysBetweenLooks = 5;
-/** Messages of one moment: more are a circle. */
+/** The limit of messages for one moment. More would be an endless loop. */
 const mostMessages = 2000;
 
-/** The process is gone before its n-th call, or after it. */
+/** The process dies before its n-th call, or after it. */
 export interface Death {
   readonly at: number;
   readonly when: "before" | "after";
@@ -49,17 +49,17 @@ interface Ports {
 export class CollectionWorld {
   readonly made: PlannerWorld;
   readonly blobs: MemoryBlobStore;
-  /** Commit -> what it holds; the last one is the branch's. */
+  /** The content of each commit. The last commit is the head of the branch. */
   readonly commits: { readonly oid: string; readonly content: string }[] = [];
-  /** They do not answer. */
+  /** Clusters that do not answer. */
   readonly unplugged = new Set<string>();
-  /** They take nothing. */
+  /** Clusters that refuse every assignment. */
   readonly failing = new Set<string>();
-  /** Of each message that is delivered; none where it is undefined. */
+  /** Called for each delivered message. The process survives where it returns undefined. */
   death: () => Death | undefined = () => undefined;
-  /** Digests by Sync that were given to its cluster since the last that it took. */
+  /** For each Sync, the digests that were assigned since its cluster last accepted one. */
   readonly given = new Map<string, Set<string>>();
-  /** Renderings that clusters were given and did not find. */
+  /** Renderings that were assigned to a cluster and were missing in the bucket. */
   readonly missed = new Set<string>();
   #ids = 0;
 
@@ -98,7 +98,7 @@ export class CollectionWorld {
     await this.made.sender.send([{ to: "resolve", source }]);
   }
 
-  /** Lets time go by for which no function runs: only what is old ends. */
+  /** Lets time pass without any function running. Only expired data is deleted. */
   standStill(seconds: number): void {
     this.made.advanceClock(seconds);
     this.blobs.expire(blobLifeDays);
@@ -107,7 +107,7 @@ export class CollectionWorld {
     for (const row of ended) void this.made.table.write([{ delete: row }]);
   }
 
-  /** Lets time go by in which everybody looks now and then. */
+  /** Lets time pass while all functions run now and then. */
   async pass(days: number): Promise<void> {
     for (let passed = 0; passed < days; passed += daysBetweenLooks) {
       this.standStill(Math.min(daysBetweenLooks, days - passed) * day - hour);
@@ -115,7 +115,7 @@ export class CollectionWorld {
     }
   }
 
-  /** What is due is done, and what follows from it, in an hour. */
+  /** Runs all due work of an hour, and the work that follows from it. */
   async settle(): Promise<void> {
     for (let round = 0; round < 3; round++) {
       this.standStill(hour / 3);
@@ -153,7 +153,7 @@ export class CollectionWorld {
       try {
         await this.#handle(message, mortal({ ...this.made, blobs: this.blobs }, this.death()));
       } catch (error) {
-        // It comes back.
+        // The message is delivered again.
         if (!(error instanceof Crash)) throw error;
         queue.push(message);
       }
@@ -178,7 +178,7 @@ export class CollectionWorld {
     if (message.to === "apply") await this.#work(message.cluster, ports);
   }
 
-  /** As workers do: first what the rows name, then what they want. */
+  /** Works like a worker: first it reads what the rows name, then it fetches the desired renderings. */
   async #work(name: string, ports: Ports): Promise<void> {
     const of = (row: { readonly pk: string }) => row.pk === keys.cluster(name).pk;
     await renewClusterBlobs(
@@ -232,7 +232,7 @@ function workOn(cluster: string): Message {
   return { to: "apply", cluster };
 }
 
-/** What is rendered is what the artifact holds, and from where. */
+/** A simulated rendering: the content of the artifact, and its origin. */
 function builderOf(blobs: BlobStore): Builder {
   return {
     async build({ artifactDigest, path }) {
@@ -243,7 +243,7 @@ function builderOf(blobs: BlobStore): Builder {
   };
 }
 
-/** The same ports, of a process that ends between two calls. */
+/** The ports of a process that dies between two calls. */
 function mortal(ports: Ports, death: Death | undefined): Ports {
   let calls = 0;
   const wrapped = <Port extends object>(port: Port): Port =>

@@ -1,17 +1,17 @@
 import type { Table } from "#shared/ports.ts";
 
-/** DynamoDB takes so many in one request. */
+/** The limit of keys in one request to DynamoDB. */
 const batchGetKeys = 100;
 
 export interface Counts {
   requests: number;
-  /** Keys that were asked for, and items of pages. */
+  /** Counts requested keys and items of pages. */
   rowsRead: number;
-  /** Requests between two writes, where there were most. */
+  /** The largest number of requests between two writes. */
   longestStep: number;
 }
 
-/** The table, and what is asked of it. */
+/** Wraps a table and counts its requests. */
 export function countedTable(table: Table): { readonly table: Table; readonly counts: Counts } {
   const counts: Counts = { requests: 0, rowsRead: 0, longestStep: 0 };
   let written = 0;

@@ -4,14 +4,16 @@ import { KubeError } from "#shared/kube/kube-error.ts";
 
 export interface CutOff {
   readonly verb: "apply" | "delete";
-  /** Of the object, as the client is given it. */
+  /** The kind of the object. */
   readonly kind: string;
   readonly path: string;
-  /** The run's own. */
+  /** The deadline of the run. */
   readonly deadline: Date;
 }
 
-/** A client whose requests of one kind take effect while their answer is cut off: by then it is the run's deadline. */
+/**
+ * A client that loses the answers of some requests after their effect. At that time the deadline of the run has come.
+ */
 export function cutOffClient(client: ClusterClient, { verb, kind, path, deadline }: CutOff) {
   let now = new Date();
   const proxy = new Proxy(client, {

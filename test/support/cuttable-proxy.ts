@@ -1,6 +1,6 @@
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** A TCP proxy on 127.0.0.1 that can be cut: from then on connections are refused, and those that were end. */
+/** A TCP proxy on 127.0.0.1. After a cut it refuses new connections and has ended the existing ones. */
 export async function startCuttableProxy(targetPort: number): Promise<{ readonly port: number; cut(): void }> {
   const sockets = new Set<Socket>();
   const server = createServer((near) => {

@@ -1,22 +1,22 @@
 import type { Death, MortalSandboxes } from "#test/support/mortal-sandboxes.ts";
 
 export interface DeathPoint {
-  /** The invocation dies at this call of its own, counted from 1. */
+  /** The invocation dies at this call, counted from 1. */
   readonly call: number;
   readonly death: Death;
 }
 
 export interface DeathPlan {
-  /** Points that no invocation has come to, by function. */
+  /** The planned deaths that no invocation has reached, by function. */
   left(): Readonly<Record<string, readonly DeathPoint[]>>;
 }
 
-/** More would be held against what they were at, which then rests, in the end for longer than a story has patience. */
+/** More deaths in a row would count against the work item, whose retries then take longer than a story waits. */
 const mostInRow = 2;
 
 /**
- * Lets invocations of these functions die, each at another of the function's points: two of three at most, one after the
- * other. An invocation that makes fewer calls lives, and its point is given to a later one.
+ * Kills invocations of these functions, each at another planned point. At most two of three invocations in a row die.
+ * An invocation that makes fewer calls survives, and a later one gets its point.
  */
 export function planDeaths(mortal: MortalSandboxes, plans: ReadonlyMap<string, readonly DeathPoint[]>): DeathPlan {
   const waiting = new Map([...plans].map(([name, points]) => [name, [...points]]));

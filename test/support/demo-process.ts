@@ -3,7 +3,7 @@ import { type StartedProcess, startNode } from "#test/support/started-process.ts
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** `node scripts/run.mjs demo …` in the repository's folder, with a folder of its own for what is temporary. */
+/** Runs `node scripts/run.mjs demo …` in the repository's folder, with its own temporary folder. */
 export function startDemo(
   args: readonly string[],
   options: { readonly tmp: string; readonly path?: string },

@@ -1,4 +1,4 @@
-/** Discovery of a small API server, in the aggregated form and in the plain one. */
+/** The discovery documents of a small API server, in aggregated and in plain form. */
 
 interface Served {
   readonly group: string;

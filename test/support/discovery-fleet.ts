@@ -1,4 +1,4 @@
-/** 400 clusters of 30 accounts, and three ClusterDiscoveries that have ten accounts each. */
+/** 400 clusters in 30 accounts, and three ClusterDiscoveries with ten accounts each. */
 import type { Table } from "#shared/ports.ts";
 import { arnOf, type DiscoveryWorld, discoveryDocument } from "#test/support/discovery-world.ts";
 
@@ -9,7 +9,7 @@ export const fleetArns: readonly string[] = Array.from({ length: fleetClusters }
   arnOf(`c${String(at).padStart(3, "0")}`, fleetAccounts[at % fleetAccounts.length] ?? ""),
 );
 
-/** Two documents go by a tag, the third takes every cluster of its accounts. */
+/** Two documents select by a tag. The third selects every cluster of its accounts. */
 export async function addDiscoveryFleet(world: DiscoveryWorld<Table>): Promise<void> {
   for (const [at, account] of fleetAccounts.entries()) world.trust(account, fleetDiscoveries[at % 3] ?? "");
   for (const [at, arn] of fleetArns.entries()) {

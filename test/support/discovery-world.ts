@@ -1,4 +1,6 @@
-/** Accounts full of EKS clusters, a table, and `discover` between them: everything over HTTP but the table. */
+/**
+ * Accounts with EKS clusters, a table, and the function `discover`, which uses HTTP for everything except the table.
+ */
 import { applyDocuments } from "#functions/api/apply-documents.ts";
 import { discover } from "#functions/discover/discover.ts";
 import type { DiscoverPorts } from "#functions/discover/discover-ports.ts";
@@ -37,13 +39,13 @@ export interface DiscoveryWorld<T extends Table = MemoryTable> {
   pass(hours: number): void;
   /** Lets Starling list the clusters of an account, for these ClusterDiscoveries. */
   trust(account: string, ...discoveries: readonly string[]): void;
-  /** Nobody may assume the role there any more. */
+  /** Removes the permission to assume the role in this account. */
   distrust(account: string): void;
   add(arn: string, tags?: Readonly<Record<string, string>>, more?: Partial<EksCluster>): void;
   organize(organization: LocalOrganization): void;
   fail(failure: ((call: EksStsCall) => CallFailure | undefined) | undefined): void;
   apply(...documents: readonly object[]): Promise<void>;
-  /** As the function is invoked, in a new sandbox unless it is told to be warm. */
+  /** Invokes the function, in a new sandbox unless `warm` is set. */
   scan(
     name: string,
     options?: {
@@ -58,12 +60,12 @@ export interface DiscoveryWorld<T extends Table = MemoryTable> {
   cluster(name: string): Promise<ClusterRow | undefined>;
   fleet(): Promise<readonly FleetRow[]>;
   found(): Promise<readonly FoundRow[]>;
-  /** Since it was asked last: `eks DescribeCluster` and the like. */
+  /** The AWS operations since the last call, for example `eks DescribeCluster`. */
   operations(): readonly string[];
   stop(): Promise<void>;
 }
 
-/** A ClusterDiscovery with what a test says of it. */
+/** A ClusterDiscovery with the given fields. */
 export function discoveryDocument(name: string, eks: object, spec: object = {}): object {
   return {
     apiVersion: ourApiVersion,

@@ -6,33 +6,33 @@ import type { Context } from "#cli/session/contexts.ts";
 import { type Machine, type MachineOptions, startMachine } from "#local/machine/machine.ts";
 import { runWithoutTerminal } from "#test/support/run-without-terminal.ts";
 
-/** What `starling doctor -o json` prints. */
+/** The output of `starling doctor -o json`. */
 export interface Diagnosis {
   readonly code: number;
   readonly out: string;
   readonly err: string;
   readonly healthy: boolean;
-  /** In their order. */
+  /** The names of the checks, in their order. */
   readonly names: readonly string[];
-  /** `check: state` of all that are not ok. */
+  /** `check: state` of each check that is not ok. */
   readonly ailing: readonly string[];
   finding(check: string): CheckFinding;
 }
 
-/** What the API answers in the place of its function; undefined leaves it to the function. */
+/** The answer of the API instead of its function. Undefined calls the function. */
 export type Answering = (path: string) => { readonly status: number; readonly body: object } | undefined;
 
 export interface DoctorWorld {
   readonly machine: Machine;
-  /** @param change - of the context; null: there is none. */
+  /** @param change - of the context; null means no context. */
   examine(change?: Partial<Context> | null, aheadSeconds?: number): Promise<Diagnosis>;
-  /** What is printed for people. */
+  /** The output for people. */
   read(change?: Partial<Context>): Promise<{ readonly code: number; readonly out: string; readonly err: string }>;
   answer(answering: Answering | undefined): void;
   stop(): Promise<void>;
 }
 
-/** A machine whose timer is run by hand, and the command before it. */
+/** A machine whose ticks the test runs, and the command that examines it. */
 export async function startDoctorWorld(options: MachineOptions = {}): Promise<DoctorWorld> {
   let answering: Answering | undefined;
   const machine = await startMachine({

@@ -1,4 +1,4 @@
-/** Documents and manifests that the end-to-end tests have in common. */
+/** Documents and manifests that several end-to-end tests use. */
 import type * as z from "zod";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import type { sourceSpec } from "#shared/fleet/kinds/source.ts";
@@ -16,14 +16,14 @@ export function groupDocument(name: string, spec: GroupInput) {
   return { apiVersion: ourApiVersion, kind: "SyncGroup", metadata: { name, namespace }, spec };
 }
 
-/** `counts.canary` clusters canary-1, canary-2 and so on, labelled with their ring. */
+/** The clusters of each ring, such as canary-1 and canary-2, with a label for the ring. */
 export function ringsOf(counts: Readonly<Record<string, number>>): NewCluster[] {
   return Object.entries(counts).flatMap(([ring, count]) =>
     Array.from({ length: count }, (_, index) => ({ name: `${ring}-${index + 1}`, labels: { ring } })),
   );
 }
 
-/** Stages in this order, one for each ring; the last one takes whatever is left. */
+/** One stage per ring, in this order. The last stage takes all remaining clusters. */
 export function ringStages(...rings: readonly string[]): NonNullable<GroupInput["rollout"]>["stages"] {
   return rings.map((ring, index) =>
     index === rings.length - 1 ? { name: ring } : { name: ring, clusters: { selector: { matchLabels: { ring } } } },
@@ -50,7 +50,7 @@ export function deployment(name: string, image: string): string {
   });
 }
 
-/** JSON is YAML. */
+/** JSON is valid YAML. */
 export function yaml(object: unknown): string {
   return `---\n${JSON.stringify(object, null, 2)}\n`;
 }

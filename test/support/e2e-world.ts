@@ -1,4 +1,4 @@
-/** The whole of Starling on this machine, with clusters and a git server, and a hand to drive it. */
+/** All of Starling on this machine, with clusters and a git server, and functions that control it. */
 
 import { appendFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -39,15 +39,15 @@ import { runSeed } from "#test/support/run-seed.ts";
 /** The namespace of everything that these tests apply. */
 export const namespace = "shop";
 
-/** Seconds of the functions in one of ours: a watchdog of 30 s comes after 3. */
+/** The number of the functions' seconds in one real second. A watchdog of 30 s comes after 3 s. */
 const defaultRate = 10;
 const tickEveryMs = 250;
 const defaultPollMs = 50;
 const defaultPatienceSeconds = 120;
-/** How far the functions' clocks are off unless a test says otherwise, in milliseconds of their own: a bad day's NTP. */
+/** The largest error of the functions' clocks by default, in their milliseconds, as on a bad day of NTP. */
 const mostOffMs = 500;
 
-/** Faults and clocks are an everyday's unless said otherwise; a test that wants none asks for `quiet`. */
+/** By default, faults and clocks are those of an everyday. A test that needs none sets `quiet`. */
 export interface WorldOptions
   extends Pick<
     MachineOptions,
@@ -65,13 +65,13 @@ export interface WorldOptions
   > {
   readonly target?: FleetTarget;
   readonly rate?: number;
-  /** Instead of one that runs at `rate`. */
+  /** A clock instead of the default one, which runs at `rate`. */
   readonly clock?: PacedClock;
-  /** Whether the git server tells of pushes; "silent" leaves it to the Source's interval. */
+  /** Whether the git server announces pushes. With "silent", only the Source's interval finds them. */
   readonly webhook?: "tells" | "silent";
-  /** Between two looks at what is waited for. */
+  /** The time between two polls of a condition. */
   readonly pollMs?: number;
-  /** How requests to the git server fail. */
+  /** Decides how requests to the git server fail. */
   readonly disturbGit?: NonNullable<GitServerOptions["disturb"]>;
 }
 
@@ -85,7 +85,7 @@ export interface World {
   readonly machine: Machine;
   readonly session: ApiSession;
   readonly git: GitServer;
-  /** PEM of the git server's authority. */
+  /** The authority of the git server in PEM. */
   readonly gitCa: string;
   readonly fleet: Fleet;
   readonly clock: PacedClock;
@@ -108,11 +108,11 @@ export interface World {
   kubectl(cluster: string, call: KubeCall): Promise<KubeAnswer>;
   /** Every row of the table. */
   rows(): Promise<readonly Row[]>;
-  /** Polls until the probe gives something; fails with what the world looks like after `seconds`. */
+  /** Polls until the probe returns a value. After `seconds` it fails and describes the world. */
   waitFor<T>(what: string, probe: () => Promise<T | undefined | false>, seconds?: number): Promise<T>;
-  /** Until every cluster of the group runs this commit and the group says so. */
+  /** Waits until every cluster of the group runs this commit and the group reports it. */
   untilInSync(group: string, commit: string, seconds?: number): Promise<SyncGroupObject>;
-  /** What the world looks like, for a person. */
+  /** A description of the world for a person. */
   describe(): Promise<string>;
   close(): Promise<void>;
 }
@@ -163,7 +163,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
         for (const update of webhook === "tells" ? updates : []) {
           if (update.before === zeroId && update.after === zeroId) continue;
           const { url, secret } = machine.webhook;
-          // As for GitHub, a delivery that breaks is over: the Source's interval finds the commit.
+          // Like GitHub, the server does not repeat a failed delivery. The Source's interval finds the commit.
           await sendGithubPush({ webhookUrl: url, secret, repository, cloneUrl: git.url(repository), update }).catch(
             () => {},
           );

@@ -1,4 +1,4 @@
-/** Accounts with EKS clusters and roles, and a clock that is put forward by hand. */
+/** Accounts with EKS clusters and roles, and a clock that a test advances. */
 
 import { type EksCluster, EksRegister } from "#local/aws/eks/eks-register.ts";
 import { type CallFailure, type EksStsCall, type EksStsServer, startEksAndSts } from "#local/aws/eks/eks-sts-server.ts";
@@ -14,15 +14,15 @@ export const spokeAccount = "444455556666";
 export const applyArn = `arn:aws:sts::${homeAccount}:assumed-role/starling-control-apply/apply`;
 export const spokeRole = `arn:aws:iam::${spokeAccount}:role/starling/clusters/apply`;
 export const installation = `starling.${homeAccount}.us-east-1`;
-/** Of Cluster `c1`. */
+/** The external id of Cluster `c1`. */
 export const externalId = "starling.111122223333.us-east-1/c1";
 
-/** ARN of a cluster of Starling's own account. */
+/** The ARN of a cluster in Starling's own account. */
 export function homeCluster(name: string, region = "eu-west-1"): string {
   return `arn:aws:eks:${region}:${homeAccount}:cluster/${name}`;
 }
 
-/** ARN of a cluster of the other account. */
+/** The ARN of a cluster in the other account. */
 export function spokeCluster(name: string, region = "eu-west-1"): string {
   return `arn:aws:eks:${region}:${spokeAccount}:cluster/${name}`;
 }
@@ -32,20 +32,20 @@ export interface EksWorld {
   readonly roles: IamRoles;
   readonly clusters: EksRegister;
   readonly server: EksStsServer;
-  /** Of Starling's apply function. */
+  /** The access key of Starling's apply function. */
   readonly own: AccessKey;
   readonly aws: AwsClients;
   readonly clock: SleepingClock;
-  /** Puts the clock forward. */
+  /** Advances the clock. */
   pass(minutes: number): void;
-  /** What happens to calls from now on. */
+  /** Sets the failure of calls from now on. */
   fail(failure: ((call: EksStsCall) => CallFailure | undefined) | undefined): void;
-  /** `sts AssumeRole` of the calls so far, in their order. */
+  /** The operations so far, in their order, for example `sts AssumeRole`. */
   operations(): readonly string[];
-  /** How many calls there were of an operation, e.g. `sts AssumeRole`. */
+  /** The number of calls of an operation, for example `sts AssumeRole`. */
   count(operation: string): number;
   addCluster(arn: string, more?: Partial<EksCluster>): EksCluster;
-  /** What a new sandbox of the apply function has. */
+  /** The EKS access of a new sandbox of the apply function. */
   access(): EksAccess;
   stop(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** The metrics in the lines that functions wrote, as CloudWatch takes them out. */
+/** Extracts metrics from log lines of functions, as CloudWatch does. */
 import type { Sample } from "#test/support/alarm-state.ts";
 
 export type EmbeddedLine = Readonly<Record<string, unknown>> & {
@@ -12,8 +12,8 @@ export type EmbeddedLine = Readonly<Record<string, unknown>> & {
 };
 
 /**
- * @param atSeconds - when each line is taken to be written: functions in a world whose clock runs faster write more of them.
- * @param nameThere - what the value of a dimension is called in the template.
+ * @param atSeconds - the assumed time of each line, because functions with a faster clock write more lines. @param
+ * nameThere - the name of a dimension's value in the template.
  */
 export function samplesIn(
   lines: readonly EmbeddedLine[],

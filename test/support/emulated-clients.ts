@@ -14,7 +14,7 @@ export interface EmulatedClients {
 
 const credentials = { accessKeyId: "local", secretAccessKey: "local" };
 
-/** The clients a function has, before emulators that do as the fault proxy is told. */
+/** The clients of a function, connected to emulators with injected faults. */
 export async function startEmulatedClients(
   options: Omit<FaultProxyOptions, "targets" | "principals">,
   transport: "port" | "pipe" = "port",

@@ -1,6 +1,6 @@
 /**
- * The apply engine and a cluster, as its suites begin: sets that belong to `claimFor` of their name, applied with a
- * minute's time and an inventory that is kept as a worker keeps it.
+ * The apply engine and a cluster at the start of a suite. Each set has the claim `claimFor` its name. An apply has a
+ * minute of time, and the inventory is stored as a worker stores it.
  */
 
 import { startClusterHost } from "@starling/embedded-apiserver";
@@ -21,13 +21,9 @@ import {
 } from "#test/support/cluster-fixture.ts";
 
 export interface EngineWorld extends ClusterFixture {
-  /** Applies a set of which nothing is known, unless `rest` says otherwise. */
+  /** Applies a set without an earlier inventory, unless `rest` has one. */
   apply(set: string, objects: readonly ManifestObject[], rest?: Partial<ApplySetRequest>): Promise<ApplySetResult>;
-  /**
-   * Applies a set to its end.
-   * @returns its inventory.
-   * @throws Error when not everything was applied.
-   */
+  /** Applies a set completely. @returns its inventory. @throws Error when an object was not applied. */
   applied(set: string, objects: readonly ManifestObject[], before?: Inventory): Promise<Inventory>;
 }
 
@@ -47,7 +43,7 @@ export function engineWorld(target: FixtureTarget): EngineWorld {
   };
 }
 
-/** Of a set of which nothing is known. */
+/** The empty inventory of a new set. */
 export function inventoryOf(set: string): Inventory {
   return emptyInventory(setIdOf(claimFor(set)));
 }
@@ -67,7 +63,7 @@ export function applyRequest(
   return { objects, setId: inventory.setId, inventory, clock: systemClock, deadline: inSeconds(60), ...rest };
 }
 
-/** Deletes what the inventory has and `keep` has not. */
+/** A request that deletes the objects of the inventory outside `keep`. */
 export function pruneRequest(
   { claim, inventory }: { readonly claim: SyncClaim; readonly inventory: Inventory },
   keep: readonly ManifestObject[],
@@ -87,7 +83,7 @@ export function pruneRequest(
   };
 }
 
-/** A world in an embedded cluster that fails as it is told. */
+/** A world with an embedded cluster whose faults a test sets. */
 export async function faultyEngineWorld() {
   const host = await startClusterHost({ controllers: "off" });
   host.addCluster("c1");

@@ -1,13 +1,12 @@
 import type { Table } from "#shared/ports.ts";
 import { DisturbedPorts } from "#test/support/planner-model/disturbed-ports.ts";
 
-/** The table as one writer sees it while another takes its turn. */
+/** The table of one writer, in which another writer acts at a chosen call. */
 export type Gap = (table: Table, rival: () => Promise<void>) => Table;
 
 /**
- * Tells a story of two writers once for every call that the first one makes to the table: the rival takes its turn right
- * before that call. A story makes its own world and judges its end.
- * @returns how many gaps there were.
+ * Plays a story of two writers once per call of the first writer to the table. The second writer acts right before that
+ * call. A story creates its own world and checks its end. @returns the number of calls.
  */
 export async function inEveryGap(story: (gap: Gap) => Promise<void>): Promise<number> {
   for (let at = 1; ; at++) {

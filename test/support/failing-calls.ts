@@ -1,6 +1,6 @@
 /**
- * Fails calls of a run by their number in their class: to DynamoDB, SQS and S3 at the proxy, to the API servers and to
- * the git server at their own doors. The sandbox that made the call lives on.
+ * Makes calls of a run fail by their number in their class: calls to DynamoDB, SQS and S3 at the proxy, calls to the
+ * API servers and to the git server at these servers. The sandbox of the caller survives.
  */
 
 import type { InterceptedRequest, Interception } from "@starling/embedded-apiserver";
@@ -12,22 +12,25 @@ import type { World } from "#test/support/e2e-world.ts";
 
 export interface CallFailure extends Cut {
   readonly className: string;
-  /** Counts the calls of the class, from 1. */
+  /** The number of the call in its class, from 1. */
   readonly number: number;
-  /** `"attempt"`: whoever made the call makes it again; `"call"`: and fails as often as it tries, so that it gives up. */
+  /**
+   * With `"attempt"` only one attempt fails, and the client's next one succeeds. With `"call"` all attempts fail, so
+   * that the client gives up.
+   */
   readonly fails: "attempt" | "call";
 }
 
-/** More often than any client tries again. */
+/** More attempts than any client makes. */
 const triesOfOneCall = 6;
 
 export interface FailingCalls {
   readonly disturbGit: (request: { readonly method: string; readonly path: string }) => Cut | undefined;
-  /** From now on the calls of this world are counted. */
+  /** Counts the calls of this world from now on. */
   begin(world: World): void;
-  /** How many calls of each class there were. */
+  /** The number of calls of each class. */
   counts(): ReadonlyMap<string, number>;
-  /** Failures whose calls were made. */
+  /** The failures that have happened. */
   fired(): readonly CallFailure[];
 }
 
@@ -35,9 +38,9 @@ export function failingCalls(failures: readonly CallFailure[]): FailingCalls {
   const planned = Map.groupBy(failures, ({ className }) => className);
   const counts = new Map<string, number>();
   const fired = new Set<CallFailure>();
-  /** Those that the proxy makes. */
+  /** The failures that the proxy injects. */
   const atProxy = new Map<CallFailure, PlannedFailure>();
-  /** Of requests that fail again when they are tried again. */
+  /** Failures that also apply to the next attempts of a request. */
   const again = new Map<string, { readonly failure: CallFailure; left: number }>();
 
   function count(className: string): number {

@@ -1,4 +1,4 @@
-/** The clusters of an end-to-end test: embedded API servers, or real ones where their binaries are at hand. */
+/** The clusters of an end-to-end test: embedded API servers, or real ones if their programs exist. */
 import {
   type Authenticator,
   type ClusterConnection,
@@ -11,20 +11,23 @@ import { defined } from "#shared/base/defined.ts";
 import type { JsonObject } from "#shared/base/json.ts";
 
 export interface Fleet {
-  /** Whether controllers run beside the API servers: only then do workloads become ready and namespaces go. */
+  /**
+   * Whether controllers run beside the API servers. Without them workloads do not become ready and namespaces are not
+   * deleted.
+   */
   readonly controllers: "on" | "off";
   add(name: string): Promise<ClusterConnection>;
-  /** Takes a cluster away and puts another one, with nothing in it, behind the same address. */
+  /** Removes a cluster and puts an empty one behind the same address. */
   replace(name: string): Promise<ClusterConnection>;
   connection(name: string): ClusterConnection;
   connections(): readonly ClusterConnection[];
-  /** Every object of a cluster as it is stored. */
+  /** Every stored object of a cluster. */
   objects(cluster: string): Promise<readonly JsonObject[]>;
   requests(): readonly RequestRecord[];
   clearRequests(): void;
   onRequest(listener: (record: RequestRecord) => void): () => void;
   intercept(handler: Interceptor | undefined): void;
-  /** Replaces the faults of a cluster; only where the servers are embedded. */
+  /** Replaces the faults of a cluster. Only embedded servers support this. */
   setFaults?(cluster: string, faults: ClusterFaults): Promise<void>;
   stop(): Promise<void>;
 }
@@ -35,12 +38,12 @@ export interface FleetTarget {
   start(clock: () => number): Promise<Fleet>;
 }
 
-/** How long Pods take to become ready, in milliseconds of the world's clock. */
+/** The time until a Pod becomes ready, in milliseconds of the world's clock. */
 const readyAfterMs = 500;
 
 export const embeddedFleet = embeddedFleetFor();
 
-/** @param authenticator - of tokens that are not the clusters' own. */
+/** @param authenticator - for tokens other than the clusters' own. */
 export function embeddedFleetFor(authenticator?: Authenticator): FleetTarget {
   return {
     name: "embedded API servers",

@@ -1,4 +1,4 @@
-/** What tests start and stop, without a variable and two hooks in each suite. */
+/** Starts and stops things for tests, without a variable and two hooks in each suite. */
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 
 interface Started {
@@ -6,8 +6,8 @@ interface Started {
 }
 
 /**
- * Started before the first test of the file or `describe` that this is called in, stopped after the last. What it gives
- * stands for what was started, and is there in tests and in hooks that are registered later.
+ * Starts a thing before the first test of the current file or `describe`, and stops it after the last one. The result
+ * is a proxy of the started thing. It is usable in tests and in hooks that are registered later.
  */
 export function forAllTests<Thing extends Started>(start: () => Promise<Thing>): Thing {
   const { thing, begin, end } = standIn(start);
@@ -16,7 +16,7 @@ export function forAllTests<Thing extends Started>(start: () => Promise<Thing>):
   return thing;
 }
 
-/** The same, anew for each test. */
+/** Like `forAllTests`, with a new thing for each test. */
 export function forEachTest<Thing extends Started>(start: () => Promise<Thing>): Thing {
   const { thing, begin, end } = standIn(start);
   beforeEach(begin);
@@ -39,7 +39,7 @@ function standIn<Thing extends Started>(start: () => Promise<Thing>) {
     async begin() {
       started = await start();
     },
-    /** Nothing was started where `start` threw. */
+    /** If `start` threw, there is nothing to stop. */
     async end() {
       await started?.stop();
       started = undefined;

@@ -1,4 +1,4 @@
-/** A repository as people have them, not written for Starling: what its YAML can be read wrong as, it has. */
+/** A repository that was not written for Starling. Its YAML contains everything that a reader can get wrong. */
 
 const namespace = `apiVersion: v1
 kind: Namespace
@@ -123,7 +123,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: "Team:Deployers
 subjects: [{kind: ServiceAccount, name: worker, namespace: estate}]
 `;
 
-/** kustomize makes a string of `yes`, kubectl a boolean: only the former may be in a ConfigMap. */
+/** kustomize reads `yes` as a string, kubectl as a boolean. Only a string may be in a ConfigMap. */
 const settings = `apiVersion: v1
 kind: List
 items:

@@ -5,8 +5,8 @@ import type { World } from "#test/support/e2e-world.ts";
 const lookEveryMs = 5;
 
 /**
- * Keeps every cluster of the ring from ending its change until `count` clusters were changing at once, so that a bound
- * is used up whatever the speed of the machine.
+ * Delays the end of each change in a ring until `count` clusters are changing at once. So all slots are in use on a
+ * machine of any speed.
  */
 export function awaitFullHouse(
   { fleet, monitor }: Pick<World, "fleet" | "monitor">,

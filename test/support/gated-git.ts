@@ -1,4 +1,4 @@
-/** A git server that waits, or does something, before it answers a fetch. */
+/** A git server that waits, or runs an action, before it answers a fetch. */
 import type { IncomingMessage } from "node:http";
 import { createServer } from "node:https";
 import { Readable } from "node:stream";
@@ -9,15 +9,15 @@ import { serveHttpBackend } from "#local/git/http-backend.ts";
 
 export interface GatedGit {
   url(repository: string): string;
-  /** Fetches that were asked for, answered or not. */
+  /** The number of requested fetches, answered or not. */
   fetches(): number;
   listings(): number;
-  /** What comes before the answer of each fetch from now on; the fetch's number is counted from 1. */
+  /** Sets the action before the answer of each fetch. Fetches are numbered from 1. */
   beforeFetch(act: (fetch: number) => void | Promise<void>): void;
   stop(): Promise<void>;
 }
 
-/** @param root - folder of bare repositories. */
+/** @param root - the folder of bare repositories. */
 export async function startGatedGit(root: string, tls: TlsCertificate): Promise<GatedGit> {
   let fetches = 0;
   let listings = 0;

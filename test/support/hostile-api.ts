@@ -1,4 +1,4 @@
-/** An API server that answers as an honest one does, but for the requests that a test takes over. */
+/** An API server that answers honestly, except for the requests that a test takes over. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, request as sendRequest } from "node:https";
 import { Readable } from "node:stream";
@@ -7,16 +7,16 @@ import type { ClusterConnection } from "@starling/embedded-apiserver";
 import { listenOnLoopback } from "#local/base/loopback-server.ts";
 import { createTlsCertificate } from "#local/base/tls-certificate.ts";
 
-/** @returns false where the honest server is to answer. */
+/** @returns false where the honest server should answer. */
 export type Attack = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 type Address = Pick<ClusterConnection, "server" | "caData" | "token">;
 
 export interface HostileApi extends Address {
   attack(attack: Attack | undefined): void;
-  /** `GET /api/v1/...`: what was asked since the last `clear`, the query included. */
+  /** The requests since the last `clear`, such as `GET /api/v1/...`, with their query. */
   requests(): readonly string[];
-  /** That were written to clients since the last `clear`. */
+  /** The bytes sent to clients since the last `clear`. */
   sentBytes(): number;
   clear(): void;
   stop(): Promise<void>;
@@ -68,7 +68,7 @@ function forward(honest: Address, request: IncomingMessage, response: ServerResp
   request.pipe(asked);
 }
 
-/** Writes pieces until the client has enough of them, as fast as it reads. */
+/** Writes pieces as fast as the client reads, until the client closes. */
 export async function pour(response: ServerResponse, pieces: Iterable<string | Uint8Array>): Promise<void> {
   try {
     await pipeline(Readable.from(pieces), response);

@@ -1,4 +1,4 @@
-/** A worker whose cluster answers as a test wants it to, before an honest API server that shows what was done. */
+/** A worker with a cluster whose answers a test controls, in front of an honest API server that holds the objects. */
 
 import { startClusterHost } from "@starling/embedded-apiserver";
 import { loadInventory } from "#functions/apply/steps/sync-blobs.ts";
@@ -15,12 +15,12 @@ import { WorkerWorld } from "#test/support/worker-world.ts";
 export interface HostileWorker {
   readonly api: HostileApi;
   readonly world: WorkerWorld;
-  /** The routine look at what was applied, some time later. */
+  /** Runs the routine check of applied objects at a later time. */
   lookAgain(options?: { readonly remainingMs?: number }): Promise<void>;
   observed(): Promise<Observed>;
-  /** Names of what carries the label of a Sync in the honest server. */
+  /** The names of objects with a Sync's label in the honest server. */
   members(): readonly string[];
-  /** Names in the inventory of `web`. */
+  /** The names in the inventory of `web`. */
   recorded(): Promise<readonly string[]>;
   stop(): Promise<void>;
 }
@@ -29,7 +29,7 @@ export async function startHostileWorker(): Promise<HostileWorker> {
   const host = await startClusterHost({ controllers: "off" });
   host.addCluster("c1");
   const api = await startHostileApi(await host.openPort("c1"));
-  // Deadlines are told in the worker's time.
+  // Deadlines use the worker's clock.
   const kube: KubeConnection = new KubeConnection(endpointOf(api), { ...systemClock, now: () => world.clock.now() });
   const world = await new WorkerWorld({
     connect: async (_cluster, deadline) => kube.client({ deadlineMs: deadline.getTime() }),

@@ -1,6 +1,6 @@
-/** What people read in HTML of ours: no browser, and nothing of the code that made it. */
+/** Reads text from HTML pages as people see it, without a browser and without the code that made the pages. */
 
-/** Cells of the rows of the table with this caption, as texts. */
+/** The cell texts of the table with this caption, by row. */
 export function tableIn(html: string, caption: string): readonly (readonly string[])[] {
   const [table] = html
     .split('<table role="table">')
@@ -15,7 +15,7 @@ export function tableIn(html: string, caption: string): readonly (readonly strin
     .map((row) => [...row.matchAll(/<td [^>]*>(.*?)<\/td>/gs)].map(([, cell = ""]) => textOf(cell)));
 }
 
-/** Of elements what is between them; of what says what a click does, nothing. */
+/** The text inside elements. An element that describes a click has none. */
 export function textOf(html: string): string {
   return html
     .replaceAll(/<cwdb-action .*?<\/cwdb-action>/gs, "")

@@ -31,16 +31,16 @@ export interface Told {
   readonly text: string;
 }
 
-/** The two functions that strangers and people reach, over HTTP, before an emulated DynamoDB. */
+/** The API and the webhook function over HTTP, with an emulated DynamoDB. */
 export interface FrontDoors {
   readonly table: DynamoTable;
   readonly proxy: EmulatedClients["proxy"];
   readonly sender: MemorySender;
-  /** Lines of the functions' logs. */
+  /** The log lines of the functions. */
   readonly log: readonly Readonly<Record<string, unknown>>[];
-  /** A signed request to the API; the body is sent as it is. */
+  /** Sends a signed request to the API. The body is sent unchanged. */
   ask(method: string, path: string, body?: string): Promise<Told>;
-  /** A signed push to the webhook. */
+  /** Sends a signed push to the webhook. */
   push(body: string, contentType?: string): Promise<Told>;
   stop(): Promise<void>;
 }

@@ -1,8 +1,8 @@
-/** A function for threads, which does what its event's message says. */
+/** A function for threads that follows the message in its event. */
 import type { LambdaHandler } from "#local/aws/lambda/lambda-context.ts";
 import type { SqsLambdaEvent } from "#local/aws/lambda/sqs-event.ts";
 
-/** Of module state, which each thread has for itself. */
+/** Module state; each thread has its own. */
 let invocations = 0;
 
 export function createHandler(greeting: string): LambdaHandler {
@@ -17,7 +17,7 @@ export function createHandler(greeting: string): LambdaHandler {
   };
 }
 
-/** Until there is no more. */
+/** Allocates memory until none is left. */
 function eat(): void {
   const eaten: number[][] = [];
   for (;;) eaten.push(new Array<number>(100_000).fill(1.5));

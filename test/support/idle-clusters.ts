@@ -1,4 +1,4 @@
-/** What idle clusters of one process weigh. Run as a program, it is the process that is weighed. */
+/** Measures the memory of idle clusters in one process. Run as a program, it is the measured process. */
 import { execFile } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -10,7 +10,10 @@ import { stringAt } from "#shared/kube/kube-object.ts";
 import { groupOf } from "#shared/kube/object-id.ts";
 import { configMap, deployment, endpointOf, namespace } from "#test/support/cluster-fixture.ts";
 
-/** Of each cluster, beyond the first one, which pays for what all share; with its clients, as they are in that process. */
+/**
+ * The memory per cluster without the first one, which includes shared memory. It includes the clients in the same
+ * process.
+ */
 export interface ClusterWeight {
   readonly heapBytes: number;
   readonly rssBytes: number;
@@ -18,11 +21,11 @@ export interface ClusterWeight {
 
 export interface ClusterFootprint {
   readonly clusters: number;
-  /** With what every new cluster has, controllers, and a port of its own. */
+  /** A new cluster with controllers, a port of its own and its default objects. */
   readonly fresh: ClusterWeight;
-  /** Discovered once, with a Deployment and its Pods, 20 other objects, and a connection that is kept. */
+  /** A cluster after discovery, with a Deployment and its Pods, 20 other objects, and an open connection. */
   readonly used: ClusterWeight;
-  /** Of the whole process with all its clusters. */
+  /** The memory of the process with all its clusters. */
   readonly totalRssBytes: number;
 }
 
@@ -31,7 +34,7 @@ const timeoutMs = 120_000;
 const settleMs = 50;
 const podsOfDeployment = 2;
 
-/** Weighs that many idle clusters in a process of their own. */
+/** Measures this number of idle clusters in a separate process. */
 export async function footprintOfClusters(clusters: number): Promise<ClusterFootprint> {
   const program = fileURLToPath(import.meta.url);
   const { stdout } = await execFileAsync(process.execPath, ["--expose-gc", program, String(clusters)], {
@@ -45,7 +48,7 @@ interface Weight {
   readonly rss: number;
 }
 
-/** Twice, and with a pause: what is freed in one collection frees more in the next. */
+/** Collects garbage twice with a pause, because the first collection makes more memory free for the second. */
 async function weigh(): Promise<Weight> {
   for (let round = 0; round < 2; round++) {
     globalThis.gc?.();
@@ -62,7 +65,7 @@ function difference(before: Weight, after: Weight, clusters: number): ClusterWei
   };
 }
 
-/** What a Sync of ordinary size leaves behind. */
+/** Creates the objects of a Sync of ordinary size. */
 async function use(cluster: ClusterConnection): Promise<KubeConnection> {
   const connection = new KubeConnection(endpointOf(cluster));
   const client = connection.client({ deadlineMs: Date.now() + timeoutMs });

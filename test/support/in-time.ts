@@ -2,16 +2,15 @@ import { errorMessage } from "#shared/base/errors.ts";
 import { runWaitSeconds } from "#test/support/chaos-story.ts";
 import type { World } from "#test/support/e2e-world.ts";
 
-/** Says what comes next in a play, and in which world, once there is one. */
+/** Reports the next step of a play, and its world once it exists. */
 export type Step = (next: string, world?: World) => void;
 
-/** How long a description of what is stuck may take, itself. */
+/** The time limit for the description of a stuck world. */
 const describeMs = 10_000;
 
 /**
- * Plays something that is over in time even where something is waited for that never comes: whoever waits for it is left
- * alone.
- * @throws Error with the step that it was at, and what its world looked like, when it is not over in time.
+ * Runs a play with a time limit, even if one of its steps waits forever. @throws Error with the current step and a
+ * description of the world when the time is over.
  */
 export async function inTime<T>(rate: number, play: (step: Step) => Promise<T>): Promise<T> {
   const seconds = runWaitSeconds(rate);

@@ -1,6 +1,6 @@
 import type { KindInfo } from "#shared/kube/cluster-client.ts";
 
-/** A kind as discovery tells of it: ConfigMaps, but for what a test says otherwise. */
+/** A kind as discovery describes it: ConfigMap, unless a test sets other fields. */
 export function kindInfo(rest: Partial<KindInfo> = {}): KindInfo {
   return {
     group: "",

@@ -2,15 +2,15 @@ import { request as sendRequest } from "node:https";
 import type { ClusterConnection } from "@starling/embedded-apiserver";
 import { type JsonObject, parseJson, stringifyJson } from "#shared/base/json.ts";
 
-/** Requests of a test's own hand; records of Starling's requests are those without it. */
+/** The user agent of direct requests of tests. Requests of Starling have another one. */
 export const handUserAgent = "e2e-by-hand";
 
 export interface KubeCall {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Below the cluster, such as `/api/v1/namespaces/shop/configmaps/web`. */
+  /** The path below the cluster, for example `/api/v1/namespaces/shop/configmaps/web`. */
   readonly path: string;
   readonly body?: unknown;
-  /** Of a PATCH; default `application/merge-patch+json`. */
+  /** The content type of a PATCH. The default is `application/merge-patch+json`. */
   readonly contentType?: string;
 }
 
@@ -19,7 +19,10 @@ export interface KubeAnswer {
   readonly object: JsonObject;
 }
 
-/** What somebody does to a cluster with kubectl, past Starling. @throws Error when the cluster refuses, but for 404. */
+/**
+ * Changes a cluster like a person with kubectl, without Starling. @throws Error when the cluster refuses, except for
+ * 404.
+ */
 export async function byHand(connection: ClusterConnection, call: KubeCall): Promise<KubeAnswer> {
   const answer = await exchange(connection, call);
   if (answer.status < 300 || answer.status === 404) return answer;

@@ -1,4 +1,4 @@
-/** Runs sessions of the real kubectl against a server and writes down what it printed, without what differs each time. */
+/** Runs sessions of the real kubectl against a server and records the output, without parts that differ each time. */
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ export interface SessionServer {
 
 const commandTimeoutMs = 60_000;
 
-/** One block for each command: the command line, what it wrote, and its exit code where that is not 0. */
+/** One block per command: the command line, its output, and its exit code unless it is 0. */
 export async function runKubectlSession(
   { server, caData, token }: SessionServer,
   session: KubectlSession,
@@ -54,7 +54,7 @@ function runCommand(
   command: KubectlCommand,
   { kubectl, folder }: { readonly kubectl: string; readonly folder: string },
 ): Promise<string> {
-  // Nothing of the caller's: no other kubeconfig, no plugins, no cache; PATH for the programs of diff and edit.
+  // The environment excludes the caller's kubeconfig, plugins and cache. PATH contains the programs for diff and edit.
   const env = {
     ...{ PATH: process.env.PATH, HOME: folder, TMPDIR: folder, KUBECONFIG: join(folder, "kubeconfig.json") },
     ...command.env,
@@ -80,17 +80,19 @@ const replacements: readonly (readonly [RegExp, string])[] = [
   [/resourceVersion: "\d+"/g, 'resourceVersion: "<rv>"'],
   [/\b10\.0\.0\.\d+\b/g, "<ip>"],
   [/\b([IWE])\d{4} [\d:.]+ +\d+ /g, "$1<time> "],
-  // Whether kubectl's watch notices the end of its own time is a race within kubectl.
+  // Whether kubectl's watch notices its own timeout is a race inside kubectl.
   [/^! E<time> reflector\.go:.*context deadline exceeded.*\n/gm, ""],
-  // Ages stand in tables, between wide gaps or at the end of a line; the gaps are as wide as what is in the columns.
+  // Tables contain ages between wide gaps or at the end of a line. The width of a gap depends on the columns.
   [/ {2,}(\d+m)?\d+s(?= {2,}|$)/gm, "   <age>"],
   [/(?<=\S) {3,}(?=\S)/g, "   "],
   [/^([! ]*\S.*?) +$/gm, "$1"],
-  // The hash of a template, and what tells its Pods apart.
+  // The hash of a template, and the random suffix of its Pods.
   [/\bweb-[a-z0-9]{6,10}(-[a-z0-9]{5})?\b/g, "web-<hash>"],
 ];
 
-/** In the order of their times, which are of seconds: whether one ends between two commands is up to chance. */
+/**
+ * managedFields in the order of their times. The times are in seconds, so chance decides whether two commands differ.
+ */
 const managerEntries = /(?<=^ {2}managedFields:\n)(?: {2}[- ] .*\n)+/gm;
 
 function normalised(block: string, server: string): string {
@@ -106,7 +108,7 @@ function normalised(block: string, server: string): string {
   );
 }
 
-/** Two sessions next to each other, with a mark where they differ. */
+/** Two sessions side by side, with a mark at each difference. */
 export function sideBySide(left: readonly string[], right: readonly string[], width = 78): string {
   const rows: string[] = [];
   for (let index = 0; index < Math.max(left.length, right.length); index += 1) {

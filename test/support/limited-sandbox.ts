@@ -6,24 +6,24 @@ import { connectionsTo, descriptorsOf } from "#test/support/processes.ts";
 import type { FromSandbox, ToSandbox } from "#test/support/sandbox-program.ts";
 
 export interface LimitedSandboxOptions {
-  /** Lambda gives a sandbox 1,024. */
+  /** The limit of open file descriptors; Lambda allows 1,024. */
   readonly descriptors: number;
-  /** Of the apply function. */
+  /** The environment of the apply function. */
   readonly environment: Readonly<Record<string, string>>;
   readonly aws: AwsClientOptions;
 }
 
-/** The apply function in a process of its own, which has so many descriptors and no more; Linux only. */
+/** The apply function in its own process with a limited number of file descriptors; on Linux only. */
 export interface LimitedSandbox {
-  /** One invocation for the cluster. @returns how many messages went back to the queue. */
+  /** Invokes the function once for the cluster. @returns the number of messages that return to the queue. */
   invoke(cluster: string): Promise<number>;
-  /** Leaves it no descriptor, or gives it back those. */
+  /** Uses up all descriptors, or releases them again. */
   setHoarding(hoarding: "on" | "off"): Promise<void>;
-  /** What it has open now, sockets and all else. */
+  /** The number of open descriptors, sockets included. */
   descriptors(): number;
-  /** Its connections to a port of this machine. */
+  /** The number of connections to a port of this machine. */
   connectionsTo(port: number): number;
-  /** @throws Error when it ended before. */
+  /** @throws Error when the process has ended before. */
   stop(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** The TCP ports that a process and its descendants listen on, as Linux tells it. */
+/** The TCP ports on which a process and its descendants listen, read from Linux. */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 
 const listen = "0A";

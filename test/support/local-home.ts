@@ -1,4 +1,4 @@
-/** Somebody at a terminal who has a git repository and runs Starling on one machine. */
+/** A person at a terminal who has a git repository and runs Starling on one machine. */
 
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -14,10 +14,10 @@ import { type Ran, ranTo, type StartedProcess, startNode } from "#test/support/s
 const run = promisify(execFile);
 const starling = fileURLToPath(new URL("../../cli/starling.mjs", import.meta.url));
 
-/** A command line, split at its spaces, or its arguments. */
+/** A command line that is split at its spaces, or a list of arguments. */
 type Line = string | readonly string[];
 
-/** What `local status -o json` tells. */
+/** The output of `local status -o json`. */
 interface MachineStatus {
   readonly pid: number;
   readonly endpoint: string;
@@ -29,27 +29,27 @@ interface MachineStatus {
 }
 
 export interface LocalHome {
-  /** The working directory of every command, and HOME. */
+  /** The working directory of every command, and its HOME. */
   readonly folder: string;
-  /** `starling LINE`, to its end. */
+  /** Runs `starling LINE` to its end. */
   cli(line: Line): Promise<Ran>;
-  /** `starling LINE`, which goes on while the test does. */
+  /** Starts `starling LINE` in the background of the test. */
   start(line: Line): StartedProcess;
-  /** @param state - folder of the machine; absent: the one that is there by default. */
+  /** @param state - the folder of the machine. The default is the default folder. */
   status(state?: string): Promise<MachineStatus>;
-  /** @returns what `local status` prints, as soon as that has the text. @throws Error after 90 seconds without. */
+  /** @returns the output of `local status` as soon as it contains the text. @throws Error after 90 seconds. */
   untilStatus(text: string, state?: string): Promise<string>;
-  /** @returns what it printed. @throws Error when it fails. */
+  /** @returns the output. @throws Error when the command fails. */
   kubectl(kubeconfig: string, line: Line): Promise<string>;
-  /** Writes files into the repository, `shop` below the folder, and commits. @returns the commit's id. */
+  /** Writes files to the repository, the folder `shop`, and commits them. @returns the commit id. */
   commit(files: Readonly<Record<string, string>>): Promise<string>;
   /** Pushes the repository to the one that the machine serves. */
   push(state?: string): Promise<void>;
-  /** Removes all that is there; machines are to be down. */
+  /** Removes all files. The machines must be stopped before. */
   remove(): void;
 }
 
-/** A folder of its own below the temporary one, with an empty repository `shop` whose branch is `main`. */
+/** A temporary folder with an empty repository `shop`, whose branch is `main`. */
 export async function makeLocalHome(): Promise<LocalHome> {
   const folder = mkdtempSync(join(tmpdir(), "starling-local-"));
   const repository = join(folder, "shop");
@@ -113,7 +113,7 @@ export async function makeLocalHome(): Promise<LocalHome> {
   };
 }
 
-/** A ConfigMap `settings`, of the namespace that the set says unless one is named. */
+/** A ConfigMap `settings`. Without a namespace it gets the set's. */
 export function settings(value: string, namespace?: string): string {
   const metadata = namespace === undefined ? "{name: settings}" : `{name: settings, namespace: ${namespace}}`;
   return `apiVersion: v1\nkind: ConfigMap\nmetadata: ${metadata}\ndata: {value: "${value}"}\n`;

@@ -2,8 +2,8 @@ import { basename } from "node:path";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
- * Files that take the most time, the longest first. Vitest knows from its cache how long a file took; in a fresh clone it
- * goes by their sizes, and one that takes a minute begins last, when all others are done.
+ * The slowest test files, the slowest first. Vitest knows the time of a file from its cache. In a fresh clone it sorts
+ * by size, and a slow file could then start last.
  */
 const longestFiles: readonly string[] = [
   "chaos",
@@ -40,7 +40,7 @@ function place({ moduleId }: TestSpecification): number {
   return index < 0 ? longestFiles.length : index;
 }
 
-/** Within each group of levels. */
+/** Sorts within each group of levels. */
 export default class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);

@@ -1,4 +1,4 @@
-/** Repeats something for as long as the work takes; fails when either does, after both have ended. */
+/** Repeats an action while a promise is pending. It fails when either fails, after both have ended. */
 export async function meanwhile(work: Promise<void>, again: () => Promise<void>): Promise<void> {
   let state: "working" | "over" = "working";
   const ended = work.finally(() => {

@@ -1,15 +1,15 @@
 const highest = 15;
-/** Slow enough for any machine to keep up. */
+/** Slow enough for every machine. */
 const lowest = 4;
-/** Seconds that a trial may take where the highest rate is safe. */
+/** The duration of a trial in seconds at which the highest rate is safe. */
 const idleSeconds = 5;
-/** A trial that takes longer may have waited for a message that came again, which says nothing of the machine. */
+/** A longer trial may have waited for a redelivered message, and is no measure of the machine. */
 const doubtfulSeconds = 2 * idleSeconds;
 const mostTrials = 3;
 
 /**
- * Plays something at a low rate, and says at which rate this machine can play it as it is now: what takes the machine's
- * time and not the functions', as the visibility of messages, would otherwise run out before anything is done.
+ * Plays something at a low rate, then returns the rate that this machine can sustain now. At a higher rate, times that
+ * the machine needs would exceed times of the functions, such as the visibility of messages.
  */
 export async function measuredRate<T>(
   play: (rate: number) => Promise<T>,

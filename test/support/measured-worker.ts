@@ -1,6 +1,6 @@
 /**
- * A cluster's worker in a process of its own, with its rows in memory: what it needs of memory is seen from outside.
- * Reads `{cluster, objects}` from stdin; prints what was observed and the most memory that the process had.
+ * A cluster's worker in its own process, with its rows in memory, so that its memory can be measured from outside. It
+ * reads `{cluster, objects}` from stdin. It prints the observation and the peak memory of the process.
  */
 import { text } from "node:stream/consumers";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
@@ -15,7 +15,7 @@ const world = await new WorkerWorld({
 }).begin();
 await world.assign("web", objects);
 await world.work();
-// And the look that follows: at what changed.
+// This adds the next check, of what has changed.
 world.aheadMs += 700_000;
 await world.work();
 kube.close();

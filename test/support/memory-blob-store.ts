@@ -2,7 +2,7 @@ import { blobTooLarge } from "#shared/adapters/aws/blob-too-large.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import type { BlobStore } from "#shared/ports.ts";
 
-/** Blobs in memory, held to the same contract suite as S3. */
+/** Blobs in memory. They pass the same contract suite as S3. */
 export class MemoryBlobStore implements BlobStore {
   readonly #blobs = new Map<string, Uint8Array>();
   readonly #storedAt = new Map<string, Date>();
@@ -13,7 +13,7 @@ export class MemoryBlobStore implements BlobStore {
   }
 
   async overwrite(key: string, bytes: Uint8Array): Promise<void> {
-    // Not slice(): a Buffer's shares its memory.
+    // `slice()` of a Buffer would share its memory.
     this.#blobs.set(key, Uint8Array.from(bytes));
     this.#storedAt.set(key, this.#now());
   }
@@ -24,13 +24,13 @@ export class MemoryBlobStore implements BlobStore {
     if (at < before) this.#storedAt.set(key, this.#now());
   }
 
-  /** What somebody deletes behind our back. */
+  /** Deletes a blob as somebody else might. */
   lose(key: string): void {
     this.#blobs.delete(key);
     this.#storedAt.delete(key);
   }
 
-  /** What a lifecycle rule does in its time: who was stored last so many days ago is gone. */
+  /** Works like a lifecycle rule: deletes the blobs that were last stored this many days ago. */
   expire(days: number): void {
     const last = this.#now().getTime() - days * 86_400_000;
     for (const [key, at] of this.#storedAt) if (at.getTime() < last) this.lose(key);

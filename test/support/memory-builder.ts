@@ -10,7 +10,7 @@ import { uploadSizes } from "#shared/source/build-job.ts";
 import { valueArtifacts } from "#shared/source/helm/helm-release.ts";
 import type { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 
-/** The function `build` in this process, with blobs in memory: what it does to an artifact is the same anywhere. */
+/** The function `build` in this process, with blobs in memory. */
 export function memoryBuilder(blobs: MemoryBlobStore, renderers: Renderers): Builder {
   return {
     async build({ artifactDigest, path, render, specialise }: BuildRequest): Promise<Built> {

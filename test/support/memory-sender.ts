@@ -1,7 +1,7 @@
 import type { Message } from "#shared/messages.ts";
 import type { MessageSender } from "#shared/ports.ts";
 
-/** Messages in memory, for whoever drives the functions by hand: `take` empties it. */
+/** Messages in memory, for tests that run the functions by hand. `take` empties it. */
 export class MemorySender implements MessageSender {
   #messages: Message[] = [];
 

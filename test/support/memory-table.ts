@@ -16,22 +16,26 @@ import type {
   Write,
 } from "#shared/ports.ts";
 
-/** What DynamoDB takes in one transaction. */
+/** The limit of writes in one DynamoDB transaction. */
 const mostWrites = 100;
-/** A page of DynamoDB ends at a megabyte, wherever that is: code that reads only one is seen with three rows. */
+/**
+ * A page of DynamoDB ends at a megabyte, wherever that is. With small pages, three rows reveal code that reads only one
+ * page.
+ */
 const fewestPageItems = 2;
 
 /**
- * The table in memory, held to the same contract suite as DynamoDB. Rows are copied on the way in and out. Its pages are
- * the worst that a table may give: two items at most, an empty one before each of them, and `next` until one is not full.
+ * A table in memory. It passes the same contract suite as DynamoDB. Rows are copied on the way in and out. Its pages
+ * are the worst that a table may return: at most two items, an empty page before each, and `next` until a page is not
+ * full.
  */
 export class MemoryTable implements Table, EventLog {
   readonly #pageItems: number;
   readonly #partitions = new Map<string, Map<string, Row>>();
-  /** Until the next write. */
+  /** Sorted rows; they are valid until the next write. */
   readonly #orders = new Map<string, readonly unknown[]>();
 
-  /** @param options.pageItems - for large fleets, of which two at a time would take too long. */
+  /** @param options.pageItems - larger pages for large fleets, which would take too long with two items. */
   constructor({ pageItems = fewestPageItems }: { readonly pageItems?: number } = {}) {
     this.#pageItems = pageItems;
   }
@@ -57,7 +61,7 @@ export class MemoryTable implements Table, EventLog {
     query: RowQuery<Type, Kept>,
   ): Promise<Page<RowRead<Type, Kept>>> {
     const [from, to] = query.between ?? [];
-    // As DynamoDB does: no key is an empty text, nor is it compared with one.
+    // Like DynamoDB: keys and bounds of ranges must not be empty.
     if (from === "" || to === "") throw new Error("a bound of a range is not empty");
     const rows = this.#inOrder(query.pk).filter(
       (row) =>
@@ -103,7 +107,7 @@ export class MemoryTable implements Table, EventLog {
     return row;
   }
 
-  /** Every row, by key: for comparing two runs. */
+  /** Every row, by key, to compare two runs. */
   all(): readonly Row[] {
     return [...this.#rows()].sort((a, b) => (keyText(a) < keyText(b) ? -1 : 1)).map(copy);
   }
@@ -131,7 +135,7 @@ export class MemoryTable implements Table, EventLog {
     });
   }
 
-  /** Small pages would order everything again for each of them. */
+  /** Keeps a sort order, because otherwise every small page would sort again. */
   #remembered<T>(what: string, order: () => readonly T[]): readonly T[] {
     const known = (this.#orders.get(what) as readonly T[] | undefined) ?? order();
     this.#orders.set(what, known);
@@ -198,7 +202,7 @@ function keyOf(write: Write): RowKey {
   return "check" in write ? write.check : write.update;
 }
 
-/** Plain data, as rows are; members that are undefined are left out, as DynamoDB does. */
+/** Copies plain data. Undefined members are dropped, as in DynamoDB. */
 function copy<T>(value: T): T {
   if (Array.isArray(value)) return value.map(copy) as T;
   if (typeof value !== "object" || value === null) return value;

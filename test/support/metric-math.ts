@@ -1,14 +1,15 @@
-/** Metric math as far as the stacks use it: numbers, metrics by their id, `+ - * /`, brackets and FILL(id, number). */
+/** The part of metric math that the stacks use: numbers, metrics by id, `+ - * /`, brackets and FILL(id, number). */
 
-/** One period; undefined: nothing was measured. */
+/** The value of one period; undefined if there was no measurement. */
 export type Value = number | undefined;
 
 const token = /\s*(?:(\d+(?:\.\d+)?)|(\w+)|([()+*/,-]))/y;
 
 /**
- * The value in one period. What lacks an operand is missing itself, which is the worst that CloudWatch may make of two series
- * with gaps; FILL has a value wherever there is none, also of a metric that nobody ever told. A division by zero is missing.
- * @param measured - by the id of a metric. @throws Error on anything that is not played here.
+ * The value of an expression in one period. An expression with a missing operand is missing, the worst result that
+ * CloudWatch can give for series with gaps. FILL always has a value, also for a metric that was never reported. A
+ * division by zero is missing. @param measured - returns values by the id of a metric. @throws Error on an expression
+ * that this function does not support.
  */
 export function evaluateMath(expression: string, measured: (id: string) => Value): Value {
   const tokens = tokensOf(expression);
@@ -44,7 +45,7 @@ export function evaluateMath(expression: string, measured: (id: string) => Value
       expect(")");
       return value ?? filling;
     }
-    // Ids begin with a small letter.
+    // Ids begin with a lower-case letter.
     if (/^[a-z]\w*$/.test(word)) return measured(word);
     throw new Error(`"${expression}" has ${word === "" ? "an end" : word}, which is not played here`);
   };

@@ -1,7 +1,7 @@
 /**
- * Sandboxes that die at a chosen call: every request that a function sends, to AWS or to an API server, is counted in
- * its invocation, and an invocation that has died sends nothing any more. As on Lambda, a sandbox serves one invocation
- * at a time and takes its connections and caches with it.
+ * Sandboxes that die at a chosen call. Every request of a function to AWS or an API server is counted in its
+ * invocation. A dead invocation sends no more requests. As on Lambda, a sandbox serves one invocation at a time, and
+ * its connections and caches die with it.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
@@ -11,25 +11,25 @@ import type { MachineOptions } from "#local/machine/machine.ts";
 
 export interface OutgoingCall {
   readonly functionName: string;
-  /** Counts the invocations of this function, from 1. */
+  /** The number of the invocation of this function, from 1. */
   readonly invocation: number;
-  /** Counts the calls of the invocation, from 1. */
+  /** The number of the call in its invocation, from 1. */
   readonly number: number;
   readonly what: string;
 }
 
-/** `before`: the call never leaves; `after`: it has its effect, and its answer comes to nobody. */
+/** With `before` the call is not sent. With `after` it has its effect, and its answer is lost. */
 export type Death = "before" | "after";
 
 export interface MortalSandboxes {
   readonly sandboxes: NonNullable<MachineOptions["sandboxes"]>;
-  /** Asked about every call; at most one judge at a time. */
+  /** Sets the function that decides about each call. There is at most one. */
   judgeBy(judge: ((call: OutgoingCall) => Death | undefined) | undefined): void;
-  /** Told when an invocation is over, with how many calls it made. */
+  /** Calls back when an invocation has ended, with its number of calls. */
   onEnd(
     listener: (end: { readonly functionName: string; readonly invocation: number; readonly calls: number }) => void,
   ): void;
-  /** Where sandboxes died. */
+  /** The calls at which sandboxes died. */
   deaths(): readonly (OutgoingCall & { readonly death: Death })[];
   stop(): void;
 }
@@ -43,7 +43,7 @@ interface Invocation {
 }
 
 class SandboxDied extends Error {
-  /** What a broken connection has: clients take it for one. */
+  /** The code of a broken connection, so that clients treat it as one. */
   readonly code = "ECONNRESET";
 
   constructor() {

@@ -1,16 +1,18 @@
-/** What somebody is woken by, and what the runbook has them do. */
+/** The alarms that wake somebody at night, and the steps of the runbook. */
 import { type AlarmState, alarmState } from "#test/support/alarm-state.ts";
 import type { World } from "#test/support/e2e-world.ts";
 import { type EmbeddedLine, samplesIn } from "#test/support/embedded-metrics.ts";
 import { runbookSections } from "#test/support/runbook.ts";
 import { functionNamed, ofType, type Resource, textOf } from "#test/synth/synthesized.ts";
 
-/** The state of the alarm whose id begins so, such as `FleetWatchHalted`, over what was written from so many lines on. */
+/**
+ * The state of the alarm whose id begins with this name, such as `FleetWatchHalted`, over the lines from an index on.
+ */
 export type NightWatch = (name: string, from: number) => AlarmState;
 
 /**
- * Lines of this machine, and what CloudWatch would say after periods that all were as those lines say.
- * @param resources - of the stacks.
+ * Computes what CloudWatch would report if every period looked like the lines of this machine. @param resources - of
+ * the stacks.
  */
 export function nightWatch(
   resources: readonly Resource[],
@@ -35,7 +37,7 @@ export function nightWatch(
   };
 }
 
-/** Until the tick has told how the fleet is now. */
+/** Waits until the tick has reported the current state of the fleet. */
 export async function untilSurveyed(
   { waitFor }: Pick<World, "waitFor">,
   lines: readonly EmbeddedLine[],
@@ -51,7 +53,7 @@ const named: Readonly<Record<string, string>> = {
   CLUSTER: "canary-1",
 };
 
-/** The words of a line of the runbook, after `starling`, with names of the web world in the place of those in capitals. */
+/** The words of a runbook line after `starling`. Words in capitals become names of the web world. */
 export function runbookWords(line: string): readonly string[] {
   const words = line.match(/"[^"]*"|\S+/g) ?? [];
   return words
@@ -59,7 +61,7 @@ export function runbookWords(line: string): readonly string[] {
     .map((word) => word.replaceAll('"', "").replaceAll(/\b[A-Z]{4,}\b/g, (name) => named[name] ?? name));
 }
 
-/** The commands of a section, those within its sentences, too. */
+/** The commands of a section, including those inside sentences. */
 export function runbookCommands(anchor: string): readonly string[] {
   const { text, commands } = runbookSections().find((section) => section.anchor === anchor) ?? {
     text: "",

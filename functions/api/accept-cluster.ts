@@ -9,7 +9,7 @@ import { type ClusterRow, clusterIdentity, newestAct } from "#shared/fleet/rows/
 
 export interface AcceptRequest {
   readonly name: string;
-  /** Of the cluster that the caller has seen: whoever answers by the time this is written may be yet another one. */
+  /** Uid of the cluster that the caller has seen: yet another cluster may answer by the time this is written. */
   readonly uid: string;
   readonly confirmed: "confirmed" | "ask";
   readonly caller: Caller;
@@ -21,10 +21,10 @@ export interface AcceptAnswer {
 }
 
 /**
- * Says that the cluster which answers now, of this uid, is the one that is meant. What is on it begins anew, as after a
- * registration: its Syncs are forgotten and assigned again by the planner, and nothing that is recorded of the cluster
- * before is deleted here. Only a uid that a worker has seen there can be accepted. Done again, it ends what broke off.
- * @throws StarlingError `NotFound`, `IdentityChanged`, `NewerRow`, `ConfirmationRequired` with what begins anew.
+ * Accepts the cluster that answers now, with this uid, as the expected one. Its Syncs begin again, as after a
+ * registration: the planner forgets and assigns them, and nothing that is recorded of the cluster before is deleted
+ * here. Only a uid that a worker has seen there can be accepted. A repetition finishes what broke off.
+ * @throws StarlingError `NotFound`, `IdentityChanged`, `NewerRow`, `ConfirmationRequired` with what begins again.
  */
 export async function acceptCluster(ports: ApiPorts, request: AcceptRequest): Promise<AcceptAnswer> {
   const { name, uid, caller } = request;
@@ -47,7 +47,7 @@ export async function acceptCluster(ports: ApiPorts, request: AcceptRequest): Pr
   });
   const { accepted } = said.after.operations;
   if (accepted?.uid !== uid || accepted.forgotten === true) return { outcome: "unchanged", uid };
-  // Only then a newcomer: a planner that looked before would take what is recorded for what is there.
+  // The acceptance comes last: a planner that planned before would take recorded objects for existing ones.
   await forgetSyncs(ports, name, "accept it once more");
   const done = await write((row) => {
     const { accepted: mine } = row.operations;
@@ -58,7 +58,7 @@ export async function acceptCluster(ports: ApiPorts, request: AcceptRequest): Pr
   return { outcome: "configured", uid };
 }
 
-/** What would begin anew. */
+/** What would begin again. */
 async function ask(ports: ApiPorts, request: AcceptRequest): Promise<void> {
   const { name, uid } = request;
   const row = acceptable(await ports.table.get(keys.cluster(name)), request);

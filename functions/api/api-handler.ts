@@ -7,7 +7,7 @@ import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { type HttpAnswer, type HttpHandler, httpHandler, jsonAnswer } from "#shared/lambda/http-handler.ts";
 import type { Log } from "#shared/ports.ts";
 
-/** The door over any ports. What is thrown becomes an answer `{code, message, ...data}`; only surprises are logged. */
+/** The API over any ports. An error becomes an answer `{code, message, ...data}`; only unexpected errors are logged. */
 export function apiHandler(ports: ApiPorts): HttpHandler {
   return httpHandler({
     begins: "api",

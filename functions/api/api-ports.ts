@@ -2,35 +2,38 @@ import type { Clock } from "#shared/base/clock.ts";
 import type { AccountConcurrency } from "#shared/fleet/api/installation.ts";
 import type { AccountReader, BlobLinks, BlobStore, Ids, Log, LogReader, MessageSender, Table } from "#shared/ports.ts";
 
-/** Everything the door for people touches. */
+/** Everything that the API for people uses. */
 export interface ApiPorts {
   readonly table: Table;
-  /** For the lists of targets that were sealed, and for what workers have recorded of objects. */
+  /** For snapshots, and for the inventories that workers store. */
   readonly blobs: Pick<BlobStore, "get">;
-  /** For renderings and artifacts, which who may have them reads past the door: they are larger than its answers. */
+  /** For URLs of renderings and artifacts: they are larger than an answer of the API, so callers read them directly. */
   readonly links: BlobLinks;
   readonly sender: MessageSender;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
-  /** Of all functions. */
+  /** The logs of all functions. */
   readonly logs: LogReader;
   readonly installation: string;
   readonly account: AccountReader;
   readonly own: OwnParts;
 }
 
-/** What the stacks call parts of the installation that people are told how they are. */
+/** Names that the stacks give to the parts of the installation whose state the API reports. */
 export interface OwnParts {
   readonly webhookSecretArn: string;
   /** Name of the function. */
   readonly tickFunction: string;
-  /** URLs of queues, by the function that did not get done what is in them. */
+  /** URLs of dead-letter queues, by the function that failed on their messages. */
   readonly deadLetters: Readonly<Record<string, string>>;
   readonly concurrency: Omit<AccountConcurrency, "account">;
 }
 
-/** Who asks for a write, and why: the principal comes from the signature of the request, never from its body. */
+/**
+ * The person who asks for a write, and the reason. The principal comes from the signature of the request, never from
+ * its body.
+ */
 export interface Caller {
   readonly principal: string;
   readonly reason?: string;

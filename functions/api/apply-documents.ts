@@ -14,13 +14,13 @@ import { inParts } from "#shared/base/in-parts.ts";
 import { type Document, type WritableKind, writableKinds } from "#shared/fleet/kinds/document.ts";
 import { isNewer, keyText, newerRowText } from "#shared/fleet/rows/row.ts";
 
-/** Transactions at once; one table serves everybody. */
+/** Transactions at once; all callers share one table. */
 const writesAtOnce = 8;
 
 export interface ApplyRequest {
   readonly documents: readonly unknown[];
   readonly mode: "dryRun" | "write";
-  /** The caller has seen what the change deletes. */
+  /** True when the caller has seen what the change deletes. */
   readonly confirmed: "confirmed" | "ask";
   readonly caller: Caller;
 }
@@ -35,15 +35,15 @@ export interface AppliedDocument {
 }
 
 export interface ApplyAnswer {
-  /** In the order of the request's documents. */
+  /** Results in the order of the request's documents. */
   readonly items: readonly AppliedDocument[];
-  /** On a dry run: what the real one would ask about. */
+  /** In a dry run, the confirmation that the real run would ask for. */
   readonly consequences?: readonly Consequences[];
 }
 
 /**
- * Applies documents: all are checked before the first is written, and one that is wrong refuses them all. Applying the
- * same documents twice changes nothing the second time.
+ * Applies documents: all are checked before the first is written, and one wrong document refuses them all. A second
+ * application of the same documents changes nothing.
  * @throws StarlingError `Invalid` with every problem; `ConfirmationRequired` with what would be deleted; `Deleting`.
  */
 export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Promise<ApplyAnswer> {
@@ -116,7 +116,7 @@ async function readCurrent(
   return rowKeys.map((key) => rows.get(keyText(key)));
 }
 
-/** What depends on the object that is there: one that is going, and fields that cannot change. */
+/** Checks that depend on the existing object: an object that is being deleted, and fields that cannot change. */
 function refuseImpossible(documents: readonly Document[], current: readonly (WrittenRow | undefined)[]): void {
   const problems: DocumentProblem[] = [];
   for (const [index, document] of documents.entries()) {
@@ -136,7 +136,7 @@ function refuseImpossible(documents: readonly Document[], current: readonly (Wri
   if (problems.length > 0) throw invalidDocuments(problems, documents.length);
 }
 
-/** A Cluster is the whole of one, or what differs from one that was discovered. */
+/** A Cluster document is complete, or states what differs from a discovered cluster. */
 function addressProblem(
   { metadata, spec }: Extract<Document, { kind: "Cluster" }>,
   before: WrittenRow | undefined,
@@ -163,7 +163,7 @@ function outcomeOf(document: Document, change: ObjectChange, warnings: readonly 
   return { ...documentReference(document), outcome: change.outcome, generation: change.after.generation, warnings };
 }
 
-/** Kind by kind, so that what others name is there first. */
+/** Sorts by kind, so that objects are written before those that refer to them. */
 function partsOfOneKind(documents: readonly Document[]): readonly (readonly number[])[] {
   const byKind = Map.groupBy(documents.keys(), (index) => documents[index]?.kind);
   return writableKinds.flatMap((kind) => inParts(byKind.get(kind) ?? [], writesAtOnce));

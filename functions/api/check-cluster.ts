@@ -9,20 +9,20 @@ import { expiryOf } from "#shared/fleet/rows/expiry.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { isNewer, rowSchema } from "#shared/fleet/rows/row.ts";
 
-/** Whoever asks meanwhile waits for the same answer; after that the message may be lost, and another one is sent. */
+/** Callers within this time wait for the same answer; after that the message may be lost, and another one is sent. */
 const patienceMs = 20_000;
-/** An answer is about the moment it was given in. */
+/** Seconds for which an answer counts, because it describes one moment. */
 const keptSeconds = 86_400;
 const maxTries = 5;
 
 export interface CheckAsked {
-  /** That the answer will have. */
+  /** Time that the answer will have. */
   readonly id: string;
 }
 
 /**
- * Asks the function that goes to the cluster to go there, and to say how far it comes: nobody else has its role, its
- * network and its secrets.
+ * Asks the apply function to check the way to the cluster, because only that function has its role, network and
+ * secrets.
  * @throws StarlingError `NotFound`
  */
 export async function askCheck(ports: ApiPorts, cluster: string, caller: Caller): Promise<CheckAsked> {
@@ -59,7 +59,7 @@ export interface CheckAnswer {
   readonly answer?: ClusterCheck;
 }
 
-/** What was asked and found last. @throws StarlingError `NotFound` */
+/** The newest request and result. @throws StarlingError `NotFound` */
 export async function readCheck({ table }: ApiPorts, cluster: string): Promise<CheckAnswer> {
   const row = await readRow(table, keys.check(cluster));
   if (row === undefined || isNewer(row)) {

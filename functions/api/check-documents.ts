@@ -5,8 +5,8 @@ import { type Document, parseDocument } from "#shared/fleet/kinds/document.ts";
 import { semanticProblems } from "#shared/fleet/kinds/semantics.ts";
 
 /**
- * Every document checked against its schema and for what a schema cannot say.
- * @throws StarlingError `Invalid` with all problems of all documents: one that is wrong refuses them all.
+ * Checks every document against its schema, and for rules that a schema cannot state.
+ * @throws StarlingError `Invalid` with all problems of all documents: one wrong document refuses them all.
  */
 export function checkDocuments(values: readonly unknown[]): readonly Document[] {
   const documents: Document[] = [];

@@ -11,8 +11,8 @@ import { clusterOfKey, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { Table } from "#shared/ports.ts";
 
 /**
- * Clusters may be registered later, so that none of those selected is there is no error; nothing happens on them until
- * they are, so it is not silent.
+ * A selector without a matching cluster is no error, because clusters may be registered later. It is a warning, because
+ * nothing happens until then.
  */
 export async function clusterWarnings(
   table: Table,
@@ -31,7 +31,7 @@ export async function clusterWarnings(
   });
 }
 
-/** Clusters that the documents register, with the labels that they are to have. */
+/** Clusters that the documents register, with their future labels. */
 export function clustersInDocuments(documents: readonly Document[]): readonly SelectableCluster[] {
   return documents.flatMap((document) =>
     document.kind === "Cluster"
@@ -46,8 +46,8 @@ export function clustersInDocuments(documents: readonly Document[]): readonly Se
 }
 
 /**
- * Reads the fleet page by page, as it will be once the documents are applied, until nothing is open any more.
- * @param settle - @returns whether anything is open still.
+ * Reads the fleet page by page, as it will be once the documents are applied, until `settle` needs no more.
+ * @param settle - @returns whether it needs more clusters.
  */
 export async function readFleetUntil(
   table: Table,
@@ -56,7 +56,7 @@ export async function readFleetUntil(
 ): Promise<void> {
   if (!settle(own)) return;
   for await (const page of allPages((start) => table.query({ ...ranges.fleet, newer: "kept", ...start }))) {
-    // What is written at the same time goes by the labels that it is to have.
+    // Clusters that are written in the same request count with their future labels.
     const rows = page.filter((row) => row.type === "Fleet").filter((row) => !own.some(({ name }) => name === row.name));
     if (!settle(rows)) return;
   }
@@ -89,7 +89,7 @@ async function missingOf(
   return desired.map((names) => names.filter((name) => !registered.has(name)));
 }
 
-/** Those that select nothing; the fleet is read no further than until each has found a cluster. */
+/** Selectors without a cluster; the fleet is read only until each selector has found one. */
 async function emptyOf(
   table: Table,
   selections: readonly (ClusterSelection | undefined)[],

@@ -4,7 +4,7 @@ import type { Document } from "#shared/fleet/kinds/document.ts";
 import { type Owner, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
 import type { Table } from "#shared/ports.ts";
 
-/** What a write takes with it, counted, so that whoever confirms knows what. */
+/** Counts what a write deletes, so that people know what they confirm. */
 export interface Consequences {
   readonly message: string;
   /** Syncs on clusters whose objects would be deleted. */
@@ -12,7 +12,7 @@ export interface Consequences {
   readonly clusters: number;
 }
 
-/** What applying the document would delete from clusters: the templates that a SyncGroup drops. */
+/** The templates that a SyncGroup drops: applying the document deletes their objects from clusters. */
 export async function consequencesOf(
   table: Table,
   { document, before }: { readonly document: Document; readonly before: WrittenRow | undefined },
@@ -31,7 +31,7 @@ export async function consequencesOf(
   };
 }
 
-/** Syncs of a subject on clusters, and how many clusters that is; only those of these names, when given. */
+/** Number of an owner's Syncs on clusters, and of these clusters; only Syncs with these names, when given. */
 export async function countSyncs(
   table: Table,
   { owner, names }: { readonly owner: Owner; readonly names?: readonly string[] },
@@ -41,7 +41,7 @@ export async function countSyncs(
   const range = stateIndex.range(owner);
   for await (const { sort } of allItems((start) => table.queryIndex({ ...range, ...start }))) {
     const entry = stateIndex.parse(sort);
-    // Forgotten before: nothing more happens to it.
+    // A Sync that was forgotten before is not affected.
     if (entry === undefined || entry.state === "Orphaned") continue;
     if (names !== undefined && !names.includes(entry.sync)) continue;
     syncs++;

@@ -23,27 +23,28 @@ import {
 } from "#shared/fleet/rows/object-rows.ts";
 import type { Write } from "#shared/ports.ts";
 
-/** Names in an error; the rest is counted. */
+/** Number of names in an error; the rest is counted. */
 const namesShown = 10;
 
 export interface DeleteRequest {
   readonly reference: ObjectReference;
-  /** What becomes of the objects in the clusters. */
+  /** Fate of the objects in the clusters. */
   readonly cascade: "delete" | "orphan";
   readonly confirmed: "confirmed" | "ask";
   readonly caller: Caller;
 }
 
 export interface DeleteAnswer {
-  /** `deleting`: the planner takes the objects away first, then the row. */
+  /** With `deleting`, the planner deletes the objects first, then the row. */
   readonly outcome: "deleting" | "deleted";
   readonly consequences?: Consequences;
 }
 
 /**
  * Deletes an object. A SyncGroup or Sync is only marked: the planner does the work, cluster by cluster, and removes the
- * row. A Source goes when nothing uses it; a Cluster when nothing is assigned to it, or when its objects are orphaned.
- * @throws StarlingError `NotFound`, `ConfirmationRequired` with what would go, `InUse` with by whom.
+ * row. A Source is deleted when nothing uses it; a Cluster when nothing is assigned to it, or when its objects are
+ * orphaned.
+ * @throws StarlingError `NotFound`, `ConfirmationRequired` with what would be deleted, `InUse` with the users.
  */
 export async function deleteObject(ports: ApiPorts, request: DeleteRequest): Promise<DeleteAnswer> {
   const row = await ports.table.get(objectKey(request.reference));
@@ -113,7 +114,7 @@ async function deleteSource(
   return { outcome: "deleted" };
 }
 
-/** What it found stays as it was found; another ClusterDiscovery may go on with it. */
+/** The clusters that it found stay as they are; another ClusterDiscovery may continue with them. */
 async function deleteDiscovery(
   ports: ApiPorts,
   { row, request }: { readonly row: DiscoveryRow; readonly request: DeleteRequest },
@@ -128,7 +129,7 @@ async function deleteDiscovery(
   return { outcome: "deleted", consequences };
 }
 
-/** What it said of clusters is what was said before it, or nothing: whoever refers to that is told of it. */
+/** Its values count no longer, so that every owner that refers to them is informed. */
 async function deleteClusterValues(
   ports: ApiPorts,
   { row, request }: { readonly row: ClusterValuesRow; readonly request: DeleteRequest },
@@ -166,7 +167,7 @@ async function deleteCluster(
   if (request.confirmed === "ask") {
     throw refusal("ConfirmationRequired", consequences.message, { consequences: [consequences] });
   }
-  // Whoever found it finds it again, and registers it anew.
+  // A ClusterDiscovery that has found the cluster registers it again.
   const found = row.discovered === undefined ? [] : [{ delete: keys.found(row.discovered.arn) }];
   const also = [{ delete: keys.fleet(row.name) }, ...found];
   await removeRow(ports, { row, request, also });
@@ -180,7 +181,7 @@ function foundAgain({ discovered }: ClusterRow): string {
   return `; ClusterDiscovery ${discovered.by} registers it anew when it looks next, unless it leaves it out (spec.eks.tags) or EKS has no such cluster any more`;
 }
 
-/** A delete of a Cluster that broke off after its own row went is finished by the next one. */
+/** The next deletion of a Cluster finishes one that broke off after the Cluster's own row was deleted. */
 async function deleteRemains(ports: ApiPorts, { reference }: DeleteRequest): Promise<DeleteAnswer> {
   const object = objectText(reference);
   if (reference.kind !== "Cluster") throw refusal("NotFound", `${object} does not exist`);

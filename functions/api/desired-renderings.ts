@@ -13,13 +13,13 @@ import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type DesiredRendering, isReady, type OutOfSync, outOfSync } from "#shared/fleet/sync/sync-state.ts";
 import type { Table } from "#shared/ports.ts";
 
-/** Every cluster has what is wanted, or nothing is. */
+/** Every cluster has what is desired, or nothing is desired. */
 const nothingDesired: ReadonlySet<OwnerState> = new Set(["Complete", "Drifted", "Deleting"]);
 
 /**
- * Which of these Syncs are ready with something else than their cluster wants: what its stage moves to, or is on. Asked
- * only where not all is complete.
- * @param subjects - by `keyText` of their rows.
+ * Finds the Syncs that are ready with another rendering than their cluster desires: that of the rollout that the stage
+ * updates to, or of its current one. It reads only where not everything is complete.
+ * @param owners - by `keyText` of their rows.
  */
 export async function findOutOfSync(
   table: Table,
@@ -44,7 +44,7 @@ export async function findOutOfSync(
     const name = stageOf(relationOf(owner).rollout, cluster);
     const stage = rolloutState.stages.find((one) => one.name === name);
     const number = stage?.updatingTo?.rollout ?? stage?.current;
-    // One that came to a stage which is behind keeps what it has until that catches up.
+    // A cluster that joined a stage which is behind keeps what it has until the stage catches up.
     if (stage === undefined || number === undefined || sync.desired.rollout >= number) return [];
     return [{ sync, cluster, stage, rollout: keys.rollout(sync.owner, number) }];
   });
@@ -67,7 +67,7 @@ export async function findOutOfSync(
     const catchesUp = second.has(keyText(catchUpKey(sync)));
     const place: DesiredRendering["place"] = stageRunOf(stage, stageRuns)?.phase ?? (catchesUp ? "catchUp" : undefined);
     const input = inputOf(template, { ...cluster, values: effectiveValues(cluster, values) });
-    // What it has it keeps for itself, when its turn comes.
+    // The cluster keeps what it has when its turn comes.
     if ("disabled" in input) return [];
     const special = "problem" in input ? template : overridden(template, input.overrides);
     return [{ sync, rollout, place, template: special, input }];
@@ -104,7 +104,7 @@ export async function readDistinct<Type extends RowType>(table: Table, desired: 
   return new Map(rows.filter((row) => !isNewer(row)).map((row) => [keyText(row), row]));
 }
 
-/** The row of what a user wrote, that a Sync on a cluster comes from. */
+/** The row of the owner that a Sync on a cluster comes from. */
 export function ownerRowKey(owner: Owner): RowKeyOf<Owner["kind"]> {
   return keys.object(owner.namespace, owner.kind, owner.name);
 }

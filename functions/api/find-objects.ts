@@ -14,22 +14,22 @@ import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Reason } from "#shared/kube/reasons.ts";
 import type { BlobStore, Table } from "#shared/ports.ts";
 
-/** Each is one inventory of S3. */
+/** Inventories that one answer reads; each is one GET of S3. */
 const syncsPerAnswer = 50;
 const readAtOnce = 10;
 const objectsPerSync = 20;
 
 export interface ObjectQuery {
   readonly cluster: string;
-  /** Part of its name as messages have it, `Deployment shop/web`, in any case. */
+  /** Part of the object's name as messages write it, `Deployment shop/web`, in any case. */
   readonly object: string;
   readonly page: PageRequest;
 }
 
 /**
- * Who holds an object on a cluster: of what workers recorded, Sync by Sync, so that an answer may be empty and not the last.
- * A Sync whose record is lost may hold it, and is among them without a name of an object.
- * @throws StarlingError `NotFound` for a cluster that is not registered, `BadRequest` for less than two characters.
+ * Finds the Syncs that hold an object on a cluster, by the inventories that workers stored, Sync by Sync. So an answer
+ * may be empty and not the last. A Sync whose inventory is lost may hold the object, and is listed without an object.
+ * @throws StarlingError `NotFound` for a cluster that is not registered, `BadRequest` for fewer than two characters.
  */
 export async function findObjects(
   { table, blobs }: { readonly table: Table; readonly blobs: Pick<BlobStore, "get"> },

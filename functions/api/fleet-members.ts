@@ -7,12 +7,12 @@ import type { Table } from "#shared/ports.ts";
 
 export interface FleetMembersFilter {
   readonly owner: Owner;
-  /** Only this one. */
+  /** Only this cluster. */
   readonly cluster?: string;
   readonly page: PageRequest;
 }
 
-/** Every registered cluster, selected or not, with what it has of the subject; of one that does not exist yet, nothing. */
+/** Every registered cluster, selected or not, with its Syncs of the owner; an owner that does not exist yet has none. */
 export async function listFleetMembers(
   table: Table,
   { owner, cluster, page }: FleetMembersFilter,
@@ -42,7 +42,7 @@ export async function listFleetMembers(
   return { ...found, items };
 }
 
-/** Of all that may be on a cluster. */
+/** Limit for all rows that a cluster may have. */
 async function syncNames(table: Table, owner: Owner): Promise<readonly string[]> {
   if (owner.kind === "Sync") return [owner.name];
   const rolloutState = await table.get(keys.rolloutState(owner));

@@ -1,4 +1,4 @@
-/** The brake: freezes are put on and lifted here, in one row that every worker reads before it writes to a cluster. */
+/** Adds and lifts freezes, in the one row that every worker reads before it writes to a cluster. */
 
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import { refusal } from "#functions/api/refusal.ts";
@@ -23,28 +23,31 @@ import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
 
-/** Every worker reads all of them before each write. */
+/** Number of freezes at once: every worker reads all of them before each write. */
 const maxFreezes = 50;
-/** Deadlines that began before one are longer than its end is ago; longer ones than this are nobody's. */
+/**
+ * Seconds for which a lifted freeze is kept, because deadlines that began before it do not count its time; no deadline
+ * is longer.
+ */
 const keptDays = 7;
 const maxTries = 6;
 
 export interface FreezeAnswer {
   readonly outcome: "created" | "configured" | "unchanged" | "deleted";
   readonly freeze: FreezeObject;
-  /** What others in force still hold of the clusters that one was lifted from. */
+  /** Freezes in force that still cover some of the clusters that one was lifted from. */
   readonly held?: { readonly clusters: number; readonly by: readonly string[] };
 }
 
 export interface FreezeRequest {
   readonly name: string;
-  /** A label selector in text; absent: every cluster. */
+  /** A label selector in text; when absent, every cluster. */
   readonly clusters: string | undefined;
   readonly until: string | undefined;
   readonly caller: Caller & { readonly reason: string };
 }
 
-/** @throws StarlingError `BadRequest`, `Conflict` where one of that name covers other clusters. */
+/** @throws StarlingError `BadRequest`, `Conflict` when a freeze of that name covers other clusters. */
 export async function freeze(ports: ApiPorts, request: FreezeRequest): Promise<FreezeAnswer> {
   const { name, until, caller } = request;
   const now = ports.clock.now();
@@ -71,7 +74,7 @@ export async function freeze(ports: ApiPorts, request: FreezeRequest): Promise<F
       throw refusal("Conflict", `freeze ${name} covers ${covers} already; give this one another name`);
     }
     if (same !== undefined && same.until === until) return undefined;
-    // Who froze it first stays, whoever says until when.
+    // The first person who froze stays recorded, whoever changes the end.
     const next = same === undefined ? desired : withUntil(same, until);
     return { freezes: [...kept.filter((one) => one !== same), next], lifted };
   });
@@ -80,12 +83,12 @@ export async function freeze(ports: ApiPorts, request: FreezeRequest): Promise<F
   const covered = coveredBy(now_, await readFleet(ports));
   const answer = freezeObject(now_, { row: after, clusters: covered.length, now });
   if (after === before) return { outcome: "unchanged", freeze: answer };
-  // Those who wait for a shorter one look again.
+  // Workers that wait for a freeze that is shorter now read it again.
   await report(ports, was === undefined ? [] : covered);
   return { outcome: was === undefined ? "created" : "configured", freeze: answer };
 }
 
-/** Lifts a freeze: what it held is begun at once. @throws StarlingError `NotFound` */
+/** Lifts a freeze: the work that it held begins at once. @throws StarlingError `NotFound` */
 export async function thaw(
   ports: ApiPorts,
   { name, caller }: { readonly name: string; readonly caller: Caller },
@@ -110,7 +113,7 @@ export async function thaw(
   return { outcome: "deleted", freeze: lifted, ...defined({ held: heldBy(after.freezes, { covered, fleet }) }) };
 }
 
-/** Those in force, the oldest first. */
+/** Freezes in force, the oldest first. */
 export async function listFreezes(ports: ApiPorts): Promise<readonly FreezeObject[]> {
   const now = ports.clock.now();
   const row = await readFreezesRow(ports);
@@ -133,7 +136,7 @@ async function readFreezesRow({ table }: Pick<ApiPorts, "table">): Promise<Freez
 
 type Halves = Pick<FreezesRow, "freezes" | "lifted">;
 
-/** Reads, decides and writes under the version that was read; leaves the audit line. */
+/** Reads, decides and writes under the version that was read, and writes the audit line. */
 async function change(
   ports: ApiPorts,
   act: { readonly verb: string; readonly name: string; readonly caller: Caller },
@@ -165,7 +168,7 @@ async function change(
   throw refusal("Conflict", `the freezes were being written by others ${maxTries} times in a row; try again`);
 }
 
-/** Those whose time has passed have ended by themselves; what ended long ago is forgotten. */
+/** A freeze whose time has passed ended by itself; one that ended long ago is forgotten. */
 function settled(row: FreezesRow | undefined, now: Date): { kept: readonly Freeze[]; lifted: readonly LiftedFreeze[] } {
   const freezes = row?.freezes ?? [];
   const over = freezes
@@ -193,7 +196,7 @@ function namesOf(freezes: readonly Freeze[]): string {
 
 interface Registered {
   readonly name: string;
-  /** Absent: a newer version wrote the entry, and nobody knows. */
+  /** Absent when a newer version wrote the entry, so that the number is unknown. */
   readonly labels: FleetRow["labels"] | undefined;
 }
 
@@ -205,7 +208,7 @@ async function readFleet({ table }: ApiPorts): Promise<readonly Registered[]> {
   }));
 }
 
-/** The registered clusters that it covers now. */
+/** The registered clusters that the freeze covers now. */
 function coveredBy({ clusters }: Freeze, fleet: readonly Registered[]): readonly string[] {
   const covered = ({ labels }: Registered) =>
     clusters === undefined || (labels !== undefined && matchesSelector(clusters.selector, labels));
@@ -225,7 +228,7 @@ function heldBy(
   return { clusters: held.size, by: holding.map(({ name }) => name) };
 }
 
-/** Hints: whoever misses one finds the brake changed when his row is due. */
+/** Messages are hints: a worker that misses one reads the freezes when its row is due. */
 async function report(ports: ApiPorts, clusters: readonly string[]): Promise<void> {
   const messages: Message[] = [
     ...(await everyOwner(ports.table)),

@@ -5,11 +5,11 @@ import { excerpt } from "#shared/base/excerpt.ts";
 import { findPath } from "#shared/base/find-path.ts";
 import { type Json, parseJson } from "#shared/base/json.ts";
 
-/** API Gateway takes more; a request of this size has some thousand objects. */
+/** API Gateway accepts more; a request of this size has some thousand objects. */
 const maxBodyBytes = 1_000_000;
-/** Documents are nested at most 100 levels deep; deeper than that, reading what was parsed ends the stack. */
+/** Documents are nested at most 100 levels deep; a deeper value would overflow the stack of its readers. */
 const maxBodyDepth = 200;
-/** Longer than any label selector, name or token that is one. */
+/** Longer than any valid label selector, name or token. */
 const maxQueryValue = 10_000;
 
 /** The part of an HTTP API event (payload format 2.0) that Starling reads. */
@@ -26,11 +26,11 @@ const httpEvent = z.object({
 
 export interface HttpRequest {
   readonly method: string;
-  /** Decoded parts of the path. */
+  /** Decoded segments of the path. */
   readonly path: readonly string[];
   readonly query: Readonly<Record<string, string>>;
   readonly body: Json;
-  /** ARN of who signed the request. */
+  /** ARN of the principal who signed the request. */
   readonly principal: string;
 }
 
@@ -86,7 +86,7 @@ function readBody(body: string | undefined, encoding: "base64" | "utf8"): Json {
   throw refusal("BadRequest", `${field} is nested deeper than ${maxBodyDepth} levels; remove it`);
 }
 
-/** Read once without 64-bit integers, which takes no stack. */
+/** Reads once without 64-bit integers, which needs no stack. */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -15,13 +15,13 @@ import type { Table } from "#shared/ports.ts";
 
 export interface LackingFilter {
   readonly clusters: readonly FleetRow[];
-  /** By `keyText` of its row: those that are there, whatever they hold. */
+  /** By `keyText` of the row: the existing Syncs, whatever they hold. */
   readonly present: ReadonlySet<string>;
-  /** Only of this one. */
+  /** Only of this namespace. */
   readonly namespace?: string | undefined;
 }
 
-/** A subject and a cluster that it selects, with the names of what is not there. */
+/** An owner and a cluster that it selects, with the names of the Syncs that are missing. */
 interface Gap {
   readonly owner: OwnerRow;
   readonly cluster: FleetRow;
@@ -29,8 +29,8 @@ interface Gap {
 }
 
 /**
- * What clusters are to have by the specs of all subjects, and nothing was assigned of. Every subject is read once; only of
- * clusters that lack something their targets and arrivals are.
+ * Syncs that clusters should have by the specs of all owners, and that were never assigned. Each owner is read once;
+ * targets and catch-ups are read only for clusters that lack something.
  */
 export async function lackingSyncs(table: Table, filter: LackingFilter): Promise<readonly SyncObject[]> {
   const owners = await ownersIn(table, filter.namespace);
@@ -107,7 +107,7 @@ async function readFacts(table: Table, gaps: readonly Gap[]): Promise<(gap: Gap)
   };
 }
 
-/** Arrivals are read only where the unit counts some. */
+/** Catch-ups are read only when the rollout state counts some. */
 function evidenceOf({ gap: { cluster }, rolloutState: { owner, catchUps }, stage }: Placed) {
   const { updatingTo, passed, current } = stage;
   const number = updatingTo?.rollout ?? current;

@@ -1,4 +1,7 @@
-/** Where who may read them reads renderings and artifacts, past the door: an owner's own, by what its rows refer to. */
+/**
+ * Signs URLs by which permitted callers read renderings and artifacts directly: only those that the owner's rows refer
+ * to.
+ */
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { allItems } from "#shared/base/all-pages.ts";
@@ -11,14 +14,14 @@ import type { BlobLinks, Table } from "#shared/ports.ts";
 
 type LinkPorts = Pick<ApiPorts, "table" | "links" | "log">;
 
-/** URLs, by digest. */
+/** URLs by digest. */
 type Links = Readonly<Record<string, string>>;
 
-/** A rendering as the list of the fleet told it. With several of one digest, one that is still there is enough. */
+/** A rendering as the list of the fleet named it. When several entries have one digest, one that still exists suffices. */
 export interface RenderingOnCluster {
   readonly digest: string;
   readonly cluster: string;
-  /** `shop.web` of a group, or the name of the Sync. */
+  /** `shop.web` for a group, or the name of the Sync. */
   readonly sync: string;
 }
 
@@ -29,8 +32,9 @@ export interface RenderingsRequest {
 }
 
 /**
- * Where the caller may read what was rendered, for some minutes. Nothing is masked in it: who asked is logged.
- * @throws StarlingError `NewerRow`; `NotFound`, for a subject that there is not, and for a rendering that its Syncs do not refer to.
+ * Signs URLs of renderings, for some minutes. Nothing is masked in them, so the caller is logged.
+ * @throws StarlingError `NewerRow`; `NotFound` for an owner that does not exist, and for a rendering that its Syncs do
+ *   not refer to.
  */
 export async function linkRenderings(
   { table, links, log }: LinkPorts,
@@ -72,8 +76,9 @@ export interface ArtifactsRequest {
 }
 
 /**
- * Where the caller may read what was fetched, for some minutes; who asked is logged.
- * @throws StarlingError `NewerRow`; `NotFound`, for a Source that there is not, and for an artifact that it has not, nor had in 30 days.
+ * Signs URLs of artifacts, for some minutes; the caller is logged.
+ * @throws StarlingError `NewerRow`; `NotFound` for a Source that does not exist, and for an artifact that it did not
+ *   have within 30 days.
  */
 export async function linkArtifacts(
   { table, links, log }: LinkPorts,
@@ -96,7 +101,7 @@ export async function linkArtifacts(
   return answer;
 }
 
-/** What the Source had before is no longer missing; the newest are asked for most. */
+/** Former artifacts count as well; the newest are requested most. */
 async function leaveOutFormer(table: Table, source: ArtifactsRequest["source"], missing: Set<string>): Promise<void> {
   if (missing.size === 0) return;
   const query = { ...ranges.revisions(source), newestFirst: true, newer: "kept" } as const;

@@ -1,4 +1,4 @@
-/** What happened lately in a namespace, or anywhere: the events of many groups, one after the other. */
+/** The latest events of a namespace, or of all: events of many owners, one after the other. */
 import { eventOf } from "#functions/api/list-events.ts";
 import { decodeCursor, encodeCursor, firstRows, type ListPage, type PageRequest } from "#functions/api/page-request.ts";
 import { allPages } from "#shared/base/all-pages.ts";
@@ -9,23 +9,23 @@ import { keys, type Owner, ranges } from "#shared/fleet/rows/keys.ts";
 import { isNewer, keyText } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
 
-/** Of the directory; a fleet with more of them is asked namespace by namespace. */
+/** Number of owners in the directory; a larger fleet is asked namespace by namespace. */
 const mostOwners = 1000;
-/** Whose events are read: no index has them by time, and each group is a query of its own. */
+/** Number of owners whose events are read: no index has events by time, and each owner is a query of its own. */
 const mostAsked = 50;
 const atOnce = 10;
 const mostItems = 100;
-/** Before every key: DynamoDB compares none with an empty text. */
+/** Sorts before every key, because DynamoDB does not compare a key with an empty text. */
 const first = " ";
 
 export interface AllEvents extends ListPage<EventItem & EventAbout> {
-  /** Groups and Syncs that people wrote: how many there are, at most a thousand, and of how many the events were read. */
+  /** Number of groups and written Syncs, at most a thousand, and the number whose events were read. */
   readonly owners: EventList["owners"];
 }
 
 /**
- * The newest first, of the groups and written Syncs that changed last where there are more than fifty. A page costs as many
- * queries as groups are asked, twelve to choose them and ten for the directory at most, however long their histories are.
+ * The newest first, for the fifty owners that changed last where there are more. A page costs as many queries as owners
+ * are asked, at most twelve to choose them and ten for the directory, however long their histories are.
  */
 export async function listAllEvents(
   table: Table,
@@ -39,14 +39,14 @@ export async function listAllEvents(
   await runConcurrently(asked, atOnce, async (about) => {
     const { pk } = ranges.events(about);
     const range = before === undefined ? ranges.events(about) : ({ pk, between: [first, before] } as const);
-    // One more than is wanted: the one that the page before ended with may be among them, and it is told.
+    // One more than requested, because the last event of the page before may be among them.
     const rows = await firstRows(table, { ...range, newestFirst: true, newer: "kept", limit: limit + 1 });
     const others = rows.filter(({ sk }) => sk !== before);
     found.push(...others.map((row) => ({ sk: row.sk, item: { ...eventOf(row), about } })));
   });
   const newest = found.toSorted((a, b) => compareText(b.sk, a.sk));
   const last = newest[limit - 1];
-  // Two groups may have one of the same key, and a page goes on before a key: none of them is left for the next.
+  // Two owners may have events with one key, and a page continues before a key: none of them is left for the next page.
   const reported = last === undefined ? newest : newest.filter(({ sk }) => sk >= last.sk);
   return {
     items: reported.map(({ item }) => item),
@@ -65,7 +65,7 @@ async function ownersOf(table: Table, namespace: string | undefined): Promise<re
   return owners.slice(0, mostOwners);
 }
 
-/** By when the planner told of them last. */
+/** Sorts by the time of the planner's last report. */
 async function changedLast(table: Table, owners: readonly Owner[]): Promise<readonly Owner[]> {
   const rowKeys = owners.map(({ namespace, kind, name }) => keys.object(namespace, kind, name));
   const rows = await table.getMany(rowKeys, { newer: "kept" });

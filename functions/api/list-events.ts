@@ -9,7 +9,7 @@ import type { Table } from "#shared/ports.ts";
 
 export interface EventQuery {
   readonly about: { readonly namespace: string; readonly kind: string; readonly name: string };
-  /** Only what happened on this cluster: a group's Sync is on many. */
+  /** Only events on this cluster: a group's Sync is on many. */
   readonly cluster?: string;
   readonly page: PageRequest;
 }
@@ -29,12 +29,12 @@ export function listEvents(table: Table, query: EventQuery): Promise<ListPage<Ev
   });
 }
 
-/** As people are told of it; of one that a newer version wrote, when it was. */
+/** The event as people see it; for a row of a newer version, only its time. */
 export function eventOf(row: EventRow | NewerRow): EventItem {
   return isNewer(row) ? unreadableEvent(row) : eventItem(row);
 }
 
-/** Its key says when; on which cluster, nobody knows. */
+/** The key has the time; the cluster is unknown. */
 function unreadableEvent(row: NewerRow): EventItem {
   return { at: keys.event.read(row).at, severity: "error", reason: newerRow, message: newerRowText(row) };
 }

@@ -18,27 +18,27 @@ import type { TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, keyText } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
 
-/** Contents of one answer: a subject keeps little more. */
+/** Rollouts of one answer; an owner keeps few more. */
 const contentsPerAnswer = 50;
-/** Of a Source's revisions, and Sources whose revisions are read, for one answer. */
+/** Revisions of a Source, and Sources whose revisions are read, in one answer. */
 const revisionsRead = 300;
 const sourcesRead = 20;
 
 export interface HistoryQuery {
   readonly namespace: string;
-  /** Of a SyncGroup, or of a Sync: `GROUP.TEMPLATE` is what the group had for it. */
+  /** The name of a SyncGroup or of a Sync; `GROUP.TEMPLATE` is what the group had for the template. */
   readonly kind: "SyncGroup" | "Sync";
   readonly name: string;
-  /** Also what became of each content there. */
+  /** Includes the result of each rollout on this cluster. */
   readonly cluster?: string;
   readonly page: PageRequest;
 }
 
-/** What a subject was brought to, the newest first, with commits, authors and where the forge shows them. */
+/** The rollouts of an owner, the newest first, with commits, authors and links to the git host. */
 export async function listHistory(table: Table, query: HistoryQuery): Promise<ListPage<ListedHistory>> {
   const { owner, template } = aboutOf(query);
   const limit = Math.min(query.page.limit, contentsPerAnswer);
-  // One more: what a content is new against is the one before it.
+  // One more rollout is read: a rollout is compared with the one before it.
   const read = await listRollouts(table, { owner, page: { ...query.page, limit: limit + 1 } });
   const shown = read.items.slice(0, limit);
   const ways = read.items.flatMap((item) => (isUnreadable(item) ? [] : [item]));
@@ -134,7 +134,7 @@ async function knownSources(
       const query = { ...ranges.revisions({ namespace, name }), newestFirst: true, newer: "kept" } as const;
       const found = (await firstRows(table, { ...query, limit: revisionsRead })).filter((one) => !isNewer(one));
       const revisions = found.map((one) => revisionItem(one, url));
-      // What it has now is known for longer than its row of then.
+      // The present artifact is known for longer than its row is kept.
       const now = source?.status.artifact;
       const isListed = now === undefined || revisions.some(({ revision }) => revision === now.revision);
       const missing = isListed ? [] : [{ ...commitItem(now, url), at: now.storedAt, digest: now.digest }];
@@ -144,7 +144,7 @@ async function knownSources(
   return new Map(known);
 }
 
-/** Of each content the row of the last stage that has one for the cluster. */
+/** For each rollout, the row of the last stage that has one for the cluster. */
 async function endedOn(
   table: Table,
   about: { readonly owner: Owner; readonly ways: readonly RolloutObject[]; readonly cluster: string },

@@ -34,7 +34,7 @@ import type { Page, Table } from "#shared/ports.ts";
 /** Clusters whose Syncs are read at once. */
 const clustersAtOnce = 16;
 
-/** The installation is what the external ids of Clusters begin with. */
+/** The external ids of Clusters begin with the installation. */
 type Ports = Pick<ApiPorts, "table" | "installation" | "clock">;
 
 /** Sources of one namespace, or of all. */
@@ -110,7 +110,7 @@ export async function listClusterValues(
   });
 }
 
-/** Clusters, each with how everything is that it is to have: one that lacks something of that is not well. */
+/** Clusters, each with the state of everything that it should have: a cluster that lacks something is not healthy. */
 export async function listClusters(
   ports: Ports,
   page: PageRequest,
@@ -128,7 +128,10 @@ export async function listClusters(
   return { ...found, items: await withSyncs(ports, found.items) };
 }
 
-/** Nobody knows the labels of what cannot be read: it is in every list, where it would else look as if it had others. */
+/**
+ * The labels of an unreadable cluster are unknown: it is in every list, because a missing one would look as if its
+ * labels did not match.
+ */
 function unreadable<Kind extends WritableKind>(row: NewerRow, kind: Kind): UnreadableObject<Kind> {
   if (kind === "Cluster") return unreadableObject(row, { kind, name: clusterOfKey(row) });
   if (kind === "ClusterDiscovery") return unreadableObject(row, { kind, name: keys.discovery.read(row).name });
@@ -145,7 +148,7 @@ async function withSyncs({ table, installation, clock }: Ports, found: readonly 
   }
   const lacking = await lackingSyncs(table, { clusters: clusters.map(fleetRow), present: new Set(rows.map(keyText)) });
   const byCluster = Map.groupBy([...(await syncObjects(table, rows)), ...lacking], (sync) => sync.spec.cluster);
-  // Of freezes that cannot be read those tell who ask for them, and every worker.
+  // The list of freezes and every worker report unreadable freezes.
   const reading = freezeStateAmong(await table.getMany([keys.freezeState], { newer: "kept" }));
   const now = clock.now();
   const values = await knownValues(table);
@@ -156,7 +159,7 @@ async function withSyncs({ table, installation, clock }: Ports, found: readonly 
   });
 }
 
-/** @returns undefined when only a newer version can read some of it: then nobody knows which values count. */
+/** @returns undefined when only a newer version can read some of it: then the effective values are unknown. */
 async function knownValues(table: Table): Promise<readonly ClusterValuesRow[] | undefined> {
   try {
     return await readClusterValues(table);
@@ -182,7 +185,7 @@ export async function getObject(
   return cluster ?? clusterObject(row, ports.installation);
 }
 
-/** A part of a list, as a table takes it. */
+/** A part of a list, in the shape of a table. */
 type Part = Pick<PageRequest, "limit" | "after">;
 
 interface Directory<Kind extends WritableKind> {
@@ -200,7 +203,7 @@ function readNamespaced<Kind extends "Source" | "SyncGroup">(
   return (part) => table.query({ ...ranges.objects(namespace, kind), newer: "kept", ...part });
 }
 
-/** The rows a directory's entries stand for, in the directory's order. */
+/** The rows that a directory's entries stand for, in the directory's order. */
 async function readThroughDirectory<Kind extends WritableKind>(
   table: Table,
   directory: Directory<Kind>,

@@ -13,15 +13,15 @@ import type { BlobStore, Table } from "#shared/ports.ts";
 export interface ObjectsQuery {
   readonly namespace: string;
   readonly name: string;
-  /** Of a Sync that a user wrote, its own where none is given. */
+  /** For a Sync that a user wrote, its own cluster by default. */
   readonly cluster?: string;
   readonly page: PageRequest;
 }
 
 /**
- * What a Sync holds on its cluster, of the inventory that its worker stored last: no cluster is asked.
- * @throws StarlingError `NotFound`, `BadRequest` when a group's Sync is asked for without a cluster, and `BlobNotFound` or
- *   `BlobCorrupt` while the inventory is lost: an unreadable one is never an empty one.
+ * The objects that a Sync holds on its cluster, by the inventory that its worker stored last: no cluster is asked.
+ * @throws StarlingError `NotFound`, `BadRequest` when a group's Sync is asked for without a cluster, and `BlobNotFound`
+ *   or `BlobCorrupt` while the inventory is lost: an unreadable inventory never counts as empty.
  */
 export async function listSyncObjects(
   { table, blobs }: { readonly table: Table; readonly blobs: Pick<BlobStore, "get"> },
@@ -61,7 +61,7 @@ async function ownCluster(table: Table, namespace: string, name: string): Promis
   return written.spec.cluster;
 }
 
-/** @throws StarlingError `BlobNotFound` or `BlobCorrupt` while it is lost. */
+/** @throws StarlingError `BlobNotFound` or `BlobCorrupt` while the inventory is lost. */
 export async function inventoryOf(
   { cluster, namespace, name, observed }: SyncRow,
   blobs: Pick<BlobStore, "get">,

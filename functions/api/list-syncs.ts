@@ -14,9 +14,9 @@ import { isNewer, keyText, type NewerRow, type RowKeyOf } from "#shared/fleet/ro
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 
-/** Words that the index does not know, by the one that it has instead; undefined where that may be any. */
+/** States that the index does not have, by the state that it has instead; undefined when any is possible. */
 const indexedWords: ReadonlyMap<string | undefined, string | undefined> = new Map([
-  // What is behind is ready, and may hold drift.
+  // A Sync that is behind is ready, and may have drift.
   ["OutOfSync", undefined],
   ["Frozen", undefined],
   ["Unreadable", undefined],
@@ -24,22 +24,22 @@ const indexedWords: ReadonlyMap<string | undefined, string | undefined> = new Ma
 
 export type StoredSync = SyncRow | NewerRow;
 
-/** Subjects looked at for one answer; more is the next page's work. */
+/** Owners that one answer reads; the next page continues. */
 const ownersPerAnswer = 50;
 
 export type ListedSync = SyncObject | UnreadableObject<"Sync">;
 
 export interface SyncFilter {
-  /** Absent: all namespaces. */
+  /** When absent, all namespaces. */
   readonly namespace?: string;
-  /** Only Syncs of this subject. */
+  /** Only Syncs of this owner. */
   readonly owner?: Owner;
-  /** One word, as in `status.state`. */
+  /** One state, as in `status.state`. */
   readonly state?: string;
   readonly page: PageRequest;
 }
 
-/** Syncs on clusters, subject by subject, by state within one. The state index may be a moment behind. */
+/** Syncs on clusters, owner by owner, and by state within an owner. The state index may lag a moment behind. */
 export async function listSyncs(table: Table, filter: SyncFilter): Promise<ListPage<ListedSync>> {
   const items: ListedSync[] = [];
   let cursor = filter.page.after === undefined ? undefined : decodeCursor(filter.page.after);
@@ -67,9 +67,9 @@ export async function listSyncs(table: Table, filter: SyncFilter): Promise<ListP
 }
 
 /**
- * Everything assigned to one cluster, consistently, and last what it is to have and was never assigned; only of one namespace
- * when given.
- * @throws StarlingError `NotFound` when it is not registered: what is remembered of it is no list of Syncs.
+ * Everything that is assigned to one cluster, read consistently, followed by what it should have and was never
+ * assigned; only of one namespace, when given.
+ * @throws StarlingError `NotFound` when the cluster is not registered: rows that remember it are no list of Syncs.
  */
 export async function listSyncsOnCluster(
   table: Table,
@@ -90,7 +90,7 @@ export async function listSyncsOnCluster(
   if (page.next !== undefined) return { items, next: page.next };
   if (isNewer(cluster)) return { items };
   const { namespace } = filter;
-  // Of earlier pages too: what they held is not lacking.
+  // Rows of earlier pages count as well: their Syncs are not missing.
   const assigned = after === undefined ? page.items : await assignedTo(table, filter.cluster, namespace);
   const present = new Set(assigned.filter(isPresent).map(keyText));
   const lacking = await lackingSyncs(table, { clusters: [fleetRow(cluster)], present, namespace });
@@ -135,12 +135,12 @@ async function userSync(
   return userSyncObject(row, onCluster, behind.get(keyText(onCluster)));
 }
 
-/** What was forgotten is kept for its numbers, and listed only when it is asked for by its state. */
+/** A forgotten Sync is kept for its numbers, and listed only when its state is asked for. */
 function isListed({ status }: ListedSync, state: string | undefined): boolean {
   return state === undefined ? status.state !== "Orphaned" : status.state === state;
 }
 
-/** The first subject at or after `from` in the directory's order. */
+/** The first owner at or after `from`, in the directory's order. */
 async function ownerFrom(
   table: Table,
   { filter, from }: { readonly filter: SyncFilter; readonly from: string | undefined },
@@ -185,12 +185,12 @@ export async function assignedTo(table: Table, cluster: string, namespace?: stri
   return rows;
 }
 
-/** What was forgotten is on no cluster any more, as far as anybody asks. */
+/** A forgotten Sync is on no cluster any more. */
 function isPresent(row: StoredSync): boolean {
   return isNewer(row) || row.desired.action !== "orphan";
 }
 
-/** Rows as people see them, each with what its subject says of it. */
+/** Rows as people see them, each with its owner's status. */
 export async function syncObjects(table: Table, stored: readonly StoredSync[]): Promise<readonly ListedSync[]> {
   const rows = await asSeenLast(
     table,
@@ -207,7 +207,7 @@ export async function syncObjects(table: Table, stored: readonly StoredSync[]): 
     if (isNewer(found)) return unreadableSync(found);
     const row = seen.get(keyText(found)) ?? found;
     const newer = unread.get(keyText(ownerRowKey(row.owner)));
-    // A group's Sync is known without its group; a user's is what the user wrote.
+    // A group's Sync is shown without its group; a user's needs the document that the user wrote.
     if (newer !== undefined && row.owner.kind === "Sync") return unreadableObject(newer, { ...row, kind: "Sync" });
     const owner = owners.get(keyText(ownerRowKey(row.owner)));
     const late = behind.get(keyText(row));
@@ -215,7 +215,7 @@ export async function syncObjects(table: Table, stored: readonly StoredSync[]): 
   });
 }
 
-/** With the time of the last look, where that found nothing new: it stands on the lease of the cluster. */
+/** Adds the time of the last check when that check found nothing new: the lease of the cluster has it. */
 export async function asSeenLast(table: Table, rows: readonly SyncRow[]): Promise<readonly SyncRow[]> {
   const leases = await table.getMany(
     rows.map(({ cluster }) => keys.lease(cluster)),

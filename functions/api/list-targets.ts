@@ -31,13 +31,13 @@ import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { slotState } from "#shared/fleet/waits/slot-state.ts";
 import type { BlobStore, Table } from "#shared/ports.ts";
 
-/** Reads for one answer when a state is asked for that few have. */
+/** Reads for one answer when the requested state is rare. */
 const readsPerAnswer = 10;
 const targetsPerRead = 500;
-/** Of rows of targets the table reads about as many for one answer, whatever of them is wanted. */
+/** Rows of targets that the table reads for one answer, whatever part of them is requested. */
 const rowsPerRead = 2500;
 
-/** States in which a target has a row of its own, and those in which its cluster has a slot. */
+/** States in which a target has its own row, and those in which its cluster has a slot. */
 const endStates: readonly TargetState[] = ["Succeeded", "Unchanged", "Failed", "Unreachable", "Superseded", "Skipped"];
 const slotStates: readonly TargetState[] = ["Assigned", "Applying", "Verifying"];
 
@@ -54,7 +54,7 @@ export interface TargetFilter {
   readonly page: PageRequest;
 }
 
-/** What a leg was found to have. */
+/** The rows and the snapshot of a stage run, as far as they were read. */
 type Found = FoundTarget | NewerTarget;
 
 interface NewerTarget {
@@ -64,7 +64,7 @@ interface NewerTarget {
   readonly stage: string;
 }
 
-/** Where a list goes on within a leg: at an order, or behind a row. */
+/** Position within a stage run where a list continues: at an order, or after a row. */
 interface Place {
   readonly at?: number;
   readonly after?: string;
@@ -72,13 +72,13 @@ interface Place {
 
 interface StageRunPart {
   readonly found: readonly Found[];
-  /** Absent: the leg is through. */
+  /** When absent, the stage run is complete. */
   readonly next?: Place;
 }
 
 /**
- * Targets of a content, stage by stage and within one as they were sealed, with what the worker said of those that are
- * not done. Of states that only targets with a row have, they come by cluster: what waits is not read then.
+ * Targets of a rollout, stage by stage and in the order of the snapshot, with the worker's report about those that are
+ * not done. When only states with a row are requested, the targets come by cluster, and waiting ones are not read.
  */
 export async function listTargets(ports: TargetPorts, filter: TargetFilter): Promise<ListPage<TargetItem>> {
   const { way, page, states } = filter;
@@ -116,7 +116,7 @@ function stageRunsOf({ way, stage }: TargetFilter): readonly StageRunRow[] {
   throw refusal("BadRequest", `stage is "${excerpt(stage)}"; this rollout has ${[...names].join(", ")}`);
 }
 
-/** @throws StarlingError `BadRequest` when it is not one that a list of targets gave. */
+/** @throws StarlingError `BadRequest` when the cursor does not come from a list of targets. */
 function placeOf(token: string): Place & { readonly stage?: string } {
   const { stage, at, after } = decodeCursor(token);
   const order = at === undefined ? undefined : Number(at);
@@ -125,9 +125,9 @@ function placeOf(token: string): Place & { readonly stage?: string } {
   return defined({ stage, at: order, after });
 }
 
-/** False where the counts say that there is none: then nothing of the leg is read. */
+/** False when the counts exclude the state: then nothing of the stage run is read. */
 function hasAny(stageRun: StageRunRow | undefined, states: readonly TargetState[] | undefined): boolean {
-  // What a worker says meanwhile is counted as assigned.
+  // States that a worker reports meanwhile are counted as assigned.
   return (
     states === undefined ||
     states.some((state) => (stageRun?.counts[slotStates.includes(state) ? "Assigned" : state] ?? 0) > 0)
@@ -151,7 +151,7 @@ async function readStageRun(ports: TargetPorts, reading: Reading): Promise<Stage
     return readEnds(ports, reading);
   if (states?.every((state) => slotStates.includes(state)) === true) return readSlots(ports, reading);
   return readOrders(ports, reading).catch((error: unknown) => {
-    // The list of one that is over goes in time: what is left of it are the rows.
+    // The snapshot of a stage run that has ended expires; its rows remain.
     if (stageRun.endedAt === undefined || errorCode(error) !== "TargetsLost") throw error;
     return readEnds(ports, { ...reading, states: endStates });
   });
@@ -161,7 +161,7 @@ async function readEnds(
   { table }: TargetPorts,
   { stageRun, way, states = [], place, most }: Reading,
 ): Promise<StageRunPart> {
-  // Where all that there are fit into the answer, no read finds too many: a few among thousands are not missed.
+  // When all targets fit into the answer, no read finds too many, so a few among thousands are found.
   const matching = states.reduce((sum, state) => sum + stageRun.counts[state], 0);
   const limit = matching <= most ? rowsPerRead : most;
   const range = { ...ranges.targets(way.rollout.owner, stageRun), limit, newer: "kept", states } as const;
@@ -170,7 +170,7 @@ async function readEnds(
   return { found: found.map((row) => ended(row, stageRun)), ...(next === undefined ? {} : { next: { after: next } }) };
 }
 
-/** There are never more of them than clusters that may be changing at once. */
+/** There are never more slots than clusters that may change at once. */
 async function readSlots({ table }: TargetPorts, { stageRun, way, place, most }: Reading): Promise<StageRunPart> {
   const range = ranges.slots(way.rollout.owner);
   const slots = await Array.fromAsync(allItems((start) => table.query({ ...range, newer: "kept", ...start })));
@@ -229,7 +229,7 @@ async function readOrders(ports: TargetPorts, { stageRun, way, states, place, mo
   return { found: kept, ...(at < stageRun.size ? { next: { at } } : {}) };
 }
 
-/** What is known of a target by its order alone; undefined: it was looked at, and has a row or a slot. */
+/** The state of a target by its order alone; undefined when it was checked, and has a row or a slot. */
 function waitingIn(stageRun: StageRunRow): (order: number) => "Waiting" | "Rendering" | undefined {
   const [rendering, waiting] = [
     new Set(stageRun.rendering),
@@ -261,7 +261,7 @@ function named<R>(parts: { readonly cluster: string } | undefined, row: R): read
   return parts === undefined ? [] : [[parts.cluster, row]];
 }
 
-/** The word of its worker is found later. */
+/** The worker's state is read later. */
 function isAsked({ state }: FoundTarget, states: readonly TargetState[]): boolean {
   return states.includes(state) || (state === "Assigned" && states.some((one) => slotStates.includes(one)));
 }
@@ -283,7 +283,7 @@ function changing({ cluster, order = 0, attempts, since }: SlotRow, { stage }: S
   };
 }
 
-/** @returns undefined when its worker says another state than was asked for. */
+/** @returns undefined when its worker reports another state than the requested one. */
 function itemOf(
   target: Found,
   syncs: readonly SyncRow[],
@@ -296,13 +296,13 @@ function itemOf(
   if (target.state !== "Assigned") return targetItem(target, syncs);
   const state = slotState(target, syncs);
   if (states !== undefined && !states.includes(state)) return undefined;
-  // Whether it was in time is the planner's to say.
+  // The planner decides whether it was in time.
   const { reason } = judge(target, syncs, { now: new Date(0), progressSeconds: 0, pausedAt: target.assignedAt ?? "" });
   const assigned = syncs.filter(({ name }) => name in target.attempts);
   return targetItem({ ...target, state, reason, ...(wasUnhealthy(assigned) ? { preexisting: true } : {}) }, syncs);
 }
 
-/** @throws StarlingError `BadRequest` naming the state that is none. */
+/** @throws StarlingError `BadRequest` that names the unknown state. */
 export function targetStatesOf(text: string): readonly TargetState[] {
   return text.split(",").map((word) => {
     const state = targetStates.find((candidate) => candidate.toLowerCase() === word.trim().toLowerCase());
@@ -312,7 +312,7 @@ export function targetStatesOf(text: string): readonly TargetState[] {
   });
 }
 
-/** Of those that something was assigned to. */
+/** Syncs of targets that something was assigned to. */
 async function syncsOfTargets(
   table: Table,
   { rollout: { owner, plan } }: RolloutInProgress,

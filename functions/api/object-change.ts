@@ -1,4 +1,4 @@
-/** What one write of one object means for the table and the queues: pure, given the row that was read. */
+/** Computes what one write of an object changes in the table and the queues: pure, from the row that was read. */
 import { type ObjectReference, objectKey } from "#functions/api/reference.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import { renewalAt } from "#shared/fleet/blob-life.ts";
@@ -40,9 +40,9 @@ export interface ObjectChange {
   /** One transaction; empty when nothing changed. */
   readonly writes: readonly Write[];
   readonly messages: readonly Message[];
-  /** Of the fleet, as they were and as they are: whoever takes one of them has to look at it again. */
+  /** Clusters before and after the change: an owner that selects one of them plans again. */
   readonly clusters: readonly SelectableCluster[];
-  /** Likewise, of which only the selection is known. */
+  /** Likewise, when only the selection is known. */
   readonly selections?: readonly ClusterSelection[];
 }
 
@@ -52,7 +52,7 @@ export interface ChangeContext {
   readonly uid: string;
 }
 
-/** The document applied over the row: what people write is replaced, operations and status stay. */
+/** The row with the document applied: the spec and metadata are replaced, operations and status stay. */
 export function documentChange(
   before: WrittenRow | undefined,
   document: Document,
@@ -84,7 +84,7 @@ export function unchanged(before: WrittenRow): ObjectChange {
   return { outcome: "unchanged", after: before, writes: [], messages: [], clusters: [] };
 }
 
-/** The row with other operations, and what follows from that. */
+/** The row with other operations, and the messages that follow. */
 export function operationsChange(before: WrittenRow, operations: Operations, now: Date): ObjectChange {
   const after = { ...before, operations, version: before.version + 1 };
   return { outcome: "configured", ...rowChange(before, after, now) };
@@ -127,7 +127,7 @@ function namespaceOf(document: Document): { namespace?: string } {
 function sourceChange(before: SourceRow | undefined, after: SourceRow, now: Date): RowChange {
   const next = nextResolve(after);
   const dueNow = next !== undefined && next <= now.toISOString();
-  // Who sends directly sets the watchdog too: a lost message costs one of those.
+  // A direct message sets the watchdog as well, so that a lost message costs one watchdog.
   const row = dueNow ? due(after, watchdogAt(now, 0), 1) : due(after, next);
   const reference = { namespace: after.namespace, name: after.name };
   const repository = repositoryOf(after);
@@ -147,12 +147,12 @@ function discoveryChange(before: DiscoveryRow | undefined, after: DiscoveryRow, 
   return { after: row, writes: [putRow(before, row)], messages, clusters: [] };
 }
 
-/** The checks at the door leave no URL that names no repository; its text would be its own entry. */
+/** The checks of the API accept only URLs that name a repository; any other text would be an entry of its own. */
 export function repositoryOf(row: SourceRow): string {
   return normaliseGitUrl(row.spec.git.url) ?? row.spec.git.url;
 }
 
-/** Its entry in the fleet's directory stays as it is where nothing is changed that the planner needs of it. */
+/** The entry in the fleet's directory stays when nothing that the planner needs has changed. */
 function clusterChange(before: ClusterRow | undefined, after: ClusterRow): RowChange {
   const fleet = fleetRow(after);
   const old = before === undefined ? [] : [fleetRow(before)];
@@ -164,7 +164,7 @@ function clusterChange(before: ClusterRow | undefined, after: ClusterRow): RowCh
   return { after, writes, messages: [], clusters: [...old, fleet] };
 }
 
-/** What it says of clusters is not written with them: whoever plans lays it over what they have. */
+/** Values of a ClusterValues are not written to the clusters: each plan combines them with the clusters' own values. */
 function valuesChange(before: ClusterValuesRow | undefined, after: ClusterValuesRow): RowChange {
   const put = putRow(before, after);
   const said = ({ spec }: ClusterValuesRow) => canonicalJson(spec);
@@ -190,7 +190,7 @@ export function syncOwner(row: OwnerRow): Owner {
   return { namespace: row.namespace, kind: row.type, name: row.name };
 }
 
-/** Names of the Sources, of the same namespace, that the subject's templates name. */
+/** Names of the Sources of the same namespace that the owner's templates name. */
 export function sourcesOf(row: OwnerRow): ReadonlySet<string> {
   return new Set(relationOf(row).templates.flatMap(templateSources));
 }

@@ -15,13 +15,13 @@ import { deletionFailed } from "#shared/fleet/rollout/owner-status.ts";
 import { type Act, newestAct, type Operations, type Suspension } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, newerRowText } from "#shared/fleet/rows/row.ts";
 
-/** Suspends that came on top of the first: the newest, as a row is not a log. */
+/** Number of later suspends that are kept besides the first; a row is not a log. */
 const keptSuspends = 10;
 
 export interface OperateRequest {
   readonly reference: ObjectReference;
   readonly verb: "suspend" | "resume" | "reconcile" | "refresh";
-  /** For `reconcile`: look at the Sources it comes from, too. */
+  /** For `reconcile`: poll its Sources as well. */
   readonly sources?: "include";
   readonly caller: Caller;
 }
@@ -33,9 +33,10 @@ export interface OperateAnswer {
 }
 
 /**
- * Suspends, resumes, reconciles or refreshes an object: only the operations half is written, so that applying a document from git
- * does not undo what was done by hand. Suspending what is suspended keeps who did it first, and adds who did it again.
- * @throws StarlingError `NotFound`, `Suspended` (a reconcile or refresh would do nothing), `Deleting`, `MethodNotAllowed`.
+ * Suspends, resumes, reconciles or refreshes an object. Only the operations half is written, so that applying a
+ * document from git does not undo it. Suspending a suspended object keeps the first person, and adds the next.
+ * @throws StarlingError `NotFound`, `Suspended` (a reconcile or refresh would do nothing), `Deleting`,
+ *   `MethodNotAllowed`.
  */
 export async function operate(ports: ApiPorts, request: OperateRequest): Promise<OperateAnswer> {
   const { reference, caller, verb } = request;
@@ -104,7 +105,7 @@ function decide(before: WrittenRow | undefined, { request, act: said, at }: Deci
   throw refusal("MethodNotAllowed", `${object} has no rollouts; refresh a SyncGroup or a Sync`);
 }
 
-/** Who did it first stays; who says another reason, or is somebody else, is added. Said twice is said once. */
+/** Keeps the first person; adds another person, or another reason, once. */
 function suspendedAgain(suspended: Suspension, act: Act): Suspension {
   const reported = [suspended, ...(suspended.again ?? [])];
   const isKnown = reported.some(
@@ -114,7 +115,7 @@ function suspendedAgain(suspended: Suspension, act: Act): Suspension {
   return { ...suspended, again: [...reported.slice(1), act].slice(-keptSuspends) };
 }
 
-/** @returns the change, or why the Source was left alone. */
+/** @returns the change, or the reason why the Source was left alone. */
 async function reconcileSource(
   ports: ApiPorts,
   { source, caller, act, at }: { source: ObjectReference; caller: Caller; act: Omit<Act, "number">; at: Date },

@@ -1,7 +1,10 @@
 import type { Document } from "#shared/fleet/kinds/document.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 
-/** None at once stops nothing: one still changes, so that a small share of few clusters is no standstill. */
+/**
+ * A bound of zero does not stop a rollout: one cluster still changes, so that a small share of few clusters is no
+ * standstill.
+ */
 export function paceWarnings(documents: readonly Document[]): readonly (readonly string[])[] {
   return documents.map((document) => {
     if (document.kind !== "SyncGroup") return [];

@@ -13,14 +13,14 @@ import type { Page, RowQuery, Table } from "#shared/ports.ts";
 
 const defaultLimit = 500;
 const maxLimit = 1000;
-/** Reads for one answer; a selector that matches little answers with fewer items and a token. */
+/** Reads for one answer; a selector with few matches returns fewer items and a token. */
 const readsPerAnswer = 20;
-/** Of the largest objects these are 30 MB, many times that while they are read. */
+/** Bytes: the largest objects reach 30 MB, and many times that in memory. */
 const rowsPerRead = 100;
 
 export interface PageRequest {
   readonly limit: number;
-  /** What `continue` held: opaque to the caller, a cursor of this query to us. */
+  /** Content of `continue`: opaque to the caller, a cursor of this query for the server. */
   readonly after?: string;
   readonly selector?: LabelSelector;
 }
@@ -52,7 +52,7 @@ export function keepsLabels(request: PageRequest, row: { readonly labels: Readon
   return request.selector === undefined || matchesSelector(request.selector, row.labels);
 }
 
-/** Reads pages until the limit is reached or no more fits an answer, keeping what `keep` turns into an item. */
+/** Reads pages until the limit is reached or the answer is full, keeping each row that `keep` turns into an item. */
 export async function collect<T, R extends Row>(
   request: PageRequest,
   source: {
@@ -77,7 +77,7 @@ export async function collect<T, R extends Row>(
   return { items, ...defined({ next: after }) };
 }
 
-/** The first rows of a query; a page of it may end before them. */
+/** The first rows of a query; a page of the table may end before them. */
 export async function firstRows<Type extends RowType, Kept extends Newer = undefined>(
   table: Table,
   query: RowQuery<Type, Kept> & { readonly limit: number },
@@ -94,12 +94,12 @@ export async function firstRows<Type extends RowType, Kept extends Newer = undef
 
 const cursorSchema = z.record(z.string(), boundedText(2000));
 
-/** A cursor of ours, made of more than one thing. */
+/** A cursor with several parts. */
 export function encodeCursor(value: Readonly<Record<string, string>>): string {
   return Buffer.from(JSON.stringify(value)).toString("base64url");
 }
 
-/** @throws StarlingError `BadRequest` when it is not one that `encodeCursor` gave. */
+/** @throws StarlingError `BadRequest` when the text does not come from `encodeCursor`. */
 export function decodeCursor(text: string): Readonly<Record<string, string>> {
   try {
     const parsed = cursorSchema.safeParse(JSON.parse(Buffer.from(text, "base64url").toString("utf8")));

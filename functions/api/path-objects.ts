@@ -1,4 +1,4 @@
-/** What the parts of a path name. */
+/** Reads the objects that a path names. */
 
 import type { ObjectReference } from "#functions/api/reference.ts";
 import { refusal } from "#functions/api/refusal.ts";

@@ -9,15 +9,15 @@ import type { PruneAct, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { ForeignObject } from "#shared/kube/membership.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
 
-/** The planner and the cluster's worker write the same row, each a few times at most. */
+/** Number of tries: the planner and the cluster's worker write the same row, each a few times at most. */
 const maxTries = 6;
 
 export interface PruneRequest {
   readonly namespace: string;
   readonly name: string;
-  /** Of a group's Sync; a user's is on the one that it names. */
+  /** Cluster of a group's Sync; a user's Sync names its own. */
   readonly cluster?: string;
-  /** Of the objects that the caller was shown. */
+  /** Uids of the objects that the caller was shown. */
   readonly uids: readonly string[];
   readonly confirmed: "confirmed" | "ask";
   readonly caller: Caller;
@@ -29,9 +29,9 @@ export interface PruneAnswer {
 }
 
 /**
- * Asks the worker to delete members of a Sync that nobody recorded: those that a worker named, by their uids. Written to
- * the Sync's row on its cluster; what has become another object since stays, whoever asks.
- * @throws StarlingError `NotFound`, `ForeignChanged` when a uid is not among those named, `ConfirmationRequired`.
+ * Asks the worker to delete members of a Sync that no inventory recorded: those that a worker named, by their uids. The
+ * request is written to the Sync's row on its cluster; an object that was replaced since stays.
+ * @throws StarlingError `NotFound`, `ForeignChanged` when a uid is not among the named ones, `ConfirmationRequired`.
  */
 export async function pruneForeign(ports: ApiPorts, request: PruneRequest): Promise<PruneAnswer> {
   const { namespace, name, caller } = request;
@@ -77,7 +77,7 @@ async function clusterOf(ports: ApiPorts, { namespace, name, cluster }: PruneReq
   throw refusal("BadRequest", `Sync ${namespace}/${name} belongs to a group and is on many clusters; say which one`);
 }
 
-/** Those of the members that a worker named last. */
+/** The members that a worker named last. */
 function chosen(row: SyncRow, uids: readonly string[]): PruneAct["objects"] {
   const named = new Map((row.observed?.foreign ?? []).filter(isPrunable).map((object) => [object.uid, object]));
   return [...new Set(uids)].map((uid) => {

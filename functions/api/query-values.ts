@@ -3,10 +3,10 @@ import type { HttpRequest } from "#functions/api/http-event.ts";
 import { refusal } from "#functions/api/refusal.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 
-/** What the name of a cluster or namespace looks like. */
+/** The form of a cluster's or namespace's name. */
 export const objectName = /^[a-z0-9][-a-z0-9]{0,62}$/;
 
-/** Part of a key of the table, so as long as one may be. */
+/** Part of a key of the table, with the length limit of a key. */
 export function stateOf(request: HttpRequest): { state?: string } {
   const { state } = request.query;
   if (state === undefined) return {};
@@ -24,7 +24,7 @@ export function named<Parameter extends "cluster" | "namespace">(
   throw refusal("BadRequest", `${parameter} is "${excerpt(name)}"; expected the name of one`);
 }
 
-/** @throws StarlingError `BadRequest` with what is wrong with each member. */
+/** @throws StarlingError `BadRequest` with the problem of each member. */
 export function parseBody<T>(schema: z.ZodType<T>, body: unknown): T {
   const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;

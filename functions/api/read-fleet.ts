@@ -8,12 +8,12 @@ import type { RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, keyText } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
 
-/** As many as two batches hold, each with its row and its unit. */
+/** Owners that fit into two batches, each with its row and its rollout state. */
 const ownersPerAnswer = 100;
 
 export type ListedOwner = OwnerInFleet | UnreadableObject<"SyncGroup" | "Sync">;
 
-/** What people wrote, of one namespace or of all, from their rows, their units' and those of what goes through their stages. */
+/** Owners of one namespace, or of all, from their rows, their rollout states and their stage runs. */
 export async function listFleet(
   table: Table,
   { namespace, page }: { readonly namespace?: string; readonly page: PageRequest },
@@ -52,7 +52,7 @@ export async function listFleet(
   return { items, ...defined({ next }) };
 }
 
-/** The keys of what goes through its stages. */
+/** The keys of the stage runs in progress. */
 function updatingOf(rolloutState: RolloutStateRow | undefined) {
   return (
     rolloutState?.stages.flatMap(({ updatingTo }) =>

@@ -6,10 +6,10 @@ import type { DeadLetters, DueWork, Fact, Installation, Tick } from "#shared/fle
 import { dueAtOf, dueShard, dueShardCount } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 
-/** As many entries of each shard are counted: more says nothing more. */
+/** Number of due rows that are counted in each shard; a larger number would add nothing. */
 const countedPerShard = 25;
 
-/** How the installation itself is, each part asked for by itself: the one that does not answer may be what is wrong. */
+/** The state of the installation. Each part is asked alone, because the part that does not answer may be the problem. */
 export async function readInstallation(ports: ApiPorts): Promise<Installation> {
   const { own, clock, account } = ports;
   const at = clock.now();

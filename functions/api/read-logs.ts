@@ -9,11 +9,11 @@ import { excerpt } from "#shared/base/excerpt.ts";
 import { type ApiList, type LogItem, listOf } from "#shared/fleet/api/objects.ts";
 import type { LogFilter, LogLine, LogQuery } from "#shared/ports.ts";
 
-/** CloudWatch is asked for so much at once; more is asked for with the time of the last line. */
+/** Lines that CloudWatch is asked for at once; the time of the last line continues the list. */
 const mostLines = 1000;
 const defaultLines = 200;
 const hourMs = 3_600_000;
-/** As long as each log is kept: the functions' a month, the audit log two years. */
+/** Retention of the logs: a month for the functions' logs, two years for the audit log. */
 const keptDays = { functions: 31, audit: 731 } as const satisfies Record<LogQuery["of"], number>;
 
 type LogPorts = Pick<ApiPorts, "logs" | "clock">;
@@ -22,7 +22,7 @@ const loggedKinds: ReadonlySet<string> = new Set([
   ...["Cluster", "ClusterDiscovery", "ClusterValues", "Source", "Sync", "SyncGroup"],
 ]);
 
-/** What a line has to say to be about an object; a Sync may be looked at on one cluster alone. */
+/** The fields that a line about the object must have; a Sync may be asked for on one cluster alone. */
 export function linesAbout(object: ObjectReference & { readonly cluster?: string }): LogFilter {
   const { kind, namespace = "", name, cluster } = object;
   if (kind === "Cluster") return [{ cluster: name }, { kind, name }];
@@ -32,7 +32,7 @@ export function linesAbout(object: ObjectReference & { readonly cluster?: string
   return kind === "Source" ? [itself] : [itself, { namespace, owner: `${kind}/${name}`, ...current }];
 }
 
-/** @throws StarlingError `BadRequest` of an id that is none. */
+/** @throws StarlingError `BadRequest` for an invalid id. */
 export function linesOf(id: string | undefined): LogFilter {
   if (id !== undefined && beginningOf(id) !== undefined) return [{ correlationId: id }];
   const got = id === undefined ? "missing" : `"${excerpt(id)}"`;
@@ -40,7 +40,7 @@ export function linesOf(id: string | undefined): LogFilter {
 }
 
 /**
- * What the functions logged, and nothing of the audit log. The oldest line is first. With more than `limit` of them,
+ * Lines of the functions, without the audit log. The oldest line is first. With more than `limit` of them,
  * `continue` is the time to go on from.
  */
 export function readLogs(ports: LogPorts, request: HttpRequest, filter: LogFilter): Promise<ApiList<LogItem>> {
@@ -95,7 +95,7 @@ function limitOf(text: string | undefined): number {
 }
 
 const wordsOf = ["level", "message", "correlationId"] as const;
-/** What the logger adds, and nobody looks for. */
+/** Fields that the logger adds, and that nobody searches for. */
 const ofTheLogger: ReadonlySet<string> = new Set([...wordsOf, "timestamp", "service", "sampling_rate"]);
 
 function itemOf({ id, at, function: from, fields }: LogLine): LogItem {

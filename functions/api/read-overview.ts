@@ -32,7 +32,7 @@ export async function overviewOf({ table, clock }: OverviewPorts, owner: Owner):
   ]);
   if (row === undefined) throw refusal("NotFound", `${kind} ${namespace}/${name} does not exist`);
   if (rolloutState === undefined || rolloutState.uid !== row.uid) throw noRollout(owner);
-  // Without clusters there is no content, and the overview says why.
+  // Without clusters there is no rollout, and the overview reports the reason.
   if (rolloutState.last === 0 && !reachesNobody(row.status.state)) throw noRollout(owner);
   const named = rolloutState.stages.flatMap(({ updatingTo, passed }) =>
     [updatingTo, passed].filter((stageRun) => stageRun !== undefined),
@@ -81,7 +81,7 @@ export async function overviewOf({ table, clock }: OverviewPorts, owner: Owner):
   });
 }
 
-/** The oldest first; none is read where none is counted. */
+/** The oldest first; nothing is read where nothing is counted. */
 async function slotsOf(table: Table, { owner, stages, catchUps }: RolloutStateRow): Promise<readonly SlotRow[]> {
   if (stages.every(({ changing }) => changing === 0) && catchUps.changing === 0) return [];
   const range = ranges.slots(owner);
@@ -101,7 +101,7 @@ function askedOf({ operations }: OwnerRow, sources: readonly SourceRow[]): Pick<
   return { askedSources: sources.filter(isCheckAwaited).map(({ name }) => name) };
 }
 
-/** The revision that no stage has taken yet, by its words, or why there is none. */
+/** The revision that no stage has taken yet, or the reason why there is none. */
 function desiredNow(
   row: OwnerRow,
   rolloutState: RolloutStateRow,

@@ -14,7 +14,7 @@ const ownersPerAnswer = 100;
 
 export type ListedRollout = RolloutObject | UnreadableObject<"Rollout">;
 
-/** Contents of a subject, newest first. @throws StarlingError `NewerRow` when nobody knows how many there are. */
+/** Rollouts of an owner, newest first. @throws StarlingError `NewerRow` when their number is unknown. */
 export async function listRollouts(
   table: Table,
   { owner, page }: { readonly owner: Owner; readonly page: PageRequest },
@@ -28,12 +28,15 @@ export async function listRollouts(
   return to > oldest ? { items, next: encodeCursor({ number: String(to - 1) }) } : { items };
 }
 
-/** Of those before it nothing is kept. */
+/** Older rollouts are not kept. */
 function oldestOf(rolloutState: RolloutStateRow | undefined, from: number): number {
   return Math.min(from, ...(rolloutState?.past ?? []), ...(rolloutState?.ledger ?? []).map(({ number }) => number));
 }
 
-/** Contents one after the other, the newest first; one whose legs a newer version wrote cannot be told by this one. */
+/**
+ * Rollouts one after the other, the newest first; one whose stage runs a newer version wrote cannot be shown by this
+ * version.
+ */
 async function readWays(
   table: Table,
   owner: Owner,
@@ -71,7 +74,7 @@ async function readWays(
   });
 }
 
-/** The newest content of every subject of one namespace, or of all. */
+/** The newest rollout of every owner of one namespace, or of all. */
 export async function listNewestRollouts(
   table: Table,
   { namespace, page }: { readonly namespace: string | undefined; readonly page: PageRequest },
@@ -90,7 +93,7 @@ export async function listNewestRollouts(
   const rows = await table.getMany(
     known.flatMap(({ owner, last, stages }) => [
       keys.rollout(owner, last),
-      // Its legs are those that stages name: any other was sealed anew, or is of a stage that is gone.
+      // Its stage runs are those that stages name: any other has an older snapshot, or belongs to a removed stage.
       ...stages.flatMap(({ updatingTo, passed }) =>
         [updatingTo, passed].flatMap((stageRun) =>
           stageRun?.rollout === last ? [keys.stageRun(owner, stageRun)] : [],
@@ -123,12 +126,12 @@ export async function listNewestRollouts(
   return entries.next === undefined ? { items } : { items, next: entries.next };
 }
 
-/** A unit that cannot be read stands for the newest content of its subject, whose number it knows. */
+/** An unreadable rollout state stands for the newest rollout of its owner, whose number its key has. */
 function unreadableRollout(row: NewerRow, { namespace, name }: Owner, number?: number): UnreadableObject<"Rollout"> {
   return unreadableObject(row, { kind: "Rollout", namespace, name: number === undefined ? name : `${name}-${number}` });
 }
 
-/** As it is listed. @throws StarlingError `NotFound` */
+/** The rollout as it is listed. @throws StarlingError `NotFound` */
 export async function showRollout(
   table: Table,
   { owner, number }: { readonly owner: Owner; readonly number: number },
@@ -139,7 +142,7 @@ export async function showRollout(
   throw noRollout(owner, number);
 }
 
-/** `number` absent: the newest. @throws StarlingError `NotFound`, `NewerRow` */
+/** When `number` is absent, the newest. @throws StarlingError `NotFound`, `NewerRow` */
 export async function getRollout(
   table: Table,
   { owner, number }: { readonly owner: Owner; readonly number?: number },

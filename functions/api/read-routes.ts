@@ -1,4 +1,4 @@
-/** What is answered from rows and the lists of targets alone, and changes nothing: to the door, and to the dashboard. */
+/** Routes that read rows and snapshots and change nothing, for the API and for the dashboard. */
 import { fittingItems } from "#functions/api/answer-size.ts";
 import type { ApiPorts } from "#functions/api/api-ports.ts";
 import { findObjects } from "#functions/api/find-objects.ts";
@@ -40,7 +40,7 @@ import { listOf } from "#shared/fleet/api/objects.ts";
 import { rolloutObject } from "#shared/fleet/api/rollout-object.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 
-/** Of the door's, what looks take. */
+/** The ports of the API that reads use. */
 export type ReadPorts = Pick<ApiPorts, "table" | "blobs" | "clock" | "installation">;
 
 type ReadCall = Call<ReadPorts>;
@@ -175,7 +175,7 @@ async function allEvents({ ports, request }: ReadCall): Promise<unknown> {
   return { ...listOf("Event", items, next), owners };
 }
 
-/** As many items as an answer holds: what somebody wrote is no reason that others cannot list. */
+/** As many items as an answer holds: one large object must not stop others from listing. */
 async function list<Item>(
   kind: string,
   request: HttpRequest,

@@ -1,4 +1,4 @@
-/** The door's looks without the door: for who reads the rows with a role of its own, in the same code. */
+/** The API's reads without the API, for callers that read the rows with their own role. */
 import { type ReadPorts, readAnswers } from "#functions/api/read-routes.ts";
 import { refusalStatus } from "#functions/api/refusal.ts";
 import { routerOf } from "#functions/api/route.ts";
@@ -7,10 +7,10 @@ import { type Ask, Refusal } from "#shared/pages/ask.ts";
 
 const answerRead = routerOf(readAnswers);
 
-/** Nobody has signed: what looks at rows alone records nobody. */
+/** Nobody has signed: a read of rows records no principal. */
 const nobody = "";
 
-/** @throws Refusal as the API would refuse it, whatever the ports throw. */
+/** @throws Refusal as the API would answer, whatever the ports throw. */
 export function readWith(ports: ReadPorts): Ask {
   return async <T>(path: string, query: Parameters<Ask>[1] = {}) => {
     const parts = path.split("/").slice(1).map(decodeURIComponent);

@@ -15,9 +15,9 @@ import { mayTakeOver, type Remembered } from "#shared/kube/parent-object.ts";
 import { type Message, ownerKey } from "#shared/messages.ts";
 import type { Write } from "#shared/ports.ts";
 
-/** The planner and the cluster's worker write the same rows, each a few times at most. */
+/** Number of tries: the planner and the cluster's worker write the same rows, each a few times at most. */
 const maxTries = 10;
-/** Names in an error. */
+/** Number of names in an error. */
 const namesShown = 10;
 
 /** A Sync, and what the caller has seen that its cluster remembers of it. */
@@ -32,20 +32,20 @@ export interface SeenSync {
 export interface RecoverRequest {
   readonly cluster: string;
   readonly syncs: readonly SeenSync[];
-  /** Sources that were asked to be looked at, and by which `reconcile`. */
+  /** Sources that were asked to be polled, and the number of that `reconcile`. */
   readonly sources: readonly { readonly namespace: string; readonly name: string; readonly number: number }[];
-  /** An installation, or the uid of a Sync, that is gone, and whose Syncs are taken over. */
+  /** A former installation, or the uid of a former Sync, whose Syncs are taken over. */
   readonly from?: string | undefined;
-  /** Also what clusters refuse later, of the same subjects: most clusters may not have been asked yet. */
+  /** True to recover also what clusters of the same owners refuse later: most clusters may not have been asked yet. */
   readonly all: boolean;
   readonly caller: Caller;
 }
 
 export interface RecoverAnswer {
   readonly recovered: readonly string[];
-  /** What the cluster remembers of these is something else by now: they are left as they are. */
+  /** Syncs whose cluster remembers something else by now; they stay as they are. */
   readonly moved: readonly string[];
-  /** Those of a subject that cannot be recovered now, and why. They are left as they are, too. */
+  /** Syncs of an owner that cannot be recovered now, with the reason; they stay as they are. */
   readonly refused: readonly RefusedOwner[];
 }
 
@@ -57,10 +57,11 @@ interface RefusedOwner {
 }
 
 /**
- * Lets Syncs of a cluster go on from what the cluster remembers of them, though these rows never wrote it. What was
- * assigned is forgotten, for it may be older than what is there, and the planner assigns what their Sources have now:
- * these must have been looked at since. Of each subject everything is written in one transaction, so that a rollout which
- * is open assigns nothing in between. One that cannot be recovered holds up no other. Done again, it finds nothing to do.
+ * Lets Syncs of a cluster continue from what the cluster remembers of them, although these rows never wrote it. The
+ * assignment is forgotten, because it may be older than the cluster's content. The planner assigns the present
+ * revisions of their Sources, which must have been polled since. Everything of an owner is written in one transaction,
+ * so that an open rollout assigns nothing in between. An owner that cannot be recovered does not stop the others. A
+ * repetition finds nothing to do.
  * @throws StarlingError `NotFound`
  */
 export async function recoverCluster(ports: ApiPorts, request: RecoverRequest): Promise<RecoverAnswer> {
@@ -85,7 +86,7 @@ export async function recoverCluster(ports: ApiPorts, request: RecoverRequest): 
       }
     }
   } finally {
-    // Also what was done before something else failed is written down, and goes on.
+    // Everything that succeeded before a failure is recorded as well, and continues.
     await reportOn(done, messages, { ports, request });
   }
   const reported = new Set([...done, ...refused.flatMap(({ syncs }) => syncs)]);
@@ -98,7 +99,10 @@ export async function recoverCluster(ports: ApiPorts, request: RecoverRequest): 
   };
 }
 
-/** Those that the planner let go on from just what was seen: of a subject it does so once its first cluster is recovered. */
+/**
+ * Syncs that the planner recovered from exactly this memory: it does so for an owner once its first cluster is
+ * recovered.
+ */
 async function goneOn(ports: ApiPorts, { cluster, syncs }: RecoverRequest): Promise<ReadonlySet<string>> {
   const rows = await syncsOn(ports.table, cluster, "left out");
   const isDone = ({ namespace, name, observed, recovered }: SyncRow) => {
@@ -165,7 +169,7 @@ async function recoverOwner(
   throw refusal("Conflict", `the Syncs of Cluster ${cluster} were being written by others; recover it once more`);
 }
 
-/** What a caller has seen is what is written; an owner that is not named is left its Syncs. */
+/** The memory that the caller has seen is written; an owner that is not named keeps its Syncs. */
 function sortOut(rows: readonly SyncRow[], { syncs, from }: RecoverRequest) {
   const asSeen: SyncRow[] = [];
   const moved: string[] = [];
@@ -186,7 +190,7 @@ function nameOf({ namespace, name }: SyncRow): string {
   return `${namespace}/${name}`;
 }
 
-/** What a subject wants now is what its Sources have now, and not what they had when the rows were saved. */
+/** An owner desires what its Sources have now, not what they had when the rows were saved. */
 async function requireSources(ports: ApiPorts, row: OwnerRow, { sources }: RecoverRequest): Promise<void> {
   if (row.operations.deletion !== undefined) return;
   const names = [...sourcesOf(row)];

@@ -4,7 +4,7 @@ import type { Document, WritableKind } from "#shared/fleet/kinds/document.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { RowKeyOf } from "#shared/fleet/rows/row.ts";
 
-/** Which object: `namespace` is absent for what belongs to the installation. */
+/** Names an object; `namespace` is absent for objects of the installation. */
 export interface ObjectReference {
   readonly kind: WritableKind;
   readonly namespace?: string;
@@ -31,7 +31,7 @@ export function objectText(reference: {
   return `${reference.kind} ${reference.namespace === undefined ? "" : `${reference.namespace}/`}${reference.name}`;
 }
 
-/** `Source payments/app`, as far as a document that may be wrong says so. */
+/** `Source payments/app`, as far as a possibly wrong document names it. */
 export function referenceText(value: unknown): string | undefined {
   if (!isJsonObject(value) || typeof value.kind !== "string" || !isJsonObject(value.metadata)) return undefined;
   const { name, namespace } = value.metadata;

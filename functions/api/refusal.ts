@@ -1,7 +1,7 @@
 import { otherCode } from "#shared/base/error-codes.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 
-/** Codes a caller can act on, and the HTTP status each one has. */
+/** Codes that a caller can act on, each with its HTTP status. */
 const statusOfCode = {
   BadRequest: 400,
   InvalidContinue: 400,
@@ -24,19 +24,19 @@ const statusOfCode = {
 } as const;
 export type RefusalCode = keyof typeof statusOfCode;
 
-/** An answer tells so many problems: who wrote the same thing wrong ten thousand times has seen it by then. */
+/** Number of problems in an answer; an author of ten thousand equal mistakes has seen enough by then. */
 const reportedProblems = 100;
 
-/** One thing that is wrong with one document of a request, counted from 0. */
+/** A problem of one document of a request; documents are counted from 0. */
 export interface DocumentProblem {
   readonly document: number;
-  /** `Source payments/app`, as far as it could be read. */
+  /** `Source payments/app`, as far as it can be read. */
   readonly object?: string;
   readonly field: string;
   readonly message: string;
 }
 
-/** The error that ends a request; its code says what can be done about it, and `data` travels to the caller. */
+/** The error that ends a request. Its code tells what can be done about it, and `data` is sent to the caller. */
 export function refusal(
   code: RefusalCode,
   message: string,
@@ -45,7 +45,7 @@ export function refusal(
   return new StarlingError(message, { code: otherCode(code), retry: "permanent", data });
 }
 
-/** The refusal of documents that are wrong: the first problems, and how many there are. */
+/** The refusal of wrong documents: the first problems, and their number. */
 export function invalidDocuments(problems: readonly DocumentProblem[], documents: number): StarlingError {
   const reported = problems.slice(0, reportedProblems);
   const count = `${problems.length} ${problems.length === 1 ? "problem" : "problems"} in ${documents} ${documents === 1 ? "document" : "documents"}`;

@@ -1,9 +1,9 @@
-/** What requests may say. */
+/** Schemas of request bodies. */
 import * as z from "zod";
 import { objectName } from "#functions/api/query-values.ts";
 import { boundedList, boundedText } from "#shared/base/bounded.ts";
 
-/** More would not be written in the time a request has. */
+/** More documents could not be written in the time of a request. */
 const maxDocuments = 1000;
 
 const reason = boundedText(500).optional();
@@ -27,12 +27,12 @@ const cluster = boundedText(63).regex(objectName, "expected the name of a cluste
 export const pruneBody = z.strictObject({
   reason,
   cluster: cluster.exactOptional(),
-  /** As many as are named at once. */
+  /** As many objects as a row names. */
   uids: boundedList(boundedText(253).min(1), 20).min(1, "must name at least one object"),
   confirm: z.boolean().default(false),
 });
 
-/** As many Syncs as a cluster may have rows for in the time a request has. */
+/** As many Syncs as a cluster may have rows for in the time of a request. */
 const maxRecovered = 1000;
 const name = boundedText(300).min(1);
 const number = z.number().int().nonnegative();
@@ -59,11 +59,11 @@ export const operateBody = z.strictObject({
   withSource: z.boolean().default(false),
 });
 
-/** More links would not be made in the time a request has. */
+/** More URLs could not be signed in the time of a request. */
 const maxLinks = 100;
 const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/, "must be a digest as sha256:<64 hex>");
 
-/** Each with a Sync that refers to it: nothing else is handed out, and nobody looks through a fleet for it. */
+/** Each rendering comes with a Sync that refers to it: no other is signed, and no fleet is searched for it. */
 export const renderingsBody = z.strictObject({
   renderings: boundedList(z.strictObject({ digest, cluster, sync: name }), maxLinks),
 });

@@ -1,4 +1,4 @@
-/** The routes of the door, one table. Everything a route may do is in the use case it names. */
+/** The routes of the API, in one table. Everything that a route may do is in the use case that it names. */
 
 import { acceptCluster } from "#functions/api/accept-cluster.ts";
 import type { ApiPorts, Caller } from "#functions/api/api-ports.ts";
@@ -142,7 +142,7 @@ function liftFreeze({ ports, request, params }: ApiCall): Promise<unknown> {
   return thaw(ports, { name: freezeName(params), caller: caller(request, reason) });
 }
 
-/** It is typed in a hurry, and printed as a command. */
+/** The body is typed in a hurry, and printed as a command. */
 function freezeName(params: PathParams): string {
   const name = part(params, "freeze");
   if (objectName.test(name)) return name;

@@ -5,12 +5,12 @@ import { keyText } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
 import { isWithin, normalFolder } from "#shared/source/tree-listing.ts";
 
-/** What a Source makes available, by its key. */
+/** Folders that a Source makes available, by its key. */
 type Parts = ReadonlyMap<string, readonly string[]>;
 
 /**
- * A Source may come later, or make more available, so one that is absent, or has not the folder that a template takes, is no
- * error; nothing happens until it is there, so it is not silent.
+ * A missing Source, or a missing folder in it, is no error, because it may be added later. It is a warning, because
+ * nothing happens until then.
  */
 export async function sourceWarnings(
   table: Table,
@@ -36,7 +36,7 @@ function reference(document: Document, name: string): ObjectReference & { readon
   return { kind: "Source", namespace: documentReference(document).namespace ?? "", name };
 }
 
-/** Of those that are there, or are written with the rest; a row that cannot be read is there, with everything. */
+/** Sources that exist, or are written in the same request; an unreadable row counts as existing, with every folder. */
 async function partsOf(
   table: Table,
   desired: readonly ObjectReference[],
@@ -54,7 +54,7 @@ function absentText({ namespace, name }: ObjectReference): string {
   return `Source ${name} does not exist in namespace ${namespace} yet: nothing is rolled out until it does`;
 }
 
-/** Folders that no artifact of the Source will have. What an expression comes to is known for a cluster only. */
+/** Folders that no artifact of the Source will have. The value of an expression is known for a cluster only. */
 function pathWarnings(document: Document, parts: Parts): readonly string[] {
   return templatesOf(document).flatMap(({ name, source, path, overrides = [] }) => {
     const has = parts.get(keyText(objectKey(reference(document, source))));
@@ -70,7 +70,7 @@ function pathWarnings(document: Document, parts: Parts): readonly string[] {
   });
 }
 
-/** A folder above a part is in the artifact, too. */
+/** A folder above an included part is in the artifact as well. */
 function isMadeAvailable(folder: string, parts: readonly string[]): boolean {
   return isWithin(folder, parts) || parts.some((part) => isWithin(part, [folder]));
 }

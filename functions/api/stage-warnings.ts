@@ -6,8 +6,8 @@ import { stageOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Table } from "#shared/ports.ts";
 
 /**
- * The first stage of a group verifies every rollout on a cluster. A group that has clusters in later stages only stands still
- * until one is registered there: whoever applies it is told.
+ * The first stage of a group verifies every rollout on a cluster. A group that has clusters only in later stages stands
+ * still until a cluster is registered in the first, so `apply` warns about it.
  */
 export async function stageWarnings(
   table: Table,

@@ -14,8 +14,8 @@ interface Layer {
 }
 
 /**
- * Of ClusterValues: other ones of the same priority that set a name to something else for a cluster of both. Which counts
- * then follows from their names, and that is nothing that anybody meant.
+ * Two ClusterValues of one priority that set a name to different values for a common cluster. Their names decide then,
+ * which nobody intends.
  */
 export async function valueWarnings(
   table: Table,
@@ -40,7 +40,7 @@ export async function valueWarnings(
         ]
       : [],
   );
-  // What is written at the same time goes by the labels that it is to have.
+  // Clusters that are written in the same request count with their future labels.
   const writtenNames = new Set(written.map(({ name }) => name));
   const fleet = [...written, ...(await registered(table)).filter(({ name }) => !writtenNames.has(name))];
   return own.map((layer, index) =>
@@ -57,7 +57,7 @@ function layerOf({ metadata: { name }, spec }: Extract<Document, { kind: "Cluste
   return { name, spec };
 }
 
-/** The names that both set, at one priority and not to the same. */
+/** The names that both set, at one priority and to different values. */
 function differing(layer: Layer, other: Layer): readonly string[] {
   if (layer.name === other.name || layer.spec.priority !== other.spec.priority) return [];
   const [one, two] = [layer.spec.values, other.spec.values];

@@ -12,7 +12,10 @@ import { type SelectableCluster, selects } from "#shared/fleet/kinds/cluster-sel
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { distinctMessages, type Message } from "#shared/messages.ts";
 
-/** Other writers of the same row finish in milliseconds; so many lost races in a row are no accident. */
+/**
+ * Number of tries: other writers of the row finish in milliseconds, so that this many lost races in a row are no
+ * accident.
+ */
 const maxTries = 6;
 const senders = 8;
 
@@ -20,11 +23,11 @@ export interface ObjectWrite {
   readonly reference: ObjectReference;
   readonly verb: string;
   readonly caller: Caller;
-  /** Decides on the row as it is now; called again when somebody else wrote it meanwhile. */
+  /** Decides on the row as it is now; called again when another writer was faster. */
   readonly decide: (before: WrittenRow | undefined) => ObjectChange;
 }
 
-/** Reads, decides and writes under the version that was read; leaves the audit line. Sends nothing. */
+/** Reads, decides and writes under the version that was read, and writes the audit line. Sends no message. */
 export async function writeObject(ports: ApiPorts, write: ObjectWrite): Promise<ObjectChange> {
   for (let attempt = 1; attempt <= maxTries; attempt++) {
     const before = await readWritten(ports, write.reference);
@@ -53,7 +56,7 @@ export async function writeObject(ports: ApiPorts, write: ObjectWrite): Promise<
 }
 
 /**
- * The row of an object that is to be written. With a Cluster goes its entry in the fleet's directory.
+ * The row of an object that will be written; a Cluster comes with its entry in the fleet's directory.
  * @throws StarlingError `NewerRow` for either.
  */
 async function readWritten({ table }: ApiPorts, reference: ObjectReference): Promise<WrittenRow | undefined> {
@@ -75,7 +78,7 @@ export interface AuditEntry {
   readonly after: number | undefined;
 }
 
-/** One line for each write: who did what to which object, from which generation to which, and why. */
+/** One line for each write: who changed which object, from which generation to which, and why. */
 export function audit(ports: ApiPorts, entry: AuditEntry): void {
   ports.log.info("write", {
     audit: true,
@@ -88,7 +91,7 @@ export function audit(ports: ApiPorts, entry: AuditEntry): void {
   });
 }
 
-/** Sends each message once, and one to every subject that takes a cluster which is another one now. */
+/** Sends each message once, and one to every owner that selects a changed cluster. */
 export async function sendAfter(ports: ApiPorts, changes: readonly ObjectChange[]): Promise<void> {
   const messages = changes.flatMap((change) => change.messages);
   const selections = changes.flatMap((change) => change.selections ?? []);
@@ -101,7 +104,7 @@ export async function sendAfter(ports: ApiPorts, changes: readonly ObjectChange[
   await sendSideBySide(ports, distinctMessages(messages));
 }
 
-/** So many batches at once: one after the other, thousands take longer than whoever asked waits. */
+/** Batches at once: thousands one after the other would take longer than a caller waits. */
 export async function sendSideBySide({ sender }: ApiPorts, messages: readonly Message[]): Promise<void> {
   const share = Math.max(10, Math.ceil(messages.length / senders));
   await Promise.all(inParts(messages, share).map((part) => sender.send(part)));

@@ -12,8 +12,8 @@ const bindings = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicyb
 const takesEffectWithinMs = 60_000;
 
 /**
- * While `write` runs, an admission policy sets `data.mode` of every ConfigMap that is written: a MutatingAdmissionPolicy
- * on a real API server, the webhook knob of an embedded one.
+ * While `write` runs, an admission rule sets `data.mode` of every written ConfigMap. It is a MutatingAdmissionPolicy on
+ * a real API server and a webhook fault on an embedded one.
  */
 export async function whileRewriting(
   { cluster, setFaults }: Ground,
@@ -37,7 +37,7 @@ export async function whileRewriting(
   await until(async () => (await tried(cluster, object)) !== rewritten, "the end of the admission policy");
 }
 
-/** What `data.mode` would become of another value. */
+/** The value of `data.mode` after a dry run with another value. */
 async function tried(cluster: RawCluster, object: ManifestObject): Promise<string | undefined> {
   const answer = await cluster.send({
     method: "PATCH",
@@ -48,7 +48,7 @@ async function tried(cluster: RawCluster, object: ManifestObject): Promise<strin
   return stringAt(parseJson(answer), "data", "mode");
 }
 
-/** Asks again until it is so. @throws Error naming what was waited for after a minute. */
+/** Polls until the condition is true. @throws Error with the name of the condition after a minute. */
 export async function until(isSo: () => Promise<boolean>, what: string): Promise<void> {
   const deadline = Date.now() + takesEffectWithinMs;
   while (!(await isSo())) {

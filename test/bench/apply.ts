@@ -20,17 +20,19 @@ interface Sample {
   readonly steps?: readonly string[];
 }
 
-/** Applies a new revision of every object; what it has to prepare is done before the clock starts. */
+/** Applies a new revision of every object. Its preparation is not measured. */
 interface Contender {
   readonly name: string;
   run(revision: string): Promise<Sample>;
 }
 
 /**
- * Every object of a set changes, and is applied: by the apply function as a whole, rows and blobs included, which in
- * the same run prunes five objects that left; by the best of five raw loops of PATCHes over connections that are kept
- * from one round to the next, which is what the server can do; by the best of five that connect as an invocation has to;
- * and by kubectl. In turns, each on objects of its own.
+ * Measures how long it takes to apply a set whose objects all change. The contenders take turns, each with its own
+ * objects.
+ *
+ * The apply function works on rows and blobs, too, and prunes five objects that left git. The best of five raw loops of
+ * PATCHes over kept connections shows the limit of the server. The best of five raw loops with new connections has the
+ * conditions of an invocation. The last contender is kubectl.
  */
 export function apply({ target, objects = 500, rounds = 5, say }: BenchOptions): Promise<BenchResult> {
   return onGround({ target, namespaces: Object.values(namespaces) }, async (ground) => {
@@ -49,7 +51,7 @@ export function apply({ target, objects = 500, rounds = 5, say }: BenchOptions):
         const contender = contenders[index];
         if (contender === undefined) continue;
         const sample = await contender.run(`${round}-${index}`);
-        // The first round makes the objects, the connections and the caches.
+        // The first round creates objects, connections and caches and does not count.
         if (round > 0) samples.get(contender.name)?.push(sample);
         say(`${round === 0 ? "first" : `round ${round}`}: ${contender.name} ${Math.round(sample.ms)} ms`);
       }
@@ -79,7 +81,7 @@ function result(
   }
   const { steps = [] } = samples.get("starling")?.at(-1) ?? {};
   figures["steps that wait for each other"] = Object.fromEntries(
-    // A name that is a number would come before those that are not.
+    // A numeric name would be sorted before other names.
     steps.map((step, index) => [`step ${String(index + 1).padStart(2, "0")}`, step]),
   );
   return {
@@ -122,11 +124,11 @@ async function checkGone(cluster: RawCluster, object: ManifestObject): Promise<v
   if (!gone) throw new Error(`${object.kind} ${object.metadata.name} left the source and was not pruned`);
 }
 
-/** One set, which all raw loops take turns at. */
+/** One set that all raw loops share. */
 interface RawSet {
   readonly objects: number;
   readonly setId: string;
-  /** What the last answers said of each object, by its path: what an inventory has. */
+  /** The last answers about each object by path: the content of an inventory. */
   readonly recorded: Map<string, { readonly uid: string; readonly resourceVersion: string }>;
 }
 
@@ -135,7 +137,7 @@ interface Loop {
   readonly concurrency: number;
 }
 
-/** The bodies are those of the apply function: with the set's label, the uid, and the version that is recorded. */
+/** The bodies are those of the apply function, with the set's label, the uid and the recorded version. */
 function rawLoop(raw: RawSet, { cluster, concurrency }: Loop): Contender {
   return {
     name: rawName(concurrency),
@@ -149,7 +151,7 @@ function rawLoop(raw: RawSet, { cluster, concurrency }: Loop): Contender {
   };
 }
 
-/** An invocation ends its connections, and the next one goes on from their sessions of TLS. */
+/** An invocation ends its connections, and the next one resumes their TLS sessions. */
 function connectingLoop(raw: RawSet, loop: Loop): Contender {
   const { run } = rawLoop(raw, loop);
   return {

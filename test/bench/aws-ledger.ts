@@ -8,7 +8,7 @@ import type { RowKey } from "#shared/fleet/rows/row.ts";
 export interface LedgerLine {
   readonly calls: number;
   readonly writeUnits?: number;
-  /** Those among them that went into entries of indexes. */
+  /** The units among them that were written to indexes. */
   readonly indexUnits?: number;
 }
 
@@ -18,7 +18,10 @@ interface Sum {
   indexUnits: number;
 }
 
-/** What each function asked of AWS, and about which rows, queue or folder: where the calls and units of a run come from. */
+/**
+ * Records the AWS calls of each function and the rows, queue or folder of each call, to explain the calls and units of
+ * a run.
+ */
 export class AwsLedger {
   readonly #machine: Machine;
   readonly #lines = new Map<string, Sum>();
@@ -35,7 +38,7 @@ export class AwsLedger {
     });
   }
 
-  /** For each of so many: what took most units first, then what was called most often. */
+  /** The calls and units divided by a number, sorted by units and then by calls. */
   read(many: number): Readonly<Record<string, LedgerLine>> {
     const each = (count: number) => Math.round((count / many) * 100) / 100;
     const lines = [...this.#lines].filter(([, { calls }]) => each(calls) > 0);
@@ -108,7 +111,7 @@ function actionsIn(action: Readonly<Record<string, Item>>): readonly string[] {
   return Object.entries(action).map(([kind, { Item, Key }]) => `${kind} ${typeOf(Item ?? Key)}`);
 }
 
-/** Each once: pages of one transaction differ in how many. */
+/** Each kind once, because pages of one transaction differ in their number. */
 function kindsOf(kinds: readonly string[]): string {
   return [...new Set(kinds)].sort().join(", ");
 }
@@ -118,7 +121,7 @@ function typeOf(item: Attributes | undefined): string {
   return rowTypeOf(key) ?? "?";
 }
 
-/** Of a URL that ends with `<stack>-To<Queue><hash>`. */
+/** The queue in a URL that ends with `<stack>-To<Queue><hash>`. */
 function queueOf(url: string): string {
   return url.split("/").at(-1) ?? url;
 }

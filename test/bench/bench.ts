@@ -1,37 +1,40 @@
-/** What every benchmark takes and gives. */
+/** The options and the result of every benchmark. */
 
-/** Which API server stands for the clusters: a real one, or the one that comes with Starling. */
+/** The API server of the clusters: a real one or the embedded one. */
 export type TargetName = "kube-apiserver" | "embedded";
 
 export interface BenchOptions {
   readonly target: TargetName;
-  /** Objects of the set that is applied or looked at. */
+  /** The number of objects in the set. */
   readonly objects?: number;
-  /** Counted rounds, after one that is not. */
+  /** The number of counted rounds, after one that does not count. */
   readonly rounds?: number;
-  /** Changes planted among the objects. */
+  /** The number of changes planted in the objects. */
   readonly changes?: number;
-  /** Of everything that is chosen at random. */
+  /** The seed of all random choices. */
   readonly seed?: number;
-  /** Fleet sizes, or idle clusters in one process. */
+  /** Fleet sizes, or numbers of idle clusters in one process. */
   readonly clusters?: readonly number[];
-  /** Progress for people. */
+  /** Prints progress for people. */
   readonly say: (line: string) => void;
 }
 
-/** Figures of one contender or one size. Times are milliseconds unless the name says otherwise. */
+/** The figures of one contender or one size. Times are in milliseconds unless the name has another unit. */
 export interface Figures {
   readonly [name: string]: string | number | Figures;
 }
 
 export interface BenchResult {
-  /** What stood for the clusters, with its version: `kube-apiserver v1.36.2`, `embedded v1.36.2`; `none` without any. */
+  /**
+   * The API server of the clusters with its version: `kube-apiserver v1.36.2` or `embedded v1.36.2`; `none` without
+   * clusters.
+   */
   readonly target: string;
-  /** Ours divided by the other's, side by side in this run: below 1 is better than the other. */
+  /** Starling's figure divided by the other contender's in the same run. Below 1 is better. */
   readonly ratios: Readonly<Record<string, number>>;
   /** By contender or size. */
   readonly figures: Readonly<Record<string, Figures>>;
-  /** What has to hold whatever the speed, and did not: the benchmark fails. */
+  /** Violated conditions that must hold at any speed. With any of them, the benchmark fails. */
   readonly failures: readonly string[];
 }
 

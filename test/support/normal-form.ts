@@ -1,4 +1,7 @@
-/** Two runs are equal when these are: rows and clusters without times, counters and what chance names. */
+/**
+ * Normal forms of runs. Two runs are equal when their rows and clusters are equal, except for times, counters and
+ * random names.
+ */
 
 import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import type { JsonObject } from "#shared/base/json.ts";
@@ -17,13 +20,13 @@ import type { World } from "#test/support/e2e-world.ts";
 import { handUserAgent } from "#test/support/kube-call.ts";
 
 export interface NormalForm {
-  /** By key. */
+  /** Rows by key. */
   readonly rows: Readonly<Record<string, unknown>>;
-  /** By cluster, and there by kind, namespace and name. */
+  /** Objects by cluster, and below it by kind, namespace and name. */
   readonly clusters: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-  /** `cluster path` of every DELETE that an API server took from Starling, each once. */
+  /** `cluster path` of every DELETE that an API server accepted from Starling, each once. */
   readonly deleted: readonly string[];
-  /** What people were told, each once. */
+  /** The events for people, each once. */
   readonly events: readonly string[];
 }
 
@@ -80,7 +83,7 @@ function deletions(world: World): readonly string[] {
   return [...new Set(taken.map((request) => `${request.cluster} ${request.path}`))].sort();
 }
 
-/** Times, counters, versions, and what differs between two machines. */
+/** Fields with times, counters and versions, and fields that differ between two machines. */
 const passing = new Set([
   ...["version", "dueShard", "dueKey", "dispatches", "expiresAt", "tries", "fence", "attempt", "attempts"],
   ...[
@@ -97,27 +100,27 @@ const passing = new Set([
   ],
   ...["requestedAt", "lastSeenAt", "inspectedAt", "nextAt", "failedSince", "handledReconcile", "observedOperation"],
   ...["endpoint", "claim", "uid", "ownerUid", "clusterUid", "lately", "pk", "sk"],
-  // Who asked for a content first: a tick, where a push was lost.
+  // The first requestor of a rollout. It is a tick if the push was lost.
   "correlationId",
-  // When the planner looked last, whose turn it was, until when workers had to do, and by which version of the fleet it selected.
+  // Times and turns of the planner, deadlines of workers, and the version of the fleet.
   ...["deadline", "served", "queuedUntil", "fleet"],
-  // When what is needed in the bucket was stored again.
+  // The times at which needed blobs were stored again.
   ...["blobsAt", "keptAt", "expiresAt"],
-  // The keys of blobs say what is in them, and so the uids of clusters.
+  // The keys of blobs contain digests of their content, and therefore the uids of clusters.
   "pages",
-  // How an attempt got on.
+  // The progress of an attempt.
   ...["progress", "readyAt", "begunAt"],
-  // Where workers died.
+  // The deaths of workers.
   "deaths",
   ...["resourceVersion", "creationTimestamp", "generation", "observedGeneration", "time", "lastTransitionTime"],
   ...["lastUpdateTime", "starling.dev/fence", "starling.dev/attempt"],
-  // The clusters that were written last stand in the order in which writers came, and a race leaves the names out.
+  // The last written clusters, in the order of their writers. A race can leave names out.
   "noted",
-  // Made by chance for each assignment, or about one of its attempts.
+  // Random values of an assignment, and facts about one of its attempts.
   ...["token", "earlier", "tried", "claimed", "doneAt", "starling.dev/token", "starling.dev/inventory"],
-  // Whether the assignment before this one had come to the cluster when this one was made.
+  // Whether the previous assignment had reached the cluster before this one was made.
   "anew",
-  // A parent that had to be written again names the inventory of before.
+  // A parent that was written again names an older inventory.
   "f:starling.dev/inventory",
 ]);
 
@@ -136,7 +139,7 @@ function strip(value: unknown, uids: ReadonlyMap<string, string>): unknown {
 
 const attempted = "starling.dev/attempted";
 
-/** Whether the renderings before the newest were settled when it began is a matter of the moment. */
+/** Whether older renderings were settled at the start depends on timing. */
 function newestOf(list: unknown): unknown {
   return typeof list === "string" ? JSON.parse(list).at(-1) : list;
 }
@@ -145,14 +148,14 @@ function withoutPorts(text: string): string {
   return text.replaceAll(/127\.0\.0\.1:\d+/g, "127.0.0.1:PORT");
 }
 
-/** The history of a Source is told by times. */
+/** The keys of a Source's history contain times. */
 function keyOf(row: Row): string {
   const key = row.type === "Revision" ? `${row.pk}|${row.sk.split("#").slice(1).join("#")}` : `${row.pk}|${row.sk}`;
   return withoutPorts(key);
 }
 
 async function normalRow(world: World, row: Row, uids: ReadonlyMap<string, string>): Promise<unknown> {
-  // A lease is a matter of the moment, and how long renderings took is one.
+  // Leases and rendering times depend on timing.
   if (row.type === "Lease" || row.type === "FolderUse" || row.type === "Event") return undefined;
   if (row.type === "SyncOnCluster") return normalSync(world, row as SyncRow, uids);
   if (isTarget(row)) return strip({ ...row, ...normalTarget(row) }, uids);
@@ -160,7 +163,7 @@ async function normalRow(world: World, row: Row, uids: ReadonlyMap<string, strin
   return strip({ ...row, ...(members === undefined ? {} : { members: JSON.parse(await blob(world, members)) }) }, uids);
 }
 
-/** @param late - its targets that came later. */
+/** @param late - the targets that joined later. */
 function normalStageRun(
   { counts, away: _away, message: _message, transitions: _transitions, ...rest }: StageRunRow,
   late: readonly TargetRow[],
@@ -176,7 +179,7 @@ function normalTarget(target: TargetRow) {
   return state === "Succeeded" || joinedLater(target) ? { state: "Succeeded", reason: "" } : { state, reason };
 }
 
-/** Who did not answer came later, outside the leg, or will: that it did is told by its Sync. */
+/** A target that did not answer catches up later, outside the stage run. Its Sync reports the result. */
 function joinedLater({ state, reason }: TargetRow): boolean {
   return state === "Unreachable" || (state === "Superseded" && reason === "comes to its stage again");
 }
@@ -185,7 +188,7 @@ function isTarget(row: Row): row is TargetRow {
   return isOfType(row, "Target");
 }
 
-/** Attempts count how often something was tried: what matters is whether everything is about the newest. */
+/** The number of attempts may differ. All facts must be about the newest attempt. */
 async function normalSync(world: World, row: SyncRow, uids: ReadonlyMap<string, string>): Promise<unknown> {
   const { observed, desired } = row;
   if (observed === undefined) return strip(row, uids);
@@ -198,7 +201,7 @@ async function normalSync(world: World, row: SyncRow, uids: ReadonlyMap<string, 
   return strip({ ...row, observed: { ...rest, reason, message, about, members } }, uids);
 }
 
-/** What the inventory says of each object, and whether that object still is the one in the cluster. */
+/** The inventory's entry of each object, and whether the cluster still has this object. */
 async function inventoryOf(
   world: World,
   row: SyncRow,
@@ -236,7 +239,7 @@ function metadataOf(object: JsonObject): JsonObject {
   return object.metadata as JsonObject;
 }
 
-/** Not what controllers name by chance, and not what every cluster has anyway. */
+/** Leaves out objects with random names from controllers, and objects that every cluster has. */
 function isLasting(object: JsonObject): boolean {
   const kind = String(object.kind);
   const name = String(metadataOf(object).name);

@@ -1,4 +1,4 @@
-/** The reference run in which calls fail, one after the other, and whether it ended as the one in which none did. */
+/** Plays the reference run with failing calls, and compares its end with that of a run without failures. */
 import assert from "node:assert/strict";
 import { quiet } from "#local/aws/wire/fault-options.ts";
 import { createRandom } from "#local/base/random.ts";
@@ -17,7 +17,7 @@ import { inTime } from "#test/support/in-time.ts";
 import { type NormalForm, normalForm } from "#test/support/normal-form.ts";
 
 const story: StoryOptions = { rings: fewClusters, chapters: 2 };
-/** Long enough for clients that try again, and short enough for what returns to a queue to be soon taken from it. */
+/** Long enough for clients to repeat calls. Short enough for returned messages to be received soon. */
 const longSeconds = 120;
 const timeoutSeconds = {
   resolve: longSeconds,
@@ -29,14 +29,17 @@ const timeoutSeconds = {
 
 export interface ReferenceRun {
   readonly rate: number;
-  /** How many calls of each class it made. */
+  /** The number of calls of each class. */
   readonly counts: ReadonlyMap<string, number>;
-  /** When all is in sync, and when the group is gone. */
+  /** The state when everything is in sync, and the state after the deletion of the group. */
   readonly inSync: NormalForm;
   readonly gone: NormalForm;
 }
 
-/** Two revisions go to three clusters, the second deletes; then everything is deleted. Nothing fails. */
+/**
+ * Rolls out two revisions to three clusters, of which the second deletes objects, and then deletes everything. No call
+ * fails.
+ */
 export async function playReference(rate: number): Promise<ReferenceRun> {
   const calls = failingCalls([]);
   const forms: NormalForm[] = [];
@@ -46,9 +49,8 @@ export async function playReference(rate: number): Promise<ReferenceRun> {
 }
 
 /**
- * The same run, in which these calls fail.
- * @returns those that were made: a run in which calls fail makes others.
- * @throws Error when an invariant is broken, when nothing goes on, or when it ends otherwise.
+ * Plays the same run with failing calls. @returns the failures that happened, because failures change the later calls
+ * of a run. @throws Error when an invariant is broken, when the run stands still, or when it ends differently.
  */
 export async function playFailing(
   failures: readonly CallFailure[],
@@ -68,11 +70,11 @@ export async function playFailing(
 
 interface Watch {
   readonly calls: FailingCalls;
-  /** Called where all is in sync, and where the group is gone. */
+  /** Called when everything is in sync, and after the deletion of the group. */
   readonly at: (world: World, moment: "inSync" | "gone") => Promise<void>;
 }
 
-/** In a world in which nothing fails but the calls that are to. */
+/** Plays the run in a world without other failures. */
 function play(rate: number, { calls, at }: Watch): Promise<void> {
   return inTime(rate, async (step) => {
     const { disturbGit } = calls;
@@ -97,10 +99,13 @@ function play(rate: number, { calls, at }: Watch): Promise<void> {
 
 const forms = ["reset", "serverError"] as const;
 const phases = ["before", "after"] as const;
-/** Of the calls of a class, one in so many fails in one run: few enough for each failure to meet a run that goes on. */
+/**
+ * The share of the calls of a class that fail in one run. It is small, so that each failure meets a run that makes
+ * progress.
+ */
 const stride = 24;
 
-/** Runs in which together every call fails in every way. */
+/** A list of runs in which, together, every call fails in every way. */
 export function everyFailure(reference: ReferenceRun): readonly (readonly CallFailure[])[] {
   return phases.flatMap((when) =>
     forms.flatMap((as) =>
@@ -114,7 +119,10 @@ export function everyFailure(reference: ReferenceRun): readonly (readonly CallFa
   );
 }
 
-/** So many runs before the effect and after it, in which together each class fails at least once in either way. */
+/**
+ * This number of runs with failures before the effect, and as many after it. Together, each class fails at least once
+ * in both ways.
+ */
 export function someFailures(reference: ReferenceRun, seed: number, runs: number): readonly (readonly CallFailure[])[] {
   const random = createRandom(seed);
   const classes = [...reference.counts];
@@ -138,7 +146,7 @@ export function someFailures(reference: ReferenceRun, seed: number, runs: number
   });
 }
 
-/** Every `stride`-th call of each class, from another one in each run, and from others in other classes. */
+/** Every `stride`-th call of each class. The start differs between runs and between classes. */
 function strided({ counts }: ReferenceRun, run: number) {
   return [...counts].flatMap(([className, count], index) => {
     const start = (run + index * 7) % stride;

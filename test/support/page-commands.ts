@@ -1,10 +1,10 @@
-/** The commands that a page of the documentation shows, as somebody would type them. */
+/** Reads the commands that a page of the documentation shows. */
 import { readFileSync } from "node:fs";
 
 export interface PageBlock {
-  /** The heading it stands under, without its marks. */
+  /** The heading above the block, without its marks. */
   readonly heading: string;
-  /** Behind the fence: `sh`, `sh account`, `yaml`. */
+  /** The text after the fence: `sh`, `sh account` or `yaml`. */
   readonly info: string;
   readonly text: string;
 }
@@ -25,7 +25,7 @@ export function pageBlocks(page: string): readonly PageBlock[] {
   return blocks;
 }
 
-/** One for each line that is not only a comment. */
+/** One command per line, without lines that contain only a comment. */
 export function commandsOf({ text }: PageBlock): readonly string[] {
   return text
     .split("\n")
@@ -33,7 +33,7 @@ export function commandsOf({ text }: PageBlock): readonly string[] {
     .filter((line) => line !== "");
 }
 
-/** The words of a command, quotes taken away as a shell does. */
+/** The words of a command, with quotes removed as in a shell. */
 export function wordsOf(command: string): readonly string[] {
   return [...command.matchAll(/(?:"((?:\\.|[^"])*)"|'([^']*)'|(\S+))/g)].map(
     ([, double, single, bare]) => double?.replaceAll(/\\(.)/g, "$1") ?? single ?? bare ?? "",

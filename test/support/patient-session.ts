@@ -5,7 +5,10 @@ import type { Machine } from "#local/machine/machine.ts";
 const tries = 10;
 const waitMs = 100;
 
-/** People and their programs ask again when the API is unavailable; everything they ask may be asked twice. */
+/**
+ * A session that repeats requests when the API is unavailable, like people and their programs. Every request of the API
+ * can be repeated safely.
+ */
 export function openPatientSession(api: Machine["api"]): ApiSession {
   const session = openApiSession(api);
   const call: ApiSession["call"] = async (method, path, body) => {
@@ -13,7 +16,7 @@ export function openPatientSession(api: Machine["api"]): ApiSession {
       try {
         return await session.call(method, path, body);
       } catch (error) {
-        // A TypeError is what fetch calls a connection that broke: a kept one that the server closed just now.
+        // fetch throws a TypeError for a broken connection, for example a kept one that the server has just closed.
         const passes = error instanceof TypeError || (error instanceof ApiAnswer && error.status >= 500);
         if (!passes || attempt === tries) throw error;
       }

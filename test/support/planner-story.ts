@@ -7,7 +7,7 @@ import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { PlannerWorld } from "#test/support/planner-world.ts";
 
-/** What stories about the planner begin with. */
+/** The start of stories about the planner. */
 
 export const ana = (at: Date) => ({ by: "ana", at: at.toISOString() });
 
@@ -16,17 +16,17 @@ export const names = (count: number, prefix = "c"): readonly string[] =>
 
 export const web = [{ name: "app", source: "app" }] as const;
 
-/** A rendering of its own for each cluster. */
+/** A template with a different rendering for each cluster. */
 export const ownPaths = [{ name: "app", source: "app", path: "clusters/{{ cluster.name }}" }] as const;
 
-/** `canary` takes the clusters of that ring, `rest` every other. */
+/** `canary` selects the clusters of that ring, and `rest` all others. */
 export const rings = {
   stages: [{ name: "canary", clusters: { selector: { matchLabels: { ring: "canary" } } } }, { name: "rest" }],
 };
 
 export type Group = Parameters<PlannerWorld["setGroup"]>;
 
-/** @param clusters - name -> ring, or names of which all have the ring `all`. */
+/** @param clusters - the ring by cluster name, or names of clusters that all have the ring `all`. */
 export async function worldOf(
   clusters: readonly string[] | Readonly<Record<string, string>>,
   ...group: Group
@@ -40,26 +40,28 @@ export async function worldOf(
   return made;
 }
 
-/** As far as it goes before a worker says something. */
+/** Runs the planner until it waits for a worker. */
 export async function begin(made: PlannerWorld): Promise<void> {
   await made.plan();
   await made.renderAll();
   await made.plan();
 }
 
-/** Another revision, as far as it goes before a worker says something. */
+/** Commits another revision and runs the planner until it waits for a worker. */
 export async function revise(made: PlannerWorld, commit: string): Promise<void> {
   await made.setSource(commit);
   await begin(made);
 }
 
-/** What workers say of every cluster that has a slot, and what follows from it. */
+/** Reports this phase for every cluster that has a slot, then runs the planner. */
 export async function allSay(made: PlannerWorld, phase: "Ready" | "Failed" | "Unreachable"): Promise<void> {
   for (const { cluster, releasing } of made.slots()) if (releasing === undefined) await made.finish(cluster, phase);
   await made.plan();
 }
 
-/** Somebody works on the cluster, for so many seconds at least; negative: it is over since. */
+/**
+ * Makes a worker hold the lease of the cluster for these seconds. A negative number means that the lease has expired.
+ */
 export async function lease(made: PlannerWorld, cluster: string, held: { fence: number; seconds: number }) {
   const key = keys.lease(cluster);
   const before = await made.table.get(key);
@@ -78,7 +80,7 @@ export async function lease(made: PlannerWorld, cluster: string, held: { fence: 
   await made.table.write([{ put: row }]);
 }
 
-/** Every worker that begins one is through with it, until nothing moves any more. */
+/** Completes the work of every worker until nothing changes. */
 export async function playOn(made: PlannerWorld, rounds = 12): Promise<void> {
   for (let round = 0; round < rounds; round++) {
     await begin(made);
@@ -87,10 +89,10 @@ export async function playOn(made: PlannerWorld, rounds = 12): Promise<void> {
   await made.plan();
 }
 
-/** The table, and what was asked of it so far. */
+/** Wraps a table and counts the requests to it. */
 export function counting(table: Table): {
   readonly table: Table;
-  /** As DynamoDB counts them: so many keys in one. */
+  /** Counted like DynamoDB: one request has a limited number of keys. */
   readonly requests: () => number;
   readonly read: () => number;
 } {

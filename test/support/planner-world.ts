@@ -179,7 +179,7 @@ export class PlannerWorld {
     return { ...row, dispatches: 1, ...dueAttributes(row, watchdogAt(this.now, 0)) };
   }
 
-  /** Plays everybody, all well, until nothing is under way. */
+  /** Plays renderers and workers, all successful, until no work is in progress. */
   async rollOut(): Promise<void> {
     for (let round = 0; round < 60; round++) {
       await this.plan();
@@ -191,7 +191,7 @@ export class PlannerWorld {
     throw new Error(`the rollout does not complete: ${JSON.stringify(this.stageRuns().at(-1))}`);
   }
 
-  /** Every Sync that a cluster has a slot for is ready, or gone. */
+  /** Reports the end of every Sync in the slot of the cluster, by default as Ready. */
   async finish(cluster: string, phase: Phase = "Ready"): Promise<void> {
     const slot = this.slots().find((one) => one.cluster === cluster);
     for (const name of Object.keys(slot?.attempts ?? {})) {
@@ -201,14 +201,16 @@ export class PlannerWorld {
     }
   }
 
-  /** Every stage is on the newest content, and nothing waits. */
+  /** Whether every stage's current rollout is the newest one, and nothing waits. */
   isThrough(): boolean {
     const rolloutState = this.rolloutState();
     const { waiting, changing } = rolloutState.catchUps;
     return waiting + changing + rolloutState.jobs.length + this.slots().length === 0 && isThrough(rolloutState);
   }
 
-  /** Plays the renderer: every rendering asked for is done, or kept, or fails; what fails may be said to rest. */
+  /**
+   * Plays the renderer: completes, keeps or fails every requested rendering. A failed rendering can be marked as idle.
+   */
   async renderAll(
     failure?: string | { readonly message: string; readonly retryAt: string },
     of: (row: RenderingRow) => boolean = () => true,
@@ -230,7 +232,7 @@ export class PlannerWorld {
     }
   }
 
-  /** Plays the renderer where what rested is tried again: it is done. */
+  /** Plays the renderer for idle renderings that are tried again; all succeed. */
   async renderRested(): Promise<void> {
     for (const row of this.rows<RenderingRow>("Rendering")) {
       if (row.retryAt === undefined) continue;
@@ -246,7 +248,7 @@ export class PlannerWorld {
     }
   }
 
-  /** Plays a cluster's worker: says where the newest attempt of its Sync is. */
+  /** Plays a cluster's worker: reports the state of the newest attempt of its Sync. */
   async observe(
     cluster: string,
     phase: Phase,
@@ -292,7 +294,7 @@ export class PlannerWorld {
     return rolloutState;
   }
 
-  /** Stage -> the content that it is on, and in brackets the one that goes through it. */
+  /** The current rollout by stage, and in brackets the rollout that the stage is updating to. */
   stages(): Readonly<Record<string, string>> {
     const text = ({ current, updatingTo }: StageRecord) =>
       `${current ?? "-"}${updatingTo === undefined ? "" : ` (${updatingTo.rollout})`}`;
@@ -307,7 +309,7 @@ export class PlannerWorld {
     return this.rows<StageRunRow>("StageRun");
   }
 
-  /** The newest of a stage. */
+  /** The newest stage run of a stage. */
   stageRun(stage: string): StageRunRow {
     const stageRuns = this.stageRuns().filter((one) => one.stage === stage);
     const stageRun = stageRuns.sort((a, b) => a.snapshot - b.snapshot).at(-1);
@@ -323,7 +325,9 @@ export class PlannerWorld {
     return this.rows<TargetRow>("Target").filter((row) => row.stageRun.rollout === rollout);
   }
 
-  /** Cluster -> state, of the newest content: those that wait have no row, and those that have a slot are Assigned. */
+  /**
+   * The state by cluster for the newest rollout. A waiting cluster has no row, and a cluster with a slot is Assigned.
+   */
   states(): Readonly<Record<string, string>> {
     const { last } = this.rolloutState();
     const slots = this.slots().filter(
@@ -335,7 +339,7 @@ export class PlannerWorld {
     ]);
   }
 
-  /** By their keys. */
+  /** Rows by key. */
   rows<R>(type: string): readonly R[] {
     const rows = this.table.all().filter((row) => row.type === type);
     return rows.sort((a, b) => compareText(keyText(a), keyText(b))) as unknown as readonly R[];

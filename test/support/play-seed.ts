@@ -1,4 +1,4 @@
-/** One small story in the weather of a seed, told in a world of its own, and whether it ended as on a quiet day. */
+/** Plays one small story in the weather of a seed, in its own world, and compares its end with that of a quiet day. */
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { quiet } from "#local/aws/wire/fault-options.ts";
@@ -21,17 +21,17 @@ import { mortalSandboxes } from "#test/support/mortal-sandboxes.ts";
 import { type NormalForm, normalForm } from "#test/support/normal-form.ts";
 import { fair, type Weather, weatherOf } from "#test/support/weather.ts";
 
-/** Both cost more processor time than all that happens in between. */
+/** Both cost more processor time than everything else in the story. */
 const tickEveryMs = 1000;
 const pollMs = 250;
 const story: StoryOptions = { rings: fewClusters, chapters: 2 };
 
-/** Long enough for clients that repeat throttled calls: their waits are no shorter where the clock runs faster. */
+/** Long enough for clients that repeat throttled calls. A faster clock does not shorten their waits. */
 const patientSeconds = 300;
-/** Where sandboxes die, their messages come back sooner. */
+/** Shorter where sandboxes die, so that their messages return sooner. */
 const mortalSeconds = 120;
 
-/** How the story ends on a quiet day. */
+/** The end of the story on a quiet day. */
 export async function playQuiet(rate: number): Promise<NormalForm> {
   const world = await startWorld({ faults: quiet, seed: 1, rate, tickEveryMs, pollMs });
   try {
@@ -47,7 +47,9 @@ export async function playQuiet(rate: number): Promise<NormalForm> {
   }
 }
 
-/** @throws Error when an invariant is broken, when nothing goes on, or when the end is another than on a quiet day. */
+/**
+ * @throws Error when an invariant is broken, when the story stands still, or when its end differs from a quiet day's.
+ */
 export function playSeed(
   seed: number,
   { rate, quietEnd }: { readonly rate: number; readonly quietEnd: NormalForm },
@@ -63,7 +65,7 @@ export function playSeed(
   });
 }
 
-/** A busy day in the weather of a seed. @throws Error when something is not as it should be; see `busy-witness.ts`. */
+/** A busy day in the weather of a seed. @throws Error when an invariant is broken; see `busy-witness.ts`. */
 export function playBusySeed(seed: number, rate: number): Promise<void> {
   return inWeather(seed, rate, {
     tell: ({ world, weather, patience, step }) =>
@@ -73,9 +75,9 @@ export function playBusySeed(seed: number, rate: number): Promise<void> {
 }
 
 interface Play {
-  /** In the weather. */
+  /** The part of the story with the weather. */
   readonly tell: (stage: Stage) => Promise<void>;
-  /** After it. */
+  /** The part of the story after the weather. */
   readonly end: (stage: Stage) => Promise<void>;
 }
 
@@ -143,8 +145,8 @@ function inWeather(seed: number, rate: number, play: Play): Promise<void> {
 function toldIn({ faults, clusters, dies, purgeEveryMs, gitFails }: Weather): "all" | "some" | "anything" {
   if (Object.keys(clusters).length > 0 || gitFails > 0) return "anything";
   const { lose, silence, expiredCredentials } = faults.sqs;
-  // What is sent into a silence longer than the SDK's patience, or with a session that has ended, is lost as well; and
-  // what is told late, after calls that failed, is told of a cluster that has gone on by then.
+  // Events are lost if they are sent with an expired session, or into a silence longer than the SDK's patience. A late
+  // event, after failed calls, may be about a state that the cluster has already left.
   const late = faults.dynamodb.throttle + faults.dynamodb.expiredCredentials;
   return lose + silence + expiredCredentials + late + dies + purgeEveryMs > 0 ? "some" : "all";
 }
@@ -158,6 +160,6 @@ async function setClusters(world: World, { seed, clusters }: Pick<Weather, "seed
 
 async function purge(world: World, { purgeEveryMs }: Weather, random: ReturnType<typeof createRandom>): Promise<void> {
   await sleep(purgeEveryMs === 0 ? 1000 : random.integer(100, purgeEveryMs));
-  // The call itself is one of those that fail.
+  // The purge itself can fail, too.
   if (purgeEveryMs > 0) await world.machine.purgeQueues().catch(() => {});
 }

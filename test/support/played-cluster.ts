@@ -1,4 +1,4 @@
-/** Controllers that the test plays, and a worker that may die at any write. */
+/** Simulated controllers, and a worker that can die at any write. */
 import type { ClusterConnector } from "#functions/apply/cluster/worker-ports.ts";
 import { type JsonObject, parseJson, stringifyJson } from "#shared/base/json.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
@@ -7,10 +7,10 @@ import type { WorkerWorld } from "#test/support/worker-world.ts";
 
 const at = "2026-11-20T08:00:00Z";
 
-/** What becomes of a Job: none is left as it is. */
+/** The end of a Job; undefined leaves it running. */
 export type JobEnd = "Complete" | "Failed" | undefined;
 
-/** Has Jobs come to their end, and Deployments get ready, as their controllers would. */
+/** Completes Jobs and makes Deployments ready, as their controllers do. */
 export async function playControllers(
   objects: readonly JsonObject[],
   patch: (path: string, body: JsonObject) => Promise<unknown>,
@@ -49,11 +49,13 @@ function deploymentStatus(deployment: JsonObject): JsonObject | undefined {
   return parseJson(stringifyJson({ observedGeneration: generation ?? 1, ...counts, conditions })) as JsonObject;
 }
 
-/** Which write a worker dies at, counted from 1 over table, blobs and cluster, and whether that one takes effect. */
+/**
+ * The write at which a worker dies, counted from 1 over table, blobs and cluster, and whether this write takes effect.
+ */
 export interface Death {
   readonly at: number;
   readonly when: "before" | "after";
-  /** Told how many writes there were. */
+  /** Receives the number of writes. */
   readonly heard?: (count: number) => void;
 }
 
@@ -64,7 +66,7 @@ const writes: ReadonlySet<string> = new Set([
 
 type AnyMethod = (...args: unknown[]) => Promise<unknown>;
 
-/** Works once, up to its death. @returns whether it died. */
+/** Runs a worker once, up to its death. @returns whether it died. */
 export function workUntil(world: WorkerWorld, connector: ClusterConnector, death: Death): Promise<boolean> {
   let written = 0;
   let isDead = false;

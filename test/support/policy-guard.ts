@@ -1,6 +1,6 @@
 /**
- * IAM on one machine: what the functions asked of AWS, held against the policies of the synthesized stacks. Emulators
- * allow everything, so a permission that is missing shows nowhere else.
+ * IAM on one machine: compares the AWS calls of the functions with the policies of the synthesized stacks. Emulators
+ * allow everything, so only this comparison shows a missing permission.
  */
 
 import { callLine, type RecordedCall } from "#local/aws/proxy/call-recorder.ts";
@@ -16,16 +16,16 @@ import {
   textOf,
 } from "#test/synth/synthesized.ts";
 
-/** One thing a request wants to do, in the terms of a policy. */
+/** One action of a request, in the terms of a policy. */
 export interface Wish {
   readonly action: string;
-  /** As `textOf` writes it, folders and names in place of a policy's wildcards. */
+  /** The resource as `textOf` writes it, with folders and names in place of a policy's wildcards. */
   readonly resource: string;
-  /** Partition key, for the table and its indexes. */
+  /** The partition key, for the table and its indexes. */
   readonly partition?: string;
-  /** Of the bucket, the key that is asked for. */
+  /** The requested key prefix, for the bucket. */
   readonly prefix?: string;
-  /** Bucket and key that are copied. */
+  /** The bucket and key of the source of a copy. */
   readonly copySource?: string;
 }
 
@@ -53,7 +53,7 @@ function matches(pattern: string, text: string): boolean {
   return new RegExp(`^${literal.join(".*")}$`, "s").test(text);
 }
 
-/** Statements of the role of a function, the names of its queues without the hashes of their logical ids. */
+/** The statements of a function's role. The names of its queues lack the hashes of their logical ids. */
 export function statementsOf(resources: readonly Resource[], folder: string): readonly Statement[] {
   const role = roleOf(functionNamed(resources, folder));
   const text = JSON.stringify(statementsByRole(resources).get(role) ?? []);
@@ -65,7 +65,7 @@ export function statementsOf(resources: readonly Resource[], folder: string): re
   ) as Statement[];
 }
 
-/** The calls that the role of their function does not grant, one line each. */
+/** The calls that the role of their function does not grant, one line per call. */
 export function refusedCalls(calls: readonly RecordedCall[], resources: readonly Resource[]): readonly string[] {
   const statements = new Map<string, readonly Statement[]>();
   for (const { function: name } of calls) {
@@ -74,15 +74,15 @@ export function refusedCalls(calls: readonly RecordedCall[], resources: readonly
   return calls.filter((call) => !mayDo(wishOf(call), statements.get(call.function) ?? [])).map(callLine);
 }
 
-/** What Lambda does under a function's role by itself: it polls the queue and writes the log. */
+/** The actions of Lambda itself under a function's role: it polls the queue and writes the log. */
 const doneByLambda = new Set([
   ...["sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:GetQueueUrl"],
   ...["sqs:ReceiveMessage", "logs:CreateLogStream", "logs:PutLogEvents"],
 ]);
 
 /**
- * `function action resource` of everything that a role grants and its function never asked for, and `function key` of
- * leading keys under which it asked for nothing. Of the functions that asked for anything at all.
+ * The unused grants. `function action resource` is a granted action that the function never called. `function key` is a
+ * leading key without a call. Functions without any call are left out.
  */
 export function unusedGrants(calls: readonly RecordedCall[], resources: readonly Resource[]): readonly string[] {
   const byFunction = Map.groupBy(calls, (call) => call.function);
@@ -125,7 +125,7 @@ function wishOf({ action, resource, leadingKey, prefix, copySource }: RecordedCa
   };
 }
 
-/** Resources of this machine in a policy's words. */
+/** The resources of this machine in the form of a policy. */
 function policyResource(resource: string): string {
   const [kind = "", ...rest] = resource.split("/");
   const name = rest.join("/");
@@ -144,7 +144,7 @@ function policyResource(resource: string): string {
     case "cluster":
       return `arn:<AWS::Partition>:eks:us-east-1:<AWS::AccountId>:cluster/${name}`;
     case "secret":
-      // Functions know the webhook's secret by its ARN, and the others by their names.
+      // Functions know the webhook's secret by its ARN and other secrets by their names.
       if (name.includes(":secret:starling/webhook-")) return "<starling-state-webhook-secret-arn>";
       return `arn:<AWS::Partition>:secretsmanager:${account}:secret:${name}-AbCdEf`;
     default:
@@ -152,7 +152,7 @@ function policyResource(resource: string): string {
   }
 }
 
-/** What a policy for people lets them invoke: method and path, `GET/v1/*`. */
+/** The API requests that a policy allows people, as method and path, for example `GET/v1/*`. */
 export function requestsOf(resources: readonly Resource[], policy: string): readonly string[] {
   const found = ofType(resources, "AWS::IAM::ManagedPolicy").filter(({ id }) => id.includes(`Policies${policy}`));
   return found.flatMap(({ Properties }) =>

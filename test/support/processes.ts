@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { connect } from "node:net";
 
-/** Processes of this machine whose command line or environment has the text; Linux only. */
+/** The processes of this machine with the text in their command line or environment; on Linux only. */
 export function processesWith(text: string): readonly string[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
@@ -20,7 +20,7 @@ function readOrNothing(path: string): string {
   }
 }
 
-/** Whether something listens on the port of 127.0.0.1. */
+/** Whether a server listens on the port of 127.0.0.1. */
 export function listens(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host: "127.0.0.1", port });
@@ -32,17 +32,17 @@ export function listens(port: number): Promise<boolean> {
   });
 }
 
-/** TCP ports of 127.0.0.1 that these processes listen on; Linux only. */
+/** The TCP ports of 127.0.0.1 on which these processes listen; on Linux only. */
 export function portsOf(pids: readonly number[]): readonly number[] {
   return pids.flatMap(endsOf).flatMap(({ local, state }) => (state === "0A" ? [local] : []));
 }
 
-/** How many connections to a port the process has, those that are half closed too; Linux only. */
+/** The number of connections of the process to a port, including half-closed ones; on Linux only. */
 export function connectionsTo(pid: number, port: number): number {
   return endsOf(pid).filter(({ remote }) => remote === port).length;
 }
 
-/** Files, sockets and all else that the process has open; Linux only. */
+/** The number of open files, sockets and other descriptors of the process; on Linux only. */
 export function descriptorsOf(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).length;
 }
@@ -50,11 +50,11 @@ export function descriptorsOf(pid: number): number {
 interface TcpEnd {
   readonly local: number;
   readonly remote: number;
-  /** As the kernel has it: `0A` listens. */
+  /** The state as the kernel writes it; `0A` means that it listens. */
   readonly state: string;
 }
 
-/** Of IPv4. */
+/** For IPv4. */
 function endsOf(pid: number): readonly TcpEnd[] {
   const sockets = new Set(socketsOf(pid));
   return readOrNothing("/proc/net/tcp")

@@ -1,4 +1,7 @@
-/** Clusters of their own processes behind one recording proxy, which does what the embedded host does by itself. */
+/**
+ * Clusters in their own processes behind one recording proxy. The proxy provides what the embedded host provides
+ * itself.
+ */
 
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { Agent, createServer, request as sendRequest } from "node:https";
@@ -28,7 +31,7 @@ interface Answer {
   readonly body: Buffer;
 }
 
-/** A fleet of servers that know nothing of being recorded; without controllers, so workloads never become ready. */
+/** A fleet of servers behind the recording proxy. They have no controllers, so workloads never become ready. */
 export function proxiedFleet(target: ClusterTarget): FleetTarget {
   return { name: target.name, controllers: "off", start: (clock) => startProxiedFleet(target, clock) };
 }
@@ -102,7 +105,7 @@ async function startProxiedFleet(target: ClusterTarget, clock: () => number): Pr
     add,
     async replace(name) {
       const before = backends.get(name);
-      // The other one is there first: it must not be the same again.
+      // The new cluster starts before the old one ends, so that it cannot be the same one.
       const connection = await add(name);
       await before?.started.stop();
       return connection;
@@ -176,7 +179,7 @@ async function uidOf({ endpoint }: StartedTarget): Promise<string> {
   }
 }
 
-/** What Starling made or could have made: a real server starts with hundreds of objects of its own. */
+/** The objects that Starling may have created. A real server starts with hundreds of objects of its own. */
 async function ourObjects(backend: Backend | undefined): Promise<readonly JsonObject[]> {
   if (backend === undefined) return [];
   const connection = new KubeConnection(backend.started.endpoint);

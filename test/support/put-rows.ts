@@ -1,4 +1,4 @@
-/** What a call to DynamoDB puts, as whoever wrote it had it: seen from outside, most of a row is packed. */
+/** The rows that a call to DynamoDB writes, as the writer had them. The stored form packs most of a row. */
 import { unpackedRow } from "#shared/adapters/aws/packed-row.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 
@@ -6,7 +6,7 @@ interface TransactItem {
   readonly Put?: { readonly Item?: Readonly<Record<string, AttributeJson>> };
 }
 
-/** A value in DynamoDB's JSON, of the types that Starling's rows hold. */
+/** A value in DynamoDB's JSON, of the types in Starling's rows. */
 interface AttributeJson {
   readonly S?: string;
   readonly N?: string;
@@ -17,7 +17,7 @@ interface AttributeJson {
   readonly M?: Readonly<Record<string, AttributeJson>>;
 }
 
-/** @param request - of whatever writes rows. */
+/** @param request - of any operation that writes rows. */
 export function rowsPut(request: Readonly<Record<string, unknown>>): readonly Row[] {
   const items = (request.TransactItems ?? [{ Put: request }]) as readonly TransactItem[];
   return items.flatMap(({ Put }) => (Put?.Item === undefined ? [] : [unpackedRow(plainItem(Put.Item)) as Row]));

@@ -1,4 +1,4 @@
-/** Git objects written as they are: git itself refuses to make some of them. */
+/** Writes git objects without checks, because git itself refuses to create some of them. */
 import { runGit } from "#local/git/git-command.ts";
 import { repositoryFolder } from "#local/git/repository.ts";
 
@@ -12,13 +12,13 @@ export interface RawRepository {
   readonly folder: string;
   blob(content: string | Uint8Array): Promise<string>;
   tree(entries: readonly RawEntry[]): Promise<string>;
-  /** A commit of the tree, and `main` at it. */
+  /** Commits the tree and moves `main` to the commit. */
   commit(tree: string, text?: { readonly author?: string; readonly message?: string }): Promise<string>;
   object(type: "commit" | "tree" | "tag", content: string | Uint8Array): Promise<string>;
   git(...args: readonly string[]): Promise<string>;
 }
 
-/** @param name - of a repository that was made below `root`. */
+/** @param name - the name of a repository below `root`. */
 export function rawRepository(root: string, name: string): RawRepository {
   const folder = repositoryFolder(root, name);
   const git = (...args: readonly string[]) => runGit(["-C", folder, ...args]);

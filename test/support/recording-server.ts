@@ -4,7 +4,7 @@ import { createTlsCertificate } from "#local/base/tls-certificate.ts";
 
 export interface RecordedRequest {
   readonly method: string;
-  /** Path and query as they came over the wire. */
+  /** Path and query as received. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: string;
@@ -13,26 +13,26 @@ export interface RecordedRequest {
 export interface RecordedReply {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** A string is sent as it is, anything else as JSON; `drop` closes the connection instead. */
+  /** A string is sent unchanged, another value as JSON. `drop` closes the connection instead. */
   readonly body?: unknown;
   readonly drop?: true;
 }
 
 export interface RecordingServer {
   readonly url: string;
-  /** PEM in base64, as EKS gives it. */
+  /** PEM in base64, as from EKS. */
   readonly caData: string;
   readonly requests: readonly RecordedRequest[];
-  /** TLS connections accepted so far. */
+  /** The number of accepted TLS connections. */
   connections(): number;
-  /** Those of them that are not closed. */
+  /** The number of accepted connections that are still open. */
   open(): number;
-  /** Those of them that went on with a session of an earlier one. */
+  /** The number of accepted connections that resumed a TLS session. */
   resumed(): number;
   stop(): Promise<void>;
 }
 
-/** A TLS server on 127.0.0.1 that writes down what it is asked and answers what `reply` says. */
+/** A TLS server on 127.0.0.1 that records requests and answers with the result of `reply`. */
 export async function startRecordingServer(
   reply: (request: RecordedRequest) => RecordedReply,
 ): Promise<RecordingServer> {

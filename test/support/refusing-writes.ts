@@ -1,6 +1,6 @@
 import type { Table, Write } from "#shared/ports.ts";
 
-/** The table, whose writes fail first as `failure` says. */
+/** A table whose writes fail with the error that `failure` returns, if it returns one. */
 export function refusingWrites(table: Table, failure: (writes: readonly Write[]) => Error | undefined): Table {
   return {
     get: (key) => table.get(key),

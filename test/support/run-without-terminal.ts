@@ -2,7 +2,7 @@ import { runCli } from "#cli/run.ts";
 import type { Ran } from "#test/support/started-process.ts";
 
 export interface Surroundings {
-  /** Home and working folder; its `config.json` has the contexts. */
+  /** The home and working folder. Its `config.json` contains the contexts. */
   readonly folder: string;
   readonly input?: string;
   readonly env?: Readonly<Record<string, string>>;
@@ -10,7 +10,7 @@ export interface Surroundings {
   readonly patienceMs: number;
 }
 
-/** One command in this process, as a script runs it. */
+/** Runs one command in this process, without a terminal, like a script. */
 export async function runWithoutTerminal(
   words: readonly string[],
   { folder, input = "", env = {}, aheadSeconds = 0, patienceMs }: Surroundings,

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 
 /** One section of the chapter "Alarms" of docs/runbook.md. */
 export interface RunbookSection {
-  /** As links have it. */
+  /** The anchor as links use it. */
   readonly anchor: string;
   /** The words that begin its paragraphs: `Description`, `Investigation`, `Resolution`. */
   readonly parts: readonly string[];

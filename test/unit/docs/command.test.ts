@@ -22,7 +22,7 @@ function verbsOf(command: Command, words: readonly string[] = []): readonly stri
 
 test("docs/command.md names every verb, in the order of the help, and no other", () => {
   const verbs = verbsOf(createProgram(io, () => {}));
-  const table = page.slice(page.indexOf("## Verbs"), page.indexOf("## Completion"));
+  const table = page.slice(page.indexOf("## Commands"), page.indexOf("## Completion"));
   const named = [...table.matchAll(/^\| `([a-z ]+)`/gm)].map(([, verb]) => verb);
   expect(named).toEqual(verbs);
 });

@@ -20,14 +20,14 @@ const defaultRounds = 5;
 const defaultGroups = 50;
 const namespace = "bench";
 const watched = "watched";
-/** What has to hold of a look at a rollout of any size. */
+/** The limit of requests for a view of a rollout of any size. */
 const mostRequests = 20;
 const mostCpuMs = 300;
 
 const views = ["page", "widget", "status", "clusters", "overview"] as const;
 type View = (typeof views)[number];
 
-/** Those that the bounds are about. */
+/** The views that the limits are for. */
 const ofRollout: readonly View[] = ["page", "widget", "status"];
 
 interface Cost extends Figures {
@@ -110,7 +110,7 @@ function portsOf(address: AwsAddresses, { dynamo, s3 }: ReturnType<typeof awsCli
   };
 }
 
-/** One group that is half through, and others that have begun. */
+/** One group in the middle of a rollout, and other groups that have started. */
 async function makeRows({ size, groups }: Omit<Fleet, "rounds">, { table, blobs }: ReadPorts): Promise<void> {
   const stores = { table, blobs: blobs as S3BlobStore };
   const shape = { templates: 1, maxConcurrent: "10%", maxFailures: "50%" };
@@ -126,7 +126,7 @@ async function makeRows({ size, groups }: Omit<Fleet, "rounds">, { table, blobs 
   }
 }
 
-/** Each with what somebody sees. */
+/** Each view returns the text that a person sees. */
 function looksOf(ports: ReadPorts): Readonly<Record<View, () => Promise<string>>> {
   const ask = readWith(ports);
   const log = { info: () => {}, warn: () => {}, error: () => {} };
@@ -165,7 +165,7 @@ async function costOf(take: () => Promise<string>, rounds: number): Promise<Cost
       text = await take();
     });
     const all = [...requests.values()].reduce((sum, one) => sum + one, 0);
-    // The first one makes connections, and compiles.
+    // The first view opens connections and compiles code.
     if (round > 0) found.push({ requests: all, cpuMs, ms, kib: text.length / 1024 });
   }
   const middle = (figure: "requests" | "cpuMs" | "ms" | "kib") => rounded(median(found.map((one) => one[figure])));

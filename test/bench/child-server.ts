@@ -1,4 +1,4 @@
-/** Servers in a process of their own, so that their time is not counted as a client's; it ends with its parent. */
+/** Servers in their own process, so that their time does not count as a client's. The process ends with its parent. */
 
 import { type ClusterConnection, type ClusterFaults, startClusterHost } from "@starling/embedded-apiserver";
 import { onlyFromHere } from "#local/base/from-here.ts";
@@ -6,7 +6,7 @@ import type { AwsAddresses, ChildRole, ClusterAddress, Started } from "#test/ben
 import { watchProcess } from "#test/bench/process-use.ts";
 import { startAws } from "#test/bench/start-aws.ts";
 
-/** Without controllers, as a kube-apiserver alone. */
+/** An embedded API server without controllers, like a kube-apiserver alone. */
 async function startEmbedded(): Promise<Started<ClusterAddress>> {
   const host = await startClusterHost({ controllers: "off" });
   const { server, caData, token, uid } = host.addCluster("bench");
@@ -16,7 +16,10 @@ async function startEmbedded(): Promise<Started<ClusterAddress>> {
   return { address: { server, caData, token, uid }, stop: () => host.stop() };
 }
 
-/** With controllers: workloads become ready. Each message begins what the process took anew, and tells what it was. */
+/**
+ * Embedded API servers with controllers, so that workloads become ready. Each message returns the use since the last
+ * one and restarts the measurement.
+ */
 async function startFleet(clusters: number): Promise<Started<readonly ClusterConnection[]>> {
   const host = await startClusterHost({ guard: onlyFromHere });
   const address = Array.from({ length: clusters }, (_, index) => host.addCluster(`c-${index}`));
@@ -38,6 +41,6 @@ const server = await start[role as ChildRole]();
 process.on("disconnect", () => {
   server.stop().finally(() => process.exit());
 });
-// Ctrl-C reaches the whole group: the parent still has to finish with this one.
+// Ctrl-C reaches the whole process group, and the parent must finish with this process first.
 process.on("SIGINT", () => {});
 process.send?.(server.address);

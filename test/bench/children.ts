@@ -8,12 +8,12 @@ import type { AwsClientOptions } from "#shared/lambda/aws-clients.ts";
 import type { TargetName } from "#test/bench/bench.ts";
 import type { ProcessUse } from "#test/bench/process-use.ts";
 
-/** Where the emulators answer, as `awsClients` takes it, and what was made there as the templates say. */
+/** The endpoints of the emulators, as `awsClients` expects them, and the resources from the templates. */
 export interface AwsAddresses extends AwsClientOptions {
   readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string };
   readonly table: string;
   readonly bucket: string;
-  /** Of the apply function. */
+  /** The environment of the apply function. */
   readonly environment: Readonly<Record<string, string>>;
 }
 
@@ -22,7 +22,7 @@ export interface ClusterAddress {
   /** PEM in base64. */
   readonly caData: string;
   readonly token: string;
-  /** Of kube-system. */
+  /** The uid of kube-system. */
   readonly uid: string;
 }
 
@@ -32,27 +32,27 @@ export interface Started<T> {
 }
 
 export interface StartedTarget extends Started<ClusterAddress> {
-  /** Knobs of an embedded cluster; a real one has none. */
+  /** Sets the faults of an embedded cluster; undefined for a real one. */
   readonly setFaults?: (faults: ClusterFaults) => Promise<void>;
 }
 
-/** The resources of the stacks on real emulators. */
+/** Starts emulators with the resources of the stacks. */
 export function startAwsProcess(): Promise<Started<AwsAddresses>> {
   return startChild<AwsAddresses>("aws");
 }
 
 export interface StartedFleet extends Started<readonly ClusterConnection[]> {
-  /** What its process took since it was asked last. */
+  /** The use of its process since the last call. */
   used(): Promise<ProcessUse>;
 }
 
-/** So many empty clusters in one process, with controllers. */
+/** Starts this number of empty clusters in one process, with controllers. */
 export async function startFleetProcess(clusters: number): Promise<StartedFleet> {
   const { ask, ...started } = await startChild<readonly ClusterConnection[]>("fleet", [String(clusters)]);
   return { ...started, used: async () => (await ask({})) as ProcessUse };
 }
 
-/** One empty cluster, without controllers. @throws Error when the binaries of a real one are not at hand. */
+/** Starts one empty cluster without controllers. @throws Error when the programs of a real one are missing. */
 export async function startTarget(name: TargetName): Promise<StartedTarget> {
   if (name === "embedded") {
     const { ask, ...started } = await startChild<ClusterAddress>("cluster");
@@ -73,7 +73,7 @@ export async function startTarget(name: TargetName): Promise<StartedTarget> {
   return { address, stop };
 }
 
-/** A real API server where its binaries are at hand. */
+/** A real API server if its programs exist. */
 export async function bestTarget(): Promise<TargetName> {
   return (await findAssets()) === undefined ? "embedded" : "kube-apiserver";
 }
@@ -85,7 +85,7 @@ function findAssets() {
 export type ChildRole = "aws" | "cluster" | "fleet";
 
 interface StartedChild<T> extends Started<T> {
-  /** Sends a message, and waits for its answer. */
+  /** Sends a message and waits for its answer. */
   ask(message: object): Promise<unknown>;
 }
 

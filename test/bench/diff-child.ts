@@ -1,4 +1,4 @@
-/** What `starling diff` does with a cluster, as a process: its start is in the measure, as kubectl's is. */
+/** The work of `starling diff` on a cluster as a process. Its start counts, like kubectl's. */
 import { readFile } from "node:fs/promises";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import { parseJson } from "#shared/base/json.ts";

@@ -16,7 +16,7 @@ import { benchObjects } from "#test/bench/objects.ts";
 import { plants } from "#test/bench/plants.ts";
 import { endpointOf } from "#test/support/cluster-fixture.ts";
 
-/** kubectl gives up a set of which one object does not fit its kind any more. */
+/** kubectl refuses the whole set if one object no longer fits its kind, so such changes are left out. */
 const ways = plants.filter(({ once }) => once === undefined);
 
 interface Round {
@@ -42,7 +42,7 @@ export function diff(options: BenchOptions): Promise<BenchResult> {
       say(number === 0 ? "first" : `round ${number}`);
     }
     const requests = await ground.kubectl.requestsOf(diffArgs(plan), diffCodes);
-    // The first round fills caches.
+    // The first round fills caches and does not count.
     const counted = all.slice(1);
     const times = (of: (round: Round) => TimedRun) => counted.map((round) => of(round).ms);
     const figuresOf = (of: (round: Round) => TimedRun) => ({
@@ -123,7 +123,10 @@ async function bothDiffs(ground: Ground, plan: Plan) {
   }
 }
 
-/** `+++ /tmp/MERGED-1/apps.v1.Deployment.shop.web 2026-...`: group, version, kind, namespace and name. */
+/**
+ * The objects in lines such as `+++ /tmp/MERGED-1/apps.v1.Deployment.shop.web 2026-...`: group, version, kind,
+ * namespace and name.
+ */
 function namesIn(text: string): readonly string[] {
   const found = [...text.matchAll(/^\+\+\+ \S*\/MERGED-\d+\/(\S+)/gm)].map(([, name = ""]) => name);
   return found.flatMap((name) => {

@@ -11,10 +11,10 @@ import { addDiscoveryFleet, fleetArns, fleetDiscoveries } from "#test/support/di
 import { type DiscoveryWorld, startDiscoveryWorldOn } from "#test/support/discovery-world.ts";
 import { startEmulatedClients } from "#test/support/emulated-clients.ts";
 
-/** The default of a ClusterDiscovery is ten minutes. */
+/** The default interval of a ClusterDiscovery is ten minutes. */
 const intervalHours = 1 / 6;
 
-/** What a fleet of 400 clusters of 30 accounts costs in requests, when it is found and when nothing has changed. */
+/** Counts the requests for a fleet of 400 clusters in 30 accounts, at its first scan and when nothing has changed. */
 export async function discovery(): Promise<BenchResult> {
   const { aws, proxy, stop } = await startEmulatedClients({ seed: 1 });
   const deployed = only(readPlan(await synthesize()).tables, "table");
@@ -57,7 +57,10 @@ interface Round {
   readonly figures: Figures;
 }
 
-/** Each of the documents once: what EKS, STS, the table and the others were asked over HTTP, and the queues through their port. */
+/**
+ * Scans each document once. Requests to EKS, STS, the table and others are counted over HTTP, and messages at their
+ * port.
+ */
 async function countedRound(
   world: DiscoveryWorld<Table>,
   { sandbox, proxy }: { readonly sandbox: EksInventory; readonly proxy: FaultProxy },

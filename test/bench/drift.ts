@@ -13,7 +13,7 @@ import { type Plant, plants } from "#test/bench/plants.ts";
 import { endpointOf } from "#test/support/cluster-fixture.ts";
 
 export const namespace = "bench-starling";
-/** kubectl diff: 0 without differences, 1 with some. */
+/** kubectl diff exits with 0 without differences and with 1 otherwise. */
 export const diffCodes = [0, 1];
 
 interface Sample {
@@ -23,15 +23,15 @@ interface Sample {
 
 interface Look extends Sample {
   readonly requests: number;
-  /** Objects that the Sync's row says have drifted. */
+  /** The number of drifted objects in the Sync's row. */
   readonly found: number;
 }
 
 interface Round {
   readonly unchanged: Look;
-  /** Nothing changed either; somebody asked for the look. */
+  /** A check that a person requested while nothing had changed. */
   readonly asked: Look;
-  /** Controllers wrote to every Deployment since the last look; that is no drift. */
+  /** A check after controllers wrote to every Deployment, which is not drift. */
   readonly statusWritten: Look;
   readonly drifted: Look;
   readonly kubectl: Sample;
@@ -62,7 +62,7 @@ export function drift(options: BenchOptions): Promise<BenchResult> {
     }
     await bringInSync(ground, set);
     const requests = await ground.kubectl.requestsOf(diffArgs(plan), diffCodes);
-    // The first round makes connections and caches.
+    // The first round opens connections and fills caches.
     const counted = all.slice(1);
     const times = (of: (round: Round) => Sample) => counted.map((round) => of(round).ms);
     const look = (of: (round: Round) => Look) => ({
@@ -97,10 +97,10 @@ function sampleFigures(samples: readonly Sample[]) {
 
 export interface Plan {
   readonly set: readonly ManifestObject[];
-  /** The set, for kubectl. */
+  /** A file with the set, for kubectl. */
   readonly file: string;
   readonly changes: number;
-  /** How they drift. */
+  /** The ways in which objects drift. */
   readonly ways: readonly Plant[];
   readonly random: Random;
 }
@@ -133,7 +133,7 @@ function miscount(name: string, { found }: Look, desired: number): readonly stri
   return found === desired ? [] : [`${name}: ${found} objects found, ${desired} expected`];
 }
 
-/** Applies everything anew, and plays the Deployments' controller, until the Sync is Ready. */
+/** Applies everything again and plays the controller of Deployments, until the Sync is Ready. */
 export async function bringInSync(ground: Ground, set: readonly ManifestObject[]): Promise<void> {
   const { worker, cluster } = ground;
   await cluster.send(applyRequest(definition("Gauge", ["size", "extra"])));
@@ -147,7 +147,7 @@ export async function bringInSync(ground: Ground, set: readonly ManifestObject[]
   if (phase !== "Ready") throw new Error(`the set did not become ready: ${phase}, ${reason}: ${message}`);
 }
 
-/** A Deployment without replicas is available as soon as its controller has said so. */
+/** A Deployment without replicas is available as soon as its controller has reported that. */
 async function writeStatuses({ cluster }: Ground, message: string): Promise<void> {
   const time = new Date().toISOString().replace(/\.\d+/, "");
   const condition = (type: string, reason: string) => ({

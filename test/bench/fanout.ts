@@ -13,11 +13,14 @@ import { watchProcess } from "#test/bench/process-use.ts";
 import { embeddedVersion } from "#test/bench/server-version.ts";
 
 const defaultSizes = [10, 100, 300] as const;
-/** AWS ticks once a minute; a rollout that needed it more often would hide lost messages. */
+/** AWS ticks once a minute. A rollout that needs more ticks would hide lost messages. */
 const tickMs = 60_000;
-/** Of a rollout, and more of a large one: on a machine that is busy with other things, too. */
+/** The time limit of a rollout. A large fleet gets more, because the machine may be busy. */
 const longestMs = (clusters: number) => Math.max(600_000, clusters * 2_000);
-/** What a fleet of a thousand has, for the small ones too: more at once would wait for the two cores of a machine. */
+/**
+ * The account of a fleet of a thousand clusters, for small fleets, too. More concurrency would only wait for the
+ * machine's two cores.
+ */
 const account = { clusters: "1000", concurrency: "1000" } as const;
 const lookEveryMs = 500;
 
@@ -25,11 +28,11 @@ interface Fanout extends Figures {
   readonly clusters: number;
   readonly seconds: number;
   readonly targetsPerSecond: number;
-  /** Of the functions and the emulators but DynamoDB's, which are one process. */
+  /** Of the process with the functions and all emulators except DynamoDB's. */
   readonly processorSecondsPerTarget: number;
-  /** Of that, in which the process stood still for its garbage. */
+  /** The part of this time in which garbage collection stopped the process. */
   readonly garbageSecondsPerTarget: number;
-  /** The same of the process that the clusters are in. */
+  /** The same figure of the process with the clusters. */
   readonly clustersProcessorSecondsPerTarget: number;
   readonly clustersGarbageSecondsPerTarget: number;
   /** Calls per target from the push to the end, by service, without empty receives. */
@@ -42,7 +45,7 @@ interface Fanout extends Figures {
 interface Measured {
   readonly version: string;
   readonly figures: Fanout;
-  /** Per target, by function, operation and what it was about. */
+  /** Per target, by function, operation and resource. */
   readonly ledger: Readonly<Record<string, LedgerLine>>;
 }
 

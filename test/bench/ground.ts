@@ -12,19 +12,19 @@ import { groundObjects } from "#test/bench/objects.ts";
 import { serverVersion } from "#test/bench/server-version.ts";
 import { BenchWorker } from "#test/bench/worker.ts";
 
-/** One cluster, known to a worker, and the other ways to it. */
+/** One cluster that a worker knows, with other ways to access it. */
 export interface Ground {
-  /** Such as `kube-apiserver v1.36.2`. */
+  /** For example `kube-apiserver v1.36.2`. */
   readonly target: string;
   readonly address: ClusterAddress;
   readonly worker: BenchWorker;
   readonly cluster: RawCluster;
   readonly kubectl: Kubectl;
-  /** Knobs of an embedded cluster; a real one has none. */
+  /** Sets the faults of an embedded cluster; undefined for a real one. */
   readonly setFaults: StartedTarget["setFaults"] | undefined;
 }
 
-/** Starts everything in processes of its own, does the work, and leaves nothing. */
+/** Starts everything in separate processes, runs the work and ends them all. */
 export async function onGround<T>(
   options: { readonly target: TargetName; readonly namespaces: readonly string[] },
   work: (ground: Ground) => Promise<T>,
@@ -51,7 +51,7 @@ export async function onGround<T>(
   }
 }
 
-/** The request by which Starling applies an object. */
+/** The request with which Starling applies an object. */
 export function applyRequest(object: ManifestObject): RawRequest {
   return {
     method: "PATCH",

@@ -6,14 +6,14 @@ import { ofType, type Resource } from "#test/synth/synthesized.ts";
 
 const looksPerMonth = (monthHours * 60) / 10;
 const ticksPerMonth = monthHours * 60;
-/** Lambda polls a queue with so many long polls of 20 s at once when nothing comes. */
+/** Lambda polls an idle queue with this number of concurrent long polls of 20 s. */
 const polled = { polls: 5, seconds: 20 } as const;
-/** What Lambda and the function say of an invocation without a finding. */
+/** The log bytes that Lambda and the function write for an invocation without a finding. */
 const logBytes = 1_000;
-/** Series of metrics that functions count in a fleet in sync: of the tick, how late it is and how many targets are ready. */
+/** The metric series of functions in a fleet in sync. The tick counts its delay and the ready targets. */
 const ownMetrics = 2;
 
-/** What a look at one cluster took, or a tick. */
+/** The cost of a check of one cluster, or of a tick. */
 export interface Spent extends Figures {
   readonly writeUnits: number;
   readonly readUnits: number;
@@ -21,12 +21,12 @@ export interface Spent extends Figures {
   readonly s3Reads: number;
   readonly s3Writes: number;
   readonly secretReads: number;
-  /** Requests to EKS and STS, which are free of charge, and few a second. */
+  /** Requests to EKS and STS. They are free of charge and limited per second. */
   readonly eksRequests: number;
   readonly stsRequests: number;
   readonly kubeRequests: number;
   readonly applyInvocations: number;
-  /** Of other functions, but for the tick. */
+  /** Invocations of other functions, without the tick. */
   readonly otherInvocations: number;
   readonly applyGbSeconds: number;
   readonly tickGbSeconds: number;
@@ -36,11 +36,11 @@ export interface Bill extends Figures {
   readonly total: number;
 }
 
-/** What the stacks have that is paid for whether or not something happens. */
+/** The parts of the stacks that cost the same whether or not something happens. */
 export interface Standing extends Figures {
   readonly standardQueues: number;
   readonly fifoQueues: number;
-  /** An alarm is paid for by the metrics that it watches. */
+  /** An alarm costs by the number of metrics that it watches. */
   readonly alarmMetrics: number;
   readonly compositeAlarms: number;
   readonly dashboards: number;

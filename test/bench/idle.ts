@@ -16,7 +16,7 @@ import { synthesizeTemplates } from "#test/synth/synthesized.ts";
 
 const defaultClusters = 20;
 const defaultRounds = 3;
-/** Until what controllers write after an apply has been recorded. */
+/** The rounds until Starling has recorded what controllers write after an apply. */
 const warmRounds = 2;
 const templates = ["app", "edge", "jobs", "metrics", "shared"] as const;
 const objectsOfEach = 20;
@@ -28,10 +28,12 @@ const pauseMs = 200;
 const gib = 1024;
 const memoryMiB: Readonly<Record<string, number>> = { apply: 1024, tick: 512 };
 
-/** How clusters are reached: each by a token in a secret, or by IAM, by workers in many sandboxes and from far away. */
+/**
+ * The ways to access clusters: by a token in a secret, or by IAM with workers in many sandboxes and a long distance.
+ */
 const ways = ["token", "eks"] as const;
 type Way = (typeof ways)[number];
-/** Of the apply function; a look comes to any of them. */
+/** The number of the apply function's sandboxes. Any of them may run a check. */
 const sandboxesOfEks = 20;
 const latencyOfEks = { latency: { ms: 40, jitterMs: 20 } } as const;
 
@@ -172,13 +174,13 @@ async function timeOf(work: () => Promise<void>): Promise<number> {
   return performance.now() - started;
 }
 
-/** Nothing works, and nothing has for a while. */
+/** Waits until no function has worked for a while. */
 async function settled({ machine }: Stack): Promise<void> {
   const running = () => [...machine.sources.values()].flat().reduce((sum, source) => sum + source.running(), 0);
   for (let still = 0; still < 10; still = running() === 0 ? still + 1 : 0) await sleep(pauseMs);
 }
 
-/** @param work - gives the milliseconds of the tick. */
+/** @param work - returns the milliseconds of the tick. */
 async function spent(stack: Stack, reports: InvocationReport[], work: () => Promise<number>): Promise<Spent> {
   const { proxy, eks } = stack.machine;
   proxy.resetCalls();
@@ -242,7 +244,7 @@ function documents(stack: Pick<Stack, "git" | "gitSpec">): readonly unknown[] {
   ];
 }
 
-/** In a namespace of its own. */
+/** Objects in a namespace of their own. */
 function objectsIn(namespace: string): string {
   const configs = Array.from({ length: objectsOfEach - 4 }, (_, index) => ({
     apiVersion: "v1",

@@ -10,7 +10,7 @@ export interface RawRequest {
   readonly body?: string;
 }
 
-/** Requests to an API server with `node:https` and kept connections, and nothing else: no client, no retries. */
+/** Requests to an API server with `node:https` and kept connections, without a client and without retries. */
 export class RawCluster {
   readonly #agent: Agent;
   readonly #base: URL;
@@ -22,7 +22,7 @@ export class RawCluster {
     this.#token = token;
   }
 
-  /** @throws Error for any answer but 2xx. */
+  /** @throws Error for any answer other than 2xx. */
   send({ method, path, contentType, body }: RawRequest): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     const headers = {
@@ -47,7 +47,7 @@ export class RawCluster {
     return promise;
   }
 
-  /** All of them, so many at once. @returns the answers, in no order. */
+  /** Sends all requests with this concurrency. @returns the answers in no order. */
   async sendAll(requests: readonly RawRequest[], concurrency: number): Promise<readonly string[]> {
     const answers: string[] = [];
     await runConcurrently(requests, concurrency, async (request) => {
@@ -56,7 +56,7 @@ export class RawCluster {
     return answers;
   }
 
-  /** What is sent next opens connections anew; sessions of TLS are kept. */
+  /** Closes connections. The next requests open new ones and may resume TLS sessions. */
   close(): void {
     this.#agent.destroy();
   }

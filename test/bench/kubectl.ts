@@ -10,17 +10,17 @@ import type { ClusterAddress } from "#test/bench/children.ts";
 
 export interface TimedRun {
   readonly ms: number;
-  /** User and system time of the program and what it starts. */
+  /** The user and system time of the program and its children. */
   readonly cpuMs: number;
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** kubectl for one cluster; what it caches of discovery is kept, as on anybody's machine. */
+/** kubectl for one cluster. It keeps its discovery cache, as on a person's machine. */
 export class Kubectl {
   readonly #binary: string;
-  /** With its files. */
+  /** The folder of its files. */
   readonly folder: string;
 
   private constructor(binary: string, folder: string) {
@@ -28,7 +28,7 @@ export class Kubectl {
     this.folder = folder;
   }
 
-  /** @param folder - an empty one for its files. */
+  /** @param folder - an empty folder for its files. */
   static async prepare({ server, caData, token }: ClusterAddress, folder: string): Promise<Kubectl> {
     const binary = await locateKubectl(process.env.PATH ?? "");
     const config = {
@@ -43,20 +43,20 @@ export class Kubectl {
     return new Kubectl(binary, folder);
   }
 
-  /** @returns a file with all of them, for `-f`. */
+  /** @returns a file with all objects, for `-f`. */
   async write(name: string, objects: readonly ManifestObject[]): Promise<string> {
     const file = join(this.folder, `${name}.yaml`);
     await writeFile(file, objects.map((object) => stringifyJson(object)).join("\n---\n"));
     return file;
   }
 
-  /** How many requests the command makes. It runs for that: with the log of requests, which takes time of its own. */
+  /** The number of requests of a command. This runs the command with a log of requests, which takes additional time. */
   async requestsOf(args: readonly string[], expected?: readonly number[]): Promise<number> {
     const { stderr } = await this.run([...args, "-v=6"], expected);
     return [...stderr.matchAll(/ verb="[A-Z]+" url="/g)].length;
   }
 
-  /** @throws Error for an exit code that is not among those expected. */
+  /** @throws Error for an unexpected exit code. */
   async run(args: readonly string[], expected: readonly number[] = [0]): Promise<TimedRun> {
     const flags = [`--kubeconfig=${join(this.folder, "kubeconfig")}`, `--cache-dir=${join(this.folder, "cache")}`];
     const ended = await runTimed([this.#binary, ...flags, ...args], this.folder);
@@ -68,7 +68,7 @@ export class Kubectl {
 
 /** Runs a program to its end. */
 export async function runTimed(words: readonly string[], cwd: string): Promise<TimedRun> {
-  // The shell's `times` is the plain way to a child's processor time; its second line is that of the children.
+  // The shell's `times` is the simplest way to read a child's processor time. Its second line is about the children.
   const script = '"$0" "$@"; code=$?; times >&3; exit $code';
   const started = performance.now();
   const child = spawn("sh", ["-c", script, ...words], {
@@ -93,7 +93,7 @@ async function read(stream: Stream | null | undefined): Promise<string> {
   return stream instanceof Readable ? text(stream) : "";
 }
 
-/** `0m0.010s 0m0.000s` on the second line. */
+/** Reads a second line such as `0m0.010s 0m0.000s`. */
 function childrenMs(times: string): number {
   const [, children = ""] = times.split("\n");
   let ms = 0;

@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- NAME [--json] [options]`. A benchmark prints ratios measured side by side in one run, because
- * machines differ; with `--json` the last line is one object, described in docs/benchmarks.md.
+ * `npm run bench -- NAME [--json] [options]`. A benchmark prints ratios from one run side by side, because machines
+ * differ. With `--json` the last line is one object, which docs/benchmarks.md describes.
  */
 import { cpus, totalmem } from "node:os";
 import { parseArgs } from "node:util";
@@ -24,7 +24,7 @@ import { tableOf } from "#test/bench/table.ts";
 
 interface Entry {
   readonly run: Bench;
-  /** The options that mean something to it, besides --json. */
+  /** The options of the benchmark, besides --json. */
   readonly takes: readonly string[];
 }
 
@@ -107,7 +107,7 @@ function whole(name: string, given: string): number {
   throw new Error(`--${name} is ${JSON.stringify(given)}; it takes a whole number, ${least} or more\n${usage}`);
 }
 
-/** The functions' logs and metrics are CloudWatch's business. */
+/** Turns off logs and metrics of the functions. */
 function quietPowertools(): void {
   process.env.POWERTOOLS_LOG_LEVEL ??= "SILENT";
   process.env.POWERTOOLS_METRICS_DISABLED ??= "true";

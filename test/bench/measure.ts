@@ -3,20 +3,20 @@ import type { ClientRequest } from "node:http";
 import { Steps } from "#test/bench/steps.ts";
 
 export interface Measurement<T = void> {
-  /** What came of it. */
+  /** The result of the work. */
   readonly value: T;
   readonly ms: number;
-  /** User and system time of this process. */
+  /** The user and system time of this process. */
   readonly cpuMs: number;
-  /** Requests begun, by the host and port they went to. */
+  /** The number of started requests by host and port. */
   readonly requests: ReadonlyMap<string, number>;
-  /** Those that waited for each other. */
+  /** The requests that waited for one another. */
   readonly steps: readonly string[];
 }
 
 const requestStarted = "http.client.request.start";
 
-/** What a piece of work of this process takes, with the HTTP requests it makes. */
+/** Measures a piece of work of this process, with its HTTP requests. */
 export async function measured<T>(work: () => Promise<T>): Promise<Measurement<T>> {
   const requests = new Map<string, number>();
   const count = (message: unknown) => {

@@ -1,7 +1,7 @@
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import { groupOf } from "#shared/kube/object-id.ts";
 
-/** The path of an object of one of the benchmarks' kinds, whose plurals are as English has them. */
+/** The path of an object of a benchmark. The plurals of its kinds are regular English plurals. */
 export function pathOfObject({ apiVersion, kind, metadata }: ManifestObject): string {
   const base = groupOf(apiVersion) === "" ? `/api/${apiVersion}` : `/apis/${apiVersion}`;
   const namespace = metadata.namespace === undefined ? "" : `/namespaces/${metadata.namespace}`;

@@ -3,13 +3,13 @@ import type { ManifestObject } from "#shared/kube/kube-object.ts";
 
 const benchGroup = "bench.example.com";
 
-/** What is there before a set is applied; no part of any set. */
+/** Objects that exist before a set is applied; they belong to no set. */
 export function groundObjects(namespaces: readonly string[]): readonly ManifestObject[] {
   const definitions = ["Widget", "Gauge"].map((kind) => definition(kind, ["size", "extra"]));
   return [...namespaces.map((name) => object("v1", "Namespace", { name }, {})), ...definitions];
 }
 
-/** @param fields - of the spec, all of them strings. */
+/** @param fields - the fields of the spec; all are strings. */
 export function definition(kind: string, fields: readonly string[]): ManifestObject {
   const plural = `${kind.toLowerCase()}s`;
   const properties = Object.fromEntries(fields.map((field) => [field, { type: "string" }]));
@@ -31,13 +31,13 @@ export function definition(kind: string, fields: readonly string[]): ManifestObj
 
 interface Place {
   readonly namespace: string;
-  /** Every value that a new revision changes. */
+  /** The value that a new revision changes everywhere. */
   readonly revision: string;
 }
 
 type Maker = (name: string, place: Place) => ManifestObject;
 
-/** How many of a hundred objects are of each kind, about as in the repository of a platform team. */
+/** The share of each kind in a hundred objects, about as in the repository of a platform team. */
 const mixture: readonly (readonly [share: number, make: Maker])[] = [
   [38, configMap],
   [16, deployment],
@@ -53,18 +53,18 @@ const mixture: readonly (readonly [share: number, make: Maker])[] = [
   [2, (name, place) => custom("Widget", name, place)],
 ];
 
-/** So many objects in the mixture, the last one a Gauge; a new revision changes every one of them. */
+/** This number of objects in the mixture, and a Gauge as the last. A new revision changes every object. */
 export function benchObjects(count: number, place: Place): readonly ManifestObject[] {
   const makers = mixture.flatMap(([share, make]) => Array.from({ length: share }, () => make));
   return Array.from({ length: count }, (_, index) => {
-    // A stride that 100 does not divide by: few objects are of every kind too.
+    // The stride and 100 have no common divisor, so that a small set also contains every kind.
     const make = makers[(index * 37) % makers.length] ?? configMap;
     const name = `bench-${String(index).padStart(4, "0")}`;
     return index === count - 1 ? custom("Gauge", name, place) : make(name, place);
   });
 }
 
-/** Objects of several kinds that a later revision does not have. */
+/** Objects of several kinds that a later revision lacks. */
 export function leavingObjects(place: Place): readonly ManifestObject[] {
   const makers: readonly Maker[] = [configMap, service, role, secret, (name, at) => custom("Widget", name, at)];
   return makers.map((make, index) => make(`leaving-${index}`, place));
@@ -99,7 +99,7 @@ function serviceAccount(name: string, place: Place): ManifestObject {
   return object("v1", "ServiceAccount", metadata(name, place), { automountServiceAccountToken: false });
 }
 
-/** Headless: the range of addresses of a small cluster is soon used up. */
+/** A headless Service, because the address range of a small cluster would soon be used up. */
 function service(name: string, place: Place): ManifestObject {
   const ports = [
     { name: "http", port: 80, targetPort: "http", protocol: "TCP" },
@@ -109,7 +109,7 @@ function service(name: string, place: Place): ManifestObject {
   return object("v1", "Service", metadata(name, place), { spec });
 }
 
-/** Without replicas: this is about the API server, and no Pods are to be made. */
+/** A Deployment without replicas, because the benchmark measures the API server and needs no Pods. */
 function deployment(name: string, place: Place): ManifestObject {
   const labels = { "app.kubernetes.io/name": name };
   const container = {

@@ -17,33 +17,33 @@ import type { Message } from "#shared/messages.ts";
 import type { BlobStore, Table } from "#shared/ports.ts";
 import { observedOf } from "#test/support/sync-rows.ts";
 
-/** Clusters that one message to the planner names: the Syncs of one batch of reports. */
+/** The number of clusters in one message to the planner: the Syncs of one batch of reports. */
 const clustersTold = 10;
 
 export interface GroupShape {
   readonly name: string;
   readonly templates: number;
   readonly maxConcurrent: string;
-  /** Left out: none, as a group has it. */
+  /** The default is the group's default, none. */
   readonly maxFailures?: string;
-  /** Clusters on which it never gets ready; left out: none. */
+  /** Selects clusters that never become ready. The default is none. */
   readonly failing?: (cluster: string) => boolean;
-  /** Left out: `bench`. */
+  /** The default is `bench`. */
   readonly namespace?: string;
-  /** More of how it goes through its clusters. */
+  /** More fields of the group's rollout. */
   readonly rollout?: Readonly<Record<string, unknown>>;
-  /** Where its templates are, with expressions or without; left out: a folder of each. */
+  /** The path of its templates, which may contain expressions. The default is a folder for each template. */
   readonly path?: string;
-  /** Which clusters it selects; left out: all. */
+  /** The selector of its clusters. The default is all. */
   readonly clusters?: unknown;
-  /** When it begins; left out: now. */
+  /** The start time. The default is now. */
   readonly from?: Date;
 }
 
-/** A call of the planner; undefined: about any cluster. */
+/** A call of the planner; undefined means any cluster. */
 export type PlannerCall = (clusters?: ReadonlySet<string>) => Promise<void>;
 
-/** The planner of one group, with renderers and workers that are modelled by the rows that they write. */
+/** The planner of one group. Renderers and workers are simulated by the rows that they write. */
 export class PlannedGroup {
   readonly #table: Table;
   readonly #ports: GivenPorts;
@@ -53,7 +53,7 @@ export class PlannedGroup {
   readonly #namespace: string;
   #now: Date;
 
-  /** @param ports - `heard` is told what the planner sends. */
+  /** @param ports - `heard` receives the messages of the planner. */
   constructor(
     group: GroupShape,
     {
@@ -83,7 +83,7 @@ export class PlannedGroup {
     };
   }
 
-  /** The clusters that are not there yet, and the group. */
+  /** Creates the missing clusters and the group. */
   async create(clusters: readonly string[]): Promise<void> {
     for (const part of inParts(clusters, 40)) await this.#table.write(part.map((name) => ({ put: fleetRow(name) })));
     const listed = [keys.owner(this.#owner), keys.sourceEntry({ namespace: this.#namespace, name: "app" })];
@@ -94,7 +94,7 @@ export class PlannedGroup {
     ]);
   }
 
-  /** Somebody gives clusters other values, or other labels. */
+  /** Gives clusters other values or labels. */
   async setValues(clusters: readonly string[], values: FleetRow["values"], labels?: FleetRow["labels"]): Promise<void> {
     for (const name of clusters) {
       const row = await this.#table.get(keys.fleet(name));
@@ -104,7 +104,7 @@ export class PlannedGroup {
     }
   }
 
-  /** What the planner does when it is called; it never comes to its deadline. */
+  /** Runs the planner without a deadline. */
   call: PlannerCall = async (clusters) => {
     const until = new Date(this.#now.getTime() + 60_000);
     await planOwner(this.#owner, { until, ...(clusters === undefined ? {} : { clusters }) }, this.#ports);
@@ -114,7 +114,7 @@ export class PlannedGroup {
     this.#now = new Date(this.#now.getTime() + 3_600_000);
   }
 
-  /** A content goes through the group. @param until - so many clusters were worked on: it is left there. */
+  /** Takes a rollout through the group. @param until - stops after this number of clusters. */
   async rollOut(rollout: string, call: PlannerCall, { until = Number.POSITIVE_INFINITY } = {}): Promise<void> {
     await this.#setSource(rollout);
     await call(new Set());
@@ -141,7 +141,7 @@ export class PlannedGroup {
     const { name, templates, maxConcurrent, maxFailures, path, rollout = {}, clusters = { all: true } } = this.#group;
     const spec = syncGroupSpec.parse({
       clusters,
-      // Of its own, so that no other group has asked for the renderings.
+      // Each group has its own folders, so that no other group has requested its renderings.
       templates: Array.from({ length: templates }, (_, index) => ({
         name: `t${index}`,
         source: "app",
@@ -182,7 +182,7 @@ export class PlannedGroup {
     await this.#table.write([{ put: done, when: { version: row.version } }]);
   }
 
-  /** What workers write that found everything ready. */
+  /** Writes the reports of workers that found everything ready. */
   async #work(clusters: readonly string[]): Promise<void> {
     const { name, templates, failing = () => false } = this.#group;
     const syncs = Array.from({ length: templates }, (_, index) => `${name}.t${index}`);

@@ -16,10 +16,13 @@ const shapes = [
 ] as const;
 type Shape = (typeof shapes)[number];
 
-/** Targets of the counted rounds together, at least: a small fleet's figures are otherwise those of a single moment. */
+/**
+ * The least number of targets in the counted rounds together. A small fleet would otherwise be measured for a moment
+ * only.
+ */
 const leastTargets = 1000;
 const defaultRounds = 10;
-/** A request to DynamoDB or S3 within a region, roughly. */
+/** The approximate time of a request to DynamoDB or S3 in a region. */
 const requestSeconds = 0.006;
 
 interface Cost extends Figures {
@@ -29,7 +32,7 @@ interface Cost extends Figures {
   readonly writeUnitsPerTarget: number;
   readonly cpuMsPerTarget: number;
   readonly callsPerTarget: number;
-  /** Were its requests one after the other: of the longest, also while the first content came. */
+  /** The time of the longest call if its requests ran one after another, including the first rollout. */
   readonly longestCallSeconds: number;
   readonly idleRequests: number;
   readonly idleReadUnits: number;
@@ -67,7 +70,7 @@ function nameOf(size: number, { templates, maxConcurrent }: Shape): string {
   return `${size} x ${templates} at ${maxConcurrent}`;
 }
 
-/** Each is the worst of the shapes. */
+/** Each ratio is the worst of all shapes. */
 function ratiosOf(figures: Readonly<Record<string, Cost>>, sizes: readonly number[]): Record<string, number> {
   const [least = 0, most = 0] = [sizes[0], sizes.at(-1)];
   const small = sizes.find((size) => size >= 100) ?? least;
@@ -87,9 +90,9 @@ function ratiosOf(figures: Readonly<Record<string, Cost>>, sizes: readonly numbe
 
 interface Fleet {
   readonly size: number;
-  /** Clusters that smaller fleets have registered. */
+  /** The number of clusters that smaller fleets have registered. */
   readonly registered: number;
-  /** At most. */
+  /** The largest number of rounds. */
   readonly rounds: number;
 }
 
@@ -156,7 +159,7 @@ async function measure({ size, registered, rounds: mostRounds }: Fleet, { shape,
   }
 }
 
-/** Capacity units that the requests of a client have consumed from now on. */
+/** Counts the capacity units of a client's requests from now on. */
 function countUnits({ dynamo }: ReturnType<typeof awsClients>): { readonly read: number; readonly write: number } {
   const units = { read: 0, write: 0 };
   dynamo.middlewareStack.add(

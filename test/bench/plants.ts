@@ -1,4 +1,4 @@
-/** Everything that drift can look like, by the list of docs/benchmarks.md: each plant makes one object drift. */
+/** All kinds of drift, as listed in docs/benchmarks.md. Each plant makes one object drift. */
 import { isJsonObject, type Json, type JsonObject, parseJson, stringifyJson } from "#shared/base/json.ts";
 import { listAt, type ManifestObject, stringMapAt, valueAt } from "#shared/kube/kube-object.ts";
 import { partOfLabel } from "#shared/kube/membership.ts";
@@ -9,9 +9,9 @@ import { definition } from "#test/bench/objects.ts";
 
 export interface Plant {
   readonly name: string;
-  /** Which objects it can be done to. */
+  /** The kinds of objects that it applies to. */
   readonly kinds: readonly string[];
-  /** It takes an object by itself: there is only one such. */
+  /** Set if only one object of the set can drift in this way. */
   readonly once?: true;
   plant(ground: Ground, object: ManifestObject): Promise<unknown>;
 }
@@ -100,7 +100,7 @@ export const plants: readonly Plant[] = [
     once: true,
     async plant(ground, object) {
       await ground.cluster.send(applyRequest(definition("Gauge", ["size"])));
-      // A real server takes a moment to read by the new schema.
+      // A real server needs a moment before it uses the new schema.
       await until(async () => valueAt(await read(ground, object), "spec", "extra") === undefined, "the new schema");
     },
   },

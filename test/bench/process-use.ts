@@ -1,14 +1,14 @@
 import { PerformanceObserver } from "node:perf_hooks";
 
-/** What a process took in a while. */
+/** The use of a process over some time. */
 export interface ProcessUse {
   /** User and system time. */
   readonly processorSeconds: number;
-  /** In which it stood still for its garbage. */
+  /** The time in which garbage collection stopped the process. */
   readonly garbageSeconds: number;
 }
 
-/** Of this process, from now on until it is read. */
+/** Measures this process from now on. */
 export function watchProcess(): { read(): ProcessUse } {
   let garbageMs = 0;
   const observer = new PerformanceObserver((list) => {

@@ -16,16 +16,16 @@ import { treeDigest } from "#shared/source/tree-listing.ts";
 import type { BenchOptions, BenchResult, Figures } from "#test/bench/bench.ts";
 import { medianRatio, spread } from "#test/bench/figures.ts";
 
-/** Of the kustomization. */
+/** The number of objects in the kustomization. */
 const kustomizeObjects = 130;
-/** Of the chart. */
+/** The number of templates in the chart. */
 const templates = 60;
 
 interface Contest {
   readonly files: Readonly<Record<string, string>>;
   readonly render: BuildOptions;
   readonly binary: () => Promise<string>;
-  /** In the folder with the files. */
+  /** The arguments of the program, which runs in the folder of the files. */
   readonly args: readonly string[];
   readonly objects: number;
 }
@@ -50,8 +50,8 @@ const contests: Readonly<Record<"kustomize" | "helm", Contest>> = {
 };
 
 /**
- * The whole of `build` (unpacking the artifact, reading what it may refer to, the program, for a chart twice, and reading
- * what came out) beside the bare program on the same files.
+ * Compares `build` with the bare program on the same files. `build` unpacks the artifact, reads the inputs, runs the
+ * program (twice for a chart) and reads its output.
  */
 export async function render({ rounds = 10, say }: BenchOptions): Promise<BenchResult> {
   const ratios: Record<string, number> = {};
@@ -68,7 +68,7 @@ export async function render({ rounds = 10, say }: BenchOptions): Promise<BenchR
         const other = await timed(() => runBare(binary, contest.args, folder));
         if (own.result !== contest.objects)
           failures.push(`${name}: ${own.result} objects, expected ${contest.objects}`);
-        // The first one is not counted: files come from the disk.
+        // The first round does not count, because it reads files from the disk.
         if (round === 0) continue;
         ours.push(own.ms);
         theirs.push(other.ms);
@@ -122,7 +122,7 @@ async function manyInputs({ rounds, say }: { readonly rounds: number; readonly s
     return ms / inputs;
   };
   const [many, few]: [number[], number[]] = [[], []];
-  // A thousand renderings are enough of a measure in themselves.
+  // A thousand renderings are enough for a measurement.
   for (let round = 0; round <= Math.min(rounds, 3); round++) {
     const measured = [await perInput(1000), await perInput(10)] as const;
     if (round === 0) continue;
@@ -147,7 +147,7 @@ const urls = {
   renderingUrls: uploadSizes.map((bytes) => ({ bytes, url: "https://localhost/b" })),
 };
 
-/** They look for their program once in a sandbox: at home that is a hash of the package that has it. */
+/** The renderers search their program once per sandbox. Outside Lambda this hashes a package. */
 const renderers = {
   kustomize: new KubectlKustomize({ kubectl: contests.kustomize.binary }),
   helm: new HelmTemplate({ helm: contests.helm.binary }),
@@ -171,7 +171,7 @@ async function jobOf({ files, render }: Contest, folder: string) {
   const job = { artifactDigest, path: ".", render, ...urls };
   return {
     build: async () => {
-      // As in a sandbox that has not seen the artifact.
+      // The sandbox has not seen the artifact before.
       const answer = await build(job, portsOf(transfer));
       if (answer.outcome === "failed") throw new Error(answer.message);
       return answer.objects;

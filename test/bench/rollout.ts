@@ -18,14 +18,14 @@ import { embeddedVersion } from "#test/bench/server-version.ts";
 const defaultClusters = 100;
 const defaultRounds = 3;
 const readyAfterMs = 1000;
-/** Shares of the fleet. */
+/** The stages, as shares of the fleet. */
 const stages = [
   { name: "canary", share: 0.2 },
   { name: "early", share: 0.3 },
   { name: "rest", share: 0.5 },
 ] as const;
 const share = 0.5;
-/** AWS ticks once a minute; a rollout that needed it more often would hide lost messages. */
+/** AWS ticks once a minute. A rollout that needs more ticks would hide lost messages. */
 const tickMs = 60_000;
 const longestMs = 600_000;
 const lookEveryMs = 250;
@@ -33,9 +33,9 @@ const lookEveryMs = 250;
 const owner: Owner = { namespace: "bench", kind: "SyncGroup", name: "app" };
 
 interface Round extends Figures {
-  /** From the commit until the last stage has passed it. */
+  /** The time from the commit until the last stage has passed. */
   readonly seconds: number;
-  /** What it would take if nothing but the clusters took any time: for each wave, an apply and until it is ready. */
+  /** The time that the clusters alone need: for each wave, an apply and the time until it is ready. */
   readonly criticalSeconds: number;
   readonly stages: Readonly<Record<string, Times>>;
 }
@@ -43,13 +43,13 @@ interface Round extends Figures {
 /** Medians over the clusters of a stage, in seconds. */
 interface Times extends Figures {
   readonly waves: number;
-  /** Of the first: from the commit, or from the end of the stage before. */
+  /** For the first stage from the commit, for others from the end of the stage before. */
   readonly untilAssigned: number;
-  /** As its API server sees it: until the first request. */
+  /** Measured at the API server, until the first request. */
   readonly untilBegun: number;
   readonly untilApplied: number;
   readonly untilReady: number;
-  /** From the moment when the last of them was ready. */
+  /** From the moment when the last cluster was ready. */
   readonly untilPassed: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The brake: one row that every worker reads before it writes to a cluster. It holds the freezes that are in force, and
- * for a while those that have ended, since a freeze spends no deadline. Written by `api` alone.
+ * One row with all freezes; every worker reads it before it writes to a cluster. It holds the freezes in force, and for
+ * a while those that have ended, because the time of a freeze does not count against deadlines. Only `api` writes it.
  */
 import * as z from "zod";
 import { labelSelectorSchema, matchesSelector } from "#shared/fleet/kinds/cluster-selection.ts";
@@ -9,7 +9,7 @@ import { keyText, type Row } from "#shared/fleet/rows/row.ts";
 
 const freezeSchema = z.object({
   name: z.string(),
-  /** Absent: every cluster. `text` is what was asked for, as people write it. */
+  /** When absent, every cluster. `text` is the selector as people wrote it. */
   clusters: z.object({ text: z.string(), selector: labelSelectorSchema }).optional(),
   by: z.string(),
   at: z.string(),
@@ -30,22 +30,22 @@ const freezesSchema = z.object({
 
 export interface FreezesRow extends Row {
   readonly type: "Freezes";
-  /** Those whose time has passed are in it until the next write. */
+  /** Freezes whose time has passed stay in it until the next write. */
   readonly freezes: readonly Freeze[];
   readonly lifted: readonly LiftedFreeze[];
 }
 
-/** What the brake says; nothing was ever frozen where there is no row. */
+/** The freezes of the row; none where there is no row. */
 export type FreezeState = Pick<FreezesRow, "freezes" | "lifted">;
 
 const released: FreezeState = { freezes: [], lifted: [] };
 
-/** One that cannot be read may freeze everything: then nothing may be written to any cluster. */
+/** Unreadable freezes may cover every cluster: then nothing may be written to any cluster. */
 export type FreezeStateReading =
   | { readonly ok: true; readonly freezeState: FreezeState }
   | { readonly ok: false; readonly message: string };
 
-/** The brake among rows that were read with its key. */
+/** Finds the freezes among rows that were read with their key. */
 export function freezeStateAmong(rows: readonly Row[]): FreezeStateReading {
   const row = rows.find((one) => keyText(one) === keyText(keys.freezeState));
   if (row === undefined) return { ok: true, freezeState: released };
@@ -70,18 +70,18 @@ export function isInForce({ until }: Pick<Freeze, "until">, now: Date): boolean 
   return until === undefined || until > now.toISOString();
 }
 
-/** The freeze that holds a cluster of these labels; of several the one that lasts longest. */
+/** The freeze that covers a cluster with these labels; of several the one that lasts longest. */
 export function freezeOver(freezeState: FreezeState, labels: Labels, now: Date): Freeze | undefined {
   const holding = freezeState.freezes.filter((freeze) => isInForce(freeze, now) && covers(freeze, labels));
   return holding.sort((a, b) => (lastsUntil(b) > lastsUntil(a) ? 1 : -1))[0];
 }
 
-/** The one that holds every cluster, whatever its labels. */
+/** The freeze that covers every cluster, whatever its labels. */
 export function freezeOfAll({ freezes, lifted }: FreezeState, now: Date): Freeze | undefined {
   return freezeOver({ freezes: freezes.filter(({ clusters }) => clusters === undefined), lifted }, {}, now);
 }
 
-/** Nothing is frozen, nor was lately. */
+/** No freeze is in force, or ended lately. */
 export function isReleased({ freezes, lifted }: FreezeState): boolean {
   return freezes.length + lifted.length === 0;
 }
@@ -90,7 +90,7 @@ function lastsUntil({ until }: Freeze): string {
   return until ?? "~";
 }
 
-/** When a cluster of these labels was last let go; undefined when that was never, or is long ago. */
+/** When a freeze last released a cluster with these labels; undefined when that never happened, or long ago. */
 export function releasedAt(freezeState: FreezeState, labels: Labels, now: Date): string | undefined {
   const lifted = freezeState.lifted.filter((freeze) => covers(freeze, labels)).map(endOf);
   const over = freezeState.freezes
@@ -99,12 +99,12 @@ export function releasedAt(freezeState: FreezeState, labels: Labels, now: Date):
   return [...lifted, ...over].sort().at(-1);
 }
 
-/** One whose time had passed was over before somebody lifted it. */
+/** A freeze whose time had passed ended before somebody lifted it. */
 function endOf({ lifted, until }: LiftedFreeze): string {
   return until !== undefined && until < lifted.at ? until : lifted.at;
 }
 
-/** In one line: by whom, why, and the verb that ends it. */
+/** One line: by whom, why, and the command that lifts it. */
 export function freezeText({ name, by, reason, until }: Pick<Freeze, "name" | "by" | "reason" | "until">): string {
   const end = until === undefined ? "" : `, until ${until}`;
   return `frozen by ${by} (${reason}${end}); starling thaw ${name}`;

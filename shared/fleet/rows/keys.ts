@@ -1,6 +1,6 @@
 /**
- * The keys of the table, in the order of docs/architecture.md, and the ranges that are read of it. Nobody else makes a
- * key, or takes one apart.
+ * The keys of the table, in the order of docs/architecture.md, and the ranges that are read of it. Only this module
+ * makes keys and reads their parts.
  */
 import { sha256 } from "#shared/base/digest.ts";
 import { keyForm, required, textForm } from "#shared/fleet/rows/key-form.ts";
@@ -17,14 +17,14 @@ interface Named {
   readonly name: string;
 }
 
-/** As in `StageRunRow`. */
+/** The same as in `StageRunRow`. */
 interface StageRunRef {
   readonly rollout: number;
   readonly stage: string;
   readonly snapshot: number;
 }
 
-/** Arrivals that wait for a slot, those that failed, and those that did not answer in theirs. */
+/** Catch-ups that wait for a slot, that failed, and that did not answer in their slot. */
 export const catchUpStates = ["waiting", "failed", "away"] as const;
 export type CatchUpState = (typeof catchUpStates)[number];
 
@@ -32,7 +32,7 @@ interface About extends Named {
   readonly kind: string;
 }
 
-/** Of objects with a namespace. */
+/** Kinds with a namespace. */
 type ObjectKind = "Source" | "SyncGroup" | "Sync";
 
 interface ObjectForm<Kind extends ObjectKind> {
@@ -74,7 +74,7 @@ const forms = {
 
 const formsByHead = Map.groupBy(Object.values(forms), ({ partition }) => partition.split("#")[0]);
 
-/** What kind of row has such a key: `undefined` when none of ours. Asked of every row that is read. */
+/** The type of the row with this key; `undefined` when it is unknown. Every row that is read is asked. */
 export function rowTypeOf(key: RowKey): string | undefined {
   const [pk, sk] = [key.pk.split("#"), key.sk.split("#")];
   return formsByHead.get(pk[0])?.find((form) => form.fits(pk, sk))?.type;
@@ -82,7 +82,7 @@ export function rowTypeOf(key: RowKey): string | undefined {
 
 const objects: { readonly [Kind in ObjectKind]: ObjectForm<Kind> } = forms;
 
-/** What policies grant, and nothing else is in the table. */
+/** The partitions that policies grant; the table has no others. */
 export const partitions = {
   sources: forms.Source.partition,
   syncGroups: forms.SyncGroup.partition,
@@ -201,7 +201,7 @@ export const keys = {
       return { owner, state: parts.state as CatchUpState, cluster: parts.cluster };
     }),
   ),
-  /** Of a Source, the newest one that has an artifact. */
+  /** Written for the newest Source that has an artifact with the folder. */
   folderUse: ({ namespace, name }: Named, path: string) =>
     forms.folderUse.key({ folder: sha256(`${namespace}/${name}/${path}`) }),
   rendering: Object.assign((input: string) => forms.rendering.key({ input }), decoder(forms.rendering.parse)),
@@ -217,11 +217,11 @@ export const keys = {
 
 export const ranges = {
   objects: <Kind extends ObjectKind>(namespace: string, kind: Kind) => objects[kind].range({ namespace }),
-  /** Everything about a cluster. */
+  /** Every row of a cluster. */
   cluster: (cluster: string): RowRange<"Cluster" | "SyncOnCluster" | "Lease"> => ({
     pk: forms.cluster.key({ cluster }).pk,
   }),
-  /** What is, or was, assigned to a cluster; only of one namespace when given. */
+  /** Everything that is, or was, assigned to a cluster; only of one namespace, when given. */
   syncsOn: (cluster: string, namespace?: string) => forms.sync.range({ cluster, namespace }),
   fleet: forms.fleet.range({}),
   discoveries: forms.discovery.range({}),
@@ -231,20 +231,20 @@ export const ranges = {
   sources: forms.sourceEntry.range({}),
   uses: ({ namespace, name }: Named) => forms.uses.range({ namespace, source: name }),
   repository: (url: string) => forms.repository.range({ url }),
-  /** The legs of a content, stage by stage as the names have it. */
+  /** The stage runs of a rollout, sorted by the stages' names. */
   stageRuns: (owner: Owner, number: number) => forms.stageRun.range({ ...owner, number: padded(number, 8) }),
-  /** Those of contents one after the other, the oldest first. */
+  /** The stage runs of several rollouts, the oldest first. */
   stageRunsBetween: (owner: Owner, numbers: { readonly from: number; readonly to: number }): RowRange<"StageRun"> => {
     const { pk, prefix: from = "" } = ranges.stageRuns(owner, numbers.from);
     return { pk, between: [from, `${ranges.stageRuns(owner, numbers.to).prefix}\uffff`] };
   },
   slots: (owner: Owner) => forms.slot.range(owner),
-  /** What became of the targets of all legs of a content. */
+  /** Results of the targets of all stage runs of a rollout. */
   rolloutTargets: (owner: Owner, number: number) => forms.target.range({ ...owner, number: padded(number, 8) }),
-  /** What became of the targets of a leg, by cluster. */
+  /** Results of the targets of a stage run, by cluster. */
   targets: (owner: Owner, stageRun: StageRunRef) => forms.target.range({ ...owner, ...stageRunParts(stageRun) }),
   catchUps: (owner: Owner, state: CatchUpState) => forms.catchUp.range({ ...owner, state }),
-  /** Those that had a slot, and that nothing came of. */
+  /** Catch-ups that had a slot, and that failed or did not answer. */
   catchUpsTried: (owner: Owner): RowRange<"CatchUp"> => {
     const { pk, prefix: from = "" } = ranges.catchUps(owner, "away");
     return { pk, between: [from, `${ranges.catchUps(owner, "failed").prefix}\uffff`] };
@@ -256,10 +256,10 @@ export const ranges = {
 const statePk = textForm("S#:namespace#:kind#:name");
 const stateSk = textForm(":state#:cluster#:sync");
 
-/** What every attempt goes through has one word: an entry that moves is two writes. */
+/** One word for the phases of every attempt, because an index entry that moves costs two writes. */
 const onTheWay: ReadonlySet<string> = new Set(["Assigned", "Applying", "Verifying"]);
 
-/** The index of states: Syncs of a subject by what they are in, cluster by cluster. */
+/** The index of states: Syncs of an owner by state, cluster by cluster. */
 export const stateIndex = {
   partition: statePk.pattern,
   pk: (owner: Owner) => statePk.text(owner),
@@ -267,7 +267,7 @@ export const stateIndex = {
     stateSk.text({ state: stateIndex.word(state), cluster, sync: name }),
   word: (state: string): string => (onTheWay.has(state) ? "Changing" : state),
   parse: stateSk.parse,
-  /** Only those in one state when given. */
+  /** Only Syncs in one state, when given. */
   range: (owner: Owner, state?: string) => ({
     index: "state" as const,
     pk: statePk.text(owner),
@@ -285,12 +285,12 @@ export function clusterOfKey(key: RowKey): string {
   ).cluster;
 }
 
-/** The name of a Sync on a cluster: `<group>.<template>`, or the name of the Sync a user wrote. */
+/** The name of a Sync on a cluster: `<group>.<template>`, or the name of a Sync that a user wrote. */
 export function syncName(owner: Owner, template: string): string {
   return owner.kind === "Sync" ? owner.name : `${owner.name}.${template}`;
 }
 
-/** The template of a Sync of a subject, by the name that `syncName` gave it. */
+/** The template of an owner's Sync, from the name that `syncName` made. */
 export function templateOf(owner: Owner, sync: string): string {
   return owner.kind === "Sync" ? sync : sync.slice(owner.name.length + 1);
 }
@@ -299,7 +299,7 @@ function decoder<Parts>(parse: (key: RowKey) => Parts | undefined) {
   return {
     /** @returns undefined for a key of another kind of row. */
     parse,
-    /** Of a row that is known to be of this kind. */
+    /** For a row whose type is known. */
     read: (key: RowKey): Parts => required(parse(key), key),
   };
 }
@@ -322,7 +322,7 @@ function stageRunAmong(
     : { rollout, stage: parts.stage, snapshot };
 }
 
-/** Wide enough that text order is number order. */
+/** Pads with zeros, so that the order of texts is the order of numbers. */
 function padded(value: number, digits: number): string {
   return String(value).padStart(digits, "0");
 }

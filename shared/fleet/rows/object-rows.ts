@@ -1,4 +1,4 @@
-/** Rows of what people write: spec and operations by `api`, status by one function. */
+/** Rows of the objects that people write: spec and operations by `api`, status by one function. */
 
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
 import type { ClusterValuesSpec } from "#shared/fleet/kinds/cluster-values.ts";
@@ -18,41 +18,44 @@ export interface Condition {
   readonly since: string;
 }
 
-/** Who did something, when and why: the principal comes from the signature of the request. */
+/** A person's act: who, when and why. The principal comes from the signature of the request. */
 export interface Act {
   readonly by: string;
   readonly at: string;
   readonly reason?: string;
-  /** Grows by one with every act on the object, so that which is newer is no matter of clocks. */
+  /** Grows by one with every act on the object, so that the order of acts does not depend on clocks. */
   readonly number: number;
 }
 
-/** The first suspend, and those that came while it lasted: who else wants it to stand still, and why. */
+/** The first suspend, and those that followed while it lasted, each with its person and reason. */
 export interface Suspension extends Act {
   readonly again?: readonly Act[];
 }
 
-/** The half that verbs write; applying a document never touches it, so git does not undo what was done by hand. */
+/**
+ * The half that commands write. Applying a document never touches it, so that git does not undo what people did by
+ * hand.
+ */
 export interface Operations {
   readonly suspended?: Suspension;
-  /** The newest `resume`; takes `suspended` away. */
+  /** The newest `resume`; it removes `suspended`. */
   readonly resumed?: Act;
   /** The newest `reconcile`. */
   readonly reconcile?: Act;
-  /** The newest `rollout refresh`: what is under way is sealed anew. */
+  /** The newest `rollout refresh`: stage runs in progress take a new snapshot. */
   readonly refresh?: Act;
-  /** The newest `recover` of any of its Syncs: what is open is replaced by what is wanted now. */
+  /** The newest `recover` of any of its Syncs: what is open is replaced by what is desired now. */
   readonly recovered?: Act & {
-    /** `recover --all`: each Sync that its cluster refuses after this goes on from what the cluster remembers, once. */
+    /** `recover --all`: each Sync that its cluster refuses after this continues, once, from what the cluster remembers. */
     readonly all?: true;
-    /** An installation, or the uid of a Sync, that is gone, and whose Syncs are taken over. */
+    /** A former installation, or the uid of a former Sync, whose Syncs are taken over. */
     readonly from?: string;
   };
   readonly deletion?: Act & { readonly cascade: "delete" | "orphan" };
-  /** Of a Cluster: whom somebody has said that it is, by the uid that was seen. */
+  /** For a Cluster: the accepted identity, by the uid that was seen. */
   readonly accepted?: Act & {
     readonly uid: string;
-    /** What was assigned to the cluster before is forgotten: from here on it is a newcomer to the planner. */
+    /** Earlier assignments of the cluster are forgotten: from here on the planner treats it as a new cluster. */
     readonly forgotten?: true;
   };
 }
@@ -72,26 +75,26 @@ export interface ObjectRow<Kind extends string, Spec, Status> extends Row {
 }
 
 export interface Artifact {
-  /** As Flux writes it: `main@sha1:<commit>`, `v1.2.0@sha1:<commit>`, `sha1:<commit>`. */
+  /** In Flux's format: `main@sha1:<commit>`, `v1.2.0@sha1:<commit>`, `sha1:<commit>`. */
   readonly revision: string;
-  /** `sha256:<hex>` over the canonical listing of the part: equal content, equal digest. */
+  /** `sha256:<hex>` over the canonical listing of the part: equal files have equal digests. */
   readonly digest: string;
-  /** Of the stored archive. */
+  /** Bytes of the stored archive. */
   readonly sizeBytes: number;
   readonly files: number;
-  /** Folders that are Helm charts, as far as they are noted. */
+  /** Folders that are Helm charts, as far as they are recorded. */
   readonly charts?: readonly string[];
-  /** What templates take of it, by folder; absent of what was fetched before they were noted. */
+  /** Digests of the folders that templates use; absent in artifacts that were fetched before they were recorded. */
   readonly folders?: FolderDigests;
   readonly storedAt: string;
-  /** Of the commit: the first line of its message, who wrote it, and when it was committed. */
+  /** First line of the commit's message, its author, and its time. */
   readonly subject: string;
   readonly author: string;
-  /** Absent of what was fetched before this was noted. */
+  /** Absent in artifacts that were fetched before this was recorded. */
   readonly committedAt?: string;
 }
 
-/** A revision as it was asked for: another spec, or a newer `reconcile`, is another question. */
+/** A request for a revision: another spec, or a newer `reconcile`, makes another request. */
 export interface AskedRevision {
   readonly revision: string;
   readonly generation: number;
@@ -99,20 +102,20 @@ export interface AskedRevision {
   readonly asked?: number;
 }
 
-/** Somebody fetches. What is left of it after `until` is from a function that died. */
+/** A fetch in progress. A record that is older than `until` is from a function that died. */
 export interface FetchStart extends AskedRevision {
-  /** Of the one who fetches. */
+  /** Id of the fetch. */
   readonly id: string;
   readonly startedAt: string;
-  /** Nobody who started then still runs. */
+  /** No function that started then is still running. */
   readonly until: string;
-  /** Of the same question, this one included. */
+  /** Number of fetches for the same request, including this one. */
   readonly starts: number;
-  /** Somebody asked for a look meanwhile: who fetches looks again in the end. */
+  /** A poll was requested meanwhile: the fetching function polls again at its end. */
   readonly desired?: true;
 }
 
-/** What can never be taken, and is not fetched again to find that out. */
+/** A revision that can never be used; it is not fetched again. */
 export interface RefusedRevision extends AskedRevision {
   readonly code: string;
   readonly message: string;
@@ -120,19 +123,19 @@ export interface RefusedRevision extends AskedRevision {
 
 export interface SourceStatus {
   readonly artifact?: Artifact;
-  /** `<reference>@<object id>` of the last listing: equal, and nothing is fetched. */
+  /** `<reference>@<object id>` of the last listing: an equal one needs no fetch. */
   readonly observedReference?: string;
-  /** The generation the last attempt was about, whether it succeeded or not. */
+  /** The generation that the last attempt was about, whether it succeeded or not. */
   readonly observedGeneration?: number;
-  /** `<revision> <digest>` of the newest artifact that every subject was told of. */
+  /** `<revision> <digest>` of the newest artifact that every owner was informed of. */
   readonly announced?: string;
   readonly attemptedAt?: string;
   readonly fetch?: FetchStart;
-  /** Digest of the artifact, while it is known to be gone from the storage. */
+  /** Digest of the artifact while it is known to be missing from the storage. */
   readonly lost?: string;
   readonly refused?: RefusedRevision;
   readonly failures?: number;
-  /** Number of the newest `reconcile` that was done. */
+  /** Number of the newest `reconcile` that was carried out. */
   readonly handledReconcile?: number;
   readonly conditions: readonly Condition[];
 }
@@ -140,7 +143,7 @@ export interface SourceStatus {
 export type SourceRow = ObjectRow<"Source", SourceSpec, SourceStatus> & { readonly namespace: string };
 
 /**
- * What EKS said of where a cluster is, once the cluster had answered there. It stands in the Cluster's row, so that a
+ * The address that EKS gave for a cluster, after the cluster had answered there. The Cluster's row has it, so that a
  * worker in a new sandbox does not ask EKS again.
  */
 export interface EksAddress {
@@ -156,17 +159,17 @@ export interface ClusterStatus {
   readonly uid?: string;
   readonly version?: string;
   readonly lastSeenAt?: string;
-  /** No blob that its Syncs name was stored much before; absent: none before it was registered. */
+  /** A time before which, within some tolerance, no blob of its Syncs was stored; absent: none before the registration. */
   readonly blobsAt?: string;
-  /** The same of inventories alone, as versions wrote it that kept the others for ever; goes with the next `blobsAt`. */
+  /** The same for inventories alone, from versions that kept the other blobs for ever; the next `blobsAt` replaces it. */
   readonly renewedAt?: string;
   readonly address?: EksAddress;
-  /** uid of the other cluster that answers instead, while it does. */
+  /** Uid of the other cluster that answers instead, while it does. */
   readonly mismatch?: string;
   readonly conditions: readonly Condition[];
 }
 
-/** The half that `discover` writes: what EKS says of a cluster, as its ClusterDiscovery reads it. */
+/** The half that `discover` writes: EKS's facts about a cluster, as its ClusterDiscovery reads them. */
 export interface Discovered {
   /** Name of the ClusterDiscovery. */
   readonly by: string;
@@ -174,40 +177,40 @@ export interface Discovered {
   readonly labels: Readonly<Record<string, string>>;
   readonly values: Values;
   readonly access?: NonNullable<ClusterSpec["access"]>;
-  /** When EKS made it: another time, and it is another cluster of the same ARN. */
+  /** When EKS created it: another time means another cluster with the same ARN. */
   readonly createdAt?: string;
-  /** Since when the account that owns it says that there is no such cluster. */
+  /** Since when the owning account reports that the cluster does not exist. */
   readonly goneSince?: string;
 }
 
-/** `generation` 0: nobody has written it, it was discovered. */
+/** `generation` is 0 when nobody has written the Cluster and it was discovered. */
 export type ClusterRow = ObjectRow<"Cluster", ClusterSpec, ClusterStatus> & { readonly discovered?: Discovered };
 
-/** The uid that `kube-system` must have: what somebody accepted, else what it had when it was first seen. */
+/** The uid that `kube-system` must have: the accepted one, otherwise the one that was seen first. */
 export function clusterIdentity({ operations, status }: Pick<ClusterRow, "operations" | "status">): string | undefined {
   return operations.accepted?.uid ?? status.uid;
 }
 
-/** Changes when the Cluster is registered anew, and when another cluster is accepted as it: what is on it begins anew. */
+/** Changes when the Cluster is registered again, and when another cluster is accepted as it: its Syncs begin again. */
 export function incarnationOf({ uid, operations }: Pick<ClusterRow, "uid" | "operations">): string {
   return operations.accepted?.forgotten === true ? `${uid}#${operations.accepted.number}` : uid;
 }
 
-/** What people say of clusters that they select. */
+/** Values that people set for clusters by a selector. */
 export type ClusterValuesRow = ObjectRow<"ClusterValues", ClusterValuesSpec, { readonly conditions: readonly [] }>;
 
-/** What the planner needs of every cluster; one partition, written with the Cluster in one transaction. */
+/** The part of every cluster that the planner needs; one partition, written with the Cluster in one transaction. */
 export interface FleetRow extends Row {
   readonly type: "Fleet";
   readonly name: string;
-  /** Of its incarnation. */
+  /** Uid of its incarnation. */
   readonly uid: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** Without those of ClusterValues; see `effective-values.ts`. */
+  /** Values of the Cluster alone, without ClusterValues; see `effective-values.ts`. */
   readonly values: Values;
-  /** Names of those that were discovered, and that nobody wrote on the Cluster. */
+  /** Names of discovered values that nobody wrote on the Cluster. */
   readonly discoveredValues?: readonly string[];
-  /** Of EKS; absent: it is not there, or a version wrote it that did not note it. */
+  /** EKS's facts; absent when the cluster is not in EKS, or a version wrote the row that did not record them. */
   readonly arn?: string;
 }
 
@@ -215,8 +218,8 @@ export interface FleetRow extends Row {
 export interface FleetVersionRow extends Row {
   readonly type: "FleetVersion";
   /**
-   * The clusters of the versions up to this one, one each, the newest last. Where the row's version is another, somebody wrote
-   * an entry and named no cluster.
+   * The clusters of the versions up to this one, one for each version, the newest last. When the row's version differs,
+   * a writer named no cluster.
    */
   readonly noted?: { readonly upTo: number; readonly clusters: readonly string[] };
 }
@@ -226,17 +229,17 @@ export interface OwnerStatus {
   readonly observedGeneration?: number;
   /** Number of the newest act of `operations` that the planner has seen. */
   readonly observedOperation?: number;
-  /** Number of the newest `reconcile` after which every cluster has been looked at. */
+  /** Number of the newest `reconcile` after which every cluster has been checked. */
   readonly reconciled?: number;
   readonly revision?: string;
-  /** The newest revision, where it changes nothing of what the templates take: it is not rolled out. */
+  /** The newest revision, when it changes nothing that the templates use: it is not rolled out. */
   readonly noted?: string;
-  /** Number of the newest content. */
+  /** Number of the newest rollout. */
   readonly rollout?: number;
-  /** Each with the content that it is on, and the one that goes through it. */
+  /** Each stage with its current rollout, and the one that it updates to. */
   readonly stages?: readonly { readonly name: string; readonly current?: number; readonly updatingTo?: number }[];
   readonly state?: OwnerState;
-  /** They sum to `selected`; `drifted` is there only where some are. */
+  /** The counts sum to `selected`; `drifted` is present only when some are. */
   readonly clusters?: Readonly<
     Record<"selected" | "ready" | "changing" | "failed" | "unreachable" | "waiting", number>
   > & { readonly drifted?: number };
@@ -245,12 +248,12 @@ export interface OwnerStatus {
 }
 
 /**
- * - `Complete`: every selected cluster was seen ready with what is wanted; the only one that is good;
- * - `Drifted`: every one has what is wanted, and on some objects are not as they were applied, and stay so;
- * - `Degraded`: no rollout is open, and one of them is not, or a cluster that is named is not registered;
- * - `Reconciling`: no rollout is open, and a cluster changes, or a look was asked for that not every cluster has had;
- * - `NoClusters`: nothing that is registered matches; `ClusterNotFound`: nothing that is named is registered;
- * - `Waiting`: there is nothing to roll out yet; the others are about the rollout that is open.
+ * - `Complete`: every selected cluster was ready with what is desired; the only good state;
+ * - `Drifted`: every cluster has what is desired, and some objects differ from it permanently;
+ * - `Degraded`: no rollout is open, and a cluster is not ready, or a named cluster is not registered;
+ * - `Reconciling`: no rollout is open, and a cluster changes, or a requested check has not reached every cluster;
+ * - `NoClusters`: no registered cluster matches; `ClusterNotFound`: no named cluster is registered;
+ * - `Waiting`: there is nothing to roll out yet; the other states are about the open rollout.
  */
 export type OwnerState =
   | "Complete"
@@ -267,7 +270,7 @@ export type OwnerState =
   | "Stalled"
   | "Deleting";
 
-/** Nothing is taken to nobody: the next cluster may come at any time, or never. @param state - one word. */
+/** True when no cluster is selected: the next one may be registered at any time, or never. @param state - one state. */
 export function reachesNobody(state: string | undefined): boolean {
   return state === "NoClusters" || state === "ClusterNotFound";
 }
@@ -276,21 +279,21 @@ export type SyncGroupRow = ObjectRow<"SyncGroup", SyncGroupSpec, OwnerStatus> & 
 export type UserSyncRow = ObjectRow<"Sync", SyncSpec, OwnerStatus> & { readonly namespace: string };
 export type OwnerRow = SyncGroupRow | UserSyncRow;
 
-/** A directory entry: its key says all. */
+/** A directory entry: its key has all facts. */
 export interface DirectoryRow extends Row {
   readonly type: "Directory";
 }
 
-/** The number of the newest act, which is always kept; a half without acts has none. */
+/** The number of the newest act, which is always kept; undefined without acts. */
 export function newestAct(operations: Operations): number | undefined {
   const { suspended, reconcile, refresh, deletion, resumed, accepted, recovered } = operations;
   const acts = [suspended, ...(suspended?.again ?? []), reconcile, refresh, deletion, resumed, accepted, recovered];
-  // A row of before acts had numbers has acts without one.
+  // Rows from before acts had numbers have acts without one.
   const numbers = acts.flatMap((act) => act?.number ?? []);
   return numbers.length === 0 ? undefined : Math.max(...numbers);
 }
 
-/** True while the planner has not yet seen the newest spec or act: the row is due until it has. */
+/** True while the planner has not yet seen the newest spec or act: the row stays due until then. */
 export function isUnplanned(row: Pick<OwnerRow, "generation" | "operations" | "status">): boolean {
   return row.status.observedGeneration !== row.generation || row.status.observedOperation !== newestAct(row.operations);
 }

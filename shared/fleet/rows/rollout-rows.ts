@@ -1,4 +1,7 @@
-/** What the planner writes, and nobody else: units, contents, legs, slots, targets, arrivals, and the requests for renderings. */
+/**
+ * Rows that only the planner writes: rollout states, rollouts, stage runs, slots, targets, catch-ups, and requests for
+ * renderings.
+ */
 
 import type { SpecialisationFields } from "#shared/fleet/kinds/specialisation-fields.ts";
 import type { ApplyOptions, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
@@ -7,47 +10,49 @@ import type { Row } from "#shared/fleet/rows/row.ts";
 import type { BuildOptions, RenderOptions } from "#shared/source/render-options.ts";
 import type { Specialisation } from "#shared/source/specialisation.ts";
 
-/** A Source of the subject's namespace, pinned to a revision and its artifact. */
+/** A Source of the owner's namespace, pinned to a revision and its artifact. */
 export interface PinnedSource {
   readonly source: string;
   readonly revision: string;
   readonly artifactDigest: string;
-  /** Digest of what is taken of it, where that is not all. */
+  /** Digest of the used part of the artifact, when not all of it is used. */
   readonly counts?: string | undefined;
 }
 
-/** What one template means in a plan. */
+/** One template of a plan, with its pinned Sources. */
 export interface PlannedTemplate extends PinnedSource, SpecialisationFields {
   readonly name: string;
-  /** Other Sources that it has files of values from, or an override of it has. */
+  /** Other Sources with values files for the template or one of its overrides. */
   readonly besides?: readonly PinnedSource[] | undefined;
   readonly path: string;
   readonly render?: RenderOptions;
   readonly apply: ApplyOptions;
-  /** Taken away from clusters, by an override. */
+  /** True when an override deletes the template from clusters. */
   readonly disabled?: boolean | undefined;
   readonly overrides?: readonly PlannedOverride[] | undefined;
 }
 
-/** As in the template; `detect` is for a folder of another kind than the template's. */
+/** An override of the template; `detect` is for a folder of another kind than the template's. */
 export interface PlannedOverride extends Omit<TemplateOverride, "render"> {
   readonly render?: RenderOptions | "detect" | undefined;
 }
 
-/** What a content takes its clusters to. */
+/** What a rollout takes its clusters to. */
 export interface Plan {
   readonly templates: readonly PlannedTemplate[];
-  /** The subject itself goes: everything of it is deleted. */
+  /** The owner is being deleted: all its Syncs are deleted from clusters. */
   readonly deletion?: "delete";
-  /** `sha256:<hex>` over both, without what only names a commit. */
+  /** `sha256:<hex>` over both fields above, without the parts that only name a commit. */
   readonly planHash: string;
 }
 
 /**
- * The states of a target; exactly one at a time, and their counts sum to what was sealed.
- * `Waiting`: its turn has not come; `Rendering`: its rendering was asked for; `Assigned`: it has a slot, `Applying` and
- * `Verifying` are what its worker says meanwhile, and never counted; `Succeeded`, `Unchanged`, `Failed`: done;
- * `Unreachable`: has no slot, and waits again when it answers; `Superseded`: a newer content took over; `Skipped`: left the stage.
+ * The states of a target. A target has exactly one, and their counts sum to the size of the snapshot.
+ * - `Waiting`: its turn has not come; `Rendering`: it waits for its rendering;
+ * - `Assigned`: it has a slot; `Applying` and `Verifying` are the worker's report meanwhile, and are never counted;
+ * - `Succeeded`, `Unchanged`, `Failed`: done;
+ * - `Unreachable`: it has no slot, and waits again when it answers;
+ * - `Superseded`: a newer rollout replaced this one; `Skipped`: the cluster left the stage.
  */
 export const targetStates = [
   "Waiting",
@@ -64,13 +69,13 @@ export const targetStates = [
 ] as const;
 export type TargetState = (typeof targetStates)[number];
 
-/** What of a template's options goes by the cluster. */
+/** The part of a template's options that depends on the cluster. */
 export interface BoundInputs {
-  /** As `1.34`. */
+  /** Such as `1.34`. */
   readonly kubeVersion?: string;
-  /** By text of the template, what its expressions come to. */
+  /** Results of the template's expressions, by their text. */
   readonly texts?: Readonly<Record<string, string>>;
-  /** Likewise, of those that come to no text: as JSON has them. */
+  /** Results of expressions that are not texts, as JSON, by their text. */
   readonly values?: Readonly<Record<string, unknown>>;
   /** By name of the parameter. */
   readonly parameters?: Readonly<Record<string, string>>;
@@ -78,28 +83,28 @@ export interface BoundInputs {
   readonly namespace?: string;
 }
 
-/** What one template is rendered from on one cluster, or why that cannot be said. */
+/** The input of one template on one cluster, or the reason why it is unknown. */
 export type TargetInput =
   | {
       readonly digest: string;
       readonly path: string;
-      /** Places of the template's overrides that are for the cluster. */
+      /** Positions of the template's overrides that select the cluster. */
       readonly overrides?: readonly number[];
       readonly bound?: BoundInputs;
     }
-  /** It is not given the template. */
+  /** The cluster does not get the template. */
   | { readonly disabled: true }
   | { readonly problem: string };
 
-/** A target as it was sealed; kept in a blob. */
+/** A target of a snapshot; a blob keeps it. */
 export interface SnapshotTarget {
   readonly cluster: string;
   readonly uid: string;
-  /** Of each template, in the content's order. */
+  /** One input for each template, in the order of the rollout's plan. */
   readonly inputs: readonly TargetInput[];
 }
 
-/** A content going through one stage. Sealed anew, it is another leg with the same content and stage. */
+/** One rollout going through one stage. A new snapshot of the same rollout and stage is another stage run. */
 export interface StageRunRef {
   readonly rollout: number;
   readonly stage: string;
@@ -108,36 +113,39 @@ export interface StageRunRef {
 
 export interface StageRecord {
   readonly name: string;
-  /** The content that passed it last: what its clusters want. */
+  /** The stage's current rollout: the last one that passed the stage. The stage's clusters desire it. */
   readonly current?: number;
-  /** The leg that is going through it. */
+  /** The stage run in progress. */
   readonly updatingTo?: StageRunRef;
-  /** The one that passed it last. */
+  /** The stage run that passed last. */
   readonly passed?: StageRunRef;
-  /** Clusters that are its members now. */
+  /** Number of clusters that are members now. */
   readonly members: number;
-  /** Slots of its legs, also of those that another one took the place of. */
+  /** Slots of its stage runs, including superseded ones. */
   readonly changing: number;
-  /** Slots of clusters that came to it; absent where a version wrote it that did not count them. */
+  /** Slots of clusters that catch up; absent when a version wrote it that did not count them. */
   readonly catchingUp?: number;
-  /** Catch-ups that failed since the stage passed a content last; those that could not be rendered are not counted. */
+  /** Catch-ups that failed since a rollout last passed the stage; clusters that could not be rendered are not counted. */
   readonly failedCatchUps: number;
-  /** An edit put a stage before it that has not passed what goes through it: that waits. */
+  /** An edit put a stage before this one that has not passed the rollout in progress here: the stage run waits. */
   readonly ahead?: true;
-  /** A stage before it was removed: of the contents up to `upTo` it takes only those that had passed that stage. */
+  /**
+   * A stage before this one was removed: of the rollouts up to `upTo`, this stage only takes those that had passed that
+   * stage.
+   */
   readonly bar?: { readonly stage: string; readonly above: number; readonly upTo: number };
 }
 
-/** One content as far as stages are told of it. */
+/** The facts about one rollout that stages need. */
 export interface LedgerEntry {
   readonly number: number;
-  /** Equal ones need no new content; see `planIdentity`. */
+  /** Plans with equal identities need no new rollout; see `planIdentity`. */
   readonly identity: string;
   readonly revision: string;
   readonly at: string;
 }
 
-/** From the first of their revisions to the last. */
+/** Skipped rollouts, from the first of their revisions to the last. */
 export interface Skipped {
   readonly count: number;
   readonly from: string;
@@ -145,12 +153,12 @@ export interface Skipped {
 }
 
 /**
- * Work on many clusters that is done in pages, one transaction each:
- * `catchUp`: clusters that joined or moved to another stage; `leave`: those that are no longer selected;
- * `retry`: targets of a leg that failed, or arrivals, get another turn;
- * `restore`: targets of a leg that lost what it, or one before it, took away come once more, for it is wanted again;
- * `clear`: a stage passed a content, and those that nothing came of as arrivals were judged with it; `check`: every Sync of the members is looked at;
- * `rename`: what clusters have in a stage goes by its new name.
+ * Work on many clusters that is done in pages, one transaction each.
+ * - `catchUp`: clusters that joined, or moved to another stage; `leave`: clusters that are no longer selected;
+ * - `retry`: failed targets of a stage run, or failed catch-ups, get another turn;
+ * - `restore`: targets of a stage run that lost templates which are desired again get them back;
+ * - `clear`: a rollout passed the stage, and the unfinished catch-ups were judged with it;
+ * - `check`: every Sync of the members is checked; `rename`: rows of a renamed stage get its new name.
  */
 export type Job =
   | { readonly do: "catchUp" | "leave"; readonly clusters: string; readonly at: number }
@@ -160,21 +168,21 @@ export type Job =
   | { readonly do: "check"; readonly number: number; readonly at: number }
   | { readonly do: "rename"; readonly stage: string; readonly to: string; readonly after?: string };
 
-/** How far a `reconcile` has been answered. */
+/** Progress of a `reconcile`. */
 export interface Checking {
   readonly number: number;
-  /** When it was passed on, or could go on. */
+  /** When the request was passed on to the clusters, or could continue. */
   readonly since: string;
-  /** Members, in their order, that have been looked at; how these were is counted. */
+  /** Number of members, in their order, that have been checked; their states are counted. */
   readonly checked: number;
-  /** The most that they ever were: when members become others they are counted anew. */
+  /** The largest counts so far: a change of members starts the count again. */
   readonly most: number;
   readonly counts: Readonly<Record<"ready" | "changing" | "failed" | "unreachable" | "waiting", number>>;
 }
 
 /**
- * How many of the arrivals that wait do so for anything but a slot, since all of them were looked at: for a freeze, by its
- * name; for their renderings; for an attempt that goes on; or by its stage's own bound.
+ * Waiting catch-ups that wait for something other than a slot: for a freeze, by its name; for their renderings; for an
+ * attempt that continues; or for the bound of their stage. All catch-ups were checked for this.
  */
 export interface CatchUpsHeld {
   readonly frozen: Readonly<Record<string, number>>;
@@ -182,74 +190,86 @@ export interface CatchUpsHeld {
   readonly worker: number;
   /** By stage. */
   readonly bound?: Readonly<Record<string, number>>;
-  /** None goes on by itself, but for a rendering that is done, nor is read before this is another: freezes, the members, what stages take, and which are full. */
+  /**
+   * The catch-ups are not read again before this text changes: it covers the freezes, the members, the current
+   * rollouts, and the full stages. Only a finished rendering releases one without a change.
+   */
   readonly as?: string;
 }
 
-/** `changing` are slots that no stage counts. `away` is absent where there are none. */
+/** `changing` are slots that no stage counts. `away` is absent when it is zero. */
 export type CatchUpCounts = Readonly<Record<"waiting" | "changing" | "failed", number>> & { readonly away?: number };
 
-/** A subject's one row: its version is a condition of every transaction of the planner. */
+/** The one row of an owner's rollouts: its version is a condition of every transaction of the planner. */
 export interface RolloutStateRow extends Row {
   readonly type: "RolloutState";
   readonly owner: Owner;
-  /** Of the object: one of the same name that comes later goes on with its numbers, and with nothing else. */
+  /** Uid of the object: a later object of the same name continues with its numbers only. */
   readonly uid: string;
-  /** Number of the newest content; 0 before the first. */
+  /** Number of the newest rollout; 0 before the first. */
   readonly last: number;
-  /** Legs that were ever sealed. */
+  /** Number of snapshots that were ever taken. */
   readonly snapshots: number;
-  /** As the spec that was seen last has them, in order. */
+  /** The stages of the spec that the planner read last, in order. */
   readonly stages: readonly StageRecord[];
-  /** The newest content that a stage had passed which is no more: its clusters may have it, and no stage be on it yet. */
+  /**
+   * The newest rollout that a removed stage had passed: its clusters may have it, although it is no stage's current
+   * rollout.
+   */
   readonly former?: number;
   readonly catchUps: CatchUpCounts;
   readonly catchUpsHeld?: CatchUpsHeld;
-  /** When a cluster that came failed, or did not answer, last. */
+  /** When a catch-up last failed or did not answer. */
   readonly catchUpEndedAt?: string;
-  /** Every content that a stage is on or moves to, and some more, the newest first. */
+  /** Every rollout that a stage has or updates to, and some more, the newest first. */
   readonly ledger: readonly LedgerEntry[];
-  /** Numbers of the contents that are in it no more, until their rows are collected. */
+  /** Numbers of rollouts that left the ledger, until their rows are deleted. */
   readonly past?: readonly number[];
-  /** What is wanted and no stage has taken yet. */
+  /** The desired plan that no stage has taken yet. */
   readonly desired?: Pick<LedgerEntry, "identity" | "revision">;
-  /** Contents that were wanted since the newest was taken, and are no more. */
+  /** Plans that were desired since the newest rollout was taken, and are desired no longer. */
   readonly skipped?: Skipped;
-  /** Templates that were ever assigned and may be on a cluster still. */
+  /** Templates that were ever assigned and may still be on a cluster. */
   readonly templates: readonly string[];
   /**
    * What `members` was computed from.
-   * `unread`: some of the clusters that may be members, too: only a newer version can read what they are.
+   * `unread` names clusters that may be members as well: only a newer version can read their rows.
    */
   readonly selected?: { readonly by: string; readonly fleet: string; readonly unread?: readonly string[] };
-  /** Key of the blob with the clusters that are selected, each in its stage. */
+  /** Key of the blob with the selected clusters, each in its stage. */
   readonly members?: string;
-  /** Clusters that are named, and were not registered then. */
+  /** Named clusters that were not registered then. */
   readonly missing?: readonly string[];
-  /** Some of those that stay as they were, because only a newer version can read their rows. */
+  /** Some of the clusters that stay as they were, because only a newer version can read their rows. */
   readonly unreadable?: readonly string[];
-  /** No list that it or its legs name was stored before, and no artifact that its contents name much before. */
+  /**
+   * A time before which no list of this row or its stage runs was stored, and, within some tolerance, no artifact of
+   * its rollouts.
+   */
   readonly blobsAt?: string;
   /** Grows with every list of members. */
   readonly membersVersion: number;
-  /** Grows when the inputs of a member change: that is a new content. */
+  /** Grows when the inputs of a member change, which makes a new rollout. */
   readonly inputsVersion: number;
   readonly jobs: readonly Job[];
-  /** The end of a deletion: how many of a list of clusters were looked at whether something is left there. */
+  /** The end of a deletion: the number of clusters of a list that were checked for leftovers. */
   readonly sweep?: { readonly clusters: string; readonly at: number };
-  /** Stages, and for arrivals "", that were given slots, the last one last. */
+  /** Stages that got slots, the last one last; "" stands for catch-ups. */
   readonly served?: readonly string[];
-  /** No slot has used up its deadline before. */
+  /** No slot reaches its deadline before this time. */
   readonly deadline?: string;
-  /** By then workers have begun whatever was assigned, at the pace that `queuedUntil` of `due.ts` goes by. */
+  /** Workers have begun every assignment by this time, at the pace of `queuedUntil` in `due.ts`. */
   readonly queuedUntil?: string;
-  /** Number of the newest `reconcile` and `refresh` that were taken up. */
+  /** Number of the newest `reconcile` and `refresh` that the planner has started. */
   readonly handledReconcile?: number;
   readonly handledRefresh?: number;
   readonly checking?: Checking;
-  /** Legs that say another thing since the last step: whoever finds them so tells people again, for that step may have died. */
+  /**
+   * Stage runs that changed in the last step. The next step reports them again, because that step may have died before
+   * its report.
+   */
   readonly pendingReports?: readonly StageRunRef[];
-  /** What was seen for certain when a `reconcile` was over, or was read of a cluster: indexes may lag behind it. */
+  /** Counts that were read from rows, at the end of a `reconcile` or of single clusters: indexes may lag behind them. */
   readonly lately?: Readonly<Record<"failed" | "unreachable" | "changing", number>> & { readonly at: string };
 }
 
@@ -260,13 +280,13 @@ export interface RolloutRow extends Row {
   readonly identity: string;
   readonly plan: Plan;
   readonly revision: string;
-  /** What the first stage was on when it took this. */
+  /** Revision of the first stage's current rollout when it took this one. */
   readonly fromRevision?: string;
   readonly trigger: "plan" | "inputs" | "deletion" | "recover";
   readonly createdAt: string;
-  /** Of what it follows from: what it is assigned to days later follows from that, too. */
+  /** Correlation id of the cause; assignments that follow days later have it as well. */
   readonly correlationId?: string;
-  /** Contents that were wanted before it and that no stage took. */
+  /** Plans that were desired before this one and that no stage took. */
   readonly skipped?: Skipped;
 }
 
@@ -286,30 +306,30 @@ export interface StageRunRow extends Row, StageRunRef {
   readonly phase: StageRunPhase;
   readonly reason: string;
   readonly message: string;
-  /** What was sealed: its targets in their order, in blobs, each with the order of its first. */
+  /** The snapshot: its targets in their order, in blobs, each with the order of its first target. */
   readonly size: number;
   readonly pages: readonly { readonly key: string; readonly first: number }[];
-  /** `membersVersion` of the unit when it was sealed. */
+  /** `membersVersion` of the rollout state when the snapshot was taken. */
   readonly membersVersion: number;
-  /** Order of the first target that was never looked at. */
+  /** Order of the first target that was never checked. */
   readonly next: number;
   /**
-   * Orders of those that were looked at: each is in one of these lists at most, and in none once it has a slot or a row,
-   * but for the last. They wait for their renderings; for an attempt that goes on; had a turn before.
+   * Orders of checked targets. Each is in at most one of these lists, and in none once it has a slot or a row, except
+   * in the last one. They wait for their renderings; wait for an attempt that continues; had a turn before.
    */
   readonly rendering: readonly number[];
   readonly aside: readonly number[];
   readonly returned: readonly number[];
-  /** Orders of those that were seen to be ready with it before it was sealed anew, from the first to before the last. */
+  /** Range of orders of targets that were ready with this rollout before the new snapshot, without its end. */
   readonly verified?: { readonly from: number; readonly to: number };
-  /** Those that wait for a freeze, by its name; and as of which freezes and members. */
+  /** Targets that wait for a freeze, by its name; `as` names the freezes and members that this was found with. */
   readonly frozen?: { readonly as: string; readonly by: Readonly<Record<string, readonly number[]>> };
-  /** They have a row, and failed: they could not be rendered. */
+  /** Targets that have a row and failed, because they could not be rendered. */
   readonly unrendered: readonly number[];
   readonly counts: Readonly<Record<TargetState, number>>;
-  /** Failed targets that were not ready before: against no budget, and no evidence. */
+  /** Failed targets that were unhealthy before: they count against no budget, and are no evidence. */
   readonly preexistingFailures: number;
-  /** The first ten: those that count against the budget stand before the preexisting ones. */
+  /** The first ten; failures that count against the budget come before the preexisting ones. */
   readonly failures: readonly {
     readonly cluster: string;
     readonly reason: string;
@@ -317,40 +337,40 @@ export interface StageRunRow extends Row, StageRunRef {
   }[];
   /** Targets that do not answer: the last ten by name. */
   readonly away: readonly string[];
-  /** A `reconcile` asked then for what failed. */
+  /** When a `reconcile` last asked for the failed targets. */
   readonly retriedAt?: string;
   readonly startedAt: string;
   readonly endedAt?: string;
-  /** Targets of an earlier snapshot left before this content was verified in the stage. */
+  /** Targets of an earlier snapshot left before this rollout was verified in the stage. */
   readonly left?: true;
-  /** Templates that it was to take away and are wanted again. */
+  /** Templates that the rollout was to delete and that are desired again. */
   readonly putBack?: readonly string[];
-  /** The content that took its place. */
+  /** The rollout that replaced it. */
   readonly supersededBy?: number;
   readonly transitions: readonly Transition[];
 }
 
-/** The right to be changing: from the assignment until the attempt is settled and no worker writes for it any more. */
+/** The right to change a cluster: from the assignment until the attempt is settled and no worker writes for it any more. */
 export interface SlotRow extends Row {
   readonly type: "Slot";
   readonly cluster: string;
-  /** What it was given for; absent for an arrival, and for one whose assignment was taken back. */
+  /** The stage run that the slot belongs to; absent for a catch-up, and for a withdrawn assignment. */
   readonly stageRun?: StageRunRef;
   readonly order?: number;
   readonly stage: string;
   readonly rollout: number;
-  /** Attempt number of each Sync that was assigned, by the Sync's name. */
+  /** Attempt number of each assigned Sync, by the Sync's name. */
   readonly attempts: Readonly<Record<string, number>>;
-  /** An arrival that was given what it lost of this content. */
+  /** The rollout from which a catch-up got back what the cluster had lost. */
   readonly restores?: number;
-  /** Assignments of the same target that are still to be written. */
+  /** More assignments of the same target are still to be written. */
   readonly unwritten?: true;
   readonly since: string;
-  /** Settled. A worker that took the lease with this fence, or before, may still be writing. */
+  /** Set when the attempt is settled. A worker that took the lease with this fence, or before, may still be writing. */
   readonly releasing?: { readonly fence: number };
 }
 
-/** What became of a target. */
+/** The result of a target. */
 export interface TargetRow extends Row {
   readonly type: "Target";
   readonly stageRun: StageRunRef;
@@ -361,18 +381,18 @@ export interface TargetRow extends Row {
   readonly attempts: Readonly<Record<string, number>>;
   readonly assignedAt?: string;
   readonly endedAt: string;
-  /** Not ready before it was assigned: shown, against no budget. */
+  /** The target was unhealthy before it was assigned: it is shown, and counts against no budget. */
   readonly preexisting?: true;
 }
 
-/** A cluster that is to be brought to what its stage is on, outside the legs. */
+/** A cluster that catches up with its stage's current rollout, outside of stage runs. */
 export interface CatchUpRow extends Row {
   readonly type: "CatchUp";
   readonly cluster: string;
   readonly why: "joined" | "returned";
-  /** In which it failed, or does not answer. */
+  /** The stage in which it failed, or does not answer. */
   readonly stage?: string;
-  /** What it lost of this content and is wanted comes before what its stage is on. */
+  /** The rollout from which the cluster lost something that is desired: it gets that before the stage's current rollout. */
   readonly rollout?: number;
   readonly since: string;
   /** Why it failed. */
@@ -382,15 +402,15 @@ export interface CatchUpRow extends Row {
 export interface SourceRef {
   readonly namespace: string;
   readonly name: string;
-  /** One of those of which it has, or had, the artifact. */
+  /** One of the revisions with the artifact. */
   readonly revision?: string | undefined;
-  /** Digest of the artifact, where that is another than the one that is rendered: it has files of values. */
+  /** Digest of the artifact, when it is not the rendered one but one with values files. */
   readonly besides?: string | undefined;
 }
 
 export interface RenderingRow extends Row {
   readonly type: "Rendering";
-  /** `sha256:<hex>` of what follows. */
+  /** `sha256:<hex>` of the fields below. */
   readonly input: string;
   readonly artifactDigest: string;
   readonly path: string;
@@ -398,25 +418,25 @@ export interface RenderingRow extends Row {
   readonly specialise?: Specialisation;
   readonly engine: string;
   readonly state: "Pending" | "Done" | "Failed";
-  /** Of what failed for a reason that may not be the input's: when it is tried again. */
+  /** When a failure that may not be the input's fault is tried again. */
   readonly retryAt?: string;
   readonly requestedAt: string;
-  /** When a renderer began with it first. */
+  /** When a renderer first began. */
   readonly begunAt?: string;
-  /** Who is at it, and until when nobody else needs to be. */
+  /** The renderer in work; no other one is needed until its end. */
   readonly claim?: { readonly by: string; readonly until: string };
-  /** Subjects to tell when it is no longer Pending, or no longer Failed. */
+  /** Owners to inform when the state is no longer Pending, or no longer Failed. */
   readonly waiting?: readonly Owner[];
   /** Sources that may have its artifacts. */
   readonly sources?: readonly SourceRef[];
   readonly digest?: string;
   readonly doneAt?: string;
-  /** When somebody asked for it since: neither its bytes nor its artifact were stored much before. */
+  /** When it was last requested: its bytes and its artifact were stored then or, within some tolerance, later. */
   readonly keptAt?: string;
-  /** How often it was found lost: it is not made again more often than a back-off allows. */
+  /** Number of times that it was found lost: it is made again only as often as a back-off allows. */
   readonly losses?: number;
   readonly objects?: number;
-  /** What was left out of it, and why, in words. */
+  /** Objects that were left out of it, and the reasons. */
   readonly leftOut?: readonly string[];
   readonly failure?: { readonly code: string; readonly message: string; readonly permanent: boolean };
   readonly tries: number;

@@ -1,9 +1,9 @@
-/** What the API may be asked: one table, which the function answers by and the gateway has its routes from. */
+/** The routes of the API, in one table: the function answers by it, and the gateway has its routes from it. */
 
-/** What paths below a namespace begin with. */
+/** Prefix of paths below a namespace. */
 export const ns = "/v1/namespaces/:namespace";
 
-/** Method and path; `:name` takes one segment, and `pathChoices` says which words some of them take. */
+/** Method and path. `:name` takes one segment, and `pathChoices` lists the words that some segments take. */
 export const apiRoutes = [
   "GET /v1/version",
   "GET /v1/whoami",
@@ -57,7 +57,7 @@ export const apiRoutes = [
 
 export type ApiRoute = (typeof apiRoutes)[number];
 
-/** The words that a segment takes, where it takes only some. */
+/** The words that a segment takes, when it takes only some. */
 export const pathChoices = {
   plural: ["sources", "syncgroups", "syncs", "rollouts"],
   owners: ["syncgroups", "syncs"],

@@ -3,9 +3,9 @@ import { isJsonObject } from "#shared/base/json.ts";
 const serverMetadata = new Set(["uid", "generation", "resourceVersion", "creationTimestamp"]);
 
 /**
- * A document as a user wrote it. An object that came out of `get -o yaml` is known by its `metadata.uid`: its status,
- * operations and the metadata that Starling sets are left out, so that what was read can be applied again. Any other
- * value is returned as it is, and the schema refuses those fields.
+ * A document as a user wrote it. An object from `get -o yaml` has a `metadata.uid`: its status, operations and the
+ * metadata that Starling sets are left out, so that it can be applied again. Any other value is returned as it is, and
+ * the schema refuses those fields.
  */
 export function withoutServerFields(value: unknown): unknown {
   if (!isJsonObject(value) || !isJsonObject(value.metadata) || value.metadata.uid === undefined) return value;

@@ -1,16 +1,19 @@
-/** A registered cluster as a plan goes by it, and what it has of one subject. */
+/** A registered cluster as a plan needs it, with its Syncs of one owner. */
 import { defined } from "#shared/base/defined.ts";
 import type { Values } from "#shared/fleet/kinds/values.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Applied, Assigned, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { syncState } from "#shared/fleet/sync/sync-state.ts";
 
-/** What was assigned to the cluster last. */
+/** The last assignment of the cluster. */
 export interface MemberSync extends Pick<Assigned, "action" | "revision" | "renderDigest" | "input" | "apply"> {
   readonly name: string;
-  /** One word, of `syncState`. */
+  /** One state, of `syncState`. */
   readonly state: string;
-  /** What it holds whole; absent: nothing was ever applied whole, and what comes is a first install. */
+  /**
+   * The rendering that it holds whole; absent when nothing was ever applied whole, so that the next apply is an
+   * install.
+   */
   readonly applied?: Pick<Applied, "renderDigest" | "event">;
 }
 
@@ -18,13 +21,13 @@ export interface FleetMember {
   readonly cluster: string;
   readonly uid: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** Without those of ClusterValues; see `effective-values.ts`. */
+  /** Its own values, without ClusterValues; see `effective-values.ts`. */
   readonly values: Values;
   readonly discoveredValues?: readonly string[];
   readonly syncs: readonly MemberSync[];
 }
 
-/** Only a newer version of Starling can read what is written of it. */
+/** Only a newer version of Starling can read the cluster's row. */
 export interface UnreadableMember {
   readonly cluster: string;
   readonly unreadable: true;
@@ -38,7 +41,7 @@ export function fleetMember(row: FleetRow, syncs: readonly SyncRow[]): FleetMemb
     labels,
     values,
     ...(discoveredValues === undefined ? {} : { discoveredValues }),
-    // What was forgotten is on no cluster any more, as far as anybody asks.
+    // A forgotten Sync is on no cluster any more.
     syncs: syncs.filter(({ desired }) => desired.action !== "orphan").map(memberSync),
   };
 }

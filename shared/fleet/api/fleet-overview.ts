@@ -1,4 +1,4 @@
-/** Every SyncGroup and every Sync that a user wrote, with how it is, and which version its clusters run. */
+/** Every SyncGroup and every Sync that a user wrote, with its state and the versions that its clusters run. */
 import { defined } from "#shared/base/defined.ts";
 import type { ApiObject } from "#shared/fleet/api/objects.ts";
 import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
@@ -6,21 +6,21 @@ import type { OwnerRow, OwnerStatus } from "#shared/fleet/rows/object-rows.ts";
 import type { LedgerEntry, RolloutStateRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { type ClusterTallies, clusterCounts, haveDesired } from "#shared/fleet/sync/tally.ts";
 
-/** A content, and the clusters that it is on by what their stages say. */
+/** A rollout, and the number of clusters that run it by their stages. */
 export interface VersionInFleet extends Pick<LedgerEntry, "number" | "revision" | "at"> {
   readonly clusters: number;
-  /** Those with clusters on it, in their order. */
+  /** Stages with clusters that run it, in order. */
   readonly stages: readonly string[];
 }
 
 export interface OwnerInFleet extends Omit<ApiObject<"SyncGroup" | "Sync", never, OwnerStatus>, "spec" | "apiVersion"> {
-  /** The newest first: the newest of all, whether or not a cluster is on it, and those that clusters are on. */
+  /** The newest rollout, whether or not a cluster runs it, and the others that clusters run, the newest first. */
   readonly versions: readonly VersionInFleet[];
-  /** Clusters that no content was brought to yet. `versions` and these are all clusters that are selected. */
+  /** Number of clusters that no rollout has reached yet. `versions` and these are all selected clusters. */
   readonly bare: number;
 }
 
-/** @param legs - at least those that go through a stage of the unit. */
+/** @param stageRuns - at least those in progress. */
 export function ownerInFleet(
   row: OwnerRow,
   {
@@ -39,13 +39,13 @@ export function ownerInFleet(
   };
 }
 
-/** Clusters of a subject that are not on its newest content. */
+/** Clusters of an owner that do not run its newest rollout. */
 export interface BehindInFleet {
-  /** Older contents that clusters are on. */
+  /** Older rollouts that clusters run. */
   readonly older: readonly VersionInFleet[];
-  /** Clusters that nothing ever came to. */
+  /** Clusters that no rollout has reached. */
   readonly bare: number;
-  /** Clusters whose stage is on the newest content, and that were not seen to have it: they failed, wait or do not answer. */
+  /** Clusters whose stage has the newest rollout, but which were not seen with it: they failed, wait or do not answer. */
   readonly unseen: number;
 }
 
@@ -56,7 +56,7 @@ export function behindIn({ versions, bare, status: { clusters } }: OwnerInFleet)
   return { older, bare, unseen: Math.max(0, lacking - known) };
 }
 
-/** As the planner counted them last; of what it has not counted yet, those that nothing came to wait. */
+/** The planner's last counts; clusters that it has not counted yet, and that nothing has reached, wait. */
 export function clustersIn({ versions, bare, status }: OwnerInFleet): ClusterTallies {
   if (status.clusters !== undefined) return status.clusters;
   const selected = bare + versions.reduce((sum, { clusters }) => sum + clusters, 0);
@@ -83,7 +83,7 @@ interface Part {
   readonly clusters: number;
 }
 
-/** Of a stage that something goes through, those that it came to are on it, and the others on what the stage was. */
+/** In an updating stage, finished clusters run its rollout, and the others the stage's current one. */
 function partsOf({ name, current, members }: StageRecord, stageRun: StageRunRow | undefined): readonly Part[] {
   const moved = stageRun === undefined ? 0 : Math.min(members, stageRun.counts.Succeeded + stageRun.counts.Unchanged);
   const parts: readonly Part[] = [

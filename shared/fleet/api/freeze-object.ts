@@ -3,20 +3,20 @@ import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { type Freeze, isInForce } from "#shared/fleet/rows/freezes-row.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 
-/** A freeze as the API gives it. */
+/** A freeze in the API's form. */
 export interface FreezeObject {
   readonly apiVersion: typeof ourApiVersion;
   readonly kind: "Freeze";
   readonly metadata: { readonly name: string; readonly resourceVersion: string; readonly creationTimestamp: string };
   readonly spec: {
-    /** A label selector; absent: every cluster. */
+    /** A label selector; when absent, every cluster. */
     readonly clusters?: string;
     readonly reason: string;
     readonly until?: string;
   };
   readonly status: {
     readonly by: string;
-    /** Clusters that it covers as they are registered now. */
+    /** Number of registered clusters that it covers now. */
     readonly clusters: number;
     readonly inForce: boolean;
   };

@@ -1,4 +1,4 @@
-/** What a subject was brought to, content by content, each with the commits that are known of it. */
+/** The history of an owner, rollout by rollout, each with its known commits. */
 import { defined } from "#shared/base/defined.ts";
 import type { RolloutObject } from "#shared/fleet/api/objects.ts";
 import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
@@ -6,20 +6,20 @@ import type { Artifact } from "#shared/fleet/rows/object-rows.ts";
 import type { PinnedSource, PlannedTemplate, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { commitOf, forgeLinks } from "#shared/source/forge-links.ts";
 
-/** A commit as `resolve` read it: texts are cut, and are somebody else's words. */
+/** A commit as `resolve` read it. Its texts are cut, and come from outside. */
 export interface CommitItem {
   readonly revision: string;
   readonly id?: string;
   readonly title: string;
   /** `Ana <ana@acme.io>` */
   readonly author: string;
-  /** Absent of what was fetched before this was noted. */
+  /** Absent in artifacts that were fetched before this was recorded. */
   readonly committedAt?: string;
-  /** At the forge, where its address says which it is. */
+  /** Link to the git host, when the repository's URL tells which one it is. */
   readonly link?: string;
 }
 
-/** One artifact that a Source had, and since when. */
+/** One artifact of a Source, with the time since which the Source had it. */
 export interface RevisionItem extends CommitItem {
   readonly at: string;
   readonly digest: string;
@@ -29,33 +29,33 @@ export interface TemplateHistory {
   readonly name: string;
   readonly source: string;
   readonly revision: string;
-  /** Absent where it is no longer known: revisions are kept for 30 days. */
+  /** Absent when it is no longer known: revisions are kept for 30 days. */
   readonly commit?: CommitItem;
-  /** What the content before had, where it was another. */
+  /** The revision of the rollout before, when it differs. */
   readonly from?: string;
   /**
-   * What the Source had in between, this one first, at most twenty: what was pushed and replaced between two looks is not
-   * among them, and the forge has all.
+   * Revisions that the Source had in between, this one first, at most twenty. A revision that was replaced between two
+   * polls is missing; the git host has all.
    */
   readonly commits?: readonly CommitItem[];
-  /** How many more of them there are. */
+  /** Number of further revisions. */
   readonly more?: number;
-  /** At the forge: everything that is new with it. */
+  /** Link to all changes at the git host. */
   readonly compare?: string;
-  /** Other Sources that it has values from, and what the content before had of each, where that was another. */
+  /** Other Sources with its values, each with the revision of the rollout before, when it differs. */
   readonly besides?: readonly { readonly source: string; readonly revision: string; readonly from?: string }[];
 }
 
 export interface HistoryItem
   extends Pick<RolloutObject["spec"], "number" | "revision" | "trigger" | "fromRevision" | "skipped"> {
-  /** When it was taken. */
+  /** When a stage took it. */
   readonly at: string;
   readonly phase: RolloutObject["status"]["phase"];
   readonly endedAt?: string;
-  /** Targets that came to it, and that failed, of how many. */
+  /** Number of targets that reached it, that failed, and in total. */
   readonly clusters: { readonly done: number; readonly failed: number; readonly size: number };
   readonly templates: readonly TemplateHistory[];
-  /** What became of it on the cluster that was asked about; absent while it has not ended there, or never came. */
+  /** Its result on the requested cluster; absent while it has not ended there, or never reached it. */
   readonly onCluster?: Pick<TargetRow, "state" | "reason" | "endedAt"> & { readonly stage: string };
 }
 
@@ -64,7 +64,7 @@ export type ListedHistory = HistoryItem | UnreadableObject<"Rollout">;
 
 const mostBetween = 20;
 
-/** @param url - of the Source, where it is still there. */
+/** @param url - URL of the Source, when the Source still exists. */
 export function commitItem(
   { revision, subject, author, committedAt }: Pick<Artifact, "revision" | "subject" | "author" | "committedAt">,
   url: string | undefined,
@@ -74,13 +74,13 @@ export function commitItem(
   return { revision, title: subject, author, ...defined({ id, committedAt, link }) };
 }
 
-/** What is known of a Source: its address, and what it had, the newest first. */
+/** The known facts about a Source: its URL, and its artifacts, the newest first. */
 export interface KnownSource {
   readonly url?: string;
   readonly revisions: readonly RevisionItem[];
 }
 
-/** @param before - the same template in the content before. */
+/** @param before - the same template in the rollout before. */
 export function templateHistory(
   { name, source, revision, besides }: PlannedTemplate,
   before: PlannedTemplate | undefined,

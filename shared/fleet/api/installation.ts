@@ -1,12 +1,15 @@
 import type { RowKey } from "#shared/fleet/rows/row.ts";
 
-/** `GET /v1/installation`: how the installation itself is. What could not be found out says why, and hides nothing else. */
+/**
+ * `GET /v1/installation`: the state of the installation itself. A part that cannot be read has its reason, and hides no
+ * other part.
+ */
 export interface Installation {
   readonly kind: "Installation";
-  /** What clusters are told of whose they are. */
+  /** The name by which clusters know their installation. */
   readonly name: string;
   readonly version: string;
-  /** When this was asked, by the installation's clock. */
+  /** Time of the answer, by the installation's clock. */
   readonly at: string;
   readonly webhookSecret: Fact<WebhookSecret>;
   readonly tick: Fact<Tick>;
@@ -21,39 +24,39 @@ export type Fact<T> =
 
 export interface WebhookSecret {
   readonly arn: string;
-  /** Nobody has written one: every sender is refused. */
+  /** The secret has no value yet: every sender is refused. */
   readonly state: "set" | "empty";
 }
 
 export interface Tick {
   /** Name of the function. */
   readonly function: string;
-  /** End of the last one that got through; absent: there never was one. */
+  /** End of the last successful tick; absent when there was none. */
   readonly lastAt?: string;
 }
 
-/** What is due and was claimed by no tick. */
+/** Rows that are due and that no tick has claimed. */
 export interface DueWork {
-  /** At least so many rows. */
+  /** At least this many rows. */
   readonly rows: number;
   readonly oldest?: { readonly row: RowKey; readonly since: string };
 }
 
 export interface DeadLetters {
-  /** Whose they are: the function that did not get them done. */
+  /** The function that failed on the messages. */
   readonly of: string;
   readonly queueUrl: string;
   readonly queueArn: string;
   readonly messages: number;
 }
 
-/** Invocations of Lambda that may run at once. */
+/** Simultaneous invocations of Lambda. */
 export interface AccountConcurrency {
-  /** In the account. */
+  /** Limit of the account. */
   readonly account: number;
-  /** What the installation was deployed for (context concurrency). */
+  /** The number that the installation was deployed for (context concurrency). */
   readonly deployedFor: number;
-  /** What a fleet of `clusters` (context clusters) wants. */
+  /** The number that a fleet of `clusters` (context clusters) needs. */
   readonly desired: number;
   readonly clusters: number;
 }

@@ -1,4 +1,4 @@
-/** A Sync that a cluster is to have and that nothing was assigned of, as lists and trees show it. */
+/** A Sync that a cluster should have and that was never assigned, as lists and trees show it. */
 import { defined } from "#shared/base/defined.ts";
 import type { LackingState } from "#shared/fleet/api/lacking.ts";
 import { type SyncObject, userSyncObject } from "#shared/fleet/api/objects.ts";
@@ -7,7 +7,7 @@ import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { syncName, templateOf } from "#shared/fleet/rows/keys.ts";
 import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 
-/** @param lacking - of a group's; one that a user wrote says what its planner does. */
+/** @param lacking - for a group's Sync; a Sync that a user wrote shows its planner's status. */
 export function lackingSyncObject(
   owner: OwnerRow,
   { cluster, name, lacking }: { readonly cluster: string; readonly name: string; readonly lacking: LackingState },
@@ -23,14 +23,14 @@ export function lackingSyncObject(
   return {
     apiVersion: ourApiVersion,
     kind: "Sync",
-    // It has no row: these say so to whoever compares them.
+    // It has no row: these values tell every reader that compares them.
     metadata: { name, namespace, uid: "", resourceVersion: "0" },
     spec: { cluster, source, path, ...defined({ render }), apply },
     status: { group: owner.name, template: templateOf(group, name), state, conditions: [condition] },
   };
 }
 
-/** `RenderFailed: no YAML` is a reason and a message; what has no such beginning has its state for a reason. */
+/** `RenderFailed: no YAML` is a reason and a message; a text without such a beginning has its state as its reason. */
 function reasonIn({ state, reason }: LackingState): { readonly reason: string; readonly message: string } {
   const [, word, message] = /^([A-Z][A-Za-z]+): (.*)$/s.exec(reason) ?? [];
   return word === undefined || message === undefined ? { reason: state, message: reason } : { reason: word, message };

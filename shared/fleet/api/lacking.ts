@@ -1,4 +1,4 @@
-/** What a cluster is to have and nothing was ever assigned of: it has no row of its own, and is counted all the same. */
+/** Syncs that a cluster should have and that were never assigned: they have no row, and are counted all the same. */
 import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { isDisabledFor } from "#shared/fleet/rollout/override.ts";
@@ -7,7 +7,7 @@ import type { FleetRow, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { CatchUpRow, RolloutRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { type DesiredRendering, whyBehind } from "#shared/fleet/sync/sync-state.ts";
 
-/** Names of the Syncs that a subject's spec gives a cluster; none while the subject is being deleted. */
+/** Names of the Syncs that an owner's spec gives a cluster; none while the owner is being deleted. */
 export function syncsFor(row: OwnerRow, cluster: FleetRow): readonly string[] {
   const { clusters, templates } = relationOf(row);
   if (row.operations.deletion !== undefined || !selects(clusters, cluster)) return [];
@@ -17,15 +17,15 @@ export function syncsFor(row: OwnerRow, cluster: FleetRow): readonly string[] {
     .map((template) => syncName({ namespace, kind, name }, template.name));
 }
 
-/** What is known of a cluster that lacks something of a subject. */
+/** The known facts about a cluster that lacks a Sync of an owner. */
 export interface LackingFacts {
   readonly owner: OwnerRow;
-  /** What its stage moves to, or else is on; absent: nothing came to the stage. */
+  /** The rollout that its stage updates to, otherwise the current one; absent when no rollout has reached the stage. */
   readonly rollout?: RolloutRow | undefined;
   readonly place?: DesiredRendering["place"];
-  /** How it ended in the leg that went through its stage last. */
+  /** Its result in the stage run that last went through its stage. */
   readonly target?: TargetRow | undefined;
-  /** Its catch-up that failed, or did not find it. */
+  /** Its catch-up that failed, or did not reach it. */
   readonly failed?: CatchUpRow | undefined;
   readonly away?: CatchUpRow | undefined;
 }
@@ -37,8 +37,8 @@ export interface LackingState {
 }
 
 /**
- * The one word for a Sync that is wanted on a cluster and was never assigned there: green is never shown for it.
- * @returns undefined where only stages before its own have the template: it is not wanted there yet.
+ * The state of a Sync that a cluster should have and that was never assigned there: it is never shown as good.
+ * @returns undefined when only stages before its own have the template: it is not desired there yet.
  */
 export function lackingState(sync: string, facts: LackingFacts): LackingState | undefined {
   const { owner, rollout, target, failed, away } = facts;

@@ -1,4 +1,4 @@
-/** Objects as the API gives them and the CLI shows them: Kubernetes' shape around Starling's rows. */
+/** Objects as the API returns them and the CLI shows them: Kubernetes' shape around Starling's rows. */
 import { defined } from "#shared/base/defined.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
 import type { RolloutPhase } from "#shared/fleet/api/rollout-phase.ts";
@@ -49,7 +49,7 @@ export interface ObjectMeta {
   readonly namespace?: string;
   readonly uid: string;
   readonly generation?: number;
-  /** The row's version: grows with every write of any half. */
+  /** The row's version: it grows with every write of any half. */
   readonly resourceVersion: string;
   readonly creationTimestamp?: string;
   readonly labels?: Readonly<Record<string, string>>;
@@ -71,15 +71,15 @@ export type ClusterObject = ApiObject<
   ClusterSpec,
   Omit<ClusterStatus, "address" | "blobsAt" | "renewedAt"> & {
     readonly syncs?: TargetCounts;
-    /** What its role is assumed with, for the role's trust policy. */
+    /** External id with which its role is assumed, for the role's trust policy. */
     readonly externalId?: string;
-    /** That holds it now: nothing is written to it. */
+    /** The freeze that covers it now: nothing is written to it. */
     readonly frozen?: FrozenBy;
-    /** What its ClusterDiscovery says of it. */
+    /** The facts that its ClusterDiscovery found. */
     readonly discovered?: Discovered;
-    /** Those that count, where not all of them are written in `metadata`. */
+    /** The effective labels, when not all of them are written in `metadata`. */
     readonly labels?: Readonly<Record<string, string>>;
-    /** Those that count, by name, each with who set it. */
+    /** The effective values by name, each with its origin. */
     readonly values?: Readonly<Record<string, EffectiveValue>>;
   }
 >;
@@ -87,7 +87,7 @@ export type ClusterValuesObject = ApiObject<
   "ClusterValues",
   ClusterValuesSpec,
   {
-    /** How many registered clusters it selects. */
+    /** Number of registered clusters that it selects. */
     readonly clusters?: number;
     readonly conditions: readonly Condition[];
   }
@@ -96,48 +96,48 @@ export type DiscoveryObject = ApiObject<
   "ClusterDiscovery",
   ClusterDiscoverySpec,
   Omit<DiscoveryStatus, "check" | "resume"> & {
-    /** What its role is assumed with, for the role's trust policy. */
+    /** External id with which its role is assumed, for the role's trust policy. */
     readonly externalId: string;
   }
 >;
 export type SyncGroupObject = ApiObject<"SyncGroup", SyncGroupSpec, OwnerStatus>;
 
-/** What is frozen says by whom, why, until when, and the name to thaw. */
+/** A freeze: by whom, why, until when, and the name to thaw. */
 export type FrozenBy = Pick<Freeze, "name" | "by" | "reason" | "until">;
 
-/** A Sync on its cluster; `group` and `template` say who wrote it, absent when a user did. */
+/** A Sync on its cluster; `group` and `template` name its origin, and are absent when a user wrote it. */
 export interface SyncStatus {
   readonly group?: string;
   readonly template?: string;
-  /** One word, of `syncState`. */
+  /** One state, of `syncState`. */
   readonly state: string;
-  /** What is wanted instead of what was assigned, when the Sync is ready with the latter. */
+  /** What is desired instead of the assignment, when the Sync is ready with the latter. */
   readonly outOfSync?: OutOfSync;
   readonly desired?: Omit<Assigned, "apply">;
   readonly observed?: Omit<Observed, "conditions" | "fence" | "handledPrune">;
   readonly conditions: readonly Condition[];
   /** The newest request to prune foreign members, and whether it was carried out. */
   readonly prune?: PruneAct & { readonly handled: boolean };
-  /** That keeps its worker from writing what the cluster lacks. */
+  /** The freeze that keeps its worker from a write. */
   readonly frozen?: FrozenBy & { readonly since: string };
-  /** What the planner says about a Sync that a user wrote. */
+  /** The planner's status of a Sync that a user wrote. */
   readonly plan?: OwnerStatus;
 }
 export type SyncObject = ApiObject<"Sync", SyncSpec, SyncStatus>;
 
-/** What a content takes its clusters to, since when it is known, and what it took the place of. */
+/** The plan of a rollout, when it was created, and what it replaced. */
 export interface RolloutSpec extends Pick<RolloutRow, "trigger" | "plan" | "skipped" | "fromRevision"> {
   readonly owner: Owner;
   readonly number: number;
   readonly revision: string;
 }
 
-/** A content in one stage: its leg, or what it would be of now where it has not come to yet. */
+/** A rollout in one stage: its stage run, or an estimate from the present members when it has not reached the stage. */
 export interface RolloutStage extends Pick<StageRunRow, "size" | "counts"> {
   readonly name: string;
-  /** `Waiting`: it is still to come here; `size` and `counts` are of the clusters that are members now. */
+  /** `Waiting`: it has not reached the stage; `size` and `counts` are about the present members. */
   readonly phase: StageRunPhase | "Waiting";
-  /** Its number among all legs of the subject: sealed anew, it has another one. */
+  /** Number of its snapshot among all snapshots of the owner. */
   readonly snapshot?: number;
   readonly reason?: string;
   readonly message?: string;
@@ -147,7 +147,7 @@ export interface RolloutStage extends Pick<StageRunRow, "size" | "counts"> {
   readonly supersededBy?: number;
 }
 
-/** The way of one content, as its legs have recorded it. */
+/** The course of one rollout, as its stage runs recorded it. */
 export interface RolloutStatus {
   readonly phase: RolloutPhase;
   readonly reason: string;
@@ -157,13 +157,13 @@ export interface RolloutStatus {
   readonly stages: readonly RolloutStage[];
   readonly endedAt?: string;
   readonly supersededBy?: number;
-  /** The last of each stage. */
+  /** The last failures of each stage. */
   readonly failures: readonly (StageRunRow["failures"][number] & { readonly stage: string })[];
   readonly transitions: readonly (Transition & { readonly stage: string })[];
 }
 export type RolloutObject = ApiObject<"Rollout", RolloutSpec, RolloutStatus>;
 
-/** One cluster in one leg of a content. */
+/** One cluster in one stage run. */
 export interface TargetItem {
   readonly cluster: string;
   readonly order: number;
@@ -175,13 +175,13 @@ export interface TargetItem {
   readonly assignedAt?: string;
   readonly endedAt?: string;
   readonly preexisting?: true;
-  /** Its worker tries again what did not go: the reason is what stood in the way. */
+  /** Its worker tries again; the reason is the last error. */
   readonly retrying?: true;
-  /** The Sync that the reason is about, where one was assigned: the first that is not ready. */
+  /** The Sync that the reason is about, when one was assigned: the first that is not ready. */
   readonly sync?: string;
 }
 
-/** A Sync, or what stands for one. */
+/** A Sync, or an entry that stands for one. */
 interface CountedSync {
   readonly metadata: Pick<ObjectMeta, "name" | "namespace">;
   readonly status: { readonly state: string; readonly observed?: Pick<Observed, "at" | "phase"> };
@@ -189,12 +189,12 @@ interface CountedSync {
 
 export type EventItem = Omit<EventRow, keyof Row>;
 
-/** Where events of many are listed: whose each is. */
+/** The object that an event is about, in lists of several objects' events. */
 export interface EventAbout {
   readonly about: Owner;
 }
 
-/** Events of many, and of how many groups and written Syncs they were read. */
+/** Events of several owners, and the number of owners that were read. */
 export interface EventList extends ApiList<EventItem & EventAbout> {
   readonly owners: { readonly known: number; readonly asked: number };
 }
@@ -225,7 +225,7 @@ export function discoveryObject(row: DiscoveryRow, installation: string): Discov
   return { ...head("ClusterDiscovery", row), spec: row.spec, ...operationsOf(row), status };
 }
 
-/** @param fleet - the registered clusters; left out, how many it selects is not told. */
+/** @param fleet - the registered clusters; without it, the number of selected clusters is left out. */
 export function clusterValuesObject(row: ClusterValuesRow, fleet?: readonly SelectableCluster[]): ClusterValuesObject {
   const clusters = fleet?.filter((cluster) => selects(row.spec.clusters, cluster)).length;
   const status = { ...row.status, ...defined({ clusters }) };
@@ -235,7 +235,7 @@ export function clusterValuesObject(row: ClusterValuesRow, fleet?: readonly Sele
 interface SeenOfCluster {
   readonly syncs?: readonly CountedSync[];
   readonly freeze?: Freeze | undefined;
-  /** Every ClusterValues, see `inOrder`; left out, what values count is not told. */
+  /** Every ClusterValues, see `inOrder`; without it, the effective values are left out. */
   readonly values?: readonly ClusterValuesRow[] | undefined;
 }
 
@@ -267,7 +267,7 @@ function valuesOf(row: ClusterRow, ordered: readonly ClusterValuesRow[]): Pick<C
   return Object.keys(values).length === 0 ? {} : { values };
 }
 
-/** Looks that find nothing new are not noted in the Cluster's row. */
+/** Checks that find nothing new are not recorded in the Cluster's row. */
 function lastSeen({ status }: ClusterRow, syncs: readonly CountedSync[]): Pick<ClusterRow["status"], "lastSeenAt"> {
   const answers = status.conditions.some((condition) => condition.type === "Reachable" && condition.status === "True");
   const checks = syncs.flatMap(({ status: { observed } }) => (observed?.phase === "Ready" ? [observed.at] : []));
@@ -283,10 +283,10 @@ export function syncGroupObject(row: SyncGroupRow): SyncGroupObject {
   return { ...head("SyncGroup", row), spec: row.spec, ...operationsOf(row), status: row.status };
 }
 
-/** A Sync that a user wrote, with what its cluster says once the planner has assigned it. */
+/** A Sync that a user wrote, with its cluster's report once the planner has assigned it. */
 export function userSyncObject(row: UserSyncRow, onCluster: SyncRow | undefined, behind?: OutOfSync): SyncObject {
   const plan = row.status;
-  // What was forgotten is on no cluster, and what planner says is all there is to say.
+  // A forgotten Sync is on no cluster, so only the planner's status remains.
   const there = onCluster?.desired.action === "orphan" ? undefined : onCluster;
   const status =
     there === undefined
@@ -295,7 +295,7 @@ export function userSyncObject(row: UserSyncRow, onCluster: SyncRow | undefined,
   return { ...head("Sync", row), spec: row.spec, ...operationsOf(row), status: { ...status, plan } };
 }
 
-/** A Sync on a cluster that a group wrote; `owner` is the row of the group, when it is still there. */
+/** A Sync on a cluster that a group wrote; `owner` is the row of the group, when it still exists. */
 export function groupSyncObject(row: SyncRow, group: OwnerRow | undefined, behind?: OutOfSync): SyncObject {
   const template =
     group?.type === "SyncGroup"
@@ -330,7 +330,7 @@ export interface LogItem {
   readonly level: string;
   readonly message: string;
   readonly correlationId?: string;
-  /** Whatever else it says: what it is about, and what was found. */
+  /** Further fields: what the line is about, and what was found. */
   readonly fields: Readonly<Record<string, unknown>>;
 }
 

@@ -1,4 +1,4 @@
-/** Contents on their way, and their targets, as the API gives them. */
+/** Rollouts and their targets in the API's form. */
 import { defined } from "#shared/base/defined.ts";
 import {
   isDone,
@@ -17,9 +17,9 @@ import { holdOf, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 export interface RolloutInProgress {
   readonly rollout: RolloutRow;
-  /** Of the unit, in their order. */
+  /** Stages of the rollout state, in order. */
   readonly stages: readonly StageRecord[];
-  /** All of the content, of each stage the ones that were sealed anew, too. */
+  /** All stage runs of the rollout, including those with older snapshots. */
   readonly stageRuns: readonly StageRunRow[];
 }
 
@@ -53,7 +53,10 @@ export function rolloutObject({ rollout, stages, stageRuns }: RolloutInProgress)
   };
 }
 
-/** Of each stage the leg that was sealed last, as the content went: by the stages of now, before them those that are gone. */
+/**
+ * For each stage the stage run with the newest snapshot, in the rollout's order: removed stages first, then the present
+ * ones.
+ */
 export function newestStageRuns(
   stageRuns: readonly StageRunRow[],
   stages: readonly Pick<StageRecord, "name">[],
@@ -82,7 +85,7 @@ function stageRunStage(stageRun: StageRunRow): RolloutStage {
   };
 }
 
-/** Behind the last one that it has reached, while it may come any further. */
+/** Stages after the last one that it has reached, while it may go on. */
 function stagesAhead(
   { number }: RolloutRow,
   stages: readonly StageRecord[],
@@ -107,7 +110,7 @@ function endOf(phase: RolloutPhase, newest: readonly StageRunRow[]): Pick<Rollou
   return defined({ endedAt: last?.endedAt, supersededBy });
 }
 
-/** What is known of one target. */
+/** The known facts about one target. */
 export interface FoundTarget extends Pick<TargetRow, "cluster" | "order" | "state" | "reason" | "attempts"> {
   readonly stage: string;
   readonly assignedAt?: string;
@@ -115,7 +118,7 @@ export interface FoundTarget extends Pick<TargetRow, "cluster" | "order" | "stat
   readonly preexisting?: true;
 }
 
-/** @param syncs the Syncs of the subject on this cluster, for what runs there. */
+/** @param syncs - the owner's Syncs on this cluster, for what runs there. */
 export function targetItem(target: FoundTarget, syncs: readonly SyncRow[]): TargetItem {
   const { cluster, order, stage, state, reason, attempts, assignedAt, endedAt, preexisting } = target;
   const behind = syncs.find((sync) => sync.observed?.phase !== "Ready") ?? syncs[0];
@@ -136,7 +139,7 @@ export function targetItem(target: FoundTarget, syncs: readonly SyncRow[]): Targ
   };
 }
 
-/** Of the newest assignment. */
+/** Whether the newest assignment is being tried again. */
 function isRetrying({ desired, observed }: SyncRow): boolean {
   return observed?.attempt === desired.attempt && observed.phase === "Retrying";
 }

@@ -1,4 +1,4 @@
-/** A subject's stages at one glance: what each is on, what goes through it, and what is waited for. */
+/** An owner's stages at a glance: each stage's current rollout, its stage run in progress, and what is waited for. */
 import { defined } from "#shared/base/defined.ts";
 import { type RolloutPhase, rolloutPhase } from "#shared/fleet/api/rollout-phase.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
@@ -14,14 +14,14 @@ import type { LedgerEntry, RolloutStateRow, StageRecord, StageRunRow } from "#sh
 import type { Wait, WaitFacts } from "#shared/fleet/waits/wait.ts";
 import { waitsOf } from "#shared/fleet/waits/waits.ts";
 
-/** A content in a stage, and what it may bear there. */
+/** A rollout in a stage, and its budgets there. */
 export interface OverviewStageRun
   extends Pick<
     StageRunRow,
     "rollout" | "snapshot" | "phase" | "reason" | "message" | "size" | "counts" | "preexistingFailures"
   > {
   readonly startedAt: string;
-  /** Since when it stands where it does. */
+  /** Since when it has its present phase. */
   readonly since: string;
   readonly endedAt?: string;
   readonly allows: { readonly failures: number; readonly unreachable: number };
@@ -29,19 +29,19 @@ export interface OverviewStageRun
 
 export interface OverviewStage {
   readonly name: string;
-  /** Clusters that are in it now. */
+  /** Number of clusters in the stage now. */
   readonly members: number;
-  /** The content that it passed last: what its clusters want. */
+  /** The stage's current rollout: its clusters desire it. */
   readonly current?: number;
-  /** What goes through it. */
+  /** The stage run in progress. */
   readonly updatingTo?: OverviewStageRun;
-  /** What it passed last, as that ended. */
+  /** The stage run that passed last. */
   readonly passed?: OverviewStageRun;
-  /** Of its clusters, those that have a slot. */
+  /** Number of its clusters that have a slot. */
   readonly changing: number;
 }
 
-/** One that a stage is on or moves to, the newest first. */
+/** A rollout that is a stage's current one or in progress, the newest first. */
 export interface OverviewRollout extends Pick<LedgerEntry, "number" | "revision" | "at"> {
   readonly phase: RolloutPhase;
 }
@@ -50,19 +50,19 @@ export interface RolloutOverview {
   readonly apiVersion: typeof ourApiVersion;
   readonly kind: "RolloutOverview";
   readonly metadata: { readonly name: string; readonly namespace: string; readonly resourceVersion: string };
-  /** Pace is read live: this is what holds now. */
+  /** The pace is read each time, so that this is what holds now. */
   readonly spec: { readonly owner: Owner; readonly strategy: RolloutStrategy };
   readonly status: {
     readonly state?: OwnerState;
-    /** Number of the newest content; 0 where no cluster was ever selected. */
+    /** Number of the newest rollout; 0 when no cluster was ever selected. */
     readonly newest: number;
     /** Revision that no stage has taken yet. */
     readonly desired?: string;
     readonly rollouts: readonly OverviewRollout[];
     readonly stages: readonly OverviewStage[];
-    /** Clusters that may be changing at once. */
+    /** Number of clusters that may change at once. */
     readonly slots: { readonly used: number; readonly bound: number };
-    /** Clusters that joined, came back or moved to another stage. */
+    /** Clusters that joined, returned or moved to another stage. */
     readonly catchUps: RolloutStateRow["catchUps"];
     readonly waits: readonly Wait[];
   };

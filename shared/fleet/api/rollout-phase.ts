@@ -1,4 +1,4 @@
-/** Where a content is on its way through the stages: said of its legs and of what the stages are on. Pure. */
+/** The phase of a rollout, from its stage runs and the stages' current rollouts: pure. */
 
 import { isSameStageRun, isStalled } from "#shared/fleet/rollout/stage-runs.ts";
 import type { StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -22,8 +22,8 @@ export interface PhaseOfRollout {
 type Stage = Pick<StageRecord, "name" | "current" | "updatingTo">;
 
 /**
- * @param stages - of the unit, in their order.
- * @param legs - of the content, of each stage the one that was sealed last.
+ * @param stages - stages of the rollout state, in order.
+ * @param stageRuns - stage runs of the rollout, for each stage the one with the newest snapshot.
  */
 export function rolloutPhase(
   rollout: number,
@@ -53,7 +53,7 @@ export function rolloutPhase(
   return { phase: "Superseded", reason: "Newer", message };
 }
 
-/** The stage that takes it when it can: the one before it is on it, and it has nothing as new. */
+/** The stage that takes it next: the stage before has it as its current rollout, and this one has nothing as new. */
 function nextStage(rollout: number, stages: readonly Stage[]): Stage | undefined {
   return stages.find((stage, index) => {
     const has = Math.max(stage.current ?? 0, stage.updatingTo?.rollout ?? 0);

@@ -1,4 +1,4 @@
-/** What a Sync holds on its cluster, object by object: of what its worker recorded, without a look at the cluster. */
+/** The objects of a Sync on its cluster, by its worker's records: the cluster is not asked. */
 
 import { defined } from "#shared/base/defined.ts";
 import type { ObjectProblem, Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -7,19 +7,19 @@ import { describeObject } from "#shared/kube/object-id.ts";
 import type { Reason } from "#shared/kube/reasons.ts";
 
 /**
- * - `NotReady`: the worker said so by name, with the reason; also of one that could not be applied;
- * - `Drifted`: it is not as it was applied, and stays so;
- * - `Unknown`: the cluster does not answer, or more objects are not ready than the row has names for;
- * - `Ready`: it was when the cluster was looked at last.
+ * - `NotReady`: the worker named the object, with the reason; also for an object that could not be applied;
+ * - `Drifted`: it differs from what was applied, and stays so;
+ * - `Unknown`: the cluster does not answer, or more objects are not ready than the row can name;
+ * - `Ready`: it was ready when the cluster was last checked.
  */
 export const objectHealths = ["NotReady", "Drifted", "Unknown", "Ready"] as const;
 export type ObjectHealth = (typeof objectHealths)[number];
 
 export interface SyncObjectItem {
-  /** `Deployment shop/web`: as messages name it. */
+  /** `Deployment shop/web`, as messages name it. */
   readonly object: string;
   readonly kind: string;
-  /** Absent of the core group, and of what was never recorded; so are the next four. */
+  /** Absent for the core group, and for an object that was never recorded; the next four fields likewise. */
   readonly group?: string;
   readonly version?: string;
   readonly namespace?: string;
@@ -28,13 +28,16 @@ export interface SyncObjectItem {
   readonly health: ObjectHealth;
   readonly reason?: string;
   readonly message?: string;
-  /** When the API server made it, as far as that was noted. */
+  /** When the API server created it, as far as that was recorded. */
   readonly createdAt?: string;
-  /** When this was seen. */
+  /** When this was observed. */
   readonly seenAt?: string;
-  /** Of a hook: it was run, and is not kept. */
+  /** For a hook: it has run, and is not kept. */
   readonly hook?: true;
-  /** The last correction of its drift, until a look finds it as it was applied: so often, of which fields, undone by whom. */
+  /**
+   * The last correction of its drift, until a check finds it as applied: the number of corrections, the fields, and who
+   * undid them.
+   */
   readonly corrected?: { readonly times: number; readonly fields: string; readonly by: string };
 }
 

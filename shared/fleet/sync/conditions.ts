@@ -1,14 +1,14 @@
-/** What a Sync on a cluster says of itself in the words of Kubernetes. */
+/** Conditions of a Sync on a cluster, in the words of Kubernetes. */
 
 import { foreignText } from "#shared/base/foreign-text.ts";
 import type { Condition } from "#shared/fleet/rows/object-rows.ts";
 import { reportedCondition, type StatedCondition, type StatedReason } from "#shared/fleet/rows/stated-reason.ts";
 import type { ObjectProblem, Observed, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
-/** Of what a cluster says. */
+/** Length limit for texts of a cluster. */
 export const maxMessage = 1_000;
 
-/** Of what one look came to. */
+/** The result of one check. */
 interface Found {
   readonly phase: Phase;
   readonly reason: StatedReason;
@@ -16,7 +16,7 @@ interface Found {
   readonly leftAlone: readonly ObjectProblem[];
   readonly applied?: Observed["applied"];
   readonly drift?: Observed["drift"];
-  /** What is in the cluster was compared with what was applied. */
+  /** The cluster was compared with what was applied. */
   readonly inspected?: true;
   /** Why not everything could be compared. */
   readonly notCompared?: string;
@@ -40,12 +40,12 @@ export function syncConditions(row: Checked, found: Found, now: string): Conditi
   });
 }
 
-/** As the last look that compared found it. */
+/** The state that the last comparison found. */
 export function isDrifted(observed: Observed | undefined): boolean {
   return driftBefore(observed)?.status === "True";
 }
 
-/** What could not be compared may have drifted; and what had drifted has, until a look that compares says otherwise. */
+/** An object that could not be compared may have drifted; drift that was found stays until a comparison shows otherwise. */
 function driftOf(row: Checked, found: Found): Pick<StatedCondition, "status" | "reason" | "message"> {
   const { drift, notCompared } = found;
   const [left] = found.leftAlone;
@@ -65,12 +65,12 @@ function driftOf(row: Checked, found: Found): Pick<StatedCondition, "status" | "
   return { status: "Unknown", reason: "NotCompared", message: foreignText(notCompared, maxMessage) };
 }
 
-/** What was applied whole is as it was applied. */
+/** Everything that was applied is unchanged. */
 function hasCompared({ inspected, applied, drift }: Found): boolean {
   return inspected === true || applied !== undefined || drift !== undefined;
 }
 
-/** Of the same attempt. */
+/** Conditions of the same attempt. */
 function knownDrift({ desired, observed }: Checked): Condition | undefined {
   const known = observed?.attempt === desired.attempt ? driftBefore(observed) : undefined;
   return known?.reason === "NotApplied" ? undefined : known;
@@ -80,7 +80,7 @@ function driftBefore(observed: Observed | undefined): Condition | undefined {
   return observed?.conditions.find(({ type }) => type === "Drifted");
 }
 
-/** What is wanted was applied whole, if not as lately as now; a deletion has nothing that it could have drifted from. */
+/** What is desired was applied whole, if not just now; a deletion has nothing that could drift. */
 function holdsRendering({ desired, observed }: Checked, { applied = observed?.applied }: Found): boolean {
   return desired.action !== "apply" || applied?.renderDigest === desired.renderDigest;
 }

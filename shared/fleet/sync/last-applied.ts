@@ -2,9 +2,9 @@ import { defined } from "#shared/base/defined.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /**
- * The row as if what was applied last were all that is wanted, and nobody had asked for anything: for looks that write
- * nothing, while the newest assignment may not be begun. What was asked for stays asked for.
- * @returns undefined where nothing was applied whole, or another attempt has begun since.
+ * The row as if what was applied last were desired, and nobody had asked for anything: for checks without writes, while
+ * the newest assignment may not begin. Requests stay pending.
+ * @returns undefined when nothing was applied whole, or another attempt has begun since.
  */
 export function asLastApplied(row: SyncRow): SyncRow | undefined {
   const { held: _held, operations: _operations, reconcile: _reconcile, ...kept } = row;

@@ -1,7 +1,7 @@
 import { defined } from "#shared/base/defined.ts";
 import type { StatedReason } from "#shared/fleet/rows/stated-reason.ts";
 import { reportedReason } from "#shared/kube/reasons.ts";
-/** The observed half of a Sync on a cluster: pure functions from what the worker saw to what it writes. */
+/** Computes the observed half of a Sync on a cluster from a worker's findings: pure functions. */
 
 import { foreignText } from "#shared/base/foreign-text.ts";
 import { compareText } from "#shared/base/text-order.ts";
@@ -25,63 +25,66 @@ import type { ForeignObject } from "#shared/kube/membership.ts";
 import { objectIdKey } from "#shared/kube/object-id.ts";
 import type { Remembered } from "#shared/kube/parent-object.ts";
 
-/** kstatus must say Failed for so long, without interruption, before a Sync counts as Failed. */
+/** Seconds for which kstatus must report Failed, without interruption, before a Sync counts as Failed. */
 const failedAfterSeconds = 60;
-/** Between looks at objects that are not ready: doubling from one second, as readiness usually comes soon. */
+/**
+ * Seconds between checks of objects that are not ready: they double from one second, because objects usually become
+ * ready soon.
+ */
 const longestPollSeconds = 30;
 const longestProbeSeconds = 300;
 /** As long as the longest back-off. */
 const longestAskedSeconds = 600;
-/** Of what a cluster says; a row with all of it is far below DynamoDB's 400 KB. */
+/** Length limit for texts of a cluster; a row with all of them is far below DynamoDB's 400 KB. */
 const maxReason = 100;
 const maxObject = 700;
 const keptForeign = 20;
-/** What Kubernetes gives; longer ones are counted, and cannot be named. */
+/** Length of Kubernetes' names; objects with longer ones are counted, but not named. */
 const maxName = 253;
 const maxKeep = 200;
 
-/** What one look at a Sync came to; what is left out stays as it was. */
+/** The finding of one operation on a Sync; fields that are left out stay as they were. */
 export interface Finding {
   readonly phase: Phase;
   readonly reason: StatedReason;
   readonly message: string;
   readonly problems?: readonly ObjectProblem[];
   readonly objects?: Observed["objects"];
-  /** Objects that this attempt has applied so far, or taken away. */
+  /** Number of objects that this attempt has applied or deleted so far. */
   readonly done?: number;
   readonly applied?: Observed["applied"];
   readonly inventory?: string;
   readonly drift?: Observed["drift"];
-  /** Of what was applied in this look. */
+  /** Warnings about the objects of this apply. */
   readonly warnings?: readonly ObjectWarning[];
-  /** Empty: none are, after a look that would have found them. */
+  /** Empty when a check that would have found problems found none. */
   readonly leftAlone?: readonly ObjectProblem[];
-  /** What is in the cluster was compared with what was applied. */
+  /** The cluster was compared with what was applied. */
   readonly inspected?: true;
-  /** What was found by that, if anything, was put back or is only to be told of: a `reconcile` wants no more. */
+  /** Everything that the comparison found was corrected, or only has to be reported: a `reconcile` needs no more. */
   readonly reconciled?: true;
-  /** All that was found; none: there are none any more. */
+  /** All drift that was found; empty when there is none any more. */
   readonly foreign?: readonly ForeignObject[];
   readonly rebuilt?: Observed["rebuilt"];
-  /** Why something was not written that should be. */
+  /** Why a necessary write did not happen. */
   readonly withheld?: Withheld;
   /** Why not everything could be compared with what was applied. */
   readonly notCompared?: string;
   readonly failedSince?: string;
   readonly handledPrune?: number;
-  /** Nobody looks before, unless something else is wanted or somebody asks. */
+  /** No check happens before this time, unless something else is desired or somebody asks. */
   readonly backoffSecondsAfter?: number;
-  /** The cluster asked to be left alone for so long; it is believed for ten minutes. */
+  /** Seconds for which the cluster asked for no requests; more than ten minutes are ignored. */
   readonly notBeforeSeconds?: number;
-  /** The uid of the cluster that answered, when it was asked and is the one it is to be. */
+  /** The uid of the cluster that answered, when it was asked and is the expected one. */
   readonly clusterUid?: string;
-  /** Token of the assignment that was begun in the cluster. */
+  /** Token of the assignment that began in the cluster. */
   readonly claimed?: string;
-  /** What forbids it: the cluster was given other assignments than these rows know. */
+  /** The obstacle: the cluster was given other assignments than these rows know. */
   readonly remembered?: Remembered;
 }
 
-/** Writes a finding over what was observed before; `since`, `tries` and the next look follow from the two. */
+/** Combines a finding with the observation before; `since`, `tries` and the next check follow from the two. */
 export function observe(
   row: Pick<SyncRow, "desired" | "observed" | "reconcile">,
   found: Finding,
@@ -139,7 +142,7 @@ export function observe(
   };
 }
 
-/** Only what goes beyond all that was seen of the attempt before is progress: what comes and goes is none. */
+/** Only what exceeds everything that was seen of the attempt before counts as progress. */
 function progressAfter(
   before: Observed["progress"],
   { done = 0, objects }: Finding,
@@ -151,7 +154,7 @@ function progressAfter(
   return isMore ? { at, applied, ready } : before;
 }
 
-/** A freeze, a suspend or a silent cluster may keep a look from what was asked of it. */
+/** A freeze, a suspend or a silent cluster may prevent the requested check. */
 function owesReconcile(row: Pick<SyncRow, "desired" | "observed" | "reconcile">, finding: Finding): boolean {
   const { action, apply } = row.desired;
   const isComparable = action === "apply" && apply.drift !== "off";
@@ -159,7 +162,7 @@ function owesReconcile(row: Pick<SyncRow, "desired" | "observed" | "reconcile">,
   return isComparable && !isDone && !isReconciled(row);
 }
 
-/** What was counted in an earlier attempt was of another rendering; what belongs to others still does. */
+/** Counts of an earlier attempt were about another rendering; foreign objects still count. */
 function uncounted(before: Observed | undefined): Observed["objects"] {
   return { total: 0, ready: 0, failed: 0, foreign: before?.objects.foreign ?? 0 };
 }
@@ -168,7 +171,10 @@ function countedForeign({ foreign }: Finding, objects: Observed["objects"]): Obs
   return foreign === undefined ? objects : { ...objects, foreign: foreign.length };
 }
 
-/** Members first: they can be pruned. The order is that of their names, so that the row stays as it is while they do. */
+/**
+ * Members come first, because they can be pruned. They are sorted by name, so that the row stays as it is while they
+ * do.
+ */
 function namedForeign(found: readonly ForeignObject[]): readonly ForeignObject[] | undefined {
   const named = found
     .filter(({ id, uid }) => [...Object.values(id), uid].every((text: string) => text.length <= maxName))
@@ -180,7 +186,7 @@ function namedForeign(found: readonly ForeignObject[]): readonly ForeignObject[]
   }));
 }
 
-/** Words of a cluster end here as short lines, whoever they came through. */
+/** Texts of a cluster become short single lines here, whatever their way. */
 function fitForRow(finding: Finding): Finding {
   const { problems = [] } = finding;
   return {
@@ -195,7 +201,7 @@ function fitForRow(finding: Finding): Finding {
   };
 }
 
-/** An attempt may take several runs, and each apply says the same again. */
+/** An attempt may take several runs, and each apply repeats its warnings. */
 function allWarnings(
   before: readonly ObjectWarning[] = [],
   found: readonly ObjectWarning[] = [],
@@ -236,7 +242,7 @@ function nextCheckSeconds(
   return undefined;
 }
 
-/** The health of all objects of a Sync, seen at one time. */
+/** The health of all objects of a Sync, observed at one time. */
 export interface SeenHealth {
   readonly total: number;
   readonly ready: number;
@@ -245,7 +251,10 @@ export interface SeenHealth {
   readonly problems: readonly ObjectProblem[];
 }
 
-/** Ready when every object is; Failed when kstatus has said so long enough; else Verifying, with the worst object. */
+/**
+ * Ready when every object is; Failed when kstatus has reported it for long enough; otherwise Verifying, with the worst
+ * object.
+ */
 export function healthFinding(row: Pick<SyncRow, "desired" | "observed">, health: SeenHealth, now: Date): Finding {
   const foreign = row.observed?.objects.foreign ?? 0;
   const objects = { total: health.total, ready: health.ready, failed: health.failed, foreign };

@@ -1,4 +1,4 @@
-/** The status half of a Cluster: what its worker learned of it while it worked on something else. */
+/** The status half of a Cluster: facts that its worker learned while it worked on Syncs. */
 
 import { defined } from "#shared/base/defined.ts";
 import { foreignText } from "#shared/base/foreign-text.ts";
@@ -6,46 +6,46 @@ import type { ClusterRow, Condition, EksAddress } from "#shared/fleet/rows/objec
 import type { Finding } from "#shared/fleet/sync/observe.ts";
 import { type AnyReason, reportedReason } from "#shared/kube/reasons.ts";
 
-/** A cluster that answers is noted at most this often. */
+/** Seconds between two records that a cluster answers. */
 const seenSeconds = 300;
-/** The same where everything was read and is well: when that was stands with the cluster's routine. */
+/** The same when everything was read and is healthy: the cluster's routine has the time. */
 const seenWellSeconds = 21_600;
-/** Of what a cluster says of itself. */
+/** Length limit for texts of a cluster. */
 const maxVersion = 100;
 const maxUid = 200;
 const maxReason = 100;
 const maxMessage = 1_000;
 
-/** The cluster answered; what it was asked on the way is there. */
+/** The cluster answered; the facts that it was asked for are present. */
 export interface ClusterContact {
   readonly uid?: string | undefined;
   readonly version?: string | undefined;
-  /** Where EKS says that it is; given when the row does not say so yet. */
+  /** The address that EKS reports; present when the row has none yet. */
   readonly address?: EksAddress | undefined;
 }
 
 export interface Sighting {
   readonly result: Finding & { readonly otherUid?: string };
-  /** Absent when the cluster was not reached, or not even asked. */
+  /** Absent when the cluster was not reached, or not asked. */
   readonly contact?: ClusterContact;
   readonly now: Date;
 }
 
-/** Whether it is to be asked for its version: where not all is well, whether it answers at all shows by that. */
+/** Whether to ask the cluster for its version: when something is unhealthy, the answer shows whether it answers at all. */
 export function isSeenLongAgo(cluster: ClusterRow, { result, now }: Pick<Sighting, "result" | "now">): boolean {
   const last = cluster.status.lastSeenAt;
   const seconds = result.phase === "Ready" ? seenWellSeconds : seenSeconds;
   return last === undefined || Date.parse(last) + seconds * 1000 < now.getTime();
 }
 
-/** The row with what is new in it, or undefined when nothing is: a failure on our side says nothing of the cluster. */
+/** The row with its new facts, or undefined without any: a failure on Starling's side tells nothing about the cluster. */
 export function seenCluster(cluster: ClusterRow, sighting: Sighting): ClusterRow | undefined {
   const { result, contact } = sighting;
   const away = result.phase === "Unreachable";
   if (!away && contact === undefined) return undefined;
   const now = sighting.now.toISOString();
   const before = cluster.status.conditions.find((condition) => condition.type === "Reachable");
-  // An answer from whoever it is does not show that it is the right one again.
+  // An answer alone does not prove that the expected cluster answers again.
   if (!away && before?.reason === "IdentityMismatch" && contact?.uid === undefined) return undefined;
   const status = away ? "False" : "True";
   const reason: AnyReason = away ? reportedReason(foreignText(result.reason, maxReason)) : "Answers";

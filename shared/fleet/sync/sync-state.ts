@@ -1,4 +1,4 @@
-/** The one word for a Sync on a cluster, from the rows that planner and worker wrote: what every list and page shows. */
+/** The state of a Sync on a cluster, from the rows of planner and worker: every list and page shows it. */
 import { canonicalJson } from "#shared/base/json.ts";
 import type { ApplyOptions } from "#shared/fleet/kinds/sync-template.ts";
 import type { OwnerState, OwnerStatus } from "#shared/fleet/rows/object-rows.ts";
@@ -7,11 +7,11 @@ import { holdOf, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type SyncStateWord, syncStateOf } from "#shared/fleet/rows/sync-state-of.ts";
 import { isDrifted } from "#shared/fleet/sync/conditions.ts";
 
-/** What the cluster's stage moves to, or else is on. */
+/** The rendering of the rollout that the cluster's stage updates to, otherwise of its current one. */
 export interface DesiredRendering {
   readonly revision: string;
   readonly rollout: number;
-  /** Where the leg stands that goes through the stage; or the cluster is to be brought to where its stage is. */
+  /** The phase of the stage run in progress; or the cluster has to catch up. */
   readonly place: StageRunPhase | "catchUp" | undefined;
   readonly apply: ApplyOptions;
   /** Absent while it is not rendered yet. */
@@ -20,19 +20,19 @@ export interface DesiredRendering {
   readonly problem?: string;
 }
 
-/** What is wanted and not assigned, and why. */
+/** What is desired and not assigned, and why. */
 export interface OutOfSync {
   readonly revision: string;
   readonly rollout: number;
   readonly reason: string;
 }
 
-/** True when it can be asked at all whether the Sync is behind: it is ready with what was assigned to it. */
+/** True when a Sync can be behind: it is ready with its assignment. */
 export function isReady(row: SyncRow): boolean {
   return row.observed?.attempt === row.desired.attempt && row.observed.phase === "Ready";
 }
 
-/** @returns undefined when the cluster was assigned what is wanted. */
+/** @returns undefined when the cluster was assigned what is desired. */
 export function outOfSync(row: SyncRow, desired: DesiredRendering | undefined): OutOfSync | undefined {
   if (desired === undefined || row.desired.action !== "apply") return undefined;
   const same =
@@ -42,7 +42,7 @@ export function outOfSync(row: SyncRow, desired: DesiredRendering | undefined): 
   return { revision: desired.revision, rollout: desired.rollout, reason: whyBehind(desired) };
 }
 
-/** Why what is wanted was not assigned. */
+/** Why the desired rendering was not assigned. */
 export function whyBehind({ place, problem }: Pick<DesiredRendering, "place" | "problem">): string {
   if (problem !== undefined) return `cannot be rendered: ${problem}`;
   if (place === undefined) return "its stage went on without it";
@@ -51,8 +51,8 @@ export function whyBehind({ place, problem }: Pick<DesiredRendering, "place" | "
 }
 
 /**
- * The word under which the state index has a Sync: whoever counts a group by the index finds what is ready and holds drift
- * apart from what is well, without reading a row.
+ * The state under which the index has a Sync: it distinguishes ready Syncs with drift from healthy ones, so that groups
+ * are counted without reading rows.
  */
 export function indexedState(row: Pick<SyncRow, "desired" | "observed" | "paused">): SyncStateWord | "Drifted" {
   const state = syncStateOf(row);
@@ -60,10 +60,10 @@ export function indexedState(row: Pick<SyncRow, "desired" | "observed" | "paused
 }
 
 /**
- * A Sync without a worker's word about its newest attempt is `Assigned`; what is ready and behind is `OutOfSync`.
- * What is ready and holds drift that nobody puts back is `Drifted`.
- * @param row - absent when nothing is assigned, or what was is forgotten.
- * @param plan - of a Sync that a user wrote: it is no better than what keeps its planner from going on.
+ * A Sync whose worker has not reported about the newest attempt is `Assigned`; a ready Sync that is behind is
+ * `OutOfSync`; a ready Sync with drift that is not corrected is `Drifted`.
+ * @param row - absent when nothing is assigned, or the assignment is forgotten.
+ * @param plan - status of a Sync that a user wrote: the state is no better than an obstacle of its planner.
  */
 export function syncState(
   row: SyncRow | undefined,
@@ -80,7 +80,7 @@ export function syncState(
   return isDrifted(row.observed) ? "Drifted" : "Ready";
 }
 
-/** What the planner said of what was there. */
+/** The planner's report about an existing Sync. */
 const haveAll: ReadonlySet<OwnerState> = new Set(["Complete", "Drifted"]);
 
 const stuck: ReadonlySet<OwnerState> = new Set(["Halted", "Stalled", "Frozen", "Waiting"]);

@@ -1,12 +1,12 @@
-/** What targets come to, and how many of each there are: the one place where any view counts. */
+/** Counts targets by state: every view uses these functions. */
 import type { OwnerStatus } from "#shared/fleet/rows/object-rows.ts";
 import type { Phase } from "#shared/fleet/rows/sync-row.ts";
 
-/** From best to worst: a cluster is what its worst Sync is, and green is never shown over red. */
+/** From best to worst: a cluster has the state of its worst Sync, so that a problem is never hidden. */
 export const tallies = ["ready", "drifted", "changing", "waiting", "unreachable", "failed"] as const;
 export type Tally = (typeof tallies)[number];
 
-/** What a phase of a Sync makes of its cluster; nothing for those that are ready, gone or forgotten. */
+/** The effect of a Sync's phase on its cluster; none for Syncs that are ready, gone or forgotten. */
 export const phaseTallies: Readonly<Record<string, Exclude<Tally, "drifted">>> = {
   Assigned: "changing",
   Applying: "changing",
@@ -17,20 +17,17 @@ export const phaseTallies: Readonly<Record<string, Exclude<Tally, "drifted">>> =
   Failed: "failed",
 } satisfies Record<Exclude<Phase, "Ready" | "Gone"> | "Assigned", Tally>;
 
-/** By the words of the state index: a Sync that is ready and holds drift that stays has one of its own. */
+/** By the states of the index: a ready Sync with permanent drift has a state of its own. */
 export const indexTallies: Readonly<Record<string, Tally>> = { ...phaseTallies, Drifted: "drifted" };
 
 export function worseOf<Among extends Tally>(a: Among, b: Among): Among {
   return tallies.indexOf(a) > tallies.indexOf(b) ? a : b;
 }
 
-/** The clusters of a group by what they are. */
+/** The clusters of a group by state. */
 export type ClusterTallies = NonNullable<OwnerStatus["clusters"]>;
 
-/**
- * They sum to those that are selected; some that are counted may have left. What is ready is what is left when
- * everything else is counted.
- */
+/** The counts sum to the selected clusters, although some counted clusters may have left. The ready ones are the rest. */
 export function clusterCounts(
   selected: number,
   counts: Readonly<Record<Exclude<Tally, "ready" | "drifted">, number>> & { readonly drifted?: number | undefined },
@@ -47,19 +44,19 @@ export function clusterCounts(
   return { selected, ready, changing, failed, unreachable, waiting, ...(drifted === 0 ? {} : { drifted }) };
 }
 
-/** Clusters that have what is wanted, whether or not somebody changed it there since. */
+/** Clusters that have what is desired, whether or not somebody changed it there since. */
 export function haveDesired({ ready, drifted = 0 }: Pick<ClusterTallies, "ready" | "drifted">): number {
   return ready + drifted;
 }
 
-/** The targets of one cluster; those that are not ready by their state, with the name of one of them. */
+/** The targets of one cluster; those that are not ready by state, with the name of one of them. */
 export interface TargetCounts {
   readonly total: number;
   readonly ready: number;
   readonly others: readonly { readonly state: string; readonly count: number; readonly example: string }[];
 }
 
-/** @param targets - each by the one word that every view shows of it. */
+/** @param targets - each by the one state that every view shows. */
 export function countTargets(targets: readonly { readonly state: string; readonly name: string }[]): TargetCounts {
   const byState = Map.groupBy(targets, ({ state }) => state);
   const ready = byState.get("Ready")?.length ?? 0;

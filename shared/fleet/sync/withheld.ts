@@ -5,9 +5,9 @@ import type { ClusterRow, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Paused, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Among } from "#shared/kube/reasons.ts";
 
-/** What decides whether a cluster may be written to for a Sync. */
+/** The rows that decide whether a cluster may be written to for a Sync. */
 export interface Standing {
-  /** Each undefined when it does not exist any more. */
+  /** Each is undefined when it no longer exists. */
   readonly row: SyncRow | undefined;
   readonly owner: OwnerRow | undefined;
   readonly cluster: ClusterRow | undefined;
@@ -23,8 +23,8 @@ export type Withheld =
   | { readonly reason: "Frozen"; readonly message: string; readonly freeze: Freeze };
 
 /**
- * Whether the next write of an attempt is still wanted: read again before everything that writes, since a suspend, a
- * freeze and a newer assignment hold for what was begun before them, too.
+ * Whether the next write of an attempt is still desired. It is asked again before everything that writes, because a
+ * suspend, a freeze and a newer assignment also apply to attempts that began before them.
  */
 export function withheldFrom(
   attempt: number,
@@ -48,7 +48,7 @@ export function frozenBy(freeze: Freeze): Withheld {
   return { reason: "Frozen", message: freezeText(freeze), freeze };
 }
 
-/** Only another assignment lets it go on, and only the planner gives one. */
+/** Only another assignment lets the Sync continue, and only the planner makes one. */
 export function pausedBy(
   { owner: { namespace, kind, name } }: Pick<SyncRow, "owner">,
   { reason, freeze }: Paused,
@@ -58,7 +58,7 @@ export function pausedBy(
   return { reason: "Paused", message: `parked (${reason}); it has another turn by newer content, or by: ${verb}` };
 }
 
-/** A deletion of what the spec wants by now, whatever an older content says, or of what is left to whoever has it. */
+/** A deletion of what the spec desires by now, whatever an older rollout had, or of objects that are left behind. */
 function isWithdrawn({ desired, name }: SyncRow, owner: OwnerRow | undefined): boolean {
   if (desired.action !== "delete" || owner === undefined) return false;
   const { deletion } = owner.operations;

@@ -1,4 +1,4 @@
-/** What somebody asked for and nobody has taken up yet: until then a stage that stands still may go on in a moment. Pure. */
+/** Requests of people that are not started yet: until then a stage that stands still may continue in a moment. Pure. */
 import { defined } from "#shared/base/defined.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { stageRunsIn } from "#shared/fleet/rollout/feed.ts";
@@ -44,7 +44,7 @@ export function askedWaits(facts: WaitFacts): readonly Wait[] {
   return [...ofPlanner, ...ofSources];
 }
 
-/** A Source that nobody has looked at since its spec changed, or since somebody asked; a suspended one is not looked at. */
+/** A Source that was not polled since its spec changed, or since somebody asked; a suspended Source is not polled. */
 export function isCheckAwaited({ operations, generation, status }: SourceRow): boolean {
   if (operations.suspended !== undefined) return false;
   const { number = 0 } = operations.reconcile ?? {};
@@ -55,7 +55,7 @@ function specWord({ row: { generation, status } }: WaitFacts): readonly string[]
   return status.observedGeneration === generation ? [] : ["the spec"];
 }
 
-/** Those that the planner has not seen; and of those that it carries out when nothing is suspended, those it has not. */
+/** Acts that the planner has not seen; and acts that it has not carried out, although nothing is suspended. */
 function newActs({ row, rolloutState }: WaitFacts): readonly (keyof typeof verbs)[] {
   const { operations, status } = row;
   const seen = status.observedOperation ?? 0;
@@ -73,12 +73,15 @@ function newActs({ row, rolloutState }: WaitFacts): readonly (keyof typeof verbs
   });
 }
 
-/** A leg that stands still and would not by what is known now: its bound was raised, or what failed has another turn. */
+/**
+ * A stage run that stands still, but would not by the present facts: its budget was raised, or its failed targets get
+ * another turn.
+ */
 function judgementWord({ row, rolloutState, stageRuns }: WaitFacts): readonly string[] {
   const { rollout } = relationOf(row);
   const { suspended, deletion } = row.operations;
   if (suspended !== undefined) return [];
-  // Of a subject that goes, the newest content is that of its deletion.
+  // The newest rollout of an owner that is being deleted is that of its deletion.
   const isOwnerDeletion = ({ rollout }: StageRunRow) => deletion !== undefined && rollout === rolloutState.last;
   const judgedBy = (stageRun: StageRunRow) => ({
     deletion: isOwnerDeletion(stageRun),

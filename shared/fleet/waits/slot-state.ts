@@ -1,15 +1,15 @@
-/** What the worker of a cluster that has a slot says of the attempt: shown to people, and never counted. */
+/** The worker's report about the attempt of a cluster with a slot: shown to people, and never counted. */
 import type { SlotRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 export type SlotState = Extract<TargetState, "Assigned" | "Applying" | "Verifying">;
 
-/** The Syncs that hold what the slot was given for. */
+/** The Syncs that the slot was given for. */
 export function assignedIn({ attempts }: Pick<SlotRow, "attempts">, syncs: readonly SyncRow[]): readonly SyncRow[] {
   return syncs.filter(({ name, desired }) => attempts[name] === desired.attempt);
 }
 
-/** @param syncs - of the cluster, those that were found. */
+/** @param syncs - Syncs of the cluster that were found. */
 export function slotState(slot: Pick<SlotRow, "attempts">, syncs: readonly SyncRow[]): SlotState {
   const phases = assignedIn(slot, syncs).map(({ desired, observed }) =>
     observed?.attempt === desired.attempt ? observed.phase : undefined,

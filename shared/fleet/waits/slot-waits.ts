@@ -1,4 +1,4 @@
-/** Who waits for a slot, and who has one and waits for the cluster's worker. */
+/** Clusters that wait for a slot, and clusters with a slot that wait for their worker. */
 import { defined } from "#shared/base/defined.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { changingIn, changingOf, membersOfAll, moversOf, ownBound, turnsOf } from "#shared/fleet/rollout/slots.ts";
@@ -10,10 +10,10 @@ import { desiredKey, holdOf } from "#shared/fleet/rows/sync-row.ts";
 import { assignedIn, slotState } from "#shared/fleet/waits/slot-state.ts";
 import { checkedSlots, namesShown, namesText, type Wait, type WaitFacts } from "#shared/fleet/waits/wait.ts";
 
-/** A worker that has not begun for so long is late; before that it is on its way. */
+/** Seconds after which a worker that has not begun is late. */
 const lateSeconds = 60;
 
-/** Those who would go on, and for whom there is no slot. */
+/** Targets that could continue, but have no slot. */
 export function slotWaits(facts: WaitFacts): readonly Wait[] {
   const { rolloutState, stageRuns, row, slots, syncs } = facts;
   const { suspended, deletion } = row.operations;
@@ -51,7 +51,7 @@ export function slotWaits(facts: WaitFacts): readonly Wait[] {
         }),
         clusters: { count, names: [] },
         message: `${count} ${stageRun === undefined ? "that came " : ""}wait: ${held}${who}`,
-        // The documents of what is being deleted are not taken any more: its pace stays what it is.
+        // Documents of an owner that is being deleted are refused: its pace stays.
         clear: deletion === undefined ? [{ verb: "pace", field: "maxConcurrent" }] : [{ verb: "orphan" }],
       },
     ];
@@ -65,7 +65,7 @@ function isAllFrozen({ freezeState, now }: WaitFacts): boolean {
   );
 }
 
-/** Assigned for a while, and their workers have not begun: that counts against nothing, and ends when they do. */
+/** Assignments whose workers have not begun for a while: that counts against no budget, and ends when they begin. */
 export function workerWaits({ slots, syncs, leases, now, row }: WaitFacts): readonly Wait[] {
   if (row.operations.suspended !== undefined) return [];
   const late = slots.slice(0, checkedSlots).filter((slot) => {
@@ -89,7 +89,7 @@ export function workerWaits({ slots, syncs, leases, now, row }: WaitFacts): read
   return [{ reason: "worker", clusters, ...defined({ blocker: sync }), message, since: first.since, clear: [] }];
 }
 
-/** What the worker of a cluster has begun last, and may not have said anything of. */
+/** The last Sync that a cluster's worker has begun, possibly without a report yet. */
 function worksAt(lease: LeaseRow | undefined, now: Date): Begun | undefined {
   return lease?.owner !== undefined && (lease.leaseUntil ?? "") > now.toISOString() ? lease.begun : undefined;
 }

@@ -1,4 +1,4 @@
-/** What a stage waits for: its leg stands still, or something of it is not ready, or an earlier stage has what comes next. */
+/** What a stage waits for: its stage run stands still or is not ready, or an earlier stage has the next rollout. */
 import { defined } from "#shared/base/defined.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { barredIn, offeredTo, stageRunOf } from "#shared/fleet/rollout/feed.ts";
@@ -59,13 +59,13 @@ export function stageWaits(facts: WaitFacts, stage: StageRecord, index: number):
   ];
 }
 
-/** The content that the stage before is on, where this one has nothing as new. */
+/** The current rollout of the stage before, when this stage has nothing as new. */
 function newerFor(rolloutState: RolloutStateRow, index: number, has: number): number | undefined {
   const offered = offeredTo(rolloutState, index);
   return offered > has ? offered : undefined;
 }
 
-/** A stage through which nothing goes waits for the nearest one before it that has something newer. */
+/** A stage without a stage run waits for the nearest stage before it that has something newer. */
 function idleWait(
   { rolloutState, stageRuns, desired, row }: WaitFacts,
   stage: StageRecord,
@@ -102,8 +102,8 @@ export function progressText({ counts, size }: StageRunRow): string {
 }
 
 /**
- * A newer content gets past each of them; what else does is said, and nothing that would leave the stage standing still, though
- * for another reason. A `reconcile` gives another turn to what failed: who does not answer has it by answering.
+ * A newer rollout replaces each of them. Another remedy is named only when the stage would not stand still for another
+ * reason. A `reconcile` gives failed targets another turn; an unreachable target gets one by answering.
  */
 function stalledWait({ row }: WaitFacts, stageRun: StageRunRow): Wait {
   const { stage, rollout, message, transitions, startedAt } = stageRun;
@@ -135,7 +135,7 @@ function stalledWait({ row }: WaitFacts, stageRun: StageRunRow): Wait {
   return { reason: "evidence", ...about, clusters: unverified, message: text, clear: [...again, ...refresh] };
 }
 
-/** Everybody has another turn, and what cannot be rendered fails at once. */
+/** Every target gets another turn, and one that cannot be rendered fails at once. */
 function newSnapshot(stageRun: StageRunRow): StageRunRow {
   const { unrendered, counts } = stageRun;
   const Waiting = changedSize(stageRun) - unrendered.length;
@@ -143,7 +143,7 @@ function newSnapshot(stageRun: StageRunRow): StageRunRow {
   return { ...stageRun, preexistingFailures: 0, counts: { ...counts, ...none, Failed: unrendered.length, Waiting } };
 }
 
-/** A deletion goes on when they answer; till then nothing can be asked of it but that it does without. */
+/** A deletion continues when the clusters answer; until then the only remedy is to leave them out. */
 function withoutThem({ away: [cluster] }: StageRunRow): Wait["clear"] {
   return [...(cluster === undefined ? [] : [{ verb: "unregister", cluster } as const]), orphan];
 }

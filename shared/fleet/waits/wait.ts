@@ -1,11 +1,11 @@
-/** What a subject's clusters may wait for, and what says so. */
+/** The waits of an owner's clusters, and the facts behind them. */
 import type { FreezeStateReading } from "#shared/fleet/rows/freezes-row.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { CatchUpRow, RolloutStateRow, SlotRow, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
-/** What is waited for, in the order in which it is told. */
+/** Reasons of waits, in the order in which they are shown. */
 export const waitReasons = [
   "suspended",
   "frozen",
@@ -24,7 +24,7 @@ export const waitReasons = [
 ] as const;
 export type WaitReason = (typeof waitReasons)[number];
 
-/** What somebody can do about it; what has none ends by itself. */
+/** What people can do about a wait; a wait without any ends by itself. */
 export type Clearing =
   | { readonly verb: "resume" | "reconcile" | "refresh" | "orphan" }
   | { readonly verb: "unregister"; readonly cluster: string }
@@ -33,13 +33,13 @@ export type Clearing =
 
 export interface Wait {
   readonly reason: WaitReason;
-  /** Absent: every stage. */
+  /** When absent, every stage. */
   readonly stage?: string;
   readonly rollout?: number;
   readonly clusters?: { readonly count: number; readonly names: readonly string[] };
-  /** Who or what is in the way, by name. */
+  /** The name of the obstacle. */
   readonly blocker?: string;
-  /** For people, in one line. */
+  /** One line for people. */
   readonly message: string;
   readonly since?: string;
   readonly until?: string;
@@ -50,27 +50,27 @@ export interface WaitFacts {
   readonly now: Date;
   readonly row: OwnerRow;
   readonly rolloutState: RolloutStateRow;
-  /** At least those that are under way. */
+  /** At least the stage runs in progress. */
   readonly stageRuns: ReadonlyMap<string, StageRunRow>;
-  /** What is wanted and was not taken by the first stage, by its revision. */
+  /** The desired revision that the first stage has not taken. */
   readonly desired?: string | undefined;
-  /** Why nobody can say what is wanted. */
+  /** Why the desired state is unknown. */
   readonly unready?: string | undefined;
-  /** Its Sources that were asked to be looked at, or changed, and were not looked at since. */
+  /** Its Sources that were changed, or asked to be polled, and were not polled since. */
   readonly askedSources?: readonly string[];
   readonly freezeState: FreezeStateReading;
-  /** The oldest first; of the first `checkedSlots`, Syncs and leases were read. */
+  /** The oldest first; Syncs and leases were read for the first `checkedSlots`. */
   readonly slots: readonly SlotRow[];
   readonly syncs: ReadonlyMap<string, readonly SyncRow[]>;
   readonly leases: ReadonlyMap<string, LeaseRow>;
-  /** Some of those that failed. */
+  /** Some of the failed catch-ups. */
   readonly failedCatchUps: readonly CatchUpRow[];
 }
 
-/** Of so many slots, the oldest, is known what their workers say. */
+/** Number of slots, the oldest, whose workers' reports are read. */
 export const checkedSlots = 25;
 
-/** Named in a message; the rest is counted. */
+/** Number of names in a message; the rest is counted. */
 export const namesShown = 3;
 
 export function namesText({ count, names }: NonNullable<Wait["clusters"]>): string {

@@ -1,6 +1,6 @@
 /**
- * What a subject's clusters wait for, and what clears it: one line each, the worst first. While it is suspended, what does
- * nothing before it is resumed is not said. Pure.
+ * What an owner's clusters wait for, and what ends each wait: one line each, the worst first. While the owner is
+ * suspended, waits that only continue after a resume are left out. Pure.
  */
 import { defined } from "#shared/base/defined.ts";
 import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
@@ -37,7 +37,7 @@ export function waitsOf(facts: WaitFacts): readonly Wait[] {
   const isSuspended = facts.row.operations.suspended !== undefined;
   const reported = waits.map((wait): Wait => {
     const clear = wait.clear.filter(({ verb }) => {
-      // A user's Sync has a pace that nobody can change.
+      // Nobody can change the pace of a user's Sync.
       if (verb === "pace") return facts.row.type === "SyncGroup" && !isSuspended;
       return !isSuspended || !(verb === "reconcile" || verb === "refresh");
     });
@@ -62,7 +62,7 @@ function freezes({ freezeState, now, stageRuns, rolloutState, row, slots, syncs 
   return inForce.flatMap((freeze) => {
     const isHeld = (slot: SlotRow) =>
       assignedIn(slot, syncs.get(slot.cluster) ?? []).some((sync) => holdOf(sync)?.name === freeze.name);
-    // They keep their slots for a while: whoever waits for one waits for that, or for the thaw.
+    // Frozen clusters keep their slots for a while: others wait for that, or for the thaw.
     const names = slots.filter(isHeld).map(({ cluster }) => cluster);
     return [
       ...(names.length === 0 ? [] : [frozen(freeze, { clusters: { count: names.length, names } })]),
@@ -81,7 +81,7 @@ function freezes({ freezeState, now, stageRuns, rolloutState, row, slots, syncs 
 
 const catchingUpText = "that came ";
 
-/** How many of those that came; none where none waits, or nobody gets anything any more. */
+/** Number of waiting catch-ups; none when none waits, or no cluster gets anything any more. */
 function catchingUp(
   { rolloutState, row }: Pick<WaitFacts, "rolloutState" | "row">,
   count = 0,
@@ -90,7 +90,7 @@ function catchingUp(
   return isNone ? [] : [{ count, names: [] }];
 }
 
-/** They end by themselves. */
+/** These waits end by themselves. */
 function heldCatchUps({ rolloutState, row }: WaitFacts): readonly Wait[] {
   const { rendering, worker, bound = {} } = rolloutState.catchUpsHeld ?? {};
   const { stages } = relationOf(row).rollout;
@@ -140,14 +140,14 @@ function frozen(
   };
 }
 
-/** Nobody changes what a newer version wrote: only that version goes on with it. */
+/** Nobody changes a row of a newer version: only that version continues with it. */
 function unreadable({ rolloutState }: WaitFacts): readonly Wait[] {
   const { unreadable: names = [] } = rolloutState;
   if (names.length === 0) return [];
   return [{ reason: "newer", clusters: { count: names.length, names }, message: unreadableText(names), clear: [] }];
 }
 
-/** A `reconcile` is answered when nothing is on its way any more, and everybody was looked at. */
+/** A `reconcile` is answered when nothing is in progress any more, and every cluster was checked. */
 function reconcileWait({ rolloutState, stageRuns }: WaitFacts): readonly Wait[] {
   const { checking } = rolloutState;
   if (checking === undefined) return [];
@@ -171,13 +171,13 @@ function sourceWait({ unready }: WaitFacts): readonly Wait[] {
   return unready === undefined ? [] : [{ reason: "source", message: unready, clear: [] }];
 }
 
-/** Clusters that came outside the legs and failed: they are not tried again before somebody asks, or their stage passes something. */
+/** Failed catch-ups: they are not tried again before somebody asks, or a rollout passes their stage. */
 function catchUpWaits({ rolloutState, row, failedCatchUps }: WaitFacts): readonly Wait[] {
   if (row.operations.deletion !== undefined) return [];
   const { rollout } = relationOf(row);
   const pace = { verb: "pace", field: "maxFailures" } as const;
   const names = failedCatchUps.map(({ cluster }) => cluster);
-  // What could not be rendered stops nobody: a failure that does is named first.
+  // A catch-up that could not be rendered stops no other: a failure that does is named first.
   const worst = failedCatchUps.find(({ reason }) => !isRenderFailure(reason)) ?? failedCatchUps[0];
   const why = worst === undefined ? "" : `: ${worst.cluster}: ${worst.reason}`;
   const since = failedCatchUps.map((catchUp) => catchUp.since).sort()[0];

@@ -7,7 +7,7 @@ import { rowSchema } from "#shared/fleet/rows/row.ts";
 import { web, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
-test("a rendering that is lost with its row is asked for with the values that others have set for its cluster", async () => {
+test("a lost rendering is asked for again with the values that ClusterValues set for its cluster", async () => {
   const made = await worldOf({ c1: "all" }, {}, [{ name: "app", source: "app", path: "{{ cluster.values.color }}" }]);
   const spec = clusterValuesSpec.parse({ clusters: { all: true }, values: { color: "red" } });
   const said = { uid: "uid-of-every", generation: 1, createdAt: "", labels: {}, annotations: {}, operations: {} };
@@ -32,10 +32,10 @@ test("a rendering that is lost with its row is asked for with the values that ot
   expect(rows()).toMatchObject([{ pk: rendering.pk, state: "Pending" }]);
 });
 
-describe("a rendering that a cluster says it misses", () => {
+describe("a rendering that a cluster reports as lost", () => {
   const renderings = (made: PlannerWorld) => made.rows<RenderingRow>("Rendering");
   const asked = (made: PlannerWorld) => made.sender.take().filter(({ to }) => to === "render").length;
-  /** Two templates, of which each has a rendering of its own. */
+  /** Two templates, each with a rendering of its own. */
   async function rolledOut(): Promise<PlannerWorld> {
     const made = await worldOf(["c1"], {}, [...web, { name: "more", source: "app", path: "more" }]);
     await made.rollOut();
@@ -46,7 +46,7 @@ describe("a rendering that a cluster says it misses", () => {
     for (const { pk, sk } of renderings(made)) await made.table.write([{ delete: { pk, sk } }]);
   }
 
-  test("is asked for once, and no other is, lost or not", async () => {
+  test("the planner asks once for the rendering that a cluster misses, and for no other rendering that was lost", async () => {
     const made = await rolledOut();
     await loseAll(made);
     await made.observe("c1", "Retrying", { reason: "RenderingLost", name: "web.more" });
@@ -57,7 +57,7 @@ describe("a rendering that a cluster says it misses", () => {
     expect(asked(made)).toBe(0);
   });
 
-  test("is asked for as the content has it that it was given, although others were rolled out since", async () => {
+  test("the planner asks for the rendering of the rollout that the cluster was assigned, although later rollouts followed", async () => {
     const template = (path: string) => [
       { name: "app", source: "app", path: "{{ cluster.labels.ring }}" },
       { name: "more", source: "app", path, overrides: [{ clusters: { names: ["c1"] }, disabled: true }] },
@@ -76,7 +76,7 @@ describe("a rendering that a cluster says it misses", () => {
     expect(renderings(made)).toMatchObject([{ path: "one", state: "Pending" }]);
   });
 
-  test("is asked for by nobody where an earlier attempt missed it", async () => {
+  test("the planner asks for no rendering that only an earlier attempt missed", async () => {
     const made = await rolledOut();
     await loseAll(made);
     await made.observe("c1", "Retrying", { reason: "RenderingLost", attempt: 7 });
@@ -84,7 +84,7 @@ describe("a rendering that a cluster says it misses", () => {
     expect([renderings(made), asked(made)]).toEqual([[], 0]);
   });
 
-  test("is asked for by nobody who cannot read its row", async () => {
+  test("the planner asks for no rendering whose row it cannot read", async () => {
     const made = await rolledOut();
     const rows = renderings(made).map((row) => ({ ...row, schema: rowSchema + 1 }));
     await made.table.write(rows.map((put) => ({ put })));

@@ -6,20 +6,20 @@ import { begin, names, web, worldOf } from "#test/support/planner-story.ts";
 
 const now = new Date("2026-11-21T08:00:00.000Z");
 
-describe("a worker is told", () => {
+describe("the message that wakes a worker", () => {
   test.each([
-    ["at once where it may begin", undefined, {}],
-    ["at once where it might have begun before", "2026-11-21T07:59:59.000Z", { delaySeconds: 0 }],
-    ["not before it may begin", "2026-11-21T08:00:10.500Z", { delaySeconds: 11 }],
-    ["to the second", "2026-11-21T08:00:10.000Z", { delaySeconds: 10 }],
-    ["as late as a queue keeps it", "2026-11-21T10:00:00.000Z", { delaySeconds: 900 }],
+    ["the message has no delay where the worker may begin at once", undefined, {}],
+    ["the message has no delay where the start time has passed", "2026-11-21T07:59:59.000Z", { delaySeconds: 0 }],
+    ["the message has a delay until the start time, rounded up", "2026-11-21T08:00:10.500Z", { delaySeconds: 11 }],
+    ["the message has a delay in whole seconds", "2026-11-21T08:00:10.000Z", { delaySeconds: 10 }],
+    ["the delay is at most what a queue allows", "2026-11-21T10:00:00.000Z", { delaySeconds: 900 }],
   ])("%s", (_what, startAt, more) => {
     expect(wakeUp("a", startAt, now)).toEqual([{ to: "apply", cluster: "a", ...more }]);
   });
 });
 
 describe("a Sync", () => {
-  test("has a uid that is the same when its row is lost, and another elsewhere", async () => {
+  test("a Sync whose row was lost gets the same uid again, and Syncs of other clusters or templates get others", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 2 }, [...web, { name: "two", source: "app" }]);
     await begin(made);
     expect(made.rows<SyncRow>("SyncOnCluster").map(({ uid }) => uid)).toEqual([
@@ -30,7 +30,7 @@ describe("a Sync", () => {
     ]);
   });
 
-  test("is looked at by itself when its worker was to begin, whatever became of the message", async () => {
+  test("a Sync becomes due within a minute of its start time, so that a lost message delays it no longer", async () => {
     const made = await worldOf(names(20), { maxConcurrent: "100%", jitter: "15m" });
     await begin(made);
     for (const { desired, dueKey = "", dispatches } of made.rows<SyncRow>("SyncOnCluster")) {
@@ -41,7 +41,7 @@ describe("a Sync", () => {
     }
   });
 
-  test("of many that are assigned at once is not looked at by itself while they have their turns", async () => {
+  test("a Sync that is assigned with many others does not become due while the others have their turns", async () => {
     const made = await worldOf(names(200), { maxConcurrent: "100%" });
     await begin(made);
     const waits = made
@@ -52,7 +52,7 @@ describe("a Sync", () => {
     expect(Math.max(...waits)).toBeCloseTo(199 * 0.3);
   });
 
-  test("is missed soon where all before it have had their turns, and wait only to be ready", async () => {
+  test("a Sync becomes due soon when every Sync before it has had its turn and only waits to be ready", async () => {
     const made = await worldOf(names(250), { maxConcurrent: 200 });
     await begin(made);
     for (const { cluster } of made.slots()) await made.observe(cluster, "Verifying");
@@ -64,7 +64,7 @@ describe("a Sync", () => {
     expect(dueAtOf(fresh?.dueKey ?? "")).toBe(later(made.now, 30));
   });
 
-  test("waits for no more than have slots, however many were assigned lately", async () => {
+  test("a Sync becomes due after no more turns than there are slots, however many Syncs were assigned lately", async () => {
     const made = await worldOf(names(250), { maxConcurrent: 110 });
     await begin(made);
     for (const { cluster } of made.slots()) await made.finish(cluster);
@@ -75,7 +75,7 @@ describe("a Sync", () => {
     expect(Math.max(...waits)).toBeCloseTo(109 * 0.3);
   });
 
-  test("that is forgotten is nobody's to look at, and known to be left", async () => {
+  test("a Sync that is forgotten is no longer due, and its state says Orphaned", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 2 });
     await made.rollOut();
     expect(await made.sync("b")).toMatchObject({ dueKey: expect.any(String) });

@@ -11,8 +11,8 @@ import { owner, type PlannerWorld, silentLog } from "#test/support/planner-world
 
 const none = { waiting: 0, changing: 0, failed: 0 };
 
-describe("where nothing has passed yet", () => {
-  test("those that come together go with the leg, all of them", async () => {
+describe("clusters that join before any rollout has passed", () => {
+  test("clusters that join together become members of the stage run in progress", async () => {
     const made = await worldOf(["a"], { maxConcurrent: 1 });
     await begin(made);
     for (const name of ["x", "y", "z"]) await made.addCluster(name, "all");
@@ -20,7 +20,7 @@ describe("where nothing has passed yet", () => {
     expect(made.stageRun("all")).toMatchObject({ phase: "Passed", size: 4, counts: { Succeeded: 4 } });
   });
 
-  test("one that left and is there again is in the leg once, which stays as it is", async () => {
+  test("a cluster that left and returned stands in the stage run once, and the stage run's row stays as it is", async () => {
     const made = await worldOf(names(12), { maxConcurrent: 1 }, web, { selector: { matchLabels: { ring: "all" } } });
     await begin(made);
     await made.addCluster("c011", "none");
@@ -33,7 +33,7 @@ describe("where nothing has passed yet", () => {
     expect(made.stageRun("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 12 } });
   });
 
-  test("one that comes to a stage that nothing goes through waits for it", async () => {
+  test("a cluster that joins a later stage waits until the stage run of that stage begins", async () => {
     const made = await worldOf({ c: "canary", r: "rest" }, { ...rings, maxConcurrent: 2 });
     await begin(made);
     await made.addCluster("new", "rest");
@@ -44,7 +44,7 @@ describe("where nothing has passed yet", () => {
   });
 });
 
-test("who does not fit into a step any more has the next", async () => {
+test("a step takes as many clusters as fit into one transaction, and leaves the others to the next step", async () => {
   const made = await worldOf(names(3), { maxConcurrent: 1 });
   await made.rollOut();
   const known = await readOwner(owner, made);
@@ -58,7 +58,7 @@ test("who does not fit into a step any more has the next", async () => {
   expect({ done, room: transaction.room() }).toEqual({ done: 2, room: 3 });
 });
 
-test("who is registered anew under its name comes when what it was sealed for has passed", async () => {
+test("a cluster that is registered anew under its name catches up after the stage run with its old registration has passed", async () => {
   const made = await worldOf(["a", "b", "c"], { maxConcurrent: 1 });
   await begin(made);
   await made.addCluster("b", "all", { uid: "another" });
@@ -67,7 +67,7 @@ test("who is registered anew under its name comes when what it was sealed for ha
   expect(made.stages()).toEqual({ all: "1" });
 });
 
-describe("a cluster that came, and moves on", () => {
+describe("a cluster that joins, and then changes stage", () => {
   async function came(): Promise<PlannerWorld> {
     const made = await worldOf({ c: "canary", r: "rest" }, { ...rings, maxConcurrent: 1 });
     await made.rollOut();
@@ -75,7 +75,7 @@ describe("a cluster that came, and moves on", () => {
     return made;
   }
 
-  test("before its turn waits once", async () => {
+  test("a cluster that changes stage before its turn is counted once as waiting", async () => {
     const made = await came();
     await made.addCluster("old", "rest");
     await made.plan();
@@ -88,7 +88,7 @@ describe("a cluster that came, and moves on", () => {
     for (const name of ["new", "old"]) expect((await made.sync(name))?.observed?.phase, name).toBe("Ready");
   });
 
-  test("after it failed has another turn where it is then, and has failed nowhere", async () => {
+  test("a cluster that failed to catch up gets another turn in its new stage, and counts as failed in neither stage", async () => {
     const made = await came();
     await made.plan();
     await allSay(made, "Failed");
@@ -102,7 +102,7 @@ describe("a cluster that came, and moves on", () => {
     expect((await made.sync("new"))?.desired.attempt).toBe(2);
   });
 
-  test("after it failed, and is selected no more, has failed nowhere", async () => {
+  test("a cluster that failed to catch up and is no longer selected counts as failed in no stage", async () => {
     const made = await came();
     await made.plan();
     await allSay(made, "Failed");
@@ -115,7 +115,7 @@ describe("a cluster that came, and moves on", () => {
   });
 });
 
-describe("a leg of more clusters than its lists have pages for", { timeout: 60_000 }, () => {
+describe("a stage run with more clusters than fit into one page of its list", { timeout: 60_000 }, () => {
   async function large(count: number): Promise<PlannerWorld> {
     const fleet = Array.from({ length: count }, (_, index) => `c${String(index).padStart(4, "0")}`);
     const made = await worldOf(fleet, { maxConcurrent: 2 });
@@ -123,7 +123,7 @@ describe("a leg of more clusters than its lists have pages for", { timeout: 60_0
     return made;
   }
 
-  test("is given to those of its second page, too, and to who joins there", async () => {
+  test("clusters of the second page, and a cluster that joins there, get their turns", async () => {
     const made = await large(1002);
     const stageRun = made.stageRun("all");
     expect(stageRun.pages.map(({ first }) => first)).toEqual([0, 1000]);
@@ -138,7 +138,7 @@ describe("a leg of more clusters than its lists have pages for", { timeout: 60_0
     expect(made.stageRun("all")).toMatchObject({ phase: "Passed", size: 1003, pages: [{ first: 0 }, { first: 1000 }] });
   });
 
-  test("has a page of its own for who joins when the last is full", async () => {
+  test("a cluster that joins when the last page is full gets a new page", async () => {
     const made = await large(1000);
     await made.addCluster("d", "all");
     await made.plan();

@@ -22,7 +22,7 @@ test("a reconcile reaches a Sync that its worker writes at the same time", async
   expect((await made.sync("a"))?.observed?.handledReconcile).toBeUndefined();
 });
 
-test("a reconcile makes no row of a Sync that somebody deletes at the same time", async () => {
+test("a reconcile creates no row for a Sync that is deleted at the same time", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 2 });
   await made.rollOut();
   await made.operate({ reconcile: ana(made.now) });
@@ -38,7 +38,7 @@ test("a reconcile makes no row of a Sync that somebody deletes at the same time"
   expect((await made.sync("b"))?.reconcile).toBe(1);
 });
 
-test("a reconcile that always meets somebody else's write goes on with the next call", async () => {
+test("a reconcile that meets another writer at every write goes on with the next call", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 2 });
   await made.rollOut();
   await made.operate({ reconcile: ana(made.now) });
@@ -54,7 +54,7 @@ test("a reconcile that always meets somebody else's write goes on with the next 
   for (const name of ["a", "b"]) expect((await made.sync(name))?.reconcile, name).toBe(1);
 });
 
-test("what the table fails at is tried again, not taken for somebody else's write", async () => {
+test("a failure of the table is not taken for another writer, and the call is tried again", async () => {
   const made = await worldOf(["a"], {});
   const { table } = made;
   const fail = async () => {

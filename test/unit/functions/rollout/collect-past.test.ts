@@ -1,4 +1,4 @@
-/** Rows of contents that are history no more: what of them is left, and whether anything that is needed ever goes. */
+/** Rows of rollouts that have left the history: they are removed, and no row that is still needed is ever removed. */
 import { describe, expect, test } from "vitest";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -14,7 +14,10 @@ const rollouts = new Set(["RolloutState", "Rollout", "StageRun", "Target", "Slot
 const count = (made: PlannerWorld) => made.table.all().filter(({ type }) => rollouts.has(type)).length;
 const numbers = (made: PlannerWorld) => made.rollouts().map(({ number }) => number);
 
-/** What a unit names is there, and with it all that a leg counts. */
+/**
+ * Checks that every rollout and stage run that the rollout state names has its row, with all targets that a stage run
+ * counts.
+ */
 function checkNeeded(made: PlannerWorld): void {
   const { stages, last, ledger } = made.rolloutState();
   const rollouts = new Set(numbers(made));
@@ -43,7 +46,7 @@ async function worldWith(clusters: Readonly<Record<string, string>>, group: Para
   return made;
 }
 
-/** The same world once more, to do something else with. */
+/** A copy of the world, so that a test can take another course from here. */
 async function copyOf(made: PlannerWorld): Promise<PlannerWorld> {
   const copy = new PlannerWorld({ table: new MemoryTable({ pageItems: 100 }), blobs: made.blobs });
   for (const row of made.table.all()) await copy.table.write([{ put: row }]);
@@ -51,7 +54,7 @@ async function copyOf(made: PlannerWorld): Promise<PlannerWorld> {
   return copy;
 }
 
-/** As if the first content had gone to a large fleet. */
+/** Adds targets to the first rollout, as if it had gone to a large fleet. */
 async function addTargets(made: PlannerWorld, many: number): Promise<void> {
   const [first] = made.targets(1);
   if (first === undefined) throw new Error("nothing was recorded");
@@ -69,8 +72,8 @@ async function push(made: PlannerWorld, many: number, from = 1): Promise<void> {
   }
 }
 
-describe("contents, one after the other", { timeout: 60_000 }, () => {
-  test("leave as many rows after thirty as after fifteen", async () => {
+describe("the rows of rollouts that follow each other", { timeout: 60_000 }, () => {
+  test("a group has as many rows after thirty rollouts as after fifteen", async () => {
     const made = await worldWith({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: "100%" });
     await push(made, 14);
     const few = count(made);
@@ -80,7 +83,7 @@ describe("contents, one after the other", { timeout: 60_000 }, () => {
     expect(numbers(made)).toEqual([21, 22, 23, 24, 25, 26, 27, 28, 29, 30]);
   });
 
-  test("leave what a stage is on, or moves to, however old it is", async () => {
+  test("the rollout that is a stage's current one, or that a stage is updating to, keeps its row, however old it is", async () => {
     const made = await worldWith({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
     await revise(made, "long");
     await allSay(made, "Ready");
@@ -95,7 +98,7 @@ describe("contents, one after the other", { timeout: 60_000 }, () => {
     expect(made.rolloutState().past).toBeUndefined();
   });
 
-  test("leave a row of a newer version alone", async () => {
+  test("a row that a newer version wrote is left alone", async () => {
     const made = await worldWith({ c1: "all" }, {});
     const [first] = made.targets(1);
     if (first === undefined) throw new Error("nothing was recorded");
@@ -106,7 +109,7 @@ describe("contents, one after the other", { timeout: 60_000 }, () => {
     expect(made.rolloutState().past).toBeUndefined();
   });
 
-  /** Only the first stage gets on. */
+  /** Only the first stage progresses. */
   async function pushFirst(made: PlannerWorld, many: number): Promise<void> {
     for (let commit = 1; commit <= many; commit++) {
       await revise(made, `c${commit}`);
@@ -117,11 +120,11 @@ describe("contents, one after the other", { timeout: 60_000 }, () => {
   }
 });
 
-describe("a planner that dies while it collects", { timeout: 60_000 }, () => {
+describe("a planner that dies while it removes old rows", { timeout: 60_000 }, () => {
   const keysOf = (made: PlannerWorld) =>
     made.table.all().flatMap((row) => (rollouts.has(row.type) ? [keyText(row)] : []));
 
-  test("leaves in the end what one that lives leaves, whichever its last call was", async () => {
+  test("wherever the planner dies, the next call leaves the same rows as a planner that did not die", async () => {
     const made = await worldWith({ c1: "all", c2: "all" }, { maxConcurrent: "100%" });
     await push(made, 9);
     await addTargets(made, 200);
@@ -135,7 +138,7 @@ describe("a planner that dies while it collects", { timeout: 60_000 }, () => {
     expect(new Set(found).size).toBeGreaterThanOrEqual(4);
   });
 
-  test("leaves the same of a subject that is deleted", async () => {
+  test("wherever the planner dies while it deletes a group, the next call leaves the same rows as a planner that did not die", async () => {
     const made = await worldWith({ c1: "all" }, { maxConcurrent: "100%" });
     await addTargets(made, 120);
     await push(made, 1);
@@ -149,7 +152,7 @@ describe("a planner that dies while it collects", { timeout: 60_000 }, () => {
     expect(new Set(found).size).toBeGreaterThanOrEqual(3);
   });
 
-  /** @returns how many targets of the first content were left, each time that it died. */
+  /** @returns how many targets of the first rollout were left, each time that it died. */
   async function dieEverywhere(made: PlannerWorld, desired: readonly string[], check: (copy: PlannerWorld) => void) {
     const found: number[] = [];
     for (const when of ["before", "after"] as const) {
@@ -173,11 +176,11 @@ describe("a planner that dies while it collects", { timeout: 60_000 }, () => {
   }
 });
 
-describe("a subject that is deleted", { timeout: 60_000 }, () => {
+describe("a group that is deleted", { timeout: 60_000 }, () => {
   test.each([
     ["delete", 4],
     ["orphan", 3],
-  ] as const)("by %s leaves its numbers, and its last content for thirty days", async (cascade, last) => {
+  ] as const)("a deletion by %s keeps the numbering, and the last rollout for thirty days", async (cascade, last) => {
     const made = await worldWith({ c1: "all", c2: "all" }, { maxConcurrent: "100%" });
     await addTargets(made, 120);
     await push(made, 2);
@@ -195,7 +198,7 @@ describe("a subject that is deleted", { timeout: 60_000 }, () => {
       ["StageRun", inThirtyDays],
       ["RolloutState", undefined],
     ]);
-    // Another one of its name goes on with its numbers, and needs nothing of it.
+    // Another group of the same name goes on with its numbers, and needs none of its rows.
     await made.setSource("ddd");
     await made.setGroup({ maxConcurrent: "100%" });
     const another = { ...(await made.group()), uid: "another", version: 2 };
@@ -207,8 +210,8 @@ describe("a subject that is deleted", { timeout: 60_000 }, () => {
   });
 });
 
-describe("what another one of its name left", { timeout: 60_000 }, () => {
-  /** It went, and nobody planned that. */
+describe("the rows that an earlier group of the same name left", { timeout: 60_000 }, () => {
+  /** Replaces the group by another of its name, without a call of the planner in between. */
   async function replace(made: PlannerWorld, deletion?: "orphan"): Promise<void> {
     const { status: _status, ...row } = await made.group();
     const told = deletion && { operations: { deletion: { ...ana(made.now), number: 1, cascade: deletion } } };
@@ -216,7 +219,7 @@ describe("what another one of its name left", { timeout: 60_000 }, () => {
     await made.table.write([{ put: another, when: { version: row.version } }]);
   }
 
-  test("is collected where it was not through with its own", async () => {
+  test("rows that the earlier group had not finished to remove are removed", async () => {
     const made = await worldWith({ c1: "all" }, { maxConcurrent: "100%" });
     await push(made, 9);
     await addTargets(made, 300);
@@ -233,7 +236,7 @@ describe("what another one of its name left", { timeout: 60_000 }, () => {
     expect(numbers(made)).toEqual([made.rolloutState().last]);
   });
 
-  test("is collected where it goes before anything was planned for it", async () => {
+  test("rows of the earlier group are removed when the new group is deleted before anything was planned for it", async () => {
     const made = await worldWith({ c1: "all" }, { maxConcurrent: "100%" });
     await addTargets(made, 250);
     await replace(made, "orphan");

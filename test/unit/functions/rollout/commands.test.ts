@@ -1,14 +1,14 @@
-/** What people ask for, of a group whose clusters are in whatever state. */
+/** The effect of each command on a group that has a cluster in every state. */
 import { beforeEach, describe, expect, test } from "vitest";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { ana, begin, ownPaths, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld, Told } from "#test/support/planner-world.ts";
 
 const group = { ...rings, maxConcurrent: 20, maxFailures: 5, maxUnreachable: 5, progressDeadline: "60s" } as const;
-/** By what is to become of them. */
+/** The clusters are named after the state that they get. */
 const clusters = ["applying", "assigned", "failed", "rendering", "succeeded", "unchanged", "unreachable", "verifying"];
 
-/** Content 2 goes through rest, where there is one cluster in each state; the one that waits has no slot. */
+/** Rollout 2 goes through the stage rest, which has one cluster in each state; the cluster that waits has no slot. */
 async function inEveryState(): Promise<PlannerWorld> {
   const made = await worldOf(
     { canary: "canary", ...Object.fromEntries(clusters.map((name) => [name, "rest"])) },
@@ -53,7 +53,7 @@ async function inEveryState(): Promise<PlannerWorld> {
 const act = (made: PlannerWorld, verb: keyof Told, more: object = {}) =>
   made.operate({ [verb]: { ...ana(made.now), ...more } } as Told);
 
-/** Cluster -> the attempt that it was given last, what for, and whether it has a slot. */
+/** Cluster -> the action, revision and attempt that it was assigned last, and whether it has a slot. */
 async function standing(made: PlannerWorld) {
   const slots = new Set(made.slots().map(({ cluster }) => cluster));
   const entries = await Promise.all(
@@ -77,7 +77,7 @@ const before = {
   verifying: "apply bbb 2 slot",
 };
 
-describe("clusters in every state", () => {
+describe("a group with a cluster in every state", () => {
   let made: PlannerWorld;
 
   beforeEach(async () => {
@@ -85,7 +85,7 @@ describe("clusters in every state", () => {
     expect(await standing(made)).toEqual(before);
   });
 
-  test("suspended: nobody is given anything, and slots stay, whatever comes", async () => {
+  test("a suspended group assigns nothing and keeps its slots, whatever else happens", async () => {
     await act(made, "suspended");
     await made.renderAll();
     await made.observe("unreachable", "Reachable");
@@ -96,7 +96,7 @@ describe("clusters in every state", () => {
     expect(made.stageRun("rest").counts).toMatchObject({ Failed: 1, Assigned: 3, Unreachable: 0 });
   });
 
-  test("resumed: who waited is given it, and deadlines begin anew", async () => {
+  test("a resumed group assigns what waited, and deadlines begin anew", async () => {
     await act(made, "suspended");
     await made.plan();
     await made.renderAll();
@@ -107,18 +107,18 @@ describe("clusters in every state", () => {
     expect(await standing(made)).toEqual({ ...before, rendering: "apply bbb 2 slot", unreachable: "apply bbb 3 slot" });
     made.advanceClock(60);
     await made.plan();
-    // Who was never begun has no deadline.
+    // An attempt that no worker began has no deadline.
     expect(made.stageRun("rest").counts).toMatchObject({ Failed: 3, Assigned: 3 });
   });
 
-  test("reconcile: what failed has another turn, and what is under way goes on", async () => {
+  test("a reconcile gives failed clusters another turn, and attempts in progress go on", async () => {
     await act(made, "reconcile");
     await made.plan();
     expect(await standing(made)).toEqual({ ...before, failed: "apply bbb 3 slot" });
     for (const name of clusters) expect((await made.sync(name))?.reconcile, name).toBeGreaterThan(0);
   });
 
-  test("refresh: what is under way is counted where it is, what passed stays, and what failed has another turn", async () => {
+  test("a refresh keeps attempts in progress and passed clusters, and gives failed clusters another turn", async () => {
     await act(made, "refresh");
     await made.plan();
     expect(await standing(made)).toEqual({ ...before, failed: "apply bbb 3 slot", unreachable: "apply bbb 3 slot" });
@@ -127,7 +127,7 @@ describe("clusters in every state", () => {
     expect(made.stages()).toEqual({ canary: "2", rest: "1 (2)" });
   });
 
-  test("deselected: all are forgotten, and their objects stay", async () => {
+  test("clusters that are no longer selected are forgotten, and their objects stay", async () => {
     await made.setGroup(group, ownPaths, { names: ["canary"] });
     await made.plan();
     for (const name of clusters) expect((await made.sync(name))?.desired.action, name).toBe("orphan");
@@ -136,7 +136,7 @@ describe("clusters in every state", () => {
     expect((await made.group()).status.clusters).toMatchObject({ selected: 1 });
   });
 
-  test("deleted: each is deleted at once, also where an attempt is not done", async () => {
+  test("a deletion starts on every cluster at once, also where an attempt is in progress", async () => {
     await act(made, "deletion", { cascade: "delete" });
     await made.plan();
     await made.finish("canary");
@@ -145,7 +145,7 @@ describe("clusters in every state", () => {
     for (const [name, what] of Object.entries(after)) expect(what, name).toMatch(/^delete /);
   });
 
-  test("a larger budget, and a smaller one, count at once; nobody is given anything for it", async () => {
+  test("a change of the failure budget counts at once, and assigns nothing by itself", async () => {
     await made.setGroup({ ...group, maxFailures: 0 }, ownPaths);
     await made.plan();
     expect(made.stageRun("rest").phase).toBe("Halted");
@@ -158,14 +158,14 @@ describe("clusters in every state", () => {
     expect(await standing(made)).toEqual({ ...before, rendering: "apply bbb 2 slot" });
   });
 
-  test("a longer deadline holds for who is under way", async () => {
+  test("a longer deadline holds for attempts in progress", async () => {
     await made.setGroup({ ...group, progressDeadline: "10m" }, ownPaths);
     made.advanceClock(61);
     await made.plan();
     expect(made.stageRun("rest").counts).toMatchObject({ Failed: 1, Assigned: 3 });
   });
 
-  test("other terms: what is sealed goes on as it was", async () => {
+  test("changed stages leave the stage run in progress as it was", async () => {
     const stages = [{ name: "first", clusters: { names: ["nobody"] } }, ...rings.stages];
     await made.setGroup({ ...group, stages }, ownPaths);
     await made.plan();
@@ -173,7 +173,7 @@ describe("clusters in every state", () => {
     expect(made.stages()).toEqual({ first: "2", canary: "2", rest: "1 (2)" });
   });
 
-  test("a newer content waits for the leg, and goes to every one after it", async () => {
+  test("a newer rollout waits for the stage run in progress, and then goes to every cluster", async () => {
     await made.setSource("ccc");
     await made.plan();
     expect(await standing(made)).toEqual(before);

@@ -1,4 +1,4 @@
-/** What a look makes of it when somebody else wrote first. */
+/** The planner's call when another writer writes first. */
 import { expect, test } from "vitest";
 import { ConflictError } from "#shared/base/errors.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -6,7 +6,7 @@ import type { Table, Write } from "#shared/ports.ts";
 import { begin, names, ownPaths, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
-/** The table, of which a write may be refused. */
+/** The table; it refuses a write when the test says so. */
 function refusing(made: PlannerWorld, isRefused: (writes: readonly Write[]) => Promise<boolean>): Table {
   const { table } = made;
   return {
@@ -22,7 +22,7 @@ function refusing(made: PlannerWorld, isRefused: (writes: readonly Write[]) => P
   };
 }
 
-test("what was looked at before is looked at again in the same call", async () => {
+test("a call that another writer interrupts checks the same clusters again within that call", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 2 });
   await begin(made);
   for (const cluster of ["a", "b"]) await made.finish(cluster);
@@ -37,7 +37,7 @@ function renderingIn(write: Write): readonly RenderingRow[] {
   return "put" in write && write.put.type === "Rendering" ? [write.put as RenderingRow] : [];
 }
 
-test("renderings that another subject asks for at the same time are waited for, however many they are", async () => {
+test("a group waits for all renderings that another owner asks for at the same time, however many they are", async () => {
   const made = await worldOf(names(60), { maxConcurrent: "100%" }, ownPaths);
   let others = 0;
   const table = refusing(made, async (writes) => {

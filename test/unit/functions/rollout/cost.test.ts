@@ -1,4 +1,7 @@
-/** What a target costs is the same in a large fleet as in a small one: counted in rows and requests, of several shapes. */
+/**
+ * The cost of a target is the same in a large fleet as in a small one. Rows and requests are counted, for several
+ * shapes.
+ */
 import { describe, expect, test } from "vitest";
 import type { Table } from "#shared/ports.ts";
 import { PlannedGroup } from "#test/bench/planned-group.ts";
@@ -81,15 +84,16 @@ const shapes = [
 ] as const;
 
 describe.each(shapes)("$templates templates, $maxConcurrent at once", { timeout: 60_000 }, (shape) => {
-  test("cost as much for each target, and as much when nothing is to be done", async () => {
+  test("a target costs as many requests in a large fleet as in a small one, and an idle call costs the same", async () => {
     const few = await costOf(small, shape);
     const many = await costOf(large, shape);
     for (const name of ["requests", "rowsRead", "rowsWritten"] as const)
       expect(many.updatingTo[name] / large, name).toBeLessThanOrEqual((1.1 * few.updatingTo[name]) / small);
     expect(many.idle).toEqual(few.idle);
-    // Nobody arrives where nothing has passed yet: the first legs have everybody.
+    // Clusters do not catch up before a first rollout has passed: the first stage runs have every cluster.
     expect(many.first.requests).toBeLessThanOrEqual(1.1 * many.updatingTo.requests);
-    // To ask for its rendering, to give it its turn, to see that it is done; and a few whose turn comes in the next step.
+    // A Sync is read when the planner asks for its rendering, when it gives the slot, and when it sees that the attempt
+    // is done. A few more are read whose turn comes in the next step.
     expect(many.updatingTo.syncsRead / large / shape.templates).toBeLessThan(3.5);
   });
 });

@@ -12,8 +12,8 @@ const actions = (made: PlannerWorld) =>
   Object.fromEntries(made.rows<SyncRow>("SyncOnCluster").map(({ cluster, desired }) => [cluster, desired.action]));
 const isGone = (made: PlannerWorld) => made.rows("SyncGroup").length === 0;
 
-describe("a deletion", () => {
-  test("enters every stage in its order", async () => {
+describe("a deletion of a group", () => {
+  test("a deletion goes through the stages in their order", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
     await made.rollOut();
     await go(made, "delete");
@@ -25,7 +25,7 @@ describe("a deletion", () => {
     expect(isGone(made)).toBe(true);
   });
 
-  test("reaches every cluster, whatever stages there were when they were assigned", async () => {
+  test("a deletion reaches every cluster, also after the stages have changed", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
     await made.rollOut();
     await made.setGroup({ maxConcurrent: 2 });
@@ -35,7 +35,7 @@ describe("a deletion", () => {
     expect(actions(made)).toEqual({});
   });
 
-  test("waits for what is being applied, and for no joiner", async () => {
+  test("a deletion waits for an attempt that is applying, and not for a cluster that joined", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest", r2: "rest" }, { ...rings, maxConcurrent: 4 });
     await made.rollOut();
     await revise(made, "bbb");
@@ -51,7 +51,7 @@ describe("a deletion", () => {
     expect(made.rows("CatchUp")).toEqual([]);
   });
 
-  test("takes what waited as an arrival with it", async () => {
+  test("a deletion also removes clusters that wait to catch up", async () => {
     const made = await worldOf(names(4), { maxConcurrent: 2 });
     await made.rollOut();
     for (const name of names(4, "n")) await made.addCluster(name, "all");
@@ -63,7 +63,7 @@ describe("a deletion", () => {
     expect([made.rows("SyncOnCluster"), made.rows("CatchUp"), made.rows("Slot")]).toEqual([[], [], []]);
   });
 
-  test("that failed somewhere is not over, whatever the budget: it is shown, and tried again when asked for", async () => {
+  test("a deletion that failed on a cluster is not complete, whatever the budget: the group reports it, and a reconcile tries again", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxFailures: 1 });
     await made.rollOut();
     await go(made, "delete");
@@ -90,7 +90,7 @@ describe("a deletion", () => {
     expect(made.rows("SyncOnCluster")).toEqual([]);
   });
 
-  test("that failed where it was not ready before is not over either, and begins nothing anew by itself", async () => {
+  test("a deletion that failed on a cluster that was not ready before is not complete, and starts no new rollout by itself", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 2 });
     await made.rollOut();
     await made.observe("a", "Verifying");
@@ -108,7 +108,7 @@ describe("a deletion", () => {
     });
   });
 
-  test("waits for who does not answer, by name, whatever the budget", async () => {
+  test("a deletion waits for an unreachable cluster and names it, whatever the budget", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxUnreachable: 1 });
     await made.rollOut();
     await go(made, "delete");
@@ -126,7 +126,7 @@ describe("a deletion", () => {
     expect(isGone(made)).toBe(true);
   });
 
-  test("waits by name for those who still do not answer", async () => {
+  test("a deletion names each cluster that is still unreachable", async () => {
     const made = await worldOf(["a", "b", "c"], { maxConcurrent: 3 });
     await made.rollOut();
     await go(made, "delete");
@@ -143,7 +143,7 @@ describe("a deletion", () => {
     expect(await message()).toMatch(/^2 of 3 clusters done; b does not answer, /);
   });
 
-  test("goes on without those that are deleted, however many do not answer", async () => {
+  test("a deletion goes on without clusters that are removed, however many were unreachable", async () => {
     const made = await worldOf(names(13), { maxConcurrent: "100%" });
     await made.rollOut();
     await go(made, "delete");
@@ -155,7 +155,7 @@ describe("a deletion", () => {
     expect(isGone(made)).toBe(true);
   });
 
-  test("goes on without a cluster that does not answer when that is deleted, as it says itself", async () => {
+  test("a deletion goes on when the unreachable cluster is removed, as its message advises", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 2 });
     await made.rollOut();
     await go(made, "delete");
@@ -169,7 +169,7 @@ describe("a deletion", () => {
     expect(actions(made)).toEqual({ a: "orphan" });
   });
 
-  test("goes on without one that was deleted before its turn", async () => {
+  test("a deletion goes on without a cluster that is removed before its turn", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 1 });
     await made.rollOut();
     await go(made, "delete");
@@ -179,7 +179,7 @@ describe("a deletion", () => {
     expect(isGone(made)).toBe(true);
   });
 
-  test("reaches one that moved to a stage that was through with it", async () => {
+  test("a deletion reaches a cluster that moved to a stage whose other clusters are already done", async () => {
     const fleet = { c1: "canary", r1: "rest", r2: "rest" };
     const made = await worldOf(fleet, { ...rings, maxConcurrent: 3 });
     await made.rollOut();
@@ -197,7 +197,7 @@ describe("a deletion", () => {
     expect(actions(made)).toEqual({});
   });
 
-  test("takes over from what has halted", async () => {
+  test("a deletion takes over from a rollout that has halted", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
     await begin(made);
     await allSay(made, "Failed");
@@ -206,7 +206,7 @@ describe("a deletion", () => {
     expect(isGone(made)).toBe(true);
   });
 
-  test("of a group that has the name of one before it, and was never looked at, is over, too", async () => {
+  test("a deletion completes for a group that was never planned and has the name of an earlier group", async () => {
     const made = await worldOf(["a"], {});
     await made.rollOut();
     await go(made, "orphan");
@@ -221,7 +221,7 @@ describe("a deletion", () => {
     expect(actions(made)).toEqual({ a: "orphan" });
   });
 
-  test("of a group that never rolled anything out is over at once", async () => {
+  test("a deletion of a group that never rolled anything out completes at once", async () => {
     const made = await worldOf([], {});
     await go(made, "delete");
     await playOn(made, 1);
@@ -230,7 +230,7 @@ describe("a deletion", () => {
 });
 
 describe("a deletion that leaves the objects", () => {
-  test("takes what leads to the group with it, and nobody looks at its numbers again", async () => {
+  test("an orphaning deletion removes the rows that lead to the group, and its rollout state is never due again", async () => {
     const made = await worldOf(["a"], {}, [...web, { name: "two", source: "app" }]);
     await made.rollOut();
     const source = { namespace: "shop", name: "app" };
@@ -245,7 +245,7 @@ describe("a deletion that leaves the objects", () => {
     expect(made.rolloutState()).not.toHaveProperty("dueKey");
   });
 
-  test("needs no slots, no workers, and touches no cluster", async () => {
+  test("an orphaning deletion needs no slots and no workers", async () => {
     const made = await worldOf(names(30), { maxConcurrent: 1 });
     await made.rollOut();
     made.sender.take();
@@ -256,7 +256,7 @@ describe("a deletion that leaves the objects", () => {
     expect(made.sender.take().filter(({ to }) => to === "apply")).toEqual([]);
   });
 
-  test("forgets every Sync of a group of many templates", async () => {
+  test("an orphaning deletion forgets every Sync of a group with many templates", async () => {
     const templates = names(10, "t").map((name) => ({ name, source: "app" }));
     const made = await worldOf(names(20), { maxConcurrent: "100%" }, templates);
     await made.rollOut();
@@ -266,7 +266,7 @@ describe("a deletion that leaves the objects", () => {
     expect(made.rows<SyncRow>("SyncOnCluster").filter(({ desired }) => desired.action !== "orphan")).toEqual([]);
   });
 
-  test("stops one that deletes, in the middle", async () => {
+  test("an orphaning deletion stops a cascading deletion in progress", async () => {
     const made = await worldOf(names(5), { maxConcurrent: 2 });
     await made.rollOut();
     await go(made, "delete");
@@ -281,7 +281,7 @@ describe("a deletion that leaves the objects", () => {
     expect(made.rows("Slot")).toEqual([]);
   });
 
-  test("needs no resume of a suspended group", async () => {
+  test("an orphaning deletion goes through although the group is suspended", async () => {
     const made = await worldOf(["a"], {});
     await made.rollOut();
     await made.operate({ suspended: ana(made.now), deletion: { ...ana(made.now), cascade: "orphan" } });
@@ -289,7 +289,7 @@ describe("a deletion that leaves the objects", () => {
     expect(isGone(made)).toBe(true);
   });
 
-  test("waits for no slot that is kept for a worker", async () => {
+  test("an orphaning deletion does not wait for a slot that is kept for a worker", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 1, progressDeadline: "60s" }, web);
     await begin(made);
     await made.observe("a", "Applying");
@@ -303,7 +303,7 @@ describe("a deletion that leaves the objects", () => {
   });
 });
 
-test("a deletion that failed somewhere says so still when that cluster moves to another stage", async () => {
+test("a deletion that failed on a cluster still reports it when that cluster moves to another stage", async () => {
   const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
   await made.rollOut();
   await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });

@@ -1,4 +1,7 @@
-/** A deletion does not wait for what was begun before it: an attempt may never be done, and everything of it is to go. */
+/**
+ * A deletion does not wait for attempts that began before it: such an attempt may never end, and its objects are to be
+ * deleted anyway.
+ */
 import { expect, test } from "vitest";
 import { readOwner } from "#functions/rollout/read-owner.ts";
 import { slotWaits } from "#shared/fleet/waits/slot-waits.ts";
@@ -9,7 +12,7 @@ import { owner } from "#test/support/planner-world.ts";
 const remove = (made: PlannerWorld) => made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
 
 test.each(["Applying", "Retrying", "Verifying"] as const)(
-  "an attempt that is %s gives way at once, in whichever stage, and not at its deadline",
+  "a deletion pauses an attempt that is %s at once, in any stage, and does not wait for its deadline",
   async (phase) => {
     const made = await worldOf({ a: "canary", z: "rest" }, { ...rings, maxConcurrent: 1, progressDeadline: "1h" });
     await made.rollOut();
@@ -27,7 +30,7 @@ test.each(["Applying", "Retrying", "Verifying"] as const)(
   },
 );
 
-test("and nobody else has its slot before its worker can no longer write", async () => {
+test("a deletion gives the slot of a paused attempt to no other cluster before its worker can no longer write", async () => {
   const made = await worldOf({ a: "canary", z: "rest" }, { ...rings, maxConcurrent: 1, progressDeadline: "1h" });
   await made.rollOut();
   await revise(made, "bbb");
@@ -43,7 +46,7 @@ test("and nobody else has its slot before its worker can no longer write", async
   expect(made.slots()).toMatchObject([{ cluster: "a", rollout: 3 }]);
 });
 
-test("a wait for a slot names what helps: the pace of what is being deleted cannot be changed any more", async () => {
+test("a wait for a slot in a deletion advises to orphan: the pace of a group in deletion can no longer be changed", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 1 });
   await made.rollOut();
   await remove(made);

@@ -1,4 +1,7 @@
-/** What a group reads of the fleet's directory: what is other in it since, and all of it only where nobody knows that. */
+/**
+ * A group's reads of the fleet's directory: it reads the entries that changed, and reads all entries only when it
+ * cannot know which.
+ */
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
@@ -13,7 +16,7 @@ import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";
 
 const ofRing = (ring: string) => ({ selector: { matchLabels: { ring } } });
 
-/** A group of one cluster, `own`, that has its content, among others. */
+/** A group of one cluster, `own`, that has its rollout, beside clusters of others. */
 async function smallGroup(others: number): Promise<PlannerWorld> {
   const made = new PlannerWorld({ table: new MemoryTable({ pageItems: 1000 }), blobs: new MemoryBlobStore() });
   for (const name of names(others)) await made.addCluster(name, "other");
@@ -43,7 +46,7 @@ async function selected(made: PlannerWorld): Promise<readonly string[]> {
 }
 
 describe("a group of one cluster among 1,000", () => {
-  test("reads as many rows as among 10 when a label changes elsewhere", async () => {
+  test("the group reads as many rows among 1,000 clusters as among 10 when a label changes on another cluster", async () => {
     const reads: number[] = [];
     for (const others of [10, 1000]) {
       const made = await smallGroup(others);
@@ -56,7 +59,7 @@ describe("a group of one cluster among 1,000", () => {
     expect(reads[1]).toBeLessThan(40);
   });
 
-  test("has another list only when its members are others", async () => {
+  test("the group writes a new list of members only when its members change", async () => {
     const made = await smallGroup(10);
     const { members, membersVersion } = made.rolloutState();
     await made.addCluster("c003", "another");
@@ -69,14 +72,14 @@ describe("a group of one cluster among 1,000", () => {
     expect(await selected(made)).toEqual(["c003", "own"]);
   });
 
-  test("reads all of them once when more is changed than is noted, and misses nobody", async () => {
+  test("the group reads all entries once when more changed than was noted, and misses no member", async () => {
     const made = await smallGroup(1000);
     for (const name of names(1000).filter((_, index) => index % 2 === 0)) await made.addCluster(name, "own");
     expect(await rowsReadBy(made)).toBeGreaterThan(1000);
     expect(await selected(made)).toHaveLength(501);
   });
 
-  test("reads all of them when a version before this one writes an entry and names nobody", async () => {
+  test("the group reads all entries when an older version writes an entry without noting its name", async () => {
     const made = await smallGroup(100);
     const put: FleetRow = { ...(await entryOf(made, "c003")), labels: { ring: "own" } };
     await made.table.write([{ put }, fleetVersionUpdate("c003")]);
@@ -85,13 +88,13 @@ describe("a group of one cluster among 1,000", () => {
     expect(await selected(made)).toEqual(["c003", "c004", "own"]);
   });
 
-  test("reads all of them when the table is an older one", async () => {
+  test("the group reads all entries when the directory was restored from a backup", async () => {
     const made = await smallGroup(100);
     const before = made.rows<FleetRow>("FleetVersion");
     await made.addCluster("own", "other");
     await made.plan();
     expect(await selected(made)).toEqual([]);
-    // Of the directory alone: its rows are as they were, and the group's are not.
+    // Only the directory is restored: its rows are as they were, and the group's rows are not.
     const entry = { ...(await entryOf(made, "own")), labels: { ring: "own" } };
     await made.table.write([{ put: entry }, ...before.map((put) => ({ put }))]);
     await made.plan();
@@ -99,7 +102,7 @@ describe("a group of one cluster among 1,000", () => {
   });
 });
 
-test("a group of few clusters reads those alone when values of any may be others", async () => {
+test("a group of few clusters reads only their entries when the values of any cluster may have changed", async () => {
   const reads: number[] = [];
   for (const others of [10, 1000]) {
     const made = await smallGroup(others);
@@ -112,7 +115,7 @@ test("a group of few clusters reads those alone when values of any may be others
   expect(reads[1]).toBe(reads[0]);
 });
 
-test("writers of the same part at the same moment lose no change", async () => {
+test("simultaneous writers of one part of the directory lose no change", async () => {
   const made = await smallGroup(40);
   await Promise.all(names(40).map((name) => made.addCluster(name, "own")));
   await made.plan();
@@ -138,7 +141,7 @@ const act = fc.oneof(
 );
 
 test.each(propertySeeds)(
-  "whoever is written between two looks, the members are those whom labels select (STARLING_PROPERTY_SEED=%i)",
+  "after any sequence of changes, the members are the clusters that the selector matches (STARLING_PROPERTY_SEED=%i)",
   async (seed) => {
     await fc.assert(
       fc.asyncProperty(fc.array(act, { maxLength: 60 }), async (acts) => {

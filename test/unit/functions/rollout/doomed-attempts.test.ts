@@ -1,4 +1,4 @@
-/** An attempt that only others can help, or that waits for a finalizer, keeps nothing newer waiting. */
+/** An attempt that only others can help, or that waits for a finalizer, does not keep a newer rollout waiting. */
 import { describe, expect, test } from "vitest";
 import { ana, begin, lease, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
@@ -8,7 +8,7 @@ const pace = { maxConcurrent: 2, progressDeadline: "1h" } as const;
 type Seen = Parameters<PlannerWorld["observe"]>;
 const problem = (reason: string) => ({ object: "ConfigMap shop/c", reason, message: "in its own words" });
 
-/** Legend: name; the phase, and what is said, of an attempt that nothing in this rollout can help. */
+/** Legend: name; the phase and the report of an attempt that nothing in this rollout can help. */
 const doomed: readonly (readonly [string, Seen[1], Seen[2]])[] = [
   ["misses a kind", "Retrying", { reason: "ApplyFailed", problems: [problem("NoMatch")] }],
   ["misses a Namespace", "Retrying", { reason: "ApplyFailed", problems: [problem("NotFound")] }],
@@ -25,7 +25,7 @@ const doomed: readonly (readonly [string, Seen[1], Seen[2]])[] = [
   ["waits until an object is gone that git has again", "Applying", { reason: "Terminating" }],
 ];
 
-/** Legend: the same of an attempt that goes on by itself. */
+/** Legend: the same of an attempt that may still succeed by itself. */
 const goingOn: readonly (readonly [string, Seen[1], Seen[2]])[] = [
   ["is tried again for another reason", "Retrying", { reason: "ApplyFailed", problems: [problem("InternalError")] }],
   [
@@ -37,20 +37,23 @@ const goingOn: readonly (readonly [string, Seen[1], Seen[2]])[] = [
   ["had no time to delete all", "Applying", { reason: "OutOfTime" }],
 ];
 
-describe("an attempt that", () => {
-  test.each(doomed)("%s gives way to a newer rollout at once, in its slot", async (_name, phase, said) => {
-    const made = await worldOf(["a", "b"], pace);
-    await begin(made);
-    await made.finish("b");
-    await made.observe("a", phase, said);
-    await made.plan();
-    await revise(made, "bbb");
-    expect((await made.sync("a"))?.desired.revision).toBe("main@sha1:bbb");
-    await playOn(made, 4);
-    expect(made.stages()).toEqual({ all: "2" });
-  });
+describe("an attempt in progress", () => {
+  test.each(doomed)(
+    "an attempt that %s gives way to a newer rollout at once, in its slot",
+    async (_name, phase, said) => {
+      const made = await worldOf(["a", "b"], pace);
+      await begin(made);
+      await made.finish("b");
+      await made.observe("a", phase, said);
+      await made.plan();
+      await revise(made, "bbb");
+      expect((await made.sync("a"))?.desired.revision).toBe("main@sha1:bbb");
+      await playOn(made, 4);
+      expect(made.stages()).toEqual({ all: "2" });
+    },
+  );
 
-  test.each(goingOn)("%s is let end", async (_name, phase, said) => {
+  test.each(goingOn)("an attempt that %s is not interrupted by a newer rollout", async (_name, phase, said) => {
     const made = await worldOf(["a", "b"], pace);
     await begin(made);
     await made.finish("b");
@@ -64,7 +67,7 @@ describe("an attempt that", () => {
 
 const [[, phase, said] = ["", "Retrying", {}] as const] = doomed;
 
-test("a rollout that waited for the attempt follows when that is found doomed", async () => {
+test("a newer rollout that waited for an attempt follows when the attempt turns out to be doomed", async () => {
   const made = await worldOf(["a"], pace);
   await begin(made);
   await made.observe("a", "Applying", { reason: "OutOfTime" });
@@ -75,7 +78,7 @@ test("a rollout that waited for the attempt follows when that is found doomed", 
   expect((await made.sync("a"))?.desired.revision).toBe("main@sha1:bbb");
 });
 
-test("a stage in which others wait for the slot of a doomed attempt takes the newer rollout, where its failure would be one too many", async () => {
+test("a stage takes the newer rollout when clusters wait for the slot of a doomed attempt whose failure would exceed the budget", async () => {
   const made = await worldOf(["a", "b", "c"], { ...pace, maxConcurrent: 1, maxFailures: 0 });
   await begin(made);
   await made.observe("a", phase, said);
@@ -84,7 +87,7 @@ test("a stage in which others wait for the slot of a doomed attempt takes the ne
   expect((await made.sync("a"))?.desired.revision).toBe("main@sha1:bbb");
 });
 
-test("a stage that can bear its failure goes on first: commits that come fast keep nobody waiting for ever", async () => {
+test("a stage that can bear the failure of a doomed attempt finishes first, so that fast commits keep no cluster waiting for ever", async () => {
   const made = await worldOf(["a", "b", "c"], { ...pace, maxConcurrent: 1, maxFailures: 1 });
   await begin(made);
   await made.observe("a", phase, said);
@@ -96,7 +99,7 @@ test("a stage that can bear its failure goes on first: commits that come fast ke
   expect(await made.sync("b")).toMatchObject({ desired: { revision: "main@sha1:aaa" } });
 });
 
-test("a doomed attempt fails at its deadline all the same, where nothing newer comes", async () => {
+test("a doomed attempt fails at its deadline when no newer rollout follows", async () => {
   const made = await worldOf({ a: "canary", z: "rest" }, { ...rings, ...pace });
   await begin(made);
   await made.observe("a", phase, said);
@@ -108,7 +111,7 @@ test("a doomed attempt fails at its deadline all the same, where nothing newer c
   expect(await made.sync("z")).toBeUndefined();
 });
 
-test("nothing newer goes past a stage that is doomed", async () => {
+test("a newer rollout goes no further than a stage with a doomed attempt", async () => {
   const made = await worldOf({ a: "canary", z: "rest" }, { ...rings, ...pace });
   await begin(made);
   await made.observe("a", phase, said);
@@ -118,7 +121,7 @@ test("nothing newer goes past a stage that is doomed", async () => {
   expect(await made.sync("z")).toBeUndefined();
 });
 
-test("a deletion of a Sync that a finalizer holds keeps a deletion of all no longer than its worker may write", async () => {
+test("a Sync's deletion that a finalizer blocks delays the group's deletion no longer than its worker may write", async () => {
   const made = await worldOf(["a"], pace);
   await made.rollOut();
   await made.observe("a", "Applying", { reason: "Pruning", problems: [problem("Terminating")] });
@@ -128,7 +131,7 @@ test("a deletion of a Sync that a finalizer holds keeps a deletion of all no lon
   expect(made.rows("SyncGroup")).toEqual([]);
 });
 
-test("later stages get rollouts of which the first bears one doomed attempt, however fast commits come", async () => {
+test("later stages get rollouts although the first stage always has one doomed attempt, however fast commits come", async () => {
   const made = await worldOf(
     { a: "canary", b: "canary", z: "rest" },
     { ...rings, ...pace, maxFailures: 1, progressDeadline: "10m" },
@@ -144,7 +147,8 @@ test("later stages get rollouts of which the first bears one doomed attempt, how
     await revise(made, commit);
     given.add((await made.sync("z"))?.desired.revision);
   }
-  // The second finds the cluster sick: its failure does not count, and is waited for all the same.
+  // The second rollout finds the cluster unhealthy: its failure does not count, and the stage waits for it all the
+  // same.
   expect(given.size).toBeGreaterThan(2);
   expect((await made.sync("a"))?.desired.revision).not.toBe("main@sha1:aaa");
 });

@@ -1,10 +1,10 @@
-/** A cluster that holds drift which stays is no ready cluster of its group, and nothing the group waits for. */
+/** A cluster with drift that stays is not a ready cluster of its group, and the group does not wait for it. */
 import { expect, test } from "vitest";
 import { stateIndex } from "#shared/fleet/rows/keys.ts";
 import { worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
-/** What a worker writes that found drift and leaves it, or found it gone. */
+/** Writes what a worker writes when it finds drift and leaves it, or finds that the drift is gone. */
 async function sayDrift(made: PlannerWorld, cluster: string, status: "True" | "False"): Promise<void> {
   const row = await made.sync(cluster);
   if (row?.observed === undefined) throw new Error(`nothing was seen on ${cluster}`);
@@ -25,7 +25,7 @@ async function settled(made: PlannerWorld) {
 
 const none = { changing: 0, failed: 0, unreachable: 0, waiting: 0 };
 
-test("a group counts a cluster with drift that stays apart from those that are ready, and is Drifted", async () => {
+test("a group counts a cluster with drift that stays apart from ready clusters, and its state is Drifted", async () => {
   const made = await worldOf(["a", "b", "c"], {});
   await made.rollOut();
   await sayDrift(made, "b", "True");
@@ -50,7 +50,7 @@ test("a group whose drift is gone is Complete again", async () => {
   });
 });
 
-test("what is worse than drift is said of the group, and both are counted", async () => {
+test("a group with a failed cluster and a drifted cluster is Degraded, and counts both", async () => {
   const made = await worldOf(["a", "b", "c"], {});
   await made.rollOut();
   await sayDrift(made, "b", "True");
@@ -62,7 +62,7 @@ test("what is worse than drift is said of the group, and both are counted", asyn
   });
 });
 
-test("a rollout goes through a group with drift as through any other, and its evidence is the same", async () => {
+test("a rollout goes through a group with drift as through any other group", async () => {
   const made = await worldOf(["a", "b", "c"], { maxConcurrent: 1 });
   await made.rollOut();
   await sayDrift(made, "b", "True");

@@ -1,4 +1,7 @@
-/** A template that is dropped, put back, given back and dropped again while one content goes through its stage. */
+/**
+ * A template that is dropped, added again, restored on a cluster and dropped again while one rollout goes through its
+ * stage.
+ */
 import { describe, expect, test } from "vitest";
 import type { RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -10,7 +13,7 @@ const pace = { maxConcurrent: 4 };
 const data = async (made: PlannerWorld) => (await made.sync("a", "web.data"))?.desired;
 const rollouts = (made: PlannerWorld) => made.rows<RolloutRow>("Rollout").map(({ number }) => number);
 
-/** `a` is through with a content that drops `data`, and has it again, as its stage has it. */
+/** `a` is done with a rollout that drops `data`, and has `data` again as the stage's current rollout has it. */
 async function restored(): Promise<PlannerWorld> {
   const made = await worldOf(["a", "b", "c"], pace, both);
   await made.rollOut();
@@ -32,7 +35,10 @@ async function drop(made: PlannerWorld): Promise<void> {
   await made.plan(made.table, []);
 }
 
-/** As one leaves it that died between taking a removal back and saying so: nothing tells that anybody has it. */
+/**
+ * As a planner leaves the rows that dies after restoring a Sync and before recording it: no row says that a cluster has
+ * it.
+ */
 async function pendingReports(): Promise<PlannerWorld> {
   const made = await restored();
   const { putBack: _putBack, ...stageRun } = made.stageRun("all");
@@ -60,8 +66,8 @@ async function deleteGroup(made: PlannerWorld, cascade: "delete" | "orphan"): Pr
   expect(made.rows("SyncGroup")).toEqual([]);
 }
 
-describe("what was given back and is dropped again is deleted", () => {
-  test("by a content of its own, once its stage is through, and then no more follow", async () => {
+describe("a Sync that was restored and whose template is dropped again", () => {
+  test("a restored Sync is deleted by one more rollout after its stage has passed, and no further rollouts follow", async () => {
     const made = await restored();
     await drop(made);
     await playOn(made, 20);
@@ -72,7 +78,7 @@ describe("what was given back and is dropped again is deleted", () => {
     expect(made.rolloutState().templates).toEqual(["app"]);
   });
 
-  test("where it is dropped again when its stage is through, and nothing else was taken yet", async () => {
+  test("a restored Sync is deleted when its template is dropped after the stage has passed and before a newer rollout", async () => {
     const made = await restored();
     await made.operate({ suspended: ana(made.now) });
     await playOn(made, 20);
@@ -87,7 +93,7 @@ describe("what was given back and is dropped again is deleted", () => {
     expect(made.stages()).toEqual({ all: "3" });
   });
 
-  test("where nothing tells that it was given back, once everything is at rest", async () => {
+  test("a restored Sync that no row records is deleted once everything is idle", async () => {
     const made = await pendingReports();
     await playOn(made, 20);
     await rest(made);
@@ -99,8 +105,8 @@ describe("what was given back and is dropped again is deleted", () => {
   });
 });
 
-describe("a template of which a Sync is there still", () => {
-  test("is not forgotten, and no content follows another for it, where no content comes to its cluster", async () => {
+describe("a dropped template with a Sync that still exists", () => {
+  test("the group keeps the template and starts no further rollouts when none would reach the Sync's cluster", async () => {
     const made = await pendingReports();
     const { pk, sk } = (await made.sync("a", "web.data")) as SyncRow;
     const row = (await made.sync("a", "web.data")) as SyncRow;
@@ -117,7 +123,7 @@ describe("a template of which a Sync is there still", () => {
   });
 
   test.each(["delete", "orphan"] as const)(
-    "goes with its group by %s, although its unit has forgotten it",
+    "a deletion by %s includes the Sync, although the rollout state has forgotten its template",
     async (cascade) => {
       const made = await pendingReports();
       await playOn(made, 1);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { begin, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
 
-test("a stage that passes something has those judged with it that failed when they came there, and no others", async () => {
+test("a stage run that passes clears the failed catch-ups of its own stage, and of no other stage", async () => {
   const made = await worldOf({ c: "canary", r: "rest" }, { ...rings, maxConcurrent: 9, maxFailures: 9 });
   await made.rollOut();
   for (const name of ["c1", "c2", "c3"]) await made.addCluster(name, "canary");
@@ -29,7 +29,7 @@ test("a stage that passes something has those judged with it that failed when th
   expect(made.rows("CatchUp")).toEqual([]);
 });
 
-test("everybody who came to a stage while something passed there gets that, whenever it was", async () => {
+test("every cluster that joined a stage during a stage run gets that rollout after it has passed", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 9 });
   await made.rollOut();
   await revise(made, "bbb");

@@ -1,4 +1,4 @@
-/** A call whose time is used up in the middle of a look: what it had found, and whom it had asked, is not for nothing. */
+/** A call whose time ends in the middle of a check: its findings and its requests are not lost. */
 import { expect, test } from "vitest";
 import { reportOf } from "#functions/rollout/plan-batch.ts";
 import { planOwner } from "#functions/rollout/plan-owner.ts";
@@ -12,7 +12,10 @@ import { DisturbedPorts } from "#test/support/planner-model/disturbed-ports.ts";
 import { begin, names, worldOf } from "#test/support/planner-story.ts";
 import { owner, PlannerWorld, silentLog } from "#test/support/planner-world.ts";
 
-/** @param over - its time is, with that call to the table. @returns with what it is called next, where it did not get through. */
+/**
+ * @param over - the call to the table with which the time ends. @returns the messages for the next call, where this one
+ *   did not finish.
+ */
 async function call(made: PlannerWorld, messages: readonly RolloutMessage[], over = 0, seconds = 60) {
   made.sender.take();
   const midst = [{ at: over, act: async () => made.advanceClock(61) }];
@@ -26,7 +29,7 @@ async function call(made: PlannerWorld, messages: readonly RolloutMessage[], ove
 
 const everybody: readonly RolloutMessage[] = [{ to: "rollout", owner }];
 
-test("a newer content is let in by what a look found of used-up deadlines, wherever that look ends", async () => {
+test("a check that finds expired deadlines starts the newer rollout, wherever the first call's time ends", async () => {
   let calls = 0;
   for (let at = 1; calls === 0 || at <= calls; at++) {
     const made = await worldOf(["a", "b"], { maxConcurrent: 2, progressDeadline: "5m" });
@@ -42,7 +45,7 @@ test("a newer content is let in by what a look found of used-up deadlines, where
   expect(calls).toBeGreaterThan(5);
 });
 
-test("those that may answer again, and of whom there is nothing to write, are asked once each, however many they are", async () => {
+test("clusters that may be reachable again, and need no write, are checked once each, however many they are", async () => {
   const made = new PlannerWorld({ table: new MemoryTable({ pageItems: 1000 }), blobs: new MemoryBlobStore() });
   for (const name of ["a", "zz"]) await made.addCluster(name, "all");
   await made.setSource("aaa");
@@ -72,7 +75,7 @@ test("those that may answer again, and of whom there is nothing to write, are as
   expect(made.stages()).toEqual({ all: "1 (2)" });
 });
 
-test("whom a message names besides is asked, wherever a look at everybody has come to", async () => {
+test("a cluster that a message names is checked, although a check of all clusters has already gone past it", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: "100%", maxUnreachable: 2 });
   await begin(made);
   await made.finish("a", "Unreachable");
@@ -90,7 +93,7 @@ test("whom a message names besides is asked, wherever a look at everybody has co
   expect(made.slots()).toMatchObject([{ cluster: "a" }]);
 });
 
-test("of more clusters than fit into a message none is forgotten, nor anybody else asked", async () => {
+test("a call that cannot check all named clusters passes the others on, in as many messages as they need", async () => {
   const made = await worldOf(["a"], {});
   await made.rollOut();
   const clusters = [...names(1300)];

@@ -1,4 +1,7 @@
-/** Wherever a call of the planner ends, or stands still and writes late, the API servers end with what they would have had. */
+/**
+ * A call of the planner may end, or stand still and write late, at any effect: the clusters are assigned the same in
+ * the end.
+ */
 import { describe, expect, test } from "vitest";
 import { fates, type Story, tellWithGap } from "#test/support/planner-model/gap-story.ts";
 
@@ -25,24 +28,28 @@ const last = ({ given }: Awaited<ReturnType<typeof tellWithGap>>) =>
 const kinds = new Set<string>();
 
 describe.each(Object.entries(stories))("%s", (what, story) => {
-  test.each(fates)("ends the same where any call of the planner %s", { timeout: 120_000 }, async (fate) => {
-    const quiet = await tellWithGap(story, 0, fate);
-    for (const kind of quiet.kinds) kinds.add(kind);
-    // Of those that go on late, each is one or the other.
-    const [first, step] = fate === "dies" ? [1, 1] : [fates.indexOf(fate), 2];
-    for (let at = first; at <= quiet.effects; at += step) {
-      const told = await tellWithGap(story, at, fate);
-      const where = `with effect ${at}`;
-      expect(last(told), where).toEqual(last(quiet));
-      // Nobody is taken back, nor to anything twice.
-      if (what === "a rollout") expect(told.given, where).toEqual(quiet.given);
-      expect(told.excesses, where).toEqual([]);
-      expect(told.isGone, where).toBe(quiet.isGone);
-    }
-  });
+  test.each(fates)(
+    "the last assignments are the same where any call of the planner %s",
+    { timeout: 120_000 },
+    async (fate) => {
+      const quiet = await tellWithGap(story, 0, fate);
+      for (const kind of quiet.kinds) kinds.add(kind);
+      // The two kinds of calls that go on late share the effects between them.
+      const [first, step] = fate === "dies" ? [1, 1] : [fates.indexOf(fate), 2];
+      for (let at = first; at <= quiet.effects; at += step) {
+        const told = await tellWithGap(story, at, fate);
+        const where = `with effect ${at}`;
+        expect(last(told), where).toEqual(last(quiet));
+        // No cluster is taken back to an earlier rollout, or assigned one twice.
+        if (what === "a rollout") expect(told.given, where).toEqual(quiet.given);
+        expect(told.excesses, where).toEqual([]);
+        expect(told.isGone, where).toBe(quiet.isGone);
+      }
+    },
+  );
 });
 
-test("every kind of row that a call of the planner writes is among these effects", () => {
+test("these stories include every kind of row that a call of the planner writes", () => {
   const rows = [
     "RolloutState",
     "SyncGroup",

@@ -1,4 +1,7 @@
-/** Every step of the planner makes progress or throws; a slot stays small enough for one transaction, whatever people rename. */
+/**
+ * Every step of the planner makes progress or throws. A slot stays small enough for one transaction, whatever people
+ * rename.
+ */
 import { describe, expect, test } from "vitest";
 import { requireProgress } from "#functions/rollout/no-progress.ts";
 import { readOwner } from "#functions/rollout/read-owner.ts";
@@ -32,18 +35,21 @@ const applied = (made: PlannerWorld, cluster: string) =>
 const sizes = (made: PlannerWorld) => made.slots().map(({ attempts }) => Object.keys(attempts).length);
 
 describe("20 templates that are renamed before a worker begins", { timeout: 60_000 }, () => {
-  test.each([4, 12])("%d times keep a slot small, and the newest names arrive", async (renames) => {
-    const made = await worldOf(names(2), pace, templates(0));
-    await made.rollOut();
-    await renameWhileNobodyWorks(made, renames);
-    expect(sizes(made)).toEqual([50, 50]);
-    const newest = templates(renames).map(({ name }) => `apply web.${name}`);
-    for (const cluster of names(2)) expect(applied(made, cluster)).toEqual(expect.arrayContaining(newest));
-    await made.rollOut();
-    for (const cluster of names(2)) expect(applied(made, cluster)).toEqual(newest);
-  });
+  test.each([4, 12])(
+    "20 templates that are renamed %d times keep a slot small, and the newest names are applied",
+    async (renames) => {
+      const made = await worldOf(names(2), pace, templates(0));
+      await made.rollOut();
+      await renameWhileNobodyWorks(made, renames);
+      expect(sizes(made)).toEqual([50, 50]);
+      const newest = templates(renames).map(({ name }) => `apply web.${name}`);
+      for (const cluster of names(2)) expect(applied(made, cluster)).toEqual(expect.arrayContaining(newest));
+      await made.rollOut();
+      for (const cluster of names(2)) expect(applied(made, cluster)).toEqual(newest);
+    },
+  );
 
-  test("leave a slot that an older version let grow, and it is made smaller", async () => {
+  test("a slot that an older version let grow is made smaller", async () => {
     const made = await worldOf(["c1"], pace, templates(0));
     await made.rollOut();
     await renameWhileNobodyWorks(made, 4);
@@ -60,7 +66,7 @@ describe("20 templates that are renamed before a worker begins", { timeout: 60_0
     expect(applied(made, "c1")).toEqual(templates(4).map(({ name }) => `apply web.${name}`));
   });
 
-  test("keep their slot when it is done in part, until no worker can write what was paused", async () => {
+  test("a slot of which a part is done is kept until no worker can write the paused part", async () => {
     const made = await worldOf(["c1"], pace, templates(0));
     await made.rollOut();
     await renameWhileNobodyWorks(made, 4);
@@ -74,14 +80,14 @@ describe("20 templates that are renamed before a worker begins", { timeout: 60_0
   });
 });
 
-describe("a step that changes nothing", () => {
+describe("a step of the planner that changes nothing", () => {
   async function stuck(): Promise<StarlingError> {
     const made = await worldOf(["c1"], pace);
     await begin(made);
     const known = await readOwner(owner, made);
     if (known === undefined) throw new Error("the group is gone");
     const transaction = new Transaction(known, made.now);
-    // Written anew, and the same.
+    // A write of the same jobs counts as progress when the slot is smaller.
     transaction.edit({ jobs: [...known.rolloutState.jobs] });
     const [slot] = made.slots();
     const remaining = { slot, counts: [1, 0, 0, 0] };
@@ -96,7 +102,7 @@ describe("a step that changes nothing", () => {
     throw new Error("it was taken for progress");
   }
 
-  test("is an error that names the step and the row", async () => {
+  test("a step that changes nothing throws an error that names the step and the row", async () => {
     const { code, message } = await stuck();
     expect({ code, message }).toEqual({
       code: "NoProgress",
@@ -105,7 +111,7 @@ describe("a step that changes nothing", () => {
     });
   });
 
-  test("is told to the group, which is tried again ever later", async () => {
+  test("a group whose step changes nothing reports it, and is tried again at growing intervals", async () => {
     const made = await worldOf(["c1"], pace);
     await begin(made);
     const error = await stuck();

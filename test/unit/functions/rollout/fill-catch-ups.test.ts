@@ -1,4 +1,4 @@
-/** How far a look goes among clusters that came, and what is asked for them. */
+/** How many catch-ups one call checks, and which renderings it asks for. */
 import { describe, expect, test } from "vitest";
 import { rolloutFor } from "#functions/rollout/fill-catch-ups.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -12,7 +12,7 @@ import { syncRowOf } from "#test/support/sync-rows.ts";
 const prod = { text: "env=prod", selector: { matchLabels: { env: "prod" } } };
 const renderings = (made: PlannerWorld) => made.rows<RenderingRow>("Rendering").length;
 
-/** One has a slot at a time. */
+/** Catch-ups have one slot. */
 async function joined(clusters: readonly string[]): Promise<PlannerWorld> {
   const made = await worldOf(["a"], { maxConcurrent: 2 }, ownPaths);
   await made.rollOut();
@@ -20,14 +20,14 @@ async function joined(clusters: readonly string[]): Promise<PlannerWorld> {
   return made;
 }
 
-test("while more are to be asked for nobody says that all were looked at", async () => {
+test("the planner does not record that it checked all catch-ups while it still has renderings to ask for", async () => {
   const made = await joined(names(30, "n"));
   await made.plan();
   expect(renderings(made)).toBe(1 + 6);
   expect(made.rolloutState()).not.toHaveProperty("catchUpsHeld");
 });
 
-test("no more are asked for because one of the first waits for something else", async () => {
+test("the planner asks for as many renderings although one of the first catch-ups is frozen", async () => {
   const made = await joined([]);
   const freeze = { name: "inc-1", by: "ana", at: made.now.toISOString(), reason: "INC-1", clusters: prod };
   await made.setFreezes({ freezes: [freeze] });
@@ -39,7 +39,7 @@ test("no more are asked for because one of the first waits for something else", 
   expect(renderings(made)).toBe(2 + 6);
 });
 
-test("one whose arrival a newer version has written is told, and passed by", async () => {
+test("a catch-up row that a newer version wrote is reported as unreadable, and the next catch-up gets the slot", async () => {
   const made = await joined(names(3, "n"));
   await made.plan();
   await made.table.write([{ update: keys.catchUp(owner, "waiting", "n000"), set: { schema: rowSchema + 1 } }]);
@@ -49,7 +49,7 @@ test("one whose arrival a newer version has written is told, and passed by", asy
   expect(made.slots().map(({ cluster }) => cluster)).toEqual(["n001"]);
 });
 
-test("no more are given slots than are free, however many come", async () => {
+test("no more clusters get slots than are free, however many join", async () => {
   const made = await worldOf(["a"], { maxConcurrent: 3 });
   await made.rollOut();
   for (const name of names(30, "n")) await made.addCluster(name, "all");
@@ -57,7 +57,7 @@ test("no more are given slots than are free, however many come", async () => {
   expect(made.slots().map(({ cluster }) => cluster)).toEqual(["n000", "n001"]);
 });
 
-test("a call whose time is over while it looks among them asks for another", async () => {
+test("a call whose time ends while it checks catch-ups asks for another call", async () => {
   const made = await joined(names(40, "n"));
   for (let check = 0; check < 12; check++) await made.plan();
   expect(made.rolloutState().catchUpsHeld).toMatchObject({ rendering: 40 });
@@ -74,7 +74,7 @@ test("a call whose time is over while it looks among them asks for another", asy
   expect(read).toBeLessThan(10);
 });
 
-test("more than one step holds who have what their stage is on wait for nothing", async () => {
+test("clusters that change stage and already have its current rollout do not wait, however many they are", async () => {
   const fleet = Object.fromEntries(names(130).map((name) => [name, "canary"]));
   const made = await worldOf(fleet, { ...rings, maxConcurrent: "100%" });
   await made.rollOut();
@@ -93,7 +93,7 @@ test.each([
   ["has what two stages have passed: the older of what they are on", 3, 4],
   ["has the newest that is passed", 5, 5],
   ["has what no stage has passed: it is taken back", 6, 2],
-])("of one that comes and %s", (_what, has, rollout) => {
+])("a cluster that joins and %s", (_what, has, rollout) => {
   const stage = stageRecordOf("rest", { current: 2 });
   const rolloutState = rolloutStateOf([
     stageRecordOf("canary", { current: 5 }),
@@ -104,8 +104,8 @@ test.each([
   expect(rolloutFor(syncs, stage, { rolloutState })).toBe(rollout);
 });
 
-describe("one bad joiner", () => {
-  test("that cannot be rendered stops no other cluster from catching up, however many there are", async () => {
+describe("a cluster that joins and fails", () => {
+  test("clusters that cannot be rendered stop no other cluster from catching up, however many they are", async () => {
     const made = await worldOf(["a"], { maxConcurrent: 2 }, ownPaths);
     await made.rollOut();
     for (const name of ["bad0", "bad1", "bad2"]) await made.addCluster(name, "all");
@@ -118,7 +118,7 @@ describe("one bad joiner", () => {
     expect((await made.sync("good"))?.observed?.phase).toBe("Ready");
   });
 
-  test("that fails to apply stops no other cluster from catching up", async () => {
+  test("a cluster on which the apply fails stops no other cluster from catching up", async () => {
     const made = await worldOf(["a"], { maxConcurrent: 2 });
     await made.rollOut();
     await made.addCluster("bad", "all");

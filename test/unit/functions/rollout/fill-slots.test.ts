@@ -11,8 +11,8 @@ import { Crash, DisturbedPorts } from "#test/support/planner-model/disturbed-por
 import { allSay, begin, counting, names, ownPaths, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
 import { owner, type PlannerWorld, silentLog, silentMetrics } from "#test/support/planner-world.ts";
 
-describe("slots", () => {
-  test("pass over a target whose rendering does not come", async () => {
+describe("the slots of a group", () => {
+  test("a target whose rendering never comes is passed over", async () => {
     const made = await worldOf(names(40), { maxConcurrent: 3 }, ownPaths);
     for (let round = 0; round < 20; round++) {
       await made.plan();
@@ -23,7 +23,7 @@ describe("slots", () => {
     expect(made.stageRun("all").counts).toMatchObject({ Succeeded: 39, Rendering: 1 });
   });
 
-  test("pass over many whose renderings do not come, for those whose did", async () => {
+  test("targets whose renderings are missing are passed over for targets whose renderings are done", async () => {
     const made = await worldOf(names(20), { maxConcurrent: 5, maxFailures: 20 }, ownPaths);
     await made.plan();
     const slow = new Set(names(10).map((name) => `clusters/${name}`));
@@ -35,7 +35,7 @@ describe("slots", () => {
     expect(made.stageRun("all").counts).toMatchObject({ Succeeded: 10, Rendering: 10 });
   });
 
-  test("pass over those that hang, however many they are, and ask for few ahead", async () => {
+  test("many targets whose renderings hang are passed over, and few renderings are asked for ahead", async () => {
     const made = await worldOf(names(60), { maxConcurrent: 1, maxFailures: 60 }, ownPaths);
     const hanging = new Set(names(40).map((name) => `clusters/${name}`));
     await made.plan();
@@ -48,7 +48,7 @@ describe("slots", () => {
     expect(made.stageRun("all").counts).toMatchObject({ Succeeded: 20, Rendering: 40 });
   });
 
-  test("pass over joiners whose renderings hang, and read none of them at a worker's word", async () => {
+  test("joiners whose renderings hang are passed over, and a worker's report does not make the planner read them", async () => {
     const reads = async (joining: number) => {
       const made = await worldOf(["a", "b"], { maxConcurrent: 2 }, ownPaths);
       await made.rollOut();
@@ -66,7 +66,7 @@ describe("slots", () => {
     expect(await reads(24)).toBe(await reads(12));
   });
 
-  test("of a small group go to all its stages, and to joiners, however fast commits come", async () => {
+  test("the slots of a small group go to all its stages and to joiners, however fast commits come", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest", r2: "rest" }, rings);
     await made.rollOut();
     await made.addCluster("z", "rest");
@@ -81,7 +81,7 @@ describe("slots", () => {
   test.each([
     ["to everybody once, and then again", "", "zeczeczec"],
     ["past a stage that waits for its renderings", "e", "zczczczcz"],
-  ])("with a bound of one go round: %s", async (_what, hanging, order) => {
+  ])("a single slot goes round between stages and joiners: %s", async (_what, hanging, order) => {
     const ring = (name: string) => names(6, name.slice(0, 1)).map((cluster) => [cluster, name]);
     const fleet = Object.fromEntries(["canary", "early", "rest"].flatMap(ring));
     const early = { name: "early", clusters: { selector: { matchLabels: { ring: "early" } } } };
@@ -106,7 +106,7 @@ describe("slots", () => {
     expect(given.join("")).toBe(order);
   });
 
-  test("go to those that came, too, while stages that wait for them are through one after the other", async () => {
+  test("joiners also get slots while one stage after the other has targets that wait", async () => {
     const fleet = Object.fromEntries(names(24).map((name, index) => [name, index < 10 ? "canary" : "rest"]));
     const made = await worldOf(fleet, { ...rings, maxConcurrent: "100%" });
     await made.rollOut();
@@ -122,7 +122,7 @@ describe("slots", () => {
     expect(made.stages()).toEqual({ canary: "2 (3)", rest: "1 (2)" });
   });
 
-  test("under a stricter bound are given to nobody before enough are free", async () => {
+  test("a lower maxConcurrent gives no slot to a cluster before enough slots are free", async () => {
     const made = await worldOf(["a", "b", "c", "d"], { maxConcurrent: 3 });
     await begin(made);
     await made.setGroup({ maxConcurrent: 1 });
@@ -137,7 +137,7 @@ describe("slots", () => {
     expect(made.slots().map(({ cluster }) => cluster)).toEqual(["d"]);
   });
 
-  test("of a stage with a bound of its own are no more than that", async () => {
+  test("a stage with a maxConcurrent of its own uses no more slots than that", async () => {
     const stages = [{ ...rings.stages[0], name: "canary", maxConcurrent: 1 }, { name: "rest" }];
     const made = await worldOf({ c1: "canary", c2: "canary", c3: "canary" }, { stages, maxConcurrent: 3 });
     await begin(made);
@@ -147,7 +147,7 @@ describe("slots", () => {
     expect(made.slots()).toHaveLength(1);
   });
 
-  test("with jitter are begun at a time of their own, and who is to begin is told then", async () => {
+  test("jitter gives each target a start time of its own, and its worker is woken then", async () => {
     const made = await worldOf(names(20), { maxConcurrent: "100%", jitter: "15m" });
     await begin(made);
     const syncs = made.rows<SyncRow>("SyncOnCluster");
@@ -160,7 +160,7 @@ describe("slots", () => {
     expect(delays).toHaveLength(20);
   });
 
-  test("of arrivals ask for no more renderings than could be used next", async () => {
+  test("catch-ups ask for no more renderings than the next slots could use", async () => {
     const made = await worldOf(["a"], { maxConcurrent: 2 }, ownPaths);
     await made.rollOut();
     for (const name of names(30, "n")) await made.addCluster(name, "all");
@@ -175,7 +175,7 @@ describe("slots", () => {
     expect(made.rolloutState().catchUps).toEqual({ waiting: 0, changing: 0, failed: 0 });
   });
 
-  test("are given to no further catch-up after a second one failed, and legs go on", async () => {
+  test("no further catch-up gets a slot after two have failed, and stage runs go on", async () => {
     const made = await worldOf(names(4), { maxConcurrent: 2, maxFailures: 0 });
     await made.rollOut();
     for (const name of names(4, "n")) await made.addCluster(name, "all");
@@ -193,7 +193,7 @@ describe("slots", () => {
   });
 });
 
-test("arrivals of a stage that takes no more of them are not read again at each look", async () => {
+test("catch-ups of a stage that takes no more of them are not read again at each check", async () => {
   async function rowsRead(count: number): Promise<number> {
     const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
     await made.rollOut();
@@ -215,7 +215,7 @@ test("arrivals of a stage that takes no more of them are not read again at each 
   expect(await rowsRead(40)).toBe(await rowsRead(20));
 });
 
-test("a rendering that was asked for knows whom to tell, even when the message was lost", async () => {
+test("a rendering's row names the group to notify, so that a lost message does no harm", async () => {
   const made = await worldOf(["a"], {});
   await made.plan();
   const [row] = made.rows<RenderingRow>("Rendering");
@@ -226,15 +226,15 @@ test("a rendering that was asked for knows whom to tell, even when the message w
   const { table, sender, blobs } = made;
   const ports = { table, sender, clock: { now: () => made.now }, log: silentLog, metrics: silentMetrics };
   await claimDue(ports);
-  // The tick knows the row's key only: whom to tell stands in the row.
+  // The tick knows only the row's key; the row names the owner to notify.
   expect(made.sender.take()).toContainEqual(told);
   const built = { digest: digestOf("built"), objects: 1, bytes: Buffer.from("built") };
   await renderInput(told, { ...ports, blobs, ids: randomIds, turns: 1, builder: { build: async () => built } });
   expect(made.sender.take()).toEqual([expect.objectContaining({ to: "rollout", owner })]);
 });
 
-describe.each(["before", "after"] as const)("killed %s any of its calls", (when) => {
-  /** What does not depend on when it was killed. */
+describe.each(["before", "after"] as const)("a planner that is killed %s any of its calls to a port", (when) => {
+  /** The part of the outcome that does not depend on when the planner was killed. */
   const outcome = (made: PlannerWorld) => ({
     stageRuns: made
       .stageRuns()
@@ -245,7 +245,7 @@ describe.each(["before", "after"] as const)("killed %s any of its calls", (when)
       .map(({ cluster, desired: { token: _token, ...desired } }) => ({ cluster, desired })),
   });
 
-  test("the planner goes on as if nothing had been", { timeout: 60_000 }, async () => {
+  test("the next call reaches the same outcome as a planner that was not killed", { timeout: 60_000 }, async () => {
     const [fleet, strategy] = [names(30), { maxConcurrent: "100%" as const }];
     const quiet = await worldOf(fleet, strategy, web);
     await begin(quiet);
@@ -279,7 +279,7 @@ describe.each(["before", "after"] as const)("killed %s any of its calls", (when)
   }
 });
 
-test("a call that has no time left asks for another, and that goes on", async () => {
+test("a call that has no time left asks for another call, and writes nothing", async () => {
   const made = await worldOf(["a"], {});
   const clock = { now: () => made.now };
   const { table, sender, blobs } = made;
@@ -289,7 +289,7 @@ test("a call that has no time left asks for another, and that goes on", async ()
   expect(made.rows("RolloutState")).toEqual([]);
 });
 
-test("a call whose time is over while it looks for somebody who does not wait asks for another", async () => {
+test("a call whose time ends while it looks for a target that can start asks for another call", async () => {
   const made = await worldOf(names(40), { maxConcurrent: 3 }, ownPaths);
   await made.plan();
   made.sender.take();
@@ -304,7 +304,7 @@ test("a call whose time is over while it looks for somebody who does not wait as
   expect(made.sender.take()).toEqual([{ to: "rollout", owner, clusters: [] }]);
 });
 
-test("a cluster that moves to a stage that is behind keeps what it has when that takes something older", async () => {
+test("a cluster that moves to a stage that is behind keeps its newer revision when that stage passes an older rollout", async () => {
   const stages = ["canary", "early"].map((ring) => ({ name: ring, clusters: { selector: { matchLabels: { ring } } } }));
   const made = await worldOf(
     { a1: "canary", a2: "canary", e1: "early", r1: "rest" },

@@ -1,4 +1,4 @@
-/** How far a look goes among those of a leg that wait, and what it costs. */
+/** How many waiting targets of a stage run one call checks, and what the check costs. */
 import { describe, expect, test } from "vitest";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { begin, counting, names, ownPaths, revise, web, worldOf } from "#test/support/planner-story.ts";
@@ -6,7 +6,10 @@ import type { PlannerWorld } from "#test/support/planner-world.ts";
 
 const paths = (made: PlannerWorld) => made.rows<RenderingRow>("Rendering").map(({ path }) => path);
 
-/** Of the content before, which halted, all but the first are being applied: whoever comes next waits for them. */
+/**
+ * The rollout before has halted, and all its clusters but the first are still applying: the next rollout waits for
+ * them.
+ */
 async function giveWay(clusters: readonly string[], templates: readonly unknown[] = web): Promise<PlannerWorld> {
   const made = await worldOf(clusters, { maxConcurrent: "100%" }, templates);
   await made.rollOut();
@@ -19,8 +22,8 @@ async function giveWay(clusters: readonly string[], templates: readonly unknown[
   return made;
 }
 
-describe("those that wait for what was begun there before", () => {
-  test("are read a few at a time at a worker's word, however many they are", async () => {
+describe("targets that wait for an attempt of an earlier rollout", () => {
+  test("a worker's report makes the planner read a few waiting targets at a time, however many they are", async () => {
     const reads = async (count: number) => {
       const made = await giveWay(names(count));
       await begin(made);
@@ -32,7 +35,7 @@ describe("those that wait for what was begun there before", () => {
     expect(await reads(40)).toBe(await reads(20));
   });
 
-  test("are all looked at when somebody asks about everybody", async () => {
+  test("a check of the whole group reads every waiting target", async () => {
     const made = await giveWay(names(40));
     await begin(made);
     await made.observe("c038", "Verifying");
@@ -41,7 +44,7 @@ describe("those that wait for what was begun there before", () => {
     expect(made.stageRun("all").aside).toHaveLength(38);
   });
 
-  test("keep no others from being asked for, when a renderer is through with something", async () => {
+  test("targets that wait for an attempt keep the planner from asking for no other rendering when a renderer is done", async () => {
     const made = await worldOf(names(14), { maxConcurrent: 3 }, ownPaths);
     await made.rollOut();
     await revise(made, "bbb");
@@ -60,7 +63,7 @@ describe("those that wait for what was begun there before", () => {
   });
 });
 
-test("those whose renderings hang are not all read where no slot is free", async () => {
+test("targets whose renderings hang are not all read while no slot is free", async () => {
   const reads = async (hanging: number) => {
     const made = await worldOf(names(hanging + 4), { maxConcurrent: 2 }, ownPaths);
     const slow = new Set(names(hanging).map((name) => `clusters/${name}`));

@@ -23,8 +23,8 @@ async function asked(made: PlannerWorld, number: number) {
   await made.plan();
 }
 
-describe("a reconcile", () => {
-  test("makes nothing due that has nobody's work to follow", async () => {
+describe("a reconcile of a group", () => {
+  test("a reconcile makes no Sync due that waits for the planner", async () => {
     const made = await worldOf(["a", "b", "c"], { ...group, maxConcurrent: 1 });
     await made.rollOut();
     for (const cluster of ["a", "b"]) await made.observe(cluster, "Reachable");
@@ -37,24 +37,24 @@ describe("a reconcile", () => {
     }
     await asked(made, 1);
     expect(await made.sync("c")).toMatchObject({ reconcile: 1, dueKey: expect.any(String) });
-    // It waits for the planner, who gives it its turn.
+    // It waits for the planner, which gives it its turn.
     expect(await made.sync("b")).not.toHaveProperty("dueKey");
   });
 
-  test("sees what workers said in messages that were lost", async () => {
+  test("a reconcile makes the planner read reports whose messages were lost", async () => {
     const made = await worldOf(["a", "b"], group);
     await begin(made);
     await made.finish("a");
     await made.plan(made.table, []);
     expect(made.states()).toMatchObject({ a: "Assigned" });
     await made.operate({ reconcile: { ...ana(made.now), number: 1 } });
-    // The api says that the group is another one, and of no cluster.
+    // The API's message says that the group changed, and names no cluster.
     await made.plan(made.table, []);
     expect(made.states()).toMatchObject({ a: "Succeeded", b: "Assigned" });
   });
 
   test.each([["a", "b"], []])(
-    "is answered with what it came to, and not a moment before (%s, %s)",
+    "a reconcile is answered together with the state that it found, and not a moment before (%s, %s)",
     async (...clusters) => {
       const gaps = await inEveryGap(async (gap) => {
         const made = await worldOf(clusters, group);
@@ -76,7 +76,7 @@ describe("a reconcile", () => {
     },
   );
 
-  test("is answered with what it came to, and not with what a stage left behind a moment before", async () => {
+  test("a reconcile is answered with the state after the repair, and not with the failure before it", async () => {
     const made = await worldOf(["a", "b"], group);
     await begin(made);
     await made.finish("a", "Failed");
@@ -92,7 +92,7 @@ describe("a reconcile", () => {
     expect(await status(made)).toMatchObject({ state: "Complete", reconciled: 1, clusters: { ready: 2, failed: 0 } });
   });
 
-  test("is answered when a worker has looked at every cluster since, and not before", async () => {
+  test("a reconcile is answered when a worker has checked every cluster since, and not before", async () => {
     const made = await settled("a", "b");
     expect(await status(made)).toMatchObject({ state: "Complete", reconciled: undefined });
     await asked(made, 4);
@@ -106,7 +106,7 @@ describe("a reconcile", () => {
     expect(made.rolloutState()).not.toHaveProperty("checking");
   });
 
-  test("is not answered by a look of before it, whatever the clocks say", async () => {
+  test("a reconcile is not answered by a check that began before it, whatever the clocks say", async () => {
     const made = await settled("a");
     await asked(made, 1);
     await made.observe("a", "Ready");
@@ -124,7 +124,7 @@ describe("a reconcile", () => {
     expect(await status(made)).toMatchObject({ state: "Reconciling", reconciled: 1 });
   });
 
-  test("waits while what was found is being mended, and says what is left", async () => {
+  test("a reconcile waits while a cluster is being repaired, and reports the failures that are left", async () => {
     const made = await settled("a", "b", "c");
     await asked(made, 1);
     await made.observe("a", "Ready");
@@ -141,7 +141,7 @@ describe("a reconcile", () => {
     });
   });
 
-  test("waits for who has another turn, also while a freeze keeps that", async () => {
+  test("a reconcile waits for a cluster that gets another turn, also while a freeze delays that turn", async () => {
     const made = await worldOf(["a", "b"], { ...group, maxFailures: 0 });
     await begin(made);
     await made.finish("a", "Failed");
@@ -163,7 +163,7 @@ describe("a reconcile", () => {
     expect(await status(made)).toMatchObject({ state: "Complete", reconciled: 1, clusters: { ready: 2 } });
   });
 
-  test("counts who could be assigned nothing as failed, in the look that ends it, too", async () => {
+  test("a reconcile counts a cluster that could be assigned nothing as failed, also in the check that ends the reconcile", async () => {
     const made = await worldOf(["a", "b"], group, ownPaths);
     await made.plan();
     await made.renderAll("no kind", (row) => row.path === "clusters/a");
@@ -177,7 +177,7 @@ describe("a reconcile", () => {
     }
   });
 
-  test("says what was seen, although the index still has what was before", async () => {
+  test("a reconcile reports what workers observed, although the index still has an older state", async () => {
     const made = await settled("a");
     await asked(made, 1);
     const before = await made.sync("a");
@@ -191,7 +191,7 @@ describe("a reconcile", () => {
     }
   });
 
-  test("ends after the deadline, with who was not looked at", async () => {
+  test("a reconcile ends after its deadline, and counts a cluster that was not checked as changing", async () => {
     const made = await settled("a", "b");
     await asked(made, 1);
     await made.observe("a", "Ready");
@@ -200,7 +200,7 @@ describe("a reconcile", () => {
     expect(await status(made)).toMatchObject({ reconciled: 1, clusters: { ready: 1, changing: 1 } });
   });
 
-  test("gives every cluster the whole deadline, however many there are", async () => {
+  test("a reconcile gives every cluster the whole deadline, however many clusters there are", async () => {
     const made = await settled("a", "b", "c");
     await asked(made, 1);
     for (const name of ["a", "b"]) {
@@ -215,7 +215,7 @@ describe("a reconcile", () => {
     expect(await status(made)).toMatchObject({ state: "Complete", reconciled: 1 });
   });
 
-  test("spends no deadline while the group is suspended", async () => {
+  test("a reconcile's deadline does not run while the group is suspended", async () => {
     const made = await settled("a");
     await asked(made, 1);
     const { reconcile } = (await made.group()).operations;
@@ -229,7 +229,7 @@ describe("a reconcile", () => {
     expect(await status(made)).toMatchObject({ state: "Reconciling", reconciled: undefined });
   });
 
-  test("of a group that has something to roll out is answered by all its clusters", async () => {
+  test("a reconcile of a group with a rollout in progress is answered when all its clusters have been checked", async () => {
     const made = await settled("a", "b");
     await made.setSource("ccc");
     await asked(made, 1);
@@ -240,13 +240,13 @@ describe("a reconcile", () => {
     expect(await status(made)).toMatchObject({ state: "Complete", reconciled: 1 });
   });
 
-  test("of a group without clusters is answered at once, and all is not well", async () => {
+  test("a reconcile of a group without clusters is answered at once, with the state NoClusters", async () => {
     const made = await settled();
     await asked(made, 1);
     expect(await status(made)).toMatchObject({ state: "NoClusters", reconciled: 1 });
   });
 
-  test("asks everybody, of many too, and is told of once", async () => {
+  test("a reconcile wakes the worker of every cluster once, also in a large group", async () => {
     const made = await worldOf(names(120), { maxConcurrent: "100%" });
     await made.rollOut();
     made.sender.take();
@@ -257,7 +257,7 @@ describe("a reconcile", () => {
     expect(made.sender.take().filter(({ to }) => to === "apply")).toEqual([]);
   });
 
-  test("of people whose clock is behind is taken up all the same", async () => {
+  test("a reconcile by a person whose clock is behind retries a failed cluster all the same", async () => {
     const made = await worldOf(["a"], {});
     await begin(made);
     await allSay(made, "Failed");
@@ -267,8 +267,8 @@ describe("a reconcile", () => {
   });
 });
 
-describe("a reconcile of a leg that stands still", () => {
-  test("gives what failed another turn, once, with counts anew, and is answered when that is through", async () => {
+describe("a reconcile of a stage run that does not progress", () => {
+  test("a reconcile gives a failed cluster one more turn with fresh counts, and is answered after that turn", async () => {
     const made = await worldOf(["a", "b", "c"], { maxConcurrent: 1 });
     await begin(made);
     await allSay(made, "Failed");
@@ -289,7 +289,7 @@ describe("a reconcile of a leg that stands still", () => {
     expect(made.stageRuns()).toHaveLength(1);
   });
 
-  test("skips neither the bound nor evidence", async () => {
+  test("a reconcile respects maxConcurrent, and still requires a verified cluster", async () => {
     const made = await worldOf(names(6), { maxConcurrent: 2, maxFailures: 6 });
     await begin(made);
     for (let round = 0; round < 4; round++) await allSay(made, "Failed");
@@ -300,7 +300,7 @@ describe("a reconcile of a leg that stands still", () => {
     expect(made.stageRun("all").phase).toBe("NothingVerified");
   });
 
-  test("waits for a slot that is still kept for a worker, and takes the cluster then", async () => {
+  test("a reconcile waits for a slot that is kept for a worker, and then retries the cluster", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 1, progressDeadline: "60s" });
     await begin(made);
     await made.observe("a", "Applying");
@@ -319,7 +319,7 @@ describe("a reconcile of a leg that stands still", () => {
     expect(made.stageRun("all").counts).toMatchObject({ Succeeded: 2, Failed: 0 });
   });
 
-  test("brings those up, too, that a stage bore", async () => {
+  test("a reconcile also retries a failed cluster that the stage's budget tolerated", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 4, maxFailures: 1 });
     await begin(made);
     await made.finish("a", "Failed");
@@ -337,7 +337,7 @@ describe("a reconcile of a leg that stands still", () => {
     expect(made.rolloutState().catchUps).toEqual({ waiting: 0, changing: 0, failed: 0 });
   });
 
-  test("of arrivals that failed tries these again, too", async () => {
+  test("a reconcile also retries failed catch-ups", async () => {
     const made = await worldOf(["a"], { maxConcurrent: 4 });
     await made.rollOut();
     await made.addCluster("b", "all");
@@ -356,7 +356,7 @@ describe("a reconcile of a leg that stands still", () => {
     expect(await status(made)).toMatchObject({ reconciled: 1 });
   });
 
-  test("which is many pages long reaches the last", async () => {
+  test("a reconcile reaches all clusters of a group that fills many pages", async () => {
     const made = await worldOf(names(90), { maxConcurrent: "100%", maxFailures: "100%" });
     await begin(made);
     await allSay(made, "Failed");
@@ -366,8 +366,8 @@ describe("a reconcile of a leg that stands still", () => {
   });
 });
 
-describe("all is not well with a group", () => {
-  test("one of whose clusters the revision could not be rendered for, within its budget", async () => {
+describe("a group that is not Complete", () => {
+  test("a group whose revision cannot be rendered is Stalled, although its budget tolerates the failures", async () => {
     const made = await settled("a", "b");
     await made.setGroup(group, [{ name: "app", source: "app", path: "{{ cluster.values.dir }}" }]);
     for (let check = 0; check < 3; check++) await made.plan();
@@ -375,7 +375,7 @@ describe("all is not well with a group", () => {
     expect(await status(made)).toMatchObject({ state: "Stalled", clusters: { selected: 2, ready: 0, failed: 2 } });
   });
 
-  test("that names a cluster nobody registered, until somebody does", async () => {
+  test("a group that names an unregistered cluster is Degraded until the cluster is registered", async () => {
     const made = await settled("a");
     await made.setGroup({}, undefined, { names: ["a", "b"] });
     await made.rollOut();
@@ -387,7 +387,7 @@ describe("all is not well with a group", () => {
     expect(await status(made)).toMatchObject({ state: "Complete", clusters: { selected: 2, ready: 2 } });
   });
 
-  test("while a leg goes through one of its stages, whoever is ready", async () => {
+  test("a group with a stage run in progress is Rolling, however many clusters are ready", async () => {
     const made = await settled("a", "b");
     await revise(made, "bbb");
     await made.finish("a");

@@ -1,4 +1,4 @@
-/** Templates that the newest content does not have: as long as anything may be left of one, it is known. */
+/** Templates that the newest rollout does not have: the group remembers a template as long as a Sync of it may be left. */
 import { expect, test } from "vitest";
 import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -12,7 +12,7 @@ const both = [...web, { name: "data", source: "app" }];
 const pace = { maxConcurrent: 4, maxUnreachable: 1 };
 const numbers = (made: PlannerWorld) => made.rollouts().map(({ number }) => number);
 
-/** Looks at what rests, each of which ends. */
+/** Several checks of an idle group; each of them ends within a bounded number of calls. */
 async function rest(made: PlannerWorld): Promise<void> {
   for (let check = 0; check < 4; check++) {
     made.advanceClock(700);
@@ -20,13 +20,13 @@ async function rest(made: PlannerWorld): Promise<void> {
   }
 }
 
-/** One row can be read by a newer version only, or by this one again; who writes the fleet says so. */
+/** Makes a row readable for a newer version only, or readable again. A writer of the fleet also changes its version. */
 async function setSchema(made: PlannerWorld, key: { readonly pk: string; readonly sk: string }, schema: number) {
   await made.table.write([{ update: key, set: { schema } }]);
   if (key.pk === keys.fleet("b").pk) await made.table.write([fleetVersionUpdate(key.sk)]);
 }
 
-test("no content follows another for a cluster that nothing can be taken from yet", async () => {
+test("no further rollout starts for a cluster whose row only a newer version can read", async () => {
   const made = await worldOf(["a", "b"], pace, both);
   await made.rollOut();
   await setSchema(made, keys.fleet("b"), rowSchema + 1);
@@ -46,7 +46,7 @@ test("no content follows another for a cluster that nothing can be taken from ye
   expect(made.rolloutState().templates).toEqual(["app"]);
 });
 
-test("no content follows one that is halfway through the stages of a suspended group", async () => {
+test("no further rollout starts while a rollout is halfway through the stages of a suspended group", async () => {
   const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, ...pace }, both);
   await made.rollOut();
   await made.setGroup({ ...rings, ...pace }, web);
@@ -62,12 +62,12 @@ test("no content follows one that is halfway through the stages of a suspended g
   expect(numbers(made)).toEqual([1, 2]);
 });
 
-test("a suspended group skips nothing for what the next content takes away anyway", async () => {
+test("a suspended group skips no rollout for a template that its next rollout removes anyway", async () => {
   const made = await worldOf(["a", "b"], pace, both);
   await made.rollOut();
   await made.setGroup(pace, web);
   await playOn(made, 4);
-  // As one finds it that was given back, and nobody told.
+  // The rows are as a planner leaves them that restored the Sync and died before recording it.
   const app = await made.sync("a");
   if (app === undefined) throw new Error("nothing was assigned");
   const key = keys.sync("a", owner.namespace, "web.data");
@@ -89,13 +89,13 @@ test("a suspended group skips nothing for what the next content takes away anywa
   expect(await made.sync("a", "web.data")).toBeUndefined();
 });
 
-test("one is known for who is no member and has what only a newer version can read: it loses that when it joins", async () => {
+test("a template stays known for a Sync that only a newer version can read, and its cluster loses the Sync when it joins", async () => {
   const made = await worldOf(["a"], pace, both);
   await made.rollOut();
   const row = await made.sync("a", "web.data");
   if (row === undefined) throw new Error("nothing was assigned");
   const key = keys.sync("z", owner.namespace, "web.data");
-  // As the version after this one left it, before it was taken back.
+  // As a newer version left it before the installation was taken back to this one.
   const stateSk = row.stateSk?.replace("#a#", "#z#");
   const stray = { ...row, ...key, cluster: "z", version: 1, schema: rowSchema + 1, ...(stateSk && { stateSk }) };
   await made.table.write([{ put: stray }]);

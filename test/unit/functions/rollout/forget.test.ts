@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { DisturbedPorts } from "#test/support/planner-model/disturbed-ports.ts";
 import { ana, web, worldOf } from "#test/support/planner-story.ts";
 
-test("what a cluster keeps of a template that it is not given any more is forgotten once, and holds up no deletion", async () => {
+test("a Sync whose template is disabled for its cluster is forgotten once, and does not hold up the group's deletion", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 2 });
   await made.rollOut();
   const overrides = [{ clusters: { names: ["b"] }, disabled: true }];

@@ -16,7 +16,7 @@ function worldOfPages(): PlannerWorld {
   return new PlannerWorld({ table: new MemoryTable({ pageItems: 50 }), blobs: new MemoryBlobStore() });
 }
 
-/** One slot is free, and everybody is frozen. */
+/** One slot is free, and every cluster is frozen. */
 async function frozenWorld(frozen: number): Promise<PlannerWorld> {
   const world = worldOfPages();
   for (const name of names(frozen, "p")) await world.addCluster(name, "all", { labels: { env: "prod" } });
@@ -29,7 +29,7 @@ async function frozenWorld(frozen: number): Promise<PlannerWorld> {
 
 const prod = { text: "env=prod", selector: { matchLabels: { env: "prod" } } };
 
-describe("a leg under a freeze", () => {
+describe("a stage run under a freeze", () => {
   let made: PlannerWorld;
 
   beforeEach(async () => {
@@ -46,7 +46,7 @@ describe("a leg under a freeze", () => {
   const lift = (freeze: Freeze) =>
     made.setFreezes({ lifted: [{ ...freeze, lifted: { by: "bo", at: made.now.toISOString() } }] });
 
-  test("of every cluster assigns nothing, says so by name, and goes on by itself after the thaw", async () => {
+  test("a freeze of every cluster assigns nothing, is named in the status, and the stage run goes on after the thaw", async () => {
     await made.setFreezes({ freezes: [freezeAt(made)] });
     await made.plan();
     made.advanceClock(600);
@@ -61,7 +61,7 @@ describe("a leg under a freeze", () => {
     expect(made.stageRun("all").phase).toBe("Passed");
   });
 
-  test("of some assigns to the others, and looks again when the freeze ends", async () => {
+  test("a freeze of some clusters lets the others start, and the planner is due when the freeze ends", async () => {
     const until = later(made.now, 20);
     await made.setFreezes({ freezes: [freezeAt(made, { clusters: prod, until })] });
     await made.plan();
@@ -75,7 +75,7 @@ describe("a leg under a freeze", () => {
     expect(made.states()).toEqual({ a1: "Succeeded", p1: "Assigned", p2: "Assigned" });
   });
 
-  test("spends no deadline of what was begun before", async () => {
+  test("the deadline of an attempt in progress does not run during a freeze", async () => {
     await made.plan();
     for (const name of ["a1", "p1", "p2"]) await made.observe(name, "Applying");
     made.advanceClock(30);
@@ -93,7 +93,7 @@ describe("a leg under a freeze", () => {
     expect(made.stageRun("all")).toMatchObject({ phase: "Halted", reason: "TooManyFailures" });
   });
 
-  test("that came and went between two looks spends none either", async () => {
+  test("the deadline of an attempt does not run during a freeze that began and ended between two checks", async () => {
     await made.plan();
     for (const name of ["a1", "p1", "p2"]) await made.observe(name, "Applying");
     made.advanceClock(10);
@@ -105,7 +105,7 @@ describe("a leg under a freeze", () => {
     expect(made.states()).toEqual({ a1: "Assigned", p1: "Assigned", p2: "Assigned" });
   });
 
-  test("takes the only slot from the one that it holds, for whoever is next of a newer content", async () => {
+  test("a frozen cluster loses the only slot, to the first cluster of a newer rollout", async () => {
     await made.setGroup({ maxConcurrent: 1, progressDeadline: "60s", maxUnreachable: 0 });
     await made.rollOut();
     await revise(made, "bbb");
@@ -125,7 +125,7 @@ describe("a leg under a freeze", () => {
     expect((await made.sync("p1"))?.desired).toMatchObject({ revision: "main@sha1:ccc", attempt: 3 });
   });
 
-  test("of many holds up nobody else", async () => {
+  test("a freeze of many clusters holds up no other cluster", async () => {
     for (let index = 2; index < 10; index++) await made.addCluster(`a${index}`, "all", { labels: { env: "prod" } });
     for (const name of ["z1", "z2"]) await made.addCluster(name, "all", { labels: { env: "dev" } });
     await made.setGroup({ maxConcurrent: 1 });
@@ -137,7 +137,7 @@ describe("a leg under a freeze", () => {
   test.each([
     ["word of a worker", ["p010"]],
     ["check", undefined],
-  ])("of many is not read again at each %s", async (_what, told) => {
+  ])("frozen clusters are not read again at each %s", async (_what, told) => {
     async function rowsRead(frozen: number): Promise<number> {
       const world = await frozenWorld(frozen);
       const counted = counting(world.table);
@@ -150,7 +150,7 @@ describe("a leg under a freeze", () => {
   test.each([
     ["freezes are others", (world: PlannerWorld) => world.setFreezes({})],
     ["its labels are", (world: PlannerWorld) => world.addCluster("p039", "all", { labels: { env: "dev" } })],
-  ])("of many lets one go when %s, after a look at nothing but labels", async (_what, change) => {
+  ])("a cluster is released when %s, after a check that reads only labels", async (_what, change) => {
     const world = await frozenWorld(40);
     await change(world);
     const counted = counting(world.table);
@@ -159,25 +159,28 @@ describe("a leg under a freeze", () => {
     expect(counted.requests()).toBeLessThan(25);
   });
 
-  test.each(["pipeline", "finish"] as const)("of some keeps nothing newer from the others (%s)", async (supersede) => {
-    await made.setGroup({ maxConcurrent: 3, supersede });
-    const freeze = freezeAt(made, { clusters: prod });
-    await made.setFreezes({ freezes: [freeze] });
-    await made.plan();
-    await made.setSource("bbb");
-    await begin(made);
-    expect((await made.sync("a1"))?.desired.revision).toBe("main@sha1:aaa");
-    await made.finish("a1");
-    await begin(made);
-    await begin(made);
-    expect((await made.sync("a1"))?.desired.revision).toBe("main@sha1:bbb");
-    await lift(freeze);
-    await made.rollOut();
-    expect((await made.sync("p1"))?.desired.revision).toBe("main@sha1:bbb");
-    expect((await made.sync("p1"))?.desired.attempt).toBe(1);
-  });
+  test.each(["pipeline", "finish"] as const)(
+    "a freeze of some clusters keeps no newer rollout from the others (%s)",
+    async (supersede) => {
+      await made.setGroup({ maxConcurrent: 3, supersede });
+      const freeze = freezeAt(made, { clusters: prod });
+      await made.setFreezes({ freezes: [freeze] });
+      await made.plan();
+      await made.setSource("bbb");
+      await begin(made);
+      expect((await made.sync("a1"))?.desired.revision).toBe("main@sha1:aaa");
+      await made.finish("a1");
+      await begin(made);
+      await begin(made);
+      expect((await made.sync("a1"))?.desired.revision).toBe("main@sha1:bbb");
+      await lift(freeze);
+      await made.rollOut();
+      expect((await made.sync("p1"))?.desired.revision).toBe("main@sha1:bbb");
+      expect((await made.sync("p1"))?.desired.attempt).toBe(1);
+    },
+  );
 
-  test("that holds one with a slot keeps nothing newer from the others", async () => {
+  test("a freeze of a cluster with a slot keeps no newer rollout from the others", async () => {
     await made.plan();
     await made.observe("p1", "Applying");
     const freeze = freezeAt(made, { clusters: prod });
@@ -201,7 +204,7 @@ describe("a leg under a freeze", () => {
   test.each<[string, () => Promise<void>]>([
     ["selected", () => made.setGroup({ maxConcurrent: 3 }, web, { selector: { matchLabels: { env: "dev" } } })],
     ["registered", async () => Promise.all(["p1", "p2"].map((name) => made.removeCluster(name))).then(() => {})],
-  ])("keeps no leg for those who are no longer %s", async (_what, act) => {
+  ])("a stage run does not wait for frozen clusters that are no longer %s", async (_what, act) => {
     await made.setFreezes({ freezes: [freezeAt(made, { clusters: prod })] });
     await made.plan();
     await made.finish("a1");
@@ -211,7 +214,7 @@ describe("a leg under a freeze", () => {
     expect(made.stageRun("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 1, Skipped: 2 } });
   });
 
-  test("keeps in mind those whom another still holds when one of two thaws", async () => {
+  test("a cluster under two freezes stays frozen when one of them ends", async () => {
     const p2 = { text: "name=p2", selector: { matchLabels: { name: "p2" } } };
     await made.addCluster("p2", "all", { labels: { env: "prod", name: "p2" } });
     const two = freezeAt(made, { name: "two", clusters: p2 });
@@ -226,7 +229,7 @@ describe("a leg under a freeze", () => {
     expect(made.stageRun("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 3 } });
   });
 
-  test("leaves nothing behind in a leg when it thaws, and lets go whom it can read", async () => {
+  test("a thaw removes the freeze from the stage run, and starts every cluster whose row can be read", async () => {
     await made.setFreezes({ freezes: [freezeAt(made, { clusters: prod })] });
     await made.plan();
     expect(made.stageRun("all")).toMatchObject({ frozen: { by: { "inc-4711": [1, 2] } } });
@@ -237,7 +240,7 @@ describe("a leg under a freeze", () => {
     expect(made.slots().map(({ cluster }) => cluster)).toEqual(["a1", "p1"]);
   });
 
-  test("is known to hold joiners, and so is what else they wait for", async () => {
+  test("the rollout state counts joiners that a freeze holds apart from joiners that wait for something else", async () => {
     await made.setGroup({ maxConcurrent: 3 }, ownPaths);
     await made.rollOut();
     await made.setFreezes({ freezes: [freezeAt(made, { clusters: prod })] });
@@ -253,7 +256,7 @@ describe("a leg under a freeze", () => {
     expect((await made.sync("a2"))?.desired.action).toBe("apply");
   });
 
-  test("keeps joiners bare only where it holds", async () => {
+  test("a freeze holds joiners that it covers, and no others", async () => {
     await made.rollOut();
     await made.setFreezes({ freezes: [freezeAt(made, { clusters: prod })] });
     await made.addCluster("a2", "all", { labels: { env: "dev" } });
@@ -269,7 +272,7 @@ describe("a leg under a freeze", () => {
   test.each([
     ["word of a worker", ["a1"]],
     ["check", undefined],
-  ])("of many joiners is not read again at each %s, and lets others in", async (_what, told) => {
+  ])("frozen joiners are not read again at each %s, and other joiners get slots", async (_what, told) => {
     async function rowsRead(frozen: number): Promise<number> {
       const world = worldOfPages();
       await world.addCluster("a1", "all", { labels: { env: "dev" } });
@@ -292,7 +295,7 @@ describe("a leg under a freeze", () => {
     expect(await rowsRead(40)).toBe(await rowsRead(20));
   });
 
-  describe("that comes over one with a slot", () => {
+  describe("a freeze of a cluster that has a slot", () => {
     const freezeProd = async () => {
       const freeze = freezeAt(made, { clusters: prod });
       await made.setFreezes({ freezes: [freeze] });
@@ -300,7 +303,7 @@ describe("a leg under a freeze", () => {
     };
     const holders = () => made.slots().map(({ cluster }) => cluster);
 
-    /** `p1` has the only slot when the freeze comes, and `z1`, who comes after it, waits. */
+    /** `p1` has the only slot when the freeze begins, and `z1`, which is next, waits. */
     async function heldUp() {
       await made.addCluster("z1", "all", { labels: { env: "dev" } });
       await made.setGroup({ maxConcurrent: 1, progressDeadline: "60s" });
@@ -311,7 +314,7 @@ describe("a leg under a freeze", () => {
       return freezeProd();
     }
 
-    test("leaves it the slot for its time, and then holds up nobody else", async () => {
+    test("a frozen cluster keeps its slot for its deadline's length, and then the next cluster gets it", async () => {
       const freeze = await heldUp();
       made.advanceClock(59);
       await made.plan();
@@ -328,7 +331,7 @@ describe("a leg under a freeze", () => {
       expect((await made.sync("p1"))?.paused).toBeUndefined();
     });
 
-    test("leaves it the slot for that long from when the freeze came", async () => {
+    test("a frozen cluster keeps its slot for that length from the beginning of the freeze", async () => {
       await made.setFreezes({});
       await heldUp();
       await made.setFreezes({});
@@ -342,7 +345,7 @@ describe("a leg under a freeze", () => {
       expect(holders()).toEqual(["z1"]);
     });
 
-    test("leaves the slot where only a newer worker can say what it does", async () => {
+    test("a frozen cluster keeps its slot when only a newer version can read its Sync", async () => {
       await heldUp();
       const key = keys.sync("p1", owner.namespace, "web.app");
       await made.table.write([{ update: key, set: { schema: rowSchema + 1 } }]);
@@ -351,7 +354,7 @@ describe("a leg under a freeze", () => {
       expect(holders()).toEqual(["p1"]);
     });
 
-    test("and over nobody else leaves the slot where its worker may be writing still", async () => {
+    test("a frozen cluster keeps its slot while its worker may still write", async () => {
       await heldUp();
       await made.observe("p1", "Applying");
       await lease(made, "p1", { fence: 4, seconds: 90 });
@@ -363,7 +366,7 @@ describe("a leg under a freeze", () => {
       expect(holders()).toEqual(["z1"]);
     });
 
-    test("gives no slot to anybody where it is over all", async () => {
+    test("a freeze of all clusters gives the slot to no other cluster", async () => {
       await heldUp();
       await made.setFreezes({ freezes: [freezeAt(made, { clusters: prod }), freezeAt(made, { name: "all" })] });
       made.advanceClock(600);
@@ -372,7 +375,7 @@ describe("a leg under a freeze", () => {
       expect((await made.sync("p1"))?.paused).toBeUndefined();
     });
 
-    test("takes nothing from it while the group is suspended", async () => {
+    test("a frozen cluster keeps its slot while the group is suspended", async () => {
       await heldUp();
       await made.operate({ suspended: ana(made.now) });
       made.advanceClock(600);
@@ -381,7 +384,7 @@ describe("a leg under a freeze", () => {
       expect((await made.sync("p1"))?.paused).toBeUndefined();
     });
 
-    test("is no failure, is told as waiting, and answers a reconcile", async () => {
+    test("a frozen cluster counts as waiting, not as failed, and a reconcile is answered without it", async () => {
       await heldUp();
       made.advanceClock(61);
       await playOn(made, 2);
@@ -394,7 +397,7 @@ describe("a leg under a freeze", () => {
       expect((await made.sync("p1"))?.stateSk).toMatch(/^Changing#/);
     });
 
-    test("brings a joiner back when it thaws, and holds up no other joiner", async () => {
+    test("a frozen joiner catches up after the thaw, and holds up no other joiner", async () => {
       await made.rollOut();
       await made.setGroup({ maxConcurrent: 1, progressDeadline: "60s" });
       await made.addCluster("p3", "all", { labels: { env: "prod" } });
@@ -415,7 +418,7 @@ describe("a leg under a freeze", () => {
       expect(made.rolloutState().catchUps).toEqual({ waiting: 0, changing: 0, failed: 0 });
     });
 
-    test("whose leg is halted meanwhile keeps it parked after the thaw", async () => {
+    test("a frozen cluster stays paused after the thaw when its stage run has halted meanwhile", async () => {
       const freeze = await heldUp();
       made.advanceClock(61);
       await made.plan();
@@ -431,7 +434,7 @@ describe("a leg under a freeze", () => {
       expect((await made.sync("p1"))?.desired.revision).toBe("main@sha1:bbb");
     });
 
-    test("in the middle of an attempt does not make it sick: what it fails at after that counts", async () => {
+    test("a freeze in the middle of an attempt does not mark the cluster as preexisting: a later failure of it counts", async () => {
       await made.rollOut();
       await made.setGroup({ maxConcurrent: 1, progressDeadline: "60s" });
       await made.addCluster("p3", "all", { labels: { env: "prod" } });
@@ -448,7 +451,7 @@ describe("a leg under a freeze", () => {
     });
   });
 
-  test("that cannot be read assigns nothing", async () => {
+  test("the planner assigns nothing when the freezes cannot be read", async () => {
     await made.table.write([{ put: { ...keys.freezeState, type: "Freezes", schema: rowSchema, version: 1 } }]);
     await expect(made.plan()).rejects.toThrow("the freezes cannot be read");
     expect(await made.sync("a1")).toBeUndefined();

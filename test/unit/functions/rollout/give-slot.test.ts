@@ -10,9 +10,9 @@ const syncs = (made: PlannerWorld) => made.rows<SyncRow>("SyncOnCluster");
 
 test.each([
   ["deleted", (made: PlannerWorld) => made.removeCluster("a"), ["SLOT#b 1"]],
-  // By the next one, of the leg that was sealed with it.
+  // The next stage run assigns it: its snapshot has the new registration.
   ["registered anew", (made: PlannerWorld) => made.addCluster("a", "all", { uid: "anew" }), ["SLOT#a 2", "SLOT#b 2"]],
-])("a cluster that is %s after it was looked at is given nothing by that look", async (_what, act, expected) => {
+])("a cluster that is %s after a check has read it is assigned nothing by that check", async (_what, act, expected) => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 2 });
   await made.plan();
   await made.renderAll();
@@ -40,26 +40,29 @@ function slotIn(write: Write): readonly SlotRow[] {
 test.each([
   ["deleted", (made: PlannerWorld) => made.removeCluster("a")],
   ["registered anew", (made: PlannerWorld) => made.addCluster("a", "all", { uid: "anew" })],
-])("one that had something once and is %s then is given nothing by that look either", async (_what, act) => {
-  const made = await worldOf(["a", "b"], { maxConcurrent: 2 });
-  await made.rollOut();
-  await made.removeCluster("a");
-  await made.rollOut();
-  await made.addCluster("a", "all", { uid: "second" });
-  const { table } = made;
-  const write = table.write.bind(table);
-  let acts = 0;
-  table.write = async (writes) => {
-    const isGiving = writes.flatMap(slotIn).length > 0;
-    if (isGiving && acts++ === 0) {
-      await act(made);
-      await expect(write(writes)).rejects.toMatchObject({ code: "Conflict" });
-    }
-    await write(writes);
-  };
-  await begin(made);
-  expect(acts).toBeGreaterThan(0);
-});
+])(
+  "a cluster that was assigned something before, and is %s during a check, is assigned nothing by that check either",
+  async (_what, act) => {
+    const made = await worldOf(["a", "b"], { maxConcurrent: 2 });
+    await made.rollOut();
+    await made.removeCluster("a");
+    await made.rollOut();
+    await made.addCluster("a", "all", { uid: "second" });
+    const { table } = made;
+    const write = table.write.bind(table);
+    let acts = 0;
+    table.write = async (writes) => {
+      const isGiving = writes.flatMap(slotIn).length > 0;
+      if (isGiving && acts++ === 0) {
+        await act(made);
+        await expect(write(writes)).rejects.toMatchObject({ code: "Conflict" });
+      }
+      await write(writes);
+    };
+    await begin(made);
+    expect(acts).toBeGreaterThan(0);
+  },
+);
 
 test("the deadline of a group is no later for a slot that is given after others", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 2, progressDeadline: "60s" });
@@ -75,8 +78,11 @@ test("the deadline of a group is no later for a slot that is given after others"
   expect(made.rolloutState().deadline).toBe(first);
 });
 
-describe("a cluster that has more of a group than fits a transaction", () => {
-  /** Removed one after the other while it did not answer: a group has no more than 20 at once. */
+describe("a cluster that has more Syncs of a group than fit into a transaction", () => {
+  /**
+   * Templates were removed one after the other while the cluster did not answer; a group has at most 20 templates at
+   * once.
+   */
   async function overfull(): Promise<PlannerWorld> {
     const made = await worldOf(["a", "b"], { maxConcurrent: 1 });
     await made.rollOut();
@@ -91,7 +97,7 @@ describe("a cluster that has more of a group than fits a transaction", () => {
     await made.table.write([{ put: remembers }]);
     return made;
   }
-  /** One that was assigned for a template that is gone. */
+  /** Adds a Sync that was assigned for a template that the group no longer has. */
   async function putOld(made: PlannerWorld, cluster: string, name: string): Promise<void> {
     const before = await made.sync(cluster);
     if (before === undefined) throw new Error("nothing was assigned");
@@ -115,7 +121,7 @@ describe("a cluster that has more of a group than fits a transaction", () => {
         await made.removeCluster("a");
       },
     ],
-  ])("%s is forgotten with all of it", async (_what, act) => {
+  ])("a cluster %s is forgotten with all its Syncs", async (_what, act) => {
     const made = await overfull();
     await act(made);
     await playOn(made, 4);
@@ -123,7 +129,7 @@ describe("a cluster that has more of a group than fits a transaction", () => {
     expect([made.rows("Slot"), made.rows("CatchUp")]).toEqual([[], []]);
   });
 
-  test("and is selected no more when its group goes is forgotten when it is unregistered, and so is another", async () => {
+  test("clusters that are not selected when their group is deleted are forgotten when they are unregistered", async () => {
     const made = await overfull();
     await made.addCluster("aa", "all");
     await playOn(made, 2);
@@ -133,7 +139,7 @@ describe("a cluster that has more of a group than fits a transaction", () => {
     await made.plan();
     expect(made.slots().map(({ cluster }) => cluster)).toEqual(["b"]);
     expect(made.stageRun("all").size).toBe(3);
-    // As one is left whose cluster was selected no more before.
+    // A Sync is left like this when its cluster was deselected before.
     const old = await made.sync("a", "web.old000");
     if (old === undefined) throw new Error("nothing was assigned");
     const orphan = { ...old, desired: { ...old.desired, action: "orphan" as const }, version: old.version + 1 };
@@ -144,11 +150,11 @@ describe("a cluster that has more of a group than fits a transaction", () => {
     expect(made.rows("SyncGroup")).toEqual([]);
     const forgotten = syncs(made).filter(({ cluster }) => cluster !== "b");
     expect(forgotten).toHaveLength(262);
-    // Whoever has its name next may be another.
+    // The next cluster of that name may be another one.
     for (const { desired, observed } of forgotten) expect([desired.action, observed]).toEqual(["orphan", undefined]);
   });
 
-  test("loses all that is gone, and keeps what it is not given any more for itself, whatever else a step holds", async () => {
+  test("a cluster loses the Syncs of removed templates, and keeps only what it is still given, in as many steps as it takes", async () => {
     const parts = names(19, "part").map((name) => ({ name, source: "app" }));
     const rest = { name: "rest" };
     const stages = names(11, "s").map((name) => ({ name, clusters: { names: [name] }, optional: true }));
@@ -167,7 +173,7 @@ describe("a cluster that has more of a group than fits a transaction", () => {
     expect(made.isThrough()).toBe(true);
   });
 
-  test("and joins anew under its name, is assigned what there is now, and nothing else", async () => {
+  test("a cluster that is registered anew under its name is assigned the present templates, and nothing else", async () => {
     const made = await overfull();
     await made.addCluster("a", "all", { uid: "another" });
     await playOn(made, 4);
@@ -176,7 +182,7 @@ describe("a cluster that has more of a group than fits a transaction", () => {
   });
 });
 
-test("clusters that are not given most of what they had are told in as many steps as it takes", async () => {
+test("clusters for which most templates are disabled are assigned in as many steps as it takes", async () => {
   const parts = names(19, "part").map((name) => ({ name, source: "app" }));
   const made = await worldOf(names(8), { maxConcurrent: "100%" }, [...web, ...parts]);
   await made.rollOut();
@@ -188,7 +194,7 @@ test("clusters that are not given most of what they had are told in as many step
   expect(made.isThrough()).toBe(true);
 });
 
-test("a slot that goes on with something else is no longer for what its cluster is not given any more", async () => {
+test("a slot that goes on with a newer rollout no longer holds a Sync that is disabled for its cluster", async () => {
   const both = [...web, { name: "old", source: "app" }];
   const left = { selector: { matchLabels: { ring: "left" } } };
   const rollout = { maxConcurrent: 2 };

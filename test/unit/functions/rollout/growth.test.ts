@@ -1,4 +1,4 @@
-/** What the planner reads and keeps does not grow with what has nothing to do with it: counted at the table. */
+/** The planner's reads and rows do not grow with what has nothing to do with the call. They are counted at the table. */
 import { describe, expect, test } from "vitest";
 import { stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -9,7 +9,7 @@ import { MemoryTable } from "#test/support/memory-table.ts";
 import { ana, begin, names, ownPaths, revise, worldOf } from "#test/support/planner-story.ts";
 import { owner, PlannerWorld } from "#test/support/planner-world.ts";
 
-/** A group whose content is everywhere, in a table with pages as large as DynamoDB's. */
+/** A group whose rollout is everywhere, in a table with pages as large as DynamoDB's. */
 async function settledWorld(clusters: number, templates: number): Promise<PlannerWorld> {
   const made = new PlannerWorld({ table: new MemoryTable({ pageItems: 1000 }), blobs: new MemoryBlobStore() });
   for (const name of names(clusters)) await made.addCluster(name, "all");
@@ -22,8 +22,8 @@ async function settledWorld(clusters: number, templates: number): Promise<Planne
   return made;
 }
 
-describe("clusters that join a first leg one by one", { timeout: 60_000 }, () => {
-  test("make its row no longer, and get their turn each", async () => {
+describe("clusters that join a first stage run one by one", { timeout: 60_000 }, () => {
+  test("clusters that join make the stage run's row no longer, and get a turn each", async () => {
     const made = await worldOf(["c000"], { maxConcurrent: 1 }, ownPaths);
     await begin(made);
     for (const name of names(12, "n")) {
@@ -51,7 +51,7 @@ describe("a deletion", { timeout: 60_000 }, () => {
   }
 
   test.each(["delete", "orphan"] as const)(
-    "by %s reads as much for each cluster, in steps of one size",
+    "a deletion by %s reads as many rows for each cluster, in steps of one size, however many clusters there are",
     async (cascade) => {
       const few = await costOf(40, cascade);
       const many = await costOf(120, cascade);
@@ -61,8 +61,8 @@ describe("a deletion", { timeout: 60_000 }, () => {
   );
 });
 
-describe("a look at everybody", { timeout: 60_000 }, () => {
-  /** Of a deletion that all but one cluster have behind them. */
+describe("a check of the whole group", { timeout: 60_000 }, () => {
+  /** The cost of a check during a deletion that all clusters but one have completed. */
   async function costOfLook(clusters: number) {
     const made = await settledWorld(clusters, 1);
     await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
@@ -75,11 +75,11 @@ describe("a look at everybody", { timeout: 60_000 }, () => {
     return counts;
   }
 
-  test("asks in a deletion for nobody who is through", async () => {
+  test("a check during a deletion reads no cluster that is done", async () => {
     expect(await costOfLook(120)).toEqual(await costOfLook(40));
   });
 
-  /** Where all but one do not answer, and then do, with a bound of one. */
+  /** The cost when all clusters but one were unreachable, and answer again, with a maxConcurrent of one. */
   async function costOfWaiting(clusters: number) {
     const made = await settledWorld(clusters, 1);
     await made.setGroup({ maxConcurrent: "100%", maxUnreachable: "100%" });
@@ -96,13 +96,13 @@ describe("a look at everybody", { timeout: 60_000 }, () => {
     return counts;
   }
 
-  test("reads nobody again who waits to come back already", async () => {
+  test("a check does not read again the clusters that already wait to catch up", async () => {
     expect((await costOfWaiting(120)).requests).toBe((await costOfWaiting(40)).requests);
   });
 
-  test("ends where the call does, and the next one goes on with who is left", async () => {
+  test("a check ends with its call, and the next call goes on with the clusters that are left", async () => {
     const made = await settledWorld(120, 1);
-    // An index that is behind: they are well.
+    // The index is behind: the clusters are healthy.
     for (const row of made.rows<SyncRow>("SyncOnCluster"))
       await made.table.write([
         {
@@ -128,7 +128,7 @@ describe("a look at everybody", { timeout: 60_000 }, () => {
   });
 });
 
-test("a leg keeps the beginning of what clusters say of their failures", { timeout: 60_000 }, async () => {
+test("a stage run keeps only the beginning of a cluster's failure report", { timeout: 60_000 }, async () => {
   const made = await worldOf(names(12), { maxConcurrent: "100%", maxFailures: 5 });
   await begin(made);
   for (const { cluster } of made.slots()) await made.observe(cluster, "Failed", { reason: `E${"x".repeat(2000)}` });
@@ -148,7 +148,7 @@ describe("a group that names its clusters", { timeout: 60_000 }, () => {
     return made;
   }
 
-  test("costs as much in an idle look, however many these are", async () => {
+  test("an idle check of a group costs the same, however many clusters it names", async () => {
     const costs = [];
     for (const count of [20, 200]) {
       const made = await named(count);
@@ -159,19 +159,22 @@ describe("a group that names its clusters", { timeout: 60_000 }, () => {
     expect(costs[1]).toEqual(costs[0]);
   });
 
-  test.each([3, 30])("of %d says which is not registered, and only while it is not", async (count) => {
-    const made = await named(count);
-    expect((await made.group()).status.state).toBe("Complete");
-    await made.setGroup({ maxConcurrent: "100%" }, undefined, { names: [...names(count), "new"] });
-    await made.plan();
-    expect((await made.group()).status).toMatchObject({
-      state: "Degraded",
-      conditions: [{ reason: "ClusterNotFound" }],
-    });
-    await made.addCluster("new", "all");
-    await made.rollOut();
-    made.advanceClock(3600);
-    await made.plan();
-    expect((await made.group()).status).toMatchObject({ state: "Complete", clusters: { ready: count + 1 } });
-  });
+  test.each([3, 30])(
+    "a group that names %d clusters reports one that is not registered, and only while it is not",
+    async (count) => {
+      const made = await named(count);
+      expect((await made.group()).status.state).toBe("Complete");
+      await made.setGroup({ maxConcurrent: "100%" }, undefined, { names: [...names(count), "new"] });
+      await made.plan();
+      expect((await made.group()).status).toMatchObject({
+        state: "Degraded",
+        conditions: [{ reason: "ClusterNotFound" }],
+      });
+      await made.addCluster("new", "all");
+      await made.rollOut();
+      made.advanceClock(3600);
+      await made.plan();
+      expect((await made.group()).status).toMatchObject({ state: "Complete", clusters: { ready: count + 1 } });
+    },
+  );
 });

@@ -10,7 +10,7 @@ import type { PlannerWorld } from "#test/support/planner-world.ts";
 
 const ofRing = (ring: string) => ({ selector: { matchLabels: { ring } } });
 
-/** The table as one look sees it in that moment: the entry of the cluster is what it was before. */
+/** The table as one check sees it in that moment: the cluster's entry is still the old one. */
 function halfSeen({ table }: PlannerWorld, before: Row): PlannerWorld["table"] {
   const asBefore = (rows: readonly Row[]) =>
     rows.map((row) => (row.pk === before.pk && row.sk === before.sk ? before : row));
@@ -43,7 +43,7 @@ async function entryOf(made: PlannerWorld, cluster: string): Promise<Row> {
   return row;
 }
 
-test("a cluster whose entry was seen as it was before a write of it is taken up all the same", async () => {
+test("a cluster is selected although a check saw its entry as it was before the write", async () => {
   const made = await smallGroup();
   const before = await entryOf(made, "b");
   await made.addCluster("b", "own");
@@ -53,7 +53,7 @@ test("a cluster whose entry was seen as it was before a write of it is taken up 
   expect((await made.group()).status).toMatchObject({ state: "Complete", clusters: { selected: 2, ready: 2 } });
 });
 
-test("so is one that was seen so in a reading of the whole directory", async () => {
+test("a cluster is selected although a reading of the whole directory saw its entry as it was before the write", async () => {
   const made = await smallGroup();
   const before = await entryOf(made, "b");
   await made.addCluster("b", "own");

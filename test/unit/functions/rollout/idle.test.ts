@@ -10,7 +10,7 @@ import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
 const backoffSecondsAfter = (made: PlannerWorld) =>
   (new Date(dueAtOf(made.rolloutState().dueKey ?? "")).getTime() - made.now.getTime()) / 1000;
 
-test("a watchdog that has grown past a deadline, or was lost, is put back", async () => {
+test("a due time of the rollout state that is later than a deadline, or was lost, is restored", async () => {
   const made = await worldOf(["a"], { progressDeadline: "20s" });
   await begin(made);
   await made.observe("a", "Applying");
@@ -25,9 +25,9 @@ test("a watchdog that has grown past a deadline, or was lost, is put back", asyn
 });
 
 test.each([
-  ["a look", undefined],
-  ["a word of its worker", ["a"]],
-])("the lease of who gave its slot up is looked at when it ends, whatever %s found", async (_what, told) => {
+  ["a check of all clusters", undefined],
+  ["a report of the cluster's worker", ["a"]],
+])("the planner is due when the lease of a cluster that gave up its slot ends, after %s", async (_what, told) => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 1, maxFailures: 1 });
   await begin(made);
   await made.observe("a", "Failed");
@@ -45,7 +45,7 @@ test.each([
   expect(made.slots().map(({ cluster }) => cluster)).toEqual(["b"]);
 });
 
-test("a group whose clusters change, or seem to, or just did, is looked at again within a minute or so", async () => {
+test("a group whose clusters change, or have just changed, is checked again within about a minute", async () => {
   const made = await worldOf(["a"], {});
   await made.rollOut();
   await made.observe("a", "Verifying", { reason: "NotReady" });
@@ -61,7 +61,7 @@ test("a group whose clusters change, or seem to, or just did, is looked at again
   expect((await made.group()).status.clusters).toMatchObject({ changing: 0, ready: 1 });
 });
 
-test("an idle look costs the same however many clusters there are, and reads no list of them", async () => {
+test("an idle check costs the same however many clusters there are, and reads no list of them", async () => {
   const costs: number[] = [];
   for (const count of [5, 120]) {
     const made = await worldOf(names(count), { maxConcurrent: "100%" });
@@ -93,7 +93,7 @@ test("an idle look costs the same however many clusters there are, and reads no 
   expect(costs[1]).toBe(costs[0]);
 });
 
-test("what DynamoDB gives back in another order of members is the same", async () => {
+test("a row whose members DynamoDB returns in another order counts as unchanged", async () => {
   const made = await worldOf(["a"], {});
   await made.rollOut();
   const row = await made.sync("a");
@@ -111,7 +111,7 @@ test("what DynamoDB gives back in another order of members is the same", async (
   expect(made.slots()[0]?.attempts).toEqual({ "web.more": 1 });
 });
 
-test("a look at a group that is through sees what came meanwhile", async () => {
+test("a check in which the last stage passes also starts the rollout that was waiting", async () => {
   const made = await worldOf({ a: "canary", b: "rest" }, rings);
   await begin(made);
   await made.finish("a");
@@ -122,7 +122,7 @@ test("a look at a group that is through sees what came meanwhile", async () => {
   expect(made.stages()).toEqual({ canary: "1 (2)", rest: "1" });
 });
 
-test("a suspended group takes nothing, and what waited unbegun then gives way to what is new", async () => {
+test("a suspended group takes no slot, and a rollout that waited before it gives way to a newer one after the resume", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 1 });
   await made.rollOut();
   await made.setSource("bbb");
@@ -138,7 +138,7 @@ test("a suspended group takes nothing, and what waited unbegun then gives way to
   expect((await made.sync("a"))?.desired).toMatchObject({ attempt: 2, revision: "main@sha1:ccc" });
 });
 
-test("who failed in two stages that ended at once is counted, although the index is behind", async () => {
+test("clusters that failed in two stages that ended at once are counted, although the index is behind", async () => {
   const made = await worldOf(
     { c1: "canary", c2: "canary", r1: "rest", r2: "rest" },
     { ...rings, maxConcurrent: 4, maxFailures: 1 },

@@ -1,4 +1,4 @@
-/** A stage that is put before one through which something goes already: what follows waits for it. */
+/** A stage is inserted before a stage whose stage run is in progress: the later stages wait for the new stage. */
 import { describe, expect, test } from "vitest";
 import { allSay, begin, playOn, revise, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
@@ -18,8 +18,8 @@ async function stagesOf(made: PlannerWorld, ...names: readonly string[]): Promis
   await made.setGroup({ stages: [...names.map(stage), rest], maxConcurrent: "100%" });
 }
 
-describe("a canary is put before a first stage", () => {
-  test("that has no cluster: nobody else gets what the canary has not passed", async () => {
+describe("a canary stage that is inserted before the first stage", () => {
+  test("a stage behind an inserted canary and an empty stage gets no rollout that the canary has not passed", async () => {
     const made = await worldOf(fleet, { stages: [stage("nobody"), rest], maxConcurrent: "100%" });
     await begin(made);
     expect(made.stageRun("nobody").phase).toBe("NothingVerified");
@@ -33,7 +33,7 @@ describe("a canary is put before a first stage", () => {
     expect(await revisionOf(made, "c")).toBeUndefined();
   });
 
-  test("that is in the middle of it: it waits, and so does what follows it", async () => {
+  test("the former first stage, in the middle of a stage run, waits for the inserted canary, and so do later stages", async () => {
     const made = await worldOf(fleet, { stages: [stage("early"), rest], maxConcurrent: "100%" });
     await made.rollOut();
     await revise(made, "bbb");
@@ -55,7 +55,7 @@ describe("a canary is put before a first stage", () => {
     );
   });
 
-  test("that is in the middle of it: it goes on with what it had when the canary has passed that", async () => {
+  test("the former first stage goes on with its stage run when the inserted canary has passed that rollout", async () => {
     const made = await worldOf({ ...fleet, e: "early" }, { stages: [stage("early"), rest], maxConcurrent: 1 });
     await made.rollOut();
     await revise(made, "bbb");
@@ -73,7 +73,7 @@ describe("a canary is put before a first stage", () => {
   });
 
   test.each(["pipeline", "finish"] as const)(
-    "that is in the middle of it: a newer one gets past both (%s)",
+    "a newer rollout takes over when the canary and the former first stage have both halted (%s)",
     async (how) => {
       const made = await worldOf(fleet, { stages: [stage("early"), rest], supersede: how });
       await made.rollOut();
@@ -90,7 +90,7 @@ describe("a canary is put before a first stage", () => {
   );
 });
 
-test("a stage goes on that waited for one that is put before it, where a removed one keeps newer ones from it", async () => {
+test("a stage run goes on when its removed predecessor is inserted again, and a newer rollout completes the group", async () => {
   const made = await worldOf(
     { ...fleet, e: "early" },
     { stages: [stage("canary"), stage("early"), rest], maxConcurrent: 2 },
@@ -112,7 +112,7 @@ test("a stage goes on that waited for one that is put before it, where a removed
   expect((await made.group()).status.state).toBe("Complete");
 });
 
-test("a stage that lost the cluster on which it failed passes nothing by a stage that is put before it", async () => {
+test("a stage whose failed cluster was unregistered has verified nothing, also when a stage is inserted before it", async () => {
   const stages = [stage("canary"), stage("early"), rest];
   const made = await worldOf(fleet, { stages, maxConcurrent: "100%" });
   await made.rollOut();

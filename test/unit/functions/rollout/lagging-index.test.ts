@@ -4,7 +4,7 @@ import { lagging } from "#test/support/planner-model/disturbed-ports.ts";
 import { begin, revise, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
-/** An index that has heard nothing since now: it says what it says now. */
+/** An index that is not updated any more: it keeps the state of this moment. */
 async function indexOfNow({ table }: PlannerWorld): Promise<MemoryTable> {
   const older = new MemoryTable();
   for (const put of table.all()) await older.write([{ put }]);
@@ -16,8 +16,8 @@ const bad = [
   ["Unreachable", { failed: 0, unreachable: 1 }],
 ] as const;
 
-describe.each(["nothing", "that it changes"] as const)("while the index says %s of a joiner", (says) => {
-  test.each(bad)("a group is not Complete when that is %s", async (phase, counts) => {
+describe.each(["nothing", "that it changes"] as const)("while the index says %s of a cluster that joined", (says) => {
+  test.each(bad)("a group is not Complete when a cluster that joined is %s", async (phase, counts) => {
     const made = await worldOf(["a"], { maxConcurrent: 1 });
     await made.rollOut();
     made.advanceClock(600);
@@ -39,7 +39,7 @@ describe.each(["nothing", "that it changes"] as const)("while the index says %s 
   });
 });
 
-describe("while the index says that everybody is ready", () => {
+describe("while the index says that every cluster is ready", () => {
   async function settled() {
     const made = await worldOf(["a", "b", "c"], { maxConcurrent: 3, maxUnreachable: 3 });
     await made.rollOut();
@@ -50,17 +50,17 @@ describe("while the index says that everybody is ready", () => {
   }
 
   test.each(bad)(
-    "a group is not Complete when a cluster that had come to rest is %s, and was told of",
+    "a group is not Complete when an idle cluster becomes %s and a message names it",
     async (phase, counts) => {
       const { made, behind } = await settled();
       await made.observe("b", phase);
       await made.plan(behind, ["b"]);
       expect((await made.group()).status).toMatchObject({ state: "Degraded", clusters: { ready: 2, ...counts } });
-      // What another cluster says meanwhile makes it no better.
+      // The report of another cluster meanwhile does not change that.
       made.advanceClock(5);
       await made.plan(behind, ["c"]);
       expect((await made.group()).status).toMatchObject({ state: "Degraded", clusters: { ready: 2, ...counts } });
-      // And it is looked at soon, for the index has heard of it by then.
+      // The planner is due soon, because the index has caught up by then.
       expect((made.rolloutState().dueKey ?? "") < new Date(made.now.getTime() + 90_000).toISOString()).toBe(true);
       made.advanceClock(60);
       await made.plan();
@@ -69,7 +69,7 @@ describe("while the index says that everybody is ready", () => {
   );
 
   test.each(bad)(
-    "a cluster that comes back and is %s once more counts against those that come after it",
+    "a cluster that returned and is %s once more counts as such, although the index is behind",
     async (phase) => {
       const { made } = await settled();
       await revise(made, "bbb");
@@ -85,13 +85,13 @@ describe("while the index says that everybody is ready", () => {
       const { catchUps, stages } = made.rolloutState();
       expect((await made.group()).status.state).not.toBe("Complete");
       expect(catchUps).toMatchObject(phase === "Failed" ? { failed: 1 } : { away: 1 });
-      // One that does not answer says nothing of what it was given.
+      // A cluster that is unreachable does not count as a failed catch-up of its stage.
       expect(stages.map(({ failedCatchUps }) => failedCatchUps)).toEqual([phase === "Failed" ? 1 : 0]);
     },
   );
 });
 
-test("while the index says that a cluster failed which is ready again, a group is Complete, and looked at soon", async () => {
+test("a group is Complete when its failed cluster is ready again, although the index still says Failed", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 2 });
   await made.rollOut();
   await made.observe("b", "Failed");

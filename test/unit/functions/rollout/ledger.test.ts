@@ -5,7 +5,7 @@ import { rolloutStateOf, stageRecordOf } from "#test/support/rollout-state-rows.
 
 const entry = (number: number) => ({ number, identity: `${number}`, revision: `r${number}`, at: "" });
 
-test("a unit remembers what is not collected yet when more is past, and keeps what a stage is on", () => {
+test("the rollout state keeps old rollouts until they are collected, and keeps the current rollout of every stage", () => {
   const stages = [stageRecordOf("canary", { current: 12 }), stageRecordOf("rest", { current: 2 })];
   const ledger = [12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2].map(entry);
   const rolloutState = rolloutStateOf(stages, { last: 12, ledger, past: [1] });

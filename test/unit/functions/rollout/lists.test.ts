@@ -16,12 +16,12 @@ test("a list is read and parsed once, however many steps need a page of it", asy
   });
   const first = await lists.read(key);
   expect(first).toEqual(["a", "b"]);
-  // The very same: nothing was parsed for it.
+  // It is the same array: nothing was parsed for it.
   expect(await lists.read(key)).toBe(first);
   expect(gets).toBe(1);
 });
 
-test("one that was not there is looked for again, and found when it is made anew", async () => {
+test("a list that was missing is read again, and is found when it has been stored again", async () => {
   const stored = new MemoryBlobStore();
   const lists = listsIn(stored);
   const key = await lists.store(["a"]);

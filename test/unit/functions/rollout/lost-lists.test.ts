@@ -1,4 +1,4 @@
-/** The lists of clusters that a planner keeps in the bucket, when somebody deletes them. */
+/** The planner's lists of clusters in the bucket, when somebody deletes or damages them. */
 import { describe, expect, test } from "vitest";
 import { digestOf } from "#shared/base/digest.ts";
 import type { Job, RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -31,7 +31,7 @@ describe.each([
     for (const key of keys) if (key !== undefined) await loseOne(made.blobs, key);
   }
 
-  test("changes nothing while nothing has changed", async () => {
+  test("a damaged list changes nothing while nothing else has changed", async () => {
     const made = await settled("a", "b");
     await lose(made);
     made.advanceClock(700);
@@ -41,7 +41,7 @@ describe.each([
     expect((await made.group()).status).toMatchObject({ state: "Complete", clusters: { selected: 2, ready: 2 } });
   });
 
-  test("holds up no commit: every cluster gets it", async () => {
+  test("a damaged list delays no commit: every cluster gets it", async () => {
     const made = await settled("a", "b");
     await lose(made);
     await made.setSource("bbb");
@@ -50,7 +50,7 @@ describe.each([
     expect((await made.sync("a"))?.desired).toMatchObject({ action: "apply", attempt: 2 });
   });
 
-  test("holds up no commit, and who left is let go", async () => {
+  test("a damaged list delays no commit, and a cluster that left is forgotten", async () => {
     const made = await settled("a", "b");
     await lose(made);
     await made.removeCluster("b");
@@ -61,7 +61,7 @@ describe.each([
     expect((await made.sync("b"))?.desired.action).toBe("orphan");
   });
 
-  test("keeps nobody bare who joins", async () => {
+  test("a cluster that joins gets its rollout although the list is damaged", async () => {
     const made = await settled("a", "b");
     await lose(made);
     await made.addCluster("c", "all");
@@ -70,7 +70,7 @@ describe.each([
     expect((await made.sync("a"))?.desired.attempt).toBe(1);
   });
 
-  test("leaves nobody where it was who is made from something else since", async () => {
+  test("a cluster whose labels change gets its new rendering although the list is damaged", async () => {
     const made = await worldOf(["a", "b"], group, [{ name: "app", source: "app", path: "{{ cluster.labels.ring }}" }]);
     await made.rollOut();
     await lose(made);
@@ -84,7 +84,7 @@ describe.each([
     expect(made.rolloutState().catchUps).toEqual({ waiting: 0, changing: 0, failed: 0 });
   });
 
-  test("holds up no reconcile", async () => {
+  test("a damaged list delays no reconcile", async () => {
     const made = await settled("a", "b");
     await lose(made);
     await made.operate({ reconcile: ana(made.now) });
@@ -94,7 +94,7 @@ describe.each([
     expect((await made.group()).status).toMatchObject({ state: "Complete", reconciled: 1 });
   });
 
-  test("holds up no suspended group", async () => {
+  test("a damaged list does not affect a suspended group", async () => {
     const made = await settled("a", "b");
     await made.operate({ suspended: ana(made.now) });
     await lose(made);
@@ -102,7 +102,7 @@ describe.each([
     expect((await made.group()).status).toMatchObject({ state: "Suspended" });
   });
 
-  test("of a halted leg holds up no newer commit", async () => {
+  test("a damaged list of a halted stage run delays no newer commit", async () => {
     const made = await settled("a", "b");
     await revise(made, "bbb");
     await allSay(made, "Failed");
@@ -113,7 +113,7 @@ describe.each([
     expect(made.states()).toEqual({ a: "Succeeded", b: "Succeeded" });
   });
 
-  test("of a halted leg is no reason to begin it again", async () => {
+  test("a damaged list of a halted stage run does not start it again", async () => {
     const made = await worldOf(["a", "b", "c"], { maxConcurrent: 1 });
     await begin(made);
     await allSay(made, "Failed");
@@ -124,7 +124,7 @@ describe.each([
     expect((await made.group()).status).toMatchObject({ state: "Halted", clusters: { selected: 3, failed: 1 } });
   });
 
-  test("of a leg that is under way makes it sealed anew, and what was begun is counted there", {
+  test("a stage run in progress whose list is damaged takes a new snapshot, and keeps the attempts in progress", {
     timeout: 60_000,
   }, async () => {
     const made = await worldOf(names(200), group);
@@ -141,7 +141,7 @@ describe.each([
     expect((await made.sync("c000"))?.desired.attempt).toBe(1);
   });
 
-  test("holds up no deletion, which reaches every cluster", async () => {
+  test("a damaged list delays no deletion, which reaches every cluster", async () => {
     const made = await settled("a", "b");
     await lose(made);
     await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
@@ -150,7 +150,7 @@ describe.each([
   });
 });
 
-test("the list of a leg that has passed is needed by nobody, also where something could not be rendered", async () => {
+test("the planner does not need the list of a passed stage run, also when a target of it could not be rendered", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxFailures: 1 }, ownPaths);
   await made.plan();
   const isOfA = ({ path }: RenderingRow) => path === "clusters/a";
@@ -167,7 +167,7 @@ test("the list of a leg that has passed is needed by nobody, also where somethin
   expect(made.stageRuns().map(({ rollout, snapshot }) => [rollout, snapshot])).toEqual([[1, 1]]);
 });
 
-test("the list of who came or left keeps nobody bare, or assigned, whenever it is lost", async () => {
+test("the loss of a list of joined and removed clusters keeps no cluster from being assigned or forgotten, whenever it is lost", async () => {
   for (let at = 1; at <= 16; at++) {
     const made = await settled("a", "b");
     await made.addCluster("c", "all");
@@ -184,8 +184,8 @@ test("the list of who came or left keeps nobody bare, or assigned, whenever it i
   }
 });
 
-describe("a planner that died, and whose list is lost before another begins,", { timeout: 60_000 }, () => {
-  /** With the first write that leaves what is asked for. */
+describe("a planner that dies, and whose list is lost before the next call", { timeout: 60_000 }, () => {
+  /** The planner dies with the first write after which the condition holds. */
   async function dieWith(made: PlannerWorld, isLeft: () => boolean): Promise<void> {
     const { table } = new DisturbedPorts(made, { mostCalls: 600 });
     const dying: Table = {
@@ -198,7 +198,7 @@ describe("a planner that died, and whose list is lost before another begins,", {
     await expect(made.plan(dying)).rejects.toThrow(Crash);
   }
 
-  /** One that asks for what is lost again and again is told so. */
+  /** The test fails when the planner asks for the lost list again and again. */
   async function goOn(made: PlannerWorld): Promise<void> {
     let reads = 0;
     const get: BlobStore["get"] = (key, limits) => {
@@ -215,22 +215,25 @@ describe("a planner that died, and whose list is lost before another begins,", {
   test.each([
     ["none", (at: number) => at === 0],
     ["some", (at: number) => at > 0],
-  ])("lets everybody go who left, and nobody else, where %s of them went already", async (_many, isThere) => {
-    const leavers = names(45);
-    const made = await worldOf(["a", "b", ...leavers], all);
-    await made.rollOut();
-    for (const name of leavers) await made.removeCluster(name);
-    const job = () => made.rolloutState().jobs.find((one): one is Job & { do: "leave" } => one.do === "leave");
-    await dieWith(made, () => isThere(job()?.at ?? -1));
-    made.blobs.lose(job()?.clusters ?? "");
-    await goOn(made);
-    await made.rollOut();
-    for (const name of leavers) expect((await made.sync(name))?.desired.action).toBe("orphan");
-    for (const name of ["a", "b"])
-      expect((await made.sync(name))?.desired).toMatchObject({ action: "apply", attempt: 1 });
-  });
+  ])(
+    "the next call forgets every cluster that left, and no other, where %s of them were forgotten before",
+    async (_many, isThere) => {
+      const leavers = names(45);
+      const made = await worldOf(["a", "b", ...leavers], all);
+      await made.rollOut();
+      for (const name of leavers) await made.removeCluster(name);
+      const job = () => made.rolloutState().jobs.find((one): one is Job & { do: "leave" } => one.do === "leave");
+      await dieWith(made, () => isThere(job()?.at ?? -1));
+      made.blobs.lose(job()?.clusters ?? "");
+      await goOn(made);
+      await made.rollOut();
+      for (const name of leavers) expect((await made.sync(name))?.desired.action).toBe("orphan");
+      for (const name of ["a", "b"])
+        expect((await made.sync(name))?.desired).toMatchObject({ action: "apply", attempt: 1 });
+    },
+  );
 
-  test("forgets everybody of a group whose objects stay", async () => {
+  test("the next call forgets every cluster of a group whose objects stay", async () => {
     const fleet = names(150);
     const made = await worldOf(fleet, all);
     await made.rollOut();

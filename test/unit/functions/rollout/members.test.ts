@@ -20,7 +20,7 @@ import type { PlannerWorld } from "#test/support/planner-world.ts";
 const fleetOfWeb = { notNames: ["none"], all: true };
 const group = { ...rings, maxConcurrent: 6, maxUnreachable: 0 };
 
-describe.each(["idle", "updatingTo", "halted"] as const)("in a group that is %s", (situation) => {
+describe.each(["idle", "updatingTo", "halted"] as const)("a group that is %s", (situation) => {
   let made: PlannerWorld;
 
   beforeEach(async () => {
@@ -37,7 +37,7 @@ describe.each(["idle", "updatingTo", "halted"] as const)("in a group that is %s"
   const revision = async (name: string) => (await made.sync(name))?.desired.revision;
   const [ofCanary, ofRest] = situation === "idle" ? ["aaa", "aaa"] : ["bbb", "aaa"];
 
-  test("one that joins gets what its stage is on", async () => {
+  test("a cluster that joins gets the current rollout of its stage", async () => {
     await made.addCluster("c9", "canary");
     await made.addCluster("r9", "rest");
     await made.plan();
@@ -45,7 +45,7 @@ describe.each(["idle", "updatingTo", "halted"] as const)("in a group that is %s"
     expect(made.rollouts()).toHaveLength(situation === "idle" ? 1 : 2);
   });
 
-  test("one that leaves is forgotten, its slot with it, and its objects stay", async () => {
+  test("a cluster that leaves is forgotten, loses its slot, and keeps its objects", async () => {
     await made.removeCluster("r1");
     await made.plan();
     expect((await made.sync("r1"))?.desired.action).toBe("orphan");
@@ -54,7 +54,7 @@ describe.each(["idle", "updatingTo", "halted"] as const)("in a group that is %s"
     expect((await made.group()).status.clusters?.selected).toBe(3);
   });
 
-  test("one that returns has what its stage is on, and goes on with its numbers", async () => {
+  test("a cluster that returns gets the current rollout of its stage, and its attempts are numbered on", async () => {
     const before = (await made.sync("r1"))?.desired.attempt ?? 0;
     await made.removeCluster("r1");
     await made.plan();
@@ -65,14 +65,14 @@ describe.each(["idle", "updatingTo", "halted"] as const)("in a group that is %s"
     expect(desired?.attempt).toBeGreaterThan(before);
   });
 
-  test("one that moves to a stage that is further gets what that is on", async () => {
+  test("a cluster that moves to a stage that is ahead gets the current rollout of that stage", async () => {
     await made.addCluster("r2", "canary");
     if (situation === "updatingTo") await allSay(made, "Ready");
     await playOn(made, 2);
     expect(await revision("r2")).toBe(`main@sha1:${ofCanary}`);
   });
 
-  test("one that moves to a stage that is behind keeps what it has", async () => {
+  test("a cluster that moves to a stage that is behind keeps its newer rollout", async () => {
     const before = (await made.sync("c2"))?.desired.attempt;
     await made.addCluster("c2", "rest");
     await made.plan();
@@ -81,14 +81,14 @@ describe.each(["idle", "updatingTo", "halted"] as const)("in a group that is %s"
     expect(made.rolloutState().catchUps).toEqual({ waiting: 0, changing: 0, failed: 0 });
   });
 
-  test("one that is registered anew under its name starts over", async () => {
+  test("a cluster that is registered anew under its name starts over", async () => {
     await made.table.write([{ delete: keys.sync("c1", "shop", "web.app") }]);
     await made.addCluster("c1", "canary", { uid: "another" });
     await made.plan();
     expect((await made.sync("c1"))?.desired).toMatchObject({ attempt: 1, revision: `main@sha1:${ofCanary}` });
   });
 
-  test("the fleet is read once for each change of it", async () => {
+  test("the planner reads the fleet once for each change of it", async () => {
     await made.addCluster("c9", "canary");
     await made.plan();
     let reads = 0;
@@ -102,10 +102,10 @@ describe.each(["idle", "updatingTo", "halted"] as const)("in a group that is %s"
   });
 });
 
-describe("who is not selected any more", () => {
+describe("a cluster that is no longer selected", () => {
   const selected = { selector: { matchLabels: { ring: "all" } } };
 
-  test("before its turn is skipped, and brought up when it is selected again", async () => {
+  test("a cluster that is deselected before its turn is skipped, and catches up when it is selected again", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 1 }, web, selected);
     await begin(made);
     await made.addCluster("b", "none");
@@ -118,7 +118,7 @@ describe("who is not selected any more", () => {
     expect((await made.sync("b"))?.desired.action).toBe("apply");
   });
 
-  test("while it has a slot is forgotten, and the leg goes on without it", async () => {
+  test("a cluster that is deselected while it has a slot is forgotten, and the stage run goes on without it", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 1 }, web, selected);
     await begin(made);
     await made.observe("a", "Applying");
@@ -128,7 +128,7 @@ describe("who is not selected any more", () => {
     expect((await made.sync("a"))?.desired.action).toBe("orphan");
   });
 
-  test("while it has a slot of what gave way is forgotten, and what came after it goes on", async () => {
+  test("a cluster that is deselected while it holds a slot of a superseded rollout is forgotten, and the newer rollout goes on", async () => {
     const made = await worldOf(["a", "b", "c"], { maxConcurrent: 2 }, web, selected);
     await made.rollOut();
     await revise(made, "bbb");
@@ -153,7 +153,7 @@ describe("who is not selected any more", () => {
     ]);
   });
 
-  test("and did not answer is waited for by nobody", async () => {
+  test("a stage run does not wait for an unreachable cluster that is deselected", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxUnreachable: 0 }, web, selected);
     await begin(made);
     await made.finish("b");
@@ -168,7 +168,7 @@ describe("who is not selected any more", () => {
     });
   });
 
-  test("is forgotten by a group whatever else is under way", async () => {
+  test("a deselected cluster is forgotten although newer rollouts follow", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 1 }, web, selected);
     await made.rollOut();
     await made.addCluster("b", "none");
@@ -180,8 +180,8 @@ describe("who is not selected any more", () => {
   });
 });
 
-describe("a group that has the name of one before it", () => {
-  test("takes nothing for its own that was left when that one was deleted", async () => {
+describe("a group with the name of an earlier, deleted group", () => {
+  test("a Sync that the earlier group left is assigned anew, without the old observation", async () => {
     const made = await worldOf(["a"], {});
     await made.rollOut();
     await made.operate({ deletion: { ...ana(made.now), cascade: "orphan" } });
@@ -199,7 +199,7 @@ describe("a group that has the name of one before it", () => {
     expect(sync?.desired.earlier).toContain(left?.desired.token);
   });
 
-  test("begins anew whatever was under way when that one went", async () => {
+  test("the new group starts afresh, whatever was in progress when the earlier group was deleted", async () => {
     const made = await worldOf({ a: "canary", b: "rest" }, { ...rings, maxConcurrent: 4 });
     await made.rollOut();
     await made.addCluster("new", "rest");
@@ -223,7 +223,7 @@ describe("a group that has the name of one before it", () => {
     expect((await made.group()).status).toMatchObject({ state: "Complete", clusters: { selected: 5, ready: 5 } });
   });
 
-  test("and one that selects a cluster again has what it left there", async () => {
+  test("a group that selects a cluster again assigns the Sync that it left there", async () => {
     const made = await worldOf(["a", "b"], {});
     await made.rollOut();
     await made.removeCluster("b");
@@ -235,7 +235,7 @@ describe("a group that has the name of one before it", () => {
   });
 });
 
-test("stages that are named otherwise are on what those before were, and nobody is bare", async () => {
+test("stages that replace a single stage take over its current rollout, and a cluster that joins gets it", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 2 });
   await made.rollOut();
   await made.setGroup({ ...rings, maxConcurrent: 2 });
@@ -247,7 +247,7 @@ test("stages that are named otherwise are on what those before were, and nobody 
   expect((await made.sync("a"))?.desired.attempt).toBe(1);
 });
 
-test("a reconcile passes nobody by whose place is another since", async () => {
+test("a reconcile skips no cluster when the positions in the list of members change", async () => {
   const made = await worldOf(["a", "b", "c"], { maxConcurrent: 3 });
   await made.rollOut();
   await made.operate({ reconcile: ana(made.now) });
@@ -263,7 +263,7 @@ test("a reconcile passes nobody by whose place is another since", async () => {
   expect((await made.group()).status.reconciled).toBe(1);
 });
 
-test("a reconcile ends after the deadline, however often members become others", async () => {
+test("a reconcile ends after its deadline, however often the members change", async () => {
   const made = await worldOf(["a", "b", "c"], { maxConcurrent: 3 });
   await made.rollOut();
   await made.operate({ reconcile: ana(made.now) });
@@ -279,7 +279,7 @@ test("a reconcile ends after the deadline, however often members become others",
   expect((await made.group()).status).toMatchObject({ reconciled: 1, clusters: { ready: 2, changing: 1 } });
 });
 
-describe("a stage of which everybody left who was to verify a content", () => {
+describe("a stage that loses every cluster that was to verify a rollout", () => {
   const anew = async () => {
     const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 4 });
     await made.rollOut();
@@ -289,7 +289,7 @@ describe("a stage of which everybody left who was to verify a content", () => {
     return made;
   };
 
-  test("begins anew with those who are there instead, before anybody else has it", async () => {
+  test("the stage takes a new snapshot with the clusters that replace them, before later stages get the rollout", async () => {
     const made = await anew();
     await made.addCluster("c1", "canary", { uid: "anew" });
     await begin(made);
@@ -304,7 +304,7 @@ describe("a stage of which everybody left who was to verify a content", () => {
     expect(made.stages()).toEqual({ canary: "2", rest: "2" });
   });
 
-  test("begins anew also where others have it already", async () => {
+  test("the stage takes a new snapshot also when its other clusters need no change", async () => {
     const made = await worldOf({}, { ...rings, maxConcurrent: 4 }, [
       { name: "app", source: "app", path: "{{ cluster.labels.part }}" },
     ]);
@@ -324,7 +324,7 @@ describe("a stage of which everybody left who was to verify a content", () => {
     expect(made.stages()).toEqual({ canary: "2", rest: "2" });
   });
 
-  test("verifies nothing where nobody is: no later stage has it", async () => {
+  test("a stage without any cluster left verifies nothing, and no later stage gets the rollout", async () => {
     const made = await anew();
     await begin(made);
     expect(made.stages()).toEqual({ canary: "1 (2)", rest: "1" });
@@ -334,7 +334,7 @@ describe("a stage of which everybody left who was to verify a content", () => {
     expect((await made.sync("r1"))?.desired).toMatchObject({ rollout: 1 });
   });
 
-  test("verifies nothing by those who had it already, whatever new snapshot is taken", async () => {
+  test("clusters that need no change verify nothing, whatever new snapshot is taken", async () => {
     const path = [{ name: "app", source: "app", path: "{{ cluster.labels.part }}" }];
     const made = await worldOf({}, { ...rings, maxConcurrent: 4 }, path);
     const add = (name: string, ring: string, part: string) => made.addCluster(name, ring, { labels: { part } });
@@ -358,12 +358,12 @@ describe("a stage of which everybody left who was to verify a content", () => {
     expect((await made.sync("r1"))?.desired).toMatchObject({ rollout: 1 });
   });
 
-  test("waits for the list of those who are there", async () => {
+  test("the stage waits for the list of its present members", async () => {
     const made = await anew();
     await made.addCluster("c1", "canary", { uid: "two" });
     const { table } = made;
     const write = table.write.bind(table);
-    // The first is that of the list.
+    // The first write is that of the list.
     table.write = async (writes) => {
       table.write = write;
       await write(writes);
@@ -378,13 +378,13 @@ describe("a stage of which everybody left who was to verify a content", () => {
   });
 });
 
-test("a fleet that changes at every look adds nothing to the work that is under way", async () => {
+test("a fleet that changes at every check does not add to the jobs in progress", async () => {
   const made = await worldOf(["a"], { maxConcurrent: 1 });
   await made.rollOut();
   for (const name of names(100)) await made.addCluster(name, "all");
   const { table } = made;
   const slow = { ...counting(table).table, write: async (writes: readonly Write[]) => hurried(writes) };
-  // As of a call that is over after one page.
+  // The call's time ends after one page.
   const hurried = async (writes: readonly Write[]) => {
     made.advanceClock(60);
     await table.write(writes);
@@ -396,7 +396,7 @@ test("a fleet that changes at every look adds nothing to the work that is under 
   }
 });
 
-test("of one that is registered anew under its name nothing is known that was seen of the one before", async () => {
+test("a cluster that is registered anew under its name inherits no observation of the earlier cluster", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 2 });
   await made.rollOut();
   await made.observe("a", "Failed");

@@ -1,4 +1,4 @@
-/** Stages that are no more while something goes through those that have their clusters then. */
+/** Stages that are removed while a stage run is in progress in the stage that takes over their clusters. */
 import { expect, test } from "vitest";
 import { ana, begin, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
@@ -12,7 +12,7 @@ const revisions = async (made: PlannerWorld) =>
     ),
   );
 
-/** `canary` is on `ccc`, and `bbb` goes through `rest`, which is on `aaa`; then all are in `rest`. */
+/** The current rollout of `canary` is `ccc`; `rest` has `aaa` and is updating to `bbb`. Then all clusters are in `rest`. */
 async function merged(): Promise<PlannerWorld> {
   const made = await worldOf({ c1: "canary", r1: "rest", r2: "rest" }, { ...rings, ...pace });
   await made.rollOut();
@@ -28,7 +28,7 @@ async function merged(): Promise<PlannerWorld> {
   return made;
 }
 
-test("nobody goes back from what a stage had passed that is no more", async () => {
+test("a cluster keeps the newer rollout that its removed stage had passed", async () => {
   const made = await merged();
   expect(await revisions(made)).toEqual({ c1: "ccc", r1: "bbb", r2: "bbb" });
   await playOn(made);
@@ -37,7 +37,7 @@ test("nobody goes back from what a stage had passed that is no more", async () =
   expect((await made.sync("c1"))?.desired.attempt).toBe(3);
 });
 
-test("nor when what goes through their stage is sealed anew, with them", async () => {
+test("a cluster keeps the newer rollout of its removed stage when a refresh takes a new snapshot that includes it", async () => {
   const made = await merged();
   await made.operate({ refresh: ana(made.now) });
   await begin(made);
@@ -47,7 +47,7 @@ test("nor when what goes through their stage is sealed anew, with them", async (
   expect((await made.sync("c1"))?.desired).toMatchObject({ attempt: 3, rollout: 3 });
 });
 
-test("nor while one of the other stages is behind that still, though another is past it", async () => {
+test("a cluster keeps the newer rollout of its removed stage while another stage is ahead of it and a third is behind", async () => {
   const selector = (ring: string) => ({ clusters: { selector: { matchLabels: { ring } } } });
   const [canary, early, rest] = [
     { name: "canary", ...selector("canary") },
@@ -68,13 +68,13 @@ test("nor while one of the other stages is behind that still, though another is 
   await begin(made);
   await made.finish("r1", "Failed");
   await made.plan();
-  // `c1` waits in `rest`, which is on the first.
+  // `c1` waits in `rest`, whose current rollout is the first.
   expect(made.stages()).toEqual({ early: "3", rest: "1 (3)" });
   expect(made.rolloutState().former).toBe(2);
   expect((await made.sync("c1"))?.desired.rollout).toBeGreaterThan(1);
 });
 
-test("nor when many contents were taken since, and what it had passed is remembered no longer than that", async () => {
+test("a cluster keeps the newer rollout of its removed stage through many rollouts, and the rollout state then forgets that stage", async () => {
   const made = await merged();
   await made.finish("r1", "Failed");
   await made.finish("r2", "Failed");

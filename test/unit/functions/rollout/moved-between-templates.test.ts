@@ -1,4 +1,7 @@
-/** An object that moves between templates: wherever the planner dies, some Sync of each cluster is assigned to have it. */
+/**
+ * An object moves between templates. Wherever the planner dies, some Sync of each cluster is assigned to have the
+ * object.
+ */
 import { expect, test } from "vitest";
 import { digestOf } from "#shared/base/digest.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -7,7 +10,7 @@ import { worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
 const pace = { maxConcurrent: 2 };
-/** Of these folders the object is in `has-it` and `has-it-too`. */
+/** The object is in the folders `has-it` and `has-it-too`. */
 const of = (paths: Readonly<Record<string, string>>) =>
   Object.entries(paths).map(([name, path]) => ({ name, source: "app", path }));
 const holding = new Set(["has-it", "has-it-too"].map((path) => digestOf(`${digestOf("aaa")}${path}`)));
@@ -47,19 +50,23 @@ async function diesAt(made: PlannerWorld, at: number, when: "before" | "after"):
   }
 }
 
-test.each(Object.entries(moves))("%s", { timeout: 60_000 }, async (_, [before, after]) => {
-  for (const when of ["before", "after"] as const) {
-    for (let at = 1, isDead = true; isDead; at++) {
-      const made = await worldOf(["c1", "c2"], pace, of(before));
-      await made.rollOut();
-      expect(without(made)).toEqual([]);
-      await made.setGroup(pace, of(after));
-      await made.plan();
-      await made.renderAll();
-      isDead = await diesAt(made, at, when);
-      expect(without(made), `dead ${when} call ${at}`).toEqual([]);
-      await made.rollOut();
-      expect(without(made)).toEqual([]);
+test.each(Object.entries(moves))(
+  "an object that moves %s is always assigned to each cluster, wherever the planner dies",
+  { timeout: 60_000 },
+  async (_, [before, after]) => {
+    for (const when of ["before", "after"] as const) {
+      for (let at = 1, isDead = true; isDead; at++) {
+        const made = await worldOf(["c1", "c2"], pace, of(before));
+        await made.rollOut();
+        expect(without(made)).toEqual([]);
+        await made.setGroup(pace, of(after));
+        await made.plan();
+        await made.renderAll();
+        isDead = await diesAt(made, at, when);
+        expect(without(made), `dead ${when} call ${at}`).toEqual([]);
+        await made.rollOut();
+        expect(without(made)).toEqual([]);
+      }
     }
-  }
-});
+  },
+);

@@ -15,7 +15,7 @@ const by = (matchLabels: Record<string, string>) => ({ clusters: { selector: { m
 const stages: Stages = [{ name: "s0", ...by({ ring: "r0" }) }, { name: "s1", ...by({ ring: "r1" }) }, { name: "s2" }];
 const odd = { flavour: "odd" };
 
-/** What becomes of the stages, where it is in the one with this index. */
+/** The stages after the edit, where the cluster is in the stage with this index. */
 const edits: Readonly<Record<string, (at: number) => Stages>> = {
   merged: (at) => (at === 2 ? [{ name: "s0", ...by({ ring: "r0" }) }, { name: "s1" }] : stages.toSpliced(at, 1)),
   split: (at) => stages.toSpliced(at, 0, { name: "own", ...by(odd) }),
@@ -41,11 +41,11 @@ interface Cell {
   readonly state: (typeof states)[number];
   readonly at: number;
   readonly maxConcurrent: 1 | "100%";
-  /** Else there is another cluster in its stage. */
+  /** Otherwise there is another cluster in its stage. */
   readonly isAlone: boolean;
 }
 
-/** As far as it goes before time passes. @param found - by the worker of `m`, of its second attempt. */
+/** Delivers messages until time has to pass. @param found - the outcome of the second attempt on `m`. */
 async function deliver(model: PlannerModel, found: Outcome = "Ready"): Promise<void> {
   for (let count = 0; count < 500; count++) {
     const next = model.queue.find(({ from }) => from <= model.world.now.getTime())?.message;
@@ -85,7 +85,7 @@ async function play({ move, state, at, maxConcurrent, isAlone }: Cell): Promise<
   else if (move === "unregistered") await model.unregister("m");
   else await model.setGroup({ ...pace, stages: edits[move]?.(at) } as Partial<RolloutStrategy>, web);
   if (isChanging && state !== "Changing") {
-    // The planner knows of the move before.
+    // The planner knows of the move before the cluster's outcome.
     await model.plan({});
     if (state.endsWith("answer then")) workers.away.add("m");
     world.advanceClock(60);
@@ -96,7 +96,7 @@ async function play({ move, state, at, maxConcurrent, isAlone }: Cell): Promise<
   expect(await model.calm()).toBe(true);
   const isBarred = world.rolloutState().stages.some(({ bar }) => bar !== undefined);
   if (isBarred) {
-    // It had not passed the stage that is no more: the next one comes through.
+    // The rollout had not passed the removed stage: the next rollout completes.
     expect(move).toBe("merged");
     await model.revise("ccc", "ccc");
     expect(await model.calm()).toBe(true);
@@ -105,7 +105,7 @@ async function play({ move, state, at, maxConcurrent, isAlone }: Cell): Promise<
   const isUnverified =
     stalled?.updatingTo !== undefined && world.stageRun(stalled.updatingTo.stage).phase === "NothingVerified";
   if (isUnverified) {
-    // Nobody is left who could verify it: no later stage has it, and the next one comes through where a later stage is empty.
+    // No cluster is left that could verify the rollout: no later stage gets it, and the next rollout completes.
     expect(isAlone).toBe(true);
     for (const ring of others.filter((one) => one > at))
       expect((await world.sync(`c${ring}`))?.desired.revision, `c${ring}`).toMatch(/aaa$/);
@@ -113,7 +113,7 @@ async function play({ move, state, at, maxConcurrent, isAlone }: Cell): Promise<
     await model.revise("ccc", "ccc");
     expect(await model.calm()).toBe(true);
   } else if (stalled !== undefined) {
-    // It failed as a target of the stage that it is in.
+    // The cluster failed as a target of the stage that it is in.
     expect({ move, stages: world.stages() }).toMatchObject({ move: expect.stringMatching(/^(renamed|merged)$/) });
     expect(state).toMatch(/Failed|fails then/);
     await model.operate((operations) => ({ ...operations, reconcile: ana(world.now) }));
@@ -143,8 +143,8 @@ const cells = [0, 1, 2].flatMap(
     ] as const,
 );
 
-describe.each(moves)("%s", (move) => {
-  test.each(states)("%s", async (state) => {
+describe.each(moves)("a target whose stage changes: %s", (move) => {
+  test.each(states)("every other cluster gets its rollout when the target is %s", async (state) => {
     const faults: string[] = [];
     for (const cell of cells) {
       if ((move === "up" && cell.at === 0) || (move === "down" && cell.at === 2)) continue;

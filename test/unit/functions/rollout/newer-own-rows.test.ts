@@ -1,4 +1,7 @@
-/** Rows of the planner's own that a newer version wrote, about one cluster: they cost nobody else anything, and are named. */
+/**
+ * Rows of the planner's own, about one cluster, that a newer version wrote: other clusters go on, and the status names
+ * the cluster.
+ */
 import { describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -9,7 +12,7 @@ import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
 const setSchema = (made: PlannerWorld, key: RowKey, schema: number) =>
   made.table.write([{ update: key, set: { schema } }]);
 
-/** @returns what says later whether the row was left alone. */
+/** @returns a check that the row is still as it was. */
 async function makeNewer(made: PlannerWorld, key: RowKey): Promise<() => void> {
   await setSchema(made, key, rowSchema + 1);
   const stored = (): Row | undefined => made.table.all().find((row) => keyText(row) === keyText(key));
@@ -31,7 +34,7 @@ const named = (cluster: string) =>
 const message = async (made: PlannerWorld) => (await made.group()).status.conditions[0]?.message;
 const all = { maxConcurrent: "100%", maxUnreachable: "50%" } as const;
 
-describe("a slot", () => {
+describe("a slot that only a newer version can read", () => {
   const key = keys.slot(owner, "b");
 
   async function updatingTo(): Promise<PlannerWorld> {
@@ -41,7 +44,7 @@ describe("a slot", () => {
     return made;
   }
 
-  test("is one of those that may be changing, and the others get theirs", async () => {
+  test("an unreadable slot counts as in use, and the other clusters get their slots", async () => {
     const made = await updatingTo();
     const isLeftAlone = await makeNewer(made, key);
     await playOn(made);
@@ -53,7 +56,7 @@ describe("a slot", () => {
     await makeReadable(made, key);
   });
 
-  test("is counted where it was given, though its stage was gone meanwhile", async () => {
+  test("an unreadable slot still counts as in use after its stage was removed and added again", async () => {
     const made = await updatingTo();
     const isLeftAlone = await makeNewer(made, key);
     const two = { stages: [{ name: "one", clusters: { names: ["a"] } }, { name: "two" }] };
@@ -61,17 +64,17 @@ describe("a slot", () => {
     await made.plan();
     await made.setGroup({ ...all, maxConcurrent: 2 });
     await playOn(made);
-    // In whatever stage it was given: nobody else has its room meanwhile.
+    // The stage of the slot is unknown: no other cluster gets its place meanwhile.
     expect(made.rolloutState().catchUps.changing).toBe(1);
     isLeftAlone();
-    // What the stages that were removed had not passed goes nowhere else.
+    // The rollout that the removed stages had not passed goes no further.
     await made.setSource("ccc");
     await makeReadable(made, key);
     expect(made.slots()).toEqual([]);
     expect(made.rolloutState()).toMatchObject({ catchUps: { changing: 0 }, stages: [{ changing: 0, catchingUp: 0 }] });
   });
 
-  test("is not waited for by what is sealed anew, nor its cluster assigned anything", async () => {
+  test("a stage run with a new snapshot does not wait for an unreadable slot, and assigns its cluster nothing", async () => {
     const made = await updatingTo();
     const isLeftAlone = await makeNewer(made, key);
     const before = await made.sync("b");
@@ -90,7 +93,7 @@ describe("a slot", () => {
     await makeReadable(made, key);
   });
 
-  test("is passed by when its subject is resumed, and whoever else stood still is told", async () => {
+  test("a resume leaves an unreadable slot alone, and wakes the workers of the other slots", async () => {
     const made = await updatingTo();
     await made.operate({ suspended: ana(made.now) });
     await made.plan();
@@ -103,7 +106,7 @@ describe("a slot", () => {
     isLeftAlone();
   });
 
-  test("stays where it is when its subject is forgotten", async () => {
+  test("an unreadable slot keeps its row when its group is orphaned", async () => {
     const made = await updatingTo();
     const isLeftAlone = await makeNewer(made, key);
     await made.operate({ deletion: { ...ana(made.now), cascade: "orphan" } });
@@ -113,7 +116,7 @@ describe("a slot", () => {
     isLeftAlone();
   });
 
-  test("keeps a deletion of its subject waiting, by name, when all others are through", async () => {
+  test("a deletion waits for the cluster of an unreadable slot, by name, when all others are done", async () => {
     const made = await updatingTo();
     const isLeftAlone = await makeNewer(made, key);
     await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
@@ -127,7 +130,7 @@ describe("a slot", () => {
   });
 });
 
-describe("a target", () => {
+describe("a target that only a newer version can read", () => {
   const failed = (made: PlannerWorld): TargetRow => {
     const row = made.targets().find(({ cluster }) => cluster === "b");
     if (row === undefined) throw new Error("b is no target");
@@ -143,7 +146,7 @@ describe("a target", () => {
     return made;
   }
 
-  test("keeps no cure from anybody", async () => {
+  test("an unreadable target of a halted stage run keeps no cluster from a newer rollout", async () => {
     const made = await halted();
     const isLeftAlone = await makeNewer(made, failed(made));
     await made.setSource("ccc");
@@ -155,7 +158,7 @@ describe("a target", () => {
     isLeftAlone();
   });
 
-  test("has no other turn by a reconcile, and the others that failed have", async () => {
+  test("a reconcile gives an unreadable failed target no other turn, and retries the other failed targets", async () => {
     const made = await halted();
     const key = failed(made);
     const isLeftAlone = await makeNewer(made, key);
@@ -171,7 +174,7 @@ describe("a target", () => {
     expect((await made.group()).status.state).toBe("Complete");
   });
 
-  test("does not stop a deletion of its subject", async () => {
+  test("an unreadable target does not stop a deletion of its group", async () => {
     const made = await worldOf(["a", "b", "c"], all);
     await made.rollOut();
     await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
@@ -192,7 +195,7 @@ describe("a target", () => {
   });
 });
 
-describe("an arrival", () => {
+describe("a catch-up that only a newer version can read", () => {
   const joined = ["n1", "n2", "n3"];
 
   async function catchingUp(): Promise<PlannerWorld> {
@@ -204,7 +207,7 @@ describe("an arrival", () => {
     return made;
   }
 
-  test("that waits keeps nobody else waiting", async () => {
+  test("an unreadable catch-up keeps no other cluster waiting", async () => {
     const made = await catchingUp();
     const key = keys.catchUp(owner, "waiting", "n2");
     const isLeftAlone = await makeNewer(made, key);
@@ -222,7 +225,7 @@ describe("an arrival", () => {
   test.each([
     ["entry in the fleet", { ...keys.fleet("n2"), type: "Fleet" }],
     ["slot", { ...keys.slot(owner, "n2"), type: "Slot" }],
-  ])("of a cluster whose %s cannot be read waits, and the others go on", async (_, key) => {
+  ])("a catch-up of a cluster whose %s is unreadable waits, and the others go on", async (_, key) => {
     const made = await catchingUp();
     await made.table.write([{ put: { ...key, type: key.type, schema: rowSchema, version: 9 } as Row }]);
     const isLeftAlone = await makeNewer(made, key);
@@ -237,7 +240,7 @@ describe("an arrival", () => {
     isLeftAlone();
   });
 
-  test("that failed is named while others have another turn, or are looked at", async () => {
+  test("an unreadable failed catch-up is named in the status, and a reconcile retries the others", async () => {
     const made = await catchingUp();
     for (let round = 0; round < 3; round++) await allSay(made, "Failed");
     expect(made.rolloutState().catchUps.failed).toBe(2);
@@ -255,7 +258,7 @@ describe("an arrival", () => {
     isLeftAlone();
   });
 
-  test("does not keep its subject from being deleted", async () => {
+  test("an unreadable catch-up does not keep its group from being deleted", async () => {
     const made = await catchingUp();
     const isLeftAlone = await makeNewer(made, keys.catchUp(owner, "waiting", "n2"));
     await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
@@ -265,7 +268,7 @@ describe("an arrival", () => {
   });
 });
 
-describe("a lease", () => {
+describe("a lease that only a newer version can read", () => {
   const key = keys.lease("a");
 
   async function worked(): Promise<PlannerWorld> {
@@ -283,7 +286,7 @@ describe("a lease", () => {
     }
   }
 
-  test("of who failed keeps its slot, and nobody else from theirs", async () => {
+  test("a failed cluster with an unreadable lease keeps its slot, and the others get theirs", async () => {
     const made = await worked();
     const isLeftAlone = await makeNewer(made, key);
     await made.observe("a", "Failed");
@@ -298,7 +301,7 @@ describe("a lease", () => {
     expect(made.slots()).toEqual([]);
   });
 
-  test("of who leaves keeps its slot until nobody is at it any more, and nobody else from theirs", async () => {
+  test("a cluster that leaves with an unreadable lease keeps its slot until no worker holds the lease, and the others get theirs", async () => {
     const made = await worked();
     const isLeftAlone = await makeNewer(made, key);
     await made.removeCluster("a");
@@ -307,7 +310,7 @@ describe("a lease", () => {
     expect(made.states()).toEqual({ a: "Skipped", b: "Succeeded", c: "Succeeded" });
     expect(made.slots().map(({ cluster }) => cluster)).toEqual(["a"]);
     isLeftAlone();
-    // Whoever has it by now can be read: its number is higher, and it is over, or goes on.
+    // The lease is readable again: the slot is kept until it ends.
     await setSchema(made, key, rowSchema);
     await made.plan();
     expect(made.slots()).toHaveLength(1);

@@ -1,4 +1,7 @@
-/** Rows that a newer version wrote, after its deployment was rolled back: they are nobody's to change, and stop nobody else. */
+/**
+ * Rows that a newer version wrote before its deployment was rolled back: this version does not change them, and other
+ * clusters go on.
+ */
 import { beforeEach, describe, expect, test } from "vitest";
 import { digestOf } from "#shared/base/digest.ts";
 import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
@@ -26,7 +29,7 @@ async function setSchema(key: RowKey, schema: number): Promise<void> {
 
 async function makeNewer(key: RowKey): Promise<void> {
   await setSchema(key, rowSchema + 1);
-  // Whoever writes the row of a cluster in the fleet says that it is another.
+  // A writer of a cluster's row in the fleet also changes the fleet's version.
   if (key.pk === keys.fleet("c2").pk) await world.table.write([fleetVersionUpdate(key.sk)]);
 }
 const makeReadable = (key: RowKey) => setSchema(key, rowSchema);
@@ -35,7 +38,7 @@ function stored(key: RowKey): Row | undefined {
   return world.table.all().find((row) => keyText(row) === keyText(key));
 }
 
-/** Plays everybody who can be read, until nothing moves any more. */
+/** Plays every cluster that can be read, until nothing changes any more. */
 async function playOn(): Promise<void> {
   for (let round = 0; round < 10; round++) {
     await world.plan();
@@ -48,10 +51,10 @@ async function playOn(): Promise<void> {
 const desired = async (cluster: string) => (await world.sync(cluster))?.desired;
 const syncKey = keys.sync("c2", owner.namespace, "web.app");
 
-describe("a cluster of which the fleet's row cannot be read", () => {
+describe("a cluster whose row in the fleet is unreadable", () => {
   beforeEach(() => makeNewer(keys.fleet("c2")));
 
-  test("stops no group that selects by names", async () => {
+  test("a group that selects the cluster by name goes on with its other clusters", async () => {
     await world.setGroup({ maxUnreachable: "50%", maxConcurrent: "100%" }, undefined, { names: ["c1", "c2"] });
     await playOn();
     expect((await world.group()).status).toMatchObject({ state: "Degraded", clusters: { selected: 2 } });
@@ -62,7 +65,7 @@ describe("a cluster of which the fleet's row cannot be read", () => {
     expect((await desired("c2"))?.revision).toBe("main@sha1:aaa");
   });
 
-  test("is neither gone nor forgotten, and nothing is rolled out for it", async () => {
+  test("the cluster stays selected, is not forgotten, and causes no rollout", async () => {
     const before = await desired("c2");
     await playOn();
     expect(world.rollouts()).toHaveLength(1);
@@ -70,7 +73,7 @@ describe("a cluster of which the fleet's row cannot be read", () => {
     expect((await world.group()).status.clusters?.selected).toBe(3);
   });
 
-  test("keeps no other from a new revision, and gets it when it can be read", async () => {
+  test("a new revision goes to the other clusters, and to this one when its row is readable", async () => {
     const before = await desired("c2");
     await world.setSource("bbb");
     await playOn();
@@ -85,7 +88,7 @@ describe("a cluster of which the fleet's row cannot be read", () => {
     expect((await world.group()).status.state).toBe("Complete");
   });
 
-  test("is not forgotten either when it leaves unseen: only when it can be read", async () => {
+  test("a cluster that is removed while unreadable is forgotten only after its row was readable", async () => {
     await world.setSource("bbb");
     await playOn();
     expect((await desired("c2"))?.action).toBe("apply");
@@ -96,7 +99,7 @@ describe("a cluster of which the fleet's row cannot be read", () => {
     expect((await desired("c2"))?.action).toBe("orphan");
   });
 
-  test("is waited for by a deletion of its subject", async () => {
+  test("a deletion of the group waits for the cluster", async () => {
     await world.operate({ deletion: { by: "dev", at: world.now.toISOString(), cascade: "delete" } });
     await playOn();
     expect(world.states()).toMatchObject({ c1: "Succeeded", c2: "Unreachable" });
@@ -105,7 +108,7 @@ describe("a cluster of which the fleet's row cannot be read", () => {
   });
 });
 
-describe("the status outside a rollout", () => {
+describe("the status of an idle group with an unreadable row", () => {
   async function checked() {
     world.advanceClock(700);
     await world.plan();
@@ -123,7 +126,7 @@ describe("the status outside a rollout", () => {
   };
   const well = { state: "Complete", reason: "AllClustersReady", clusters: { selected: 3, ready: 3, unreachable: 0 } };
 
-  test("names a cluster of which the fleet's row cannot be read", async () => {
+  test("the status names a cluster whose row in the fleet is unreadable", async () => {
     expect(await checked()).toMatchObject(well);
     await makeNewer(keys.fleet("c2"));
     expect(await checked()).toMatchObject(skipped);
@@ -131,7 +134,7 @@ describe("the status outside a rollout", () => {
     expect(await checked()).toMatchObject(well);
   });
 
-  test("says nothing of clusters that are not selected", async () => {
+  test("the status does not mention an unreadable cluster that is not selected", async () => {
     await world.setGroup({}, undefined, { selector: { matchLabels: { ring: "rest" } } });
     await world.addCluster("other", "none");
     await playOn();
@@ -139,7 +142,7 @@ describe("the status outside a rollout", () => {
     expect(await checked()).toMatchObject(well);
   });
 
-  test("names a cluster that a rollout went by because its Sync cannot be read", async () => {
+  test("the status names a cluster that a rollout left out because its Sync is unreadable", async () => {
     await makeNewer(syncKey);
     await world.setSource("bbb");
     await playOn();
@@ -148,8 +151,8 @@ describe("the status outside a rollout", () => {
   });
 });
 
-describe("a cluster whose Sync cannot be read", () => {
-  test("is away while others are rolled out to, its row is left alone, and it goes on when it can be read", async () => {
+describe("a cluster whose Sync is unreadable", () => {
+  test("the cluster counts as unreachable, its row is left alone, and it catches up when the row is readable", async () => {
     await makeNewer(syncKey);
     const before = stored(syncKey);
     await world.setSource("bbb");
@@ -177,9 +180,9 @@ describe("a cluster whose Sync cannot be read", () => {
     return slots;
   }
 
-  test("keeps its slot when that happens in the middle of a rollout, and gives it back in time", async () => {
+  test("the cluster keeps its slot until its deadline, and then releases it", async () => {
     const slots = await slotOfNewer();
-    // A newer worker may be at it.
+    // A newer worker may still be working on it.
     world.advanceClock(599);
     await world.plan();
     expect(world.slots()).toEqual(slots);
@@ -189,7 +192,7 @@ describe("a cluster whose Sync cannot be read", () => {
     expect(Object.values(world.states()).sort()).toEqual(["Succeeded", "Succeeded", "Unreachable"]);
   });
 
-  test("keeps its slot for as long as the subject is suspended", async () => {
+  test("the cluster keeps its slot for as long as the group is suspended", async () => {
     const slots = await slotOfNewer();
     await world.operate({ suspended: { by: "ana", at: world.now.toISOString() } });
     world.advanceClock(3600);
@@ -205,14 +208,14 @@ describe("a cluster whose Sync cannot be read", () => {
     expect(Object.values(world.states()).sort()).toEqual(["Succeeded", "Succeeded", "Unreachable"]);
   });
 
-  test("is not forgotten while it cannot be read, although it left the fleet", async () => {
+  test("a Sync whose cluster left the fleet is not forgotten while it is unreadable", async () => {
     await makeNewer(syncKey);
     const before = stored(syncKey);
     await world.removeCluster("c2");
     await playOn();
     await world.setSource("bbb");
     await playOn();
-    // Only a deletion is about those that are no members.
+    // Only a deletion includes clusters that are not members.
     expect(world.stageRun("all").size).toBe(2);
     expect(stored(syncKey)).toEqual(before);
     await makeReadable(syncKey);
@@ -221,7 +224,7 @@ describe("a cluster whose Sync cannot be read", () => {
     expect((await desired("c2"))?.action).toBe("orphan");
   });
 
-  test("is forgotten when it can be read, where it was selected no more before that", async () => {
+  test("a Sync whose cluster was deselected is forgotten when it is readable", async () => {
     await makeNewer(syncKey);
     await playOn();
     await world.setGroup({ maxUnreachable: "50%", maxConcurrent: "100%" }, undefined, { names: ["c1", "c3"] });
@@ -233,7 +236,7 @@ describe("a cluster whose Sync cannot be read", () => {
     expect((await desired("c2"))?.action).toBe("orphan");
   });
 
-  test("is not written by a reconcile", async () => {
+  test("a reconcile does not write an unreadable Sync", async () => {
     await makeNewer(syncKey);
     const before = stored(syncKey);
     await world.operate({ reconcile: { by: "dev", at: world.now.toISOString() } });
@@ -243,7 +246,7 @@ describe("a cluster whose Sync cannot be read", () => {
   });
 });
 
-describe("a subject of which a row cannot be read", () => {
+describe("a group that has an unreadable row", () => {
   const unread: Readonly<Record<string, RowKey>> = {
     Source: keys.object(owner.namespace, "Source", "app"),
     Unit: keys.rolloutState(owner),
@@ -253,7 +256,7 @@ describe("a subject of which a row cannot be read", () => {
   };
 
   test.each(Object.entries(unread))(
-    "%s: says so, writes nothing else, and is planned when it can be read",
+    "%s: the group reports it, writes nothing else, and is planned when the row is readable",
     async (_, key) => {
       await world.setSource("bbb");
       await world.plan();
@@ -275,7 +278,7 @@ describe("a subject of which a row cannot be read", () => {
     },
   );
 
-  test("that cannot be read itself is left alone, without failing again and again", async () => {
+  test("a group whose own row is unreadable is left alone, and the planner does not fail", async () => {
     const key = keys.object(owner.namespace, "SyncGroup", owner.name);
     await makeNewer(key);
     const before = world.table.all();
@@ -285,7 +288,7 @@ describe("a subject of which a row cannot be read", () => {
   });
 });
 
-test("a rendering that cannot be read keeps its clusters away, and nobody else", async () => {
+test("clusters with an unreadable rendering count as unreachable until it is readable", async () => {
   await world.setSource("bbb");
   await world.plan();
   await world.renderAll();
@@ -303,7 +306,9 @@ test("a rendering that cannot be read keeps its clusters away, and nobody else",
   expect((await world.group()).status.state).toBe("Complete");
 });
 
-test("of more clusters than are named each is brought up when it can be read", { timeout: 60_000 }, async () => {
+test("every one of many unreadable clusters catches up when it is readable, also those that the row does not name", {
+  timeout: 60_000,
+}, async () => {
   const group = { maxUnreachable: "100%", maxConcurrent: "100%" } as const;
   for (let number = 0; number < 105; number++) await world.addCluster(`n${number}`, "rest");
   await world.setGroup(group);
@@ -325,7 +330,9 @@ test("of more clusters than are named each is brought up when it can be read", {
   expect(world.rolloutState()).toMatchObject({ unreadable: [], catchUps: { waiting: 0, changing: 0, failed: 0 } });
 });
 
-test("of many whose entries in the fleet cannot be read each goes on when it can be", { timeout: 60_000 }, async () => {
+test("every one of many clusters with unreadable fleet rows goes on when its row is readable", {
+  timeout: 60_000,
+}, async () => {
   for (let number = 0; number < 97; number++) await world.addCluster(`n${number}`, "rest");
   await world.setGroup({ maxUnreachable: "100%", maxConcurrent: "100%" });
   await playOn();
@@ -334,7 +341,7 @@ test("of many whose entries in the fleet cannot be read each goes on when it can
   await world.table.write([fleetVersionUpdate("c1")]);
   await playOn();
   expect(world.rolloutState().unreadable).toHaveLength(100);
-  // One leaves, and there are fewer than could be named.
+  // One cluster leaves, and fewer are left than the row could name.
   await world.removeCluster("n5");
   world.advanceClock(700);
   await playOn();

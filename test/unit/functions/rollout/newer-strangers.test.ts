@@ -1,4 +1,7 @@
-/** Clusters that a newer version registered, before this one was deployed: nobody knows whether a group selects them. */
+/**
+ * Clusters that a newer version registered before this version was deployed: it cannot know whether a group selects
+ * them.
+ */
 import { describe, expect, test } from "vitest";
 import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -24,19 +27,22 @@ async function makeReadable(made: PlannerWorld, clusters: readonly string[]): Pr
 }
 
 describe.each(Object.entries(selections))("a group %s", (_, selection) => {
-  test.each([1, 120])("gets %i clusters that a newer version registered as soon as it can read them", async (count) => {
-    const made = await worldOf(["a"], { maxConcurrent: "100%" }, undefined, selection(count));
-    await made.rollOut();
-    await writeAsNewer(made, names(count));
-    await playOn(made, 3);
-    expect((await made.group()).status.clusters?.selected).toBe(1);
-    await makeReadable(made, names(count));
-    await playOn(made);
-    expect((await made.group()).status).toMatchObject({ state: "Complete", clusters: { selected: count + 1 } });
-  });
+  test.each([1, 120])(
+    "a group selects %i clusters that a newer version registered as soon as their rows are readable",
+    async (count) => {
+      const made = await worldOf(["a"], { maxConcurrent: "100%" }, undefined, selection(count));
+      await made.rollOut();
+      await writeAsNewer(made, names(count));
+      await playOn(made, 3);
+      expect((await made.group()).status.clusters?.selected).toBe(1);
+      await makeReadable(made, names(count));
+      await playOn(made);
+      expect((await made.group()).status).toMatchObject({ state: "Complete", clusters: { selected: count + 1 } });
+    },
+  );
 });
 
-test("a look writes nothing, and asks once, while they cannot be read", async () => {
+test("a check of unreadable clusters writes nothing, and costs one request", async () => {
   const made = await worldOf(["a"], { maxConcurrent: "100%" });
   await made.rollOut();
   made.advanceClock(3600);
@@ -50,7 +56,7 @@ test("a look writes nothing, and asks once, while they cannot be read", async ()
   await made.plan(checked.table);
   expect(made.table.all()).toEqual(before);
   expect(checked.requests()).toBe(idle.requests() + 1);
-  // A version before this one writes an entry.
+  // An older version writes an entry.
   await made.table.write([fleetVersionUpdate("c000")]);
   await made.plan();
   await makeReadable(made, names(3));

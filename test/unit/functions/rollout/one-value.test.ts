@@ -1,4 +1,4 @@
-/** A value that few clusters use changes: what is rendered anew, who is assigned, and that nobody else is touched. */
+/** A value that few clusters use changes: only their renderings are made anew, and only they are assigned. */
 import { expect, test } from "vitest";
 import { desiredClusters, distinctInputs } from "#shared/fleet/forecast/desired-clusters.ts";
 import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
@@ -13,7 +13,7 @@ const path = "clusters/{{ cluster.name }}/{{ cluster.values.size | default(std) 
 const three = ["c7", "c77", "c99"];
 const names = (count: number) => Array.from({ length: count }, (_, index) => `c${index}`);
 
-test("three of 10,000 clusters: three other inputs", () => {
+test("a value of three among 10,000 clusters adds three distinct inputs", () => {
   const template = {
     name: "app",
     source: "app",
@@ -33,11 +33,11 @@ test("three of 10,000 clusters: three other inputs", () => {
   const after = inputsWith((name) => (three.includes(name) ? { size: `of-${name}` } : { other: name }));
   expect(before.map(({ clusters }) => clusters.length)).toEqual([10_000]);
   expect(after.map(({ clusters }) => clusters.length).sort((a, b) => b - a)).toEqual([9_997, 1, 1, 1]);
-  // Everybody else has the very input that there was.
+  // All other clusters keep the input that they had.
   expect(after.find(({ clusters }) => clusters.length > 1)?.digest).toBe(before[0]?.digest);
 });
 
-test("three renderings, three targets, and no row of anybody else's is written", async () => {
+test("a value of three clusters causes three renderings and three targets, and no other cluster's row is written", async () => {
   const world = new PlannerWorld();
   await world.setSource("aaa");
   for (const name of names(120)) await world.addCluster(name, "all");

@@ -1,4 +1,4 @@
-/** Templates that are another thing on some clusters, or nothing at all. */
+/** Templates with overrides: they differ on some clusters, or are disabled there. */
 import { expect, test } from "vitest";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { PlannerWorld } from "#test/support/planner-world.ts";
@@ -30,13 +30,13 @@ function rendered(made: PlannerWorld): readonly string[] {
     .sort();
 }
 
-test("an override's path and apply are what its clusters get, and nobody else", async () => {
+test("an override's path and apply settings hold for its clusters, and for no others", async () => {
   const made = await world([{ clusters: gold, path: "gold", apply: { drift: "off" } }]);
   expect(rendered(made)).toEqual(["app", "base", "gold"]);
   expect((await made.sync("c1", "web.app"))?.desired.apply).toMatchObject({ drift: "off", prune: true });
   expect((await made.sync("c2", "web.app"))?.desired.apply).toMatchObject({ drift: "correct" });
 
-  // What only that override says changes for its cluster alone.
+  // A change of the override alone changes only its cluster.
   const before = (await made.sync("c2", "web.app"))?.desired.attempt;
   await made.setGroup({}, [
     base,
@@ -48,14 +48,14 @@ test("an override's path and apply are what its clusters get, and nobody else", 
   expect(rendered(made)).toEqual(["app", "base", "gold"]);
 });
 
-test("a cluster for which a template is disabled is never given it, and nothing is rendered for it", async () => {
+test("a cluster for which a template is disabled is never assigned it, and nothing is rendered for it", async () => {
   const made = await world([{ clusters: { all: true }, disabled: true }]);
   expect(await actions(made, "c1")).toEqual({ "web.base": "apply", "web.app": undefined });
   expect(rendered(made)).toEqual(["base"]);
   expect(made.states()).toEqual({ c1: "Succeeded", c2: "Succeeded" });
 });
 
-test("one that had it keeps the objects, without a slot, and gets it again when it may", async () => {
+test("a cluster for which a template becomes disabled keeps the objects, needs no slot, and is assigned it again later", async () => {
   const made = await world([]);
   expect(await actions(made, "c1")).toEqual({ "web.base": "apply", "web.app": "apply" });
   await made.setGroup({}, [base, { ...app, overrides: [{ clusters: gold, disabled: true }] }]);
@@ -71,7 +71,7 @@ test("one that had it keeps the objects, without a slot, and gets it again when 
   expect((await made.sync("c1", "web.app"))?.desired).toMatchObject({ action: "apply", attempt: number + 1 });
 });
 
-test("it goes together with what else changes there, in that stage's turn", async () => {
+test("a disabled template is orphaned in the turn of its cluster's stage, together with the other changes", async () => {
   const made = await world([]);
   const stages = [{ name: "canary", clusters: { names: ["c2"] } }, { name: "rest" }];
   await made.setSource("bbb");
@@ -88,7 +88,7 @@ test("it goes together with what else changes there, in that stage's turn", asyn
   await made.rollOut();
 });
 
-test("a freeze keeps what a cluster has, also from being let go of", async () => {
+test("a frozen cluster keeps a template that becomes disabled for it until the freeze is lifted", async () => {
   const made = await world([]);
   const freeze = {
     name: "night",
@@ -107,7 +107,7 @@ test("a freeze keeps what a cluster has, also from being let go of", async () =>
   expect(await actions(made, "c1")).toEqual({ "web.base": "apply", "web.app": "orphan" });
 });
 
-test("a label that changes takes it away, and gives it", async () => {
+test("a change of labels takes a disabled template away from one cluster, and assigns it to another", async () => {
   const made = await world([{ clusters: gold, disabled: true }]);
   expect(await actions(made, "c1")).toMatchObject({ "web.app": undefined });
   await made.addCluster("c1", "all", { labels: { tier: "std" } });

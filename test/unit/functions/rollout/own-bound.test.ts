@@ -1,15 +1,18 @@
-/** A stage's own bound is of all that change in it: the targets of its leg, and clusters that come to it. */
+/**
+ * A stage's own maxConcurrent limits every change in the stage: the targets of its stage run, and clusters that catch
+ * up.
+ */
 import { expect, test } from "vitest";
 import { begin, counting, names, ownPaths, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
 const [canary, rest] = rings.stages;
-/** At once: six of the group, and one of `canary`. */
+/** Six clusters of the group may change at once, and one of `canary`. */
 const pace = { maxConcurrent: 6, maxUnreachable: 1, stages: [{ ...canary, maxConcurrent: 1 }, { ...rest }] };
 
 const holders = (made: PlannerWorld) => made.slots().map(({ cluster }) => cluster);
 
-/** Canaries that join one that has what its stage is on. */
+/** Canaries that join a cluster that has the stage's current rollout. */
 async function joined(count: number): Promise<PlannerWorld> {
   const made = await worldOf({ c000: "canary", r: "rest" }, pace as never);
   await made.rollOut();
@@ -18,7 +21,7 @@ async function joined(count: number): Promise<PlannerWorld> {
   return made;
 }
 
-test("clusters that come to a stage are brought up by its own bound, and others pass them by", async () => {
+test("clusters that join a stage catch up within its maxConcurrent, and clusters of other stages go past them", async () => {
   const made = await joined(3);
   expect(holders(made)).toEqual(["c001"]);
   await made.addCluster("z", "rest");
@@ -34,7 +37,7 @@ test("clusters that come to a stage are brought up by its own bound, and others 
   expect((await made.group()).status).toMatchObject({ state: "Complete", clusters: { ready: 6 } });
 });
 
-test("what goes through the stage waits while one that came changes there, and the other way round", async () => {
+test("a stage run waits while a catch-up uses the stage's only slot, and a catch-up waits for the stage run", async () => {
   const made = await joined(1);
   await revise(made, "bbb");
   expect(holders(made)).toEqual(["c001"]);
@@ -48,7 +51,7 @@ test("what goes through the stage waits while one that came changes there, and t
     expect((await made.sync(name))?.desired.revision, name).toBe("main@sha1:bbb");
 });
 
-test("those that wait for it are not read at each look, and are under way all the same", async () => {
+test("catch-ups that wait for the stage's slot are not read at each check, and count as waiting", async () => {
   const checks = async (count: number) => {
     const made = await joined(count);
     const counted = counting(made.table);
@@ -60,7 +63,7 @@ test("those that wait for it are not read at each look, and are under way all th
   expect(await checks(40)).toBe(await checks(20));
 });
 
-test("of those that wait for it a few are read when one is through, however many they are", async () => {
+test("a few waiting catch-ups are read when one is done, however many wait", async () => {
   const reads = async (count: number) => {
     const made = await joined(count);
     await made.finish("c001");
@@ -76,7 +79,7 @@ test("of those that wait for it a few are read when one is through, however many
   expect(await reads(40)).toBe(await reads(20));
 });
 
-test("one that turns out to have it already, when another gets the slot, is not said to wait for it any more", async () => {
+test("a catch-up that turns out to be unnecessary no longer counts as waiting when another gets the slot", async () => {
   const made = await joined(0);
   await made.addCluster("x", "rest");
   await made.plan();
@@ -95,14 +98,14 @@ test("one that turns out to have it already, when another gets the slot, is not 
   expect(made.rolloutState()).toMatchObject({ catchUps: { waiting: 1 }, catchUpsHeld: { bound: { canary: 1 } } });
 });
 
-test("a bound that is raised helps at once", async () => {
+test("a stage's maxConcurrent that is raised takes effect at once", async () => {
   const made = await joined(4);
   await made.setGroup({ ...pace, stages: [{ ...canary, maxConcurrent: 3 }, { ...rest }] } as never);
   await made.plan();
   expect(holders(made)).toEqual(["c001", "c002", "c003"]);
 });
 
-test("a slot that a stage's next leg takes over is counted once", async () => {
+test("a slot of a catch-up counts once, and is free when the catch-up is done", async () => {
   const made = await worldOf({ c000: "canary", r: "rest" }, pace as never, ownPaths);
   await made.rollOut();
   await made.addCluster("c001", "canary");
@@ -113,7 +116,7 @@ test("a slot that a stage's next leg takes over is counted once", async () => {
   expect(made.rolloutState().stages[0]).toMatchObject({ changing: 0, catchingUp: 0 });
 });
 
-test("a stage that is gone and comes back has the slots of its leg, and of no other stage", async () => {
+test("a stage that is removed and added again counts the slots of its own stage run, and of no other stage", async () => {
   const made = await worldOf({ c000: "canary", r: "rest", z: "rest" }, pace as never);
   await made.rollOut();
   await revise(made, "bbb");
@@ -135,7 +138,7 @@ test("a stage that is gone and comes back has the slots of its leg, and of no ot
   expect(made.rolloutState().catchUps).toMatchObject({ changing: 1 });
 });
 
-test("a stage that is gone and comes back has the slots of those who came to it", async () => {
+test("a stage that is removed and added again counts the slots of its catch-ups", async () => {
   const made = await joined(2);
   await made.setGroup({ ...pace, stages: [{ name: "rest" }] } as never);
   await made.plan();
@@ -147,7 +150,7 @@ test("a stage that is gone and comes back has the slots of those who came to it"
   });
 });
 
-test("who keeps the slot that another stage gave is one of those that a stage's own bound allows", async () => {
+test("a cluster that keeps its slot when its stage is removed counts against its new stage's maxConcurrent", async () => {
   const own = { maxConcurrent: 6, stages: [{ ...canary }, { ...rest, maxConcurrent: 1 }] };
   const made = await worldOf({ c1: "canary", r1: "rest", r2: "rest" }, own as never);
   await made.rollOut();
@@ -164,7 +167,7 @@ test("who keeps the slot that another stage gave is one of those that a stage's 
   }
 });
 
-test("who keeps a slot of another stage is counted before anybody is given a new one", async () => {
+test("a cluster that keeps its slot counts before any cluster gets a new slot, whatever the order of names", async () => {
   const own = { maxConcurrent: 6, stages: [{ ...canary }, { ...rest, maxConcurrent: 1 }] };
   const made = await worldOf({ z1: "canary", r1: "rest", r2: "rest" }, own as never);
   await made.rollOut();
@@ -181,7 +184,7 @@ test("who keeps a slot of another stage is counted before anybody is given a new
   }
 });
 
-test("who is at work in a slot of another stage waits for room in its own, where others had it meanwhile", async () => {
+test("a cluster at work in a slot of a removed stage waits until its new stage has a free slot", async () => {
   const own = { maxConcurrent: 6, stages: [{ ...canary }, { ...rest, maxConcurrent: 1 }] };
   const made = await worldOf({ c1: "canary", r1: "rest", r2: "rest" }, own as never);
   await made.rollOut();

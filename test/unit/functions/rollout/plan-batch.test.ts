@@ -25,7 +25,7 @@ async function planned(
   return planBatch(first === undefined ? [] : [first, other, ...rest], 60_000, ports);
 }
 
-describe("messages of one subject are one look", () => {
+describe("messages of one group in one batch", () => {
   async function finished(): Promise<PlannerWorld> {
     const made = await worldOf(["a", "b", "c"], { maxConcurrent: 3 });
     await begin(made);
@@ -33,13 +33,13 @@ describe("messages of one subject are one look", () => {
     return made;
   }
 
-  test("at whoever one of them names", async () => {
+  test("messages that name clusters become one call that checks all clusters that any of them names", async () => {
     const made = await finished();
     expect(await planned(made, [{ clusters: ["a"] }, { clusters: [] }, { clusters: ["b"] }])).toEqual([]);
     expect(made.states()).toEqual({ a: "Succeeded", b: "Succeeded", c: "Assigned" });
   });
 
-  test("at everybody where one of them names none", async () => {
+  test("a message that names no cluster makes the call check every cluster", async () => {
     const made = await finished();
     await planned(made, [{ clusters: ["a"] }, {}]);
     expect(made.states()).toEqual({ a: "Succeeded", b: "Succeeded", c: "Succeeded" });
@@ -48,21 +48,24 @@ describe("messages of one subject are one look", () => {
   test.each([
     ["a renderer", [{ clusters: ["b"] }, { clusters: [] }], 1],
     ["a worker", [{ clusters: ["b"] }], 0],
-  ])("at what is rendered by now where one of them is from %s", async (_whose, messages, assigned) => {
-    const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxFailures: 1 }, ownPaths);
-    await made.plan();
-    const retryAt = "2026-11-21T12:00:00.000Z";
-    await made.renderAll({ message: "tried 5 times", retryAt }, ({ path }) => path === "clusters/a");
-    await begin(made);
-    await made.renderRested();
-    await planned(made, messages);
-    expect((await made.sync("a"))?.desired.attempt ?? 0).toBe(assigned);
-  });
+  ])(
+    "the call looks for finished renderings only with a message of a renderer: one from %s",
+    async (_whose, messages, assigned) => {
+      const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxFailures: 1 }, ownPaths);
+      await made.plan();
+      const retryAt = "2026-11-21T12:00:00.000Z";
+      await made.renderAll({ message: "tried 5 times", retryAt }, ({ path }) => path === "clusters/a");
+      await begin(made);
+      await made.renderRested();
+      await planned(made, messages);
+      expect((await made.sync("a"))?.desired.attempt ?? 0).toBe(assigned);
+    },
+  );
 
   test.each([
     ["after it was through with some of its clusters", 2, 5],
     ["before anything was read", 0, 30],
-  ])("and what is over its time %s remembers what a renderer said", async (_when, asked, clusters) => {
+  ])("a call whose time ends %s sends the renderer's message again", async (_when, asked, clusters) => {
     const told = names(30);
     const made = await worldOf(told, { maxConcurrent: "100%" });
     await begin(made);
@@ -78,7 +81,7 @@ describe("messages of one subject are one look", () => {
     expect(sent).toMatchObject([{ clusters: { length: clusters } }, { clusters: { length: 0 } }]);
   });
 
-  test("and all of these come again when it fails, and no other's", async () => {
+  test("all messages of a group fail together, and no message of another group fails", async () => {
     const made = await finished();
     const isIts = ({ sk, pk }: { readonly pk: string; readonly sk: string }) =>
       keyText({ pk, sk }) === keyText(keys.rolloutState(owner));
@@ -98,7 +101,7 @@ describe("messages of one subject are one look", () => {
   });
 });
 
-test("subjects that take all the time they get leave as much to those behind them", async () => {
+test("groups that use all their time leave as much time to the groups after them", async () => {
   const made = await worldOf(["a"], {});
   const row = await made.group();
   const owners = names(10, "g").map((name): Owner => ({ namespace: "shop", kind: "SyncGroup", name }));
@@ -107,7 +110,7 @@ test("subjects that take all the time they get leave as much to those behind the
     await made.table.write([{ put: group }]);
   }
   const read = new Set<string>();
-  // Everything takes time, and nothing succeeds.
+  // Every read takes time, and no write succeeds.
   const table: Table = {
     get: (key) => made.table.get(key),
     update: (write) => made.table.update(write),
@@ -132,7 +135,7 @@ test("subjects that take all the time they get leave as much to those behind the
   expect(made.sender.take()).toHaveLength(10);
 });
 
-test("subjects that are behind slow ones end with their batch all the same", async () => {
+test("groups after slow ones end with their batch all the same", async () => {
   const made = await worldOf(["a"], {});
   const row = await made.group();
   const owners = names(6, "g").map((name): Owner => ({ namespace: "shop", kind: "SyncGroup", name }));
@@ -146,7 +149,7 @@ test("subjects that are behind slow ones end with their batch all the same", asy
     get: (key) => made.table.get(key),
     update: (write) => made.table.update(write),
     async getMany(desired, reading) {
-      // All of the first ones wait for one answer.
+      // All of the first groups wait for one answer.
       made.advanceClock(++reads === 5 ? 9 : 0.2);
       return made.table.getMany(desired, reading);
     },
@@ -162,7 +165,7 @@ test("subjects that are behind slow ones end with their batch all the same", asy
   };
   const messages = owners.map((owner) => ({ to: "rollout" as const, owner, clusters: [] }));
   expect(await planBatch(messages, 10_000, ports)).toEqual([]);
-  // And no more than what each of them had begun.
+  // The batch takes no longer than the steps that each group had begun.
   expect(made.now.getTime() - begun).toBeLessThan(12_000);
   expect(made.sender.take()).toHaveLength(6);
 });

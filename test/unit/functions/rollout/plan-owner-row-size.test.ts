@@ -3,7 +3,7 @@ import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import { owner, PlannerWorld } from "#test/support/planner-world.ts";
 
-test("a plan whose rows are too large is told to the subject, not tried for ever", async () => {
+test("a group whose plan makes a row too large reports it, and the planner does not try for ever", async () => {
   const world = new PlannerWorld();
   await world.addCluster("c1", "rest");
   await world.setSource("aaa");
@@ -13,7 +13,7 @@ test("a plan whose rows are too large is told to the subject, not tried for ever
   const rolloutState = world.rolloutState();
   world.sender.take();
   const group = await world.group();
-  // Each stage is in the unit, with its counts.
+  // The rollout state holds each stage, with its counts.
   const stages = Array.from({ length: 4_000 }, (_, index) => ({ name: `${"s".repeat(50)}${index}` }));
   const large: SyncGroupRow = { ...group, spec: { ...group.spec, rollout: { ...group.spec.rollout, stages } } };
   await world.table.write([{ put: large }]);

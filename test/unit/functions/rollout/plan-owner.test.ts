@@ -20,7 +20,7 @@ describe("a first rollout", () => {
     await made.setGroup({ ...rings, maxConcurrent: 2 });
   });
 
-  test("asks for the rendering once and assigns nothing before it is there", async () => {
+  test("the planner asks for the rendering once, and assigns nothing before it is done", async () => {
     await made.plan();
     await made.plan();
     expect(made.stageRun("canary").counts).toMatchObject({ Rendering: 1, Waiting: 0 });
@@ -29,7 +29,7 @@ describe("a first rollout", () => {
     expect(await made.sync("c1")).toBeUndefined();
   });
 
-  test("is to be told of a rendering that another subject asked for", async () => {
+  test("the planner asks to be notified of a rendering that another owner asked for", async () => {
     await made.plan();
     const [row] = made.rows<RenderingRow>("Rendering");
     if (row === undefined) throw new Error("no rendering was asked for");
@@ -45,7 +45,7 @@ describe("a first rollout", () => {
     expect(made.sender.take()).toEqual([message]);
   });
 
-  test("goes stage by stage within the bound", async () => {
+  test("the rollout goes stage by stage, within maxConcurrent", async () => {
     await made.plan();
     await made.renderAll();
     await made.plan();
@@ -75,7 +75,7 @@ describe("a first rollout", () => {
     });
   });
 
-  test("looked at twice, nothing changes", async () => {
+  test("a second call without news changes nothing", async () => {
     await made.plan();
     await made.renderAll();
     await made.plan();
@@ -84,7 +84,7 @@ describe("a first rollout", () => {
     expect(JSON.stringify(made.table.all())).toBe(before);
   });
 
-  test("an observation about another attempt is ignored", async () => {
+  test("an observation of another attempt is ignored", async () => {
     await made.plan();
     await made.renderAll();
     await made.plan();
@@ -93,7 +93,7 @@ describe("a first rollout", () => {
     expect(made.states().c1).toBe("Assigned");
   });
 
-  test("a rendering that fails halts at the first stage with the reason", async () => {
+  test("a rendering that fails halts the first stage with the reason", async () => {
     await made.plan();
     await made.renderAll("deploy/app.yaml: document 2: no kind");
     await made.plan();
@@ -103,7 +103,7 @@ describe("a first rollout", () => {
   });
 });
 
-describe("what halts and what goes on", () => {
+describe("a rollout that halts or goes on", () => {
   let made: PlannerWorld;
   beforeEach(async () => {
     made = await world({ c1: "canary", r1: "rest", r2: "rest" });
@@ -115,7 +115,7 @@ describe("what halts and what goes on", () => {
     await made.plan();
   });
 
-  test("the deadline fails a target, and more failures than the budget halt", async () => {
+  test("a target fails at its deadline, and more failures than the budget halt the stage run", async () => {
     await made.observe("c1", "Verifying", { reason: "NotReady" });
     await made.plan();
     made.advanceClock(61);
@@ -126,7 +126,7 @@ describe("what halts and what goes on", () => {
     expect(made.stages()).toEqual({ canary: "1 (2)", rest: "1" });
   });
 
-  test("a newer revision takes over from a halted rollout, and the old one says so", async () => {
+  test("a newer revision takes over from a halted rollout, whose stage run is Superseded", async () => {
     await made.observe("c1", "Failed");
     await made.plan();
     expect(made.stageRun("canary").phase).toBe("Halted");
@@ -142,7 +142,7 @@ describe("what halts and what goes on", () => {
     expect((await made.sync("r1"))?.desired.revision).toBe("main@sha1:ccc");
   });
 
-  test("a cluster a halted rollout broke counts against the budget of the next", async () => {
+  test("a cluster that a halted rollout broke counts against the budget of the next rollout", async () => {
     await made.observe("c1", "Failed");
     await made.plan();
     await made.setSource("ccc");
@@ -155,7 +155,7 @@ describe("what halts and what goes on", () => {
     expect((await made.sync("r1"))?.desired.revision).toBe("main@sha1:aaa");
   });
 
-  test("back to the revision before: clusters that still run it are Unchanged", async () => {
+  test("clusters that still run the earlier revision are Unchanged when the source goes back to it", async () => {
     await made.observe("c1", "Failed");
     await made.plan();
     await made.setSource("aaa");
@@ -168,7 +168,7 @@ describe("what halts and what goes on", () => {
     expect(made.stages()).toEqual({ canary: "3", rest: "3" });
   });
 
-  test("suspended: nothing is assigned and no deadline runs; resumed: the deadline starts anew", async () => {
+  test("no deadline runs while the group is suspended, and the deadline starts anew after the resume", async () => {
     await made.observe("c1", "Applying");
     await made.operate({ suspended: { by: "ana", at: made.now.toISOString() } });
     await made.plan();
@@ -184,7 +184,7 @@ describe("what halts and what goes on", () => {
     expect(made.states().c1).toBe("Failed");
   });
 
-  test("unreachable clusters hold no slot and come back in their turn", async () => {
+  test("unreachable clusters hold no slot, and return in their turn", async () => {
     await made.setGroup({ ...rings, maxConcurrent: 1, maxUnreachable: 1 });
     await made.observe("c1", "Ready");
     await made.plan();
@@ -205,7 +205,7 @@ describe("what halts and what goes on", () => {
   });
 });
 
-describe("after a rollout", () => {
+describe("a group whose rollout is complete", () => {
   let made: PlannerWorld;
   beforeEach(async () => {
     made = await world({ c1: "canary", r1: "rest" });
@@ -213,13 +213,13 @@ describe("after a rollout", () => {
     await made.rollOut();
   });
 
-  test("a commit that leaves the content alone rolls nothing", async () => {
+  test("a commit that does not change the artifact starts no rollout", async () => {
     await made.setSource("bbb", "aaa");
     await made.plan();
     expect(made.rollouts()).toHaveLength(1);
   });
 
-  test("a cluster that joins gets the plan, and nobody else is touched", async () => {
+  test("a cluster that joins is assigned the current rollout, and no other cluster is touched", async () => {
     await made.addCluster("r2", "rest");
     await made.rollOut();
     expect(made.rollouts()).toHaveLength(1);
@@ -227,7 +227,7 @@ describe("after a rollout", () => {
     expect((await made.group()).status.clusters).toMatchObject({ selected: 3, ready: 3 });
   });
 
-  test("a cluster that leaves is forgotten, and taken in again when it returns", async () => {
+  test("a cluster that leaves is forgotten, and is assigned again when it returns", async () => {
     await made.removeCluster("r1");
     await made.rollOut();
     expect((await made.sync("r1"))?.desired).toMatchObject({ action: "orphan", attempt: 2 });
@@ -236,7 +236,7 @@ describe("after a rollout", () => {
     expect((await made.sync("r1"))?.desired).toMatchObject({ action: "apply", attempt: 3 });
   });
 
-  test("a template that goes is deleted from its clusters", async () => {
+  test("a template that is removed is deleted from its clusters", async () => {
     await made.setGroup(rings, [{ name: "other", source: "app" }]);
     await made.plan();
     await made.renderAll();
@@ -245,7 +245,7 @@ describe("after a rollout", () => {
     expect((await made.sync("c1", "web.other"))?.desired.action).toBe("apply");
   });
 
-  test("a deleted group is deleted from every cluster, then goes itself", async () => {
+  test("a deleted group is deleted from every cluster, and then its row is deleted", async () => {
     await made.operate({ deletion: { by: "ana", at: made.now.toISOString(), cascade: "delete" } });
     for (let round = 0; round < 6; round++) {
       await made.plan();
@@ -256,7 +256,7 @@ describe("after a rollout", () => {
     expect(made.rows("SyncGroup")).toEqual([]);
   });
 
-  test("a deletion with orphan touches no cluster", async () => {
+  test("an orphaning deletion touches no cluster", async () => {
     await made.operate({ deletion: { by: "ana", at: made.now.toISOString(), cascade: "orphan" } });
     made.sender.take();
     for (let round = 0; round < 6; round++) await made.plan();
@@ -264,7 +264,7 @@ describe("after a rollout", () => {
     expect(made.sender.take().filter((message) => message.to === "apply")).toEqual([]);
   });
 
-  test("reconcile wakes every cluster once", async () => {
+  test("a reconcile wakes every cluster once", async () => {
     await made.operate({ reconcile: { by: "ana", at: made.now.toISOString() } });
     made.sender.take();
     await made.plan();

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { PlannerModel } from "#test/support/planner-model/planner-model.ts";
 
-/** Calls of one run of the planner are fewer. */
+/** A call of the planner makes fewer calls to its ports than this. */
 const calls = 40;
 
-test("a cluster that is unregistered while the planner looks at what it said is no false alarm", async () => {
+test("the model's watch of the planner accepts a cluster that is unregistered in the middle of a call", async () => {
   for (const outcome of ["Verifying", "Ready", "Failed"] as const) {
     for (let at = 1; at <= calls; at++) {
       const model = new PlannerModel();

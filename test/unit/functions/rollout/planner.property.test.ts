@@ -5,11 +5,11 @@ import { playScenario } from "#test/support/planner-model/play-scenario.ts";
 import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";
 
 const numRuns = propertyRuns(20);
-/** A failure is told by then, with the smallest scenario that was found; looking for it plays many more. */
+/** fast-check reports a failure within this time, with the smallest scenario found; the search for it plays many more. */
 const limitMs = Math.max(60_000, numRuns * 500);
 
 test.each(propertySeeds)(
-  "whatever happens, what the planner promises holds (STARLING_PROPERTY_SEED=%i)",
+  "the planner keeps its promises in any scenario (STARLING_PROPERTY_SEED=%i)",
   { timeout: 2 * limitMs },
   async (seed) => {
     await fc.assert(fc.asyncProperty(scenario, playScenario), { seed, numRuns, interruptAfterTimeLimit: limitMs });
@@ -17,7 +17,7 @@ test.each(propertySeeds)(
 );
 
 test.each([2, 5])(
-  "what the planner promises holds when many templates are renamed %i times before a worker begins",
+  "the planner keeps its promises when many templates are renamed %i times before a worker begins",
   { timeout: limitMs },
   async (renames) => {
     await playScenario({

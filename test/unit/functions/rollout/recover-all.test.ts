@@ -1,4 +1,4 @@
-/** After a lost table one `recover --all` is enough, also for clusters that the new table never assigned. */
+/** After a lost table one `recover --all` is enough, also for clusters that the new table has not assigned yet. */
 import { expect, test } from "vitest";
 import { accepted } from "#shared/fleet/rows/lineage.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -13,7 +13,7 @@ const both = [
 ];
 const clusters = names(3);
 
-/** The cluster remembers what it was given by the rows that were lost. */
+/** The cluster remembers an assignment of the lost rows. */
 async function refuse(made: PlannerWorld, cluster: string, name: string, more: { owner?: string } = {}): Promise<void> {
   const row = await made.sync(cluster, name);
   if (row === undefined) throw new Error("nothing was assigned");
@@ -25,7 +25,7 @@ async function refuse(made: PlannerWorld, cluster: string, name: string, more: {
   await made.table.write([{ put }]);
 }
 
-/** A worker that finds something else in its cluster than its rows know refuses; the token that `accepted` leaves is known. */
+/** A worker refuses a cluster whose records its rows do not know; it accepts the token that `accepted` leaves. */
 async function work(made: PlannerWorld): Promise<void> {
   for (const { cluster, attempts, releasing } of made.slots()) {
     if (releasing !== undefined) continue;
@@ -38,7 +38,7 @@ async function work(made: PlannerWorld): Promise<void> {
   await made.plan();
 }
 
-/** What the API writes: of the Syncs that are refused now, and of the group. */
+/** Writes what the API writes for the Syncs that are refused now, and for the group. */
 async function recover(made: PlannerWorld, scope: { all?: true }): Promise<void> {
   const act = ana(made.now);
   for (const row of made.rows<SyncRow>("SyncOnCluster")) {
@@ -66,7 +66,7 @@ async function playOn(made: PlannerWorld): Promise<void> {
   }
 }
 
-test("one recover of all brings back every cluster, though the group had halted at the first of them", async () => {
+test("one recover of all clusters restores every cluster, although the group halted at the first one", async () => {
   const made = await lostTable();
   await recover(made, { all: true });
   await playOn(made);
@@ -82,14 +82,14 @@ test("one recover of all brings back every cluster, though the group had halted 
   expect(made.stageRun("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 3, Failed: 0 } });
 });
 
-test("a recover of named clusters is about these alone", async () => {
+test("a recover of named clusters affects only these", async () => {
   const made = await lostTable();
   await recover(made, {});
   await playOn(made);
   expect((await made.group()).status.state).toBe("Halted");
 });
 
-test("a Sync goes on once for each recover: where another table takes it again, it is refused", async () => {
+test("a recover lets a Sync go on once: when another table takes it again, the worker refuses it again", async () => {
   const made = await lostTable();
   await recover(made, { all: true });
   await playOn(made);
@@ -102,7 +102,7 @@ test("a Sync goes on once for each recover: where another table takes it again, 
   expect(made.stageRun("all")).toMatchObject({ phase: "Halted", counts: { Failed: 1 } });
 });
 
-test("what another owner has stays that owner's, whatever was recovered", async () => {
+test("a recover does not take over a cluster that belongs to another owner", async () => {
   const made = await lostTable();
   await recover(made, { all: true });
   made.advanceClock(1);

@@ -1,17 +1,17 @@
-/** Clusters that are deleted and registered again under their names before anybody looks. */
+/** Clusters that are deleted and registered again under their names before the planner is called. */
 import { expect, test } from "vitest";
 import { forgetSyncs } from "#shared/adapters/forget-syncs.ts";
 import { ana, begin, playOn, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
-/** As the API deletes a Cluster whose objects stay. */
+/** Deletes a Cluster whose objects stay, as the API does. */
 async function registerAnew(made: PlannerWorld, cluster: string): Promise<void> {
   await made.removeCluster(cluster);
   await forgetSyncs({ table: made.table, clock: { now: () => made.now } }, cluster, "delete it once more");
   await made.addCluster(cluster, "all", { uid: `another ${cluster}` });
 }
 
-test("a deletion goes on without what one had that does not answer", async () => {
+test("a deletion goes on without an unreachable cluster that was registered anew", async () => {
   const made = await worldOf(["a", "z"], { maxConcurrent: 2 });
   await made.rollOut();
   await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
@@ -26,7 +26,7 @@ test("a deletion goes on without what one had that does not answer", async () =>
   expect((await made.sync("z"))?.desired.action).toBe("orphan");
 });
 
-test("one goes with the first content again, which keeps its evidence", async () => {
+test("a cluster that is registered anew takes part in the first rollout again, and the verified clusters stay verified", async () => {
   const made = await worldOf(["a", "b", "c"], { maxConcurrent: 1 });
   await begin(made);
   await made.finish("a");
@@ -45,7 +45,7 @@ test("one goes with the first content again, which keeps its evidence", async ()
   expect((await made.sync("a"))?.desired.attempt).toBe(1);
 });
 
-test("one that its group names has everything anew, though all its row says is what the one before said", async () => {
+test("a cluster that its group names is assigned anew, although its row still has the earlier cluster's report", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 2 }, undefined, { names: ["a", "b"] });
   await made.rollOut();
   await registerAnew(made, "a");
@@ -53,7 +53,7 @@ test("one that its group names has everything anew, though all its row says is w
   expect(await made.sync("a")).toMatchObject({ desired: { action: "apply" }, observed: { phase: "Ready" } });
 });
 
-test("one is not ready while it waits behind what stands still", async () => {
+test("a cluster that is registered anew is not ready while it waits behind a halted stage run", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 2 });
   await begin(made);
   await made.finish("a", "Failed");

@@ -1,9 +1,9 @@
-/** A stage that is removed while a content goes through it: what it had not passed goes nowhere else. */
+/** A stage that is removed during its stage run: a rollout that had not passed it goes no further. */
 import { describe, expect, test } from "vitest";
 import { allSay, ana, begin, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
-/** Content 2 has failed in canary, which is no more since. */
+/** Rollout 2 failed in `canary`, which was removed after that. */
 async function removed(): Promise<PlannerWorld> {
   const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
   await made.rollOut();
@@ -15,8 +15,8 @@ async function removed(): Promise<PlannerWorld> {
   return made;
 }
 
-describe("a content that failed in a stage that was removed", () => {
-  test("is not given to the stage after it, and the group says why", async () => {
+describe("a rollout that failed in a stage that was removed", () => {
+  test("the next stage does not get the rollout, and the group says why", async () => {
     const made = await removed();
     expect(made.stages()).toEqual({ rest: "1" });
     expect((await made.sync("r1"))?.desired).toMatchObject({ rollout: 1 });
@@ -24,7 +24,7 @@ describe("a content that failed in a stage that was removed", () => {
     expect((await made.group()).status).toMatchObject({ state: "Stalled", conditions: [{ message }] });
   });
 
-  test("gives way to a newer one", async () => {
+  test("the rollout gives way to a newer one", async () => {
     const made = await removed();
     await made.setSource("ccc");
     await made.rollOut();
@@ -32,7 +32,7 @@ describe("a content that failed in a stage that was removed", () => {
     expect(made.rolloutState().stages[0]).not.toHaveProperty("bar");
   });
 
-  test("goes through the stages of now, with a number of its own, by a refresh", async () => {
+  test("a refresh takes the revision through the present stages, as a rollout with a new number", async () => {
     const made = await removed();
     await made.operate({ refresh: ana(made.now) });
     await made.rollOut();
@@ -40,7 +40,7 @@ describe("a content that failed in a stage that was removed", () => {
     expect((await made.sync("r1"))?.desired.revision).toBe("main@sha1:bbb");
   });
 
-  test("is not given to a new stage in its place, nor to the one after it", async () => {
+  test("neither a new stage in place of the removed one nor the next stage gets the rollout", async () => {
     const made = await removed();
     const none = { name: "other", clusters: { names: ["none"] } };
     await made.setGroup({ maxConcurrent: 2, stages: [none, { name: "rest" }] });
@@ -50,7 +50,7 @@ describe("a content that failed in a stage that was removed", () => {
   });
 });
 
-test("what the removed stage had passed goes to the stage after it", async () => {
+test("a rollout that the removed stage had passed goes to the next stage", async () => {
   const early = { name: "early", clusters: { selector: { matchLabels: { ring: "early" } } } };
   const [canary, rest] = [rings.stages[0], { name: "rest" }];
   const three = { stages: [canary, early, rest] as never, maxConcurrent: 4 };

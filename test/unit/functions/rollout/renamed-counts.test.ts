@@ -1,4 +1,4 @@
-/** What came to a stage is counted in that one, whatever its name is, and that of others. */
+/** Catch-ups count in their own stage after stages are renamed. */
 import { expect, test } from "vitest";
 import { begin, names, playOn, rings, worldOf } from "#test/support/planner-story.ts";
 
@@ -6,7 +6,7 @@ const [canary] = rings.stages;
 const pace = { maxConcurrent: 4, maxFailures: 1, maxUnreachable: 1 } as const;
 const fleet = { c1: "canary", r1: "rest", r2: "rest" };
 
-test("one that failed when it came to another stage is counted in that one still", async () => {
+test("a failed catch-up still counts in its own stage when another stage is renamed", async () => {
   const made = await worldOf(fleet, { ...rings, ...pace });
   await made.rollOut();
   await made.addCluster("r3", "rest");
@@ -26,7 +26,7 @@ test("one that failed when it came to another stage is counted in that one still
   ]);
 });
 
-test("slots of many clusters that came to a stage go by its new name", async () => {
+test("the slots of many catch-ups name the stage by its new name", async () => {
   const many = { ...pace, maxConcurrent: "100%" } as const;
   const made = await worldOf(["a"], { ...many, stages: [{ name: "rest" }] });
   await made.rollOut();

@@ -1,10 +1,13 @@
-/** What a cluster that never answers has of templates that are gone stays until it does, or is unregistered; nobody else waits for it. */
+/**
+ * Syncs of removed templates on an unreachable cluster stay until it answers or is unregistered; other clusters do not
+ * wait.
+ */
 import { expect, test } from "vitest";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { begin, names, playOn, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
-/** More than a step writes of one cluster. */
+/** More renames than one step can write for one cluster. */
 const renames = 60;
 const pace = { maxConcurrent: 2, maxUnreachable: 1 };
 const templates = (number: number) => [{ name: `t${number}`, source: "app" }];
@@ -37,7 +40,7 @@ test.each([
     ["apply", "orphan"],
   ],
 ])(
-  "a template that is renamed often, and a cluster away all the while: then it %s",
+  "a cluster that is unreachable while a template is renamed often loses all old Syncs when it %s",
   { timeout: 60_000 },
   async (_what, happens, left) => {
     const made = await worldOf([...names(3), "dead"], pace, templates(0));

@@ -1,4 +1,4 @@
-/** An edit that gives the name of a stage to other clusters: nobody is given what no cluster has verified. */
+/** An edit gives the name of a stage to other clusters: no cluster gets a rollout that no cluster has verified. */
 import { describe, expect, test } from "vitest";
 import { begin, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
@@ -6,7 +6,7 @@ import type { PlannerWorld } from "#test/support/planner-world.ts";
 const ring = (name: string) => ({ selector: { matchLabels: { ring: name } } });
 const rest = ["r1", "r2", "r3"] as const;
 
-/** The contents that clusters were assigned, by cluster. */
+/** The rollouts that clusters were assigned, by cluster. */
 async function assigned(made: PlannerWorld): Promise<Readonly<Record<string, number | undefined>>> {
   const rows = await Promise.all(
     ["p1", ...rest].map(async (name) => [name, (await made.sync(name))?.desired.rollout] as const),
@@ -14,7 +14,7 @@ async function assigned(made: PlannerWorld): Promise<Readonly<Record<string, num
   return Object.fromEntries(rows);
 }
 
-/** An empty first stage has passed content 2, and in the other one nobody has been given it yet. */
+/** An empty first stage has passed rollout 2, and no cluster of the other stage has been assigned it yet. */
 async function passedEmpty(): Promise<PlannerWorld> {
   const stages = [{ name: "canary", clusters: ring("canary"), optional: true }, { name: "broad" }];
   const made = await worldOf({ p1: "pilot", r1: "rest", r2: "rest", r3: "rest" }, { maxConcurrent: 4, stages });
@@ -25,10 +25,10 @@ async function passedEmpty(): Promise<PlannerWorld> {
   return made;
 }
 
-describe("the name of an empty first stage goes to all clusters of the last one", () => {
+describe("the last stage takes the name of an empty first stage", () => {
   const stages = [{ name: "pilot", clusters: ring("pilot") }, { name: "canary" }];
 
-  test("which are given nothing that the stage before them has not passed", async () => {
+  test("the renamed stage gets no rollout that the stage before it has not passed", async () => {
     const made = await passedEmpty();
     await made.setGroup({ maxConcurrent: 4, stages: stages as never });
     await made.setSource("ccc");
@@ -37,7 +37,7 @@ describe("the name of an empty first stage goes to all clusters of the last one"
     expect(await assigned(made)).toMatchObject({ r1: 1, r2: 1, r3: 1 });
   });
 
-  test("which take it when the stage before them has", async () => {
+  test("the renamed stage gets the rollout when the stage before it has passed it", async () => {
     const made = await passedEmpty();
     await made.setGroup({ maxConcurrent: 4, stages: stages as never });
     await made.setSource("ccc");

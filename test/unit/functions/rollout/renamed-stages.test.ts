@@ -1,4 +1,4 @@
-/** Stages that only get other names are the same stages: nothing begins, halts or is given again by it. */
+/** Stages that only get other names are the same stages: no attempt begins, halts or is repeated by a rename. */
 import { describe, expect, test } from "vitest";
 import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -7,7 +7,7 @@ import { allSay, ana, begin, names, playOn, revise, rings, web, worldOf } from "
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
 const [canary] = rings.stages;
-/** `canary` is `first` now, and `rest` is `others`. */
+/** `canary` becomes `first`, and `rest` becomes `others`. */
 const renamed = { stages: [{ ...canary, name: "first" }, { name: "others" }] };
 const pace = { maxConcurrent: 4, maxFailures: 1, maxUnreachable: 1 } as const;
 const fleet = { c1: "canary", c2: "canary", c3: "canary", r1: "rest", r2: "rest" };
@@ -17,7 +17,7 @@ const attempts = async (made: PlannerWorld) =>
     await Promise.all(Object.keys(fleet).map(async (name) => [name, (await made.sync(name))?.desired.attempt])),
   );
 
-test("an idle group begins nothing, and tries nobody again who was left behind", async () => {
+test("a rename in an idle group starts nothing, and retries no failed cluster", async () => {
   const made = await worldOf(fleet, { ...rings, ...pace });
   await begin(made);
   await made.finish("c1", "Failed");
@@ -40,7 +40,7 @@ test("an idle group begins nothing, and tries nobody again who was left behind",
   expect(made.stages()).toEqual({ first: "2", others: "2" });
 });
 
-test("nobody is tried again either when a cluster can be read again at the same time", async () => {
+test("a rename retries no failed cluster, also when another cluster becomes readable at the same time", async () => {
   const made = await worldOf(fleet, { ...rings, ...pace });
   const setSchema = (schema: number) =>
     made.table.write([{ update: keys.fleet("r2"), set: { schema } }, fleetVersionUpdate("r2")]);
@@ -61,7 +61,7 @@ test("nobody is tried again either when a cluster can be read again at the same 
   expect(made.stageRuns()).toHaveLength(2);
 });
 
-test("one that only a newer version can read stays in its stage, and counts there", async () => {
+test("a cluster that only a newer version can read stays in its renamed stage, and counts there", async () => {
   const made = await worldOf(fleet, { ...rings, ...pace });
   await begin(made);
   await made.table.write([{ update: keys.fleet("r2"), set: { schema: rowSchema + 1 } }, fleetVersionUpdate("r2")]);
@@ -73,7 +73,7 @@ test("one that only a newer version can read stays in its stage, and counts ther
   ]);
 });
 
-test("as many of a large fleet are read as when a commit comes, and none of its Syncs", {
+test("a rename in a large fleet reads no Syncs", {
   timeout: 60_000,
 }, async () => {
   const made = await worldOf(names(300), { maxConcurrent: "100%" });
@@ -91,7 +91,7 @@ test("as many of a large fleet are read as when a commit comes, and none of its 
   expect(made.rolloutState().catchUps).toEqual({ waiting: 0, changing: 0, failed: 0 });
 });
 
-describe("what goes through a stage", () => {
+describe("a stage run in a stage that is renamed", () => {
   async function updatingTo(): Promise<PlannerWorld> {
     const made = await worldOf(fleet, { ...rings, ...pace });
     await made.rollOut();
@@ -100,7 +100,7 @@ describe("what goes through a stage", () => {
     return made;
   }
 
-  test("keeps its evidence, and what is on its way; who did not get there has another turn", async () => {
+  test("the stage run keeps its verified clusters and its attempts in progress, and an unreachable cluster gets another turn", async () => {
     const made = await updatingTo();
     await made.finish("c1");
     await made.finish("c2", "Unreachable");
@@ -117,7 +117,7 @@ describe("what goes through a stage", () => {
     expect(made.stages()).toEqual({ first: "2", others: "1 (2)" });
   });
 
-  test("and stands still begins nothing before somebody lets it", async () => {
+  test("a halted stage run starts nothing before a reconcile", async () => {
     const made = await updatingTo();
     await made.finish("c1", "Failed");
     await made.finish("c2", "Failed");
@@ -135,7 +135,7 @@ describe("what goes through a stage", () => {
     expect(made.stages()).toEqual({ first: "2", others: "2" });
   });
 
-  test("and stood still passes by a changed budget", async () => {
+  test("a halted stage run passes when its budget is raised", async () => {
     const made = await updatingTo();
     await made.finish("c1", "Failed");
     await made.finish("c2", "Failed");
@@ -146,7 +146,7 @@ describe("what goes through a stage", () => {
     expect(made.stages()).toEqual({ first: "2", others: "1 (2)" });
   });
 
-  test("gives way to what is newer when it stands still", async () => {
+  test("a halted stage run gives way to a newer rollout", async () => {
     const made = await updatingTo();
     await allSay(made, "Failed");
     await made.setGroup({ ...renamed, ...pace });
@@ -158,7 +158,7 @@ describe("what goes through a stage", () => {
   });
 });
 
-test("who comes back to one that stands still is not given again what that took away", async () => {
+test("a cluster that returns to a renamed, halted stage does not get back a template that the rollout removed", async () => {
   const both = [...web, { name: "data", source: "app" }];
   const made = await worldOf(fleet, { ...rings, ...pace, maxFailures: 0 }, both);
   await made.rollOut();
@@ -178,7 +178,7 @@ test("who comes back to one that stands still is not given again what that took 
   expect(made.rows("CatchUp")).toEqual([]);
 });
 
-test("one that failed when it came is none any more when its stage has passed something under its new name", async () => {
+test("a failed catch-up is cleared when its renamed stage passes a newer rollout", async () => {
   const made = await worldOf(fleet, { ...rings, ...pace });
   await made.rollOut();
   await made.addCluster("r3", "rest");
@@ -195,19 +195,22 @@ test("one that failed when it came is none any more when its stage has passed so
 test.each([
   ["one more stage", [{ ...canary, name: "first" }, { name: "early", clusters: { names: ["r1"] } }, { name: "rest" }]],
   ["another selection", [{ name: "first", clusters: { names: ["c1", "c2"] } }, { name: "rest" }]],
-])("with %s it is a new one, which takes what the one before had", async (_what, stages) => {
-  const made = await worldOf(fleet, { ...rings, ...pace });
-  await made.rollOut();
-  await revise(made, "bbb");
-  await allSay(made, "Ready");
-  expect(made.stages()).toEqual({ canary: "2", rest: "1 (2)" });
-  await made.setGroup({ ...pace, stages: stages as never });
-  await made.plan();
-  expect(made.stages().first).toBe("2");
-  expect(made.stageRuns().filter(({ stage }) => stage === "first")).toHaveLength(1);
-});
+])(
+  "a renamed stage with %s is a new stage, which takes over the current rollout of the old one",
+  async (_what, stages) => {
+    const made = await worldOf(fleet, { ...rings, ...pace });
+    await made.rollOut();
+    await revise(made, "bbb");
+    await allSay(made, "Ready");
+    expect(made.stages()).toEqual({ canary: "2", rest: "1 (2)" });
+    await made.setGroup({ ...pace, stages: stages as never });
+    await made.plan();
+    expect(made.stages().first).toBe("2");
+    expect(made.stageRuns().filter(({ stage }) => stage === "first")).toHaveLength(1);
+  },
+);
 
-test("who is in a stage whose name another had is in that one", async () => {
+test("clusters of stages that swap their names belong to the stage that now has the name", async () => {
   const made = await worldOf(fleet, { ...rings, ...pace }, web);
   await made.rollOut();
   await revise(made, "bbb");
@@ -223,9 +226,9 @@ test("who is in a stage whose name another had is in that one", async () => {
   expect(made.stages()).toEqual({ rest: "2", canary: "2" });
 });
 
-describe("a stage's own bound", () => {
+describe("a stage's own maxConcurrent after the stage is renamed", () => {
   const bound = { ...pace, maxFailures: 0 };
-  /** One at once in the stage of that name. */
+  /** One cluster may change at once in the stage of that name. */
   const one = (first: string) => ({
     ...bound,
     stages: [{ ...canary, name: first, maxConcurrent: 1 }, { name: "rest" }],
@@ -240,7 +243,7 @@ describe("a stage's own bound", () => {
     return made;
   }
 
-  test("is kept by clusters that come to it", async () => {
+  test("catch-ups stay within the maxConcurrent of the renamed stage", async () => {
     const made = await joined("c3", "c4");
     expect(holders(made)).toEqual(["c3"]);
     await made.setGroup(one("first") as never);
@@ -260,7 +263,7 @@ describe("a stage's own bound", () => {
     });
   });
 
-  test("is kept by what goes through it while one that came changes there", async () => {
+  test("a stage run waits while a catch-up uses the slot of the renamed stage", async () => {
     const made = await joined("c3");
     await revise(made, "bbb");
     expect(holders(made)).toEqual(["c3"]);
@@ -270,7 +273,7 @@ describe("a stage's own bound", () => {
     expect(made.stages()).toEqual({ first: "1 (2)", rest: "1" });
   });
 
-  test("is kept by what goes through it with those that it changes already", async () => {
+  test("a stage run stays within the maxConcurrent with the attempts that are already in progress", async () => {
     const made = await joined();
     await revise(made, "bbb");
     expect(holders(made)).toEqual(["c1"]);
@@ -282,7 +285,7 @@ describe("a stage's own bound", () => {
     expect(made.stages()).toEqual({ first: "2", rest: "2" });
   });
 
-  test("is kept when it is gone and comes back under its new name", async () => {
+  test("the maxConcurrent counts catch-ups when the stage is removed and added again under its new name", async () => {
     const made = await joined("c3", "c4");
     await made.setGroup(one("first") as never);
     await made.plan();
@@ -293,7 +296,7 @@ describe("a stage's own bound", () => {
     expect(made.rolloutState().stages).toMatchObject([{ changing: 0, catchingUp: 1 }, { catchingUp: 1 }]);
   });
 
-  test("and slots of many clusters go by its new name", async () => {
+  test("the slots of many clusters name the stage by its new name", async () => {
     const many = { ...pace, maxConcurrent: "100%" } as const;
     const made = await worldOf(names(150), { ...many, stages: [{ name: "rest" }] });
     await begin(made);
@@ -305,7 +308,7 @@ describe("a stage's own bound", () => {
     expect(made.stages()).toEqual({ all: "1" });
   });
 
-  test("where too many failed that came to it, nobody else is tried", async () => {
+  test("no further cluster catches up in a renamed stage with too many failed catch-ups, before a reconcile", async () => {
     const made = await joined("c3", "c4", "c5");
     for (const name of ["c3", "c4"]) {
       await made.finish(name, "Failed");

@@ -1,4 +1,7 @@
-/** Blobs in a bucket whose lifecycle takes what is old: those that a subject needs are there, and nothing else stays. */
+/**
+ * Blobs in a bucket whose lifecycle removes old ones: the planner keeps the blobs that a group needs, and no others
+ * stay.
+ */
 import { describe, expect, test } from "vitest";
 import { storedList } from "#shared/adapters/stored-list.ts";
 import { digestOf } from "#shared/base/digest.ts";
@@ -15,7 +18,7 @@ import { PlannerWorld } from "#test/support/planner-world.ts";
 
 const days = 86_400;
 
-/** A group in two stages whose first content is everywhere. */
+/** A group in two stages whose first rollout is everywhere. */
 async function settled(bucketOf = (store: MemoryBlobStore): MemoryBlobStore => store) {
   let now = () => new Date(0);
   const blobs = bucketOf(new MemoryBlobStore(() => now()));
@@ -32,7 +35,7 @@ async function settled(bucketOf = (store: MemoryBlobStore): MemoryBlobStore => s
   return made;
 }
 
-/** What the unit and the legs that it names refer to is there, and is what it was. */
+/** Checks that the lists to which the rollout state and its stage runs refer are stored. */
 async function checkNeeded(made: PlannerWorld): Promise<void> {
   const rolloutState = made.rolloutState();
   const stageRuns = new Map(made.stageRuns().map((stageRun) => [stageRunKey(stageRun), stageRun]));
@@ -51,7 +54,7 @@ async function pass(made: PlannerWorld, many: number): Promise<void> {
 }
 
 describe("lists of clusters", { timeout: 60_000 }, () => {
-  test("are there for as long as they are named, while nothing changes", async () => {
+  test("the planner keeps lists stored for as long as a row names them, while nothing changes", async () => {
     const made = await settled();
     const before = made.blobs.keys();
     await pass(made, 200);
@@ -59,7 +62,7 @@ describe("lists of clusters", { timeout: 60_000 }, () => {
     expect(made.rolloutState().membersVersion).toBe(1);
   });
 
-  test("are there for a leg that waits, and for a suspended group", async () => {
+  test("the planner keeps the lists of a stage run in progress, and of a suspended group", async () => {
     const made = await settled();
     await revise(made, "bbb");
     await allSay(made, "Ready");
@@ -70,7 +73,7 @@ describe("lists of clusters", { timeout: 60_000 }, () => {
     expect(made.stageRun("rest")).toMatchObject({ snapshot: 4, size: 1 });
   });
 
-  test("are there for a stage that rests, however often others join another", async () => {
+  test("the planner keeps the lists of an idle stage, however often clusters join another stage", async () => {
     const made = await settled();
     for (let day = 0; day < 150; day += 10) {
       await made.addCluster(`x${day}`, "rest");
@@ -81,7 +84,7 @@ describe("lists of clusters", { timeout: 60_000 }, () => {
     expect(made.stageRun("canary")).toMatchObject({ rollout: 1, snapshot: 1 });
   });
 
-  test("are gone when nothing names them: as many after two hundred days of pushes as before", async () => {
+  test("lists that no row names expire: two hundred days of pushes leave no more of them", async () => {
     const made = await settled();
     const counts: number[] = [];
     for (let day = 10; day <= 200; day += 10) {
@@ -96,7 +99,7 @@ describe("lists of clusters", { timeout: 60_000 }, () => {
     expect(Math.max(...counts.slice(13))).toBeLessThanOrEqual(Math.max(...counts.slice(6, 13)));
   });
 
-  test("keep nobody where one is lost that nobody reads any more", async () => {
+  test("the loss of a list that nothing reads any more does not stop the planner", async () => {
     const made = await settled();
     for (const { key } of made.stageRun("canary").pages) made.blobs.lose(key);
     made.advanceClock(30 * days);
@@ -104,7 +107,7 @@ describe("lists of clusters", { timeout: 60_000 }, () => {
     expect(made.rolloutState().blobsAt).toBe(made.now.toISOString());
   });
 
-  test("are stored again by the next look where a look dies at any of them", async () => {
+  test("the next call stores the lists again when a call dies while it stores any of them", async () => {
     for (let at = 1, hasDied = true; hasDied; at++) {
       const made = await settled();
       made.advanceClock(30 * days);
@@ -129,7 +132,7 @@ describe("lists of clusters", { timeout: 60_000 }, () => {
   });
 });
 
-describe("artifacts that contents are rendered from", { timeout: 60_000 }, () => {
+describe("artifacts from which rollouts are rendered", { timeout: 60_000 }, () => {
   const artifacts = (made: PlannerWorld) => made.blobs.keys().filter((key) => key.startsWith("artifacts/"));
   const ofRollouts = (made: PlannerWorld) =>
     made
@@ -137,7 +140,7 @@ describe("artifacts that contents are rendered from", { timeout: 60_000 }, () =>
       .flatMap(({ plan }) => plan.templates.map(({ artifactDigest }) => blobKeys.artifact(artifactDigest)))
       .toSorted();
 
-  /** As `resolve` leaves it. */
+  /** Stores the artifact as `resolve` does. */
   async function push(made: PlannerWorld, commit: string): Promise<void> {
     await made.setSource(commit);
     await made.blobs.overwrite(blobKeys.artifact(digestOf(commit)), Buffer.from(commit));
@@ -151,7 +154,7 @@ describe("artifacts that contents are rendered from", { timeout: 60_000 }, () =>
     return made;
   }
 
-  test("are there for a year, also of a content that only clusters have that are behind, and of a suspended group", async () => {
+  test("the planner keeps the artifacts of all its rollouts for a year, also in a suspended group", async () => {
     const made = await begun();
     await made.operate({ suspended: { by: "ana", at: made.now.toISOString() } });
     await pass(made, 365);
@@ -159,7 +162,7 @@ describe("artifacts that contents are rendered from", { timeout: 60_000 }, () =>
     expect(artifacts(made).toSorted()).toEqual(ofRollouts(made));
   });
 
-  test("are gone when no content names them any more", async () => {
+  test("artifacts expire when no rollout names them any more", async () => {
     const made = await begun();
     for (let commit = 0; commit < 25; commit++) {
       await push(made, `commit ${commit}`);
@@ -171,7 +174,7 @@ describe("artifacts that contents are rendered from", { timeout: 60_000 }, () =>
     expect(artifacts(made).toSorted()).toEqual(ofRollouts(made));
   });
 
-  test("are stored once more when a content is made of one that was stored long ago", async () => {
+  test("a rollout of an artifact that was stored long ago stores it again", async () => {
     const made = await begun();
     await push(made, "ccc");
     made.advanceClock(59 * days);
@@ -182,7 +185,7 @@ describe("artifacts that contents are rendered from", { timeout: 60_000 }, () =>
     expect(artifacts(made)).toContain(blobKeys.artifact(digestOf("ccc")));
   });
 
-  test("are stored again where an old content can be read by a newer version only", async () => {
+  test("artifacts are stored again although an old rollout is readable for a newer version only", async () => {
     const made = await begun();
     const [first] = made.rollouts();
     if (first === undefined) throw new Error("nothing was planned");
@@ -192,14 +195,14 @@ describe("artifacts that contents are rendered from", { timeout: 60_000 }, () =>
     expect((await made.group()).status.state).toBe("Complete");
   });
 
-  test("keep nobody where one is lost", async () => {
+  test("the loss of an artifact does not stop the planner", async () => {
     const made = await begun();
     made.blobs.lose(blobKeys.artifact(digestOf("aaa")));
     await pass(made, 100);
     expect(artifacts(made)).toEqual([blobKeys.artifact(digestOf("bbb"))]);
   });
 
-  test("are stored at once by the first version that knows of their end", async () => {
+  test("the first version that stores blobs again does so at once", async () => {
     const made = await begun();
     made.advanceClock(30 * days);
     const { blobsAt: _none, ...rolloutState } = made.rolloutState();

@@ -16,7 +16,7 @@ import {
 
 const catchUps = { waiting: 0, changing: 0, failed: 0 };
 
-/** Of two clusters the stage has passed without `a`, which does not answer. */
+/** A stage of two clusters that has passed without `a`, which is unreachable. */
 async function withoutA(rollout: Group[0] = {}) {
   const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxUnreachable: 1, ...rollout });
   await begin(made);
@@ -26,22 +26,22 @@ async function withoutA(rollout: Group[0] = {}) {
   return made;
 }
 
-describe("a cluster that answers again", () => {
-  test("after its stage has passed without it is brought to what that is on", async () => {
+describe("a cluster that becomes reachable again", () => {
+  test("a cluster that returns after its stage has passed gets the stage's current rollout", async () => {
     const made = await withoutA();
     expect(made.stages()).toEqual({ all: "1" });
     expect((await made.group()).status).toMatchObject({ state: "Degraded", clusters: { unreachable: 1 } });
     await made.observe("a", "Reachable");
     await playOn(made, 3);
     expect(made.rollouts()).toHaveLength(1);
-    // What was seen for certain is believed until the index has had time.
+    // The planner trusts its own reading until the index has caught up.
     made.advanceClock(60);
     await made.plan();
     expect((await made.group()).status).toMatchObject({ state: "Complete", clusters: { selected: 2, ready: 2 } });
     expect(made.rolloutState().catchUps).toEqual(catchUps);
   });
 
-  test("with messages that name it only, too", async () => {
+  test("a cluster that returns also catches up by a message that names only it", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxUnreachable: 1 });
     await begin(made);
     await made.finish("b");
@@ -54,7 +54,7 @@ describe("a cluster that answers again", () => {
     expect((await made.sync("a"))?.desired.attempt).toBe(2);
   });
 
-  test("and had failed when it joined has failed no more", async () => {
+  test("a failed catch-up of a cluster that returns and becomes ready is cleared", async () => {
     const two = [...web, { name: "two", source: "app" }];
     const made = await worldOf(["a"], {}, two);
     await made.rollOut();
@@ -71,7 +71,7 @@ describe("a cluster that answers again", () => {
     expect(made.rolloutState().stages).toMatchObject([{ failedCatchUps: 0 }]);
   });
 
-  test("and whose attempt was parked has no other turn by that", async () => {
+  test("a cluster whose attempt was paused gets no other turn by its return", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxFailures: 1 });
     await begin(made);
     await made.finish("b");
@@ -84,7 +84,7 @@ describe("a cluster that answers again", () => {
     expect(made.rolloutState().catchUps).toEqual(catchUps);
   });
 
-  test("twice told comes back once", async () => {
+  test("a cluster that is reported as reachable several times returns once", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 1, maxUnreachable: 1 });
     await begin(made);
     await made.finish("a", "Unreachable");
@@ -95,7 +95,7 @@ describe("a cluster that answers again", () => {
     expect(made.stageRun("all").returned).toEqual([0]);
   });
 
-  test("twice told while it waits is left behind once less", async () => {
+  test("a cluster that is reported as reachable several times while it waits is counted once", async () => {
     const made = await worldOf(["a", "b", "c"], { maxConcurrent: 3, maxUnreachable: 2 });
     await begin(made);
     await made.finish("c");
@@ -109,7 +109,7 @@ describe("a cluster that answers again", () => {
     expect(made.stageRun("all").counts).toMatchObject({ Unreachable: 1, Superseded: 1 });
   });
 
-  test("while its stage gets another name is brought up under that", async () => {
+  test("a cluster that returns while its stage is renamed catches up under the new name", async () => {
     const made = await withoutA();
     await made.observe("a", "Reachable");
     await made.setGroup({ maxConcurrent: 2, stages: [{ name: "prod" }] });
@@ -119,7 +119,7 @@ describe("a cluster that answers again", () => {
     expect(await made.sync("a")).toMatchObject({ desired: { attempt: 2 }, observed: { phase: "Ready" } });
   });
 
-  test("makes a leg that stalled for it go on, and says so only as long as it stalls", async () => {
+  test("a stage run that stalled for an unreachable cluster goes on when it returns, and the state says so", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxUnreachable: 0 });
     await begin(made);
     await made.finish("a");
@@ -134,7 +134,7 @@ describe("a cluster that answers again", () => {
     expect((await made.group()).status.state).toBe("Complete");
   });
 
-  test("and left the leg that stands still in its stage, and returned, is brought to what that is on", async () => {
+  test("a cluster that left a halted stage run and returned keeps the stage's current rollout", async () => {
     const dev = { selector: { matchLabels: { env: "dev" } } };
     const made = await worldOf({}, { maxConcurrent: 2 }, web, dev);
     for (const name of ["a", "b"]) await made.addCluster(name, "all", { labels: { env: "dev" } });
@@ -157,7 +157,7 @@ describe("a cluster that answers again", () => {
     expect(made.rolloutState().catchUps).toEqual(catchUps);
   });
 
-  test("while its stage moves to the next waits there, and is not taken to the one before", async () => {
+  test("a cluster that returns during a stage run takes part in it, and does not go back to the rollout before", async () => {
     const made = await worldOf(
       { c1: "canary", r1: "rest", r2: "rest" },
       { ...rings, maxConcurrent: 3, maxUnreachable: 2 },
@@ -174,7 +174,7 @@ describe("a cluster that answers again", () => {
     expect(made.rolloutState().catchUps).toEqual(catchUps);
   });
 
-  test("and fails then counts against its stage's arrivals, not against a leg", async () => {
+  test("a cluster that returns and fails counts as a failed catch-up, and not against a stage run", async () => {
     const made = await withoutA();
     await made.observe("a", "Reachable");
     await made.plan();
@@ -186,7 +186,7 @@ describe("a cluster that answers again", () => {
     expect((await made.group()).status).toMatchObject({ state: "Degraded", clusters: { failed: 1, ready: 1 } });
   });
 
-  test("and whose arrival fails more than once is one that failed", async () => {
+  test("a cluster whose catch-up fails several times counts once", async () => {
     const made = await withoutA({ maxFailures: 5 });
     for (let time = 0; time < 3; time++) {
       await made.observe("a", "Unreachable");
@@ -204,7 +204,7 @@ describe("a cluster that answers again", () => {
   });
 });
 
-test("an arrival that moves on while it has a slot, and is away then, is one arrival", async () => {
+test("a catch-up that changes stage while it has a slot, and then is unreachable, stays one catch-up", async () => {
   const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 4, maxUnreachable: 1 });
   await made.rollOut();
   await made.addCluster("new", "rest");
@@ -220,7 +220,7 @@ test("an arrival that moves on while it has a slot, and is away then, is one arr
   expect(made.rows("CatchUp")).toEqual([]);
 });
 
-test("one that waits to come to its stage is a target again of the leg that it did not answer, however many did not", async () => {
+test("a cluster that waits to catch up does not use its stage's list of unreachable targets, however many there are", async () => {
   const made = await worldOf(names(12), { maxConcurrent: "100%", maxUnreachable: 0 });
   await made.rollOut();
   for (const name of ["w", "x", "y"]) {
@@ -243,7 +243,7 @@ test("one that waits to come to its stage is a target again of the leg that it d
   expect(made.stageRun("all").counts).toMatchObject({ Unreachable: 11, Succeeded: 0, Assigned: 4 });
 });
 
-test("one that did not answer in a stage that it left answers in the other, and is no target of the leg that it left", async () => {
+test("an unreachable cluster that moves to another stage is no target of its old stage run, and returns in its new stage", async () => {
   const made = await worldOf(
     { c1: "canary", r1: "rest", r2: "rest" },
     { ...rings, maxConcurrent: 3, maxUnreachable: 0 },
@@ -273,7 +273,7 @@ test("one that did not answer in a stage that it left answers in the other, and 
   expect((await made.sync("r2"))?.observed?.applied?.revision).toBe("main@sha1:bbb");
 });
 
-test("a cluster that answers and cannot be rendered for is not tried at every look", async () => {
+test("a reachable cluster whose rendering failed is not tried at every check", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxUnreachable: 1, maxFailures: 1 }, ownPaths);
   await begin(made);
   await made.finish("b");
@@ -295,7 +295,7 @@ test("a cluster that answers and cannot be rendered for is not tried at every lo
   expect(made.rolloutState().version).toBe(version);
 });
 
-test("a cluster of which one part does not answer keeps its slot while a worker may write for another", async () => {
+test("a cluster with one unreachable Sync keeps its slot while a worker may write another of its Syncs", async () => {
   const both = [...web, { name: "data", source: "app" }];
   const made = await worldOf(["a", "b"], { maxConcurrent: 1 }, both);
   await begin(made);
@@ -307,7 +307,7 @@ test("a cluster of which one part does not answer keeps its slot while a worker 
   expect(made.slots().map(({ cluster }) => cluster)).toEqual(["b"]);
 });
 
-test("nor does it come a second time when that part answers again meanwhile", async () => {
+test("a cluster in its slot does not catch up a second time when one of its Syncs becomes reachable", async () => {
   const made = await worldOf(["a"], { maxConcurrent: 2 }, [...web, { name: "data", source: "app" }]);
   await made.rollOut();
   await made.addCluster("b", "all");
@@ -318,7 +318,7 @@ test("nor does it come a second time when that part answers again meanwhile", as
   expect(made.rolloutState().catchUps).toEqual({ ...catchUps, changing: 1 });
 });
 
-test("who failed after it came, and left, keeps nobody else from coming", async () => {
+test("a failed catch-up whose cluster left does not keep other clusters from catching up", async () => {
   const made = await worldOf(["a"], { maxConcurrent: 1 });
   await made.rollOut();
   await made.addCluster("b", "all");
@@ -333,8 +333,8 @@ test("who failed after it came, and left, keeps nobody else from coming", async 
   expect((await made.sync("c"))?.observed?.phase).toBe("Ready");
 });
 
-describe("a cluster that came is not taken back", () => {
-  test("from what went through its stage while it waited", async () => {
+describe("a cluster that has caught up", () => {
+  test("a cluster keeps the newer rollout that it got while it waited to catch up", async () => {
     const made = await worldOf(["a"], { maxConcurrent: 2 }, ownPaths);
     await made.rollOut();
     await made.addCluster("z", "all");
@@ -351,7 +351,7 @@ describe("a cluster that came is not taken back", () => {
     expect(made.rolloutState().catchUps).toEqual(catchUps);
   });
 
-  test("from what goes through its stage under another name", async () => {
+  test("a cluster keeps the rollout of the stage run in progress when its stage is renamed", async () => {
     const made = await worldOf(["a", "b", "c"], { maxConcurrent: 1 });
     await made.rollOut();
     await revise(made, "bbb");
@@ -364,7 +364,7 @@ describe("a cluster that came is not taken back", () => {
   });
 });
 
-test("those that failed when they came to a stage are not tried again because another has passed something", async () => {
+test("a failed catch-up is not retried because another stage passed a rollout", async () => {
   const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 4 });
   await made.rollOut();
   for (const ring of ["canary", "rest"]) await made.addCluster(`new-${ring}`, ring);
@@ -382,7 +382,7 @@ test("those that failed when they came to a stage are not tried again because an
   });
 });
 
-test("those that wait for a stage that takes nobody are passed by", async () => {
+test("catch-ups of a stage that takes no more of them are passed over", async () => {
   const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
   await made.rollOut();
   for (const name of names(8, "a")) await made.addCluster(name, "canary");
@@ -394,7 +394,7 @@ test("those that wait for a stage that takes nobody are passed by", async () => 
   expect((await made.sync("z"))?.observed?.phase).toBe("Ready");
 });
 
-test("a cluster that moved answers again, whatever it was a target of where it came from", async () => {
+test("a cluster that moved and was unreachable returns in its new stage, although it was a target of its old one", async () => {
   const made = await worldOf({ c1: "canary", c2: "canary", r1: "rest", r2: "rest" }, { ...rings, maxConcurrent: 4 });
   await made.rollOut();
   for (const [commit, unhealthy] of [

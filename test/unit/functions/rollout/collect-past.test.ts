@@ -124,7 +124,7 @@ describe("a planner that dies while it removes old rows", { timeout: 60_000 }, (
   const keysOf = (made: PlannerWorld) =>
     made.table.all().flatMap((row) => (rollouts.has(row.type) ? [keyText(row)] : []));
 
-  test("wherever the planner dies, the next call leaves the same rows as a planner that did not die", async () => {
+  test("the next call leaves the same rows as a planner that did not die, wherever it died", async () => {
     const made = await worldWith({ c1: "all", c2: "all" }, { maxConcurrent: "100%" });
     await push(made, 9);
     await addTargets(made, 200);
@@ -138,7 +138,7 @@ describe("a planner that dies while it removes old rows", { timeout: 60_000 }, (
     expect(new Set(found).size).toBeGreaterThanOrEqual(4);
   });
 
-  test("wherever the planner dies while it deletes a group, the next call leaves the same rows as a planner that did not die", async () => {
+  test("the next call deletes a group as a planner does that did not die, wherever it died", async () => {
     const made = await worldWith({ c1: "all" }, { maxConcurrent: "100%" });
     await addTargets(made, 120);
     await push(made, 1);

@@ -53,7 +53,7 @@ describe("a group of one cluster among 1,000", () => {
       const idle = await rowsReadBy(made);
       await made.addCluster("c003", "another");
       reads.push((await rowsReadBy(made)) - idle);
-      expect(await rowsReadBy(made), "the change is taken up").toBe(idle);
+      expect(await rowsReadBy(made), "the members include the change").toBe(idle);
     }
     expect(reads[1]).toBe(reads[0]);
     expect(reads[1]).toBeLessThan(40);

@@ -1,7 +1,4 @@
-/**
- * An object moves between templates. Wherever the planner dies, some Sync of each cluster is assigned to have the
- * object.
- */
+/** An object moves between templates: some Sync of each cluster is always assigned to have it, wherever the planner dies. */
 import { expect, test } from "vitest";
 import { digestOf } from "#shared/base/digest.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";

@@ -1,6 +1,6 @@
 /**
- * A cluster that goes to another stage, or out of the group, while something goes through the stage that it is in: whatever
- * it had come to there by then, it keeps nobody who is left from anything, and stands for nothing either.
+ * A cluster that changes stage, or leaves the group, during a stage run: it holds up no other cluster and verifies
+ * nothing.
  */
 import { describe, expect, test } from "vitest";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";

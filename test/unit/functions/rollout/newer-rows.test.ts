@@ -249,10 +249,10 @@ describe("a cluster whose Sync is unreadable", () => {
 describe("a group that has an unreadable row", () => {
   const unread: Readonly<Record<string, RowKey>> = {
     Source: keys.object(owner.namespace, "Source", "app"),
-    Unit: keys.rolloutState(owner),
+    "rollout state": keys.rolloutState(owner),
     Rollout: keys.rollout(owner, 2),
-    "leg that goes through a stage": keys.stageRun(owner, { rollout: 2, stage: "all", snapshot: 2 }),
-    "leg that passed a stage": keys.stageRun(owner, { rollout: 1, stage: "all", snapshot: 1 }),
+    "stage run in progress": keys.stageRun(owner, { rollout: 2, stage: "all", snapshot: 2 }),
+    "stage run that has passed": keys.stageRun(owner, { rollout: 1, stage: "all", snapshot: 1 }),
   };
 
   test.each(Object.entries(unread))(

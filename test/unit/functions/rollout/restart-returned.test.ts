@@ -220,7 +220,7 @@ test("a catch-up that changes stage while it has a slot, and then is unreachable
   expect(made.rows("CatchUp")).toEqual([]);
 });
 
-test("a cluster that waits to catch up does not use its stage's list of unreachable targets, however many there are", async () => {
+test("an unreachable target with a waiting catch-up returns to its stage run, however many targets are unreachable", async () => {
   const made = await worldOf(names(12), { maxConcurrent: "100%", maxUnreachable: 0 });
   await made.rollOut();
   for (const name of ["w", "x", "y"]) {

@@ -1,4 +1,4 @@
-/** A template that was put back, and that does not come back at once. */
+/** A template that is dropped and added again, where a cluster that lost it cannot get it back at once. */
 import { describe, expect, test } from "vitest";
 import { digestOf } from "#shared/base/digest.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -15,7 +15,7 @@ const data = async (made: PlannerWorld, cluster: string) => (await made.sync(clu
 const catchUps = (made: PlannerWorld) => made.rows<CatchUpRow>("CatchUp").map(({ sk, rollout }) => [sk, rollout]);
 const freeze = (made: PlannerWorld) => ({ name: "f", by: "ana", at: made.now.toISOString(), reason: "x" });
 
-/** Whoever has a slot is through with it, but for those of whom something else is said. */
+/** Every slot's cluster finishes its attempt as Ready; the named cluster ends in the given phase. */
 async function settle(made: PlannerWorld, cluster = "", phase: "Failed" | "Unreachable" = "Failed"): Promise<void> {
   for (let round = 0; round < 6; round++) {
     for (const slot of made.slots())
@@ -24,7 +24,7 @@ async function settle(made: PlannerWorld, cluster = "", phase: "Failed" | "Unrea
   }
 }
 
-/** `rest` takes a content without `data`, which `r` has lost, and `s` is about to lose. */
+/** `rest` is updating to a rollout without `data`; `r` has lost it, and `s` is about to lose it. */
 async function dropped(commit = "aaa"): Promise<PlannerWorld> {
   const made = await worldOf({ c: "canary", r: "rest", s: "rest", t: "rest" }, strategy, both);
   await made.rollOut();
@@ -40,7 +40,7 @@ async function dropped(commit = "aaa"): Promise<PlannerWorld> {
   return made;
 }
 
-/** The same with another revision, which goes on while a freeze keeps it from `t`. */
+/** The same with another revision; the stage run stays in progress because `t` is frozen. */
 async function held(): Promise<PlannerWorld> {
   const made = await dropped("bbb");
   await made.addCluster("t", "rest", { labels: { tier: "x" } });
@@ -49,15 +49,15 @@ async function held(): Promise<PlannerWorld> {
   return made;
 }
 
-/** `data` is put back; nobody renders what comes with it. */
+/** `data` is added again; the renderings of the next rollout are not made. */
 async function putBack(made: PlannerWorld, as: Strategy = strategy): Promise<void> {
   await made.setSource("next");
   await made.setGroup(as, both);
   await made.plan();
 }
 
-describe("what is given back", () => {
-  test("and fails there has another turn by a reconcile, also when its stage has passed what took it away", async () => {
+describe("a Sync that is restored", () => {
+  test("a restored Sync that fails gets another turn by a reconcile, also after the stage run that removed it has passed", async () => {
     const made = await dropped();
     await putBack(made);
     await settle(made, "r");
@@ -73,7 +73,7 @@ describe("what is given back", () => {
     expect(made.stages()).toEqual({ canary: "2 (3)", rest: "2" });
   });
 
-  test("and fails there has another turn by a reconcile, and when its stage passes what took it away", async () => {
+  test("a restored Sync that fails gets another turn by a reconcile, and when the stage run that removed it passes", async () => {
     const made = await held();
     await putBack(made);
     const again = async (attempt: number) => {
@@ -91,22 +91,25 @@ describe("what is given back", () => {
     expect(catchUps(made)).toEqual([["CATCHUP#failed#r", 1]]);
   });
 
-  test.each(["r", "s"])("and does not get there comes when its cluster answers again (%s)", async (cluster) => {
-    const made = await dropped();
-    await putBack(made);
-    await settle(made, cluster, "Unreachable");
-    expect(made.stages().rest).toBe("2");
-    expect(catchUps(made)).toEqual([[`CATCHUP#away#${cluster}`, 1]]);
-    const { attempt = 0 } = (await data(made, cluster)) ?? {};
-    await made.observe(cluster, "Reachable", { name: "web.data" });
-    await settle(made);
-    expect(await data(made, cluster)).toMatchObject({ action: "apply", rollout: 1, attempt: attempt + 1 });
-    expect((await made.sync(cluster, "web.data"))?.observed?.phase).toBe("Ready");
-    expect(made.rows("CatchUp")).toEqual([]);
-    expect(made.stages().rest).toBe("2");
-  });
+  test.each(["r", "s"])(
+    "a restored Sync on an unreachable cluster is assigned when the cluster is reachable again (%s)",
+    async (cluster) => {
+      const made = await dropped();
+      await putBack(made);
+      await settle(made, cluster, "Unreachable");
+      expect(made.stages().rest).toBe("2");
+      expect(catchUps(made)).toEqual([[`CATCHUP#away#${cluster}`, 1]]);
+      const { attempt = 0 } = (await data(made, cluster)) ?? {};
+      await made.observe(cluster, "Reachable", { name: "web.data" });
+      await settle(made);
+      expect(await data(made, cluster)).toMatchObject({ action: "apply", rollout: 1, attempt: attempt + 1 });
+      expect((await made.sync(cluster, "web.data"))?.observed?.phase).toBe("Ready");
+      expect(made.rows("CatchUp")).toEqual([]);
+      expect(made.stages().rest).toBe("2");
+    },
+  );
 
-  test("and does not get there comes when its cluster answers again, also before its stage has passed anything", async () => {
+  test("a restored Sync on an unreachable cluster is assigned when the cluster returns during the stage run", async () => {
     const made = await held();
     await putBack(made);
     await settle(made, "r", "Unreachable");
@@ -116,7 +119,7 @@ describe("what is given back", () => {
     expect(made.stages().rest).toBe("1 (2)");
   });
 
-  test("and was not begun when its slot was lost comes again", async () => {
+  test("a restored Sync that no worker began is assigned again when its row is lost", async () => {
     const made = await dropped();
     await putBack(made);
     await made.finish("s");
@@ -127,7 +130,7 @@ describe("what is given back", () => {
     expect(await data(made, "r")).toMatchObject({ action: "apply", rollout: 1 });
   });
 
-  test("where its removal was stopped, and fails, has another turn by a reconcile", async () => {
+  test("a Sync whose deletion was stopped, and that fails then, gets another turn by a reconcile", async () => {
     const made = await dropped();
     await putBack(made);
     await settle(made, "s");
@@ -138,7 +141,7 @@ describe("what is given back", () => {
     expect(made.stages().rest).toBe("2");
   });
 
-  test("and cannot be rendered comes when it can be", async () => {
+  test("a Sync that cannot be rendered again is restored when its rendering succeeds", async () => {
     const made = await held();
     const ended = made
       .rows<RenderingRow>("Rendering")
@@ -158,7 +161,7 @@ describe("what is given back", () => {
     expect(await data(made, "r")).toMatchObject({ action: "apply", rollout: 1 });
   });
 
-  test("comes to who waits for something else, and that comes, too", async () => {
+  test("a cluster that already waits to catch up gets the restored Sync with the same catch-up", async () => {
     const made = await dropped();
     await made.setFreezes({ freezes: [freeze(made)] });
     await made.addCluster("r", "canary");
@@ -175,7 +178,7 @@ describe("what is given back", () => {
 });
 
 test.each(["Unreachable", "Failed"] as const)(
-  "who is %s at all of it gets all of it in another turn",
+  "a cluster on which every Sync is %s gets all of them in another turn",
   async (phase) => {
     const made = await worldOf({ c: "canary", r: "rest", s: "rest", t: "rest" }, strategy, both);
     await made.rollOut();
@@ -204,8 +207,8 @@ test.each(["Unreachable", "Failed"] as const)(
   },
 );
 
-describe("who has lost it is found", () => {
-  test("where its deletion failed, and somebody may still be at it", async () => {
+describe("the clusters that have lost a template", () => {
+  test("a cluster is restored where the deletion failed and its worker may still be writing", async () => {
     const made = await dropped();
     await lease(made, "s", { fence: 3, seconds: 120 });
     await made.finish("s", "Failed");
@@ -219,7 +222,7 @@ describe("who has lost it is found", () => {
     ]);
   });
 
-  test("although what took it away was sealed anew since, and nobody was looked at again", async () => {
+  test("a cluster is restored although the stage run took a new snapshot since, and no target was checked in it", async () => {
     const made = await dropped();
     await made.operate({ refresh: ana(made.now) });
     await made.setFreezes({ freezes: [freeze(made)] });
@@ -234,7 +237,7 @@ describe("who has lost it is found", () => {
     expect(made.rows("CatchUp")).toEqual([]);
   });
 
-  test("although something newer took over from what took it away", async () => {
+  test("clusters are restored although a newer rollout took over from the one that removed the template", async () => {
     const one = { ...pace, maxFailures: 0 };
     const made = await worldOf(["a", "b", "c"], one, both);
     await made.rollOut();
@@ -255,7 +258,7 @@ describe("who has lost it is found", () => {
     ]);
   });
 
-  test("among more than one step looks at, and nobody else", async () => {
+  test("exactly the clusters that lost the template are restored, also where one step cannot check all clusters", async () => {
     const clusters = Array.from({ length: 70 }, (_, index) => `c${String(index).padStart(2, "0")}`);
     const all = { ...pace, maxConcurrent: "100%" as const };
     const made = await worldOf(clusters, all, both);

@@ -8,7 +8,7 @@ const pace = { maxConcurrent: 4 };
 const data = async (made: PlannerWorld, cluster: string) => (await made.sync(cluster, "web.data"))?.desired;
 const app = async (made: PlannerWorld, cluster: string) => (await made.sync(cluster))?.desired;
 
-/** With another revision `data` is dropped: `a` is through with that, and `b` and `c` are at it. */
+/** `data` is dropped together with another revision: `a` is done with that rollout, and `b` and `c` are working on it. */
 async function dropped(): Promise<PlannerWorld> {
   const made = await worldOf(["a", "b", "c"], pace, both);
   await made.rollOut();
@@ -21,8 +21,8 @@ async function dropped(): Promise<PlannerWorld> {
   return made;
 }
 
-describe("a template that is dropped and put back", () => {
-  test("is given back to who has lost it as its stage has it, although another content goes through that", async () => {
+describe("a template that is dropped and added again", () => {
+  test("a cluster that lost the template gets it back from the stage's current rollout, while another rollout is in progress", async () => {
     const made = await dropped();
     await made.setGroup(pace, both);
     await made.plan(made.table, []);
@@ -38,7 +38,7 @@ describe("a template that is dropped and put back", () => {
     expect((await made.group()).status.clusters).toMatchObject({ selected: 3, ready: 3 });
   });
 
-  test("is given back to who is seen to have lost it only later", async () => {
+  test("a cluster whose deletion the planner sees only later gets the template back then", async () => {
     const made = await dropped();
     await made.finish("b");
     await made.setGroup(pace, both);
@@ -48,7 +48,7 @@ describe("a template that is dropped and put back", () => {
     expect(await data(made, "b")).toMatchObject({ action: "apply", revision: "main@sha1:aaa" });
   });
 
-  test("is given back once for each time that it was lost, and to nobody who has it", async () => {
+  test("a cluster gets the template back once for each time that it lost it, and a cluster that has it gets nothing", async () => {
     const made = await dropped();
     await made.plan();
     expect(await made.sync("a", "web.data")).toBeUndefined();
@@ -65,7 +65,7 @@ describe("a template that is dropped and put back", () => {
     expect(made.stages()).toEqual({ all: "1 (2)" });
   });
 
-  test("is waited for by nobody who did not lose it", async () => {
+  test("a cluster that did not lose the template does not wait for it", async () => {
     const paths = [{ ...web[0], path: "clusters/{{ cluster.name }}" }];
     const all = [...paths, { name: "data", source: "app" }];
     const made = await worldOf(["a", "b", "c"], { ...pace, maxFailures: 1 }, all);
@@ -85,7 +85,7 @@ describe("a template that is dropped and put back", () => {
     expect(made.rows<CatchUpRow>("CatchUp").map(({ cluster }) => cluster)).toEqual(["a"]);
   });
 
-  test("is given back where a later stage takes what the first has passed, and no cluster to what that is on", async () => {
+  test("a cluster of a later stage gets the template back, and keeps the newer revision of its other Sync", async () => {
     const made = await worldOf({ c: "canary", r: "rest", s: "rest" }, { ...rings, ...pace }, both);
     await made.rollOut();
     await made.setGroup({ ...rings, ...pace }, web);
@@ -103,7 +103,7 @@ describe("a template that is dropped and put back", () => {
   });
 });
 
-test("who lost a template in another stage is given it back where it is now, although it is no target of the leg there", async () => {
+test("a cluster that lost the template in a stage that was removed gets it back in its new stage, without being a target there", async () => {
   const stage = (name: string) => ({ name, clusters: { selector: { matchLabels: { ring: name } } } });
   const [first, early, rest] = [stage("first"), stage("early"), { name: "rest" }];
   const made = await worldOf({ f: "first", e: "early", r: "rest" }, { ...pace, stages: [first, early, rest] }, both);
@@ -118,7 +118,7 @@ test("who lost a template in another stage is given it back where it is now, alt
   await made.setGroup({ ...pace, stages: [first, rest] }, web);
   await made.plan();
   expect(await made.sync("e", "web.data")).toBeUndefined();
-  // Nobody renders what comes with it.
+  // The renderings of the next rollout are not made.
   await made.setSource("ccc");
   await made.setGroup({ ...pace, stages: [first, rest] }, both);
   await made.plan();
@@ -131,7 +131,7 @@ test("who lost a template in another stage is given it back where it is now, alt
   expect(made.slots().map(({ cluster }) => cluster)).toEqual(["r"]);
 });
 
-test("who is given back what it lost keeps what was disabled for it when it had that", async () => {
+test("a cluster that gets a template back keeps another Sync that was disabled for it in that earlier rollout", async () => {
   const [data, extra] = ["data", "extra"].map((name) => ({ name, source: "app", path: name }));
   const overrides = [{ clusters: { names: ["a"] }, disabled: true }];
   const pace = { maxConcurrent: 2 };
@@ -152,7 +152,7 @@ test("who is given back what it lost keeps what was disabled for it when it had 
   expect((await made.sync("a", "web.extra"))?.desired).toMatchObject({ action: "apply", rollout: 2 });
 });
 
-test("who is not given what is put back for others is not given back what it lost of that", async () => {
+test("a cluster for which the returning template is disabled does not get it back", async () => {
   const made = await dropped();
   const overrides = [{ clusters: { names: ["a"] }, disabled: true }];
   await made.setGroup(pace, [...web, { name: "data", source: "app", overrides }]);
@@ -162,7 +162,7 @@ test("who is not given what is put back for others is not given back what it los
   for (const name of ["b", "c"]) expect(await data(made, name)).toMatchObject({ action: "apply" });
 });
 
-test("what is being taken from a cluster, and is put back for others, stays there and is left to it", async () => {
+test("a Sync in deletion is orphaned where its template returns as disabled for its cluster", async () => {
   const made = await dropped();
   const overrides = [{ clusters: { names: ["b"] }, disabled: true }];
   await made.setSource("ccc");

@@ -1,4 +1,4 @@
-/** A removal that is through while its group is suspended, of what was put back meanwhile. */
+/** A deletion ends while its group is suspended, after its template was added again. */
 import { expect, test } from "vitest";
 import { ana, begin, playOn, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
 
@@ -16,7 +16,7 @@ async function removingSuspended() {
 }
 
 for (const seen of ["before", "after"] as const)
-  test(`what a worker deletes while the group is suspended is given back on its resume, where it was put back ${seen} that`, async () => {
+  test(`a Sync that a worker deleted during a suspension is restored on the resume, when its template was added again ${seen} that`, async () => {
     const made = await removingSuspended();
     if (seen === "after") await made.finish("a");
     await made.setGroup(pace, both);
@@ -26,7 +26,7 @@ for (const seen of ["before", "after"] as const)
     expect(made.slots()).toEqual([]);
     expect(await made.sync("a", "web.old")).toBeUndefined();
     expect(made.rows("CatchUp")).toMatchObject([{ cluster: "a", why: "returned", rollout: 1 }]);
-    // The next content, which nobody renders, does not help.
+    // The next rollout cannot help: its renderings are not made.
     await made.setSource("ccc");
     await made.operate({});
     await made.plan();
@@ -36,7 +36,7 @@ for (const seen of ["before", "after"] as const)
     expect((await made.group()).status.clusters).toMatchObject({ selected: 2, ready: 2 });
   });
 
-test("what could not be deleted while the group is suspended is given back, too", async () => {
+test("a Sync whose deletion failed during a suspension is restored on the resume", async () => {
   const made = await removingSuspended();
   await made.setGroup(pace, both);
   await made.plan(made.table, []);
@@ -49,7 +49,7 @@ test("what could not be deleted while the group is suspended is given back, too"
   expect((await made.sync("a", "web.old"))?.desired).toMatchObject({ action: "apply", rollout: 1 });
 });
 
-test("is given back to nobody where it is dropped again before the resume", async () => {
+test("a deleted Sync is not restored when its template is dropped again before the resume", async () => {
   const made = await removingSuspended();
   await made.setGroup(pace, both);
   await made.plan(made.table, []);
@@ -64,7 +64,7 @@ test("is given back to nobody where it is dropped again before the resume", asyn
   expect(made.rows("CatchUp")).toEqual([]);
 });
 
-test("is given back where the stage of its cluster is no more by the resume, and another content goes through the next", async () => {
+test("a deleted Sync is restored on the resume although its cluster's stage is removed and another rollout is in progress", async () => {
   const wide = { maxConcurrent: 4 };
   const made = await worldOf({ c1: "canary", r1: "rest" }, { ...wide, ...rings }, both);
   await made.rollOut();
@@ -82,7 +82,7 @@ test("is given back where the stage of its cluster is no more by the resume, and
   await made.plan();
   expect(made.slots()).toMatchObject([{ cluster: "r1" }]);
   expect(made.rows("CatchUp")).toMatchObject([{ cluster: "c1", rollout: 2 }]);
-  // Nothing newer can be rendered, and what goes through its stage was sealed without it.
+  // Nothing newer can be rendered, and the snapshot of the stage run does not include this cluster.
   await made.setSource("ccc");
   await made.operate({});
   await made.plan();
@@ -90,7 +90,7 @@ test("is given back where the stage of its cluster is no more by the resume, and
   expect((await made.sync("c1", "web.old"))?.desired).toMatchObject({ action: "apply", rollout: 2 });
 });
 
-test("what is taken back in the slot of a stage that is no more is given of what that had passed", async () => {
+test("a Sync that is restored in a slot of a removed stage gets the rollout that this stage had passed", async () => {
   const wide = { maxConcurrent: 4 };
   const made = await worldOf({ c1: "canary", r1: "rest" }, { ...wide, ...rings }, both);
   await made.rollOut();
@@ -98,13 +98,13 @@ test("what is taken back in the slot of a stage that is no more is given of what
   await begin(made);
   await made.setSource("ccc");
   await made.setGroup({ ...wide, stages: [{ name: "rest" }] }, both);
-  // Its slot is not looked at before the stage is gone.
+  // The planner does not check this slot before the stage is removed.
   await made.plan(made.table, []);
   await made.plan();
   expect(made.slots()).toMatchObject([{ cluster: "c1", stage: "canary", restores: 1 }]);
 });
 
-test("where its cluster is to come to another stage besides, one arrival stands for both", async () => {
+test("a cluster that changes stage and is to be restored has one catch-up for both", async () => {
   const wide = { maxConcurrent: 4, ...rings };
   const made = await worldOf({ c1: "canary", r1: "rest" }, wide, both);
   await made.rollOut();

@@ -1,4 +1,4 @@
-/** Renderings that failed for a reason that may not be the input's: what becomes of those who wanted them. */
+/** Renderings that failed for a reason that may not be their input, and the clusters that wait for them. */
 import { describe, expect, test } from "vitest";
 import { digestOf } from "#shared/base/digest.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -19,7 +19,7 @@ async function asked(maxFailures: number): Promise<PlannerWorld> {
   return made;
 }
 
-/** `a` cannot be rendered for. */
+/** The rendering of `a` fails. */
 async function failed(maxFailures: number, failure: Failure): Promise<PlannerWorld> {
   const made = await asked(maxFailures);
   await made.renderAll(failure, ofA);
@@ -37,8 +37,8 @@ async function reconcile(made: PlannerWorld): Promise<void> {
 
 const renderingOfA = (made: PlannerWorld) => made.rows<RenderingRow>("Rendering").find(ofA);
 
-describe("a leg that has halted", () => {
-  test("asks by a reconcile for what rests, once", async () => {
+describe("a stage run that has halted because of a rendering", () => {
+  test("a reconcile asks once for the failed rendering", async () => {
     const made = await failed(0, struck);
     expect(made.stageRun("all")).toMatchObject({ phase: "Halted", unrendered: [0] });
     await reconcile(made);
@@ -56,7 +56,7 @@ describe("a leg that has halted", () => {
     expect(renderingOfA(made)).toMatchObject({ state: "Failed" });
   });
 
-  test("asks by a reconcile for what rests, though it was sealed anew before anybody came to that", async () => {
+  test("a reconcile asks for the failed rendering although a refresh took a new snapshot before that", async () => {
     const made = await failed(0, struck);
     const at = made.now.toISOString();
     await made.setFreezes({ freezes: [{ name: "f", by: "ana", at, reason: "x" }] });
@@ -69,7 +69,7 @@ describe("a leg that has halted", () => {
     expect(renderingOfA(made)).toMatchObject({ state: "Pending" });
   });
 
-  test("asks anew, at a look that nobody asked for, where the row has ended by which somebody tried", async () => {
+  test("a later check asks again for a rendering whose row has expired", async () => {
     const made = await failed(0, struck);
     const row = renderingOfA(made);
     if (row === undefined) throw new Error("it was asked for");
@@ -79,7 +79,7 @@ describe("a leg that has halted", () => {
     const asked = made.sender.take().filter((message) => message.to === "render");
     expect(asked).toMatchObject([{ input: row.input, notify: owner }]);
     expect(renderingOfA(made)).toMatchObject({ state: "Pending", artifactDigest: row.artifactDigest, path: row.path });
-    // A hundred and eighty days from now, though nobody were ever to say what became of it.
+    // The row expires 180 days from now, also when no renderer ever reports a result.
     expect(renderingOfA(made)?.expiresAt).toBe(made.now.getTime() / 1000 + 15_552_000);
     await made.plan();
     expect(made.sender.take().filter((message) => message.to === "render")).toEqual([]);
@@ -88,7 +88,7 @@ describe("a leg that has halted", () => {
     expect(made.stageRun("all").phase).toBe("Updating");
   });
 
-  test("asks nothing again by itself that the input itself is wrong about", async () => {
+  test("the planner does not ask again by itself for a rendering whose input is wrong", async () => {
     const made = await failed(0, "no kind");
     made.advanceClock(90_000);
     await made.plan();
@@ -97,7 +97,7 @@ describe("a leg that has halted", () => {
     expect(made.sender.take().filter((message) => message.to === "render")).toEqual([]);
   });
 
-  test("asks by a reconcile for what an older Starling could not render, and goes on when this one can", async () => {
+  test("a reconcile asks again for a rendering that failed, and the stage run goes on when it succeeds", async () => {
     const made = await failed(0, "no kind");
     await reconcile(made);
     const told = made.sender.take().filter((message) => message.to === "render");
@@ -110,7 +110,7 @@ describe("a leg that has halted", () => {
     expect(made.states()).toMatchObject({ a: "Succeeded" });
   });
 
-  test("goes on by itself when what rested has been rendered", async () => {
+  test("the stage run goes on by itself when the rendering is retried and succeeds", async () => {
     const made = await failed(0, struck);
     await made.plan();
     expect(made.stageRun("all").phase).toBe("Halted");
@@ -121,7 +121,7 @@ describe("a leg that has halted", () => {
     expect(made.states()).toMatchObject({ a: "Succeeded" });
   });
 
-  test("and goes on within its budget leaves behind only whom nothing was rendered for", async () => {
+  test("the stage run goes on within its budget, without the clusters that have no rendering", async () => {
     const made = await worldOf(["a", "b", "c"], { maxConcurrent: 3, maxFailures: 1 }, ownPaths);
     await made.plan();
     await made.renderAll(struck, ofA);
@@ -138,7 +138,7 @@ describe("a leg that has halted", () => {
     expect((await made.group()).status.clusters).toMatchObject({ selected: 3, ready: 2, failed: 1 });
   });
 
-  test("stays halted when a cluster failed, whatever has been rendered", async () => {
+  test("the stage run stays halted when a cluster failed, although the rendering succeeded", async () => {
     const made = await asked(0);
     await made.renderAll(undefined, (row) => !ofA(row));
     await made.plan();
@@ -153,7 +153,7 @@ describe("a leg that has halted", () => {
     expect(await made.sync("a")).toBeUndefined();
   });
 
-  test("assigns nothing while the group is suspended", async () => {
+  test("the stage run assigns nothing while the group is suspended", async () => {
     const made = await failed(0, struck);
     await made.operate({ suspended: ana(made.now) });
     await made.renderRested();
@@ -162,7 +162,7 @@ describe("a leg that has halted", () => {
     expect((await made.group()).status.state).toBe("Suspended");
   });
 
-  test("within one step assigns nothing after the rendering that fails", async () => {
+  test("the stage run assigns nothing after the failed rendering, also within one step", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 2 }, ownPaths);
     await made.plan();
     await made.renderAll("no kind", ofA);
@@ -173,7 +173,7 @@ describe("a leg that has halted", () => {
   });
 });
 
-describe("a stage that bore the failure", () => {
+describe("a stage that passed although a rendering failed", () => {
   async function passed(failure: Failure): Promise<PlannerWorld> {
     const made = await failed(1, failure);
     await made.finish("b");
@@ -183,7 +183,7 @@ describe("a stage that bore the failure", () => {
     return made;
   }
 
-  test("brings the cluster up when what rested has been rendered", async () => {
+  test("the cluster catches up when its rendering is retried and succeeds", async () => {
     const made = await passed(struck);
     await made.renderRested();
     await made.plan();
@@ -194,7 +194,7 @@ describe("a stage that bore the failure", () => {
     expect((await made.group()).status).toMatchObject({ clusters: { ready: 2, failed: 0 } });
   });
 
-  test("reads what it waits for when something may have been rendered, and for no word of a worker", async () => {
+  test("the planner reads the awaited rendering after a renderer's message, and not after a worker's report", async () => {
     const made = await passed(struck);
     const read: string[] = [];
     const table: Table = {
@@ -210,7 +210,7 @@ describe("a stage that bore the failure", () => {
     expect(read).toEqual([renderingOfA(made)?.input]);
   });
 
-  test("asks by a reconcile for what rests, and for nothing else", async () => {
+  test("a reconcile asks for the failed rendering, and for no other", async () => {
     const made = await passed(struck);
     await reconcile(made);
     expect(renderingOfA(made)).toMatchObject({ state: "Pending" });
@@ -221,7 +221,7 @@ describe("a stage that bore the failure", () => {
     expect((await made.sync("a"))?.observed?.phase).toBe("Ready");
   });
 
-  test("asks by a reconcile once, too, for what the input itself was wrong about", async () => {
+  test("a reconcile also asks once for a rendering whose input was wrong", async () => {
     const made = await passed("no kind");
     await reconcile(made);
     expect(renderingOfA(made)).toMatchObject({ state: "Pending" });
@@ -232,7 +232,7 @@ describe("a stage that bore the failure", () => {
   });
 });
 
-describe("a cluster that joined", () => {
+describe("a cluster that joined and whose rendering failed", () => {
   async function joined(failure: Failure): Promise<PlannerWorld> {
     const made = await worldOf(["b"], { maxConcurrent: 2 }, ownPaths);
     await made.rollOut();
@@ -244,14 +244,14 @@ describe("a cluster that joined", () => {
     return made;
   }
 
-  test("is brought up when what rested has been rendered", async () => {
+  test("the cluster catches up when its rendering is retried and succeeds", async () => {
     const made = await joined(struck);
     await made.renderRested();
     await made.rollOut();
     expect((await made.sync("a"))?.observed?.phase).toBe("Ready");
   });
 
-  test("has what rests asked for by a reconcile", async () => {
+  test("a reconcile asks for the failed rendering of the cluster", async () => {
     const made = await joined(struck);
     await reconcile(made);
     expect(renderingOfA(made)).toMatchObject({ state: "Pending" });
@@ -260,14 +260,14 @@ describe("a cluster that joined", () => {
     expect((await made.sync("a"))?.observed?.phase).toBe("Ready");
   });
 
-  test("waits for nothing else when the input itself is wrong", async () => {
+  test("an idle check changes nothing when the input itself is wrong", async () => {
     const made = await joined("no kind");
     const { version } = made.rolloutState();
     await made.plan();
     expect(made.rolloutState().version).toBe(version);
   });
 
-  test("is not tried again at each look where it moved ahead of its stage", async () => {
+  test("a cluster that moved and is ahead of its new stage is not tried again at each check", async () => {
     const byRing = [{ name: "app", source: "app", path: "rings/{{ cluster.labels.ring }}" }];
     const fleet = { c1: "canary", c2: "canary", r1: "rest", r2: "rest" };
     const made = await worldOf(fleet, { ...rings, maxConcurrent: 4 }, byRing);

@@ -5,8 +5,8 @@ import type { PlannerWorld } from "#test/support/planner-world.ts";
 
 const clustersWithSlot = (made: PlannerWorld) => made.slots().map(({ cluster }) => cluster);
 
-describe("a slot", () => {
-  test("is given back by who answers again before anybody saw it away, and it has another turn", async () => {
+describe("a slot of a cluster", () => {
+  test("a cluster that is reachable again before the planner saw it unreachable gets another turn", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 1 });
     await begin(made);
     await made.observe("a", "Unreachable");
@@ -16,7 +16,7 @@ describe("a slot", () => {
     expect((await made.sync("a"))?.desired.attempt).toBe(2);
   });
 
-  test("is given back by nobody for what was observed about an older attempt", async () => {
+  test("a cluster keeps its slot when only an older attempt was observed", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 1, maxUnreachable: 0 });
     await begin(made);
     await made.observe("a", "Unreachable");
@@ -31,7 +31,7 @@ describe("a slot", () => {
     expect(clustersWithSlot(made)).toEqual(["a"]);
   });
 
-  test("is kept by whoever was assigned something and whom no worker has begun, for as long as it takes", async () => {
+  test("a cluster keeps its slot as long as no worker has begun its attempt", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 1, progressDeadline: "60s" });
     await begin(made);
     made.advanceClock(86_400);
@@ -40,7 +40,7 @@ describe("a slot", () => {
     expect(made.stageRun("all").phase).toBe("Updating");
   });
 
-  test("is kept while a suspension goes on, and for the whole deadline after it", async () => {
+  test("a cluster keeps its slot during a suspension, and for the whole deadline after it", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 1, progressDeadline: "60s" });
     await begin(made);
     await made.observe("a", "Applying");
@@ -59,7 +59,7 @@ describe("a slot", () => {
   });
 });
 
-describe("who fails", () => {
+describe("a cluster that fails", () => {
   async function failed(live: boolean): Promise<PlannerWorld> {
     const made = await worldOf(["a", "b", "c"], { maxConcurrent: 1, maxFailures: 2, progressDeadline: "60s" });
     await begin(made);
@@ -70,11 +70,11 @@ describe("who fails", () => {
     return made;
   }
 
-  test("is parked: nothing is written there any more, until it is assigned anew", async () => {
+  test("a failed cluster is paused: no worker writes to it until it is assigned again", async () => {
     const made = await failed(false);
     expect(await made.sync("a")).toMatchObject({
       paused: { reason: expect.stringContaining("DeadlineExceeded") },
-      // It is counted as that, though its worker says it is at it.
+      // The index counts it as Failed, although its worker reports Applying.
       stateSk: expect.stringMatching(/^Failed#/),
     });
     expect(made.states()).toEqual({ a: "Failed", b: "Assigned" });
@@ -87,7 +87,7 @@ describe("who fails", () => {
     expect((await made.sync("a"))?.desired).toMatchObject({ attempt: 2, revision: "main@sha1:bbb" });
   });
 
-  test("and was seen ready after all has another turn when somebody asks, for nothing is written there before", async () => {
+  test("a paused cluster that turns out to be ready gets another turn by a reconcile", async () => {
     const made = await failed(false);
     await made.observe("a", "Ready");
     await made.operate({ reconcile: ana(made.now) });
@@ -98,7 +98,7 @@ describe("who fails", () => {
     expect(await made.sync("a")).not.toHaveProperty("paused");
   });
 
-  test("keeps its slot while a worker that began before may still be writing", async () => {
+  test("a failed cluster keeps its slot while a worker that began before may still be writing", async () => {
     const made = await failed(true);
     expect(made.stageRun("all").counts).toMatchObject({ Failed: 1, Assigned: 0 });
     expect(clustersWithSlot(made)).toEqual(["a"]);
@@ -110,7 +110,7 @@ describe("who fails", () => {
     expect(clustersWithSlot(made)).toEqual(["b"]);
   });
 
-  test("and leaves while its worker may still be writing is skipped once, and keeps its slot until then", async () => {
+  test("a failed cluster that leaves is skipped once, and keeps its slot while its worker may still be writing", async () => {
     const made = await failed(true);
     await made.removeCluster("a");
     await made.plan();
@@ -121,7 +121,7 @@ describe("who fails", () => {
     expect(clustersWithSlot(made)).toEqual(["b"]);
   });
 
-  test("gives it back as soon as another worker has the lease", async () => {
+  test("a failed cluster releases its slot as soon as another worker has the lease", async () => {
     const made = await failed(true);
     await lease(made, "a", { fence: 8, seconds: 120 });
     await made.plan();
@@ -132,7 +132,7 @@ describe("who fails", () => {
     ["a live lease", 7],
     ["none", undefined],
   ])(
-    "keeps it while one works who took the lease when it was looked at: before that there was %s",
+    "a failed cluster keeps its slot when a worker takes the lease during the check: before that there was %s",
     async (_name, fence) => {
       const made = await worldOf(["a", "b"], { maxConcurrent: 1, maxFailures: 2, progressDeadline: "60s" });
       await begin(made);
@@ -154,14 +154,14 @@ describe("who fails", () => {
     },
   );
 
-  test("counts once, however often its slot is looked at", async () => {
+  test("a failed cluster counts once, however often its slot is checked", async () => {
     const made = await failed(true);
     for (let check = 0; check < 3; check++) await made.plan();
     expect(made.stageRun("all").counts.Failed).toBe(1);
     expect(made.targets().filter(({ cluster }) => cluster === "a")).toHaveLength(1);
   });
 
-  test("is nothing new to a worker that said so itself", async () => {
+  test("a cluster whose worker reported the failure itself is paused, and the next cluster gets the slot", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 1, maxFailures: 1 });
     await begin(made);
     await made.observe("a", "Failed", { reason: "Invalid" });
@@ -171,10 +171,10 @@ describe("who fails", () => {
   });
 });
 
-describe("of a cluster with two Syncs that fails", () => {
+describe("a failed cluster with two Syncs", () => {
   const both = [...web, { name: "two", source: "app" }];
 
-  test("that is parked which is not done", async () => {
+  test("the planner pauses the Sync that is not done, and not the one that is done", async () => {
     const made = await worldOf(["a"], {}, both);
     await begin(made);
     await made.observe("a", "Ready", { name: "web.two" });
@@ -186,7 +186,7 @@ describe("of a cluster with two Syncs that fails", () => {
     expect(await made.sync("a", "web.two")).not.toHaveProperty("paused");
   });
 
-  test("that is not parked which is gone", async () => {
+  test("the planner does not pause a Sync that is deleted", async () => {
     const made = await worldOf(["a"], {}, both);
     await made.rollOut();
     await made.setGroup({}, web);
@@ -198,7 +198,7 @@ describe("of a cluster with two Syncs that fails", () => {
     expect(await made.sync("a", "web.two")).not.toHaveProperty("paused");
   });
 
-  test("that is parked, too, of which an earlier attempt was done", async () => {
+  test("the planner also pauses a Sync of which only an earlier attempt was done", async () => {
     const made = await worldOf(["a"], {}, both);
     await made.rollOut();
     await revise(made, "bbb");
@@ -208,9 +208,9 @@ describe("of a cluster with two Syncs that fails", () => {
   });
 });
 
-describe("a cluster that has a slot", () => {
+describe("a cluster that has a slot and whose stage or membership changes", () => {
   test.each(["Failed", "Unreachable"] as const)(
-    "of a leg that another took the place of, and is %s with that, is no arrival",
+    "a cluster that ends %s in a slot of a superseded stage run causes no catch-up",
     async (phase) => {
       const made = await worldOf(["a", "b", "c"], { maxConcurrent: 2, maxUnreachable: 2 });
       await begin(made);
@@ -225,7 +225,7 @@ describe("a cluster that has a slot", () => {
     },
   );
 
-  test("and whose Sync went with its Cluster is skipped, not waited for", async () => {
+  test("a cluster that is removed together with its Sync is skipped, and its slot is released", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 1 });
     await begin(made);
     await made.removeCluster("a");
@@ -235,7 +235,7 @@ describe("a cluster that has a slot", () => {
     expect(await made.sync("a")).toBeUndefined();
   });
 
-  test("and moves to another stage settles where it is, and only once", async () => {
+  test("a cluster that moves to another stage finishes its attempt, and counts once", async () => {
     const made = await worldOf({ c1: "canary", c2: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
     await made.rollOut();
     await revise(made, "bbb");
@@ -250,7 +250,7 @@ describe("a cluster that has a slot", () => {
     expect(made.stages()).toEqual({ canary: "2", rest: "2" });
   });
 
-  test("of a stage that is removed keeps it, and gives it back", async () => {
+  test("a cluster of a stage that is removed keeps its slot, and releases it when it is done", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 1 });
     await made.rollOut();
     await revise(made, "bbb");
@@ -261,7 +261,7 @@ describe("a cluster that has a slot", () => {
     expect(made.stageRun("canary").phase).toBe("Superseded");
     await allSay(made, "Ready");
     expect(made.rolloutState()).toMatchObject({ stages: [{ name: "rest", current: 1, changing: 0 }] });
-    // What the removed stage had not passed goes nowhere else.
+    // The rollout that the removed stage had not passed goes no further.
     await made.setSource("ccc");
     await made.rollOut();
     expect(made.rolloutState()).toMatchObject({
@@ -270,7 +270,7 @@ describe("a cluster that has a slot", () => {
     });
   });
 
-  test("of a stage that is removed and there again is counted once", async () => {
+  test("a slot of a stage that is removed and added again counts once", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 1 });
     await made.rollOut();
     await revise(made, "bbb");
@@ -286,7 +286,7 @@ describe("a cluster that has a slot", () => {
   });
 });
 
-test("looks that find only other reasons write nothing, however many, and reach the last slot", async () => {
+test("a check that finds only new reasons writes nothing, and reaches the last of many slots", async () => {
   const made = await worldOf(names(130), { maxConcurrent: "100%" });
   await begin(made);
   for (const name of names(130)) await made.observe(name, "Verifying", { reason: "NotReady" });
@@ -300,7 +300,7 @@ test("looks that find only other reasons write nothing, however many, and reach 
   expect(made.states()).toMatchObject({ c000: "Assigned", c129: "Succeeded" });
 });
 
-test("a cluster that failed when it came has not failed any more when it is ready with what its stage takes", async () => {
+test("a failed catch-up is cleared when the cluster is ready with the rollout of the stage run in progress", async () => {
   const made = await worldOf(["a"], { maxConcurrent: 2 });
   await made.rollOut();
   await made.addCluster("n", "all");

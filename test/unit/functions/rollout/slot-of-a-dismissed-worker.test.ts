@@ -1,6 +1,6 @@
 /**
- * A slot is given to nobody else while its worker may write, also where the cluster was unregistered, or another one was
- * accepted under its name. API servers count who is changing: by the requests that write, whatever any row says.
+ * A slot goes to no other cluster while its worker may write, also when the cluster was unregistered or registered
+ * anew. The API servers count the clusters in change by the requests that write, whatever any row says.
  */
 import { expect, test } from "vitest";
 import { ModelGroup } from "#test/support/planner-model/model-group.ts";
@@ -13,7 +13,7 @@ async function deliverAll(model: PlannerModel, how: Partial<Delivery> = {}): Pro
   for (let left = 200; left > 0 && (await model.deliver({ ...undisturbed, ...how })); left--);
 }
 
-/** Two clusters of a bound of one; the worker of the first is in the middle of an apply. */
+/** Two clusters with a maxConcurrent of one; the worker of the first is in the middle of an apply. */
 async function midApply(): Promise<{ model: PlannerModel; play: Play }> {
   const model = new PlannerModel();
   const play = new Play(model, { rings: [0, 0], group: new ModelGroup({ maxConcurrent: 1 }, 1, "one") });
@@ -31,7 +31,7 @@ test.each([
   ["accepted anew", "accept"],
   ["selected no more", "deselect"],
 ] as const)(
-  "in the middle of an apply, and %s: nobody else is given the slot before the worker is through",
+  "the slot of a cluster that is in the middle of an apply, and is %s, goes to no other cluster before its worker is done",
   async (_what, act) => {
     const { model, play } = await midApply();
     const [{ cluster } = { cluster: "" }] = model.workers.flights;

@@ -1,8 +1,8 @@
-/** A slot that was given for something else is that one's until nobody writes for it any more. */
+/** A slot stays with the rollout that it was given for until no worker writes for that rollout any more. */
 import { expect, test } from "vitest";
 import { begin, lease, revise, rings, worldOf } from "#test/support/planner-story.ts";
 
-test("one that is kept for a worker is nobody's, also of a content that gave way", async () => {
+test("a slot that is kept for a worker is not used by the next rollout either", async () => {
   const made = await worldOf(["a"], { maxConcurrent: 1, progressDeadline: "60s" });
   await begin(made);
   await made.observe("a", "Verifying", { reason: "NotReady" });
@@ -18,7 +18,7 @@ test("one that is kept for a worker is nobody's, also of a content that gave way
   expect((await made.sync("a"))?.desired).toMatchObject({ attempt: 2, revision: "main@sha1:bbb" });
 });
 
-test("one that a leg counts that goes on is that leg's, also where its cluster goes to another stage", async () => {
+test("a slot of a stage run in progress stays with that stage run when its cluster moves to another stage", async () => {
   const made = await worldOf({ c1: "canary", r1: "rest", r2: "rest" }, { ...rings, maxConcurrent: 5 });
   await made.rollOut();
   await revise(made, "bbb");

@@ -22,8 +22,8 @@ import type { PlannerWorld } from "#test/support/planner-world.ts";
 const stageRuns = (made: PlannerWorld) =>
   made.stageRuns().map(({ rollout, stage, phase }) => `${rollout} ${stage} ${phase}`);
 
-describe("a content", () => {
-  test("follows another one stage behind, and takes nobody's stage", async () => {
+describe("a rollout that goes from stage to stage", () => {
+  test("a rollout follows another one stage behind, and does not replace it", async () => {
     const fleet = { c1: "canary", r1: "rest", r2: "rest" };
     const made = await worldOf(fleet, { ...rings, maxConcurrent: 3 });
     await made.rollOut();
@@ -41,7 +41,7 @@ describe("a content", () => {
     expect(stageRuns(made).slice(2)).toEqual(["2 canary Passed", "2 rest Passed", "3 canary Passed", "3 rest Passed"]);
   });
 
-  test("tells where it begins, and with how many", async () => {
+  test("a stage run records when it begins, and with how many clusters", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest", r2: "rest" }, rings);
     await made.rollOut();
     const begun = { at: "2026-11-21T08:00:00.000Z", phase: "Updating", reason: "Updating" };
@@ -51,7 +51,7 @@ describe("a content", () => {
     ]);
   });
 
-  test("with supersede: finish waits until the one before is through", async () => {
+  test("a rollout with `supersede: finish` waits until the one before has passed every stage", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 3, supersede: "finish" });
     await made.rollOut();
     await revise(made, "bbb");
@@ -64,7 +64,7 @@ describe("a content", () => {
     expect(made.stages()).toEqual({ canary: "2 (3)", rest: "2" });
   });
 
-  test("that no stage took is recorded with the next", async () => {
+  test("the next rollout records the revisions that no stage took", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 3 });
     await made.rollOut();
     await revise(made, "bbb");
@@ -84,19 +84,22 @@ describe("a content", () => {
   test.each([
     ["taken as soon as it is wanted", "ddd", { count: 1, from: "main@sha1:ccc", to: "main@sha1:ccc" }],
     ["the only one that was wanted", "ccc", undefined],
-  ])("that is %s has skipped what was wanted before, and not itself", async (_what, commit, skipped) => {
-    const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 3 });
-    await made.rollOut();
-    await revise(made, "bbb");
-    await revise(made, "ccc");
-    await made.setSource(commit);
-    await made.finish("c1");
-    await made.plan();
-    expect(made.rollouts().at(-1)).toMatchObject({ number: 3, revision: `main@sha1:${commit}` });
-    expect(made.rollouts().at(-1)?.skipped).toEqual(skipped);
-  });
+  ])(
+    "a rollout that is %s records the revisions skipped before it, and not its own",
+    async (_what, commit, skipped) => {
+      const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 3 });
+      await made.rollOut();
+      await revise(made, "bbb");
+      await revise(made, "ccc");
+      await made.setSource(commit);
+      await made.finish("c1");
+      await made.plan();
+      expect(made.rollouts().at(-1)).toMatchObject({ number: 3, revision: `main@sha1:${commit}` });
+      expect(made.rollouts().at(-1)?.skipped).toEqual(skipped);
+    },
+  );
 
-  test("is recorded with the first, too, where a group is suspended from its creation", async () => {
+  test("the first rollout records the skipped revisions of a group that was created as suspended", async () => {
     const made = await worldOf(["a"], {});
     await made.operate({ suspended: ana(made.now) });
     for (const commit of ["aaa", "bbb", "ccc"]) await revise(made, commit);
@@ -112,7 +115,7 @@ describe("a content", () => {
     ]);
   });
 
-  test("is recorded with the next, too, where every call that saw it ran over its time", async () => {
+  test("the next rollout records skipped revisions also when every call that saw them ran out of time", async () => {
     const made = await worldOf(
       { c1: "canary", c2: "canary", c3: "canary", r1: "rest" },
       { ...rings, maxConcurrent: 4 },
@@ -145,7 +148,7 @@ describe("a content", () => {
     });
   });
 
-  test("that is wanted again is no new one, and what was wanted meanwhile is recorded with the next", async () => {
+  test("a revision that is desired again starts no new rollout, and the next rollout records the skipped one", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 3 });
     await made.rollOut();
     await revise(made, "bbb");
@@ -164,7 +167,7 @@ describe("a content", () => {
     expect(made.rollouts().at(-1)).toMatchObject({ revision: "main@sha1:ddd", skipped });
   });
 
-  test("is new when an input of a member changes, and the others are Unchanged", async () => {
+  test("a new rollout starts when an input of a member changes, and the other members are Unchanged", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 2 }, [{ ...web[0], path: "{{ cluster.labels.tier }}" }]);
     for (const name of ["a", "b"]) await made.addCluster(name, "all", { labels: { tier: "x" } });
     await made.rollOut();
@@ -179,7 +182,7 @@ describe("a content", () => {
   test.each([
     ["a later one", [rings.stages[0], { name: "early", clusters: { names: ["none"] } }, rings.stages[1]], "early"],
     ["a first one that is optional", [{ ...rings.stages[0], optional: true }, rings.stages[1]], "canary"],
-  ])("goes through an empty stage at once, and says so: %s", async (_which, stages, empty) => {
+  ])("a rollout passes an empty stage at once, and the stage run says so: %s", async (_which, stages, empty) => {
     const made = await worldOf(
       { [empty === "early" ? "c1" : "r2"]: empty === "early" ? "canary" : "rest", r1: "rest" },
       { stages: stages as never, maxConcurrent: 2 },
@@ -188,7 +191,7 @@ describe("a content", () => {
     expect(made.stageRun(empty)).toMatchObject({ phase: "Passed", message: `stage ${empty} is empty: passed at once` });
   });
 
-  test("does not go beyond a first stage without clusters, and does once it is optional", async () => {
+  test("a rollout does not go beyond a first stage without clusters, unless that stage is optional", async () => {
     const made = await worldOf({ r1: "rest" }, { ...rings, maxConcurrent: 2 });
     await begin(made);
     const message =
@@ -202,7 +205,7 @@ describe("a content", () => {
     expect((await made.sync("r1"))?.observed?.phase).toBe("Ready");
   });
 
-  test("is verified by a cluster that joins an empty first stage, before anybody else has it", async () => {
+  test("a cluster that joins an empty first stage verifies the rollout before any other cluster gets it", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
     await made.rollOut();
     await made.removeCluster("c1");
@@ -216,7 +219,7 @@ describe("a content", () => {
     expect((await made.sync("r1"))?.desired).toMatchObject({ rollout: 1 });
   });
 
-  test("is taken by no stage while there is no cluster at all, and is verified by those that come back", async () => {
+  test("a rollout of a group without clusters is verified in the first stage by the clusters that return", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
     await made.rollOut();
     for (const name of ["c1", "r1"]) await made.removeCluster(name);
@@ -234,8 +237,8 @@ describe("a content", () => {
   });
 });
 
-describe("a stage that takes over from a stalled leg", () => {
-  test("goes to those first that were given what was not passed", async () => {
+describe("a stage that takes over from a stalled stage run", () => {
+  test("clusters that were assigned the unpassed rollout get the newer one first", async () => {
     const made = await worldOf(names(6), { maxConcurrent: 2 });
     await made.rollOut();
     await revise(made, "bbb");
@@ -262,7 +265,7 @@ describe("a stage that takes over from a stalled leg", () => {
     expect(made.stages()).toEqual({ all: "3" });
   });
 
-  test("replaces what is only verified in its slot, and lets what is being applied settle", async () => {
+  test("a cluster that only verifies gets the newer rollout in its slot, and one that applies finishes first", async () => {
     const made = await worldOf(names(4), { maxConcurrent: 3 });
     await made.rollOut();
     await revise(made, "bbb");
@@ -280,7 +283,7 @@ describe("a stage that takes over from a stalled leg", () => {
     expect(await revision("c001")).toBe("main@sha1:ccc");
   });
 
-  test("counts nothing as its own of which a part had failed before", async () => {
+  test("a cluster with a Sync that failed before is assigned that Sync again, also when its content is the same", async () => {
     const pace = { maxConcurrent: 2 };
     const template = (name: string, path: string) => ({ name, source: "app", path });
     const made = await worldOf(["a", "b"], pace, [template("app", "app1"), template("data", "data1")]);
@@ -292,7 +295,7 @@ describe("a stage that takes over from a stalled leg", () => {
     await made.finish("b");
     await made.plan();
     expect(made.stageRun("all").phase).toBe("Halted");
-    // Dropped, and put back before anybody lost it.
+    // The template is dropped, and added again before any cluster lost it.
     await made.setGroup(pace, [template("app", "app3")]);
     await made.plan();
     await made.setGroup(pace, [template("app", "app3"), template("data", "data2")]);
@@ -305,7 +308,7 @@ describe("a stage that takes over from a stalled leg", () => {
     expect(made.slots()[0]?.attempts).toEqual({ "web.app": 4, "web.data": 3 });
   });
 
-  test("counts what is the same as its own from where it is", async () => {
+  test("a new snapshot of the same rollout keeps the attempts in progress", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 2 }, ownPaths);
     await made.rollOut();
     await revise(made, "bbb");
@@ -319,8 +322,8 @@ describe("a stage that takes over from a stalled leg", () => {
   });
 });
 
-describe("a refresh", () => {
-  test("seals anew what is under way, once, and keeps what passed", async () => {
+describe("a refresh of a group", () => {
+  test("a refresh takes one new snapshot of the stage run in progress, and keeps passed stages", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest", r2: "rest" }, { ...rings, maxConcurrent: 2 });
     await made.rollOut();
     await revise(made, "bbb");
@@ -339,7 +342,7 @@ describe("a refresh", () => {
     expect((await made.sync("r1"))?.desired.attempt).toBe(3);
   });
 
-  test("of several legs seals each", async () => {
+  test("a refresh takes a new snapshot of each of several stage runs", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest", r2: "rest" }, { ...rings, maxConcurrent: 3 });
     await made.rollOut();
     await revise(made, "bbb");
@@ -357,7 +360,7 @@ describe("a refresh", () => {
     expect(made.stages()).toEqual({ canary: "3", rest: "3" });
   });
 
-  test("with nothing under way is done", async () => {
+  test("a refresh of an idle group is handled at once, and takes no snapshot", async () => {
     const made = await worldOf(["a"], {});
     await made.rollOut();
     await made.operate({ refresh: ana(made.now) });
@@ -366,7 +369,7 @@ describe("a refresh", () => {
     expect(made.stageRuns()).toHaveLength(1);
   });
 
-  test("takes new terms: a cluster that is in another stage by now is sealed there", async () => {
+  test("a refresh takes the present stages: a cluster that changed stage is a target in its new stage", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
     await begin(made);
     await allSay(made, "Failed");
@@ -381,13 +384,13 @@ describe("a refresh", () => {
   });
 });
 
-describe("a refresh takes no evidence away", () => {
+describe("verified clusters after a refresh", () => {
   const refresh = async (made: PlannerWorld) => {
     await made.operate({ refresh: ana(made.now) });
     await made.plan();
   };
 
-  test("where the only one that is well was seen to be it before", async () => {
+  test("a refresh keeps the only verified cluster as Succeeded", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxUnreachable: 0 });
     await made.rollOut();
     await revise(made, "bbb");
@@ -404,7 +407,7 @@ describe("a refresh takes no evidence away", () => {
     expect(made.stageRun("all").phase).toBe("Passed");
   });
 
-  test("nor does it make budgets smaller: a percentage is of all that the content changes", async () => {
+  test("a refresh keeps a percentage budget relative to all targets that the rollout changes", async () => {
     const made = await worldOf(names(10), { maxConcurrent: 10, maxFailures: "20%" });
     await made.rollOut();
     await revise(made, "bbb");
@@ -418,7 +421,7 @@ describe("a refresh takes no evidence away", () => {
     expect(made.stageRun("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 9, Failed: 1, Unchanged: 0 } });
   });
 
-  test("of a content by which something was deleted and nothing else", async () => {
+  test("a refresh keeps the clusters verified from which a rollout only deleted something", async () => {
     const pace = { maxConcurrent: 2, maxUnreachable: 0 };
     const made = await worldOf(["a", "b"], pace, [...web, { name: "data", source: "app" }]);
     await made.rollOut();
@@ -431,14 +434,14 @@ describe("a refresh takes no evidence away", () => {
     expect(made.stageRun("all").counts).toMatchObject({ Assigned: 1, Succeeded: 1, Unchanged: 0 });
   });
 
-  test("that is followed by another before anybody was looked at", async () => {
+  test("a second refresh before any check keeps the verified clusters, too", async () => {
     const made = await worldOf(["a", "b", "c"], { maxConcurrent: 3, maxUnreachable: 0 });
     await made.rollOut();
     await revise(made, "bbb");
     for (const name of ["a", "b"]) await made.finish(name);
     await made.finish("c", "Unreachable");
     await made.plan();
-    // Nobody is looked at under a freeze of every cluster.
+    // No target is checked under a freeze of every cluster.
     const freeze = { name: "inc-1", by: "ana", at: made.now.toISOString(), reason: "INC-1" };
     const freezeState = { ...keys.freezeState, type: "Freezes", schema: rowSchema, version: 1, lifted: [] } as const;
     await made.table.write([{ put: { ...freezeState, freezes: [freeze] } as FreezesRow }]);
@@ -450,13 +453,13 @@ describe("a refresh takes no evidence away", () => {
     expect(made.stageRun("all")).toMatchObject({ snapshot: 4, counts: { Assigned: 1, Succeeded: 2 } });
   });
 
-  test("and has none of who is not well any more, or who had it already", async () => {
+  test("a refresh does not count clusters as verified that failed since or needed no change", async () => {
     const pace = { maxConcurrent: 3, maxFailures: 2, maxUnreachable: 0 };
     const made = await worldOf(["a", "b", "c"], pace, ownPaths);
     await made.rollOut();
     await made.setSource("bbb");
     await made.plan();
-    // What is rendered for `c` is the same as before.
+    // The rendering for `c` is the same as before.
     await made.renderAll(undefined, ({ path }) => path !== "clusters/c");
     const [own] = made
       .rows<RenderingRow>("Rendering")
@@ -482,10 +485,10 @@ describe("a refresh takes no evidence away", () => {
   });
 });
 
-describe("rows that went on from their clusters", () => {
+describe("rows that were recovered from their clusters", () => {
   const recover = (made: PlannerWorld) => made.operate({ recovered: ana(made.now) });
 
-  test("are looked at once, all of them", async () => {
+  test("one rollout checks all recovered rows once", async () => {
     const made = await worldOf(["a"], {});
     await made.rollOut();
     await recover(made);
@@ -495,7 +498,7 @@ describe("rows that went on from their clusters", () => {
     expect(made.rolloutState().last).toBe(2);
   });
 
-  test("are brought to the newest by what follows the content that was under way", async () => {
+  test("the rollout after the one in progress brings recovered clusters to the newest revision", async () => {
     const made = await worldOf({ a: "canary", b: "rest", c: "rest" }, { ...rings, maxConcurrent: 1 });
     await begin(made);
     await made.finish("a");
@@ -510,7 +513,7 @@ describe("rows that went on from their clusters", () => {
   });
 });
 
-test("who is changing for a content before the last comes first, and gets what follows in its own slot", async () => {
+test("a cluster with an attempt of an older rollout keeps its slot, and gets the newest rollout in it", async () => {
   const made = await worldOf(names(20), { maxConcurrent: 2 });
   await begin(made);
   for (const name of names(18)) await made.finish(name).then(() => made.plan());

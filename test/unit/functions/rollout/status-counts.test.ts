@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { allSay, ana, begin, ownPaths, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
-test("who came back to what its stage is on is counted once on the way, and as ready after it, while another stage moves", async () => {
+test("a cluster that returns counts once while it catches up, and as ready after that, during a stage run of another stage", async () => {
   const made = await worldOf(
     { c1: "canary", c2: "canary", r1: "rest" },
     { ...rings, maxConcurrent: 3, maxUnreachable: 1 },
@@ -27,7 +27,7 @@ test("who came back to what its stage is on is counted once on the way, and as r
   expect(await counts()).toEqual({ ...updatingTo, ready: 2, unreachable: 0, waiting: 0 });
 });
 
-test("who could not be rendered for, and failed with what was before, too, is one", async () => {
+test("a cluster that failed before, and whose rendering fails now, counts once as failed", async () => {
   const made = await worldOf(["a", "b", "c"], { maxConcurrent: 3, maxFailures: 2 }, ownPaths);
   await made.rollOut();
   await made.observe("a", "Failed", { reason: "ObjectsFailed" });
@@ -45,7 +45,7 @@ test("who could not be rendered for, and failed with what was before, too, is on
   });
 });
 
-test("of a stage that stands still those that wait, and failed with what was before, are counted once", async () => {
+test("clusters that wait in a halted stage, and failed with the rollout before, count once", async () => {
   const made = await worldOf(["a", "b", "c"], { maxConcurrent: 2 });
   await begin(made);
   await allSay(made, "Failed");
@@ -63,7 +63,7 @@ test("of a stage that stands still those that wait, and failed with what was bef
   });
 });
 
-test("a group where no more that come are tried is not rolling", async () => {
+test("a group whose waiting catch-ups are not tried any more is Degraded, not Rolling", async () => {
   const made = await worldOf(["a"], { maxConcurrent: 1 });
   await made.rollOut();
   for (const name of ["b", "c", "d"]) await made.addCluster(name, "all");
@@ -81,7 +81,7 @@ test("a group where no more that come are tried is not rolling", async () => {
   expect(made.rolloutState().version).toBe(version);
 });
 
-test("the members of a stage that nothing has come to yet wait, and nobody else", async () => {
+test("the members of a stage that no rollout has reached count as waiting", async () => {
   const made = await worldOf({ c1: "canary", c2: "canary", r1: "rest", r2: "rest" }, { ...rings, maxConcurrent: 1 });
   await begin(made);
   await allSay(made, "Failed");
@@ -91,7 +91,7 @@ test("the members of a stage that nothing has come to yet wait, and nobody else"
   });
 });
 
-test("one that joined and could not be rendered for has failed", async () => {
+test("a cluster that joined and whose rendering failed counts as failed", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 2 }, ownPaths);
   await made.rollOut();
   await made.addCluster("c", "all");
@@ -104,7 +104,7 @@ test("one that joined and could not be rendered for has failed", async () => {
   });
 });
 
-test("who failed and is ready by itself since is counted as ready, a target of a leg as one that came", async () => {
+test("a failed cluster that became ready by itself counts as ready, both as a target and as a catch-up", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxFailures: 1 });
   await begin(made);
   await made.finish("a");
@@ -122,7 +122,7 @@ test("who failed and is ready by itself since is counted as ready, a target of a
     await made.plan();
   }
   expect(await status()).toMatchObject({ state: "Complete", clusters: { selected: 3, ready: 3, failed: 0 } });
-  // It is parked still, and has its turn when somebody asks.
+  // It is still paused, and gets its turn by a reconcile.
   expect(made.rolloutState().catchUps).toEqual({ waiting: 0, changing: 0, failed: 1 });
   await made.operate({ reconcile: ana(made.now) });
   await playOn(made);
@@ -130,7 +130,7 @@ test("who failed and is ready by itself since is counted as ready, a target of a
   expect(await made.sync("c")).not.toHaveProperty("paused");
 });
 
-test("who answers again and waits for its turn is counted once", async () => {
+test("a reachable cluster that waits for its turn in a suspended group counts once", async () => {
   const made = await worldOf(["a", "b", "c", "d"], { maxConcurrent: 4, maxUnreachable: 2 });
   await begin(made);
   for (const [name, phase] of [
@@ -152,11 +152,11 @@ test("who answers again and waits for its turn is counted once", async () => {
   });
 });
 
-describe("who was left behind while another stage moves", () => {
+describe("a cluster that its stage passed without, during a stage run of another stage", () => {
   const pace = { maxConcurrent: 4, maxUnreachable: 2, maxFailures: 1 };
   const updatingTo = { changing: 1, waiting: 0 };
 
-  /** `c2` and `c3` do not answer, `c4` failed; `rest` goes on. */
+  /** `c2` and `c3` are unreachable, `c4` has failed; `rest` goes on. */
   async function leftBehind(): Promise<PlannerWorld> {
     const ring = { c1: "canary", c2: "canary", c3: "canary", c4: "canary", r1: "rest" };
     const made = await worldOf(ring, { ...rings, ...pace });
@@ -172,7 +172,7 @@ describe("who was left behind while another stage moves", () => {
 
   const clusters = async (made: PlannerWorld) => (await made.group()).status.clusters;
 
-  test("and is not registered any more is counted no more", async () => {
+  test("a cluster that is unregistered no longer counts", async () => {
     const made = await leftBehind();
     await made.removeCluster("c2");
     await made.plan();
@@ -182,7 +182,7 @@ describe("who was left behind while another stage moves", () => {
     expect(await clusters(made)).toEqual({ ...updatingTo, selected: 3, ready: 1, failed: 0, unreachable: 1 });
   });
 
-  test("and moved is counted where it is", async () => {
+  test("a cluster that moves to another stage counts there", async () => {
     const made = await leftBehind();
     await made.operate({ suspended: { by: "ana", at: made.now.toISOString() } });
     await made.addCluster("c2", "rest");
@@ -192,7 +192,7 @@ describe("who was left behind while another stage moves", () => {
     expect((await clusters(made))?.unreachable).toBe(1);
   });
 
-  test("and comes back again and again is counted out once", async () => {
+  test("a cluster that returns several times is subtracted once", async () => {
     const made = await leftBehind();
     for (let time = 0; time < 2; time++) {
       await made.observe("c2", "Reachable");
@@ -208,7 +208,7 @@ describe("who was left behind while another stage moves", () => {
   });
 });
 
-describe("one that joined and does not answer again", () => {
+describe("a cluster that joined and is unreachable", () => {
   async function away(): Promise<PlannerWorld> {
     const made = await worldOf({ c: "canary", r1: "rest", r2: "rest" }, { ...rings, maxConcurrent: 2 });
     await made.rollOut();
@@ -222,13 +222,13 @@ describe("one that joined and does not answer again", () => {
   const counts = async (made: PlannerWorld) => (await made.group()).status.clusters;
   const updatingTo = { selected: 4, changing: 1, failed: 0, waiting: 0 };
 
-  test("is not ready while another stage moves", async () => {
+  test("the cluster counts as unreachable during a stage run of another stage", async () => {
     const made = await away();
     expect(await counts(made)).toEqual({ ...updatingTo, ready: 2, unreachable: 1 });
     expect(made.rolloutState()).toMatchObject({ catchUps: { waiting: 0, changing: 0, failed: 0, away: 1 } });
   });
 
-  test("stops no other that comes, and is counted once when it answers and has another turn", async () => {
+  test("the cluster catches up when it is reachable again, and counts once", async () => {
     const made = await away();
     await made.observe("new", "Reachable");
     await made.plan();
@@ -239,7 +239,7 @@ describe("one that joined and does not answer again", () => {
     expect(made.rolloutState().catchUps).toEqual({ waiting: 0, changing: 0, failed: 0 });
   });
 
-  test("is a target of what its stage passes next, and nothing else any more", async () => {
+  test("the cluster is a target of its stage's next rollout, and its catch-up is cleared", async () => {
     const made = await away();
     await made.finish("c");
     await made.plan();
@@ -250,7 +250,7 @@ describe("one that joined and does not answer again", () => {
     expect(made.rolloutState().catchUps).toEqual({ waiting: 0, changing: 0, failed: 0 });
   });
 
-  test("is one of those that a leg finds not to answer, and that once", async () => {
+  test("the cluster counts once when a stage run finds it unreachable", async () => {
     const made = await away();
     await made.setGroup({ ...rings, maxConcurrent: 4, maxUnreachable: 2 });
     await made.finish("c");
@@ -265,7 +265,7 @@ describe("one that joined and does not answer again", () => {
     expect(await counts(made)).toEqual({ ...updatingTo, changing: 2, ready: 2, unreachable: 0 });
   });
 
-  test("is ready when a leg has brought it there", async () => {
+  test("the cluster counts as ready when a stage run has updated it", async () => {
     const made = await away();
     await made.setGroup({ ...rings, maxConcurrent: 4 });
     await made.finish("c");
@@ -275,7 +275,7 @@ describe("one that joined and does not answer again", () => {
     expect(await counts(made)).toEqual({ ...updatingTo, changing: 2, ready: 2, unreachable: 0 });
   });
 
-  test("has failed, and nothing else, where its stage passes what could not be rendered for it", async () => {
+  test("the cluster counts as failed, and no longer as a catch-up, when its stage passes without its rendering", async () => {
     const made = await worldOf({ r1: "all", r2: "all" }, { maxConcurrent: 2, maxFailures: 1 }, ownPaths);
     await made.rollOut();
     await made.addCluster("new", "all");
@@ -291,7 +291,7 @@ describe("one that joined and does not answer again", () => {
     expect(made.rows("CatchUp")).toEqual([]);
   });
 
-  test("is forgotten when it leaves", async () => {
+  test("the cluster no longer counts when it leaves", async () => {
     const made = await away();
     await made.removeCluster("new");
     await made.plan();

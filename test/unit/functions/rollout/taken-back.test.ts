@@ -1,4 +1,4 @@
-/** A removal that is taken back while it is under way. */
+/** A deletion of a Sync that is stopped in progress, because its template was added again. */
 import { expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
@@ -15,7 +15,7 @@ async function removing(): Promise<PlannerWorld> {
   return made;
 }
 
-test("ends at once where it is under way, and what was there comes back in the same slot", async () => {
+test("a deletion in progress stops, and the Sync is restored in the same slot", async () => {
   const made = await removing();
   const before = await made.sync("a", "web.old");
   expect(before?.desired.action).toBe("delete");
@@ -27,7 +27,7 @@ test("ends at once where it is under way, and what was there comes back in the s
   expect(made.targets(2)).toMatchObject([{ cluster: "a", state: "Superseded" }]);
 });
 
-test("ends for each of several", async () => {
+test("several deletions of one cluster stop together", async () => {
   const all = [...both, { name: "older", source: "app" }];
   const made = await worldOf(["a", "b"], { maxConcurrent: 1 }, all);
   await made.rollOut();
@@ -40,7 +40,7 @@ test("ends for each of several", async () => {
   expect(made.slots()).toMatchObject([{ cluster: "a", attempts: { "web.old": 3, "web.older": 3 } }]);
 });
 
-test("leaves its slot what else was assigned there, and tells the worker", async () => {
+test("a stopped deletion leaves the other Syncs in the slot as they are, and wakes the worker", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 1 }, both);
   await made.rollOut();
   await made.setGroup({ maxConcurrent: 1 }, web);
@@ -62,7 +62,7 @@ test("leaves its slot what else was assigned there, and tells the worker", async
   expect(made.rolloutState()).toMatchObject({ catchUps: { changing: 1 }, stages: [{ changing: 0 }] });
 });
 
-test("waits for the group that is suspended to be resumed", async () => {
+test("a deletion in a suspended group stops when the group is resumed", async () => {
   const made = await removing();
   await made.operate({ suspended: ana(made.now) });
   await made.setGroup({ maxConcurrent: 1 }, both);
@@ -73,7 +73,7 @@ test("waits for the group that is suspended to be resumed", async () => {
   expect((await made.sync("a", "web.old"))?.desired.action).toBe("apply");
 });
 
-test("reaches no other cluster", async () => {
+test("a stopped deletion changes nothing on clusters that were not reached", async () => {
   const made = await removing();
   await made.setGroup({ maxConcurrent: 1 }, both);
   await made.rollOut();
@@ -82,7 +82,7 @@ test("reaches no other cluster", async () => {
   expect(made.stages()).toEqual({ all: `${made.rolloutState().last}` });
 });
 
-test("comes too late where it is gone: there it is made again", async () => {
+test("a Sync that is already deleted is created again", async () => {
   const made = await removing();
   await made.observe("a", "Gone", { name: "web.old" });
   await made.setGroup({ maxConcurrent: 1 }, both);
@@ -91,7 +91,7 @@ test("comes too late where it is gone: there it is made again", async () => {
   expect((await made.sync("b", "web.old"))?.desired.attempt).toBe(1);
 });
 
-test("stays what it is when the group itself goes", async () => {
+test("a deletion does not stop when the group itself is deleted", async () => {
   const made = await removing();
   await made.setGroup({ maxConcurrent: 1 }, both);
   await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
@@ -99,8 +99,8 @@ test("stays what it is when the group itself goes", async () => {
   expect((await made.sync("a", "web.old"))?.desired.action).toBe("delete");
 });
 
-/** Its worker has begun nothing when the content of its slot gives way to one without `old`, which is put back meanwhile. */
-test("where nothing took it away yet, leaves it among what its slot is for", async () => {
+/** No worker has begun when the slot's rollout gives way to one without `old`, which is added again meanwhile. */
+test("a Sync whose deletion never began stays among the attempts of its slot", async () => {
   const pace = { maxConcurrent: 2, maxFailures: 0 };
   const made = await worldOf(["a", "b"], pace, both);
   await made.rollOut();
@@ -121,7 +121,7 @@ test("where nothing took it away yet, leaves it among what its slot is for", asy
   expect(made.slots()).toMatchObject([{ cluster: "b" }]);
 });
 
-test("where its cluster did not answer, waits for a content that has it, and no look writes of that", async () => {
+test("a Sync of an unreachable cluster waits for a rollout that has its template, and idle checks write nothing", async () => {
   const pace = { maxConcurrent: 2, maxUnreachable: 0 };
   const made = await worldOf(["a", "b"], pace, both);
   await made.rollOut();
@@ -149,7 +149,7 @@ test("where its cluster did not answer, waits for a content that has it, and no 
   expect(await made.sync("b", "web.old")).toMatchObject({ desired: { rollout: 4 }, observed: { phase: "Ready" } });
 });
 
-test("comes back also where only a newer version can read what the cluster is", async () => {
+test("a Sync is restored although only a newer version can read its cluster's row", async () => {
   const made = await removing();
   await made.table.write([{ update: keys.fleet("a"), set: { schema: rowSchema + 1 } }]);
   await made.setGroup({ maxConcurrent: 1 }, both);

@@ -1,4 +1,4 @@
-/** Clusters whose labels change, and change back, before anybody makes a list of that. */
+/** Clusters whose labels change, and change back, before the planner lists the members. */
 import { describe, expect, test } from "vitest";
 import type { Table } from "#shared/ports.ts";
 import { begin, playOn, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
@@ -10,7 +10,7 @@ const clusters = {
 const pace = { ...rings, maxConcurrent: 5 };
 const elsewhere = ["rest", "none"] as const;
 
-/** As a look has it in which something happens just before it reads rows that have all these words in their keys. */
+/** The table of a call during which `act` runs, just before the call reads rows whose keys contain all these words. */
 function midst(made: PlannerWorld, words: readonly string[], act: () => Promise<void>) {
   let isDone = false;
   const { table } = made;
@@ -36,7 +36,7 @@ function bound(table: Table): Omit<Table, "getMany"> {
 }
 
 describe.each(elsewhere)("a cluster that is in %s for a moment", (ring) => {
-  test("is a target of its leg all the same", async () => {
+  test("a cluster that is elsewhere for a moment remains a target of its stage run", async () => {
     const made = await worldOf({ c1: "canary", c2: "canary", r1: "rest" }, pace, web, clusters);
     await made.rollOut();
     await made.setSource("bbb");
@@ -51,7 +51,7 @@ describe.each(elsewhere)("a cluster that is in %s for a moment", (ring) => {
     expect((await made.sync("c2"))?.desired.revision).toBe("main@sha1:bbb");
   });
 
-  test("gets what its stage is on when it joins, whoever looks at it first", async () => {
+  test("a cluster that joins, and is elsewhere for a moment, gets the current rollout of its stage", async () => {
     for (const kind of ["waiting", "SLOT"]) {
       const made = await worldOf({ c1: "canary", r1: "rest" }, pace, web, clusters);
       await made.rollOut();
@@ -66,7 +66,7 @@ describe.each(elsewhere)("a cluster that is in %s for a moment", (ring) => {
     }
   });
 
-  test("is what it is by the next list, where it stays there", async () => {
+  test("a cluster that stays elsewhere is assigned accordingly with the next list of members", async () => {
     const made = await worldOf({ c1: "canary", c2: "canary", r1: "rest" }, pace, web, clusters);
     await made.rollOut();
     await made.setSource("bbb");
@@ -80,7 +80,7 @@ describe.each(elsewhere)("a cluster that is in %s for a moment", (ring) => {
   });
 });
 
-test("who moves on with what no stage has passed is taken back to what goes through where it is", async () => {
+test("a cluster that changes stage with an unpassed rollout goes back to the rollout of its new stage", async () => {
   const made = await worldOf({ c1: "canary", c2: "canary", r1: "rest" }, pace);
   await begin(made);
   for (const name of ["c1", "c2"]) await made.finish(name);
@@ -96,7 +96,7 @@ test("who moves on with what no stage has passed is taken back to what goes thro
   expect((await made.sync("c2"))?.desired).toMatchObject({ rollout: 1, attempt: 3, revision: "main@sha1:aaa" });
 });
 
-test("who moves on before its turn is no target where it was", async () => {
+test("a cluster that changes stage before its turn is skipped in its old stage", async () => {
   const made = await worldOf({ c1: "canary", c2: "canary", r1: "rest" }, { ...pace, maxConcurrent: 1 });
   await made.rollOut();
   await revise(made, "bbb");
@@ -110,7 +110,7 @@ test("who moves on before its turn is no target where it was", async () => {
   ]);
 });
 
-test("who joins while its stage gets another name comes to that", async () => {
+test("a cluster that joins while its stage is renamed catches up in the renamed stage", async () => {
   const made = await worldOf({ c1: "canary", r1: "rest" }, pace, web, clusters);
   await made.rollOut();
   await made.addCluster("c2", "canary");
@@ -123,11 +123,11 @@ test("who joins while its stage gets another name comes to that", async () => {
   expect((await made.sync("c2"))?.observed?.phase).toBe("Ready");
 });
 
-describe("who is given something in the moment in which it is another", () => {
+describe("a cluster whose labels change while it is assigned", () => {
   const flavours = [{ name: "app", source: "app", path: "{{ cluster.labels.flavour }}" }] as const;
   const of = (flavour: string) => ({ labels: { flavour } });
 
-  test("gets what its own stage is on", async () => {
+  test("a cluster gets the rollout of its own stage, although it was in another stage for a moment", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest" }, pace, web, clusters);
     await made.rollOut();
     await revise(made, "bbb");
@@ -145,7 +145,7 @@ describe("who is given something in the moment in which it is another", () => {
     expect((await made.sync("c2"))?.desired.revision).toBe("main@sha1:bbb");
   });
 
-  test("gets what is made from its own labels, when it comes to a stage", async () => {
+  test("a cluster that joins gets the rendering of its own labels, although they differed for a moment", async () => {
     const made = await worldOf({}, pace, flavours, clusters);
     await made.addCluster("c1", "canary", of("a"));
     await made.addCluster("r1", "rest", of("b"));

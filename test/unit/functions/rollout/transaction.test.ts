@@ -1,4 +1,4 @@
-/** What the planner's own rows keep of many. */
+/** The rows that the planner keeps about many rollouts and clusters. */
 import { expect, test } from "vitest";
 import { readOwner } from "#functions/rollout/read-owner.ts";
 import { startOver } from "#functions/rollout/retry.ts";
@@ -7,7 +7,7 @@ import type { CatchUpRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { begin, names, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import { owner } from "#test/support/planner-world.ts";
 
-test("a unit keeps the newest contents, and of the others those that a stage is on or takes", async () => {
+test("the rollout state keeps the newest rollouts, and those that a stage has or is updating to", async () => {
   const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
   await made.rollOut();
   await revise(made, "bbb");
@@ -23,7 +23,7 @@ test("a unit keeps the newest contents, and of the others those that a stage is 
   expect(made.rolloutState().ledger.map(({ number }) => number)).toEqual([...newest, 2, 1]);
 });
 
-test("a leg names the last ten that do not answer, and none that does again", async () => {
+test("a stage run names the last ten unreachable clusters, and drops one that is reachable again", async () => {
   const made = await worldOf(names(12), { maxConcurrent: "100%", maxUnreachable: 0 });
   await begin(made);
   for (const name of names(12)) await made.finish(name, "Unreachable");
@@ -37,7 +37,7 @@ test("a leg names the last ten that do not answer, and none that does again", as
   });
 });
 
-test("a leg names the first ten that failed", async () => {
+test("a stage run names the first ten failed clusters", async () => {
   const made = await worldOf(names(12), { maxConcurrent: "100%", maxFailures: 1 });
   await begin(made);
   for (const name of names(12)) await made.finish(name, "Failed");
@@ -45,7 +45,7 @@ test("a leg names the first ten that failed", async () => {
   expect(made.stageRun("all").failures.map(({ cluster }) => cluster)).toEqual(names(12).slice(0, 10));
 });
 
-test("of each target it is kept what became of it, since when, and with what", async () => {
+test("a target's row has its outcome, its times and its attempts", async () => {
   const made = await worldOf(["a", "b", "c", "d"], { maxConcurrent: 4, maxUnreachable: 1 });
   await made.rollOut();
   await made.observe("b", "Failed");
@@ -67,7 +67,7 @@ test("of each target it is kept what became of it, since when, and with what", a
   ]);
 });
 
-test("a target that failed, and left, is skipped, and counts no more", async () => {
+test("a failed target that leaves is skipped, and no longer counts as failed", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 2 });
   await made.rollOut();
   await made.observe("b", "Failed");
@@ -87,7 +87,7 @@ test("a target that failed, and left, is skipped, and counts no more", async () 
   expect(row).not.toHaveProperty("preexisting");
 });
 
-test("who was sick before, does not answer and does again, is one that failed before no less", async () => {
+test("a preexisting cluster that is unreachable and returns counts as no failure of its own", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxUnreachable: 1 });
   await made.rollOut();
   await made.observe("b", "Failed");
@@ -100,7 +100,7 @@ test("who was sick before, does not answer and does again, is one that failed be
   expect(made.stageRun("all")).toMatchObject({ preexistingFailures: 0, counts: { Unreachable: 0, Assigned: 2 } });
 });
 
-test("who waits, and did not get what it had lost, has lost more: its arrival is written once", async () => {
+test("a waiting catch-up that has to restore more is written once", async () => {
   const made = await worldOf(["a"], {});
   await made.rollOut();
   const known = await readOwner(owner, made);

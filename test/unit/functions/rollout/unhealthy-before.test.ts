@@ -6,7 +6,7 @@ import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
 
 const pace = { maxConcurrent: 3, maxUnreachable: 1 };
 
-/** `a` was not ready before content 2 came, and has a slot for that. */
+/** `a` was not ready before rollout 2, and has a slot for it. */
 async function unhealthy(): Promise<PlannerWorld> {
   const made = await worldOf(["a", "b", "c"], pace);
   await made.rollOut();
@@ -16,8 +16,8 @@ async function unhealthy(): Promise<PlannerWorld> {
   return made;
 }
 
-describe("a cluster that was not ready before its stage's content counts against no budget", () => {
-  test("after it did not answer for a moment", async () => {
+describe("the failure of a cluster that was not ready before its stage's rollout", () => {
+  test("the failure counts as preexisting after the cluster was unreachable for a moment", async () => {
     const made = await unhealthy();
     await made.finish("a", "Unreachable");
     await made.plan();
@@ -30,7 +30,7 @@ describe("a cluster that was not ready before its stage's content counts against
     expect(made.targets()).toMatchObject([{ cluster: "a", preexisting: true }]);
   });
 
-  test("after its row could not be read for a moment", async () => {
+  test("the failure counts as preexisting after the cluster's row was unreadable for a moment", async () => {
     const made = await unhealthy();
     const key = keys.sync("a", owner.namespace, "web.app");
     await made.table.write([{ update: key, set: { schema: rowSchema + 1 } }]);
@@ -44,25 +44,28 @@ describe("a cluster that was not ready before its stage's content counts against
     expect(made.stageRun("all")).toMatchObject({ counts: { Failed: 1 }, preexistingFailures: 1 });
   });
 
-  test.each(["with a slot", "paused"])("after it was not selected for a moment, %s", async (situation) => {
-    const made = await unhealthy();
-    if (situation === "paused") await made.finish("a", "Failed");
-    await made.finish("b", "Failed");
-    await made.plan();
-    expect(made.stageRun("all").phase).toBe("Halted");
-    await made.setGroup(pace, web, { names: ["b", "c"] });
-    await made.plan();
-    expect((await made.sync("a"))?.desired.action).toBe("orphan");
-    await made.setSource("ccc");
-    await made.setGroup(pace, web);
-    await begin(made);
-    expect(made.stages()).toEqual({ all: "1 (3)" });
-    await made.observe("a", "Failed");
-    await made.plan();
-    expect(made.stageRun("all")).toMatchObject({ counts: { Failed: 1 }, preexistingFailures: 1 });
-  });
+  test.each(["with a slot", "paused"])(
+    "the failure counts as preexisting after the cluster was not selected for a moment, %s",
+    async (situation) => {
+      const made = await unhealthy();
+      if (situation === "paused") await made.finish("a", "Failed");
+      await made.finish("b", "Failed");
+      await made.plan();
+      expect(made.stageRun("all").phase).toBe("Halted");
+      await made.setGroup(pace, web, { names: ["b", "c"] });
+      await made.plan();
+      expect((await made.sync("a"))?.desired.action).toBe("orphan");
+      await made.setSource("ccc");
+      await made.setGroup(pace, web);
+      await begin(made);
+      expect(made.stages()).toEqual({ all: "1 (3)" });
+      await made.observe("a", "Failed");
+      await made.plan();
+      expect(made.stageRun("all")).toMatchObject({ counts: { Failed: 1 }, preexistingFailures: 1 });
+    },
+  );
 
-  test("but does so where all that is known is that it was forgotten in the middle of an attempt", async () => {
+  test("the failure counts against the budget where the cluster was only forgotten in the middle of an attempt", async () => {
     const made = await worldOf(["b", "c"], pace);
     await made.rollOut();
     await made.addCluster("a", "all");
@@ -78,7 +81,7 @@ describe("a cluster that was not ready before its stage's content counts against
     expect(made.stageRun("all")).toMatchObject({ phase: "Halted", preexistingFailures: 0 });
   });
 
-  test("but does so after it was ready, or is another one", async () => {
+  test("the failure counts against the budget after the cluster was ready", async () => {
     const made = await unhealthy();
     await allSay(made, "Ready");
     await revise(made, "ccc");

@@ -1,4 +1,4 @@
-/** What a look at one cluster reads of a group in which many are not well: a page of them, and not all. */
+/** The reads of a call for one cluster, in a group with many unhealthy clusters: one page of them, and not all. */
 import { describe, expect, test } from "vitest";
 import { countedTable } from "#test/support/counted-table.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
@@ -6,7 +6,7 @@ import { MemoryTable } from "#test/support/memory-table.ts";
 import { begin, names, worldOf } from "#test/support/planner-story.ts";
 import { PlannerWorld } from "#test/support/planner-world.ts";
 
-/** All have their content; then so many of them are not well any more, and everybody was looked at. */
+/** All clusters have their rollout. Then some become unhealthy, and one call checks the whole group. */
 async function unhealthyGroup(unhealthy: number, phase: "Failed" | "Unreachable"): Promise<PlannerWorld> {
   const made = new PlannerWorld({ table: new MemoryTable({ pageItems: 1000 }), blobs: new MemoryBlobStore() });
   for (const name of names(260)) await made.addCluster(name, "all");
@@ -29,12 +29,12 @@ async function lookAt(made: PlannerWorld, cluster: string, seconds = 60): Promis
 const clusters = async (made: PlannerWorld) => (await made.group()).status.clusters;
 
 describe.each(["Failed", "Unreachable"] as const)(
-  "of a group of 260 clusters that are %s",
+  "a group of 260 clusters of which many are %s",
   { timeout: 60_000 },
   (phase) => {
     const state = phase === "Failed" ? "failed" : "unreachable";
 
-    test("a look at one reads as much where 240 are as where 120 are, and says how many", async () => {
+    test("a call for one cluster reads as much with 240 unhealthy clusters as with 120, and counts them all", async () => {
       const reads: number[] = [];
       for (const unhealthy of [120, 240]) {
         const made = await unhealthyGroup(unhealthy, phase);
@@ -50,7 +50,7 @@ describe.each(["Failed", "Unreachable"] as const)(
       expect(reads[1]).toBeLessThan(150);
     });
 
-    test("a look at one behind the page writes nothing, and the next one reads no more", async () => {
+    test("a call for a cluster behind the first page writes nothing, and the next call reads no more", async () => {
       const made = await unhealthyGroup(240, phase);
       const read = await lookAt(made, "c001");
       const before = made.table.all();
@@ -59,14 +59,14 @@ describe.each(["Failed", "Unreachable"] as const)(
       expect(await lookAt(made, "c001", 1)).toBe(read);
     });
 
-    test("a look at one that finds a page of them where none were before counts all of them", async () => {
+    test("a call for one cluster that finds a page of newly unhealthy clusters counts all of them", async () => {
       const made = await unhealthyGroup(0, phase);
       for (const name of names(220)) await made.observe(name, phase);
       await made.plan(made.table, ["c001"]);
       expect(await clusters(made)).toMatchObject({ [state]: 220 });
     });
 
-    test("a look at everybody puts the number right, and so does a look at one when they are few", async () => {
+    test("a call for all clusters corrects the count, and so does a call for one when few are unhealthy", async () => {
       const made = await unhealthyGroup(220, phase);
       for (const name of names(110)) await made.observe(name, "Ready");
       await lookAt(made, "c001");
@@ -80,7 +80,7 @@ describe.each(["Failed", "Unreachable"] as const)(
   },
 );
 
-test("a still group reads of catch-ups that found no answer only those that ended a moment ago", {
+test("an idle group reads only those unreachable catch-ups that ended a moment ago", {
   timeout: 60_000,
 }, async () => {
   const reads: number[] = [];
@@ -94,7 +94,7 @@ test("a still group reads of catch-ups that found no answer only those that ende
       await made.plan();
     }
     expect(made.rolloutState().catchUps).toMatchObject({ away: count, waiting: 0, changing: 0 });
-    // They answered, and were found to be well by themselves: the index names nobody.
+    // The clusters answered, and were healthy by themselves: the index names none of them.
     for (const name of names(count, "n")) await made.observe(name, "Ready");
     made.advanceClock(3600);
     await made.plan();

@@ -1,4 +1,4 @@
-/** A Sync that a user wrote is a group of one cluster and one template. */
+/** The planner treats a Sync that a user wrote as a group of one cluster and one template. */
 import { expect, test } from "vitest";
 import { planOwner } from "#functions/rollout/plan-owner.ts";
 import { randomIds } from "#shared/adapters/system.ts";
@@ -44,7 +44,7 @@ async function plan(made: PlannerWorld) {
   return (await table.get(keys.object("shop", "Sync", "tool")))?.status;
 }
 
-test("of a cluster that is not registered says so, and gives it everything when it is", async () => {
+test("a Sync of an unregistered cluster reports ClusterNotFound, and is assigned when the cluster is registered", async () => {
   const made = await userSync();
   expect(await plan(made)).toMatchObject({ state: "ClusterNotFound" });
   expect(made.stages()).toEqual({ all: "-" });
@@ -58,7 +58,7 @@ test("of a cluster that is not registered says so, and gives it everything when 
   expect(await plan(made)).toMatchObject({ state: "Complete", clusters: { selected: 1, ready: 1 } });
 });
 
-test("looked at while nothing has changed writes nothing, and reads no fleet", async () => {
+test("an idle check of a Sync writes nothing, and does not read the fleet", async () => {
   const made = await userSync();
   await made.addCluster("c1", "all");
   await plan(made);

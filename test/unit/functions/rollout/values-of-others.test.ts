@@ -1,4 +1,4 @@
-/** Charts whose values are files of another Source: what a commit there comes to. */
+/** Charts whose values are files of another Source, and the rollouts that a commit there causes. */
 import { expect, test } from "vitest";
 import { digestOf } from "#shared/base/digest.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
@@ -17,7 +17,7 @@ const chart = {
   overrides: [{ clusters: { names: ["alone"] }, render: { helm: { valuesFrom: valuesFrom.slice(0, 1) } } }],
 };
 
-/** As `resolve` leaves it. */
+/** Stores the artifact as `resolve` does. */
 async function push(world: PlannerWorld, name: string, commit: string, content = commit): Promise<void> {
   await world.setSource(commit, content, name);
   await world.blobs.overwrite(blobKeys.artifact(digestOf(content)), Buffer.from(content));
@@ -38,7 +38,7 @@ async function settled(): Promise<PlannerWorld> {
 
 const inputs = (world: PlannerWorld) => world.rows<RenderingRow>("Rendering").map(({ input }) => input);
 
-test("a commit of either is a content; one of values reaches those who have them, and nobody else", async () => {
+test("a commit of either Source starts a rollout, and a commit of values changes only the clusters that use them", async () => {
   const world = await settled();
   expect(inputs(world)).toHaveLength(2);
   const versions = async () =>
@@ -66,7 +66,7 @@ test("a commit of either is a content; one of values reaches those who have them
     { path: "env/prod.yaml", optional: false, from: { source: "fleet", artifactDigest: digestOf("f2") } },
   ]);
 
-  // The same content by another commit is nothing new.
+  // Another commit with the same content changes nothing.
   await push(world, "fleet", "f3", "f2");
   await world.rollOut();
   expect(world.rollouts()).toHaveLength(2);
@@ -75,7 +75,7 @@ test("a commit of either is a content; one of values reaches those who have them
   expect((await versions()).map((version, index) => version === after[index])).toEqual([false, false, false]);
 });
 
-test("nothing is taken of a group whose Source of values is not there", async () => {
+test("a group whose Source of values does not exist starts no rollout, and names the missing Source", async () => {
   const world = await settled();
   await world.setGroup({}, [{ ...chart, render: { helm: { valuesFrom: [{ source: "none", path: "v.yaml" }] } } }]);
   await world.plan();
@@ -86,7 +86,7 @@ test("nothing is taken of a group whose Source of values is not there", async ()
   });
 });
 
-test("the artifacts that values are from are there for as long as a content names them", async () => {
+test("the artifacts of values stay stored for as long as a rollout names them", async () => {
   const world = await settled();
   const daySeconds = 86_400;
   for (let day = 0; day < 100; day += 5) {

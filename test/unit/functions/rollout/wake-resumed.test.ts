@@ -7,7 +7,7 @@ import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
 const source = keys.object(owner.namespace, "Source", "app");
 const setSchema = (made: PlannerWorld, schema: number) => made.table.write([{ update: source, set: { schema } }]);
 
-/** `a` has a slot, and its worker stands still. */
+/** `a` has a slot, and its worker does nothing during the suspension. */
 async function suspended(): Promise<PlannerWorld> {
   const made = await worldOf(["a", "b"], { maxConcurrent: 1 });
   await begin(made);
@@ -16,7 +16,7 @@ async function suspended(): Promise<PlannerWorld> {
   return made;
 }
 
-/** Clusters whose workers were told to go on. */
+/** @returns the clusters whose workers are woken by the resume. */
 async function resume(made: PlannerWorld): Promise<readonly string[]> {
   await made.operate({ resumed: ana(made.now) });
   return told(made);
@@ -28,8 +28,8 @@ async function told(made: PlannerWorld): Promise<readonly string[]> {
   return made.sender.take().flatMap((message) => (message.to === "apply" ? [message.cluster] : []));
 }
 
-describe("a resume wakes the clusters whose work stood still, once,", () => {
-  test("while nothing can be rolled out", async () => {
+describe("a resume of a group with a slot", () => {
+  test("a resume wakes the slot's worker once, although nothing can be rolled out", async () => {
     const made = await suspended();
     await made.table.write([{ delete: source }]);
     expect(await told(made)).toEqual([]);
@@ -37,7 +37,7 @@ describe("a resume wakes the clusters whose work stood still, once,", () => {
     expect(await told(made)).toEqual([]);
   });
 
-  test("while what it takes to plan cannot be read", async () => {
+  test("a resume wakes the slot's worker once, although the Source is unreadable", async () => {
     const made = await suspended();
     await setSchema(made, rowSchema + 1);
     expect(await told(made)).toEqual([]);
@@ -45,7 +45,7 @@ describe("a resume wakes the clusters whose work stood still, once,", () => {
     expect(await told(made)).toEqual([]);
   });
 
-  test("of a suspension that nobody planned meanwhile", async () => {
+  test("a resume wakes the slot's worker once, also when the planner was not called during the suspension", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 1 });
     await begin(made);
     await made.operate({ suspended: ana(made.now) });

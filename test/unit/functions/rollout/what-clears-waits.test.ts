@@ -1,4 +1,7 @@
-/** Every wait that people are told of has an end: each verb printed with it clears it, and one without ends by itself. */
+/**
+ * Every wait that people see has an end: each command that is printed with it ends it, and a wait without commands ends
+ * by itself.
+ */
 import { describe, expect, test } from "vitest";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -16,9 +19,9 @@ interface Story {
   readonly pace?: Partial<RolloutStrategy>;
   readonly templates?: readonly unknown[];
   readonly make: (made: PlannerWorld) => Promise<unknown>;
-  /** The verbs as they are printed; with none it ends by itself, as soon as everybody has gone on. */
+  /** The commands as they are printed. A wait without commands ends by itself as soon as all clusters have gone on. */
   readonly clear: readonly string[];
-  /** What nobody but that can end it, and it says so. */
+  /** The only event that can end the wait; the wait names it. */
   readonly end?: (made: PlannerWorld) => Promise<unknown>;
 }
 
@@ -32,7 +35,7 @@ const two: Partial<RolloutStrategy> = { ...all, stages: [{ name: "rest", maxConc
 
 const act = async (made: PlannerWorld, told: object) =>
   made.operate({ ...(await made.group()).operations, ...told } as Told);
-/** In the order of their names; the last one says it for all others. */
+/** Reports for the slots in the order of their names; the last report holds for all other slots. */
 const say = async (made: PlannerWorld, ...said: readonly Said[]) => {
   await begin(made);
   for (const [index, { cluster }] of made.slots().entries())
@@ -71,7 +74,7 @@ const joined =
     if (said.length > 0) await say(made, ...said);
   };
 
-/** Those that came are that, and then everything is to be deleted. */
+/** The clusters that joined report this, and then the group is deleted. */
 const goneAfter =
   (...said: readonly Said[]) =>
   async (made: PlannerWorld) => {
@@ -253,11 +256,11 @@ const stories: readonly Story[] = [
 async function waitsOf(made: PlannerWorld): Promise<readonly Wait[]> {
   if (made.rows("SyncGroup").length === 0) return [];
   const body = await call(made, "GET", `${group}/rollout`);
-  // Nobody looks at Sources here.
+  // No test here polls Sources.
   return body.status.waits.filter(({ blocker }: Wait) => !blocker?.startsWith("source/"));
 }
 
-/** As whoever reads it does it. */
+/** Does what a person does who reads the wait. */
 async function clear(made: PlannerWorld, clearing: Clearing, { pace = {}, templates = web }: Story): Promise<void> {
   made.advanceClock(5);
   if (clearing.verb === "pace") {
@@ -295,23 +298,23 @@ async function beginning({ pace = {}, templates = web, make }: Story): Promise<P
   return made;
 }
 
-describe.each(stories)("$on, where $when", (story) => {
-  test("is told with what clears it", async () => {
+describe.each(stories)("the wait for $on, where $when", (story) => {
+  test("the rollout reports the wait with the commands that end it", async () => {
     const [wait] = await told(await beginning(story), story);
     expect(wait?.clear.map(textOf)).toEqual(story.clear);
   });
 
-  test.each(story.clear)("is cleared by %s", async (verb) => {
+  test.each(story.clear)("the printed command ends the wait: %s", async (verb) => {
     const made = await beginning(story);
     const [wait] = await told(made, story);
     const clearing = wait?.clear.find((one) => textOf(one) === verb);
     if (clearing === undefined) throw new Error(`nothing says ${verb}`);
     await clear(made, clearing, story);
     await begin(made);
-    // Nobody is any better than before.
+    // No cluster is any healthier than before.
     expect((await told(made, story)).filter(({ stage }) => stage === wait?.stage)).toEqual([]);
     await goOn(made);
-    // What stops nobody any more may have failed all the same.
+    // A cluster that no longer stops others may still have failed.
     for (const {
       clear: [next],
     } of await waitsOf(made))
@@ -320,20 +323,23 @@ describe.each(stories)("$on, where $when", (story) => {
     expect(await waitsOf(made)).toEqual([]);
   });
 
-  test.each(story.clear.length === 0 ? ["by itself, or by what it names"] : [])("ends %s", async () => {
-    const made = await beginning(story);
-    expect(await told(made, story)).not.toEqual([]);
-    await story.end?.(made);
-    await goOn(made);
-    expect(await waitsOf(made)).toEqual([]);
-  });
+  test.each(story.clear.length === 0 ? ["by itself, or by what it names"] : [])(
+    "a wait without commands ends %s",
+    async () => {
+      const made = await beginning(story);
+      expect(await told(made, story)).not.toEqual([]);
+      await story.end?.(made);
+      await goOn(made);
+      expect(await waitsOf(made)).toEqual([]);
+    },
+  );
 });
 
 test.each([
   ["failed", ["Failed"], all],
   ["wait", [], { ...all, maxConcurrent: 1 }],
 ] as const)(
-  "nobody is told of clusters that came and %s, where all is to be deleted: no verb is about them",
+  "no wait is reported for catch-ups that %s in a group in deletion, because no command is about them",
   async (_what, said, pace) => {
     const made = await beginning({ on: "catchUps", when: "", pace, make: goneAfter(...said), clear: [] });
     expect(made.rolloutState().catchUps.failed + made.rolloutState().catchUps.waiting).toBeGreaterThan(0);
@@ -344,11 +350,11 @@ test.each([
   },
 );
 
-test("every kind of wait is among them", () => {
+test("these stories include every kind of wait", () => {
   expect([...new Set(stories.map(({ on }) => on))]).toEqual(waitReasons);
 });
 
-/** Everybody is well, and goes on until nothing moves any more. */
+/** Every cluster is healthy, and goes on until nothing changes any more. */
 async function goOn(made: PlannerWorld): Promise<void> {
   for (let round = 0; round < 12 && made.rows("SyncGroup").length > 0; round++) {
     await begin(made);

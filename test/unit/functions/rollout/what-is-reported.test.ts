@@ -3,7 +3,7 @@ import type { MessageSender } from "#shared/ports.ts";
 import { allSay, begin, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
-/** The legs that were reported since, each as what it says now. */
+/** The stage runs that were reported since the last call, each with its present message. */
 function reported(made: PlannerWorld): readonly string[] {
   const told = made.sender.take().filter((message) => message.to === "report");
   return told.flatMap(({ about }) => {
@@ -16,7 +16,7 @@ function reported(made: PlannerWorld): readonly string[] {
   });
 }
 
-test("a leg that another content took the place of", async () => {
+test("the planner reports a stage run that another rollout superseded", async () => {
   const made = await worldOf(["a"], {});
   await begin(made);
   await allSay(made, "Failed");
@@ -30,7 +30,7 @@ test("a leg that another content took the place of", async () => {
   );
 });
 
-test("a leg whose stage was removed, as that", async () => {
+test("the planner reports a stage run whose stage was removed", async () => {
   const made = await worldOf({ c: "canary", r: "rest" }, rings);
   await begin(made);
   made.sender.take();
@@ -40,7 +40,7 @@ test("a leg whose stage was removed, as that", async () => {
   expect(made.stageRuns().find(({ stage }) => stage === "canary")).not.toHaveProperty("supersededBy");
 });
 
-test("a leg that stands still for another reason than before", async () => {
+test("the planner reports a halted stage run again when its message changes", async () => {
   const made = await worldOf(["a", "b", "c"], { maxConcurrent: 2 });
   await begin(made);
   await made.finish("a", "Failed");
@@ -53,7 +53,7 @@ test("a leg that stands still for another reason than before", async () => {
   expect(reported(made)).toEqual([]);
 });
 
-test("a leg whose last word was lost with the call that said it, by the next call, once", async () => {
+test("the next call reports once what a call that died did not report", async () => {
   const made = await worldOf(["a"], {});
   await begin(made);
   await made.finish("a");

@@ -1,4 +1,4 @@
-/** Each of these was made to happen once. */
+/** Faults that happened once in the planner, and must not happen again. */
 import { describe, expect, test } from "vitest";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { allSay, ana, begin, lease, names, playOn, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
@@ -6,13 +6,13 @@ import type { PlannerWorld } from "#test/support/planner-world.ts";
 
 const syncs = (made: PlannerWorld) => made.rows<SyncRow>("SyncOnCluster");
 
-/** 400 clusters, so many of them canaries, of which none has been rolled out to. */
+/** 400 clusters, the given number of them canaries, before the first rollout. */
 async function fourHundred(canaries: number, ...[strategy, ...more]: Parameters<PlannerWorld["setGroup"]>) {
   const fleet = Object.fromEntries(names(400).map((name, index) => [name, index < canaries ? "canary" : "rest"]));
   return worldOf(fleet, { ...rings, maxConcurrent: 20, ...strategy }, ...more);
 }
 
-test("1: an undo stops a deletion where it is, suspended or not", async () => {
+test("1: a template that is added again stops its deletion where the deletion has got to", async () => {
   const both = [...web, { name: "data", source: "app" }];
   const clusters = names(7);
   const made = await worldOf(clusters, { maxConcurrent: 2 }, both);
@@ -31,11 +31,11 @@ test("1: an undo stops a deletion where it is, suspended or not", async () => {
   const attempts = syncs(made)
     .filter(({ name }) => name === "web.data")
     .map(({ desired }) => desired.attempt);
-  // Gone and made again; taken back; and never touched.
+  // Deleted and created again; stopped; and never touched.
   expect(attempts).toEqual([1, 3, 3, 1, 1, 1, 1]);
 });
 
-describe("2: dead clusters in a later stage", () => {
+describe("2: unreachable clusters in a later stage", () => {
   async function stalled(): Promise<PlannerWorld> {
     const made = await worldOf(
       { c1: "canary", r1: "rest", r2: "rest", r3: "rest", r4: "rest" },
@@ -53,7 +53,7 @@ describe("2: dead clusters in a later stage", () => {
     return made;
   }
 
-  test("keep no fix from the others", async () => {
+  test("unreachable clusters keep no fix from the other clusters", async () => {
     const made = await stalled();
     made.advanceClock(30 * 86_400);
     await revise(made, "fix");
@@ -65,7 +65,7 @@ describe("2: dead clusters in a later stage", () => {
     expect((await made.sync("r3"))?.desired.revision).toBe("main@sha1:fix");
   });
 
-  test("are left behind when the budget is raised, and catch up when they answer", async () => {
+  test("unreachable clusters are left out when the budget is raised, and catch up when they are reachable", async () => {
     const made = await stalled();
     await made.setGroup({ ...rings, maxConcurrent: "100%", maxUnreachable: 2 });
     await made.plan();
@@ -75,7 +75,7 @@ describe("2: dead clusters in a later stage", () => {
     expect((await made.sync("r1"))?.observed?.phase).toBe("Ready");
   });
 
-  test("have another turn as soon as they answer", async () => {
+  test("an unreachable cluster gets another turn as soon as it is reachable", async () => {
     const made = await stalled();
     await made.observe("r1", "Reachable");
     await made.plan();
@@ -86,8 +86,8 @@ describe("2: dead clusters in a later stage", () => {
   });
 });
 
-describe("3: the bound is of who is active", () => {
-  test("one whose deadline is over keeps its slot until its worker is through", async () => {
+describe("3: maxConcurrent limits the clusters that may be changing", () => {
+  test("a cluster whose deadline is over keeps its slot until its worker is done", async () => {
     const made = await worldOf(names(11), { maxConcurrent: 1, maxFailures: 11, progressDeadline: "60s" });
     await begin(made);
     for (let round = 0; round < 5; round++) {
@@ -103,7 +103,7 @@ describe("3: the bound is of who is active", () => {
     expect(syncs(made)[0]?.paused).toBeDefined();
   });
 
-  test("those that drift correction had failed on count like any other, and are no evidence", async () => {
+  test("clusters that failed in drift correction use slots like any other, and verify nothing", async () => {
     const made = await worldOf(names(20), { maxConcurrent: 2, maxFailures: 20 });
     await made.rollOut();
     for (const name of names(20)) await made.observe(name, "Failed", { reason: "DriftNotCorrected" });
@@ -118,13 +118,13 @@ describe("3: the bound is of who is active", () => {
   });
 });
 
-describe("4: a stage passes on evidence only", () => {
+describe("4: a stage does not pass without a verified cluster", () => {
   test.each<[string, number, Parameters<PlannerWorld["setGroup"]>[0], "Unreachable" | "Failed"]>([
     ["2 of 2 do not answer, and 10 % may", 2, { maxUnreachable: "10%" }, "Unreachable"],
     ["2 of 2 do not answer, and all may", 2, { maxUnreachable: "100%" }, "Unreachable"],
     ["6 of 6 fail, and 5 % may", 6, { maxFailures: "5%" }, "Failed"],
     ["6 of 6 fail, and all may", 6, { maxFailures: "100%" }, "Failed"],
-  ])("%s: nobody else is assigned anything", async (_name, canaries, strategy, phase) => {
+  ])("no other cluster is assigned anything when %s", async (_name, canaries, strategy, phase) => {
     const made = await fourHundred(canaries, strategy);
     await begin(made);
     for (let check = 0; check < 3; check++) await allSay(made, phase);
@@ -133,7 +133,7 @@ describe("4: a stage passes on evidence only", () => {
     expect(["Halted", "Stalled"]).toContain((await made.group()).status.state);
   });
 
-  test("2 of 2 fail that were not ready before: nobody else is assigned anything", async () => {
+  test("no other cluster is assigned the rollout when both canaries fail and were not ready before", async () => {
     const made = await worldOf({ c1: "canary", c2: "canary", r1: "rest", r2: "rest" }, { ...rings, maxConcurrent: 4 });
     await made.rollOut();
     for (const name of ["c1", "c2"]) await made.observe(name, "Failed");
@@ -144,7 +144,7 @@ describe("4: a stage passes on evidence only", () => {
   });
 });
 
-test("5: who works on a cluster for somebody else fails nobody's rollout", async () => {
+test("5: a worker that holds the lease for another Sync does not use up this rollout's deadline", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 1 });
   await begin(made);
   await lease(made, "a", { fence: 3, seconds: 7200 });
@@ -161,7 +161,7 @@ test("5: who works on a cluster for somebody else fails nobody's rollout", async
   expect(made.states()).toEqual({ a: "Failed" });
 });
 
-describe("5: who was not ready before a bad content", () => {
+describe("5: a cluster that was not ready before a bad rollout", () => {
   async function unhealthyBefore(): Promise<PlannerWorld> {
     const made = await worldOf(names(4), { maxConcurrent: 4 });
     await made.rollOut();
@@ -173,7 +173,7 @@ describe("5: who was not ready before a bad content", () => {
     return made;
   }
 
-  test("halts no cure of it", async () => {
+  test("a preexisting failure does not halt the rollout that repairs it", async () => {
     const made = await unhealthyBefore();
     await made.finish("c001", "Failed");
     await made.plan();
@@ -184,7 +184,7 @@ describe("5: who was not ready before a bad content", () => {
     expect(made.stageRun("all")).toMatchObject({ rollout: 3, phase: "Updating", preexistingFailures: 1 });
   });
 
-  test("halts no cure that comes in its slot", async () => {
+  test("a preexisting failure does not halt a repair that takes over its slot", async () => {
     const made = await unhealthyBefore();
     await made.operate({ reconcile: ana(made.now) });
     await begin(made);
@@ -196,14 +196,14 @@ describe("5: who was not ready before a bad content", () => {
     expect(made.stageRun("all")).toMatchObject({ rollout: 3, phase: "Updating", preexistingFailures: 1 });
   });
 
-  test("halts what comes in its slot when it was ready there", async () => {
+  test("a failure halts the next rollout when the cluster was ready in between", async () => {
     const made = await unhealthyBefore();
     await made.operate({ reconcile: ana(made.now) });
     await begin(made);
     await made.finish("c001", "Failed");
     await made.plan();
     expect(made.stageRun("all")).toMatchObject({ rollout: 2, phase: "Halted" });
-    // Its worker has written it, and not told it yet.
+    // Its worker has written Ready, and the planner has not read it yet.
     await made.finish("c000");
     await made.setSource("ccc");
     await made.plan(made.table, []);
@@ -215,7 +215,7 @@ describe("5: who was not ready before a bad content", () => {
     expect(made.stageRun("all")).toMatchObject({ rollout: 3, phase: "Halted", preexistingFailures: 0 });
   });
 
-  test("halts nothing by a reconcile, and does when it was ready meanwhile", async () => {
+  test("a retried preexisting failure does not halt the rollout, and halts it when the cluster was ready in between", async () => {
     const made = await unhealthyBefore();
     await made.operate({ reconcile: ana(made.now) });
     await begin(made);
@@ -231,7 +231,7 @@ describe("5: who was not ready before a bad content", () => {
   });
 });
 
-test("5: a region that was away for a while is halted by the first that fails there, like any other", async () => {
+test("5: the first failure among clusters that were unreachable for a while halts the rollout", async () => {
   const made = await worldOf(names(6), { maxConcurrent: 1 });
   await made.rollOut();
   for (const name of names(5)) await made.observe(name, "Unreachable");
@@ -249,7 +249,7 @@ test("5: a region that was away for a while is halted by the first that fails th
   });
 });
 
-describe("6: a cure waits for no sick cluster", () => {
+describe("6: a repair that does not wait for unhealthy clusters", () => {
   async function unhealthy(): Promise<PlannerWorld> {
     const fleet = Object.fromEntries(names(60).map((name, index) => [name, index === 0 ? "canary" : "rest"]));
     const made = await worldOf(fleet, { ...rings, maxConcurrent: 40, maxFailures: "100%" });
@@ -261,7 +261,7 @@ describe("6: a cure waits for no sick cluster", () => {
     return made;
   }
 
-  test("it has a slot in the first stage at once", async () => {
+  test("a repair gets a slot in the first stage at once", async () => {
     const made = await unhealthy();
     await revise(made, "cure");
     expect(made.stages()).toEqual({ canary: "1 (2)", rest: "- (1)" });
@@ -269,7 +269,7 @@ describe("6: a cure waits for no sick cluster", () => {
     expect(made.slots()).toHaveLength(40);
   });
 
-  test("and takes theirs where they are, as soon as their leg stands still", async () => {
+  test("a repair takes over the slots of unhealthy clusters as soon as their stage run halts", async () => {
     const made = await unhealthy();
     await revise(made, "cure");
     await made.finish("c000");

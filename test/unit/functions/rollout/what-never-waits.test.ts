@@ -1,4 +1,4 @@
-/** Each of these was made to happen once: what waited for ever, and what grew with the fleet. */
+/** Faults that happened once in the planner: a cluster that waited for ever, and a row that grew with the fleet. */
 import { describe, expect, test } from "vitest";
 import { later } from "#shared/fleet/rows/due.ts";
 import type { RenderingRow, RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -19,12 +19,12 @@ import type { PlannerWorld } from "#test/support/planner-world.ts";
 
 const syncs = (made: PlannerWorld) => made.rows<SyncRow>("SyncOnCluster");
 
-describe("7: a joiner gets what its stage is on", () => {
+describe("7: a cluster that joins gets the current rollout of its stage", () => {
   test.each<[string, (made: PlannerWorld) => Promise<void>]>([
     ["while a content moves through its stage", async (made) => made.observe("r1", "Applying")],
     ["while one has halted there", async (made) => allSay(made, "Failed")],
     ["while nobody in it answers", async (made) => allSay(made, "Unreachable")],
-  ])("%s", async (_name, act) => {
+  ])("a cluster that joins gets the current rollout of its stage %s", async (_name, act) => {
     const made = await worldOf(
       { c1: "canary", r1: "rest", r2: "rest" },
       { ...rings, maxConcurrent: 4, maxUnreachable: 0 },
@@ -40,7 +40,7 @@ describe("7: a joiner gets what its stage is on", () => {
     expect(made.stages()).toEqual({ canary: "2", rest: "1 (2)" });
   });
 
-  test("and is appended to the leg where nothing has passed yet", async () => {
+  test("a cluster that joins before any rollout has passed becomes a target of the stage run", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 1 });
     await begin(made);
     await made.addCluster("new", "all");
@@ -49,11 +49,11 @@ describe("7: a joiner gets what its stage is on", () => {
   });
 });
 
-describe("2: one who does nothing with its slot", () => {
+describe("2: a cluster that does nothing with its slot", () => {
   test.each<[string, (made: PlannerWorld) => Promise<void>]>([
     ["whose worker begins nothing", async () => {}],
     ["whom the store denies it", (made) => made.observe("b", "Retrying", { reason: "BlobDenied" })],
-  ])("%s keeps nothing newer from the others, and gets it in its slot", async (_name, act) => {
+  ])("a cluster %s keeps no newer rollout from the others, and gets it in its slot", async (_name, act) => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 2, progressDeadline: "60s" });
     await begin(made);
     await act(made);
@@ -72,7 +72,7 @@ describe("2: one who does nothing with its slot", () => {
   });
 });
 
-test("2: two who do nothing with theirs keep nothing newer from the others, either", async () => {
+test("2: two clusters that do nothing with their slots keep no newer rollout from the others", async () => {
   const made = await worldOf(["a", "b", "c"], { maxConcurrent: 3, progressDeadline: "60s" });
   await begin(made);
   await made.finish("c");
@@ -82,7 +82,7 @@ test("2: two who do nothing with theirs keep nothing newer from the others, eith
   expect(made.stages()).toEqual({ all: "- (2)" });
 });
 
-test("2: who is to begin later has done nothing wrong before", async () => {
+test("2: a cluster with a later start time is given its deadline from that time on", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 2, progressDeadline: "60s", jitter: "10m" });
   await begin(made);
   const startAt = (await made.sync("a"))?.desired.startAt ?? "";
@@ -98,7 +98,7 @@ test("2: who is to begin later has done nothing wrong before", async () => {
 });
 
 describe("8: a rendering that never ends", () => {
-  test("fails its target in time since a renderer began, and the others go on", async () => {
+  test("a rendering fails its target after a limit from when a renderer began, and the other targets go on", async () => {
     const made = await worldOf(names(12), { maxConcurrent: 3, maxFailures: 1 }, ownPaths);
     const ofOthers = (row: RenderingRow) => row.path !== "clusters/c000";
     for (let round = 0; round < 12; round++) {
@@ -122,7 +122,7 @@ describe("8: a rendering that never ends", () => {
     );
   });
 
-  test("leaves nobody waiting for it in a leg that another took the place of", async () => {
+  test("a superseded stage run has no target that waits for the rendering", async () => {
     const made = await worldOf(names(4), { maxConcurrent: 1 }, ownPaths);
     await made.plan();
     await made.renderAll(undefined, (row) => row.path === "clusters/c000");
@@ -140,8 +140,8 @@ describe("8: a rendering that never ends", () => {
   });
 });
 
-describe("9: nothing grows with the fleet", () => {
-  test("a reconcile asks everybody, in pages", async () => {
+describe("9: rows and steps that must not grow with the fleet", () => {
+  test("a reconcile reaches every cluster, in steps of limited size", async () => {
     const made = await worldOf(names(130), { maxConcurrent: "100%" });
     await made.rollOut();
     let most = 0;
@@ -157,7 +157,7 @@ describe("9: nothing grows with the fleet", () => {
     expect(made.rolloutState().jobs).toEqual([]);
   });
 
-  test("no row holds the names of those that come, leave, or are left behind", async () => {
+  test("no row holds the names of clusters that join, leave, or are left behind", async () => {
     const sizes: number[] = [];
     for (const count of [20, 200]) {
       const made = await worldOf(names(count), { maxConcurrent: "100%", maxUnreachable: "100%" }, web, {
@@ -184,10 +184,10 @@ describe("9: nothing grows with the fleet", () => {
     expect(large).toBeLessThan(small * 1.1);
   });
 
-  test("a cluster that has more to lose than fits a transaction loses all of it", async () => {
+  test("a cluster that has to lose more Syncs than fit into a transaction loses all of them", async () => {
     const made = await worldOf(["a"], { maxConcurrent: 1 });
     await made.rollOut();
-    // Removed one after the other while the cluster did not answer: a group has no more than 20 at once.
+    // Templates were removed one after the other while the cluster was unreachable; a group has at most 20 at once.
     const before = await made.sync("a");
     if (before === undefined) throw new Error("nothing was assigned");
     const templates = names(130, "old");
@@ -215,7 +215,7 @@ describe("9: nothing grows with the fleet", () => {
     expect(made.stageRun("all").counts).toMatchObject({ Succeeded: 1 });
   });
 
-  test("a leg that has changed its standing twenty times is still told of", async () => {
+  test("a stage run that has changed its phase thirty times is reported once, with its newest phase", async () => {
     const made = await worldOf(names(3), { maxConcurrent: 1, maxFailures: 0 });
     await begin(made);
     await allSay(made, "Failed");

@@ -1,4 +1,4 @@
-/** When a subject that nobody says anything of is looked at again. */
+/** The time at which the planner checks a group again that nobody reports about. */
 import { describe, expect, test } from "vitest";
 import { dueAtOf, later } from "#shared/fleet/rows/due.ts";
 import type { FreezesRow } from "#shared/fleet/rows/freezes-row.ts";
@@ -20,7 +20,7 @@ describe("a group that has nothing to do", () => {
     return made;
   }
 
-  test("is looked at once each time, however often the tick has asked before", async () => {
+  test("an idle check clears the count of the tick's dispatches, and changes nothing else", async () => {
     const made = await idle();
     const before = made.rolloutState();
     await made.plan();
@@ -36,14 +36,14 @@ describe("a group that has nothing to do", () => {
       "has lost its time",
       (made: PlannerWorld) => made.table.update({ update: keys.rolloutState(owner), remove: ["dueKey", "dueShard"] }),
     ],
-  ])("and %s, is due later again", async (_what, act) => {
+  ])("an idle group that %s becomes due at a later time", async (_what, act) => {
     const made = await idle();
     await act(made);
     await made.plan();
     expect(backoffSecondsAfter(made)).toBeGreaterThan(500);
   });
 
-  test("for it waits for its Source, is looked at as seldom", async () => {
+  test("a group that waits for its Source is checked as rarely as an idle one", async () => {
     const made = new PlannerWorld();
     await made.addCluster("a", "all");
     await made.setGroup({});
@@ -54,7 +54,7 @@ describe("a group that has nothing to do", () => {
     expect(backoffSecondsAfter(made)).toBeGreaterThan(500);
   });
 
-  test("is looked at soon while a reconcile is not answered", async () => {
+  test("a group is checked soon while a reconcile is not answered", async () => {
     const made = await idle();
     await made.operate({ reconcile: ana(made.now) });
     await made.plan();
@@ -63,7 +63,7 @@ describe("a group that has nothing to do", () => {
 });
 
 describe("the deadline of a group", () => {
-  test("is that of the first slot to use its up, and none when nobody has one", async () => {
+  test("the group's deadline is that of the slot that ends first, and there is none without slots", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 2, progressDeadline: "60s" });
     await begin(made);
     expect(made.rolloutState().deadline).toBe(later(made.now, 60));
@@ -80,7 +80,7 @@ describe("the deadline of a group", () => {
     expect(made.rolloutState()).not.toHaveProperty("deadline");
   });
 
-  test("is none where no worker has begun, however long ago it could have", async () => {
+  test("the group has no deadline while no worker has begun, however long ago it was assigned", async () => {
     const made = await worldOf(["a"], { progressDeadline: "60s" });
     await begin(made);
     made.advanceClock(3600);
@@ -89,7 +89,7 @@ describe("the deadline of a group", () => {
     expect(backoffSecondsAfter(made)).toBe(30);
   });
 
-  test("is known after a resume from what one worker says", async () => {
+  test("a call for one worker's report finds the deadline again after a resume", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 2, progressDeadline: "20s" });
     await begin(made);
     await made.observe("a", "Applying");
@@ -100,7 +100,7 @@ describe("the deadline of a group", () => {
     expect(dueAt(made)).toBe(later(made.now, 20));
   });
 
-  test("is looked at in time, also when the call ends right after the slot was given", async () => {
+  test("the planner is due at the deadline also when the call ends right after it gave the slot", async () => {
     const made = await worldOf(["a"], { progressDeadline: "20s" });
     await made.plan();
     await made.renderAll();
@@ -118,10 +118,10 @@ describe("the deadline of a group", () => {
   });
 });
 
-describe("a template that is gone", () => {
+describe("a template that is removed", () => {
   const both = [...web, { name: "old", source: "app" }];
 
-  test("is remembered until it is seen that nobody has anything of it", async () => {
+  test("the group remembers a removed template until no cluster has a Sync of it", async () => {
     const made = await worldOf(["a", "b"], { maxConcurrent: 2, maxUnreachable: 1 }, both);
     await made.rollOut();
     await made.setGroup({ maxConcurrent: 2, maxUnreachable: 1 }, web);
@@ -142,7 +142,7 @@ describe("a template that is gone", () => {
     expect(made.rolloutState().templates).toEqual(["app"]);
   });
 
-  test("is not forgotten before an index has had time", async () => {
+  test("the group does not forget a removed template before the index has had time to follow", async () => {
     const made = await worldOf(["a"], {}, both);
     await made.rollOut();
     await made.setGroup({}, web);
@@ -158,7 +158,7 @@ describe("a template that is gone", () => {
   });
 });
 
-test("a freeze that has ended is no reason to look", async () => {
+test("a freeze that has ended does not make the group due", async () => {
   const made = await worldOf(["a"], { progressDeadline: "10m" }, ownPaths);
   const until = later(made.now, 20);
   const freeze = { name: "inc", by: "ana", at: made.now.toISOString(), reason: "INC", until };

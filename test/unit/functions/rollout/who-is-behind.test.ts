@@ -1,4 +1,7 @@
-/** A group that has passed without some of its clusters says which, since when, why, and what ends it. */
+/**
+ * A group that has passed without some of its clusters names them, with the time, the reason, and the command that
+ * helps.
+ */
 import { expect, test } from "vitest";
 import { allSay, begin, names, playOn, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
@@ -11,7 +14,7 @@ async function passedWithout(said: "Failed" | "Unreachable", count: number): Pro
   for (const cluster of names(count)) await made.finish(cluster, said);
   await made.plan();
   await allSay(made, "Ready");
-  // The index may be behind for a while.
+  // The index may lag for a while.
   made.advanceClock(60);
   await made.plan();
   expect(made.stages()).toEqual({ all: "1" });
@@ -20,7 +23,7 @@ async function passedWithout(said: "Failed" | "Unreachable", count: number): Pro
 
 const message = async (made: PlannerWorld) => (await made.group()).status.conditions[0]?.message;
 
-test("one that does not answer, by name, with the way to go on without it", async () => {
+test("the message names an unreachable cluster, and the command to go on without it", async () => {
   const made = await passedWithout("Unreachable", 1);
   expect(await message(made)).toBe(
     "5 of 6 clusters ready; c000 does not answer (since 2026-11-21T08:00:00.000Z: Unreachable), and is given what it lacks when it does; to go on without: starling delete cluster/c000 --cascade=orphan",
@@ -35,14 +38,14 @@ test("one that does not answer, by name, with the way to go on without it", asyn
   expect(await message(made)).toBe("6 of 6 clusters ready");
 });
 
-test("of several the first", async () => {
+test("the message names the first of several unreachable clusters", async () => {
   const made = await passedWithout("Unreachable", 5);
   expect(await message(made)).toMatch(
     /^1 of 6 clusters ready; c000, c001, c002 and 2 more do not answer \(c000 since 2026-11-21T08:00:00.000Z: Unreachable\), .* cluster\/c000 /,
   );
 });
 
-test("one that failed, with what gives it another turn", async () => {
+test("the message names failed clusters, and the command that gives them another turn", async () => {
   const made = await passedWithout("Failed", 2);
   expect(await message(made)).toBe(
     "4 of 6 clusters ready; c000, c001 failed (c000 since 2026-11-21T08:00:00.000Z: Failed); to try again: starling reconcile syncgroup/web -n shop",

@@ -30,7 +30,7 @@ async function runningExample(): Promise<PlannerWorld> {
 }
 
 describe("the example that docs/rollouts.md follows", () => {
-  test("has three rollouts in progress, and one slot is reserved for the first stage", async () => {
+  test("the example has three rollouts in progress, and one slot is reserved for the first stage", async () => {
     const made = await runningExample();
     expect(made.stages()).toEqual({ canary: "3", early: "1 (2)", rest: "1" });
     expect(made.stageRun("early").counts).toMatchObject({ Succeeded: 1, Assigned: 2, Waiting: 1 });
@@ -38,13 +38,13 @@ describe("the example that docs/rollouts.md follows", () => {
     expect(made.rolloutState().catchUps.waiting).toBe(1);
   });
 
-  test("goes on in two stages at once after a stage has passed", async () => {
+  test("the example goes on in two stages at once after a stage has passed", async () => {
     const made = await runningExample();
     while (made.stages().early === "1 (2)") await finishAll(made, changing(made));
     expect(made.stages()).toEqual({ canary: "3", early: "2 (3)", rest: "1 (2)" });
   });
 
-  test("takes the newer rollout at once where a stage has halted", async () => {
+  test("the example takes the newer rollout at once where a stage has halted", async () => {
     const made = await runningExample();
     await made.finish("early001", "Failed");
     await begin(made);
@@ -54,7 +54,7 @@ describe("the example that docs/rollouts.md follows", () => {
 });
 
 describe("the examples of docs/rollouts.md", () => {
-  test("with three clusters and one stage, one cluster changes at a time, a failure halts the stage, and the next push repairs it", async () => {
+  test("in a group of three clusters and one stage, a failure halts the stage, and the next push repairs it", async () => {
     const made = await worldOf(["a", "b", "c"], {});
     await made.rollOut();
     const before = made.rows("Rendering").length;
@@ -78,7 +78,7 @@ describe("the examples of docs/rollouts.md", () => {
     expect(made.stages()).toEqual({ all: "3" });
   });
 
-  test("with thirty clusters and a canary of three, a halted stage takes the next rollout after the canary has passed it", async () => {
+  test("in a group with a canary stage, a halted stage takes the next rollout after the canary has passed it", async () => {
     const canary = names(3, "canary");
     const rest = names(27, "rest");
     const fleet = Object.fromEntries([
@@ -108,7 +108,7 @@ describe("the examples of docs/rollouts.md", () => {
     expect(made.stages()).toEqual({ canary: "3", rest: "1 (3)" });
   });
 
-  test("with four stages and frequent commits, each stage finishes its rollout, and the last one skips some", async () => {
+  test("in a group with four stages and frequent commits, each stage finishes its rollout, and the last stage skips some", async () => {
     const stages = ["canary", "early", "wide"].map((ring) => ({
       name: ring,
       clusters: { selector: { matchLabels: { ring } } },

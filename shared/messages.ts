@@ -1,13 +1,13 @@
 /**
- * What travels between the functions, in flow order. A message carries keys, never facts: losing, repeating, delaying
- * or reordering it changes latency, not the result.
+ * The messages between the functions, in the order of their flow. A message contains keys and no facts: losing,
+ * repeating, delaying or reordering it changes the latency, but not the result.
  */
 import * as z from "zod";
 
 const objectRef = z.strictObject({ namespace: z.string(), name: z.string() });
 const sourceRef = objectRef.extend({ revision: z.string().optional() });
 
-/** What the planner plans for: a SyncGroup, or a Sync that a user wrote. */
+/** An owner: a SyncGroup, or a Sync that a user wrote. */
 export const ownerRef = z.strictObject({
   namespace: z.string(),
   kind: z.enum(["SyncGroup", "Sync"]),
@@ -16,8 +16,8 @@ export const ownerRef = z.strictObject({
 export type OwnerRef = z.infer<typeof ownerRef>;
 
 /**
- * api, webhook, render, tick -> resolve: look at the Source's reference; `lost` is an artifact that was not to be read, of
- * that `revision`.
+ * api, webhook, render, tick -> resolve: poll the Source's reference. `lost` is an unreadable artifact of that
+ * `revision`.
  */
 export const resolveMessage = z.strictObject({
   to: z.literal("resolve"),
@@ -27,8 +27,9 @@ export const resolveMessage = z.strictObject({
 });
 
 /**
- * api, resolve, render, report, tick -> rollout (FIFO, group = subject): something about the subject may have changed, and on
- * these clusters; left out, on any. `after`: a look at any, which was not through in one call, goes on behind this cluster.
+ * api, resolve, render, report, tick -> rollout (FIFO, group = owner): something about the owner may have changed on
+ * these clusters, or without `clusters` on any. `after`: a check of all clusters that did not fit into one call
+ * continues after this cluster.
  */
 export const rolloutMessage = z.strictObject({
   to: z.literal("rollout"),
@@ -38,9 +39,9 @@ export const rolloutMessage = z.strictObject({
 });
 
 /**
- * rollout, apply, tick -> render: this distinct input waits for its rendering, or needs it still; `notify` is who asked,
- * `source` who may have its artifact, `besides` who may have others that it needs, and `lost` the rendering that was not
- * to be read.
+ * rollout, apply, tick -> render: this distinct input waits for its rendering, or still needs it. `notify` is the
+ * requester, `source` the Source whose artifact may be used, `besides` the Sources of other artifacts that it needs,
+ * and `lost` an unreadable rendering.
  */
 export const renderMessage = z.strictObject({
   to: z.literal("render"),
@@ -51,20 +52,23 @@ export const renderMessage = z.strictObject({
   lost: z.string().optional(),
 });
 
-/** api, tick -> discover: look at the accounts of the ClusterDiscovery. */
+/** api, tick -> discover: scan the accounts of the ClusterDiscovery. */
 const discoverMessage = z.strictObject({ to: z.literal("discover"), discovery: z.string() });
 
-/** api, rollout, apply, tick -> apply: the cluster has work; with `check`, people ask whether it can be reached. */
+/**
+ * api, rollout, apply, tick -> apply: the cluster has work. With `check`, a user wants to know whether the cluster is
+ * reachable.
+ */
 const applyMessage = z.strictObject({
   to: z.literal("apply"),
   cluster: z.string(),
   check: z.literal(true).optional(),
 });
 
-/** apply -> apply: the cluster has work, and takes long for it. The worker that finds this out hands it on; nobody else sends one. */
+/** apply -> apply: the cluster has work and is slow. Only the worker that finds this out sends it. */
 const applySlowMessage = z.strictObject({ to: z.literal("applySlow"), cluster: z.string() });
 
-/** rollout, apply -> report: the state of a Sync on a cluster, or of a content in one stage, changed. */
+/** rollout, apply -> report: the state of a Sync on a cluster, or of a rollout in one stage, changed. */
 export const reportMessage = z.strictObject({
   to: z.literal("report"),
   about: z.discriminatedUnion("kind", [
@@ -92,9 +96,9 @@ export type RolloutMessage = z.infer<typeof rolloutMessage>;
 export type RenderMessage = z.infer<typeof renderMessage>;
 export type ReportMessage = z.infer<typeof reportMessage>;
 export type Message = z.infer<typeof message> & {
-  /** Deliver no earlier than this, 0 to 900 s. Refused on the FIFO queue, which has none. */
+  /** The delay before the delivery, 0 to 900 s. It is refused on the FIFO queue, which supports none. */
   readonly delaySeconds?: number;
-  /** Of what it follows from; left out, that of what is being done. It travels beside the message. */
+  /** The correlation id. Default: that of the current work. It travels beside the message. */
   readonly correlationId?: string;
 };
 export type QueueName = Message["to"];
@@ -103,7 +107,7 @@ export function ownerKey(owner: OwnerRef): string {
   return `${owner.namespace}/${owner.kind}/${owner.name}`;
 }
 
-/** Each once: a second one finds nothing to do. */
+/** Distinct messages, because a repeated one finds nothing to do. */
 export function distinctMessages(messages: readonly Message[]): readonly Message[] {
   return [...new Map(messages.map((each) => [JSON.stringify(each), each])).values()];
 }

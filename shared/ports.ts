@@ -1,6 +1,6 @@
 /**
- * Every side effect of Starling as roles, but for time (`Clock`) and clusters (`ClusterClient`), which rooms below know.
- * Adapters in `shared/adapters` play them; nothing else does I/O.
+ * The interfaces of every side effect of Starling, except time (`Clock`) and clusters (`ClusterClient`), which lower
+ * layers know. Adapters in `shared/adapters` implement them; nothing else does I/O.
  */
 
 import type { Row, RowKey, RowKeyOf, RowRange } from "#shared/fleet/rows/row.ts";
@@ -11,7 +11,7 @@ import type { InflatedChart } from "#shared/source/kustomize/inflated-chart.ts";
 import type { BuildOptions } from "#shared/source/render-options.ts";
 import type { Specialisation } from "#shared/source/specialisation.ts";
 
-/** Sources of identifiers that must be unpredictable or unique: de-duplication ids, lease owners. */
+/** Creates identifiers that must be unpredictable or unique: deduplication ids and lease owners. */
 export interface Ids {
   unique(): string;
 }
@@ -24,9 +24,9 @@ export type Precondition =
   | { readonly attribute: string; readonly absent: true };
 
 /**
- * One conditional write. All conditions of `when` must hold, or, where `any` is true, at least one of them.
- * - `put` replaces the row; `when: "absent"` creates it, `{version}` replaces the one that was read.
- * - `update` sets, adds to (numbers, absent = 0) and removes top-level attributes of a row, creating it when absent.
+ * One conditional write. All conditions of `when` must hold, or with `any` at least one of them.
+ * - `put` replaces the row; `when: "absent"` creates it, `{version}` replaces the version that was read.
+ * - `update` sets, adds to (numbers, absent = 0) and removes top-level attributes of a row, and creates a missing row.
  * - `check` writes nothing, and fails the whole transaction when the condition does not hold.
  */
 export type Write =
@@ -46,19 +46,19 @@ export interface RowUpdate<Type extends string = string> {
 
 export interface Page<T> {
   readonly items: readonly T[];
-  /** Present when there is more: pass it as `after`. */
+  /** Present when there is more. Pass it as `after`. */
   readonly next?: string;
 }
 
 export interface RowQuery<Type extends RowType = RowType, Kept extends Newer = Newer> extends RowRange<Type> {
-  /** Without it one row of a newer version fails the whole reading. */
+  /** Default: one row of a newer version fails the whole read. */
   readonly newer?: Kept;
   readonly limit?: number;
   readonly after?: string;
   readonly newestFirst?: boolean;
   /**
-   * Only rows whose attribute `state` is one of these, for types that keep it bare (`packed-row.ts`). The table reads the others, too,
-   * as many as a page of it holds, and gives them not: a few among many take few requests.
+   * Only rows whose attribute `state` is one of these, for types that do not pack it (`packed-row.ts`). The table reads
+   * the other rows, too, but does not return them. So finding a few among many takes few requests.
    */
   readonly states?: readonly string[];
 }
@@ -67,7 +67,7 @@ export interface IndexQuery {
   readonly index: "due" | "state";
   readonly pk: string;
   readonly prefix?: string;
-  /** Only keys at or before this one. */
+  /** Only keys up to this one. */
   readonly upTo?: string;
   readonly limit?: number;
   readonly after?: string;
@@ -75,21 +75,21 @@ export interface IndexQuery {
 
 export interface IndexEntry {
   readonly key: RowKey;
-  /** The index's sort key as it was read; may be behind the table. */
+  /** The index's sort key, which may be older than the table's. */
   readonly sort: string;
 }
 
 /**
- * The one table. The key says what a row is. Reads of rows are strongly consistent; reads of an index are not, and give keys only.
- * Throttles, transaction conflicts and unprocessed items are retried inside; what is left is a `StarlingError`
- * with `retry: "transient"`.
+ * The one table. The key decides the type of a row. Reads of rows are strongly consistent. Reads of an index are not,
+ * and return only keys. Throttles, transaction conflicts and unprocessed items are retried inside. The remaining errors
+ * are `StarlingError`s with `retry: "transient"`.
  */
 export interface Table {
-  /** @throws StarlingError `NewerRow`, as all that read rows. */
+  /** @throws StarlingError `NewerRow`, like all reads of rows. */
   get<Type extends RowType>(key: RowKeyOf<Type>): Promise<RowOf<Type> | undefined>;
   /**
-   * Rows that exist, in no order; keys may repeat.
-   * @param reading.newer - without it one row of a newer version fails the whole reading.
+   * The rows that exist, in no order. Keys may repeat.
+   * @param reading.newer - default: one row of a newer version fails the whole read.
    */
   getMany<Type extends RowType, Kept extends Newer = undefined>(
     keys: readonly RowKeyOf<Type>[],
@@ -100,45 +100,47 @@ export interface Table {
   ): Promise<Page<RowRead<Type, Kept>>>;
   queryIndex(query: IndexQuery): Promise<Page<IndexEntry>>;
   /**
-   * All or nothing, at most 100; a single put costs half of what it does among others. @throws ConflictError when a condition does not hold; `data.failed` has the indexes.
+   * Writes at most 100 rows, all or none. A single put costs half as much alone. @throws ConflictError when a condition
+   * does not hold; `data.failed` contains the indexes.
    * @throws StarlingError `RowTooLarge` when a row would be larger than 400 KB; `data.row` is its key.
    */
   write(writes: readonly Write[]): Promise<void>;
-  /** One conditional update; the row after it. @throws ConflictError when the condition does not hold. */
+  /** One conditional update. Returns the updated row. @throws ConflictError when the condition does not hold. */
   update<Type extends RowType>(write: RowUpdate<Type>): Promise<RowOf<Type>>;
 }
 
-/** Where rows are added that stand by themselves: nobody changes them, and whoever adds one again adds the same. */
+/** Adds independent rows. Nobody changes them, and adding one again adds the same row. */
 export interface EventLog {
   /**
-   * Any number, each by itself: where it throws, some may be there.
+   * Adds any number of rows separately. After an error, some may have been added.
    * @throws StarlingError `RowTooLarge`, before anything is written; transient when the table is busy.
    */
   append(events: readonly Row[]): Promise<void>;
 }
 
 /**
- * Large immutable values. Each goes by itself when it was stored long ago (`blob-life.ts`): to want one is to store it.
- * All throw a transient StarlingError: `BlobStoreBusy`, or `BlobDenied`, which says nothing of whether the blob is there.
+ * Large immutable values. Each disappears by itself a long time after it was last stored (`blob-life.ts`); storing it
+ * again keeps it. All methods throw a transient StarlingError: `BlobStoreBusy`, or `BlobDenied`, which does not say
+ * whether the blob exists.
  */
 export interface BlobStore {
-  /** Stores over whatever is there, which may be old, or was changed. */
+  /** Stores the blob over any existing one, which may be old or damaged. */
   overwrite(key: string, bytes: Uint8Array): Promise<void>;
   /**
-   * Stores a blob once more as it is, unread, where it was stored last before that time. Who reads it verifies it.
+   * Stores a blob again without reading it, if it was last stored before that time. Readers verify it.
    * @throws StarlingError `BlobNotFound`
    */
   renew(key: string, before: Date): Promise<void>;
-  /** @throws StarlingError `BlobNotFound`; `BlobTooLarge` before it is read, where a limit is given. */
+  /** @throws StarlingError `BlobNotFound`; `BlobTooLarge` before the download, if a limit is given. */
   get(key: string, limits?: { readonly maxBytes: number }): Promise<Uint8Array>;
 }
 
-/** URLs by which whoever has one may read a blob as it is, for minutes, without credentials. */
+/** URLs with which a blob can be read for some minutes, without credentials. */
 export interface BlobLinks {
   link(key: string): Promise<string>;
 }
 
-/** Sends messages, in batches, with a de-duplication id unique per send. Order within one queue is not promised. */
+/** Sends messages in batches, each with a unique deduplication id. The order within a queue is not guaranteed. */
 export interface MessageSender {
   send(messages: readonly Message[]): Promise<void>;
 }
@@ -146,13 +148,13 @@ export interface MessageSender {
 /** A message that stays in its queue. */
 export interface UndoneMessage {
   readonly receiptHandle: string;
-  /** How often it was received, this time included. */
+  /** How often it was received, including this time. */
   readonly receives: number;
-  /** When it comes back; left out: it was not worked off, and comes soon, and ever later. */
+  /** When the message returns. Default: it was not processed, and returns soon, later with each receive. */
   readonly afterSeconds?: number;
 }
 
-/** Says when messages come back; else their queue hides them for all of its visibility timeout. */
+/** Decides when messages return. Otherwise, the queue hides them for its whole visibility timeout. */
 export interface MessageReturns {
   giveBack(messages: readonly UndoneMessage[]): Promise<void>;
 }
@@ -160,7 +162,8 @@ export interface MessageReturns {
 /** Reads secrets by name. Values never appear in errors, logs, rows or events. */
 export interface SecretReader {
   /**
-   * @param options.fresh - the value that was read before was refused: ask again.
+   *
+   * @param options.fresh - the value that was read before was refused, so that it is read again.
    * @throws StarlingError `SecretNotFound`, `SecretDenied`, `SecretKeyDenied`, `SecretsUnavailable`
    */
   read(name: string, options?: { readonly fresh?: boolean }): Promise<string>;
@@ -171,12 +174,12 @@ export type GitCredentials =
   | { readonly kind: "bearer"; readonly token: string };
 
 export interface GitRef {
-  /** Full name: `refs/heads/main`, `refs/tags/v1`, `HEAD`. */
+  /** The full name: `refs/heads/main`, `refs/tags/v1`, `HEAD`. */
   readonly ref: string;
   readonly oid: string;
-  /** The commit an annotated tag points to. */
+  /** The commit to which an annotated tag points. */
   readonly peeled?: string;
-  /** For `HEAD`: the branch it stands for. */
+  /** For `HEAD`: the branch to which it points. */
   readonly target?: string;
 }
 
@@ -189,7 +192,7 @@ export interface GitCommit {
 }
 
 export interface TreeFile {
-  /** Relative to the repository, `/` separated. */
+  /** Relative to the repository, separated by `/`. */
   readonly path: string;
   readonly executable: boolean;
   readonly content: Uint8Array;
@@ -203,7 +206,7 @@ export interface GitTree {
 export interface GitRepository {
   readonly url: string;
   readonly credentials?: GitCredentials;
-  /** Until whoever asks has to have an answer; left out, what the adapter takes for one operation. */
+  /** The time in which the caller needs an answer. Default: the adapter's limit of one operation. */
   readonly timeLeftMs?: () => number;
 }
 
@@ -212,10 +215,7 @@ export interface GitRepository {
 export interface GitRemote {
   /** The refs whose names start with one of `prefixes`, in one listing. */
   listRefs(repository: GitRepository, prefixes: readonly string[]): Promise<readonly GitRef[]>;
-  /**
-   * The commit `oid` and the files below `paths` (`.` = all), symbolic links and submodules left out. Without paths, the
-   * commit alone.
-   */
+  /** The commit `oid` and the files below `paths` (`.` means all). Without paths, only the commit. */
   fetchTree(
     repository: GitRepository,
     commit: { readonly oid: string; readonly ref?: string; readonly paths: readonly string[] },
@@ -223,32 +223,34 @@ export interface GitRemote {
 }
 
 export interface RenderInput {
-  /** Files of the artifact. */
+  /** The files of the artifact. */
   readonly files: readonly TreeFile[];
-  /** The folder to render, inside the artifact. */
+  /** The folder to render inside the artifact. */
   readonly path: string;
-  /** The objects of a chart that a kustomization inflates, as YAML; absent: none may. */
+  /** Renders a chart that a kustomization inflates, as YAML; absent: charts are refused. */
   readonly inflate?: (chart: InflatedChart) => Promise<string>;
 }
 
-/** Runs the `kustomize` built into kubectl. The answer is its YAML output. @throws StarlingError `KustomizeFailed` */
+/**
+ * Runs the `kustomize` that is built into kubectl, and returns its YAML output. @throws StarlingError `KustomizeFailed`
+ */
 export interface KustomizeRunner {
   build(input: RenderInput): Promise<string>;
 }
 
 export interface HelmInput {
-  /** The chart's files, relative to it. */
+  /** The chart's files, relative to the chart. */
   readonly chart: ReadonlyMap<string, Uint8Array>;
-  /** For the second rendering: files that stand in the place of the chart's. */
+  /** Files that replace the chart's in the second rendering. */
   readonly instead: ReadonlyMap<string, Uint8Array>;
-  /** Documents of values; a later one goes over an earlier one, and all over the chart's own. */
+  /** YAML documents of values. A later one overrides an earlier one, and all override the chart's own. */
   readonly values: readonly string[];
   readonly release: HelmRelease;
-  /** `apart`: the chart asks whether it is an install or an upgrade, and is rendered for the latter, too. */
+  /** `apart`: the chart's templates depend on install or upgrade, so that the upgrade is rendered, too. */
   readonly upgrade: "alike" | "apart";
 }
 
-/** Of one and the same, with other chance and another clock. */
+/** Two renderings of the same input, with different random values and clocks. */
 export type HelmOutputs = readonly [first: string, second: string];
 
 export type HelmAnswer =
@@ -256,15 +258,15 @@ export type HelmAnswer =
   | { readonly refusal: string };
 
 /**
- * Renders a chart as `helm template` does, twice, and twice more for an upgrade where that is asked for and something else.
- * A refusal is what Helm said of the chart or its values.
- * @throws StarlingError `HelmFailed` when it came to no end of its own.
+ * Renders a chart with `helm template`, twice, and twice again for an upgrade that differs. A refusal is Helm's message
+ * about the chart or its values.
+ * @throws StarlingError `HelmFailed` when Helm did not end by itself.
  */
 export interface HelmRunner {
   template(input: HelmInput): Promise<HelmAnswer>;
 }
 
-/** Bytes from and to presigned URLs. @throws StarlingError `TransferFailed`, never naming the URL. */
+/** Transfers bytes with presigned URLs. @throws StarlingError `TransferFailed`, which never contains the URL. */
 export interface Transfer {
   download(url: string): Promise<Uint8Array>;
   upload(url: string, bytes: Uint8Array): Promise<void>;
@@ -275,69 +277,74 @@ export interface BuildRequest {
   readonly path: string;
   readonly render?: BuildOptions;
   readonly specialise?: Specialisation;
-  /** Unique to this try. */
+  /** Unique for this try. */
   readonly attempt: string;
 }
 
 export interface Built {
-  /** Of the bytes, which were checked against it. */
+  /** The digest of the bytes, already checked. */
   readonly digest: string;
   readonly objects: number;
-  /** What was left out of it, and why, in words. */
+  /** Sentences about everything that was left out, with the reason. */
   readonly leftOut?: readonly string[];
   readonly bytes: Uint8Array;
 }
 
 /**
- * Renders an artifact where nothing else is, and where nothing can be reached from.
- * @throws StarlingError of what is wrong with the input (`permanent`), or of what may pass; `data.strike` when it may be
- *   the input's fault all the same, so that it is not tried for ever.
+ * Renders an artifact in isolation, without access to anything else.
+ * @throws StarlingError for a problem of the input (`permanent`), or for one that may pass; `data.strike` when the
+ * input may be at fault nevertheless, so that it is not retried forever.
  */
 export interface Builder {
   build(request: BuildRequest): Promise<Built>;
 }
 
-/** What AWS says of an installation's own parts: neither the value of a secret nor a message. Errors are the SDK's own. */
+/**
+ * AWS' reports about an installation's own parts. It reads neither the value of a secret nor a message. Errors are
+ * the SDK's own.
+ */
 export interface AccountReader {
-  /** Whether somebody has written a value to the secret. */
+  /** Whether the secret has a value. */
   hasValue(secretArn: string): Promise<boolean>;
-  /** About how many messages wait in a queue, and what it is called. */
+  /** The approximate number of waiting messages in a queue, and the queue's ARN. */
   queueLength(queueUrl: string): Promise<{ readonly arn: string; readonly messages: number }>;
-  /** How many invocations the account may have at once, of all its functions in this region. */
+  /** The account's limit of concurrent invocations of all functions in this region. */
   concurrency(): Promise<number>;
 }
 
-/** Counters and durations, written as CloudWatch embedded metrics. Dimensions are few and bounded: never a cluster. */
+/**
+ * Counters and durations, written as CloudWatch embedded metrics. Dimensions are few and bounded, and never a cluster.
+ */
 export interface Metrics {
   count(name: string, value: number, dimensions?: Readonly<Record<string, string>>): void;
   seconds(name: string, value: number): void;
 }
 
-/** One line of a function's log, of those that are JSON. */
+/** One line of a function's log that is JSON. */
 export interface LogLine {
-  /** Unique to the line. */
+  /** Unique for the line. */
   readonly id: string;
   readonly at: string;
-  /** Name of the function, as its folder. */
+  /** The function's name, which is the name of its folder. */
   readonly function: string;
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** One of these has to hold, each of which says what all of its fields are. */
+/** At least one of these must match, with all of its fields. */
 export type LogFilter = readonly Readonly<Record<string, string>>[];
 
 export interface LogQuery {
-  /** `audit`: the log of `api`, which has a line for every change. `functions`: those of all others. */
+  /** `audit` means the log of `api`, which has a line for every change; `functions` means all other logs. */
   readonly of: "audit" | "functions";
   readonly filter: LogFilter;
   readonly since: Date;
-  /** Lines at most. */
+  /** The most lines. */
   readonly limit: number;
 }
 
-/** Reads what the functions have logged; it is there some seconds after it was. @throws StarlingError `LogsUnavailable` */
+/** Reads the functions' logs, which appear after some seconds. @throws StarlingError `LogsUnavailable` */
 export interface LogReader {
-  /** The oldest first. `isMore`: there are others after the last of these. */
+  /** Oldest first. `isMore` says that lines follow the last one. */
   read(query: LogQuery): Promise<{ readonly lines: readonly LogLine[]; readonly isMore: boolean }>;
 }
 

@@ -1,8 +1,8 @@
 const firstBytes = 64 * 1024;
 
 /**
- * Puts pieces together. They are copied: a list of them would take 100 bytes for each piece of one byte, and the sender
- * chooses the pieces.
+ * Joins pieces into one buffer. The pieces are copied, because a list would need 100 bytes for each piece, and the
+ * sender chooses how small the pieces are.
  */
 export class ByteCollector {
   readonly #maxBytes: number;
@@ -13,7 +13,7 @@ export class ByteCollector {
     this.#maxBytes = maxBytes;
   }
 
-  /** @returns whether it fits; nothing is added when it does not. */
+  /** @returns whether the piece fits; otherwise nothing is added. */
   add(piece: Uint8Array): boolean {
     const size = this.#size + piece.length;
     if (size > this.#maxBytes) return false;

@@ -7,10 +7,10 @@ import { isNewer, keyText, type RowKeyOf } from "#shared/fleet/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Table } from "#shared/ports.ts";
 
-/** Rows of subjects in memory at once; each may be 400 KB. */
+/** The most rows of owners in memory at once. Each can have 400 KB. */
 const ownersRead = 200;
 
-/** One message for each planned subject, from the directory. */
+/** One message for each planned owner in the directory. */
 export async function everyOwner(table: Table): Promise<readonly Message[]> {
   return (await readOwners(table)).map((owner) => ({ to: "rollout", owner, clusters: [] }));
 }
@@ -22,8 +22,8 @@ async function readOwners(table: Table): Promise<readonly Owner[]> {
 }
 
 /**
- * One message to every subject that takes one of these clusters, as they were and as they are. A deletion is about every
- * cluster that has something, and what cannot be read may take any.
+ * One message to every owner that selects one of these clusters, in their old or new form. An owner in deletion is
+ * concerned by every cluster, and so is an owner whose row cannot be read.
  */
 export async function ownersTaking(clusters: readonly SelectableCluster[], table: Table): Promise<readonly Message[]> {
   const messages: Message[] = [];

@@ -1,6 +1,7 @@
 /**
- * One id for everything that follows from one beginning: a push, a call of the api, a tick. It travels beside the messages,
- * as an attribute, and is in every line of the logs. It is a hint, as they are: what it is lost with goes on under another one.
+ * One id for everything that follows from one start: a push, an API call, or a tick. It travels with messages as an
+ * attribute, and every log line contains it. Like the messages, it is only a hint: when it is lost, work continues
+ * under another id.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
@@ -13,29 +14,32 @@ export type Beginning = (typeof begunBy)[number];
 
 const current = new AsyncLocalStorage<string>();
 
-/** `push-20261123T061254Z-1f8a90c2`: what began it, when, and which of those it is. */
+/** `push-20261123T061254Z-1f8a90c2`: the kind of start, its time, and a random part. */
 export function newCorrelation(beginning: Beginning, at: Date): string {
   const second = `${at.toISOString().slice(0, 19)}Z`.replaceAll(/[-:]/g, "");
   return `${beginning}-${second}-${randomUUID().slice(0, 8)}`;
 }
 
-/** Everything that is logged and sent meanwhile has this id; without one, none. */
+/** Everything that is logged and sent during the work has this id; without an id, none. */
 export function underCorrelation<T>(id: string | undefined, work: () => T): T {
   return id === undefined ? work() : current.run(id, work);
 }
 
-/** The id of what is being done. */
+/** The id of the current work. */
 export function currentCorrelation(): string | undefined {
   return current.getStore();
 }
 
-/** Of those that one look is about: the last of what people began, for a tick says only that it was time. */
+/**
+ * The id for work that several messages caused: the last one that a person started, because a tick only says that it
+ * was time.
+ */
 export function leadingCorrelation(ids: readonly (string | undefined)[]): string | undefined {
   const known = ids.filter((id) => id !== undefined);
   return known.findLast((id) => !id.startsWith("tick-")) ?? known.at(-1);
 }
 
-/** When it began, to the second; undefined of a text that is none of ours. */
+/** The time of the start, to the second; undefined when the text is not an id of Starling. */
 export function beginningOf(id: string): { readonly by: Beginning; readonly at: Date } | undefined {
   const parts = /^(?<by>[a-z]+)-(?<date>\d{8})T(?<time>\d{6})Z-[0-9a-f]{8}$/.exec(id)?.groups;
   const by = begunBy.find((each) => each === parts?.by);

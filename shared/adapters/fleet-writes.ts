@@ -4,12 +4,13 @@ import { keys } from "#shared/fleet/rows/keys.ts";
 import { isNewer, type RowKey } from "#shared/fleet/rows/row.ts";
 import type { Table, Write } from "#shared/ports.ts";
 
-/** Who writes other clusters of the same part is done in milliseconds. */
+/** Other writers of the same part finish within milliseconds. */
 const notedTries = 3;
 
 /**
- * One transaction, and with each entry of the fleet's directory in it the version that tells planners which cluster is
- * another. Where others grow the same version each time, it grows without the name: then planners read the whole directory.
+ * Writes one transaction. For each entry of the fleet's directory in it, the transaction also writes the version that
+ * tells planners which cluster changed. If other writers change the same version each time, the version grows without
+ * the cluster's name. Planners then read the whole directory.
  */
 export async function writeWithFleet(table: Table, writes: readonly Write[]): Promise<void> {
   const clusters = writes.flatMap((write) => clusterWritten(write) ?? []);
@@ -26,7 +27,7 @@ export async function writeWithFleet(table: Table, writes: readonly Write[]): Pr
   await table.write([...writes, ...parts.flatMap(([first]) => (first === undefined ? [] : fleetVersionUpdate(first)))]);
 }
 
-/** @returns undefined when only a newer version can read one of them. */
+/** @returns undefined when only a newer version of Starling can read one of them. */
 async function notedVersions(
   parts: readonly (readonly string[])[],
   table: Table,
@@ -59,7 +60,7 @@ function keyOf(write: Exclude<Write, { readonly check: RowKey }>): RowKey {
   return "delete" in write ? write.delete : write.update;
 }
 
-/** Nothing but the versions, which stand behind the others, was in the way. */
+/** Whether only the versions conflicted, which are the last writes of the transaction. */
 function isOnlyOf(data: Readonly<Record<string, unknown>>, from: number): boolean {
   const { failed } = data;
   return Array.isArray(failed) && failed.length > 0 && failed.every((index) => Number(index) >= from);

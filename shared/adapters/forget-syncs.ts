@@ -10,9 +10,9 @@ import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { withWorkerHalf } from "#shared/fleet/rows/worker-half.ts";
 import type { Table } from "#shared/ports.ts";
 
-/** DynamoDB takes so many writes in one transaction. */
+/** DynamoDB's limit of writes in one transaction. */
 const transactionWrites = 100;
-/** The planner and the cluster's worker write the same rows, each a few times at most. */
+/** The planner and the cluster's worker write the same rows, each at most a few times. */
 const forgetTries = 10;
 
 interface ForgettingPorts {
@@ -21,8 +21,8 @@ interface ForgettingPorts {
 }
 
 /**
- * The rows of a cluster's Syncs, also of those that were forgotten.
- * @throws StarlingError `NewerRow`, unless the caller can do without such rows.
+ * The rows of a cluster's Syncs, including forgotten ones.
+ * @throws StarlingError `NewerRow`, unless the caller can continue without such rows.
  */
 export async function syncsOn(
   table: Table,
@@ -40,7 +40,7 @@ export function isAssigned(row: SyncRow): boolean {
 }
 
 /**
- * All that `forgetSyncs` is to write, and the entry of the fleet: asked before anything else is written.
+ * Reads everything that `forgetSyncs` writes, and the entry of the fleet, before anything else is written.
  * @returns the rows of its Syncs. @throws StarlingError `NewerRow`
  */
 export async function requireForgettable(table: Table, cluster: string): Promise<readonly SyncRow[]> {
@@ -49,10 +49,11 @@ export async function requireForgettable(table: Table, cluster: string): Promise
 }
 
 /**
- * Forgets what is assigned to a cluster that is gone, or is another one now. The rows and the lease stay, for their
- * numbers: were they to begin anew, the cluster would refuse every Sync (`ClusterAhead`) when it is registered again.
- * @param remedy - when others write the same rows all the time.
- * @returns how many Syncs that were. @throws StarlingError `Conflict`, with the remedy.
+ * Forgets the assignments of a cluster that is gone or has become a different one. The rows and the lease stay because
+ * of their numbers: if these began again, the cluster would refuse every Sync (`ClusterAhead`) after it is registered
+ * again.
+ * @param remedy - what to do when others constantly write the same rows.
+ * @returns the number of Syncs. @throws StarlingError `Conflict`, with the remedy.
  */
 export async function forgetSyncs(ports: ForgettingPorts, cluster: string, remedy: string): Promise<number> {
   await dismissWorker(cluster, ports);
@@ -71,14 +72,14 @@ export async function forgetSyncs(ports: ForgettingPorts, cluster: string, remed
       if (!isConflict(error)) throw error;
     }
   }
-  const message = `the Syncs of Cluster ${cluster} were being written by others; ${remedy}`;
+  const message = `other writers changed the Syncs of Cluster ${cluster} at the same time; ${remedy}`;
   throw new StarlingError(message, { code: "Conflict", retry: "permanent" });
 }
 
 /**
- * Takes the lease from the worker that has it: a worker writes no row without its lease, and nothing that it saw of what is
- * forgotten may be put back. In the cluster it may still write, until it reads the rows again. The lease stays taken, by
- * nobody, until that has passed: no other worker begins before, and the planner keeps the cluster's slot.
+ * Takes the lease from its worker. A worker writes no row without its lease, so that its observations cannot bring back
+ * what was forgotten. It may still write to the cluster until it reads the rows again. Until then the lease stays taken
+ * without an owner: no other worker begins, and the planner keeps the cluster's slot.
  */
 async function dismissWorker(cluster: string, { table, clock }: ForgettingPorts): Promise<void> {
   const lease = await table.get(keys.lease(cluster));
@@ -87,7 +88,7 @@ async function dismissWorker(cluster: string, { table, clock }: ForgettingPorts)
   const read = later(clock.now(), believedSeconds);
   const leaseUntil = free.leaseUntil !== undefined && free.leaseUntil > read ? free.leaseUntil : read;
   try {
-    // Each worker that takes it raises the version.
+    // Each worker that takes the lease raises the version.
     const put = { ...due(free, leaseUntil), leaseUntil, version: lease.version + 1 };
     await table.write([{ put, when: { version: lease.version } }]);
   } catch (error) {
@@ -95,7 +96,7 @@ async function dismissWorker(cluster: string, { table, clock }: ForgettingPorts)
   }
 }
 
-/** What was observed is forgotten too: whoever is registered under this name next may be another cluster. */
+/** Observations are forgotten, too, because a different cluster may be registered under this name next. */
 function forgottenRow(row: SyncRow, now: Date): SyncRow {
   const { operations: _operations, ...kept } = due(row, undefined);
   return {

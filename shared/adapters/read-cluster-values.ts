@@ -5,15 +5,15 @@ import type { ClusterValuesRow, FleetRow } from "#shared/fleet/rows/object-rows.
 import type { Table } from "#shared/ports.ts";
 
 /**
- * Every ClusterValues, in the order in which they are laid over one another. Which clusters one selects that only a newer
- * version can read, nobody knows: then nothing can be said of any.
+ * Every ClusterValues, in the order in which they are merged. Nobody knows which clusters a row of a newer version
+ * selects, so that one such row makes all values unknown.
  * @throws StarlingError `NewerRow`
  */
 export async function readClusterValues(table: Table): Promise<readonly ClusterValuesRow[]> {
   return inOrder(await Array.fromAsync(allItems((start) => table.query({ ...ranges.clusterValues, ...start }))));
 }
 
-/** Entries of the fleet with the values that count. @throws StarlingError `NewerRow` */
+/** Entries of the fleet with their effective values. @throws StarlingError `NewerRow` */
 export async function withEffectiveValues(fleet: readonly FleetRow[], table: Table): Promise<readonly FleetRow[]> {
   if (fleet.length === 0) return fleet;
   const ordered = await readClusterValues(table);

@@ -1,7 +1,7 @@
 import type { SnapshotTarget, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 /**
- * Targets of a leg by their orders, from the blobs that hold them.
+ * Targets of a stage run by their orders, read from its pages.
  * @throws StarlingError `BlobNotFound`, `BlobCorrupt`
  */
 export async function readSnapshot(
@@ -18,7 +18,7 @@ export async function readSnapshot(
     for (const order of desired) {
       const target = page[order - first];
       if (target === undefined)
-        throw new Error(`the list of ${stageRun.rollout}#${stageRun.stage} has no target ${order}`);
+        throw new Error(`the snapshot of stage run ${stageRun.rollout}#${stageRun.stage} has no target ${order}`);
       found.set(order, target);
     }
   }

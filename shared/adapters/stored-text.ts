@@ -3,10 +3,10 @@ import { StarlingError, unlessLost } from "#shared/base/errors.ts";
 import type { BlobStore } from "#shared/ports.ts";
 
 /**
- * A text that was stored under a key which names its digest. One that is not there, or is another, is read once more:
- * what follows from a loss takes more than a moment to undo.
+ * A text that is stored under a key with its digest. A missing or different text is read a second time, because undoing
+ * the effects of a loss takes longer than a moment.
  * @param keyOf - the key of a text with this digest.
- * @throws StarlingError `BlobNotFound`, `BlobCorrupt` when it is something else by now.
+ * @throws StarlingError `BlobNotFound`, `BlobCorrupt` when the text has changed.
  */
 export async function storedText(
   blobs: Pick<BlobStore, "get">,
@@ -23,7 +23,7 @@ async function readOnce(
 ): Promise<string> {
   const bytes = await blobs.get(key);
   if (keyOf(sha256(bytes)) === key) return Buffer.from(bytes).toString("utf8");
-  throw new StarlingError(`blob ${key} is not what its name says: it was changed after it was written`, {
+  throw new StarlingError(`blob ${key} does not match the digest in its name: it was changed after it was written`, {
     code: "BlobCorrupt",
     retry: "permanent",
     data: { key },

@@ -1,7 +1,7 @@
-/** Texts, lists and maps that end somewhere: the bounds are in the published JSON Schema and in docs/spec. */
+/** Limited strings, lists and maps. The limits are part of the published JSON Schema and of docs/spec. */
 import * as z from "zod";
 
-/** A text of at most so many characters; what follows is not checked on a longer one. */
+/** A string with a maximum length. A longer one is not checked further. */
 export function boundedText(most: number) {
   return z.string().max(most, { error: `must have at most ${most} characters`, abort: true });
 }

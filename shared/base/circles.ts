@@ -1,6 +1,6 @@
 /**
- * Which nodes of a graph reach each other: each of them with one that stands for all of its circle. What is in no circle stands
- * for itself alone. The time grows with the nodes and edges: a stranger may have drawn them.
+ * Finds the cycles of a graph: maps each node to one node that represents its cycle. A node outside of any cycle
+ * represents itself. The time is linear in nodes and edges, because the graph may come from a stranger.
  */
 export function circlesAmong<T>(nodes: readonly T[], nextOf: (node: T) => readonly T[]): ReadonlyMap<T, T> {
   const previous = new Map<T, T[]>();
@@ -27,7 +27,10 @@ export function circlesAmong<T>(nodes: readonly T[], nextOf: (node: T) => readon
   return circleOf;
 }
 
-/** Each after all that was first reached through it. It does not recurse: a chain may be longer than the stack is deep. */
+/**
+ * The nodes in the order in which a depth-first search leaves them. It does not recurse, because a chain may be longer
+ * than the stack.
+ */
 function inOrderOfEnd<T>(nodes: readonly T[], nextOf: (node: T) => readonly T[]): readonly T[] {
   const seen = new Set<T>();
   const ended: T[] = [];

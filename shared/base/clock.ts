@@ -2,7 +2,7 @@ export interface Clock {
   now(): Date;
 }
 
-/** Waits in the time that it tells. */
+/** Its waits follow its own time. */
 export interface SleepingClock extends Clock {
   sleep(milliseconds: number): Promise<void>;
 }

@@ -3,7 +3,7 @@ export function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? "" : "s"}`;
 }
 
-/** `a, b and 3 more`. @param count - of how many these are the first; as many as there are. */
+/** `a, b and 3 more`. @param count - the total number, if `names` are only the first ones. */
 export function firstOf(names: readonly string[], { most, count = names.length }: First): string {
   const shown = names.slice(0, most);
   const left = count - shown.length;

@@ -1,11 +1,11 @@
-/** Where a field may be `undefined`, it may be left out; the others stay what they are. */
+/** A field that may be `undefined` becomes optional; other fields are unchanged. */
 type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
   [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
 };
 
-/** The fields that have a value: `{ ...defined({ namespace }) }` has no `namespace` where there is none. */
+/** The fields that have a value: `{ ...defined({ namespace }) }` has no `namespace` when it is undefined. */
 export function defined<T extends object>(fields: T): Defined<T> {
-  // Asked for several times with each request: pairs in between would take a multiple of the time.
+  // A loop, because this runs several times in each request. Intermediate pairs would take several times as long.
   const found: Record<string, unknown> = {};
   for (const name of Object.keys(fields)) {
     const value = fields[name as keyof T];

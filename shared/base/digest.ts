@@ -6,7 +6,7 @@ export function sha256(content: string | Uint8Array): string {
   return `sha256:${hash("sha256", content, "hex")}`;
 }
 
-/** `sha256:<hex>` of a value, whatever the order of its members. */
+/** `sha256:<hex>` of a value; the order of its members does not matter. */
 export function digestOf(value: unknown): string {
   return sha256(canonicalJson(value));
 }

@@ -1,6 +1,6 @@
 /**
- * The codes of errors that Starling makes itself, on the way to git, to clusters and to what it stores. Who catches one tells
- * people its code as a reason: docs/reasons.md says of each what it means and what to do, in this order.
+ * The codes of Starling's own errors, from git, clusters and storage. A caught error's code is shown as a reason:
+ * docs/reasons.md explains each code, in this order.
  */
 export const errorCodes = [
   // A Source.
@@ -66,7 +66,7 @@ export const errorCodes = [
   "Internal",
 ] as const;
 
-/** Those that are also said where nothing was thrown: they stand among the reasons of what they are about. */
+/** Codes that are also reasons without an error. They are listed in `reasons`. */
 type SharedCode =
   | "Conflict"
   | "KindUnavailable"
@@ -80,7 +80,9 @@ export type ErrorCode = (typeof errorCodes)[number] | SharedCode;
 
 declare const other: unique symbol;
 
-/** Of an answer of the API or of files that are rendered, which is nobody's reason; and as a row has one that was told. */
+/**
+ * A code that is never a reason, from an answer of the API or a rendered file, and a code that a row already contains.
+ */
 export type OtherCode = string & { readonly [other]: true };
 
 export function otherCode(code: string): OtherCode {

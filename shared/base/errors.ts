@@ -2,10 +2,11 @@ import type { ErrorCode, OtherCode } from "#shared/base/error-codes.ts";
 import { ownWords } from "#shared/base/own-words.ts";
 
 /**
- * The one error class that crosses layers: a stable `code`, structured `data`, and whether trying again can help.
+ * The one error class that crosses layers, with a stable `code`, structured `data`, and whether a retry can help.
  *
- * `retry`: `transient` - the same call may succeed later (throttles, networks, conflicts); `permanent` - only a change of
- * input helps. The message says what, what was got, what was expected and what to do; it never holds a secret.
+ * `retry`: `transient` means that the same call may succeed later (throttles, networks, conflicts). `permanent` means
+ * that only different input helps. The message says what is wrong, the actual value, the expected value and what to do.
+ * It never contains a secret.
  */
 export type RetryClass = "transient" | "permanent";
 
@@ -30,7 +31,7 @@ export class StarlingError extends Error {
   }
 }
 
-/** A conditional write met a row that somebody else had written: read again and decide again. */
+/** A conditional write found a row that someone else had changed. Read it again and decide again. */
 export class ConflictError extends StarlingError {
   constructor(message: string, data: Readonly<Record<string, unknown>> = {}) {
     super(message, { code: "Conflict", retry: "transient", data });
@@ -42,27 +43,27 @@ export function isConflict(error: unknown): error is ConflictError {
   return error instanceof ConflictError;
 }
 
-/** A row would be larger than the table takes: the same write can never succeed. */
+/** A row would be larger than the table allows. The same write can never succeed. */
 export function isRowTooLarge(error: unknown): error is StarlingError {
   return error instanceof StarlingError && error.code === "RowTooLarge";
 }
 
-/** A newer version of Starling wrote a row that is needed: nothing can be done before the stack is updated. */
+/** A needed row was written by a newer version of Starling. Nothing can be done before the stack is updated. */
 export function isNewerRow(error: unknown): error is StarlingError {
   return error instanceof StarlingError && error.code === "NewerRow";
 }
 
-/** A step of the planner changed nothing: the same step would follow for ever. */
+/** A step of the planner changed nothing, so that the same step would repeat forever. */
 export function isStuck(error: unknown): error is StarlingError {
   return error instanceof StarlingError && error.code === "NoProgress";
 }
 
-/** A blob that is gone, or that has other bytes than were stored. What may not be read is not lost. */
+/** Whether a blob is missing, or has different bytes than were stored. An unreadable blob is not lost. */
 function isBlobLost(error: unknown): error is StarlingError {
   return error instanceof StarlingError && (error.code === "BlobNotFound" || error.code === "BlobCorrupt");
 }
 
-/** What came of it or, where that needs a blob that is lost, what `otherwise` says. */
+/** The result, or the result of `otherwise` when a needed blob is lost. */
 export async function unlessLost<T, Other>(
   work: Promise<T>,
   otherwise: (lost: StarlingError) => Other | Promise<Other>,
@@ -75,7 +76,7 @@ export async function unlessLost<T, Other>(
   }
 }
 
-/** Whether the blob that is read or renewed is there. */
+/** Whether the blob that is read or renewed exists. */
 export async function isThere(work: Promise<unknown>): Promise<boolean> {
   return unlessLost(
     work.then(() => true),
@@ -83,13 +84,13 @@ export async function isThere(work: Promise<unknown>): Promise<boolean> {
   );
 }
 
-/** In our own words, where a library's or the system's would be all there is. */
+/** The message in Starling's words, instead of a library's or the system's. */
 export function errorMessage(error: unknown): string {
   if (error instanceof StarlingError) return error.message;
   return ownWords(error) ?? rawMessage(error);
 }
 
-/** As it was thrown. */
+/** The original message. */
 export function rawMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -8,8 +8,8 @@ interface Place {
 }
 
 /**
- * The first member, at any depth, that a test finds: by its step and how deep it lies, from 1. Values of people may be
- * nested deeper than a stack is, so none is used.
+ * The path of the first member, at any depth, for which the test holds. The test gets the member's step and its depth
+ * from 1. It does not recurse, because user values may be nested deeper than the stack allows.
  */
 export function findPath(
   value: unknown,

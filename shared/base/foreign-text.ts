@@ -2,19 +2,19 @@ import { firstOf } from "#shared/base/counted.ts";
 import { plainText } from "#shared/base/plain-text.ts";
 
 /**
- * A text of another system as one line that is fit for a row, a log and a terminal: what a terminal obeys is written as
- * `\u001b`, white space is one blank, and what is longer than `maxLength` ends with an ellipsis.
+ * A foreign text as one line that is safe in a row, a log and a terminal. Control characters are written as `\u001b`,
+ * white space becomes one blank, and a text longer than `maxLength` ends with an ellipsis.
  */
 export function foreignText(text: string, maxLength: number): string {
-  // Of the rest nothing could be left: megabytes are not looked through.
+  // Nothing of the rest would be kept, so that megabytes are not processed.
   const line = plainText(text.slice(0, 4 * maxLength).replaceAll(/\s+/g, " ")).trim();
   const cut = line.length > maxLength || text.length > 4 * maxLength;
   if (line === text && !cut && text.isWellFormed()) return text;
-  // A copy: a slice would keep the whole text in memory for as long as it lives.
+  // A copy, because a slice would keep the whole text in memory.
   return Buffer.from(cut ? `${line.slice(0, maxLength - 1)}…` : line).toString();
 }
 
-/** The first few of many names, and how many more there are. */
+/** The first few of many names, and the number of the others. */
 export function foreignList(names: readonly string[], most: number): string {
   const shown = names.slice(0, most).map((name) => foreignText(name, 120));
   return firstOf(shown, { most, count: names.length });

@@ -1,4 +1,4 @@
-/** The items in their order, so many at a time: the last part may have fewer, and none has no item. */
+/** Splits the items into parts of this size, in order. The last part may be smaller, and no part is empty. */
 export function inParts<T>(items: readonly T[], size: number): readonly (readonly T[])[] {
   const count = Math.ceil(items.length / size);
   return Array.from({ length: count }, (_, part) => items.slice(part * size, (part + 1) * size));

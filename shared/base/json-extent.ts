@@ -1,11 +1,11 @@
 import { unsafeDigits } from "#shared/base/json.ts";
 
-/** How much a JSON text would become, from one look at its bytes: before it is parsed, and without parsing it. */
+/** Measures what a JSON text would become, from its bytes and without parsing it. */
 export interface JsonExtent {
-  /** Of lists, maps and members: at least as many as the text has. */
+  /** An upper bound of the number of lists, maps and members. */
   readonly values: number;
   readonly depth: number;
-  /** Digits of the longest number. */
+  /** The digits of the longest number. */
   readonly longestNumber: number;
 }
 
@@ -19,7 +19,7 @@ const closeList = 0x5d;
 const openMap = 0x7b;
 const closeMap = 0x7d;
 
-/** Whether integers of the text may have to be read digit by digit. */
+/** Whether the text may contain integers that must be read digit by digit. */
 export function hasLongNumbers({ longestNumber }: JsonExtent): boolean {
   return longestNumber >= unsafeDigits;
 }

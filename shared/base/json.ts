@@ -10,7 +10,7 @@ export interface JsonObject {
   readonly [key: string]: Json | undefined;
 }
 
-/** So many digits in a row is the shortest integer that may leave the safe range. */
+/** The fewest digits of an integer outside of the safe range. */
 export const unsafeDigits = 16;
 const mayHoldUnsafeInteger = new RegExp(`\\d{${unsafeDigits}}`);
 const integerLiteral = /^-?\d+$/;
@@ -25,16 +25,17 @@ function keepIntegers(_key: string, value: unknown, context?: ReviverContext): u
 }
 
 /**
- * Parses JSON text; integer literals outside ±(2^53 - 1) become `bigint`, everything else is as `JSON.parse` gives it.
- * @throws SyntaxError as `JSON.parse` does.
+ * Parses JSON text. Integer literals outside ±(2^53 - 1) become `bigint`; everything else is as in `JSON.parse`.
+ * @throws SyntaxError like `JSON.parse`.
  */
 export function parseJson(text: string): Json {
   return parseMeasuredJson(text, { hasLongNumbers: mayHoldUnsafeInteger.test(text) });
 }
 
 /**
- * The same of a text that was looked through already.
- * @param found.hasLongNumbers - one has `unsafeDigits` in a row: it is read digit by digit, for a multiple of the memory.
+ * The same for a text that was already measured.
+ * @param found.hasLongNumbers - the text has `unsafeDigits` in a row, and is read digit by digit, which needs several
+ * times the memory.
  */
 export function parseMeasuredJson(text: string, found: { readonly hasLongNumbers: boolean }): Json {
   return found.hasLongNumbers ? JSON.parse(text, keepIntegers) : JSON.parse(text);
@@ -45,7 +46,7 @@ export function stringifyJson(value: unknown, indent?: number): string {
   try {
     return JSON.stringify(value, undefined, indent);
   } catch (error) {
-    // It has a bigint, as few have: to ask of each member takes twice the time.
+    // The value contains a bigint, which is rare. Checking each member in advance would take twice the time.
     if (!(error instanceof TypeError)) throw error;
     return JSON.stringify(value, (_key, member) => (typeof member === "bigint" ? rawJson(member) : member), indent);
   }
@@ -61,16 +62,16 @@ export function isJsonObject(value: unknown): value is JsonObject {
 }
 
 /**
- * JSON text with the members of every object in code-point order: equal values give equal text, so its hash is an
- * identity. Used for digests, never for what is sent to a server.
+ * JSON text with the members of every object in code-point order. Equal values give equal text, so that its hash is an
+ * identity. It is for digests, not for requests to a server.
  */
 export function canonicalJson(value: unknown): string {
   return stringifyJson(sortMembers(value));
 }
 
 /**
- * What is in order already is given back as it is: most of what a server says of fields is. Every answer to an apply comes
- * through here twice, so that nothing is made in between.
+ * A value that is already in order is returned unchanged, which is true for most answers of a server. Every answer to
+ * an apply passes through here twice, so that no copies are made.
  */
 function sortMembers(value: unknown): unknown {
   if (Array.isArray(value)) return sortItems(value);
@@ -113,7 +114,7 @@ function copyOf(value: JsonObject, names: readonly string[]): Record<string, unk
 }
 
 function setMember(object: Record<string, unknown>, name: string, value: unknown): void {
-  // Set as others are, it would be no member.
+  // A normal assignment of `__proto__` would not create a member.
   if (name === "__proto__") Object.defineProperty(object, name, { value, enumerable: true });
   else object[name] = value;
 }

@@ -1,12 +1,12 @@
-/** What stands in the place of a word that may be a secret. */
+/** Replaces a word that may be a secret. */
 const hiddenWord = "***";
 
-/** A word of a text, of a template or of an argument: what is between blanks, quotes, brackets and marks. */
+/** A word of a text, a template or an argument: the characters between blanks, quotes, brackets and punctuation. */
 const word = /[^\s"'`“”‘’()[\]{}<>,;:=|\\!?*]+/g;
 const outerDots = /^\.+|\.+$/g;
 
 export interface KnownWordsOptions {
-  /** Characters that words are put together with: what is between them is a word of its own. */
+  /** Characters that join words. The parts between them are words of their own. */
   readonly joints?: string;
 }
 
@@ -27,7 +27,7 @@ export function knownWords(text: string, known: Iterable<string>, { joints = "" 
     for (const [found] of unescaped(source).matchAll(word)) {
       for (const plain of partsOf(found)) {
         unknown.delete(plain);
-        // A field is known by each of its members: what is said of `.Values.a.b` is said of `b`.
+        // Each member of a known field is known, too: a message about `.Values.a.b` can say `b`.
         if (plain.includes(".")) for (const member of plain.split(".")) unknown.delete(member);
       }
     }
@@ -42,7 +42,7 @@ function bare(found: string): string {
   return found.replaceAll(outerDots, "");
 }
 
-/** As a template writes a text, and as it is then. */
+/** The text with the escapes of a template replaced. */
 function unescaped(source: string): string {
   return source.replaceAll(/\\[nrt]/g, " ");
 }

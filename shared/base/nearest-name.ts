@@ -1,4 +1,4 @@
-/** The known name at most a third of its letters away, ignoring case; undefined when none is that near. */
+/** The most similar known name, ignoring case, if at most a third of its letters differ; otherwise undefined. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   let best: { readonly name: string; readonly distance: number } | undefined;
   for (const candidate of known) {
@@ -10,7 +10,7 @@ export function nearestName(name: string, known: readonly string[]): string | un
   return best?.name;
 }
 
-/** What is added to an error about a name that nobody knows: nothing where no known one is near. */
+/** An addition to an error about an unknown name; empty when no known name is similar. */
 export function didYouMean(name: string, known: readonly string[]): string {
   const nearest = nearestName(name, known);
   return nearest === undefined ? "" : ` (did you mean ${nearest}?)`;

@@ -1,7 +1,13 @@
-/** What a process has no more of, in Node's names: descriptors, its own or the machine's, buffers, memory, threads. */
+/**
+ * Node's codes for a resource that is exhausted: file descriptors of the process or the machine, buffers, memory,
+ * threads.
+ */
 const codes: ReadonlySet<string> = new Set(["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EAGAIN"]);
 
-/** What was to be asked was never asked, for want of something in this process: nothing of it says anything of them. */
+/**
+ * Whether the process lacked a resource, so that the request was never sent. Such an error says nothing about the other
+ * side.
+ */
 export function isOwnFault(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return ("code" in error && codes.has(String(error.code))) || isOwnFault(error.cause);

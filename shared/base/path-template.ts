@@ -1,7 +1,8 @@
 /**
- * `{{ cluster.name }}`, `{{ cluster.labels.KEY }}`, `{{ cluster.values.KEY }}` and `{{ params.NAME }}` in a template's path,
- * each with an optional `| default(text)`; `cluster.values.KEY.KEY` looks into a map. A closed list of names and no code: a
- * path can choose a folder and nothing else. Whoever tags a cluster fills names of folders, and `| path` lets them fill several.
+ * `{{ cluster.name }}`, `{{ cluster.labels.KEY }}`, `{{ cluster.values.KEY }}` and `{{ params.NAME }}` in a template's
+ * path, each with an optional `| default(text)`; `cluster.values.KEY.KEY` reads a map. The list of names is closed and
+ * there is no code, so that a path can only choose a folder. The tags of a cluster fill the names of folders; with `|
+ * path`, a value may name several folders.
  */
 import { excerpt } from "#shared/base/excerpt.ts";
 import { ownValue } from "#shared/base/own-value.ts";
@@ -9,9 +10,9 @@ import { ownValue } from "#shared/base/own-value.ts";
 export interface TemplateCluster {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** As JSON has them. */
+  /** Values as JSON. */
   readonly values: Readonly<Record<string, unknown>>;
-  /** The template's parameters, as they are written. */
+  /** The template's parameters, unexpanded. */
   readonly params?: Readonly<Record<string, string>>;
 }
 
@@ -21,9 +22,9 @@ export type RenderedPath =
 
 const reference =
   /^ *(?:cluster\.(?:(name)|labels\.([A-Za-z0-9][-A-Za-z0-9_./]*)|values\.([A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_-]+)*))|params\.([A-Za-z_][A-Za-z0-9_]*)) *(?:\| *default\(([^(){}|]*)\) *)?(?:\| *(path) *)?$/;
-/** What may stand in the resulting path: anything but an escape from the artifact. */
+/** The parts that would lead a path out of the artifact. */
 const escapes = /(^|\/)\.\.(\/|$)|^\/|\0/;
-/** As long as a path that is written out. A planner holds one for each template and cluster. */
+/** The limit of an expanded path. A planner holds one for each template and cluster. */
 const maxPath = 1024;
 
 /** @returns what is wrong with the text, or undefined. */
@@ -32,9 +33,10 @@ export function checkPathTemplate(text: string, use: "path" | "text" = "path"): 
   for (const { expression } of pieces) {
     if (expression === undefined) continue;
     const [isKnown, , , , , , isPath] = reference.exec(expression) ?? [];
-    if (isPath !== undefined && use === "text") return `"| path" does nothing here: only a path may have it; remove it`;
+    if (isPath !== undefined && use === "text")
+      return `"| path" has no effect here, because only a path may use it; remove it`;
     if (isKnown !== undefined) continue;
-    return `"${excerpt(`{{${expression}}}`)}" is not an expression Starling knows; use {{ cluster.name }}, {{ cluster.labels.KEY }}, {{ cluster.values.KEY }} or {{ params.NAME }}, with an optional | default(text)`;
+    return `"${excerpt(`{{${expression}}}`)}" is not an expression that Starling knows; use {{ cluster.name }}, {{ cluster.labels.KEY }}, {{ cluster.values.KEY }} or {{ params.NAME }}, with an optional | default(text)`;
   }
   const rest = pieces.map((piece) => piece.literal).join("");
   if (rest.includes("{{") || rest.includes("}}")) return "has {{ without }} or }} without {{";
@@ -43,11 +45,11 @@ export function checkPathTemplate(text: string, use: "path" | "text" = "path"): 
 
 interface Piece {
   readonly literal: string;
-  /** What stands between the braces behind the literal; absent at the end. */
+  /** The text between the braces after the literal; absent at the end. */
   readonly expression?: string;
 }
 
-/** One pass: an expression that looks for `}}` from every `{{` takes the square of the text's length. */
+/** A single pass. Searching for `}}` from every `{{` would take quadratic time. */
 function piecesOf(text: string): readonly Piece[] {
   const pieces: Piece[] = [];
   let from = 0;
@@ -60,7 +62,7 @@ function piecesOf(text: string): readonly Piece[] {
   }
 }
 
-/** What is asked for between the braces of a text, in its order: `cluster.values.domain`. */
+/** The references in a text, in order, such as `cluster.values.domain`. */
 export function referencesIn(text: string): readonly string[] {
   return piecesOf(text).flatMap(({ expression }) => {
     const [, isName, label, value, parameter] = reference.exec(expression ?? "") ?? [];
@@ -71,7 +73,7 @@ export function referencesIn(text: string): readonly string[] {
   });
 }
 
-/** One expression, and nothing around it: `{{ cluster.values.domain }}`. */
+/** Whether the text is exactly one expression: `{{ cluster.values.domain }}`. */
 export function isWholeExpression(text: string): boolean {
   return /^\{\{ *(?:cluster|params)\.[^{}]*\}\}$/.test(text);
 }
@@ -89,18 +91,18 @@ export type RenderedValue =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly message: string };
 
-/** The text for one cluster; a missing key names the key and the cluster, and where it can be set. */
+/** The text for one cluster. The error for a missing key names the key, the cluster, and where to set the key. */
 export function renderText(text: string, cluster: TemplateCluster): RenderedText {
   const filled = fill(text, cluster, "text");
   return filled.ok ? { ok: true, text: filled.text } : filled;
 }
 
-/** An expression in a text that is filled. */
+/** An expanded expression. */
 interface Filled {
   readonly expression: string;
   readonly value: string;
   readonly at: number;
-  /** The template itself says so, by a default or a parameter. */
+  /** Whether the value comes from the template itself, through a default or a parameter. */
   readonly isOfTemplate: boolean;
   readonly allowsPath: boolean;
 }
@@ -132,13 +134,13 @@ function fill(text: string, cluster: TemplateCluster, use: "path" | "text"): Fil
   }
   if (missing.length > 0) return { ok: false, message: missingMessage(missing, cluster) };
   if (unfit.length > 0) {
-    const message = `${unfit.join(", ")} of cluster ${cluster.name} is a list or a map; name one text, number, true or false in it`;
+    const message = `${unfit.join(", ")} of cluster ${cluster.name} is a list or a map; name a string, a number or a boolean inside it`;
     return { ok: false, message };
   }
   return { ok: true, text: result, filled };
 }
 
-/** What one whole expression comes to, as the cluster has it: a number stays one, and so does a list. */
+/** The value of a single expression. It keeps the cluster's type: a number stays a number, and a list stays a list. */
 export function renderValue(text: string, cluster: TemplateCluster): RenderedValue {
   const problem = checkPathTemplate(text, "text");
   if (problem !== undefined) return { ok: false, message: problem };
@@ -153,7 +155,7 @@ type FoundValue =
   | ({ readonly ok: true; readonly value: unknown } & Pick<Filled, "isOfTemplate" | "allowsPath">)
   | { readonly ok: false; readonly message: string };
 
-/** `undefined` for what is not there, and has no default. */
+/** `undefined` for a missing key without a default. */
 function foundFor(expression: string, cluster: TemplateCluster): FoundValue {
   const [, isName, label, value, parameter, fallback, isPath] = reference.exec(expression) ?? [];
   const allowsPath = isPath !== undefined;
@@ -171,30 +173,33 @@ function foundFor(expression: string, cluster: TemplateCluster): FoundValue {
   return { ok: true, value: rendered.text, isOfTemplate, allowsPath };
 }
 
-/** `renderText` for a path inside the artifact, which it may not leave. */
+/** `renderText` for a path, which must not lead out of the artifact. */
 export function renderPath(text: string, cluster: TemplateCluster): RenderedPath {
   const rendered = fill(text, cluster, "path");
   if (!rendered.ok) return { ok: false, message: `path: ${rendered.message}` };
   const path = rendered.text;
   if (path.length > maxPath) {
-    const message = `path: has ${path.length} characters for cluster ${cluster.name}; expected at most ${maxPath}: shorten it, or the values that it is made of`;
+    const message = `path: has ${path.length} characters for cluster ${cluster.name}; expected at most ${maxPath}: shorten the path or its values`;
     return { ok: false, message };
   }
   if (path === "" || escapes.test(path)) {
-    return { ok: false, message: `path: "${excerpt(path)}" for cluster ${cluster.name} leaves the artifact` };
+    return {
+      ok: false,
+      message: `path: "${excerpt(path)}" for cluster ${cluster.name} leads out of the artifact; correct its values`,
+    };
   }
   const misfit = misfitIn(path, rendered.filled);
   if (misfit !== undefined) return { ok: false, message: `path: ${misfit(cluster.name)}` };
   return { ok: true, path };
 }
 
-/** A value that would choose the folder around, with every sibling in it, or one that the template does not think of. */
+/** A value that would choose the parent folder with all its siblings, or a folder that the template does not expect. */
 function misfitIn(path: string, filled: readonly Filled[]): ((cluster: string) => string) | undefined {
   const deep = filled.find((each) => !each.isOfTemplate && !each.allowsPath && each.value.includes("/"));
   if (deep !== undefined) {
     const { expression, value } = deep;
     return (cluster) =>
-      `${expression} of cluster ${cluster} is "${excerpt(value)}", which is more than one folder's name; correct it, or write {{ ${expression} | path }} to let it choose folders below`;
+      `${expression} of cluster ${cluster} is "${excerpt(value)}", which is more than the name of one folder; correct it, or write {{ ${expression} | path }} to allow several folders`;
   }
   let start = 0;
   for (const name of path.split("/")) {
@@ -204,7 +209,7 @@ function misfitIn(path: string, filled: readonly Filled[]): ((cluster: string) =
     const cause = filled.find(({ at, value }) => at <= last && at + value.length >= first);
     if (cause === undefined) continue;
     return (cluster) =>
-      `"${excerpt(path)}" for cluster ${cluster} is another folder than meant: {{ ${cause.expression} }} fills a name, which is never empty, "." or ".."; correct what it stands for`;
+      `"${excerpt(path)}" for cluster ${cluster} is not the intended folder: {{ ${cause.expression} }} fills the name of a folder, which must not be empty, "." or ".."; correct its value`;
   }
   return undefined;
 }
@@ -220,14 +225,14 @@ function missingMessage(missing: readonly string[], cluster: TemplateCluster): s
   const places = [
     [
       "cluster.labels.",
-      "a label is set on the Cluster (metadata.labels), or comes from a tag (spec.labels.fromTags of its ClusterDiscovery)",
+      "set the label on the Cluster (metadata.labels), or take it from a tag (spec.labels.fromTags of its ClusterDiscovery)",
     ],
     [
       "cluster.values.",
-      "a value is set on the Cluster (spec.values), or comes from a ClusterValues that selects it, or from a tag (spec.values.fromTags of its ClusterDiscovery)",
+      "set the value on the Cluster (spec.values) or in a ClusterValues that selects it, or take it from a tag (spec.values.fromTags of its ClusterDiscovery)",
     ],
-    ["params.", "a parameter is set in the template's parameters, or in those of an override for the cluster"],
+    ["params.", "set the parameter in the template's parameters, or in those of an override for the cluster"],
   ] as const;
   const remedies = places.filter(([prefix]) => missing.some((key) => key.startsWith(prefix))).map(([, place]) => place);
-  return `cluster ${cluster.name} has no ${missing.join(", ")}; ${remedies.join("; ")}; or give it a | default(text)`;
+  return `cluster ${cluster.name} has no ${missing.join(", ")}; ${remedies.join("; ")}; or add | default(text)`;
 }

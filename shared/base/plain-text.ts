@@ -1,6 +1,6 @@
 /**
- * What a terminal obeys instead of showing: control characters but tab and line feed, and those that change the
- * direction of the text around them or begin a new line.
+ * Characters that a terminal interprets instead of showing: control characters except tab and line feed, and characters
+ * that change the text direction or begin a new line.
  */
 const obeyed = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 

@@ -1,21 +1,23 @@
 import type { SleepingClock } from "#shared/base/clock.ts";
 
-/** How often something that failed is tried again, and how long it is left alone before. */
+/** How often a failed operation is retried, and how long to wait before. */
 export interface RetryPolicy {
-  /** Of which the last one's failure is thrown, for what went wrong; 1 where another try would not mend it. */
+  /**
+   * The number of tries for this error. After the last one, its error is thrown. 1 means that a retry would not help.
+   */
   readonly tries: (error: unknown) => number;
-  /** How many tries a failure stands for, where somebody below has tried again before; 1 by default. */
+  /** How many tries an error stands for, because a lower layer has already retried. Default: 1. */
   readonly triesIn?: (error: unknown) => number;
   /** The longest wait after the first failure. */
   readonly firstWaitMs: number;
-  /** By which it grows with each further one; 2 by default. */
+  /** The factor by which each further wait grows. Default: 2. */
   readonly growth?: number;
   readonly longestWaitMs?: number;
-  /** Full: any part of the wait, by chance. Two that met once do not meet again at the same instant. */
+  /** `full` waits a random part, so that two callers that met once do not meet again. */
   readonly jitter: "full" | "none";
-  /** Milliseconds that whoever failed asks to be left alone, instead of all that. */
+  /** The wait that the failed side requests, in milliseconds. It replaces the computed wait. */
   readonly askedWaitMs?: (error: unknown) => number | undefined;
-  /** Epoch milliseconds of the clock: nothing is waited for that long. */
+  /** The time on the clock, in epoch milliseconds, beyond which no wait lasts. */
   readonly untilMs?: number;
 }
 
@@ -24,7 +26,7 @@ export interface RetryMeans {
   readonly random?: () => number;
 }
 
-/** @throws what the last try threw. */
+/** @throws the error of the last try. */
 export async function retrying<T>(
   policy: RetryPolicy,
   { clock, random = Math.random }: RetryMeans,

@@ -1,6 +1,6 @@
 /**
- * Runs `work` over the items, at most `limit` at once, in order of start. The first rejection stops new starts; it is
- * thrown when all that was begun has ended, for who goes on then may let go of what the others still write under.
+ * Runs `work` over the items, at most `limit` at once, in order. The first error stops new starts. It is thrown only
+ * after everything that was begun has ended, because the caller may then release what the others still use.
  */
 export async function runConcurrently<T>(
   items: readonly T[],

@@ -1,4 +1,4 @@
-/** A word as a shell reads it back. */
+/** A word in quotes if necessary, so that a shell reads it unchanged. */
 export function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -1,2 +1,2 @@
-/** The version of package.json: what API servers see as User-Agent. A test holds the two together. */
+/** The version of package.json, which API servers see as User-Agent. A test compares both. */
 export const starlingVersion = "0.1.0";

@@ -1,5 +1,5 @@
 /**
- * What a failed request to an API server means for the work. It is a table, because the status code alone does not
+ * The meaning of a failed request to an API server for the work. It is a table, because the status code alone does not
  * decide. Observed on kube-apiserver 1.36: schema errors of server-side apply are 500, a quota race is 409, and a
  * terminating namespace is 403.
  */

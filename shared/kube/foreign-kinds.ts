@@ -10,7 +10,7 @@ import { groupOf } from "#shared/kube/object-id.ts";
 export interface ForeignKind {
   /** `Flux` */
   readonly tool: string;
-  /** What to write to let Starling do the same. */
+  /** The replacement with which Starling does the same. */
   readonly instead: string;
 }
 

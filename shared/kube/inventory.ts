@@ -6,7 +6,7 @@ import { type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
 import { type ApplyEvent, applyEvents } from "#shared/kube/order-marks.ts";
 
 /**
- * What Starling knows of one object that it applied, from the server's answer. Together with metadata it shows that
+ * Starling's knowledge of one object that it applied, from the server's answer. Together with metadata it shows that
  * nothing has changed, and it proves before a deletion that the object is the applied one.
  */
 export interface InventoryEntry {
@@ -33,7 +33,7 @@ export interface InventoryEntry {
   /** Such a Job was seen complete. Its absence then needs no other explanation. */
   readonly complete?: true;
   /**
-   * What is checked of an object with a mark: its existence, or nothing. It is not compared, and its health does not
+   * The check of an object with a mark: its existence, or nothing. It is not compared, and its health does not
    * count for its Sync. See `apply-marks.ts`.
    */
   readonly watched?: "presence" | "nothing";

@@ -1,5 +1,5 @@
 /**
- * What identifies an object in a cluster: group, kind, namespace and name. The API version is not a part of it, so that
+ * The identity of an object in a cluster: group, kind, namespace and name. The API version is not a part of it, so that
  * a change from `v1beta1` to `v1` is an update and not a deletion. The parts stay separate fields, because RBAC names
  * may contain `:`, and other names `_` (fluxcd/kustomize-controller#491).
  */

@@ -41,7 +41,7 @@ export interface OrderMarks {
   readonly hook?: HookMarks;
 }
 
-/** What is wrong with an annotation, and what to do. */
+/** The problem of an annotation, and the remedy. */
 interface MarkProblem {
   readonly annotation: string;
   readonly reason: string;

@@ -16,7 +16,7 @@ import { parentLabel } from "#shared/kube/membership.ts";
 import { formatGroupKind, type GroupKind, parseGroupKind } from "#shared/kube/object-id.ts";
 import type { Among } from "#shared/kube/reasons.ts";
 
-/** What a cluster remembers of a Sync. Anyone may have written the texts. */
+/** A cluster's memory of a Sync. Anyone may have written the texts. */
 export interface Remembered {
   /** Absent when the cluster remembers nothing. */
   readonly token?: string;
@@ -69,7 +69,7 @@ const maxOwner = 200;
 const maxRevision = 300;
 const digestForm = /^sha256:[0-9a-f]{1,64}$/;
 
-/** Which worker works on which assignment of which Sync. It is written to the cluster before anything else. */
+/** The worker, and the assignment of the Sync that it works on. It is written to the cluster before anything else. */
 export interface SyncClaim {
   /** The id of this installation of Starling. */
   readonly installationId: string;
@@ -118,7 +118,7 @@ export interface ParentRecord {
 /** Whether the first install is in progress, or the set was already installed. */
 export type RememberedInstall = "underWay" | "over";
 
-/** What the parent knows of the set. */
+/** The parent's knowledge of the set. */
 export interface SetMemory {
   /** Digests of the last rendering, and of renderings that may have left objects behind. */
   readonly renderings: readonly string[];
@@ -126,7 +126,7 @@ export interface SetMemory {
   readonly groupKinds: readonly GroupKind[];
 }
 
-/** What is known of the set from other places than its parent. */
+/** Knowledge of the set from other places than its parent. */
 export interface SetKnowledge {
   /** The kinds of the objects to apply, and of the inventory's objects. */
   readonly groupKinds: readonly GroupKind[];
@@ -148,7 +148,7 @@ export interface ParentRefusal {
   readonly kind: "refuse";
   readonly reason: Among<"ForeignOwner" | "ClusterAhead" | "ParentMissing">;
   readonly message: string;
-  /** What a user may accept; absent when the parent belongs to another tool. */
+  /** The memory that a user may accept; absent when the parent belongs to another tool. */
   readonly remembered?: Remembered;
 }
 
@@ -217,7 +217,7 @@ export function holdsClaim(current: KubeObject | undefined, claim: SyncClaim): b
   );
 }
 
-/** What a parent says about the set, for a worker without an inventory; undefined when it belongs to another Sync. */
+/** The parent's knowledge of the set, for a worker without an inventory; undefined when it belongs to another Sync. */
 export function memoryOf(parent: KubeObject | undefined, claim: SyncClaim): SetMemory | undefined {
   if (parent === undefined) return undefined;
   const { installationId, syncUid, renderDigest, attempted } = readParent(parent);

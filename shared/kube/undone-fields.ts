@@ -10,7 +10,7 @@ import {
   ownApplyEntry,
 } from "#shared/kube/kube-object.ts";
 
-/** Who took fields of a manifest from Starling. */
+/** The manager that took fields of a manifest from Starling. */
 export interface Undoing {
   /** `kube-controller-manager`, or `kube-controller-manager (scale)` for a subresource. */
   readonly by: string;

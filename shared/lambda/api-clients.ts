@@ -10,7 +10,7 @@ import {
 import { type LambdaClients, lambdaClients } from "#shared/lambda/lambda-clients.ts";
 import { type LogClients, logClients } from "#shared/lambda/log-clients.ts";
 
-/** Of the door for people: what is stored, and what says how the installation itself is. */
+/** The clients of the API: for the stored data, and for checks of the installation itself. */
 export interface ApiClients extends RowClients, BlobClients, SecretClients, LambdaClients, LogClients {}
 
 /** Clients for Lambda (region and credentials from its environment), or for the endpoints given. */

@@ -4,7 +4,7 @@ import { type DiscoveryClients, listingClients } from "#shared/lambda/discovery-
 import { type LogClients, logClients } from "#shared/lambda/log-clients.ts";
 import { type RenderClients, renderClients } from "#shared/lambda/render-clients.ts";
 
-/** All that any function has; `local/` points them at its emulators. */
+/** The clients of all functions; `local/` points them at its emulators. */
 export interface AwsClients extends ClusterClients, LogClients, RenderClients, DiscoveryClients {}
 
 export type AwsClientOptions = ClientOptions<keyof CoreClients | "sts" | "eks" | "lambda" | "logs">;

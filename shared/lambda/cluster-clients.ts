@@ -8,11 +8,13 @@ import {
   coreClients,
 } from "#shared/lambda/core-clients.ts";
 
-/** Those that ask accounts for their clusters: in the bundles of the functions that do, and in no other. */
+/** Clients for accounts with clusters. Only the functions that use them have them in their bundles. */
 export interface AccountClients {
-  /** The STS of Starling's own region, asked with the function's own credentials: the region's endpoint, never the global one. */
+  /**
+   * The STS of Starling's own region with the function's own credentials: the regional endpoint, not the global one.
+   */
   readonly sts: STSClient;
-  /** The EKS of a region, asked with the credentials of whoever may see the clusters there. */
+  /** The EKS of a region, with the credentials of a role that can see its clusters. */
   eks(scope: { readonly region: string; readonly credentials: ClientCredentials }): EKSClient;
 }
 

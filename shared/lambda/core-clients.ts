@@ -4,14 +4,14 @@ import { SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
 import { SQSClient } from "@aws-sdk/client-sqs";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 
-/** Unless told, the SDK waits for ever: one dead connection would cost a function all of its time. */
+/** Without these limits, the SDK waits forever, and one dead connection would cost a function all of its time. */
 const connectMs = 3_000;
-/** Of silence, not of the whole answer. */
+/** The limit of silence, not of the whole answer. */
 const silenceMs = 10_000;
-/** A queue that is polled is silent for up to 20 s, and a function that was invoked for as long as it may take. */
+/** A polled queue is silent for up to 20 s, and an invoked function for as long as it may run. */
 const longSilencesMs: Readonly<Record<string, number>> = { sqs: 30_000, lambda: 120_000 };
 
-/** The SDK clients for rows and messages, which every function has that has any; `local/` points them at its emulators. */
+/** The SDK clients for rows and messages; `local/` points them at its emulators. */
 export interface RowClients {
   readonly dynamo: DynamoDBDocumentClient;
   readonly sqs: SQSClient;
@@ -35,14 +35,14 @@ export interface ClientCredentials {
 
 export interface ClientOptions<Service extends string> {
   readonly region: string;
-  /** Or what gives those that are good now. */
+  /** Credentials, or a function that returns the current ones. */
   readonly credentials: ClientCredentials | (() => Promise<ClientCredentials>);
   readonly endpoints: Readonly<Record<Service, string>>;
 }
 
 /**
- * Clients for Lambda (region and credentials from its environment), or for the endpoints given. Apart from the next two,
- * because a client is 30 to 300 KiB of the bundle of each function that makes it, used or not.
+ * Clients for Lambda (region and credentials from its environment), or for the given endpoints. They are separate from
+ * the next two functions, because each client adds 30 to 300 KiB to a bundle, used or not.
  */
 export function rowClients(options?: ClientOptions<keyof RowClients>): RowClients {
   return {
@@ -53,24 +53,24 @@ export function rowClients(options?: ClientOptions<keyof RowClients>): RowClient
   };
 }
 
-/** As `rowClients`. */
+/** See `rowClients`. */
 export function blobClients(options?: ClientOptions<keyof BlobClients>): BlobClients {
   return {
     s3: new S3Client({ ...clientConfig("s3", options), ...(options === undefined ? {} : { forcePathStyle: true }) }),
   };
 }
 
-/** As `rowClients`. */
+/** See `rowClients`. */
 export function secretClients(options?: ClientOptions<keyof SecretClients>): SecretClients {
   return { secrets: new SecretsManagerClient(clientConfig("secrets", options)) };
 }
 
-/** All of these. */
+/** All of the clients above. */
 export function coreClients(options?: ClientOptions<keyof CoreClients>): CoreClients {
   return { ...rowClients(options), ...blobClients(options), ...secretClients(options) };
 }
 
-/** What the client of a service is made with. */
+/** The configuration of a service's client. */
 export function clientConfig<Service extends string>(service: Service, options: ClientOptions<Service> | undefined) {
   return {
     ...(options === undefined

@@ -17,7 +17,7 @@ interface Scope {
   readonly credentials: ClientCredentials;
 }
 
-/** What lists clusters over accounts: in the bundle of the one function that does. */
+/** Clients for listing clusters of accounts. Only one function has them in its bundle. */
 export interface DiscoveryClients extends RowClients {
   readonly sts: STSClient;
   eks(scope: Scope): EKSClient;
@@ -31,7 +31,7 @@ export function discoveryClients(options?: ClientOptions<keyof RowClients | keyo
   return { ...rowClients(options), ...accountClients(options), ...listingClients(options) };
 }
 
-/** A machine has them behind the port of its EKS. */
+/** On a local machine, these services are at the port of its EKS. */
 export function listingClients(
   options?: ClientOptions<keyof AccountClients>,
 ): Pick<DiscoveryClients, "tagging" | "organizations" | "ssm"> {

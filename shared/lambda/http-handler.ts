@@ -4,7 +4,7 @@ import { systemClock } from "#shared/adapters/system.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { stringifyJson } from "#shared/base/json.ts";
 
-/** Answer of an HTTP API integration, payload format 2.0. */
+/** The answer of an HTTP API integration, payload format 2.0. */
 export interface HttpAnswer {
   readonly statusCode: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -14,19 +14,19 @@ export interface HttpAnswer {
 export type HttpHandler = (event: unknown, context: object) => Promise<HttpAnswer>;
 
 export interface HttpHandlerOptions {
-  /** What a request begins: the answer says the id of what follows from it. */
+  /** The kind of start. The answer contains the correlation id. */
   readonly begins: Beginning;
   readonly work: (event: unknown) => Promise<HttpAnswer>;
-  /** What is answered to what `work` threw. */
+  /** Converts an error of `work` to an answer. */
   readonly answerTo: (error: unknown) => HttpAnswer;
 }
 
-/** Where an answer has it. */
+/** The answer's header with the correlation id. */
 const correlationHeader = "x-correlation-id";
 
 /** A Lambda handler for HTTP that always answers. */
 export function httpHandler({ begins, work, answerTo }: HttpHandlerOptions): HttpHandler {
-  // Middy types its handler by the context that Lambda gives; nothing here reads it.
+  // Middy types its handler with Lambda's context, which nothing here reads.
   const answered = middy(work, { timeoutEarlyResponse: outOfTime }).use({
     onError: (request) => {
       request.response = answerTo(request.error);
@@ -39,9 +39,9 @@ export function httpHandler({ begins, work, answerTo }: HttpHandlerOptions): Htt
   };
 }
 
-/** Milliseconds before Lambda ends the invocation, and answers nothing that a caller could read. */
+/** Called milliseconds before Lambda ends the invocation without a readable answer. */
 function outOfTime(): never {
-  const message = "no answer in the time that a request has; what it asks for may be done, in part or not";
+  const message = "the request took too long; it may be done, partly done or not done";
   throw new StarlingError(message, { code: "OutOfTime", retry: "transient" });
 }
 

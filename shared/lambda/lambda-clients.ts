@@ -1,7 +1,7 @@
 import { LambdaClient } from "@aws-sdk/client-lambda";
 import { type ClientOptions, clientConfig } from "#shared/lambda/core-clients.ts";
 
-/** In a file of its own, for the functions that call Lambda: see `core-clients.ts`. */
+/** In a separate file, for the functions that call Lambda: see `core-clients.ts`. */
 export interface LambdaClients {
   readonly lambda: LambdaClient;
 }

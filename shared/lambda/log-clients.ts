@@ -1,7 +1,7 @@
 import { CloudWatchLogsClient } from "@aws-sdk/client-cloudwatch-logs";
 import { type ClientOptions, clientConfig } from "#shared/lambda/core-clients.ts";
 
-/** With which logs are read: in the bundle of the one function that does. */
+/** The client for reading logs. Only one function has it in its bundle. */
 export interface LogClients {
   readonly logs: CloudWatchLogsClient;
 }

@@ -1,9 +1,9 @@
 import type * as z from "zod";
 
 /**
- * The environment of a function, checked once: all problems are reported together, by name; values are never printed.
- * @param variables - the process's own, unless somebody runs the function in a process of theirs.
- * @throws Error naming every variable that is missing or malformed.
+ * Parses the environment of a function. All problems are reported together, by name. Values are never printed.
+ * @param variables - default: the process's own environment.
+ * @throws Error with every variable that is missing or malformed.
  */
 export function parseEnv<T>(
   schema: z.ZodType<T>,
@@ -13,5 +13,5 @@ export function parseEnv<T>(
   const parsed = schema.safeParse(variables);
   if (parsed.success) return parsed.data;
   const problems = parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`);
-  throw new Error(`environment variables are wrong: ${problems.join("; ")}`);
+  throw new Error(`invalid environment variables: ${problems.join("; ")}`);
 }

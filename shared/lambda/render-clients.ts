@@ -9,9 +9,9 @@ import {
 } from "#shared/lambda/core-clients.ts";
 import { type LambdaClients, lambdaClients } from "#shared/lambda/lambda-clients.ts";
 
-/** With those that have something built elsewhere: they are in the bundle of the one function that does. */
+/** Clients of the one function that starts builds. */
 export interface RenderClients extends RowClients, BlobClients, LambdaClients {
-  /** Only signs: it sends nothing itself. */
+  /** It only signs URLs and sends nothing. */
   readonly presigner: S3Client;
 }
 
@@ -24,7 +24,7 @@ export function renderClients(options?: ClientOptions<keyof RowClients | keyof B
     presigner: new S3Client({
       ...clientConfig("s3", options),
       ...(options === undefined ? {} : { forcePathStyle: true }),
-      // Else the checksum of an empty body is part of what is signed, and no other body can be put.
+      // Without it, the checksum of an empty body would be signed, and no other body could be put.
       requestChecksumCalculation: "WHEN_REQUIRED",
     }),
   };

@@ -14,7 +14,7 @@ interface SqsRecord {
   readonly messageId: string;
   readonly receiptHandle: string;
   readonly body: string;
-  /** Of the queue. */
+  /** The ARN of the queue. */
   readonly eventSourceARN?: string;
   readonly attributes: { readonly ApproximateReceiveCount: string; readonly SentTimestamp?: string };
   readonly messageAttributes?: Readonly<Record<string, { readonly stringValue?: string }>>;
@@ -33,12 +33,12 @@ export type SqsHandler = (event: SqsEvent, context: InvocationContext) => Promis
 
 type MessageTo<Q extends QueueName> = Extract<Message, { to: Q }>;
 
-/** What the messages of a batch have in common: where they come from, and how often. */
+/** The metadata of a received message. */
 export interface Delivered {
   readonly correlationId?: string;
-  /** How often it was received, this time included: less a promise than an estimate. */
+  /** How often the message was received, including this time. SQS only estimates it. */
   readonly receives: number;
-  /** By the clock of SQS; absent where it does not say. */
+  /** The time of SQS' clock; absent when SQS does not supply it. */
   readonly sentAt?: Date;
 }
 
@@ -46,26 +46,26 @@ export interface SqsHandlerOptions<Q extends QueueName> {
   readonly queue: Q;
   readonly log: Log;
   /**
-   * Works on the messages of one batch and returns those that stay in the queue, by index. What it throws returns the whole
+   * Works on the messages of one batch and returns those that stay in the queue, by index. An error that it throws returns the whole
    * batch to the queue.
    */
   readonly work: (
     messages: readonly (MessageTo<Q> & Delivered)[],
     context: InvocationContext,
   ) => Promise<readonly Undone[]>;
-  /** Left out: what is to be tried again comes back after the visibility timeout of the queue. */
+  /** Default: a failed message returns after the queue's visibility timeout. */
   readonly returns?: MessageReturns;
-  /** For messages that are worked off, and come back all the same. */
+  /** For messages that were processed and return on purpose. */
   readonly delays?: MessageReturns;
 }
 
-/** To be tried again. */
+/** A message to try again. */
 export interface Failure {
   readonly index: number;
   readonly error: unknown;
 }
 
-/** Worked off for now: it is its own next message. */
+/** A processed message that returns later as its own successor. */
 interface Delay {
   readonly index: number;
   readonly afterSeconds: number;
@@ -128,7 +128,7 @@ function isDelayed({ afterSeconds }: Kept): boolean {
   return afterSeconds !== undefined;
 }
 
-/** Where that fails, too, they come back later. */
+/** If that fails, too, the messages return later. */
 async function giveBack(kept: readonly Kept[], returns: MessageReturns | undefined, log: Log): Promise<void> {
   if (returns === undefined || kept.length === 0) return;
   try {
@@ -145,8 +145,8 @@ async function giveBack(kept: readonly Kept[], returns: MessageReturns | undefin
 }
 
 /**
- * The handler of a function that works on several queues. A batch is of one of them.
- * @param handlers - by the URL of the queue; what says no queue goes to the first.
+ * The handler of a function that works on several queues. Each batch comes from one of them.
+ * @param handlers - by the URL of the queue. A batch without a queue goes to the first handler.
  */
 export function byQueue(handlers: Readonly<Record<string, SqsHandler>>): SqsHandler {
   const named = new Map(Object.entries(handlers).map(([url, handler]) => [url.split("/").at(-1), handler]));
@@ -161,8 +161,9 @@ export function byQueue(handlers: Readonly<Record<string, SqsHandler>>): SqsHand
 }
 
 /**
- * Works on every message by itself, all at once, under its own correlation; those that throw are tried again.
- * @param work - gives the seconds after which its message comes back, where it is to.
+ * Processes every message separately and concurrently, under its own correlation id. Messages whose work throws are
+ * tried again.
+ * @param work - returns the seconds after which its message returns, if it does.
  */
 export async function eachMessage<T extends Pick<Delivered, "correlationId">>(
   messages: readonly T[],

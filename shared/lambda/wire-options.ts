@@ -1,8 +1,8 @@
 import type { SleepingClock } from "#shared/base/clock.ts";
 
-/** What whoever wires a function may put in the place of the system's; Lambda puts nothing. */
+/** Replacements for the system's parts when a function is wired. Lambda replaces nothing. */
 export interface WireOptions {
   readonly clock?: SleepingClock;
-  /** Where logs and metrics go, line by line. */
+  /** Receives logs and metrics, line by line. */
   readonly output?: (line: string) => void;
 }

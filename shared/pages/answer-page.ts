@@ -1,4 +1,4 @@
-/** Which view is where, and what is said when there is none. */
+/** Finds the view of a path, and the text when there is none. */
 
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
@@ -20,19 +20,19 @@ import { type Host, html, type View } from "#shared/pages/view.ts";
 import { missingRight } from "#shared/words/missing-right.ts";
 
 export interface ViewRequest {
-  /** Below the root of the pages. */
+  /** The path below the root of the pages. */
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
 }
 
 export interface PageAnswer extends View {
-  /** Of HTTP. */
+  /** The HTTP status. */
   readonly status: number;
-  /** What went wrong that is nobody's mistake, for a log. */
+  /** A fault that is not the user's, for the log. */
   readonly fault?: string;
 }
 
-/** Those that lead everywhere else. */
+/** The pages in the navigation. */
 export const startPages = [
   { path: "/", name: "Fleet", key: "f" },
   { path: "/versions", name: "Versions", key: "v" },
@@ -42,27 +42,29 @@ export const startPages = [
   { path: "/events", name: "Events", key: "e" },
 ] as const;
 
-/** Never throws: what went wrong is a view, too. */
+/** Never throws. An error becomes a view, too. */
 export async function answerPage(ask: Ask, request: ViewRequest, host: Host): Promise<PageAnswer> {
   try {
     const view = viewOf(request);
-    if (view === undefined) return reported(404, "There is no such page", "Its address may be of another version.");
+    if (view === undefined)
+      return errorView(404, "This page does not exist", "Its address may belong to another version of Starling.");
     return { status: 200, ...(await view(named(ask), host)) };
   } catch (error) {
-    return reportOf(error, request);
+    return errorViewOf(error, request);
   }
 }
 
-/** Nobody answered: a connection that failed, or time that ran out. */
+/** The API did not answer: the connection failed, or the time ran out. */
 class Silence extends Error {}
 
 /**
- * What was asked for is said with what went wrong: a page asks for several things. An address is a stranger's, and its parts
- * become parts of paths: none leads to another path, which would be asked with the rights of whoever looks.
+ * Names the request in an error, because a page makes several. The address comes from a stranger, and its segments
+ * become segments of API paths. A segment must not lead to another path, which would be requested with the user's
+ * permissions.
  */
 function named(ask: Ask): Ask {
   return async <T>(path: string, query?: Parameters<Ask>[1]) => {
-    if (!isPlainPath(path)) throw new Refusal(404, "nothing is called so");
+    if (!isPlainPath(path)) throw new Refusal(404, "no object has this name");
     try {
       return await ask<T>(path, query);
     } catch (error) {
@@ -72,30 +74,33 @@ function named(ask: Ask): Ask {
   };
 }
 
-/** What is missing is said, unless the asker has said so. */
+/** Adds the missing permission, unless the message already contains it. */
 function denied({ status, message, code, correlationId }: Refusal, path: string): Refusal {
   const right = missingRight("GET", path);
-  const reported = message.includes(right) ? message : `${message}: ${right}`;
-  return new Refusal(status, reported, defined({ code, correlationId }));
+  const text = message.includes(right) ? message : `${message}: ${right}`;
+  return new Refusal(status, text, defined({ code, correlationId }));
 }
 
-function reportOf(error: unknown, { path }: ViewRequest): PageAnswer {
+function errorViewOf(error: unknown, { path }: ViewRequest): PageAnswer {
   if (error instanceof Silence) {
-    return { ...reported(502, "The API did not answer", error.message), fault: `${path}: ${error.message}` };
+    return { ...errorView(502, "The API did not answer", error.message), fault: `${path}: ${error.message}` };
   }
   if (!(error instanceof Refusal)) {
     const text = errorMessage(error);
-    return { ...reported(500, "This page could not be made", text), fault: `${path}: could not be made: ${text}` };
+    return {
+      ...errorView(500, "This page could not be rendered", text),
+      fault: `${path}: could not be rendered: ${text}`,
+    };
   }
   const { status, message } = error;
-  if (status === 403) return reported(403, "You may not see this", message);
-  if (status === 404) return reported(404, "It does not exist", message);
+  if (status === 403) return errorView(403, "You are not allowed to see this", message);
+  if (status === 404) return errorView(404, "This object does not exist", message);
   const what = answerText(error);
-  if (status < 500 && status !== 429) return reported(status, "The API refused", `${message} (${what})`);
-  return { ...reported(status, "The API failed", `${message} (${what})`), fault: `${path}: ${what}: ${message}` };
+  if (status < 500 && status !== 429) return errorView(status, "The API refused the request", `${message} (${what})`);
+  return { ...errorView(status, "The API failed", `${message} (${what})`), fault: `${path}: ${what}: ${message}` };
 }
 
-/** `status 503, Unavailable, id api-...`: what the installation's logs are looked through for. */
+/** `status 503, Unavailable, id api-...`, for a search in the installation's logs. */
 function answerText({ status, code, correlationId }: Refusal): string {
   const id = correlationId === undefined ? [] : [`id ${correlationId}`];
   return [`status ${status}`, ...(code === undefined ? [] : [code]), ...id].join(", ");
@@ -132,7 +137,7 @@ function viewOf({ path, query }: ViewRequest): ((ask: Ask, host: Host) => Promis
   return undefined;
 }
 
-/** What is no encoding is nobody's name. */
+/** A text that is not valid encoding stays as it is; no object has such a name. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -141,6 +146,6 @@ function decoded(text: string): string {
   }
 }
 
-function reported(status: number, title: string, message: string): PageAnswer {
+function errorView(status: number, title: string, message: string): PageAnswer {
   return { status, title, main: html`<h1>${title}</h1><p class="remark">${message}</p>` };
 }

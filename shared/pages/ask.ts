@@ -1,21 +1,21 @@
-/** How the pages get what they show. */
+/** How the pages read from the API. */
 
 /**
- * Asks the API for what is below `/v1`, with the rights of whoever looks.
- * @throws Refusal for what the API refuses, any Error when there was no answer.
+ * Requests a path below `/v1` of the API, with the user's permissions.
+ * @throws Refusal when the API refuses; any other Error when it does not answer.
  */
 export type Ask = <T>(path: string, query?: Readonly<Record<string, string | undefined>>) => Promise<T>;
 
 export interface RefusalDetails {
-  /** The API's own word for it: `NotFound`, `Internal`. */
+  /** The API's error code, such as `NotFound` or `Internal`. */
   readonly code?: string;
-  /** Of what the logs of the installation say about it: `starling logs --id`. */
+  /** The id of the request in the installation's logs: `starling logs --id`. */
   readonly correlationId?: string;
 }
 
-/** The API answered, and not with what was asked for. */
+/** The API answered with an error. */
 export class Refusal extends Error {
-  /** Of HTTP. */
+  /** The HTTP status. */
   readonly status: number;
   readonly code: string | undefined;
   readonly correlationId: string | undefined;
@@ -29,7 +29,7 @@ export class Refusal extends Error {
   }
 }
 
-/** What may be gone, or not be there yet. */
+/** The answer, or undefined for an object that does not exist. */
 export async function unlessNone<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;

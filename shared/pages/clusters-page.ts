@@ -1,4 +1,4 @@
-/** Every cluster, and one with everything on it. */
+/** The list of clusters, and the page of one cluster with its Syncs. */
 import { percentEncode } from "#shared/base/percent-encoding.ts";
 import type { ApiList, ClusterObject, SyncObject } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
@@ -64,7 +64,7 @@ export async function clustersPage(ask: Ask, query: Readonly<Record<string, stri
     title: "Clusters",
     main: html`<h1>Clusters</h1>
 ${host.search({ place: { path: "/clusters" }, name: "labelSelector", label: "Labels", value: query.labelSelector ?? "", example: "env=prod,tier in (gold,std)" })}
-${rows.length === 0 ? nothing("No cluster is registered, or none has these labels.") : table("Clusters of this page, the worst first", columns, rows)}
+${rows.length === 0 ? nothing("No registered cluster has these labels.") : table("Clusters of this page, the worst first", columns, rows)}
 ${nextPage({ path: "/clusters", query }, list.metadata.continue, host)}`,
   };
 }
@@ -88,7 +88,7 @@ export async function clusterPage(
     main: html`<h1>${name} ${badge(state.word)}</h1>
 ${state.remark === "" ? "" : html`<p class="remark">${state.remark}</p>`}
 ${isUnreadable(cluster) ? "" : facts(cluster, host)}
-<h2>On it</h2>
+<h2>Syncs</h2>
 ${ownerSearch(name, "", host)}
 ${syncTable(syncs.items, host)}
 ${nextPage({ path: `/clusters/${name}`, query }, syncs.metadata.continue, host)}`,
@@ -112,12 +112,12 @@ function facts(cluster: ClusterObject, host: Host): Html {
 }
 
 function labels({ metadata, status }: ClusterObject): Html {
-  const reported = Object.entries(status.labels ?? metadata.labels ?? {});
-  return html`<span class="labels">${reported.map(([key, value]) => html`<code>${key}=${value}</code> `)}</span>`;
+  const shown = Object.entries(status.labels ?? metadata.labels ?? {});
+  return html`<span class="labels">${shown.map(([key, value]) => html`<code>${key}=${value}</code> `)}</span>`;
 }
 
 function syncTable(syncs: readonly (SyncObject | UnreadableObject<"Sync">)[], host: Host): Html {
-  if (syncs.length === 0) return nothing("Nothing was assigned to it.");
+  if (syncs.length === 0) return nothing("No Sync is assigned to this cluster.");
   const rows = syncs
     .map((sync) => ({ sync, state: objectState(sync) }))
     .sort((a, b) => stateRank(a.state.word) - stateRank(b.state.word))

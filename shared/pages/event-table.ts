@@ -4,7 +4,7 @@ import { age, brief, type Child, type Column, type Host, type Html, html, nothin
 import { revisionText } from "#shared/words/revision-text.ts";
 
 export function eventTable(events: readonly EventItem[], host: Host): Html {
-  if (events.length === 0) return nothing("Nothing in the last thirty days.");
+  if (events.length === 0) return nothing("No events in the last thirty days.");
   const rows = events.map(({ at, severity, reason, message, cluster, revision }): Child[] => [
     age(at, host),
     reasonText(severity, reason),
@@ -16,9 +16,9 @@ export function eventTable(events: readonly EventItem[], host: Host): Html {
   return table("Events, the newest first", columns, rows);
 }
 
-/** Of many, each with whose it is. */
+/** Events of several groups, each with its group. */
 export function allEventsTable(events: readonly (EventItem & EventAbout)[], host: Host): Html {
-  if (events.length === 0) return nothing("Nothing in the last thirty days.");
+  if (events.length === 0) return nothing("No events in the last thirty days.");
   const rows = events.map(({ about, at, severity, reason, cluster, message }): Child[] => [
     age(at, host),
     host.link(ownerPagePlace(about), `${about.namespace}/${about.name}`),

@@ -1,4 +1,4 @@
-/** What happened to one object, page by page, the newest first. */
+/** The events of one object or of all groups, newest first, in pages. */
 import type { ApiList, EventItem, EventList } from "#shared/fleet/api/objects.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { Ask } from "#shared/pages/ask.ts";
@@ -8,10 +8,10 @@ import { apiPath, eventsPlace, ownerPagePlace } from "#shared/pages/places.ts";
 import { count, type Host, html, type View } from "#shared/pages/view.ts";
 
 const shown = "100";
-/** As far as the API looks through its directory. */
+/** The most owners that the API reads from its directory. */
 const mostKnown = 1000;
 
-/** @param query.cluster - only what happened there. */
+/** @param query.cluster - shows only events of this cluster. */
 export async function eventsPage(
   ask: Ask,
   { owner, query }: { readonly owner: Owner; readonly query: Readonly<Record<string, string>> },
@@ -29,7 +29,7 @@ ${nextPage(eventsPlace(owner, cluster), list.metadata.continue, host)}`,
   };
 }
 
-/** @param query.namespace - only what is in it. */
+/** @param query.namespace - shows only events of this namespace. */
 export async function allEventsPage(ask: Ask, query: Readonly<Record<string, string>>, host: Host): Promise<View> {
   const { namespace } = query;
   const { items, metadata, owners } = await ask<EventList>("/v1/events", {
@@ -38,7 +38,7 @@ export async function allEventsPage(ask: Ask, query: Readonly<Record<string, str
     continue: query.continue,
   });
   const { known, asked } = owners;
-  const cut = `Of the ${count(asked)} groups that changed last; there are ${known >= mostKnown ? "at least " : ""}${count(known)}.`;
+  const cut = `These are the events of the ${count(asked)} groups that changed last, of ${known >= mostKnown ? "at least " : ""}${count(known)} groups.`;
   const search = { place: { path: "/events" }, name: "namespace", label: "Namespace", value: namespace ?? "" };
   return {
     title: "Events",

@@ -1,4 +1,4 @@
-/** Who runs what is old, and who does not answer: of every group, from what the fleet's overview says. */
+/** Clusters that run old revisions or do not answer, for every group, from the fleet's overview. */
 import { compareText } from "#shared/base/text-order.ts";
 import { type BehindInFleet, behindIn, clustersIn, type OwnerInFleet } from "#shared/fleet/api/fleet-overview.ts";
 import { isUnreadable } from "#shared/fleet/api/unreadable-object.ts";
@@ -9,24 +9,27 @@ import { revisionText } from "#shared/words/revision-text.ts";
 
 const shown = 10;
 
-/** Clusters of one group that are behind for one reason. */
+/** The clusters of one group that are behind for one reason. */
 interface BehindLine {
   readonly item: OwnerInFleet;
   readonly runs: string;
   readonly at?: string;
-  /** Of lines without an age. */
+  /** The position of lines without an age. */
   readonly place: "first" | "by age" | "last";
   readonly clusters: number;
   readonly stages: string;
 }
 
-/** Clusters that are not on the newest content: those that nothing came to, the oldest contents, then whom nobody saw with it. */
+/**
+ * Clusters that do not run the newest rollout: first those without any rollout, then the oldest rollouts, then those
+ * that were not seen with it.
+ */
 export function oldest(items: readonly Listed[], host: Host): Html {
   const lines = items.flatMap((item) => (isUnreadable(item) ? [] : linesOf(item, behindIn(item))));
   if (lines.length === 0) {
     if (items.some((item) => isUnreadable(item) || item.status.state === undefined))
-      return nothing("Nobody is known to be behind: not every group was counted yet.");
-    return nothing("Nobody is behind: every cluster is on the newest content of its groups.");
+      return nothing("No cluster is known to be behind, but not every group was counted yet.");
+    return nothing("No cluster is behind: every cluster runs the newest rollout of its groups.");
   }
   const by = Map.groupBy(lines, ({ place }) => place);
   const aged = (by.get("by age") ?? []).toSorted((a, b) => compareText(a.at ?? "", b.at ?? ""));
@@ -48,7 +51,7 @@ export function oldest(items: readonly Listed[], host: Host): Html {
     ["Group", "Runs", "Age", ["Clusters", "number"], ["Stages", "text"], "Newest"],
     rows,
   )}
-${left.length === 0 ? "" : html`<p>And ${count(left.length)} more with ${counted(clusters)}: all of them are among the ${host.link({ path: "/versions" }, "versions")}.</p>`}`;
+${left.length === 0 ? "" : html`<p>And ${count(left.length)} more with ${counted(clusters)}; see all ${host.link({ path: "/versions" }, "versions")}.</p>`}`;
 }
 
 function linesOf(item: OwnerInFleet, { older, bare, unseen }: BehindInFleet): readonly BehindLine[] {
@@ -65,7 +68,7 @@ function counted(clusters: number): string {
   return `${count(clusters)} ${clusters === 1 ? "cluster" : "clusters"}`;
 }
 
-/** The most first. */
+/** Groups with unreachable clusters, the most first. */
 export function unreachable(items: readonly Listed[], host: Host): Html {
   const silent = items.flatMap((item) => {
     if (isUnreadable(item)) return [];
@@ -84,10 +87,10 @@ export function unreachable(items: readonly Listed[], host: Host): Html {
       `${count(clusters.unreachable)}/${count(clusters.selected)}`,
       host.link(
         targetsPlace({ kind: item.kind, namespace, name: item.metadata.name }, { state: "Unreachable" }),
-        "which",
+        "show",
       ),
       age(item.status.asOf, host),
     ]);
   return html`${table("Clusters that do not answer", ["Group", ["Unreachable", "number"], "Clusters", "Seen"], rows)}
-${left.length === 0 ? "" : html`<p>And ${count(left.length)} more ${left.length === 1 ? "group" : "groups"} with ${counted(others)}: all of them are below, under Everything.</p>`}`;
+${left.length === 0 ? "" : html`<p>And ${count(left.length)} more ${left.length === 1 ? "group" : "groups"} with ${counted(others)}; see Everything below.</p>`}`;
 }

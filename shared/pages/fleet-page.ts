@@ -1,4 +1,4 @@
-/** What needs somebody now, what is under way, and everything there is. */
+/** Problems that need a user's attention, the rollouts in progress, and all groups. */
 import { clustersIn } from "#shared/fleet/api/fleet-overview.ts";
 import type { SourceObject } from "#shared/fleet/api/objects.ts";
 import { isUnreadable } from "#shared/fleet/api/unreadable-object.ts";
@@ -26,7 +26,7 @@ import { needsYou, objectState, ownerState } from "#shared/words/object-state.ts
 import { revisionText } from "#shared/words/revision-text.ts";
 import { needsSomebody, stateRank } from "#shared/words/state-words.ts";
 
-/** Sources beyond these are told of as not looked at. */
+/** Further Sources are not read, and the page says so. */
 const mostSourcePages = 4;
 
 export async function fleetPage(ask: Ask, host: Host): Promise<View> {
@@ -41,13 +41,13 @@ export async function fleetPage(ask: Ask, host: Host): Promise<View> {
 ${cutText(seen)}
 ${
   sources.isCut
-    ? html`<p class="remark">Of the first ${count(sources.items.length)} Sources: there are more, on the page of ${host.link({ path: "/sources" }, "all Sources")}.</p>`
+    ? html`<p class="remark">This page shows the first ${count(sources.items.length)} Sources; see ${host.link({ path: "/sources" }, "all Sources")}.</p>`
     : ""
 }
 ${totals(items)}
-<h2>Needs somebody</h2>
+<h2>Needs attention</h2>
 ${needy(items, sources.items, host)}
-<h2>Under way</h2>
+<h2>Rollouts in progress</h2>
 ${underWay(items, host)}
 <h2>Unreachable</h2>
 ${unreachable(items, host)}
@@ -71,7 +71,7 @@ function countsOf(item: Listed): ClusterTallies | undefined {
   return isUnreadable(item) ? undefined : clustersIn(item);
 }
 
-/** What its clusters are, together all that are selected. */
+/** The states of its clusters, which together are all selected clusters. */
 function sharesOf(counts: ClusterTallies): readonly Share[] {
   const { ready, failed, unreachable, changing, waiting, drifted = 0 } = counts;
   return [
@@ -107,7 +107,7 @@ function needy(items: readonly Listed[], sources: readonly SourceObject[], host:
   const rows: Child[][] = [];
   for (const item of items) {
     const { word, since, remark } = ownerState(item);
-    // A group that rolls on, or that is held, may have clusters that are not well.
+    // A group that is rolling out or suspended can also have unhealthy clusters.
     const isNeedy = needsYou(word, isUnreadable(item) ? undefined : item.status);
     const unhealthy = isNeedy ? "" : unhealthyText(countsOf(item));
     if (!isNeedy && unhealthy === "") continue;
@@ -125,8 +125,8 @@ function needy(items: readonly Listed[], sources: readonly SourceObject[], host:
       brief(remark),
     ]);
   }
-  if (rows.length === 0) return nothing("Nothing has failed, halted, stalled or gone away.");
-  return table("What needs somebody", ["State", "What", "For", ["Why", "text"]], rows);
+  if (rows.length === 0) return nothing("Nothing has failed, halted, stalled or become unreachable.");
+  return table("Needs attention", ["State", "What", "For", ["Why", "text"]], rows);
 }
 
 function unhealthyText(counts: ClusterTallies | undefined): string {
@@ -145,7 +145,7 @@ function underWay(items: readonly Listed[], host: Host): Html {
     const [newest] = item.versions;
     const words = (item.status.stages ?? []).map(
       ({ name, current, updatingTo: to }) =>
-        html`<li>${name} ${to === undefined ? html`<span class="on">${current === undefined ? "on nothing" : `on ${current}`}</span>` : html`<b class="to">${current ?? "-"} → ${to}</b>`}</li>`,
+        html`<li>${name} ${to === undefined ? html`<span class="on">${current === undefined ? "no rollout" : `${current}`}</span>` : html`<b class="to">${current ?? "-"} → ${to}</b>`}</li>`,
     );
     return [
       [
@@ -156,12 +156,12 @@ function underWay(items: readonly Listed[], host: Host): Html {
       ],
     ];
   });
-  if (rows.length === 0) return nothing("Nothing: every stage is on what it is to be on.");
-  return table("Rollouts under way", ["Group", "Newest", "Age", ["Stages", "text"]], rows);
+  if (rows.length === 0) return nothing("No rollouts are in progress.");
+  return table("Rollouts in progress", ["Group", "Newest", "Age", ["Stages", "text"]], rows);
 }
 
 function everything(items: readonly Listed[], host: Host): Html {
-  if (items.length === 0) return nothing("There is no SyncGroup yet: starling init writes the first.");
+  if (items.length === 0) return nothing("There is no SyncGroup yet; `starling init` writes the first one.");
   const rows = items.map((item): Child[] => {
     const { word, since, seenAt } = ownerState(item);
     const counts = countsOf(item);

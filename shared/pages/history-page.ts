@@ -1,4 +1,4 @@
-/** What a subject was brought to: which commits are in each content, by whom, and where the forge shows them. */
+/** The history of an owner: the commits in each rollout, who started it, and links to the forge. */
 import type { CommitItem, ListedHistory, TemplateHistory } from "#shared/fleet/api/history-item.ts";
 import type { ApiList } from "#shared/fleet/api/objects.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
@@ -53,7 +53,7 @@ export function historyTable(
   items: readonly ListedHistory[],
   { owner, host }: { readonly owner: Owner; readonly host: Host },
 ): Html {
-  if (items.length === 0) return nothing("Nothing yet.");
+  if (items.length === 0) return nothing("No rollouts yet.");
   const onCluster = items.some((item) => "onCluster" in item);
   const rows = items.map((item): Child[] => {
     if (!("number" in item))
@@ -76,17 +76,17 @@ export function historyTable(
     "Trigger",
     ["Done", "number"],
     ["Failed", "number"],
-    ["What is in it", "text"],
+    ["Content", "text"],
   ];
-  return table("Contents, the newest first", columns, rows);
+  return table("Rollouts, newest first", columns, rows);
 }
 
 function templateLine({ name, revision, commit, from, commits, more, compare }: TemplateHistory, host: Host): Html {
-  const reported = commits ?? (commit === undefined ? [] : [commit]);
+  const shownCommits = commits ?? (commit === undefined ? [] : [commit]);
   const since = from === undefined ? "" : html` from ${revisionText(from)}`;
   const rest = more === undefined ? "" : html`<li>and ${count(more)} more</li>`;
-  const all = compare === undefined ? "" : html` ${outside(compare, "what is new")}`;
-  return html`<li>${name}: ${revisionText(revision)}${since}${all}${reported.length === 0 ? "" : html`<ul>${reported.map((one) => commitLine(one, host))}${rest}</ul>`}</li>`;
+  const all = compare === undefined ? "" : html` ${outside(compare, "changes")}`;
+  return html`<li>${name}: ${revisionText(revision)}${since}${all}${shownCommits.length === 0 ? "" : html`<ul>${shownCommits.map((one) => commitLine(one, host))}${rest}</ul>`}</li>`;
 }
 
 function commitLine({ id, title, author, committedAt, link }: CommitItem, host: Host): Html {

@@ -1,10 +1,10 @@
-/** A view as a whole page of its own. */
+/** Renders a view as a complete HTML page. */
 import { raw } from "hono/html";
 import { queryString } from "#shared/base/percent-encoding.ts";
 import { type PageAnswer, startPages } from "#shared/pages/answer-page.ts";
 import { type Child, type Host, type Html, html, type PagePlace, type Search } from "#shared/pages/view.ts";
 
-/** Links of a page lead to pages. @param base - what their paths begin with. */
+/** Links lead to pages. @param base - the prefix of their paths. */
 export function pageHost(now: Date, base = ""): Host {
   return {
     now,
@@ -22,7 +22,7 @@ function addressOf({ path, query = {} }: PagePlace): string {
   return text === "" ? path : `${path}?${text}`;
 }
 
-/** @param where - what the pages show: the context, or the machine. */
+/** @param where - what the pages show: the name of the context, or the machine. */
 export function documentOf(
   answer: PageAnswer,
   {

@@ -1,6 +1,7 @@
 /**
- * The only script of the pages: takes what is new every three seconds, while somebody looks, and leaves focus and place as
- * they were; `/` goes to the search, `g` and a letter to a page. Without it the pages are the same, and stand still.
+ * The only script of the pages. It updates the page every three seconds while the page is visible, and keeps the focus
+ * and the scroll position. `/` moves to the search, and `g` with a letter opens a page. Without the script, the pages
+ * are the same and do not update.
  */
 export const live = `"use strict";
 (() => {
@@ -19,7 +20,7 @@ export const live = `"use strict";
     try {
       const answer = await fetch(location.href, { headers: { "x-starling-part": "main" }, cache: "no-store" });
       const text = await answer.text();
-      // What was seen last is better than nothing, and says since when.
+      // An older view is better than none, and says how old it is.
       if (answer.status === 401 || answer.status === 429 || answer.status >= 500) throw new Error(String(answer.status));
       if (text !== before) {
         const main = document.getElementById("main");

@@ -1,4 +1,7 @@
-/** One path of one Source, wherever it is rolled out: which groups take it, what they are on, and who is behind. */
+/**
+ * One path of one Source, wherever it is rolled out: the groups that use it, their revisions, and the clusters that are
+ * behind.
+ */
 import { percentEncode } from "#shared/base/percent-encoding.ts";
 import type { SourceObject, SyncGroupObject, SyncObject } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
@@ -24,9 +27,9 @@ import {
 import { objectState, ownerState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 
-/** Of groups, a hundred each. */
+/** Pages of groups, with a hundred groups each. */
 const mostPages = 5;
-/** That users wrote: the fleet's overview does not say what they take. */
+/** Users' Syncs. Each needs a request, because the fleet's overview does not say which Source it uses. */
 const mostSyncs = 20;
 
 export interface Module {
@@ -36,7 +39,7 @@ export interface Module {
   readonly path?: string | undefined;
 }
 
-/** Who takes it: a group by one of its templates, or a Sync. */
+/** A user of the path: a template of a group, or a Sync. */
 interface Taker {
   readonly item: Listed;
   readonly template: string;
@@ -63,11 +66,11 @@ export async function modulePage(ask: Ask, { namespace, source, path }: Module, 
     title: `${namespace}/${source}${what}`,
     main: html`<h1>${namespace}/${source}${what} ${badge(objectState(object).word)}</h1>
 ${isUnreadable(object) ? "" : facts(object, host)}
-<h2>Runs where</h2>
+<h2>Used by</h2>
 ${cutText(fleet)}
-${groups.isCut ? html`<p class="remark">Of the first ${count(groups.items.length)} SyncGroups: there are more.</p>` : ""}
-${written.length > own.length ? html`<p class="remark">Of the first ${count(own.length)} of ${count(written.length)} Syncs that people wrote.</p>` : ""}
-${takers.length === 0 ? nothing("No group and no Sync takes it.") : versions(takers, { namespace, source, host })}`,
+${groups.isCut ? html`<p class="remark">This page shows the first ${count(groups.items.length)} SyncGroups; there are more.</p>` : ""}
+${written.length > own.length ? html`<p class="remark">This page shows the first ${count(own.length)} of ${count(written.length)} Syncs that users wrote.</p>` : ""}
+${takers.length === 0 ? nothing("No group and no Sync uses it.") : versions(takers, { namespace, source, host })}`,
   };
 }
 
@@ -134,5 +137,5 @@ function versions(
     ["Stages", "text"],
     "Remark",
   ];
-  return table("Who takes it, and which version", columns, rows);
+  return table("Groups and Syncs that use it, with their versions", columns, rows);
 }

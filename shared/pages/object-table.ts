@@ -12,17 +12,17 @@ import {
 } from "#shared/pages/view.ts";
 import { reasonText } from "#shared/words/object-state.ts";
 
-/** @param more - what stands before the others, of each object. */
+/** @param more - an additional column before the others. */
 export function objectTable(
   objects: readonly SyncObjectItem[],
   host: Host,
   more?: { readonly column: string; readonly cellOf: (at: number) => Child },
 ): Html {
-  if (objects.length === 0) return nothing("None is recorded.");
+  if (objects.length === 0) return nothing("No objects are recorded.");
   const rows = objects.map((item, at): Child[] => {
     const { object, health, reason = "", message = "", createdAt, seenAt, hook, corrected } = item;
     const undone =
-      corrected === undefined ? "" : `put back ${corrected.times} times: ${corrected.fields}, by ${corrected.by}`;
+      corrected === undefined ? "" : `${corrected.by} changed ${corrected.fields}; corrected ${corrected.times} times`;
     const why = [reasonText(reason, message), undone, hook === true ? "a hook" : ""].filter((each) => each !== "");
     return [
       badge(health),

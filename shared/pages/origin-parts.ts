@@ -1,4 +1,4 @@
-/** Where what a Sync comes to on its cluster was said, and how to see what a change would make of it. */
+/** Shows the origins of a Sync's values on its cluster, and how to preview a change. */
 
 import { percentEncode } from "#shared/base/percent-encoding.ts";
 import { quoted } from "#shared/base/shell-word.ts";
@@ -12,7 +12,10 @@ import { brief, type Child, command, count, type Html, html, nothing, table } fr
 
 const shown = 60;
 
-/** Of the content that the cluster was assigned, by the values that it has now; none where nobody knows them any more. */
+/**
+ * The origins of the assigned rollout's values, with the cluster's values of now; empty when they are not known any
+ * more.
+ */
 export async function readOrigins(
   ask: Ask,
   sync: SyncObject | UnreadableObject<"Sync">,
@@ -33,7 +36,7 @@ export async function readOrigins(
   return originsIn(template, { cluster: { name: cluster, labels }, values: status.values ?? {} });
 }
 
-/** A Sync where it runs. */
+/** A Sync on one cluster. */
 interface SyncOn {
   readonly namespace: string;
   readonly name: string;
@@ -41,16 +44,16 @@ interface SyncOn {
 }
 
 export function originParts(origins: readonly Origin[], sync: SyncOn): Html {
-  if (origins.length === 0) return nothing("Nobody knows any more.");
+  if (origins.length === 0) return nothing("The origins are not known any more.");
   const rows = origins
     .slice(0, shown)
     .map(({ field, value, from }): Child[] => [html`<code>${field}</code>`, brief(value, 240), from.join(" from ")]);
   const more = origins.length - rows.length;
-  return html`${table("Where each value was said, the nearest first", ["Field", ["Value", "text"], ["Said by", "text"]], rows)}
+  return html`${table("Origins of the values, nearest first", ["Field", ["Value", "text"], ["Set by", "text"]], rows)}
 ${more > 0 ? html`<p>and ${count(more)} more: ${command(`starling render ${syncWords(sync)} --show-origin`)}</p>` : ""}`;
 }
 
-/** A rendering is made for that, which no page does: the commands that do, as a shell reads them. */
+/** The commands for a preview, quoted for a shell. A preview needs a rendering, which no page makes. */
 export function planParts({ kind, namespace, name }: Owner, sync?: SyncOn): Html {
   const what = quoted(kind === "Sync" ? `sync/${name}` : name);
   const on = sync === undefined ? "" : ` --cluster ${quoted(sync.cluster)}`;
@@ -58,10 +61,10 @@ export function planParts({ kind, namespace, name }: Owner, sync?: SyncOn): Html
     sync === undefined
       ? ""
       : html`
-<p>Of this Sync alone, object by object: ${command(`starling diff ${syncWords(sync)} --against assigned`)}</p>`;
+<p>For this Sync alone, object by object: ${command(`starling diff ${syncWords(sync)} --against assigned`)}</p>`;
   return html`<h2>What a plan would change</h2>
-<p>What is still to come: ${command(`starling plan ${what}${on} -n ${quoted(namespace)}`)}</p>${alone}
-<p>What a folder, a revision or documents would change: the same with ${command("--source SOURCE=FOLDER")}, ${command("--revision REVISION")} or ${command("-f FILE")}.</p>`;
+<p>Pending changes: ${command(`starling plan ${what}${on} -n ${quoted(namespace)}`)}</p>${alone}
+<p>To preview a folder, a revision or documents, add ${command("--source SOURCE=FOLDER")}, ${command("--revision REVISION")} or ${command("-f FILE")}.</p>`;
 }
 
 function syncWords({ namespace, name, cluster }: SyncOn): string {

@@ -1,4 +1,4 @@
-/** From an object of a cluster to the Sync that holds it, and from there to its rollout, its commit and who wrote it. */
+/** Finds the Sync that manages an object of a cluster, and from there its rollout, its commit and the author. */
 
 import { percentEncode } from "#shared/base/percent-encoding.ts";
 import type { ApiList } from "#shared/fleet/api/objects.ts";
@@ -27,7 +27,7 @@ export async function ownerPage(
   const parts = found === undefined ? html`` : answerOf(found.items, { cluster, isLast: next === undefined, host });
   return {
     title: `${cluster}: objects`,
-    main: html`<h1>${host.link(clusterPlace(cluster), cluster)}: who owns an object</h1>
+    main: html`<h1>${host.link(clusterPlace(cluster), cluster)}: the owner of an object</h1>
 ${ownerSearch(cluster, object, host)}
 ${parts}
 ${nextPage(ownerPlace(cluster, object), next, host)}`,
@@ -46,7 +46,7 @@ function answerOf(
 ): Html {
   if (items.length === 0)
     return nothing(
-      isLast ? "No Sync holds an object of this name." : "None so far: there are more Syncs to look through.",
+      isLast ? "No Sync manages an object with this name." : "No Sync so far; there are more Syncs to search.",
     );
   return objectTable(items, host, {
     column: "Sync, and what it runs",

@@ -1,4 +1,4 @@
-/** Where each thing is shown. */
+/** The addresses of the pages. */
 import { percentEncode } from "#shared/base/percent-encoding.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { PagePlace } from "#shared/pages/view.ts";
@@ -14,7 +14,7 @@ export function targetsPlace(
   return { path: `/${pluralOf(kind)}/${namespace}/${name}/clusters`, query };
 }
 
-/** What it was brought to, with commits. */
+/** The history with commits. */
 export function historyPlace(owner: Owner): PagePlace {
   return { path: `${ownerPagePlace(owner).path}/history` };
 }
@@ -23,7 +23,7 @@ export function eventsPlace(owner: Owner, cluster?: string): PagePlace {
   return { path: `${ownerPagePlace(owner).path}/events`, query: { cluster } };
 }
 
-/** A Source, or one path of it, wherever it is rolled out. */
+/** A Source or one of its paths, wherever it is rolled out. */
 export function modulePlace(module: {
   readonly namespace: string;
   readonly source: string;
@@ -36,12 +36,12 @@ export function clusterPlace(name: string): PagePlace {
   return { path: `/clusters/${name}` };
 }
 
-/** Whose an object of it is. */
+/** The owner of an object. */
 export function ownerPlace(cluster: string, object?: string): PagePlace {
   return { path: `/clusters/${cluster}/objects`, query: { object } };
 }
 
-/** A Sync as it is on one cluster. */
+/** A Sync on one cluster. */
 export function syncPlace(sync: {
   readonly cluster: string;
   readonly namespace: string;
@@ -50,12 +50,12 @@ export function syncPlace(sync: {
   return { path: `/clusters/${sync.cluster}/syncs/${sync.namespace}/${sync.name}` };
 }
 
-/** Where the API has it. */
+/** The path in the API. */
 export function apiPath({ kind, namespace, name }: Owner): string {
   return `/v1/namespaces/${percentEncode(namespace)}/${pluralOf(kind)}/${percentEncode(name)}`;
 }
 
-/** As the API spells it. */
+/** The plural in the API. */
 function pluralOf(kind: Owner["kind"]): "syncgroups" | "syncs" {
   return kind === "SyncGroup" ? "syncgroups" : "syncs";
 }

@@ -4,11 +4,11 @@ import type { Ask } from "#shared/pages/ask.ts";
 /** The items of the first pages of a list. */
 export interface PagesRead<Item> {
   readonly items: readonly Item[];
-  /** There may be more than these. */
+  /** Whether there may be more items. */
   readonly isCut: boolean;
 }
 
-/** @param list.mostPages - no more are asked for; some may be empty, and not be the last. */
+/** @param list.mostPages - the most pages to read. A page can be empty without being the last. */
 export async function readPages<Item>(
   ask: Ask,
   list: {

@@ -1,4 +1,4 @@
-/** How a SyncGroup goes through its stages: what each is on, what is waited for, who is in trouble, and what came before. */
+/** The page of an owner's rollout: the state of its stages, waits, unhealthy clusters, and history. */
 import type {
   ApiList,
   EventItem,
@@ -40,7 +40,7 @@ import { type BudgetState, budgetOf, clearCommand, phaseWords, waitText } from "
 
 const eventsShown = "15";
 const rolloutsShown = "10";
-/** In trouble, of one page: causes are told of these, and the counts of stages of all. */
+/** One page of unhealthy targets. The causes cover these; the counts of the stages cover all. */
 const troubledQuery = { limit: "500", state: "Failed,Unreachable" };
 const mostPages = 1;
 const namesOfCause = 3;
@@ -65,15 +65,15 @@ export async function rolloutsPage(ask: Ask, owner: Owner, host: Host): Promise<
     title: `${owner.namespace}/${owner.name}`,
     main: html`<h1>${owner.namespace}/${owner.name} ${badge(state.word)}</h1>
 ${state.remark === "" ? "" : html`<p class="remark">${state.remark}</p>`}
-${overview === undefined ? nothing("Nothing was rolled out yet.") : overviewParts(overview, host)}
+${overview === undefined ? nothing("There was no rollout yet.") : overviewParts(overview, host)}
 ${problem(troubled, { owner, host, all: troubledIn(overview) })}
 ${planParts(owner)}
 <h2>History</h2>
-<p>${rollouts?.metadata.continue === undefined ? host.link(historyPlace(owner), "With commits and authors") : html`The newest ${count(rollouts.items.length)}: ${host.link(historyPlace(owner), "all of them, with commits and authors")}.`}</p>
+<p>${rollouts?.metadata.continue === undefined ? host.link(historyPlace(owner), "With commits and authors") : html`This shows the newest ${count(rollouts.items.length)}; see ${host.link(historyPlace(owner), "all rollouts, with commits and authors")}.`}</p>
 ${history(rollouts?.items ?? [], { owner, host })}
 <h2>Events</h2>
 ${eventTable(events.items, host)}
-<p>${events.metadata.continue === undefined ? host.link(eventsPlace(owner), "All events") : html`The newest ${count(events.items.length)}: ${host.link(eventsPlace(owner), "all events")}.`}</p>`,
+<p>${events.metadata.continue === undefined ? host.link(eventsPlace(owner), "All events") : html`This shows the newest ${count(events.items.length)}; see ${host.link(eventsPlace(owner), "all events")}.`}</p>`,
   };
 }
 
@@ -89,16 +89,16 @@ function overviewParts({ spec, status }: RolloutOverview, host: Host): Html {
     brief(waitText(wait, host.now), 240),
     wait.clear.map((one) => html`${command(clearCommand(one, owner))} `),
   ]);
-  return html`<p>${count(slots.used)} of ${count(slots.bound)} changing (maxConcurrent ${strategy.maxConcurrent}), failures ${strategy.maxFailures} and unreachable ${strategy.maxUnreachable} in a stage${catchingUp === "" ? "" : `; arrivals: ${catchingUp}`}${desired === undefined ? "" : `; wanted and not taken yet: ${revisionText(desired)}`}</p>
+  return html`<p>${count(slots.used)} of ${count(slots.bound)} changing (maxConcurrent ${strategy.maxConcurrent}), failures ${strategy.maxFailures} and unreachable ${strategy.maxUnreachable} in a stage${catchingUp === "" ? "" : `; catching up: ${catchingUp}`}${desired === undefined ? "" : `; desired, but not started yet: ${revisionText(desired)}`}</p>
 <h2>Stages</h2>
 ${stageTable(stages, { owner, host })}
-<h2>Contents under way</h2>
+<h2>Rollouts in progress</h2>
 ${rolloutTable(rollouts, stages, host)}
 <h2>Waits for</h2>
 ${
   rows.length === 0
-    ? nothing("Nothing.")
-    : table("What is waited for", ["Stage", "For", "Since", ["Why", "text"], ["Cleared by", "text"]], rows)
+    ? nothing("It waits for nothing.")
+    : table("Waits", ["Stage", "For", "Since", ["Why", "text"], ["Cleared by", "text"]], rows)
 }`;
 }
 
@@ -135,9 +135,9 @@ function stageTable(stages: readonly OverviewStage[], { owner, host }: About): H
   const columns: readonly Column[] = [
     "Stage",
     ["Clusters", "number"],
-    "On",
-    "Moves to",
-    "How far",
+    "Current",
+    "Updating to",
+    "Progress",
     ["Done", "number"],
     ["Failed", "number"],
     ["Unreachable", "number"],
@@ -149,7 +149,7 @@ function stageTable(stages: readonly OverviewStage[], { owner, host }: About): H
   return table("Stages in their order", columns, rows);
 }
 
-/** Of one leg, together its size. */
+/** The shares of one stage run, which together are its size. */
 function sharesOf({ counts, size }: Pick<OverviewStageRun, "counts" | "size">): readonly Share[] {
   const done = counts.Succeeded + counts.Unchanged;
   const rest = size - done - counts.Failed - counts.Unreachable - counts.Assigned;
@@ -162,7 +162,7 @@ function sharesOf({ counts, size }: Pick<OverviewStageRun, "counts" | "size">): 
   ];
 }
 
-/** `1/2`: so many of those that are allowed. */
+/** `1/2`: the spent and the allowed number. */
 function budget(stageRun: OverviewStageRun | undefined, state: BudgetState): string {
   if (stageRun === undefined) return "-";
   const { spent, allowed } = budgetOf(stageRun, state);
@@ -204,13 +204,13 @@ function rolloutTable(
     "Age",
     "State",
     "Goes through",
-    "On",
+    "Current in",
     ["Clusters", "number"],
   ];
-  return table("The newest first", columns, rows);
+  return table("Rollouts in progress, newest first", columns, rows);
 }
 
-/** Of what goes through stages: those that failed or do not answer, in stages that it has passed, too. */
+/** The failed and unreachable targets of the rollouts in progress, including those in stages that have passed. */
 function troubledIn(overview: RolloutOverview | undefined): number {
   const stages = overview?.status.stages ?? [];
   const updatingTo = new Set(stages.flatMap((stage) => stage.updatingTo?.rollout ?? []));
@@ -234,8 +234,8 @@ function problem(
     return [html`<b>${word}</b>`, brief(detail, 240), count(those.length), `${names.join(", ")}${more}`];
   });
   const columns: readonly Column[] = ["Cause", ["Why", "text"], ["Clusters", "number"], ["Which", "text"]];
-  return html`<h2>In trouble</h2>
-${isCut ? html`<p class="remark">These are ${count(targets.length)} of ${count(Math.max(all, targets.length))}: ${host.link(targetsPlace(owner, { state: "Failed,Unreachable" }), "all of them")}.</p>` : ""}
+  return html`<h2>Problems</h2>
+${isCut ? html`<p class="remark">This shows ${count(targets.length)} of ${count(Math.max(all, targets.length))} clusters; see ${host.link(targetsPlace(owner, { state: "Failed,Unreachable" }), "all clusters")}.</p>` : ""}
 ${table("Causes, the most common first", columns, rows)}
 ${targetRows(targets.slice(0, namedTargets), { owner, host })}
 ${unnamed > 0 && !isCut ? html`<p>And ${count(unnamed)} more ${unnamed === 1 ? "cluster" : "clusters"}: ${host.link(targetsPlace(owner, { state: "Failed,Unreachable" }), "all of them")}.</p>` : ""}`;
@@ -266,5 +266,5 @@ function history(rollouts: readonly (RolloutObject | UnreadableObject<"Rollout">
     ["Clusters", "number"],
     ["Remark", "text"],
   ];
-  return rows.length === 0 ? nothing("Nothing yet.") : table("Contents, the newest first", columns, rows);
+  return rows.length === 0 ? nothing("No rollouts yet.") : table("Rollouts, newest first", columns, rows);
 }

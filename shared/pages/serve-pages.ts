@@ -1,4 +1,4 @@
-/** The pages on this machine's own address, for whoever was told the word that opens them. */
+/** Serves the pages on a local address to a user who has the secret word in the address. */
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Clock } from "#shared/base/clock.ts";
@@ -14,16 +14,16 @@ const loopback = "127.0.0.1";
 export interface PageOptions {
   readonly ask: Ask;
   readonly clock: Clock;
-  /** What is shown: the context, or the machine. */
+  /** What the pages show: the name of the context, or the machine. */
   readonly where: string;
-  /** Gets a line for each page that was not made, for whoever runs this: a browser shows only the last. */
+  /** Receives a line for each page that could not be rendered. A browser shows only the last one. */
   readonly onFault: (line: string) => void;
-  /** 0: any that is free. */
+  /** 0 selects any free port. */
   readonly port: number;
 }
 
 export interface PageServer {
-  /** With the word. */
+  /** The address, including the secret word. */
   readonly url: string;
   close(): Promise<void>;
 }
@@ -40,15 +40,15 @@ const headers = {
 
 /** @throws Error when the port is taken. */
 export async function servePages(options: PageOptions): Promise<PageServer> {
-  // The first part of every path: whoever else is on this machine could look with the caller's rights otherwise. It is in
-  // the address and in nothing that a browser would send to another port, as it would a cookie.
+  // The word is the first segment of every path. Otherwise, other users of this machine could read with the caller's
+  // permissions. Unlike a cookie, a browser does not send it to other ports.
   const word = randomBytes(16).toString("hex");
   const server = createServer((request, response) => {
     answer(request, word, options).then(
       (answered) => send(response, answered),
       (error: unknown) => {
-        options.onFault(`the page could not be made: ${errorMessage(error)}`);
-        send(response, { status: 500, type: "text/plain", text: "the page could not be made\n" });
+        options.onFault(`the page could not be rendered: ${errorMessage(error)}`);
+        send(response, { status: 500, type: "text/plain", text: "the page could not be rendered\n" });
       },
     );
   });
@@ -85,15 +85,15 @@ async function answer(
   { ask, clock, where, onFault }: PageOptions,
 ): Promise<Answer> {
   const host = request.headers.host ?? "";
-  // A name that somebody else's page has pointed here is not this page's.
+  // A name that another site points to this address is refused (DNS rebinding).
   if (!/^(127\.0\.0\.1|localhost):\d+$/.test(host))
-    return plain(421, `these pages are at http://${loopback}, not at this name\n`);
-  if (request.method !== "GET" && request.method !== "HEAD") return plain(405, "the pages are for reading\n");
+    return plain(421, `open these pages at http://${loopback}, not with another host name\n`);
+  if (request.method !== "GET" && request.method !== "HEAD") return plain(405, "these pages only support GET\n");
   const url = URL.parse(`http://${host}${request.url ?? "/"}`);
-  if (url === null) return plain(400, "this is no address of a page\n");
+  if (url === null) return plain(400, "this is not the address of a page\n");
   const [, given = "", ...rest] = url.pathname.split("/");
   if (!isEqual(given, word)) {
-    return plain(401, "open the address that the command printed: it has the word that opens these pages\n");
+    return plain(401, "open the address that the command printed: it contains the secret word for these pages\n");
   }
   const path = `/${rest.join("/")}`;
   if (path === "/style.css") return { status: 200, type: "text/css", text: style };

@@ -1,4 +1,4 @@
-/** Where everything comes from. */
+/** The list of Sources. */
 import type { ApiList, SourceObject } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import type { Ask } from "#shared/pages/ask.ts";

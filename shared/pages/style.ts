@@ -1,4 +1,4 @@
-/** Light and dark, from a telephone to a wall, and on paper. */
+/** The style in light and dark, for any screen size and for print. */
 
 const light =
   "--bg:#fff;--fg:#16191f;--soft:#545b64;--line:#d5dbdb;--head:#f2f3f3;--link:#0a58ca;--good:#0f6b2d;--bad:#b01c17;--busy:#704300;--rest:#c6cbd1;--goodbg:#e6f4ea;--badbg:#fce8e6;--busybg:#fef3dc";
@@ -75,13 +75,13 @@ const rules = `
 .starling .scroll{overflow:visible;border:0}.starling td,.starling th{white-space:normal;padding:.15rem .3rem}.starling{font-size:10px;background:#fff;color:#000}}
 `;
 
-/** Of a page of its own: as the browser is set. */
+/** The style of a whole page; the browser selects light or dark. */
 export const style = `:root{color-scheme:light dark;${light}}
 @media screen and (prefers-color-scheme:dark){:root{${dark}}}
 @media print{:root{color-scheme:light}}
 body{margin:0}${rules}`;
 
-/** Of a part of somebody else's page, which says what it is; nothing of it reaches out of the part. */
+/** The style of a part of another page, which selects light or dark. Its rules do not affect the rest of that page. */
 export function partStyle(theme: "light" | "dark"): string {
   return `.starling{color-scheme:${theme};${theme === "dark" ? dark : light}}${rules}`;
 }

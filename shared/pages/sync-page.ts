@@ -1,4 +1,4 @@
-/** One Sync on its cluster: what is wanted, what is there, and what is wrong. */
+/** The page of one Sync on its cluster: the desired and the applied revision, and problems. */
 import type { ApiList, EventItem, SyncObject } from "#shared/fleet/api/objects.ts";
 import type { SyncObjectItem } from "#shared/fleet/api/sync-objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
@@ -75,14 +75,14 @@ ${originParts(origins, on)}
 ${planParts(owner, on)}
 <h2>History</h2>
 ${historyTable(history.items, { owner, host })}
-${history.metadata.continue === undefined ? "" : html`<p>The newest ${count(history.items.length)}: ${host.link(historyPlace(owner), group === undefined ? "all of them" : "all of its group's")}.</p>`}
+${history.metadata.continue === undefined ? "" : html`<p>This shows the newest ${count(history.items.length)}; see ${host.link(historyPlace(owner), group === undefined ? "all rollouts" : "all rollouts of its group")}.</p>`}
 <h2>Events</h2>
 ${eventTable(events.items, host)}
-${events.metadata.continue === undefined ? "" : html`<p>The newest ${count(events.items.length)}: ${host.link(eventsPlace({ kind: "Sync", namespace, name }, cluster), "all events")}.</p>`}`,
+${events.metadata.continue === undefined ? "" : html`<p>This shows the newest ${count(events.items.length)}; see ${host.link(eventsPlace({ kind: "Sync", namespace, name }, cluster), "all events")}.</p>`}`,
   };
 }
 
-/** Whose Sync it is: a group's, or its own. */
+/** The owner of the Sync: its group, or the Sync itself. */
 function ownerNamed(
   namespace: string,
   { name, group }: { readonly name: string; readonly group: string | undefined },
@@ -105,10 +105,10 @@ function parts({ metadata, spec, status }: SyncObject, word: string, host: Host)
         : html`${host.link(modulePlace({ namespace, source: spec.source, path: spec.path }), `${spec.source}, path ${spec.path}`)}`,
     ],
     [
-      "Wanted",
+      "Desired",
       desired === undefined
         ? undefined
-        : html`${revisionText(desired.revision)}, content ${desired.rollout}, assigned ${age(desired.assignedAt, host)} ago`,
+        : html`${revisionText(desired.revision)}, rollout ${desired.rollout}, assigned ${age(desired.assignedAt, host)} ago`,
     ],
     [
       "Runs",
@@ -128,13 +128,13 @@ function parts({ metadata, spec, status }: SyncObject, word: string, host: Host)
       "Drift",
       observed?.drift === undefined
         ? undefined
-        : html`${count(observed.drift.objects)} ${observed.drift.corrected ? "put back" : "left so"} ${age(observed.drift.at, host)} ago`,
+        : html`${count(observed.drift.objects)} ${observed.drift.corrected ? "corrected" : "not corrected"} ${age(observed.drift.at, host)} ago`,
     ],
   ])}
 <h2>Conditions</h2>
 ${
   conditions.length === 0
-    ? nothing("No worker has looked at it yet.")
+    ? nothing("No worker has checked it yet.")
     : table(
         "Conditions",
         columns,
@@ -147,7 +147,7 @@ ${
         ]),
       )
 }
-${problems("Objects in trouble", observed?.problems)}
+${problems("Objects with problems", observed?.problems)}
 ${problems("Objects left alone", observed?.leftAlone)}
 ${leftOut(desired?.leftOut)}`;
 }
@@ -161,5 +161,5 @@ function problems(title: string, those: readonly ObjectProblem[] = []): Html {
 function leftOut(texts: readonly string[] = []): Html {
   return texts.length === 0
     ? html``
-    : html`<h2>Not honoured</h2><ul>${texts.map((text) => html`<li>${text}</li>`)}</ul>`;
+    : html`<h2>Marks that are not followed</h2><ul>${texts.map((text) => html`<li>${text}</li>`)}</ul>`;
 }

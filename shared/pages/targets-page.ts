@@ -1,4 +1,4 @@
-/** Clusters of one content: where each is, and why. */
+/** The clusters of one rollout, with their states and reasons. */
 import { percentEncode } from "#shared/base/percent-encoding.ts";
 import type { ApiList, TargetItem } from "#shared/fleet/api/objects.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
@@ -32,12 +32,12 @@ export async function targetsPage(
   const { number = "newest", stage, state } = query;
   const path = `${apiPath(owner)}/rollouts/${percentEncode(number)}/targets`;
   const list = await ask<ApiList<TargetItem>>(path, { limit: targetsShown, stage, state, continue: query.continue });
-  const what = `${number === "newest" ? "the newest content" : `content ${number}`}${stage === undefined ? "" : ` in ${stage}`}`;
+  const what = `${number === "newest" ? "the newest rollout" : `rollout ${number}`}${stage === undefined ? "" : ` in ${stage}`}`;
   const place = targetsPlace(owner, { number, stage, state });
   return {
     title: `${namespace}/${name}: clusters`,
     main: html`<h1>${host.link(ownerPagePlace(owner), `${namespace}/${name}`)}: clusters of ${what}</h1>
-${list.items.length === 0 ? nothing("None.") : targetRows(worstTargetsFirst(list.items), { owner, host })}
+${list.items.length === 0 ? nothing("No clusters match.") : targetRows(worstTargetsFirst(list.items), { owner, host })}
 ${nextPage(place, list.metadata.continue, host)}`,
   };
 }
@@ -54,7 +54,7 @@ export function targetRows(
       age(endedAt ?? assignedAt, host),
       revisionText(revision),
       sync === undefined ? "" : host.link(syncPlace({ cluster, namespace: owner.namespace, name: sync }), sync),
-      html`${brief(reason, 240)}${preexisting === true ? " (not ready before)" : ""}`,
+      html`${brief(reason, 240)}${preexisting === true ? " (was not ready before the rollout)" : ""}`,
     ],
   );
   const columns: readonly Column[] = ["State", "Cluster", "Stage", "For", "Revision", "Sync", ["Why", "text"]];

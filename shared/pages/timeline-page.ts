@@ -1,4 +1,4 @@
-/** When each rollout went through the fleet: what a graph of the same time is held against. */
+/** Rollouts over time, for comparing with graphs of the same time. */
 import type { RolloutObject } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import type { Ask } from "#shared/pages/ask.ts";
@@ -21,10 +21,10 @@ import { objectState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 
 const hourMs = 3_600_000;
-/** Where nobody says which time. */
+/** The time span by default. */
 const defaultHours = 24;
 const shown = 50;
-/** Each of a hundred groups. */
+/** The limit of pages, with a hundred groups each. */
 const mostPages = 5;
 
 interface Span {
@@ -33,8 +33,9 @@ interface Span {
 }
 
 /**
- * @param query.from, query.to - ISO times; the last day where they are none.
- * @param query.group - `NAMESPACE/NAME`: all its contents, and else the newest of each group.
+ *
+ * @param query.from, query.to - ISO times; default: the last day.
+ * @param query.group - `NAMESPACE/NAME` shows all its rollouts; default: the newest rollout of each group.
  */
 export async function timelinePage(ask: Ask, query: Readonly<Record<string, string>>, host: Host): Promise<View> {
   const span = spanOf(query, host.now);
@@ -60,9 +61,9 @@ export async function timelinePage(ask: Ask, query: Readonly<Record<string, stri
   return {
     title: "Rollouts in time",
     main: html`<h1>Rollouts in time</h1>
-${read.isCut ? html`<p class="remark">${name === undefined ? `Of the first ${count(read.items.length)} groups` : `Of the newest ${count(read.items.length)} rollouts`}: there are more.</p>` : ""}
+${read.isCut ? html`<p class="remark">This page covers ${name === undefined ? `the first ${count(read.items.length)} groups` : `the newest ${count(read.items.length)} rollouts`}; there are more.</p>` : ""}
 <p>${whose}, from ${time(span.from)} to ${time(span.to)}${within.length > shown ? `; the last ${shown} of ${count(within.length)}` : ""}.</p>
-${rows.length === 0 ? nothing("Nothing was rolled out in this time.") : table("Rollouts in this time, the newest first", columns, rows)}`,
+${rows.length === 0 ? nothing("There were no rollouts in this time.") : table("Rollouts in this time, the newest first", columns, rows)}`,
   };
 }
 
@@ -88,12 +89,12 @@ function rowOf(rollout: RolloutObject, span: Span, host: Host): Child[] {
     timeBar(rollout, span),
     began === undefined ? "-" : formatTime(began, host.now),
     age(began, host),
-    began === undefined || endedAt === undefined ? "under way" : age(began, { ...host, now: new Date(endedAt) }),
+    began === undefined || endedAt === undefined ? "in progress" : age(began, { ...host, now: new Date(endedAt) }),
     count(size),
   ];
 }
 
-/** From left to right the whole span; what began before it, or is under way, goes to its edge. */
+/** The width is the whole span. A rollout that began before the span, or is still in progress, extends to its edge. */
 function timeBar(rollout: RolloutObject, { from, to }: Span): Html {
   const place = (at: number) => (Math.min(1, Math.max(0, (at - from) / (to - from))) * 1000).toFixed(1);
   const [start, end] = [place(startOf(rollout)), place(endOf(rollout, to))];
@@ -103,8 +104,7 @@ function timeBar(rollout: RolloutObject, { from, to }: Span): Html {
     .filter(({ phase }) => phase === "Halted")
     .map(({ at }) => place(Date.parse(at)));
   const tone = halts.length > 0 ? "bad" : rollout.status.endedAt === undefined ? "busy" : "good";
-  const words =
-    halts.length > 0 ? "it halted" : rollout.status.endedAt === undefined ? "it is under way" : "it is through";
+  const words = halts.length > 0 ? "halted" : rollout.status.endedAt === undefined ? "in progress" : "complete";
   return html`<svg class="bar" role="img" aria-label="${words}" viewBox="0 0 1000 10" preserveAspectRatio="none"><rect class="${tone}" x="${x}" y="0" width="${width}" height="10"></rect></svg>`;
 }
 

@@ -1,4 +1,4 @@
-/** Which version runs where, and who is behind. */
+/** The revisions that clusters run, and the clusters that are behind. */
 import { behindIn } from "#shared/fleet/api/fleet-overview.ts";
 import { isUnreadable } from "#shared/fleet/api/unreadable-object.ts";
 import type { Ask } from "#shared/pages/ask.ts";
@@ -24,17 +24,17 @@ export async function versionsPage(ask: Ask, host: Host): Promise<View> {
         ? html`<span class="state busy">behind</span>`
         : unseen === 0
           ? ""
-          : `${count(unseen)} not seen with it`,
+          : `${count(unseen)} not seen with it yet`,
     ]);
     if (item.bare > 0)
       rows.push(["-", "nothing yet", "", count(item.bare), "", html`<span class="state busy">waiting</span>`]);
-    if (rows.length === 0) return html`${heading}${nothing("Nothing was rolled out yet.")}`;
+    if (rows.length === 0) return html`${heading}${nothing("There was no rollout yet.")}`;
     const shares = item.versions.map(({ number, clusters }) => ({
       tone: number === newest?.number ? ("good" as const) : ("busy" as const),
-      name: `on ${number}`,
+      name: `run ${number}`,
       count: number === newest?.number ? clusters - unseen : clusters,
     }));
-    return html`${heading}${bar([...shares, { tone: "rest", name: "not seen with the newest", count: unseen }, { tone: "rest", name: "on nothing yet", count: item.bare }])}${table(
+    return html`${heading}${bar([...shares, { tone: "rest", name: "not seen with the newest rollout", count: unseen }, { tone: "rest", name: "without a rollout", count: item.bare }])}${table(
       `Versions of ${item.metadata.name}`,
       ["Rollout", "Revision", "Age", ["Clusters", "number"], ["Stages", "text"], ["Remark", "text"]],
       rows,
@@ -44,8 +44,8 @@ export async function versionsPage(ask: Ask, host: Host): Promise<View> {
     title: "Versions",
     main: html`<h1>Versions</h1>
 ${cutText(seen)}
-<p>Which version each group's clusters are on, by what their stages have passed. A cluster that is not well on it is among the
-group's clusters that need somebody.</p>
+<p>The versions that each group's clusters run, according to the stages that have passed. Unhealthy clusters are listed as the
+group's problems.</p>
 ${sections.length === 0 ? nothing("There is no SyncGroup yet.") : sections}`,
   };
 }

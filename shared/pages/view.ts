@@ -1,4 +1,4 @@
-/** What every view is made of: HTML that strangers' words cannot get out of, and links as the host draws them. */
+/** The parts of all views: HTML with escaped texts, and links that the host renders. */
 import { html as markup } from "hono/html";
 import type { HtmlEscapedString } from "hono/utils/html";
 import { plainText } from "#shared/base/plain-text.ts";
@@ -9,12 +9,15 @@ import { isGood, needsSomebody } from "#shared/words/state-words.ts";
 export type Html = HtmlEscapedString;
 export type Child = Html | string | number | undefined | readonly Child[];
 
-/** A part of a page: texts are escaped, wherever they stand; what controls a terminal or turns the line around is shown. */
+/**
+ * A part of a page. Texts are escaped everywhere. Characters that control a terminal or the text direction become
+ * visible.
+ */
 export function html(strings: TemplateStringsArray, ...children: readonly Child[]): Html {
   return markup(strings, ...children.map(plain)) as Html;
 }
 
-/** What somebody else's JSON says of itself does not make it a part of a page: those are strings as `html` gives them. */
+/** Parsed JSON cannot pretend to be a part of a page: only `html` makes such strings. */
 function plain(child: Child): unknown {
   if (Array.isArray(child)) return child.map(plain);
   if (typeof child === "string") return plainText(child);
@@ -22,13 +25,13 @@ function plain(child: Child): unknown {
   throw new Error(`expected a text, a number or a part of a page, and got ${typeof child}`);
 }
 
-/** Where a link leads, below the root of the pages. */
+/** The target of a link, below the root of the pages. */
 export interface PagePlace {
   readonly path: string;
   readonly query?: Readonly<Record<string, string | undefined>>;
 }
 
-/** A word to look for, which is part of a place's query then. */
+/** A search, whose text becomes a part of the place's query. */
 export interface Search {
   readonly place: PagePlace;
   readonly name: string;
@@ -37,7 +40,7 @@ export interface Search {
   readonly example: string;
 }
 
-/** Draws the views: a page of its own, or a widget of a dashboard. */
+/** Renders links and searches, for a page of its own or for a dashboard's widget. */
 export interface Host {
   readonly now: Date;
   link(place: PagePlace, text: Child): Html;
@@ -47,11 +50,11 @@ export interface Host {
 export interface View {
   readonly title: string;
   readonly main: Html;
-  /** It is not asked for again by itself: it takes much to make, and says nothing new. */
+  /** The view does not refresh by itself, because it is expensive and seldom changes. */
   readonly isStill?: true;
 }
 
-/** A word of state, by colour and shape: neither says it alone. */
+/** A state word with a colour and a shape, so that neither alone carries the meaning. */
 export function badge(word: string): Html {
   return html`<span class="state ${toneOf(word)}">${word}</span>`;
 }
@@ -60,13 +63,13 @@ function toneOf(word: string): "good" | "bad" | "busy" {
   return needsSomebody(word) ? "bad" : isGood(word) ? "good" : "busy";
 }
 
-/** `3m`, with the moment itself for who points at it. */
+/** An age such as `3m`, with the exact time as a tooltip. */
 export function age(since: string | undefined, { now }: Host): Html {
   if (since === undefined) return html`<span class="none">-</span>`;
   return html`<time datetime="${since}" title="${formatTime(since, now)}">${formatAge(since, now)}</time>`;
 }
 
-/** To a page of somebody else's, of an address that is ours to have made: nothing but https is a link. */
+/** A link to another site. Only https addresses become links. */
 export function outside(address: string, text: string): Html {
   if (!address.startsWith("https://")) return html`${text}`;
   return html`<a href="${address}" target="_blank" rel="noreferrer noopener">${text}</a>`;
@@ -76,22 +79,22 @@ export function count(value: number): string {
   return value.toLocaleString("en");
 }
 
-/** To be copied; a line ends between its words, and not within a flag. */
+/** A command for copying. Lines break between its words, and not inside a flag. */
 export function command(text: string): Html {
   const words = text.split(" ").map((word) => (word.startsWith("-") ? html`<span class="flag">${word}</span>` : word));
   return html`<code>${words.flatMap((word, at) => (at === 0 ? [word] : [" ", word]))}</code>`;
 }
 
-/** The whole text is there for who points at it. */
+/** The shortened text, with the whole text as a tooltip. */
 export function brief(text: string, most = 160): Html {
   const short = shorten(text, most);
   return short === text ? html`${text}` : html`<span title="${text}">${short}</span>`;
 }
 
-/** Its name; numbers stand to the right, and texts take more than one line. */
+/** The name of a column. Numbers are aligned to the right, and texts can wrap. */
 export type Column = string | readonly [name: string, is: "number" | "text"];
 
-/** A table whose rows are folded where the screen is narrow: each cell says which column it is of then. */
+/** A table whose rows are folded on narrow screens. Each cell then shows its column's name. */
 export function table(caption: string, columns: readonly Column[], rows: readonly (readonly Child[])[]): Html {
   if (rows.length === 0) return html``;
   const cell = (child: Child, at: number) =>
@@ -113,10 +116,10 @@ function kindOf(column: Column | undefined): string {
   return column === undefined || typeof column === "string" ? "word" : column[1];
 }
 
-/** Names and values, those without a value left out. */
+/** Names and values, without those that have no value. */
 export function fields(pairs: readonly (readonly [name: string, value: Child])[]): Html {
-  const reported = pairs.filter(([, value]) => value !== undefined && value !== "");
-  return html`<dl>${reported.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+  const shown = pairs.filter(([, value]) => value !== undefined && value !== "");
+  return html`<dl>${shown.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
 export interface Share {
@@ -125,16 +128,16 @@ export interface Share {
   readonly count: number;
 }
 
-/** One bar of all clusters, each share as wide as it is many, and at least to be seen. */
+/** One bar of all clusters. Each share has a proportional width, with a visible minimum. */
 export function bar(shares: readonly Share[]): Html {
-  const reported = shares.filter((share) => share.count > 0);
-  const words = reported.map(({ name, count: many }) => `${count(many)} ${name}`).join(", ");
-  const all = reported.reduce((sum, share) => sum + share.count, 0);
+  const visible = shares.filter((share) => share.count > 0);
+  const words = visible.map(({ name, count: many }) => `${count(many)} ${name}`).join(", ");
+  const all = visible.reduce((sum, share) => sum + share.count, 0);
   const least = all / 100;
-  const wide = reported.map((share) => Math.max(share.count, least));
+  const wide = visible.map((share) => Math.max(share.count, least));
   const sum = wide.reduce((total, each) => total + each, 0);
   let x = 0;
-  const parts = reported.map(({ tone }, at) => {
+  const parts = visible.map(({ tone }, at) => {
     const width = ((wide[at] ?? 0) / sum) * 100;
     const part = html`<rect class="${tone}" x="${x.toFixed(2)}" y="0" width="${width.toFixed(2)}" height="10"></rect>`;
     x += width;
@@ -143,7 +146,7 @@ export function bar(shares: readonly Share[]): Html {
   return html`<svg class="bar" role="img" aria-label="${words === "" ? "no clusters" : words}" viewBox="0 0 100 10" preserveAspectRatio="none"><title>${words === "" ? "no clusters" : words}</title>${parts}</svg>`;
 }
 
-/** What stands where nothing does: a view is never empty without a word. */
+/** The text for an empty part, so that a view never has an unexplained gap. */
 export function nothing(words: string): Html {
   return html`<p class="none">${words}</p>`;
 }

@@ -40,7 +40,7 @@ export const buildAnswer = z.discriminatedUnion("outcome", [
     /** The size of the output without its padding. */
     bytes: z.int().min(1).max(maxRenderingBytes),
     objects: z.int().min(1).max(1_000_000),
-    /** What was left out, and why, as sentences. */
+    /** Sentences about everything that was left out, with the reason. */
     leftOut: z.array(z.string().max(500)).max(20).optional(),
   }),
   z.strictObject({

@@ -89,7 +89,7 @@ function withSecretData(object: ManifestObject): ManifestObject {
   return { ...rest, data } as ManifestObject;
 }
 
-/** Where the built-in kinds contain the spec of their Pods. */
+/** The paths of the Pod specs in the built-in kinds. */
 const podSpecPaths: Readonly<Record<string, readonly string[]>> = {
   "/Pod": ["spec"],
   "/PodTemplate": ["template", "spec"],

@@ -1,11 +1,11 @@
-/** How long ago, in kubectl's steps: `14s`, `5m10s`, `42m`, `3h12m`, `26h`, `2d4h`, `12d`. `-` for never. */
+/** The age in kubectl's steps: `14s`, `5m10s`, `42m`, `3h12m`, `26h`, `2d4h`, `12d`; `-` for never. */
 export function formatAge(since: string | undefined, now: Date): string {
   if (since === undefined) return "-";
   const seconds = Math.max(0, Math.floor((now.getTime() - new Date(since).getTime()) / 1000));
   return formatSeconds(seconds);
 }
 
-/** A time that lasts, in the same steps. */
+/** A duration in the same steps. */
 export function formatSeconds(seconds: number): string {
   if (seconds < 120) return `${seconds}s`;
   const minutes = Math.floor(seconds / 60);
@@ -22,7 +22,7 @@ function withRest(value: number, unit: string, rest: number, restUnit: string): 
   return rest === 0 ? `${value}${unit}` : `${value}${unit}${rest}${restUnit}`;
 }
 
-/** `08:36:02Z`, with the date when it is another day. */
+/** `08:36:02Z`, with the date if it is another day. */
 export function formatTime(at: string, now: Date): string {
   const time = `${at.slice(11, 19)}Z`;
   return at.slice(0, 10) === now.toISOString().slice(0, 10) ? time : `${at.slice(0, 10)} ${time}`;

@@ -1,22 +1,22 @@
-/** Clusters of a rollout worst first, and the causes that many of them have in common. */
+/** Sorts the clusters of a rollout, worst first, and groups them by the cause that they share. */
 import { isDone, type TargetItem } from "#shared/fleet/api/objects.ts";
 import { stateRank } from "#shared/words/state-words.ts";
 
 export interface Cause {
-  /** The reason's first word, and the rest of what is known. */
+  /** The first word of the reason, and the rest of what is known. */
   readonly word: string;
   readonly detail: string;
   readonly targets: readonly TargetItem[];
 }
 
-/** The most common first. */
+/** Causes, the most common first. */
 export function causesOf(targets: readonly TargetItem[]): readonly Cause[] {
   return [...Map.groupBy(targets, causeKey).values()]
     .sort((a, b) => b.length - a.length)
     .map((group) => ({ ...whyNot(group[0] as TargetItem), targets: group }));
 }
 
-/** By state, then stage by stage as they come, in their order. */
+/** Sorted by state, then by stage, then by their order in the stage. */
 export function worstTargetsFirst(targets: readonly TargetItem[]): readonly TargetItem[] {
   const stages = [...new Set(targets.map(({ stage }) => stage))];
   const place = ({ stage }: TargetItem) => stages.indexOf(stage);
@@ -25,14 +25,14 @@ export function worstTargetsFirst(targets: readonly TargetItem[]): readonly Targ
   );
 }
 
-/** Targets about which there is nothing to say one by one. */
+/** Targets that need no line of their own. */
 export function isQuiet(target: TargetItem): boolean {
   return (
     isDone(target.state) || ((target.state === "Waiting" || target.state === "Superseded") && target.reason === "")
   );
 }
 
-/** One cause: the same words, whatever the numbers, the cluster and the Pod in them. */
+/** Two reasons are the same cause if only numbers, the cluster or the Pod differ in them. */
 function causeKey(target: TargetItem): string {
   const text = target.reason.replaceAll(/-[a-z0-9]{6,10}-[a-z0-9]{5}\b/g, "-POD").replaceAll(target.cluster, "CLUSTER");
   return `${target.state}|${text.replaceAll(/\d+/g, "#")}`;

@@ -1,15 +1,18 @@
-/** Of what the gateway refuses: it says no more than that. */
+/** Explains a refusal of the gateway, which itself gives no reason. */
 
-/** `execute-api:Invoke is missing for GET /v1/clusters; the stack's ViewerPolicy has it`: for who may not, and whoever grants it. */
+/**
+ * `execute-api:Invoke is missing for GET /v1/clusters; the stack's ViewerPolicy allows it`, for the refused user and
+ * for the person who grants the permission.
+ */
 export function missingRight(method: string, path: string): string {
   const [plain = path] = path.split("?");
-  return `execute-api:Invoke is missing for ${method} ${plain}; the stack's ${policyOf(method, plain)} has it`;
+  return `execute-api:Invoke is missing for ${method} ${plain}; the stack's ${policyOf(method, plain)} allows it`;
 }
 
-/** What operators may, by the last part of its path. */
+/** The actions of operators, by the last segment of their path. */
 const operating = /\/(?:suspend|resume|reconcile|refresh|accept|recover|check)$/;
 
-/** The least that has it. */
+/** The weakest policy that allows the request. */
 function policyOf(method: string, path: string): string {
   if (method === "GET") return path === "/v1/audit" ? "AdministratorPolicy" : "ViewerPolicy";
   if (path.endsWith("/contents")) return "ReaderPolicy";

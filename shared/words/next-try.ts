@@ -1,7 +1,7 @@
 import type { Observed } from "#shared/fleet/rows/sync-row.ts";
 import { formatSeconds, formatTime } from "#shared/words/age.ts";
 
-/** `in 40s, at 08:01:40Z`: of what is tried again, and undefined of anything else. */
+/** `in 40s, at 08:01:40Z`, for a Sync in Retrying; undefined for any other. */
 export function nextTryText(observed: Pick<Observed, "phase" | "nextAt"> | undefined, now: Date): string | undefined {
   if (observed?.phase !== "Retrying" || observed.nextAt === undefined) return undefined;
   const { nextAt } = observed;

@@ -12,12 +12,12 @@ import {
 import { revisionText } from "#shared/words/revision-text.ts";
 import { hasDesired, isGood, needsSomebody, stateRank } from "#shared/words/state-words.ts";
 
-/** One word for an object, since when, when it was last looked at, and what to add. */
+/** One state word for an object, since when it holds, when the object was last checked, and a remark. */
 export interface ObjectState {
   readonly word: string;
   readonly since?: string;
   readonly seenAt?: string;
-  /** Empty when all is well. */
+  /** Empty when nothing needs attention. */
   readonly remark: string;
 }
 
@@ -27,7 +27,7 @@ export function objectState(object: ListedObject): ObjectState {
   return withActs(object.operations, stateOfKind(object), about);
 }
 
-/** Of a SyncGroup, or a Sync as its user wrote it, by what the planner says. */
+/** The state of a SyncGroup or of a Sync that a user wrote, as the planner reports it. */
 export function ownerState(owner: OwnerInFleet | UnreadableObject): ObjectState {
   if (isUnreadable(owner)) return { word: owner.status.state, remark: unreadableText(owner) };
   const { operations = {}, status, metadata } = owner;
@@ -36,14 +36,14 @@ export function ownerState(owner: OwnerInFleet | UnreadableObject): ObjectState 
   return withActs(operations, fromOwner(status), { obstacle: obstacleOf(status), unseen });
 }
 
-/** What people have asked for stands before what came of it. */
+/** A user's operations take precedence over the observed state. */
 function withActs(
   { deletion, suspended }: Operations = {},
   state: ObjectState,
   { obstacle, unseen }: { readonly obstacle: string; readonly unseen: () => string },
 ): ObjectState {
   if (deletion !== undefined) {
-    const held = suspended === undefined ? obstacle : `it waits while suspended ${actText(suspended)}`;
+    const held = suspended === undefined ? obstacle : `the deletion waits while it is suspended ${actText(suspended)}`;
     return { word: "Deleting", since: deletion.at, remark: [actText(deletion), held].filter(Boolean).join("; ") };
   }
   if (suspended !== undefined) {
@@ -59,12 +59,12 @@ function unreadableText({ status }: UnreadableObject): string {
   return status.conditions.map(({ reason, message }) => reasonText(reason, message)).join("; ");
 }
 
-/** Its status is about what was before: about what is wanted now nobody knows yet. */
+/** Whether the status is about an older version of the object. */
 export function isUnseen(object: ListedObject): boolean {
   return !isUnreadable(object) && unseenText(object) !== "";
 }
 
-/** What was asked for since the status was written: that is about what was before. */
+/** The requests after the status was written. */
 function unseenText(object: AnyObject): string {
   const { generation } = object.metadata;
   const { kind } = object;
@@ -88,23 +88,23 @@ function unseenOf(about: {
 }): string {
   const { generation, seen, isDone } = about;
   if (seen === undefined || generation === undefined) return "";
-  if (seen.observedGeneration !== generation) return `generation ${generation} has not been looked at yet`;
-  return isDone ? "" : "what was asked for has not been looked at yet";
+  if (seen.observedGeneration !== generation) return `generation ${generation} has not been processed yet`;
+  return isDone ? "" : "the last request has not been processed yet";
 }
 
-/** The planner's half of what a user wrote. */
+/** The planner's status of an object that a user wrote. */
 export function planOf(object: ListedObject): OwnerStatus | undefined {
   if (isUnreadable(object)) return undefined;
   return object.kind === "Sync" ? object.status.plan : object.kind === "SyncGroup" ? object.status : undefined;
 }
 
-/** An object's word says that somebody has to do something, or the object waits for what is not going to come by itself. */
+/** Whether a user has to act: the state is bad, or the object waits for something that does not come by itself. */
 export function needsYou(word: string, plan: Pick<OwnerStatus, "conditions"> | undefined): boolean {
   const lacks = plan?.conditions.some(({ reason }) => reason === "SourceNotFound") === true;
   return needsSomebody(word) || (lacks && word === "Waiting");
 }
 
-/** What the planner says that a deletion waits for. */
+/** The reason why a deletion waits, according to the planner. */
 function obstacleOf(plan: OwnerStatus | undefined): string {
   const ready = plan?.conditions.find((condition) => condition.type === "Ready");
   return plan?.state === "Deleting" ? (ready?.message ?? "") : "";
@@ -141,7 +141,7 @@ function stateOfKind(object: AnyObject): ObjectState {
   }
 }
 
-/** Of these people want to know why. */
+/** Phases whose reason users want to see. */
 const unfinished: ReadonlySet<RolloutPhase> = new Set(["Halted", "Stalled", "Waiting", "Superseded"]);
 
 function fromOwner(status: {
@@ -159,10 +159,10 @@ function fromOwner(status: {
   };
 }
 
-/** By whom, why, and the verb that ends it. */
+/** The author of the freeze, the reason, and the command that ends it. */
 export function frozenText({ name, by, reason, until }: FrozenBy): string {
   const end = until === undefined ? "" : `, until ${until}`;
-  return `by ${shortPrincipal(by)}: ${reason}${end}; starling thaw ${name}`;
+  return `by ${shortPrincipal(by)}: ${reason}${end}; run \`starling thaw ${name}\``;
 }
 
 function fromSync({ observed, state, desired, plan, outOfSync, frozen, conditions }: SyncStatus): ObjectState {
@@ -174,7 +174,7 @@ function fromSync({ observed, state, desired, plan, outOfSync, frozen, condition
   const behind =
     outOfSync === undefined
       ? ""
-      : `runs ${revisionText(desired?.revision)}, wanted ${revisionText(outOfSync.revision)}: ${outOfSync.reason}`;
+      : `runs ${revisionText(desired?.revision)}, desired ${revisionText(outOfSync.revision)}: ${outOfSync.reason}`;
   const remark = state === "Drifted" ? driftText(observed, conditions) : behind;
   return {
     word: state,
@@ -187,26 +187,26 @@ function fromSync({ observed, state, desired, plan, outOfSync, frozen, condition
   };
 }
 
-/** A cluster is to have it, and the planner alone says why it does not. */
+/** A Sync that was never assigned to its cluster. Only the planner knows why. */
 function neverAssigned(word: string, conditions: readonly Condition[]): ObjectState {
   const { since, reason = "", message = "" } = conditions.find(({ type }) => type === "Ready") ?? {};
   return { word, ...optional("since", since), remark: reasonText(reason === word ? "" : reason, message) };
 }
 
-/** Drift that is not put back: what is left alone, or what the last look that compared found. */
+/** Drift that is not corrected: an object that is left alone, or the result of the last comparing check. */
 function driftText(observed: SyncStatus["observed"], conditions: SyncStatus["conditions"]): string {
   const { drift, leftAlone = [] } = observed ?? {};
   const [left] = leftAlone;
   if (left !== undefined) return `${left.object} has drifted: ${left.message}`;
   const isDrifted = conditions.some(({ type, status }) => type === "Drifted" && status === "True");
   if (!isDrifted || drift === undefined) return "";
-  return `${drift.objects} ${drift.objects === 1 ? "object has" : "objects have"} drifted and ${drift.objects === 1 ? "stays" : "stay"} so`;
+  return `${drift.objects} ${drift.objects === 1 ? "object has" : "objects have"} drifted, and Starling does not correct the drift`;
 }
 
-/** Of a Sync that stays as it is until somebody does something, or its turn comes. */
+/** States that last until a user acts, or until the Sync's turn. */
 const settledWords: ReadonlySet<string> = new Set(["OutOfSync", "Drifted"]);
 
-/** A cluster nothing was ever assigned to was never asked; one that answers is as good as the worst of what it is to have. */
+/** A cluster without assignments was never contacted. A cluster that answers has the worst state of its Syncs. */
 function fromCluster(status: ClusterObject["status"]): ObjectState {
   const state = unfrozenState(status);
   const { frozen } = status;
@@ -217,7 +217,7 @@ function fromCluster(status: ClusterObject["status"]): ObjectState {
 function unfrozenState({ conditions, lastSeenAt, syncs, discovered }: ClusterObject["status"]): ObjectState {
   const { goneSince } = discovered ?? {};
   if (goneSince !== undefined) {
-    return { word: "Unreachable", since: goneSince, remark: "ClusterGone: EKS says that there is no such cluster" };
+    return { word: "Unreachable", since: goneSince, remark: "ClusterGone: EKS does not know the cluster any more" };
   }
   const reachable = conditions.find((condition) => condition.type === "Reachable");
   const worst = [...(syncs?.others ?? [])].sort((a, b) => stateRank(a.state) - stateRank(b.state))[0];
@@ -248,7 +248,7 @@ function fromReady(
   };
 }
 
-/** `by sre/ana: INC-4711; by sre/bo`: the last parts of the principal's ARN, and why, of everybody who asked for it. */
+/** `by sre/ana: INC-4711; by sre/bo`: the last part of each principal's ARN, and each reason. */
 export function actText(act: Suspension): string {
   return [act, ...(act.again ?? [])]
     .map(({ by, reason }) => `by ${shortPrincipal(by)}${reason === undefined ? "" : `: ${reason}`}`)

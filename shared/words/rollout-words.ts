@@ -1,10 +1,10 @@
-/** What goes through the stages, what is waited for, and what clears it. */
+/** Texts about rollouts: their phases, what they wait for, and how to end a wait. */
 import type { OverviewStageRun } from "#shared/fleet/api/rollout-overview.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { Clearing, Wait } from "#shared/fleet/waits/wait.ts";
 import { formatTime } from "#shared/words/age.ts";
 
-/** What stands in STATE columns for a leg that is under way. */
+/** The STATE column of a stage run in progress. */
 export const phaseWords = {
   Waiting: "waiting",
   Updating: "updating",
@@ -15,7 +15,9 @@ export const phaseWords = {
 
 export type BudgetState = "Failed" | "Unreachable";
 
-/** What of a stage's budget was spent, and what it allows; of what has passed, how many there were. */
+/**
+ * The spent part of a stage run's budget, and the whole budget. After the stage has passed, only the number.
+ */
 export function budgetOf(
   { counts, preexistingFailures, allows, phase }: OverviewStageRun,
   state: BudgetState,
@@ -26,12 +28,12 @@ export function budgetOf(
     : { spent: counts.Unreachable, allowed: allows.unreachable };
 }
 
-/** As verbs about rollouts take it: `shop -n payments`. */
+/** The argument of commands about rollouts: `shop -n payments`. */
 export function rolloutArgument({ kind, namespace, name }: Owner): string {
   return `${kind === "Sync" ? "sync/" : ""}${name} -n ${namespace}`;
 }
 
-/** Of a principal the last parts, as everywhere. */
+/** The part of a principal that is not shown. */
 const principalHead = /\barn:\S+?:(?:assumed-role|role|user)\//g;
 
 export function waitText({ message, until }: Wait, now: Date): string {
@@ -47,7 +49,7 @@ export function clearWord(clearing: Clearing): string {
   return clearing.verb === "orphan" ? "delete --cascade=orphan" : clearing.verb;
 }
 
-/** The whole command, or what to change. */
+/** The whole command, or what to change in the object. */
 export function clearCommand(clearing: Clearing, owner: Owner): string {
   const { kind, namespace, name } = owner;
   const object = `${kind.toLowerCase()}/${name} -n ${namespace}`;

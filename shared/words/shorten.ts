@@ -1,4 +1,4 @@
-/** At most so many characters, the end replaced by one for what is missing; line ends become spaces. */
+/** The text with at most this many characters. A longer text ends with `…`. Line ends become spaces. */
 export function shorten(text: string, most: number): string {
   const line = text.replaceAll(/\s+/g, " ").trim();
   const characters = [...line];

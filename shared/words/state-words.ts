@@ -1,4 +1,4 @@
-/** The words of STATE columns, worst first: what a list without an order shows on top. */
+/** The words of STATE columns, worst first, which is the order of lists. */
 const ranked = [
   "Failed",
   "Halted",
@@ -50,7 +50,7 @@ const bad = new Set([
 ]);
 const good = new Set(["Unchanged", "Succeeded", "Complete", "Ready"]);
 
-/** Smaller is worse; a word nobody knows stands between. */
+/** A smaller rank is worse. An unknown word has the rank of Unknown. */
 export function stateRank(word: string): number {
   const rank = stateWords().indexOf(word);
   return rank === -1 ? ranked.indexOf("Unknown") : rank;
@@ -61,17 +61,17 @@ export function isGood(word: string): boolean {
   return good.has(word);
 }
 
-/** What is wanted is there, whether or not somebody changed it in the cluster since. */
+/** The cluster has the desired revision, even if someone changed objects in the cluster since. */
 export function hasDesired(word: string): boolean {
   return isGood(word) || word === "Drifted";
 }
 
-/** Somebody has to do something. */
+/** A user has to act. */
 export function needsSomebody(word: string): boolean {
   return bad.has(word);
 }
 
-/** The word in its spelling, or undefined. */
+/** The word in its correct spelling, or undefined. */
 export function findState(text: string): string | undefined {
   return ranked.find((word) => word.toLowerCase() === text.toLowerCase());
 }

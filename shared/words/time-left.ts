@@ -2,9 +2,9 @@ import type { RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
 import type { WaitReason } from "#shared/fleet/waits/wait.ts";
 import { formatSeconds } from "#shared/words/age.ts";
 
-/** Fewer clusters say nothing about the others. */
+/** Fewer finished clusters are no basis for an estimate. */
 const leastDone = 3;
-/** While these are waited for nobody knows when it goes on. */
+/** Reasons of waits that end at an unknown time. */
 const open: ReadonlySet<WaitReason> = new Set([
   "suspended",
   "frozen",
@@ -16,9 +16,9 @@ const open: ReadonlySet<WaitReason> = new Set([
 ]);
 
 /**
- * `about 4m left in early, by the 12 clusters that are done there`: as fast as those of the stage that the newest content
- * goes through. Of later stages nobody knows: they are of other sizes. @returns undefined where few are done, or something
- * else than clusters is waited for.
+ * `about 4m left in early, by the 12 clusters that are done there`: the estimate assumes the speed of the finished
+ * clusters of the stage that the newest rollout goes through. Later stages are not estimated, because their sizes
+ * differ. @returns undefined when few clusters are finished, or when something other than clusters is waited for.
  */
 export function timeLeft({ status }: RolloutOverview, now: Date): string | undefined {
   const { newest, stages, waits, state } = status;
@@ -31,5 +31,5 @@ export function timeLeft({ status }: RolloutOverview, now: Date): string | undef
   const seconds = (now.getTime() - Date.parse(stage.updatingTo.startedAt)) / 1000;
   if (left === 0 || done < leastDone || seconds <= 0) return undefined;
   const time = formatSeconds(Math.ceil((left * seconds) / done));
-  return `about ${time} left in ${stage.name}, by the ${done.toLocaleString("en")} clusters that are done there`;
+  return `about ${time} left in ${stage.name}, estimated from the ${done.toLocaleString("en")} clusters that are done`;
 }

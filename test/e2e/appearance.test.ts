@@ -89,7 +89,7 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
           findings.push(...(await inaccessible(page)).map((finding) => `${place} ${colorScheme}: ${finding}`));
           if (place !== group) continue;
           // Of so many only some are read: how many there are is said by the counts of the stages.
-          const cut = await page.getByText(/^These are \d+ of /).allTextContents();
+          const cut = await page.getByText(/^This shows \d+ of /).allTextContents();
           if (size === 10_000 && !cut.join().includes(" of 720: all of them."))
             findings.push(`${place}: ${cut.join()}`);
           // Paper is white, whatever the screen is.
@@ -117,7 +117,7 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
       };
       try {
         await page.goto(console_.url(theme));
-        await page.getByRole("heading", { name: "Needs somebody" }).waitFor();
+        await page.getByRole("heading", { name: "Needs attention" }).waitFor();
         await look("fleet");
         await page.getByRole("button", { name: "platform/ingress" }).first().click();
         await page.getByRole("heading", { name: "Stages" }).waitFor();

@@ -130,7 +130,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
       await world.session.call("DELETE", `${path}?confirm=true`);
       await world.waitFor("the halt", async () => (await world.group("web")).status.state === "Halted");
       expect(JSON.stringify(await world.targets("web"))).toContain(
-        "path: cluster canary-1 has no cluster.values.look.color; a value is set on the Cluster (spec.values), or comes from a ClusterValues that selects it, or from a tag (spec.values.fromTags of its ClusterDiscovery); or give it a | default(text)",
+        "path: cluster canary-1 has no cluster.values.look.color; set the value on the Cluster (spec.values) or in a ClusterValues that selects it, or take it from a tag (spec.values.fromTags of its ClusterDiscovery); or add | default(text)",
       );
       expect(await colors(world)).toBe("red red red red");
       expect(touched(world)).toEqual([]);

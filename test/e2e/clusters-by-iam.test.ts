@@ -107,7 +107,7 @@ test("clusters of an account that does not trust Starling are unreachable, say w
     expect(status.externalId).toBe(externalIdOf(name));
     expect(status.conditions).toMatchObject([{ type: "Reachable", status: "False", reason: "RoleDenied" }]);
     expect(status.conditions[0]?.message).toContain(
-      `role ${roleOf(name)} may not be assumed: let its trust policy allow sts:AssumeRole to the role of Starling's apply function where sts:ExternalId is ${externalIdOf(name)}, `,
+      `Starling may not assume role ${roleOf(name)}: let its trust policy allow sts:AssumeRole to the role of Starling's apply function where sts:ExternalId is ${externalIdOf(name)}, `,
     );
   }
 

@@ -96,7 +96,7 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
           .getByRole("link", { name: `${namespace}/web` })
           .first()
           .click();
-        await page.getByRole("heading", { name: "In trouble" }).waitFor();
+        await page.getByRole("heading", { name: "Problems" }).waitFor();
         expect(await page.getByText("halted", { exact: true }).count()).toBe(1);
         const broad = page.getByRole("row", { name: /^2 broad 4 1 / });
         expect(await broad.count()).toBe(1);

@@ -135,7 +135,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       );
       await world.apply(group({ DOMAIN: "{{ cluster.values.domain }}" }));
       expect(await failure("cluster.values.domain")).toBe(
-        "RenderFailed: parameters.DOMAIN: cluster one has no cluster.values.domain; a value is set on the Cluster (spec.values), or comes from a ClusterValues that selects it, or from a tag (spec.values.fromTags of its ClusterDiscovery); or give it a | default(text)",
+        "RenderFailed: parameters.DOMAIN: cluster one has no cluster.values.domain; set the value on the Cluster (spec.values) or in a ClusterValues that selects it, or take it from a tag (spec.values.fromTags of its ClusterDiscovery); or add | default(text)",
       );
     } finally {
       await world.close();

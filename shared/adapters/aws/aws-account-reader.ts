@@ -9,7 +9,7 @@ interface Clients {
   readonly lambda: LambdaClient;
 }
 
-/** The version of a secret that is read when none is named. */
+/** The version of a secret that is read by default. */
 const currentVersion = "AWSCURRENT";
 
 export class AwsAccountReader implements AccountReader {

@@ -6,7 +6,7 @@ export function blobTooLarge(blob: {
   readonly maxBytes: number;
 }): StarlingError {
   const { key, size, maxBytes } = blob;
-  return new StarlingError(`the blob ${key} has ${size} bytes, more than ${maxBytes}`, {
+  return new StarlingError(`the blob ${key} has ${size} bytes, more than the limit of ${maxBytes}`, {
     code: "BlobTooLarge",
     retry: "permanent",
     data: { key },

@@ -8,13 +8,16 @@ import { otherCode } from "#shared/base/error-codes.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import type { LogFilter, LogLine, LogQuery, LogReader } from "#shared/ports.ts";
 
-/** CloudWatch looks through so much of a group at a time, and says where it goes on, found or not. */
+/**
+ * The limit of requests for one group. CloudWatch searches a part of a group at a time and says where to continue, also
+ * when it found nothing.
+ */
 const mostPages = 20;
 
 /** The function that writes the audit log. */
 const auditor = "api";
 
-/** The log groups of the functions, each read by itself: what it finds is put in order here. */
+/** Reads the functions' log groups. Each is read separately, and the lines are sorted here. */
 export class CloudWatchLogReader implements LogReader {
   readonly #client: CloudWatchLogsClient;
   readonly #groups: ReadonlyMap<string, string>;
@@ -25,13 +28,16 @@ export class CloudWatchLogReader implements LogReader {
     this.#groups = groups;
   }
 
-  /** @throws StarlingError `AnswerTooLarge` where nothing is found in as much of a log as is looked through: there may be some. */
+  /**
+   * @throws StarlingError `AnswerTooLarge` when the searched part of a log contains nothing and the log continues:
+   * later lines may match.
+   */
   async read(query: LogQuery) {
     const groups = [...this.#groups].filter(([name]) => (name === auditor) === (query.of === "audit"));
     const found = await Promise.all(groups.map(([name, group]) => this.#readGroup(name, group, query)));
     const tooLong = found.findIndex(({ lines, isMore }) => isMore && lines.length === 0);
     if (tooLong >= 0) throw tooLongLog(groups[tooLong]?.[0] ?? "", query.since);
-    // After the last line of a group that was not read to its end, there may be others of it.
+    // Beyond the last line of a group that was not read to its end, lines may be missing.
     const end = found
       .flatMap(({ lines, isMore }) => (isMore ? (lines.at(-1)?.at ?? []) : []))
       .sort()
@@ -62,11 +68,12 @@ export class CloudWatchLogReader implements LogReader {
   }
 }
 
-/** In the language of CloudWatch; names hold neither quotes nor wildcards, and what holds them is refused. */
+/** The pattern language of CloudWatch. Names contain no quotes and no wildcards; a value with them is refused. */
 function filterPattern(filter: LogFilter): string {
   const every = filter.map((fields) => {
     const each = Object.entries(fields).map(([field, value]) => {
-      if (!/^[\w./@:-]+$/.test(value)) throw new Error(`logs cannot be looked through for ${JSON.stringify(value)}`);
+      if (!/^[\w./@:-]+$/.test(value))
+        throw new Error(`logs cannot be searched for the value ${JSON.stringify(value)}`);
       return `($.${field} = "${value}")`;
     });
     return `(${each.join(" && ")})`;
@@ -74,7 +81,7 @@ function filterPattern(filter: LogFilter): string {
   return `{ ${every.join(" || ")} }`;
 }
 
-/** What is no JSON is none of ours, though a pattern for JSON finds no such line. */
+/** Starling writes only JSON. A pattern for JSON matches no other line anyway. */
 function lineOf(name: string, { eventId = "", timestamp = 0, message = "" }: FilteredLogEvent): LogLine[] {
   try {
     const fields = JSON.parse(message) as Record<string, unknown>;
@@ -85,11 +92,11 @@ function lineOf(name: string, { eventId = "", timestamp = 0, message = "" }: Fil
 }
 
 function tooLongLog(name: string, since: Date): StarlingError {
-  const message = `the log of ${name} since ${since.toISOString()} is longer than one request looks through, and what it looked through says nothing of that; ask for a later time, as with --since 10m`;
+  const message = `the log of ${name} since ${since.toISOString()} is longer than one request can search, and the searched part contains no such line; ask for a later time, such as \`--since 10m\``;
   return new StarlingError(message, { code: otherCode("AnswerTooLarge"), retry: "permanent" });
 }
 
 function unavailable(error: unknown): never {
-  const message = `CloudWatch does not give the logs: ${errorMessage(error)}`;
+  const message = `CloudWatch did not return the logs: ${errorMessage(error)}`;
   throw new StarlingError(message, { code: otherCode("LogsUnavailable"), retry: "transient", cause: error });
 }

@@ -1,4 +1,4 @@
-/** Where a page of DynamoDB ended, as a text that people send back. */
+/** Encodes where a page of DynamoDB ended, as a text that users send back. */
 import { otherCode } from "#shared/base/error-codes.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 
@@ -6,7 +6,10 @@ export function nextOf(last: Record<string, unknown> | undefined): { readonly ne
   return last === undefined ? {} : { next: Buffer.from(JSON.stringify(last)).toString("base64url") };
 }
 
-/** People send cursors back to us: one that is not of this query would be a defect of ours to DynamoDB. */
+/**
+ * Users send cursors back. DynamoDB would report a cursor of another query like a defect of Starling, so that it is
+ * refused here.
+ */
 export function startAfter(
   cursor: string | undefined,
   expected: { readonly partition: readonly [string, string]; readonly others: readonly string[] },
@@ -25,7 +28,7 @@ function decodeCursor(cursor: string): Record<string, unknown> {
     const value: unknown = JSON.parse(Buffer.from(cursor, "base64url").toString("utf8"));
     if (typeof value === "object" && value !== null) return value as Record<string, unknown>;
   } catch {
-    // Falls through to the refusal: the text is not ours.
+    // The text is not a cursor of Starling; it is refused below.
   }
   throw invalidContinue();
 }

@@ -1,4 +1,4 @@
-/** What has to hold, and what is changed, in the words of DynamoDB. */
+/** Writes conditions and changes in DynamoDB's expression language. */
 import type { Precondition, RowUpdate } from "#shared/ports.ts";
 
 export interface Expression {

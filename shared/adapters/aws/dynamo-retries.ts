@@ -1,4 +1,4 @@
-/** What DynamoDB refuses for a moment is asked again. */
+/** Retries calls that DynamoDB refuses temporarily. */
 import { TransactionCanceledException } from "@aws-sdk/client-dynamodb";
 import { isNetworkFailure } from "#shared/adapters/aws/network-failure.ts";
 import { systemClock } from "#shared/adapters/system.ts";
@@ -7,7 +7,10 @@ import { StarlingError } from "#shared/base/errors.ts";
 import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
 
 const sdkTries = 3;
-/** Of a call that met a throttle, a transaction conflict, the end of its session or unprocessed items; the last wait is about 3 s. */
+/**
+ * For calls that met a throttle, a transaction conflict, the end of the session, or unprocessed items. The last wait is
+ * about 3 s.
+ */
 export const policy: RetryPolicy = {
   tries: (error) => (error instanceof Unprocessed || isTransient(error) ? 8 : 1),
   triesIn: (error) => (error instanceof Unprocessed || isLeft(error) ? 1 : sdkTries),
@@ -16,8 +19,8 @@ export const policy: RetryPolicy = {
 };
 
 /**
- * What the SDK leaves to its caller: two transactions met on a row, and one of them has to come again; or the session that it
- * signed with has ended on the way, and the next try has another.
+ * Errors that the SDK does not retry: two transactions conflicted on a row and one must be repeated, or the session
+ * ended during the call, and the next try has a new session.
  */
 const leftNames = new Set([
   "TransactionCanceledException",
@@ -25,7 +28,7 @@ const leftNames = new Set([
   "TransactionInProgressException",
   "ExpiredTokenException",
 ]);
-/** What the SDK has tried three times already when it gets here. */
+/** The SDK has already tried these three times. */
 const transientNames = new Set([
   "ProvisionedThroughputExceededException",
   "ThrottlingException",
@@ -34,18 +37,18 @@ const transientNames = new Set([
 ]);
 const transientReasons = new Set(["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]);
 
-/** Of some keys DynamoDB said nothing, or some rows it did not take. */
+/** DynamoDB left some keys unread or some rows unwritten. */
 export class Unprocessed extends Error {}
 
 export async function persist<T>(call: () => Promise<T>): Promise<T> {
   try {
     return await retrying(policy, { clock: systemClock }, call);
   } catch (error) {
-    throw isTransient(error) ? exhausted("DynamoDB kept refusing", error) : error;
+    throw isTransient(error) ? exhausted("DynamoDB refused all tries", error) : error;
   }
 }
 
-/** The SDK does not try these again by itself. */
+/** Errors that the SDK does not retry itself. */
 function isLeft(error: unknown): boolean {
   return error instanceof Error && leftNames.has(error.name);
 }

@@ -41,10 +41,10 @@ import type {
   Write,
 } from "#shared/ports.ts";
 
-/** DynamoDB takes so many keys in one BatchGetItem, and rows in one BatchWriteItem. */
+/** DynamoDB's limits of keys in one BatchGetItem, and of rows in one BatchWriteItem. */
 const batchGetKeys = 100;
 const batchWriteRows = 25;
-/** The one table on DynamoDB. */
+/** The one table, on DynamoDB. */
 export class DynamoTable implements Table, EventLog {
   readonly #client: DynamoDBDocumentClient;
   readonly #table: string;
@@ -82,7 +82,7 @@ export class DynamoTable implements Table, EventLog {
         const request = { [this.#table]: { Keys: left.map(plainKey), ConsistentRead: true } };
         const answer = await persist(() => this.#client.send(new BatchGetCommand({ RequestItems: request })));
         for (const item of answer.Responses?.[this.#table] ?? []) rows.push(readableRow<Type, Kept>(item, reading));
-        // What comes back is what was sent: `left` as it was, or a part of it.
+        // DynamoDB returns a part of the keys that were sent.
         left = (answer.UnprocessedKeys?.[this.#table]?.Keys ?? []) as unknown as RowKey[];
         if (left.length > 0) throw new Unprocessed();
       });
@@ -95,7 +95,7 @@ export class DynamoTable implements Table, EventLog {
   async query<Type extends RowType, Kept extends Newer = undefined>(
     query: RowQuery<Type, Kept>,
   ): Promise<Page<RowRead<Type, Kept>>> {
-    // DynamoDB refuses a range that ends before it begins, with the whole query.
+    // DynamoDB refuses a query whose range ends before it begins.
     if (query.between !== undefined && query.between[0] > query.between[1]) return { items: [] };
     const range =
       query.between !== undefined
@@ -111,7 +111,7 @@ export class DynamoTable implements Table, EventLog {
           KeyConditionExpression: `pk = :pk${range.text}`,
           ...filtered(query.states, { ":pk": query.pk, ...range.values }),
           ScanIndexForward: query.newestFirst !== true,
-          // It counts what is filtered out, too.
+          // DynamoDB's limit also counts filtered items.
           ...(query.states === undefined ? defined({ Limit: query.limit }) : {}),
           ...startAfter(query.after, { partition: ["pk", query.pk], others: ["sk"] }),
         }),
@@ -157,10 +157,11 @@ export class DynamoTable implements Table, EventLog {
     const [first] = writes;
     if (first === undefined) return;
     refuseLargeRows(writes);
-    // A transaction of one would cost twice as much.
+    // A transaction with a single write would cost twice as much.
     if (writes.length === 1 && "put" in first) return this.#put(first);
     const TransactItems = writes.map((write) => this.#action(write));
-    // Of all tries one is done: a try whose answer was lost must not look like somebody else's write.
+    // With the token, only one of the tries takes effect. A try whose answer was lost must not look like the write of
+    // someone else.
     const ClientRequestToken = randomUUID();
     await persist(async () => {
       try {
@@ -182,7 +183,7 @@ export class DynamoTable implements Table, EventLog {
           isAgain = true;
           throw error;
         }
-        // A try whose answer was lost, here or in the SDK, must not look like somebody else's write.
+        // A try whose answer was lost, here or in the SDK, must not look like the write of someone else.
         const wasAgain = isAgain || (error.$metadata.attempts ?? 1) > 1;
         if (!wasAgain || !(await this.#isThere(write.put))) throw translated(error, [write]);
       }
@@ -195,7 +196,7 @@ export class DynamoTable implements Table, EventLog {
     return Item !== undefined && canonicalJson(unpackedRow(Item)) === canonicalJson(row);
   }
 
-  /** A transaction would cost twice as much. */
+  /** Writes without a transaction, which would cost twice as much. */
   async append(events: readonly Row[]): Promise<void> {
     const distinct = [...new Map(events.map((row) => [keyText(row), row])).values()];
     refuseLargeRows(distinct.map((put) => ({ put })));
@@ -267,18 +268,18 @@ function translated(error: unknown, writes: readonly Write[]): unknown {
   return failed.length > 0 ? conflict(writes, failed) : error;
 }
 
-/** Only DynamoDB knows how large a row is that is updated: `Item size to update has exceeded the maximum allowed size`. */
+/** Only DynamoDB knows the size of an updated row: `Item size to update has exceeded the maximum allowed size`. */
 function isTooLarge(error: unknown): boolean {
   return error instanceof Error && /item size .*exceeded the maximum allowed size/i.test(error.message);
 }
 
 function grown(write: Write): StarlingError {
-  return rowTooLarge(rowOf(write), "would grow too large by this update");
+  return rowTooLarge(rowOf(write), "would become too large with this update");
 }
 
 function conflict(writes: readonly Write[], failed: readonly number[]): ConflictError {
   const rows = failed.map((index) => keyOf(writes[index]));
-  return new ConflictError(`row changed since it was read: ${rows.join(", ")}`, { failed, rows });
+  return new ConflictError(`rows changed after they were read: ${rows.join(", ")}`, { failed, rows });
 }
 
 function keyOf(write: Write | undefined): string {
@@ -291,7 +292,7 @@ function rowOf(write: Write): RowKey {
   return "check" in write ? write.check : write.update;
 }
 
-/** The values of an expression, with the filter that they are of. */
+/** The filter by states, with the values of the whole expression. */
 function filtered(states: readonly string[] | undefined, values: Readonly<Record<string, unknown>>) {
   if (states === undefined) return { ExpressionAttributeValues: values };
   const desired = Object.fromEntries(states.map((state, index) => [`:state${index}`, state]));

@@ -8,14 +8,14 @@ import type { Clock } from "#shared/base/clock.ts";
 import type { EksArn } from "#shared/fleet/eks-arn.ts";
 import type { EksAddress } from "#shared/fleet/rows/object-rows.ts";
 
-/** A cluster, and the role it is reached with; none: as the function itself. */
+/** A cluster, and the role with which it is reached. Default: the function's own role. */
 export interface EksTarget {
   readonly cluster: EksArn;
   readonly role?: Identity["role"];
 }
 
 export interface EksAccessOptions {
-  /** Of Starling's own region. */
+  /** The client of Starling's own region. */
   readonly sts: STSClient;
   readonly eks: EksClusterOptions["eks"];
   readonly clock: Clock;
@@ -27,12 +27,12 @@ interface KeptToken {
   readonly credentials: SessionCredentials;
 }
 
-/** Of the 15 minutes that a token is good for; what is left covers a clock that is wrong. */
+/** A token is valid for 15 minutes. The rest covers a wrong clock. */
 const tokenMs = 600_000;
-/** Of some kilobytes each. */
+/** Each has some kilobytes. */
 const mostTokens = 1000;
 
-/** Everything that is asked of AWS to reach EKS clusters by IAM, and what is remembered of it in one process. */
+/** All requests to AWS for reaching EKS clusters by IAM, with one process's cache of their answers. */
 export class EksAccess {
   readonly #options: EksAccessOptions;
   readonly #sessions: RoleSessions;
@@ -49,38 +49,40 @@ export class EksAccess {
     this.#clusters = new EksClusters({ eks, sessions: this.#sessions, clock });
   }
 
-  /** The same, asking everything anew: what is remembered here says what was true an hour ago. */
+  /** The same without a cache. The cached answers may be an hour old. */
   withoutMemory(): EksAccess {
     return new EksAccess(this.#options);
   }
 
   /**
-   * @param known - what the Cluster's row says of it.
-   * @throws StarlingError as `EksClusters` does.
+   *
+   * @param known - the address in the Cluster's row.
+   * @throws StarlingError like `EksClusters`.
    */
   endpoint(target: EksTarget, known?: EksAddress): Promise<EksEndpoint> {
     return this.#clusters.endpoint(target.cluster, target, known);
   }
 
-  /** What is remembered of it; undefined when nobody asked. */
+  /** The cached address; undefined when there is none. */
   address(target: EksTarget): EksAddress | undefined {
     return this.#clusters.address(target.cluster, target);
   }
 
-  /** Credentials of the role. @throws StarlingError as `RoleSessions` does. */
+  /** Credentials of the role. @throws StarlingError like `RoleSessions`. */
   session(target: EksTarget): Promise<SessionCredentials> {
     return this.#sessions.credentials(target);
   }
 
-  /** What answered at the endpoint was not the cluster. */
+  /** Reports that something other than the cluster answered at the endpoint. */
   distrust(target: EksTarget): void {
     this.#clusters.distrust(target.cluster, target);
   }
 
   /**
    * A bearer token for the cluster.
-   * @param options.refresh - the last one was refused: a new one, by a new session where that one is not brand new.
-   * @throws StarlingError as `eksToken` and `RoleSessions` do.
+   * @param options.refresh - the last token was refused: returns a new one, from a new session unless the session is
+   * new.
+   * @throws StarlingError like `eksToken` and `RoleSessions`.
    */
   async token(target: EksTarget, { refresh }: { readonly refresh: boolean }): Promise<string> {
     const id = JSON.stringify([target.cluster.arn, target.role?.arn, target.role?.externalId]);

@@ -11,16 +11,16 @@ import { errorMessage, rawMessage, StarlingError } from "#shared/base/errors.ts"
 import type { EksArn } from "#shared/fleet/eks-arn.ts";
 import type { EksAddress } from "#shared/fleet/rows/object-rows.ts";
 
-/** Where a cluster answers, and who vouches for it. */
+/** The address of a cluster, and its certificate authority. */
 export interface EksEndpoint {
   readonly server: string;
   /** PEM in base64. */
   readonly caData: string;
-  /** `API`, `API_AND_CONFIG_MAP` or `CONFIG_MAP`: whether it knows access entries. */
+  /** `API`, `API_AND_CONFIG_MAP` or `CONFIG_MAP`. It says whether the cluster has access entries. */
   readonly authenticationMode?: string;
-  /** Whether it answers from outside of its network. */
+  /** Whether the cluster answers from outside its network. */
   readonly publicAccess?: boolean;
-  /** From where it answers then. */
+  /** The networks from which it then answers. */
   readonly publicCidrs?: readonly string[];
 }
 
@@ -33,24 +33,27 @@ export interface EksClusterOptions {
 interface KeptEndpoint {
   readonly endpoint: EksEndpoint;
   readonly askedAt: number;
-  /** Earlier than `askedAt` where EKS did not answer the last question. */
+  /** Earlier than `askedAt` when EKS did not answer the last request. */
   readonly answeredAt: number;
   readonly until: number;
 }
 
 /**
- * Endpoint and authority of a cluster hardly ever change: when the cluster or its authority is made anew. Nobody answers at
- * the old ones then, or somebody else, and EKS is asked at once.
+ * The endpoint and the authority of a cluster seldom change: only when the cluster or its authority is created again.
+ * Then nobody answers at the old endpoint, or another server does, and EKS is asked at once.
  */
 const keptSeconds = 86_400;
-/** Between two questions about one cluster, whatever goes wrong there. */
+/** The minimum between two requests about one cluster. */
 const leastSeconds = 60;
-/** Of some kilobytes each. */
+/** Each has some kilobytes. */
 const mostKept = 1000;
 const usable: ReadonlySet<string> = new Set(["ACTIVE", "UPDATING"]);
 const throttles: ReadonlySet<string> = new Set(["ThrottlingException", "TooManyRequestsException", "Throttling"]);
 
-/** What DescribeCluster says, remembered for a day: never asked for each piece of work, whose number has no bound. */
+/**
+ * The answers of DescribeCluster, cached for a day. It is not called for each piece of work, because their number has
+ * no bound.
+ */
 export class EksClusters {
   readonly #options: EksClusterOptions;
   readonly #kept = new LRUCache<string, KeptEndpoint>({ max: mostKept });
@@ -62,9 +65,11 @@ export class EksClusters {
   }
 
   /**
-   * @param known - what the Cluster's row says of it: taken for what EKS said then, unless this process knows better.
+   *
+   * @param known - the address in the Cluster's row. It counts as an answer of EKS, unless this process has a newer
+   * one.
    * @throws StarlingError `EksClusterNotFound`, `EksClusterNotActive`, `EksDenied`, `RegionOff`, `EksThrottled`,
-   *   `EksUnavailable`, and those of the role's session
+   * `EksUnavailable`, and the errors of the role's session
    */
   async endpoint(cluster: EksArn, identity: Identity, known?: EksAddress): Promise<EksEndpoint> {
     const id = idOf(cluster, identity);
@@ -74,7 +79,7 @@ export class EksClusters {
     return this.#ask(id, { cluster, identity, kept });
   }
 
-  /** What EKS said last, or what the row said of that. */
+  /** The last answer of EKS, or the address in the row. */
   address(cluster: EksArn, identity: Identity): EksAddress | undefined {
     const kept = this.#kept.get(idOf(cluster, identity));
     if (kept === undefined) return undefined;
@@ -82,7 +87,7 @@ export class EksClusters {
     return { arn: cluster.arn, server, caData, askedAt: new Date(kept.answeredAt).toISOString() };
   }
 
-  /** An older answer than the one that this process has is not taken: it may have been found wrong since. */
+  /** An answer older than this process's is ignored, because the cluster may have been found wrong since. */
   #recall(id: string, { server, caData, askedAt }: EksAddress): void {
     const answeredAt = Date.parse(askedAt);
     const kept = this.#kept.get(id);
@@ -91,7 +96,7 @@ export class EksClusters {
     this.#kept.set(id, { endpoint: { server, caData }, askedAt: answeredAt, answeredAt, until });
   }
 
-  /** What answers there is not the cluster, or nothing does: EKS is asked again, though not more than once a minute. */
+  /** Nothing, or another server, answers at the endpoint. EKS is asked again, but at most once a minute. */
   distrust(cluster: EksArn, identity: Identity): void {
     const id = idOf(cluster, identity);
     const kept = this.#kept.get(id);
@@ -108,7 +113,8 @@ export class EksClusters {
         return endpoint;
       });
     } catch (error) {
-      // What was true a day ago most likely is: EKS being away is no reason not to reach a cluster.
+      // The answer of yesterday is most likely still true, so that the cluster stays reachable while EKS does not
+      // answer.
       const { kept } = question;
       const isAway = error instanceof StarlingError && passing.has(error.code);
       if (kept === undefined || !isAway) throw error;
@@ -137,11 +143,12 @@ export class EksClusters {
     try {
       const { cluster: found } = await client.send(new DescribeClusterCommand({ name: cluster.name }));
       const { arn, status = "unknown", endpoint, certificateAuthority, accessConfig, resourcesVpcConfig } = found ?? {};
-      // A name is unique in an account only: without a role, a cluster of ours may have the name of one of theirs.
+      // A name is only unique in an account. Without a role, a cluster of Starling's own account may have the same
+      // name.
       if (arn !== cluster.arn) throw notFound(cluster, arn);
       if (!usable.has(status) || endpoint === undefined || certificateAuthority?.data === undefined) {
         throw new StarlingError(
-          `EKS says that ${cluster.arn} is ${status}; it is used when it is ACTIVE or UPDATING, wait for that`,
+          `EKS reports the status ${status} for ${cluster.arn}; Starling uses the cluster when it is ACTIVE or UPDATING: wait for that`,
           { code: "EksClusterNotActive", retry: "transient", data: { arn: cluster.arn, status } },
         );
       }
@@ -176,29 +183,30 @@ function eksError(error: unknown, cluster: EksArn): StarlingError {
   if (error instanceof StarlingError) return error;
   const { arn } = cluster;
   const name = error instanceof EKSServiceException ? error.name : "";
-  const reported = (code: ErrorCode, message: string) =>
+  const failure = (code: ErrorCode, message: string) =>
     new StarlingError(message, { code, retry: "transient", data: { arn }, cause: error });
   if (name === "ResourceNotFoundException") return notFound(cluster, undefined, error);
   if (name === "AccessDeniedException" || name === "AccessDenied") {
-    return reported(
+    return failure(
       "EksDenied",
-      `${arn} may not be described: allow eks:DescribeCluster on it to the role that Starling reaches it with (${rawMessage(error)})`,
+      `Starling may not describe ${arn}: allow eks:DescribeCluster on it to the role with which Starling reaches it (${rawMessage(error)})`,
     );
   }
   if (regionOff.has(name)) {
-    return reported(
+    return failure(
       "RegionOff",
       `region ${cluster.region} is not enabled for account ${cluster.accountId}, to which ${arn} belongs; enable it there, or correct spec.eks.arn`,
     );
   }
-  if (throttles.has(name)) return reported("EksThrottled", `EKS answers no question about ${arn} for now: ${name}`);
-  return reported("EksUnavailable", `${arn} was not described: EKS says ${errorMessage(error)}`);
+  if (throttles.has(name))
+    return failure("EksThrottled", `EKS throttles requests about ${arn}: ${name}; Starling tries again`);
+  return failure("EksUnavailable", `EKS did not describe ${arn}: ${errorMessage(error)}`);
 }
 
 function notFound({ arn }: EksArn, found: string | undefined, cause?: unknown): StarlingError {
-  const what = found === undefined ? "no such cluster" : `another one of that name, ${found}`;
+  const what = found === undefined ? "does not know" : `knows ${found} of the same name, but not`;
   return new StarlingError(
-    `EKS knows ${what} where Starling asks for ${arn}; correct spec.eks.arn, or name a role of the cluster's account in spec.access.role`,
+    `EKS ${what} ${arn}; correct spec.eks.arn, or name a role of the cluster's account in spec.access.role`,
     { code: "EksClusterNotFound", retry: "transient", data: { arn }, ...defined({ cause }) },
   );
 }

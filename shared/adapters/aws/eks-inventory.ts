@@ -19,7 +19,7 @@ export interface AccountRegion {
   readonly region: string;
 }
 
-/** Who looks: the role of this name in each account. */
+/** The role that scans: the role with this name in each account. */
 export interface Looker {
   readonly role: string;
   readonly externalId: string;
@@ -27,7 +27,7 @@ export interface Looker {
 
 type Tags = Readonly<Record<string, string>>;
 
-/** What EKS says of a cluster. */
+/** The answer of EKS about a cluster. */
 export interface DescribedCluster {
   readonly status: string;
   readonly version: string;
@@ -48,18 +48,18 @@ export interface EksInventoryOptions {
   readonly ssm: (scope: Scope) => SSMClient;
   readonly clock: Clock;
   readonly installation: string;
-  /** Of Starling: its STS gives sessions that are good in every region that the account has enabled. */
+  /** Starling's own region. Sessions of its STS are valid in every region that the account has enabled. */
   readonly region: string;
 }
 
-/** Of an account, for all of its regions: an AssumeRole for each, and an hour. */
+/** The most items that a page of the services contains. */
 const pageSize = 100;
-/** As many as Parameter Store gives. */
+/** The most parameters that a page of Parameter Store contains. */
 const parametersInPage = 10;
 
 /**
- * The EKS clusters of accounts and regions, and their parameters, as the services list them. Errors are never empty lists, and that a cluster
- * is not there only its own account says, asked for this one.
+ * Lists the EKS clusters and parameters of accounts and regions. An error never becomes an empty list. A cluster is
+ * missing only if its own account says so when it is asked about this cluster.
  */
 export class EksInventory {
   readonly #options: EksInventoryOptions;
@@ -75,7 +75,7 @@ export class EksInventory {
     });
   }
 
-  /** All clusters of an account in a region, by name. @throws StarlingError as `inventoryError` words it. */
+  /** The names of all clusters of an account in a region. @throws StarlingError of `inventoryError` */
   async names(place: AccountRegion, looker: Looker): Promise<readonly string[]> {
     return this.#ask(place, { looker, action: "eks:ListClusters" }, async (scope) => {
       const client = this.#options.eks(scope);
@@ -89,7 +89,7 @@ export class EksInventory {
     });
   }
 
-  /** Of the clusters that have, or had, a tag, those that have this one: it may be some seconds behind. */
+  /** The tags of clusters that have this tag, among those that have or had tags. They may be some seconds old. */
   async tags(
     place: AccountRegion,
     looker: Looker,
@@ -113,7 +113,7 @@ export class EksInventory {
     });
   }
 
-  /** All below a path, by their whole names: never some of them. Nothing is decrypted. */
+  /** All parameters below a path, by their full names. The list is always complete. Nothing is decrypted. */
   async parameters(
     place: AccountRegion,
     looker: Looker,
@@ -125,7 +125,7 @@ export class EksInventory {
       const input = { Path: path, Recursive: below === "all levels", WithDecryption: false };
       try {
         for await (const { Parameters } of paginateGetParametersByPath({ client, pageSize: parametersInPage }, input)) {
-          // None is an empty list: what has no list is no answer.
+          // Without parameters, the answer has an empty list. An answer without a list is invalid.
           if (Parameters === undefined) throw new Error("the answer has no list of parameters");
           for (const { Name, Type: type, Value: value } of Parameters) {
             if (Name === undefined || type === undefined || value === undefined)
@@ -140,7 +140,7 @@ export class EksInventory {
     });
   }
 
-  /** @returns undefined when its account says that there is no such cluster: nothing else means that. */
+  /** @returns undefined only if the cluster's account says that the cluster does not exist. */
   async describe({ name, accountId, region, arn }: EksArn, looker: Looker): Promise<DescribedCluster | undefined> {
     const place = { account: accountId, region };
     return this.#ask(place, { looker, action: "eks:DescribeCluster" }, async (scope) => {
@@ -159,7 +159,7 @@ export class EksInventory {
     });
   }
 
-  /** The active accounts in these units, and in all that are below them. */
+  /** The active accounts in these units and in all units below them. */
   async accountsOf(
     organization: { readonly account: string; readonly ous: readonly string[] },
     looker: Looker,
@@ -171,7 +171,7 @@ export class EksInventory {
       const accounts = new Set<string>();
       const units = [...organization.ous];
       try {
-        // It grows while it is gone through; a unit has one parent.
+        // The list grows during the loop. A unit has one parent, so that the loop ends.
         for (const ParentId of units) {
           for await (const { Accounts = [] } of paginateListAccountsForParent({ client }, { ParentId })) {
             for (const { Id, Status, State } of Accounts) {

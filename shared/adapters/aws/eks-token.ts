@@ -10,19 +10,19 @@ export interface SigningCredentials {
   readonly sessionToken?: string;
 }
 
-/** aws-iam-authenticator refuses longer ones (`maxTokenLenBytes` in pkg/token/token.go). */
+/** The limit of aws-iam-authenticator (`maxTokenLenBytes` in pkg/token/token.go). */
 const maxTokenBytes = 4096;
-/** STS ignores it and accepts the URL for 15 minutes; authenticators up to 0.3.0 want 0 to 60. */
+/** STS ignores the value and accepts the URL for 15 minutes. Authenticators up to 0.3.0 require 0 to 60. */
 const expiresSeconds = 60;
 
 /**
  * The bearer token of an EKS cluster: a presigned GetCallerIdentity of the cluster's region, bound to the cluster by a
- * signed header. Made on this machine, without a request; good for 15 minutes from `now`, and for as long as the
+ * signed header. It is made locally without a request. It is valid for 15 minutes from `now`, as long as the
  * credentials are.
  *
- * Not made with `getSignedUrl`: that one adds `X-Amz-Content-Sha256`, which no verifier accepts.
+ * `getSignedUrl` is not used, because it adds `X-Amz-Content-Sha256`, which no verifier accepts.
  *
- * @throws StarlingError `TokenTooLarge` when the session token of the credentials leaves no room.
+ * @throws StarlingError `TokenTooLarge` when the session token of the credentials is too long.
  */
 export async function eksToken(
   cluster: Pick<EksArn, "arn" | "partition" | "region" | "name">,
@@ -53,7 +53,7 @@ export async function eksToken(
   const token = `k8s-aws-v1.${Buffer.from(url).toString("base64url")}`;
   if (token.length < maxTokenBytes) return token;
   throw new StarlingError(
-    `the token for ${cluster.arn} would have ${token.length} bytes, and the limit of EKS is ${maxTokenBytes}: the session that signs it carries too much; give the role's sessions fewer session tags, and no inline session policy`,
+    `the token for ${cluster.arn} would have ${token.length} bytes, and the limit of EKS is ${maxTokenBytes}, because the session token is too long; give the role's sessions fewer session tags and no inline session policy`,
     { code: "TokenTooLarge", retry: "permanent", data: { arn: cluster.arn, bytes: token.length, maxTokenBytes } },
   );
 }

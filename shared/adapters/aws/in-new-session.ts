@@ -1,4 +1,4 @@
-/** The SDK leaves it to its caller to ask again in the next session when the one it signed with has ended on the way. */
+/** Repeats a call whose session ended during the call. The SDK leaves this to the caller. */
 export async function inNewSession<T>(send: () => Promise<T>, isOver = isExpired): Promise<T> {
   try {
     return await send();
@@ -8,7 +8,7 @@ export async function inNewSession<T>(send: () => Promise<T>, isOver = isExpired
   }
 }
 
-/** `ExpiredToken` of S3 and STS, `ExpiredTokenException` of all others. */
+/** `ExpiredToken` from S3 and STS, `ExpiredTokenException` from all others. */
 export function isExpired(error: unknown): boolean {
   return error instanceof Error && error.name.startsWith("ExpiredToken");
 }

@@ -2,7 +2,10 @@ import { EKSServiceException } from "@aws-sdk/client-eks";
 import type { ErrorCode } from "#shared/base/error-codes.ts";
 import { errorMessage, rawMessage, StarlingError } from "#shared/base/errors.ts";
 
-/** What a service says of a session that another region accepts: this one is not enabled for the account. */
+/**
+ * Errors that a service returns for a session that is valid in other regions: the region is not enabled for the
+ * account.
+ */
 export const regionOff: ReadonlySet<string> = new Set([
   "UnrecognizedClientException",
   "InvalidClientTokenId",
@@ -22,7 +25,7 @@ export function isMissingInEks(error: unknown): boolean {
   return error instanceof EKSServiceException && error.name === "ResourceNotFoundException";
 }
 
-/** What came instead of a list, or of a cluster: `RegionOff`, `AccountDenied`, `AccountThrottled`, `AccountUnavailable`. */
+/** Converts an error of a service: `RegionOff`, `AccountDenied`, `AccountThrottled`, `AccountUnavailable`. */
 export function inventoryError(
   error: unknown,
   asked: {
@@ -34,15 +37,16 @@ export function inventoryError(
   if (error instanceof StarlingError) return error;
   const { place, role, action } = asked;
   const name = error instanceof Error ? error.name : "";
-  const reported = (code: ErrorCode, message: string) =>
+  const failure = (code: ErrorCode, message: string) =>
     new StarlingError(message, { code, retry: "transient", data: { ...place }, cause: error });
   if (regionOff.has(name)) {
-    return reported(
+    return failure(
       "RegionOff",
-      `${place.region} is not enabled for account ${place.account}; enable it there, or leave it out of regions`,
+      `${place.region} is not enabled for account ${place.account}; enable it there, or remove it from regions`,
     );
   }
-  if (denied.has(name)) return reported("AccountDenied", `allow ${action} to the role ${role} (${rawMessage(error)})`);
-  if (throttled.has(name)) return reported("AccountThrottled", `${action} is asked too often there for now: ${name}`);
-  return reported("AccountUnavailable", `${action} was not answered: ${errorMessage(error)}`);
+  if (denied.has(name)) return failure("AccountDenied", `allow ${action} to the role ${role} (${rawMessage(error)})`);
+  if (throttled.has(name))
+    return failure("AccountThrottled", `the account throttles ${action}: ${name}; Starling tries again`);
+  return failure("AccountUnavailable", `${action} was not answered: ${errorMessage(error)}`);
 }

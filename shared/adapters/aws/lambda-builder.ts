@@ -25,17 +25,17 @@ export interface LambdaBuilderOptions {
   readonly functionName: string;
 }
 
-/** As long as a build may take, and a little: what was not begun by then is refused. */
+/** The longest time of a build, with a reserve. A transfer that has not begun by then is refused. */
 const urlSeconds = 180;
-/** Longer than the function may take, shorter than the invocation that waits for it. */
+/** Longer than the function may run, and shorter than the invocation that waits for it. */
 const invokeMs = 108_000;
-/** An answer has a digest or a message; its sender is not trusted with more. */
+/** An answer contains a digest or a message. Its sender is not trusted, so that the size is limited. */
 const maxAnswerBytes = 64 * 1024;
 
 /**
- * Has artifacts rendered by the function `build`, whose role may do nothing. It gets a URL to read this artifact and one
- * to leave its bytes at, and a sandbox that no other artifact has been in: the artifact's digest is its tenant, or that of
- * all, where values come from others.
+ * Renders artifacts with the function `build`, whose role has no permissions. The function gets URLs for reading its
+ * artifacts and for writing its output, and a sandbox that has read no other artifact. Its tenant is the artifact's
+ * digest, or a digest of all artifacts when values come from others.
  */
 export class LambdaBuilder implements Builder {
   readonly #options: LambdaBuilderOptions;
@@ -60,7 +60,8 @@ export class LambdaBuilder implements Builder {
       throw error instanceof StarlingError && error.retry === "permanent" ? broken(errorMessage(error)) : error;
     });
     const bytes = filled.subarray(0, answer.bytes);
-    if (sha256(bytes) !== answer.digest) throw broken("it left other bytes than it told");
+    if (sha256(bytes) !== answer.digest)
+      throw broken("the bytes that it stored do not have the digest that it reported");
     return { digest: answer.digest, objects: answer.objects, ...defined({ leftOut: answer.leftOut }), bytes };
   }
 
@@ -71,8 +72,8 @@ export class LambdaBuilder implements Builder {
   }
 
   /**
-   * Size and condition are headers that are signed: a body of another size is refused before it is stored, and so is a second
-   * one, of which the bucket would keep the first.
+   * The size and the condition are signed headers. S3 refuses a body of another size before it stores it, and a second
+   * body, because the bucket keeps the first one.
    */
   async #writable(Key: string, bytes: number): Promise<BuildJob["renderingUrls"][number]> {
     const { presigner, bucket: Bucket } = this.#options;
@@ -85,7 +86,7 @@ export class LambdaBuilder implements Builder {
     const text = new TextDecoder().decode(Payload?.subarray(0, maxAnswerBytes));
     if (FunctionError !== undefined) throw broken(endOf(text));
     const parsed = buildAnswer.safeParse(parseLeniently(text));
-    if (!parsed.success) throw broken("its answer is none");
+    if (!parsed.success) throw broken("its answer is invalid");
     return parsed.data;
   }
 
@@ -110,13 +111,13 @@ export class LambdaBuilder implements Builder {
   }
 }
 
-/** Nothing is left for others of what a sandbox has read. */
+/** A sandbox must not keep what it has read for another tenant. */
 function tenantOf({ artifactDigest, besides = [] }: BuildJob): string {
   const others = besides.map((one) => one.artifactDigest).sort();
   return others.length === 0 ? artifactDigest : digestOf([artifactDigest, ...others]);
 }
 
-/** What an operator mends, or what passes, and not what is wrong with the input. */
+/** Errors that an operator repairs, or that pass; the input is not at fault. */
 const isOurs: ReadonlySet<string> = new Set(["KubectlNotFound", "TransferFailed", "ArtifactInvalid"]);
 
 function failureOf(answer: Extract<BuildAnswer, { outcome: "failed" }>): StarlingError {
@@ -127,19 +128,19 @@ function failureOf(answer: Extract<BuildAnswer, { outcome: "failed" }>): Starlin
   return new StarlingError(message, { code, retry: "transient", data: { strike: true } });
 }
 
-/** A function that ended without an answer, or with one that is none. */
+/** The function ended without an answer, or with an invalid one. */
 function broken(how: string): StarlingError {
   return new StarlingError(
-    `the build ended without a rendering: ${how}; most likely it takes more memory or time than there is`,
+    `the build ended without a rendering: ${how}; most likely it needs more memory or time than the function has`,
     { code: "BuildFailed", retry: "transient", data: { strike: true } },
   );
 }
 
-/** What Lambda says of a function's end: `{"errorType": "Runtime.ExitError", "errorMessage": "..."}`. */
+/** The function's end as Lambda reports it: `{"errorType": "Runtime.ExitError", "errorMessage": "..."}`. */
 function endOf(text: string): string {
   const said = parseLeniently(text);
   const { errorType = "", errorMessage: message = "" } = typeof said === "object" && said !== null ? said : {};
-  return `${String(errorType)} ${String(message)}`.trim().slice(0, 300) || "it did not say why";
+  return `${String(errorType)} ${String(message)}`.trim().slice(0, 300) || "it gave no reason";
 }
 
 function parseLeniently(text: string): { readonly errorType?: unknown; readonly errorMessage?: unknown } | null {

@@ -1,6 +1,6 @@
 /**
- * Rows of more than a kilobyte, with what people do not look for packed into one attribute: DynamoDB counts each kilobyte
- * that is begun, and each twice in a transaction. Who reads gets them as they were.
+ * Packs the seldom needed attributes of rows above a kilobyte into one attribute. DynamoDB counts each started
+ * kilobyte, and counts it twice in a transaction. Readers get the row as it was written.
  */
 import { deflateSync, inflateSync } from "node:zlib";
 import { canonicalJson, parseJson } from "#shared/base/json.ts";
@@ -10,8 +10,8 @@ import { maxRowBytes, rowBytes } from "#shared/fleet/rows/row-size.ts";
 import type { RowType } from "#shared/fleet/rows/stored-row.ts";
 
 /**
- * Their conditions are on what stays bare only; an update of one may set an attribute, and removes timers at most. A
- * ClusterDiscovery is none of them: clusters are forgotten on condition that its generation is the one that asked for it.
+ * Types whose conditions use only bare attributes, and whose updates only set attributes or remove timers. A
+ * ClusterDiscovery is not among them, because clusters are forgotten on condition of its generation.
  */
 const packedTypes: ReadonlySet<string> = new Set<RowType>([
   "SyncOnCluster",
@@ -23,7 +23,7 @@ const packedTypes: ReadonlySet<string> = new Set<RowType>([
   "StageRun",
 ]);
 
-/** What DynamoDB reads, and what is asked for or changed alone. */
+/** Attributes that DynamoDB reads, or that are read or changed alone. */
 const bare: ReadonlySet<string> = new Set<keyof DiscoveryRow>([
   "pk",
   "sk",
@@ -39,21 +39,21 @@ const bare: ReadonlySet<string> = new Set<keyof DiscoveryRow>([
   "scanUntil",
 ]);
 
-/** Whether a condition on the attribute would find it in every row of the type. */
+/** Whether a condition can use the attribute in every row of the type. */
 export function isConditionable(type: string, attribute: string): boolean {
   return bare.has(attribute) || !packedTypes.has(type);
 }
 
-/** DynamoDB counts these. */
+/** DynamoDB counts in these units. */
 const unitBytes = 1024;
 
 /**
- * A Sync on a cluster, without what differs between two of them. Each packed row was deflated with this text before it: it
- * never changes. A better one gets a number of its own.
+ * A typical Sync on a cluster, without the values that differ. Packed rows were deflated with this text as their
+ * dictionary, so that it must never change. A better text gets a new number.
  */
 const dictionary = `{"cluster":"","desired":{"action":"apply","apply":{"drift":"correct","interval":"1h","prune":true},"assignedAt":"","attempt":2,"earlier":[""],"input":"sha256:","renderDigest":"sha256:","revision":"main@sha1:","rollout":2,"source":"","token":""},"name":"","namespace":"","observed":{"applied":{"at":"","attempt":2,"renderDigest":"sha256:","revision":"main@sha1:"},"at":"","attempt":2,"claimed":"","clusterUid":"","conditions":[{"message":"20 objects ready","reason":"Ready","since":"","status":"True","type":"Ready"},{"message":"","reason":"Settled","since":"","status":"False","type":"Reconciling"},{"message":"","reason":"Ready","since":"","status":"False","type":"Stalled"},{"message":"","reason":"InSync","since":"","status":"False","type":"Drifted"}],"fence":4,"inspectedAt":"","inventory":"sha256:","message":"20 objects ready","objects":{"failed":0,"foreign":0,"ready":20,"total":20},"phase":"Ready","progress":{"applied":20,"at":"","ready":20},"readyAt":"","reason":"Ready","since":"","startedAt":"","tries":0,"problems":[]},"owner":{"kind":"SyncGroup","name":"","namespace":""},"ownerUid":"","uid":""}`;
 
-/** The row as it is written: packed where that is fewer units. */
+/** The row in its written form, packed when that takes fewer units. */
 export function packedRow(row: Row): object {
   const size = rowBytes(row);
   if (size <= unitBytes || !packedTypes.has(row.type)) return { ...row };
@@ -64,19 +64,22 @@ export function packedRow(row: Row): object {
   return units(smaller) < units(size) ? { ...kept, packed1: packed } : { ...row };
 }
 
-/** The row as it was given; what was updated since is newer than what is packed. @throws Error when it was packed as another. */
+/**
+ * The row as it was given. An attribute that was updated later takes precedence over the packed one. @throws Error when
+ * the row was packed under another key.
+ */
 export function unpackedRow(item: object): object {
   if (!("packed1" in item)) return item;
   const { packed1: packed, ...kept } = item;
   const text = inflateSync(packed as Uint8Array, {
     dictionary: textBefore(kept as unknown as RowKey),
-    // Of text; it counts quotes, commas and escapes besides.
+    // For text. The size of a row also counts quotes, commas and escapes.
     maxOutputLength: 8 * maxRowBytes,
   });
   return { ...(parseJson(text.toString()) as object), ...kept };
 }
 
-/** Names are in the key, too. */
+/** Names are also in the key. */
 function textBefore({ pk, sk }: RowKey): Buffer {
   return Buffer.from(`${dictionary}${pk} ${sk}`);
 }

@@ -4,22 +4,22 @@ import { currentCorrelation } from "#shared/adapters/correlation.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { Log, Metrics } from "#shared/ports.ts";
 
-/** Takes what a function says, line by line; left out, it goes to standard output, where Lambda reads it. */
+/** Receives a function's log lines. Default: standard output, which Lambda reads. */
 export type LineOutput = (line: string) => void;
 
-/** Structured JSON logs, one line an entry, each with the correlation id of what is being done. */
+/** Structured JSON logs with one line for each entry and the correlation id of the current work. */
 export function powertoolsLog(serviceName: string, output?: LineOutput): Log {
   const logger = new Logger({ serviceName, ...(output === undefined ? {} : { logLevel: "INFO" as const }) });
-  // The library has no other way to its output than standard output, and says so nowhere.
+  // The library offers no other way to redirect its output, and does not document this one.
   if (output !== undefined) Object.assign(logger, { console: { info: output, warn: output, error: output } });
-  const reported = (fields?: Readonly<Record<string, unknown>>) => ({
+  const withCorrelation = (fields?: Readonly<Record<string, unknown>>) => ({
     ...defined({ correlationId: currentCorrelation() }),
     ...fields,
   });
   return {
-    info: (message, fields) => logger.info(message, reported(fields)),
-    warn: (message, fields) => logger.warn(message, reported(fields)),
-    error: (message, fields) => logger.error(message, reported(fields)),
+    info: (message, fields) => logger.info(message, withCorrelation(fields)),
+    warn: (message, fields) => logger.warn(message, withCorrelation(fields)),
+    error: (message, fields) => logger.error(message, withCorrelation(fields)),
   };
 }
 
@@ -29,11 +29,11 @@ interface Measured {
 }
 
 /**
- * CloudWatch embedded metrics, in namespace `Starling`; one line per call. Their dimensions are `service`, `installation`
- * (an account may hold several), and those of the call.
+ * CloudWatch embedded metrics in the namespace `Starling`, one line for each call. Their dimensions are `service`,
+ * `installation` (an account may contain several), and those of the call.
  */
 export function embeddedMetrics(serviceName: string, installation: string, output?: LineOutput): Metrics {
-  const reported = (name: string, measured: Measured, more = {}) => {
+  const publish = (name: string, measured: Measured, more = {}) => {
     const metrics = new PowertoolsMetrics({ namespace: "Starling", serviceName, defaultDimensions: { installation } });
     metrics.addDimensions(more);
     metrics.addMetric(name, measured.unit, measured.value);
@@ -41,7 +41,7 @@ export function embeddedMetrics(serviceName: string, installation: string, outpu
     else output(JSON.stringify(metrics.serializeMetrics()));
   };
   return {
-    count: (name, value, dimensions) => reported(name, { unit: MetricUnit.Count, value }, dimensions),
-    seconds: (name, value) => reported(name, { unit: MetricUnit.Seconds, value }),
+    count: (name, value, dimensions) => publish(name, { unit: MetricUnit.Count, value }, dimensions),
+    seconds: (name, value) => publish(name, { unit: MetricUnit.Seconds, value }),
   };
 }

@@ -5,9 +5,9 @@ import { type NewerRow, newerRowText, rowSchema } from "#shared/fleet/rows/row.t
 import type { Newer, RowRead, RowType } from "#shared/fleet/rows/stored-row.ts";
 
 /**
- * The row, unless a newer version of Starling wrote it, or it is not what its key says: guessing what that means could
- * undo it. Who can go on without it asks for such rows to be kept, as `NewerRow`. No more is looked at, since nobody else
- * writes here, and rows may be large.
+ * The row, unless a newer version of Starling wrote it, or its type does not fit its key. Guessing its meaning could
+ * undo its changes. A caller that can continue without such rows requests them as `NewerRow`. Nothing else is checked,
+ * because nobody else writes here and rows can be large.
  */
 export function readableRow<Type extends RowType, Kept extends Newer = undefined>(
   item: object,
@@ -26,7 +26,7 @@ export function readableRow<Type extends RowType, Kept extends Newer = undefined
   throw new StarlingError(newerRowText(row), { code, retry: "permanent", data: { pk, sk, schema } });
 }
 
-/** What was packed as another row, or is no more what was packed, keeps nobody from reading the others. */
+/** A row that was packed under another key, or is damaged, does not prevent reading the others. */
 function unpackedOrNone(item: object): object | undefined {
   try {
     return unpackedRow(item);

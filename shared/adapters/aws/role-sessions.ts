@@ -7,30 +7,32 @@ import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 
 export interface RoleIdentity {
   readonly arn: string;
-  /** Of the Cluster, see shared/base/external-id.ts. */
+  /** The external id of the Cluster, see shared/base/external-id.ts. */
   readonly externalId: string;
 }
 
-/** Who Starling is to be: a role, or itself where there is none. */
+/** The identity to use: a role, or without one Starling's own. */
 export interface Identity {
   readonly role?: RoleIdentity | undefined;
 }
 
 export interface SessionCredentials extends SigningCredentials {
-  /** When they end; those of the function itself end with its sandbox. */
+  /** The end of the credentials. Those of the function itself end with its sandbox. */
   readonly expiration?: Date;
 }
 
 export interface RoleSessionOptions {
   /**
-   * Of Starling's own region, with the function's own credentials. Sessions of a regional endpoint are good in every region
-   * that the role's account has enabled; in other regions Starling's account may not be known.
+   * Starling's own region, with the function's own credentials. Sessions of a regional endpoint are valid in every
+   * region that the role's account has enabled. In other regions Starling's own account may not be enabled.
    */
   readonly sts: STSClient;
   readonly clock: Clock;
-  /** Whose role is to be trusted, and which of the stacks' settings say whom it may assume. */
+  /**
+   * For error messages: the function whose role must be trusted, and the settings that say which roles it may assume.
+   */
   readonly caller?: { readonly function: string; readonly settings: string };
-  /** Shown in the CloudTrail of the account: `starling-<installation>`. */
+  /** Shown in the account's CloudTrail: `starling-<installation>`. */
   readonly sessionName: string;
 }
 
@@ -39,20 +41,26 @@ interface KeptSession {
   readonly startedAt: number;
 }
 
-/** The most that a role may be assumed for by somebody who is a role himself, as every function is. */
+/** The longest session that a role may start for another role. Every function has a role. */
 const sessionSeconds = 3600;
-/** So long before its end a session is replaced: one call for about 50 minutes, and a token from it outlives its use. */
+/**
+ * How long before its end a session is replaced. This means one call in about 50 minutes, and a token of the session
+ * stays valid until it is used.
+ */
 const renewalSeconds = 600;
-/** Nothing is begun with a session that has no longer to go. */
+/** No work begins with a session that ends sooner. */
 const lastSeconds = 60;
-/** A session that is refused is not asked for again sooner: a cluster that knows nobody would cost a call each time. */
+/**
+ * A refused session is not replaced sooner. A cluster that refuses every identity would otherwise cost a call each
+ * time.
+ */
 const refusalSeconds = 60;
-/** Of some kilobytes each; every Cluster has its own. */
+/** Each has some kilobytes, and every Cluster has its own. */
 const mostKept = 1000;
 
 /**
- * Temporary credentials of roles, kept for as long as the process lives: one AssumeRole for each role and
- * external id at a time, whoever asks.
+ * Temporary credentials of roles, cached as long as the process lives. For each role and external id, only one
+ * AssumeRole runs at a time.
  */
 export class RoleSessions {
   readonly #options: RoleSessionOptions;
@@ -65,7 +73,8 @@ export class RoleSessions {
   }
 
   /**
-   * @param options.refused - credentials that were not accepted: gives others, where those are not brand new.
+   *
+   * @param options.refused - credentials that were refused: returns other ones, unless the session is new.
    * @throws StarlingError `RoleDenied`, `RegionDisabled`, `TokenTooLarge`, `StsUnavailable`
    */
   async credentials(
@@ -82,7 +91,7 @@ export class RoleSessions {
     try {
       return (await this.#started(id, role)).credentials;
     } catch (error) {
-      // STS being away is no reason to give up what is good for some minutes more.
+      // While STS does not answer, a session that is still valid for some minutes is used.
       if (usable === undefined || endsWithin(lastSeconds, usable, now)) throw error;
       return usable.credentials;
     }
@@ -115,7 +124,7 @@ export class RoleSessions {
   }
 }
 
-/** @throws Error when the answer holds none. */
+/** @throws Error when the answer contains no credentials. */
 function credentialsIn(given: Credentials | undefined): KeptSession["credentials"] {
   const { AccessKeyId, SecretAccessKey, SessionToken, Expiration } = given ?? {};
   if (
@@ -124,7 +133,7 @@ function credentialsIn(given: Credentials | undefined): KeptSession["credentials
     SessionToken === undefined ||
     Expiration === undefined
   ) {
-    throw new Error("the answer holds no credentials");
+    throw new Error("the answer contains no credentials");
   }
   return {
     accessKeyId: AccessKeyId,
@@ -142,12 +151,12 @@ function isRefused(session: KeptSession, refused: SessionCredentials | undefined
   return refused?.accessKeyId === session.credentials.accessKeyId && session.startedAt + refusalSeconds * 1000 <= now;
 }
 
-/** The account that a role belongs to. */
+/** The account of a role. */
 function accountOf(roleArn: string): string {
   return roleArn.split(":")[4] ?? "";
 }
 
-/** STS takes 2 to 64 characters of these. */
+/** STS accepts 2 to 64 of these characters. */
 function sessionNameOf(name: string): string {
   return name.replaceAll(/[^\w+=,.@-]/g, "-").slice(0, 64);
 }
@@ -163,26 +172,29 @@ function sessionError(
   const data = { role: arn, region };
   if (name === "AccessDenied" || name === "AccessDeniedException") {
     return new StarlingError(
-      `role ${arn} may not be assumed: let its trust policy allow sts:AssumeRole to the role of Starling's ${caller.function} function where sts:ExternalId is ${externalId}, and see that its name and account are among those that Starling may assume roles of (${caller.settings} of its stacks) (${errorMessage(error)})`,
+      `Starling may not assume role ${arn}: let its trust policy allow sts:AssumeRole to the role of Starling's ${caller.function} function where sts:ExternalId is ${externalId}, and check that the settings of Starling's stacks (${caller.settings}) allow the role's name and account (${errorMessage(error)})`,
       { code: "RoleDenied", retry: "transient", data, cause: error },
     );
   }
   if (name === "RegionDisabledException") {
     return new StarlingError(
-      `role ${arn} cannot be assumed: STS is not active in ${region}, where Starling is, for account ${accountOf(arn)}; activate the region in the IAM settings of that account`,
+      `Starling cannot assume role ${arn}: STS in Starling's region ${region} is not active for account ${accountOf(arn)}; activate the region in the IAM settings of that account`,
       { code: "RegionDisabled", retry: "transient", data, cause: error },
     );
   }
   if (name === "PackedPolicyTooLarge" || name === "PackedPolicyTooLargeException") {
     return new StarlingError(
-      `role ${arn} cannot be assumed: the session tags that are passed on to it are too large; pass on fewer`,
+      `Starling cannot assume role ${arn}: the session tags passed to it are too large; pass fewer`,
       { code: "TokenTooLarge", retry: "permanent", data, cause: error },
     );
   }
-  return new StarlingError(`role ${arn} was not assumed: STS in ${region} says ${errorMessage(error)}`, {
-    code: "StsUnavailable",
-    retry: "transient",
-    data,
-    cause: error,
-  });
+  return new StarlingError(
+    `Starling did not get a session of role ${arn}: STS in ${region} answered ${errorMessage(error)}`,
+    {
+      code: "StsUnavailable",
+      retry: "transient",
+      data,
+      cause: error,
+    },
+  );
 }

@@ -3,7 +3,7 @@ import { keyText, type RowKey } from "#shared/fleet/rows/row.ts";
 import { largestAttributes, maxRowBytes, rowBytes } from "#shared/fleet/rows/row-size.ts";
 import type { Write } from "#shared/ports.ts";
 
-/** Before anything of a transaction is written. @throws StarlingError `RowTooLarge` */
+/** Checks the sizes before any write of a transaction. @throws StarlingError `RowTooLarge` */
 export function refuseLargeRows(writes: readonly Write[]): void {
   for (const write of writes) {
     if ("put" in write) refuseLargeRow(write.put);
@@ -19,7 +19,7 @@ export function refuseLargeRow(row: RowKey): void {
 
 export function rowTooLarge({ pk, sk }: RowKey, size: string): StarlingError {
   return new StarlingError(
-    `row ${keyText({ pk, sk })} ${size}; a row may have ${maxRowBytes}: make what is written to it smaller`,
+    `row ${keyText({ pk, sk })} ${size}; a row may have at most ${maxRowBytes} bytes: make its content smaller`,
     { code: "RowTooLarge", retry: "permanent", data: { row: { pk, sk } } },
   );
 }

@@ -2,10 +2,10 @@ import { GetObjectCommand, type S3Client } from "@aws-sdk/client-s3";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import type { BlobLinks } from "#shared/ports.ts";
 
-/** As long as a command takes to begin with what it was given. */
+/** The time in which a command begins to use the link. */
 const urlSeconds = 300;
 
-/** Presigned in the name of the function's role. */
+/** Links that are presigned with the function's role. */
 export class S3BlobLinks implements BlobLinks {
   readonly #s3: S3Client;
   readonly #bucket: string;

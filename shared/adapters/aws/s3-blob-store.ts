@@ -12,7 +12,7 @@ import { isNetworkFailure } from "#shared/adapters/aws/network-failure.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import type { BlobStore } from "#shared/ports.ts";
 
-/** Blobs in one S3 bucket. Keys name their content's digest; whoever reads verifies it. */
+/** Blobs in one S3 bucket. A key contains the digest of the content, and readers verify it. */
 export class S3BlobStore implements BlobStore {
   readonly #client: S3Client;
   readonly #bucket: string;
@@ -29,7 +29,7 @@ export class S3BlobStore implements BlobStore {
   async renew(key: string, before: Date): Promise<void> {
     const { LastModified } = await this.#asked(key, () => this.#client.send(new HeadObjectCommand(this.#at(key))));
     if (LastModified !== undefined && LastModified >= before) return;
-    // S3 refuses a copy onto itself in which nothing changes.
+    // S3 refuses a copy onto itself that changes nothing.
     const copy = { ...this.#at(key), CopySource: `${this.#bucket}/${key}`, MetadataDirective: "REPLACE" } as const;
     await this.#asked(key, () => this.#client.send(new CopyObjectCommand(copy)));
   }
@@ -61,10 +61,10 @@ export class S3BlobStore implements BlobStore {
     }
   }
 
-  /** What may pass is said in Starling's words; the rest is a defect, and stays as it is. */
+  /** Errors that can pass become Starling's own. Others are defects and stay unchanged. */
   #translated(error: unknown, key: string): unknown {
     if (isMissing(error)) {
-      return new StarlingError(`no blob ${key}`, {
+      return new StarlingError(`blob ${key} does not exist`, {
         code: "BlobNotFound",
         retry: "permanent",
         data: { key },
@@ -74,7 +74,7 @@ export class S3BlobStore implements BlobStore {
     if (statusOf(error) === 403 && !isOver(error)) return denied(error, { bucket: this.#bucket, key });
     const status = statusOf(error) ?? 0;
     if (!isNetworkFailure(error) && !isOver(error) && status !== 429 && status < 500) return error;
-    return new StarlingError(`S3 kept refusing ${key}`, {
+    return new StarlingError(`S3 refused all tries for ${key}`, {
       code: "BlobStoreBusy",
       retry: "transient",
       data: { key },
@@ -84,14 +84,14 @@ export class S3BlobStore implements BlobStore {
 }
 
 /**
- * Nothing is known of the blob: S3 answers 403 for a key that does not exist, too, unless the role may list it. Somebody
- * grants it again, or lifts what denies it, and then the same call succeeds.
+ * Nothing is known about the blob: S3 also answers 403 for a missing key, unless the role may list it. The same call
+ * succeeds after someone grants the permission, or removes the Deny.
  */
 function denied(error: unknown, { bucket, key }: { readonly bucket: string; readonly key: string }): StarlingError {
-  // The answer to a HEAD has no body, and its name is the SDK's.
+  // The answer to a HEAD has no body, and the error's name is the SDK's own.
   const said = error instanceof Error && error.name !== "Unknown" ? error.name : "403";
-  const grants = "its role needs s3:GetObject, s3:PutObject or s3:ListBucket there, and the key of the bucket";
-  const remedy = `${grants}; look for a Deny in the bucket's policy and in those of the organisation`;
+  const grants = "its role needs s3:GetObject, s3:PutObject or s3:ListBucket there, and access to the bucket's KMS key";
+  const remedy = `${grants}; check the bucket's policy and the organisation's policies for a Deny`;
   return new StarlingError(`S3 denied ${key} in the bucket ${bucket} (${said}): ${remedy}`, {
     code: "BlobDenied",
     retry: "transient",
@@ -100,12 +100,12 @@ function denied(error: unknown, { bucket, key }: { readonly bucket: string; read
   });
 }
 
-/** The answer to a HEAD has no body, and so no code that would tell a key from a bucket. */
+/** The answer to a HEAD has no body, so that no code distinguishes a missing key from a missing bucket. */
 function isMissing(error: unknown): boolean {
   return error instanceof S3ServiceException && (error.name === "NoSuchKey" || error.name === "NotFound");
 }
 
-/** The answer to a HEAD has no body that would say so. */
+/** The answer to a HEAD has no body with the code. */
 function isOver(error: unknown): boolean {
   return isExpired(error) || (error instanceof Error && error.name === "Unknown" && statusOf(error) === 400);
 }

@@ -12,19 +12,19 @@ import type { Clock } from "#shared/base/clock.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import type { SecretReader } from "#shared/ports.ts";
 
-/** A changed secret is seen after this long at the latest. */
+/** A changed secret is seen after this time at the latest. */
 const keptMs = 300_000;
-/** Short enough for somebody who waits for a remedy. */
+/** Short enough for a user who waits after a repair. */
 const failureKeptMs = 30_000;
-/** More than there are clusters for one process. */
+/** More than one process has clusters. */
 const mostKept = 10_000;
 
 export interface SecretsManagerReaderOptions {
-  /** What the names of the secrets start with that may be read, for what an error says; absent where it is one alone. */
+  /** The prefix of the names of readable secrets, for error messages; absent when only one secret is readable. */
   readonly prefix?: string;
 }
 
-/** Secrets Manager with a short memory, also of what it refuses, asked about a secret once at a time. */
+/** Reads Secrets Manager with a short cache, also of refusals. Only one request for a secret runs at a time. */
 export class SecretsManagerReader implements SecretReader {
   readonly #client: SecretsManagerClient;
   readonly #prefix: string | undefined;
@@ -42,7 +42,7 @@ export class SecretsManagerReader implements SecretReader {
         try {
           return await this.#fetch(name);
         } catch (error) {
-          // Who was not answered knows nothing of the secret.
+          // Without an answer, nothing is known about the secret.
           if (!(error instanceof StarlingError)) throw unanswered(name, error);
           options.ttl = expiringAfter(failureKeptMs, clock).ttl;
           return new Failure(error);
@@ -67,7 +67,7 @@ export class SecretsManagerReader implements SecretReader {
       if (isDenied(error)) throw denied(name, { prefix: this.#prefix, cause: error });
       if (!(error instanceof ResourceNotFoundException)) throw error;
     }
-    throw new StarlingError(`secret ${name} does not exist or holds no text; create it, or name another one`, {
+    throw new StarlingError(`secret ${name} does not exist or contains no text; create it, or name another secret`, {
       code: "SecretNotFound",
       retry: "transient",
       data: { name },
@@ -87,7 +87,7 @@ function isDenied(error: unknown): error is SecretsManagerServiceException {
   return error instanceof SecretsManagerServiceException && error.name === "AccessDeniedException";
 }
 
-/** Secrets Manager says "Access to KMS is not allowed" where the secret may be read and the key of it may not be used. */
+/** Secrets Manager says "Access to KMS is not allowed" when the role may read the secret but may not use its key. */
 function isOfTheKey(error: unknown): boolean {
   return error instanceof DecryptionFailure || (isDenied(error) && /\bKMS\b/.test(error.message));
 }
@@ -102,7 +102,7 @@ function keyDenied(name: string, cause: unknown): StarlingError {
 }
 
 function unanswered(name: string, cause: unknown): StarlingError {
-  return new StarlingError(`secret ${name} was not read: Secrets Manager says ${errorMessage(cause)}`, {
+  return new StarlingError(`Secrets Manager did not return secret ${name}: ${errorMessage(cause)}`, {
     code: "SecretsUnavailable",
     retry: "transient",
     data: { name },
@@ -114,10 +114,9 @@ function denied(
   name: string,
   { prefix, cause }: { readonly prefix: string | undefined; readonly cause: unknown },
 ): StarlingError {
-  const allowed =
-    prefix === undefined ? "" : ` only secrets whose name starts with ${prefix} may be; name one of those, or`;
+  const allowed = prefix === undefined ? "" : ` its name must start with ${prefix}; name another secret, or`;
   return new StarlingError(
-    `secret ${name} may not be read:${allowed} look for a Deny in its resource policy and in those of the organisation`,
+    `Starling may not read secret ${name}:${allowed} check its resource policy and the organisation's policies for a Deny`,
     { code: "SecretDenied", retry: "permanent", data: { name }, cause },
   );
 }

@@ -3,13 +3,13 @@ import { expiringAfter } from "#shared/adapters/aws/expiring-after.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { isOwnFault } from "#shared/base/own-fault.ts";
 
-/** Long enough for all the work there is on one cluster at a time, short enough for somebody who waits for a remedy. */
+/** Long enough for all concurrent work on one cluster, and short enough for a user who waits after a repair. */
 const rememberedMs = 30_000;
 const mostRemembered = 1000;
 
 /**
- * Asks about a thing once at a time, whoever wants to know, and again only some time after that failed; until then,
- * whoever asks is told what it was.
+ * Makes each request only once at a time, and repeats a failed one only after some time. Until then, all callers get
+ * the same error.
  */
 export class SharedQuestions<Answer> {
   readonly #asked = new Map<string, Promise<Answer>>();
@@ -20,8 +20,9 @@ export class SharedQuestions<Answer> {
   }
 
   /**
-   * @param ask - what it keeps of the answer is kept before anybody else asks.
-   * @throws what `ask` threw, now or a moment ago.
+   *
+   * @param ask - must store everything that it keeps of the answer before it returns.
+   * @throws the error of `ask`, from now or from a moment ago.
    */
   ask(id: string, ask: () => Promise<Answer>): Promise<Answer> {
     const asked = this.#asked.get(id);

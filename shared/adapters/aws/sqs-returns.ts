@@ -3,7 +3,7 @@ import { StarlingError } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import type { MessageReturns, UndoneMessage } from "#shared/ports.ts";
 
-/** SQS takes so many messages in one call. */
+/** SQS's limit of messages in one call. */
 const batch = 10;
 const firstSeconds = 2;
 const longestSeconds = 30;
@@ -22,7 +22,7 @@ export class SqsReturns implements MessageReturns {
     this.#queueUrl = queueUrl;
   }
 
-  /** @throws StarlingError when one of them stays hidden as long as its queue has it. */
+  /** @throws StarlingError when one of them stays hidden for the visibility timeout of its queue. */
   async giveBack(messages: readonly UndoneMessage[]): Promise<void> {
     for (const part of inParts(messages, batch)) {
       const { Failed = [] } = await this.#client.send(
@@ -38,7 +38,7 @@ export class SqsReturns implements MessageReturns {
       const [first] = Failed;
       if (first === undefined) continue;
       const { Code = "Unknown", Message = "" } = first;
-      throw new StarlingError(`SQS did not give back ${Failed.length} messages: ${Code} ${Message}`, {
+      throw new StarlingError(`SQS did not make ${Failed.length} messages visible again: ${Code} ${Message}`, {
         code: "ReturnRefused",
         retry: "transient",
       });

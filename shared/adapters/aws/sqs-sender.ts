@@ -10,20 +10,20 @@ import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
 import { type Message, type OwnerRef, ownerKey, type QueueName } from "#shared/messages.ts";
 import type { MessageSender } from "#shared/ports.ts";
 
-/** SQS takes so many messages in one call. */
+/** SQS's limit of messages in one call. */
 const batch = 10;
-/** Of an entry that SQS failed to take; the SDK tries whole calls again by itself. */
+/** For entries that SQS failed to accept. The SDK retries whole calls itself. */
 const policy: RetryPolicy = {
   tries: (error) => (error instanceof StarlingError && error.retry === "transient" ? 3 : 1),
   firstWaitMs: 100,
   jitter: "full",
 };
-/** SQS takes no longer group; one message with a longer one refuses the whole batch. */
+/** SQS's limit of a group's name. One message with a longer name makes SQS refuse the whole batch. */
 const longestGroup = 128;
 
 /**
- * Sends to the queue each message names, in batches. On the FIFO queue the group is the subject, and the
- * de-duplication id is new for every send: SQS remembers ids for five minutes, even of deleted and purged messages.
+ * Sends messages to their queues in batches. On the FIFO queue, the group is the owner. The deduplication id is new for
+ * every send, because SQS remembers ids for five minutes, even those of deleted and purged messages.
  */
 export class SqsSender implements MessageSender {
   readonly #client: SQSClient;
@@ -34,7 +34,7 @@ export class SqsSender implements MessageSender {
     this.#queueUrls = queueUrls;
   }
 
-  /** Every batch is tried, whatever became of those before it: a queue that refuses keeps nothing from the others. */
+  /** Tries every batch, so that a failing queue does not block the others. */
   async send(messages: readonly Message[]): Promise<void> {
     const byQueue = Map.groupBy(messages, (message) => message.to);
     let failure: unknown;
@@ -52,7 +52,7 @@ export class SqsSender implements MessageSender {
     if (failure !== undefined) throw failure;
   }
 
-  /** Entries that SQS failed to take, for no fault of theirs, are sent again. */
+  /** Entries that SQS refused without their own fault are sent again. */
   async #sendBatch(QueueUrl: string, messages: readonly Message[]): Promise<void> {
     let left = messages.map((message, index) => entryOf(message, String(index)));
     await retrying(policy, { clock: systemClock }, async () => {
@@ -76,7 +76,7 @@ export class SqsSender implements MessageSender {
 }
 
 function unanswered(queue: QueueName, cause: Error): StarlingError {
-  const message = `SQS did not answer, and may have taken messages to ${queue} or not`;
+  const message = `SQS did not answer, and may or may not have accepted the messages to ${queue}`;
   return new StarlingError(message, { code: "SendFailed", retry: "transient", cause });
 }
 

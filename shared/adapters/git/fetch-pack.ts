@@ -12,22 +12,22 @@ export interface PackRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** The commit, or an annotated tag of it. */
   readonly oid: string;
-  /** `commit`: without its files, where the server can leave them out. */
+  /** `commit`: without its files, if the server supports that. */
   readonly depth: "commit" | "files";
   readonly limits: GitLimits;
 }
 
 const flush = "0000";
 const delimiter = "0001";
-/** Of a sideband packet (gitprotocol-pack): what its first byte says. */
+/** The first byte of a sideband packet (gitprotocol-pack). */
 const packBand = 1;
 const errorBand = 3;
 const maxServerText = 300;
 
 /**
- * The pack of one commit without its history, as the server sends it: its objects are whole, and none of them is a delta
- * to something else. Protocol v2 where the server speaks it, else v0. Files that are larger than all files together may
- * be are left out where the server can.
+ * Fetches the pack of one commit without its history. Its objects are complete, and none is a delta to an object
+ * outside of it. It uses protocol v2 if the server supports it, otherwise v0. Files that are larger than the limit of
+ * all files together are left out, if the server supports that.
  * @throws StarlingError `GitRefNotFound`, `GitTooLarge`, `GitOperationFailed`; HttpError of isomorphic-git.
  */
 export async function fetchPack(request: PackRequest): Promise<Buffer> {
@@ -84,12 +84,15 @@ function requestV2(request: PackRequest, capabilities: Capabilities): string {
   ].join("");
 }
 
-/** What a server of the old protocol is asked for, if it can. Some refuse whoever does not ask for multi_ack_detailed. */
+/**
+ * The features that are requested from a server of the old protocol, if it has them. Some servers refuse clients that
+ * do not request multi_ack_detailed.
+ */
 const featuresV0 = ["multi_ack_detailed", "no-done", "side-band-64k", "ofs-delta", "no-progress"];
 
 function requestV0(request: PackRequest, capabilities: Capabilities): string {
   if (capabilities["side-band-64k"] === undefined || capabilities.shallow === undefined) {
-    throw malformedGitAnswer("the git server cannot fetch one commit alone (it has no side-band-64k or no shallow)");
+    throw malformedGitAnswer("the git server cannot send a single commit (it lacks side-band-64k or shallow)");
   }
   const canFilter = capabilities.filter !== undefined;
   const features = [...featuresV0.filter((name) => capabilities[name] !== undefined), "shallow"];
@@ -114,12 +117,12 @@ function isEndOfNegotiation(line: string): boolean {
   return line === "NAK" || /^ACK [0-9a-f]{40}$/.test(line);
 }
 
-/** The line, unless it says why there is no pack. */
+/** Returns the line, unless it says why the server sends no pack. */
 function refused(packet: Buffer, { url, oid }: PackRequest): string {
   const line = packet.toString("utf8").replace(/\n$/, "");
   if (!line.startsWith("ERR ")) return line;
   const said = excerpt(line.slice("ERR ".length), maxServerText);
-  throw new StarlingError(`${url} does not give ${oid}: ${said}; push it, or correct spec.git.ref`, {
+  throw new StarlingError(`${url} does not have ${oid}: ${said}; push it, or correct spec.git.ref`, {
     code: "GitRefNotFound",
     retry: "permanent",
   });
@@ -128,7 +131,7 @@ function refused(packet: Buffer, { url, oid }: PackRequest): string {
 function collect(packet: Buffer, { request, pack }: { readonly request: PackRequest; readonly pack: ByteCollector }) {
   const [band] = packet;
   if (band === errorBand) {
-    throw malformedGitAnswer(`the git server gave up: ${excerpt(packet.toString("utf8", 1), maxServerText)}`);
+    throw malformedGitAnswer(`the git server reported an error: ${excerpt(packet.toString("utf8", 1), maxServerText)}`);
   }
   if (band !== packBand || pack.add(packet.subarray(1))) return;
   throw gitTooLarge(

@@ -2,20 +2,20 @@ import { refusedPath } from "#shared/adapters/git/refused-path.ts";
 import type { TreeFolder, TreeNode } from "#shared/adapters/git/tree-node.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 
-/** A folder, where it really is: no part of its path is a link. */
+/** A folder at its real place: no part of its path is a link. */
 export interface RealFolder {
   readonly path: string;
   readonly folder: TreeFolder;
-  /** Of the root there is none. */
+  /** The root has no parent. */
   readonly parent: RealFolder | undefined;
 }
 
 export interface FoundEntry {
   readonly name: string;
   readonly node: TreeNode;
-  /** The folder that it is in. */
+  /** The folder that contains it. */
   readonly place: RealFolder;
-  /** By which the walk came to it, for messages. */
+  /** The path that led to the entry, for messages. */
   readonly path: string;
 }
 
@@ -23,30 +23,30 @@ export type Found =
   | { readonly kind: "folder"; readonly place: RealFolder }
   | { readonly kind: "file"; readonly node: Extract<TreeNode, { readonly kind: "file" }> };
 
-/** Links on the way from one link to what it stands for: as many as Linux follows. */
+/** The most links on the way from a link to its target, as in Linux. */
 const maxLinks = 40;
 const maxTargetBytes = 4096;
 const maxShown = 100;
 
 interface Way {
   readonly path: string;
-  /** What the first link says. */
+  /** The target of the first link. */
   readonly first: string;
   links: number;
 }
 
-/** Finds what links stand for, within one tree: what a link leads out of it is never looked at. */
+/** Finds the targets of links within one tree. It never reads anything outside of the tree. */
 export class LinkFollower {
   readonly #count: () => Promise<void>;
-  /** Names of folders that links lead through, by the folder's path. */
+  /** Names in folders through which links lead, by the folder's path. */
   readonly #known = new Map<string, ReadonlyMap<string, TreeNode>>();
 
-  /** @param count - is called for whatever is looked at, and throws when that is too much. */
+  /** @param count - called for every entry that is read; throws when there are too many. */
   constructor(count: () => Promise<void>) {
     this.#count = count;
   }
 
-  /** @throws StarlingError `GitPathRefused` for what cannot be read, and for a link that leads to nothing readable. */
+  /** @throws StarlingError `GitPathRefused` for an unreadable entry, and for a link that leads to nothing readable. */
   async follow({ name, node, place, path }: FoundEntry): Promise<Found> {
     if (node.kind !== "link") return found({ name, node, place, path });
     const first = await node.target();
@@ -55,11 +55,11 @@ export class LinkFollower {
 
   async #lead(from: RealFolder, target: string, way: Way): Promise<Found> {
     if (Buffer.byteLength(target) > maxTargetBytes || target.includes("\0") || target === "")
-      throw broken(way, "is no path");
+      throw broken(way, "is not a valid path");
     if (target.startsWith("/")) throw broken(way, "leads out of the repository");
     let at: Found = { kind: "folder", place: from };
     for (const part of target.split("/")) {
-      // A file has nothing below it, not even itself.
+      // A file contains nothing, not even `.`.
       if (at.kind === "file") throw broken(way, "is not in the repository");
       if (part === "" || part === ".") continue;
       at = await this.#step(at.place, part, way);
@@ -73,13 +73,13 @@ export class LinkFollower {
       if (place.parent === undefined) throw broken(way, "leads out of the repository");
       return { kind: "folder", place: place.parent };
     }
-    // Of a folder on this machine it may hold credentials, and no commit has it.
+    // In a folder on this machine, `.git` can contain credentials, and no commit contains it.
     if (part.toLowerCase() === ".git") throw broken(way, "leads out of the repository");
     const node = (await this.#namesOf(place)).get(part);
     if (node === undefined) throw broken(way, "is not in the repository");
     if (node.kind !== "link") return found({ name: part, node, place, path: way.path });
     way.links += 1;
-    if (way.links > maxLinks) throw broken(way, "leads around in a circle");
+    if (way.links > maxLinks) throw broken(way, "is part of a cycle of links");
     return this.#lead(place, await node.target(), way);
   }
 

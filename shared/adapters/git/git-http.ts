@@ -10,11 +10,11 @@ import { StarlingError } from "#shared/base/errors.ts";
 
 export interface GitHttpOptions {
   readonly rules: AddressRules;
-  /** PEM certificates to trust besides the machine's. */
+  /** PEM certificates to trust in addition to the machine's. */
   readonly ca?: string;
-  /** For the whole operation, all its requests together. */
+  /** For the whole operation, with all its requests. */
   readonly timeoutSeconds: number;
-  /** Of an answer that is read as a whole: a listing. */
+  /** The limit of an answer that is read as a whole, such as a listing. */
   readonly maxListingBytes: number;
   readonly maxRefs: number;
 }
@@ -26,29 +26,29 @@ export interface GitHttpMessage {
   readonly body: Buffer | undefined;
 }
 
-/** An answer whose body is still to come: either read or discard it. */
+/** An answer whose body has not been read. The caller must read or discard it. */
 export interface GitHttpStream {
   readonly url: string;
   readonly statusCode: number;
   readonly statusMessage: string;
   readonly headers: Record<string, string>;
-  /** Within the time of the operation; how much it may be is the reader's to say. */
+  /** The body's pieces, within the operation's time. The reader limits their size. */
   chunks(): AsyncIterable<Buffer>;
   discard(): void;
 }
 
 const maxRedirects = 3;
-/** Of a listing, that are no references: capabilities and ends. */
+/** Lines of a listing that are not references, such as capabilities and ends. */
 const otherLines = 100;
 
 /**
- * The HTTP of one git operation. isomorphic-git's own plugin follows redirects anywhere and has no limits; this one
- * checks every address it connects to, keeps redirects on the same origin, and bounds time and size.
+ * The HTTP of one git operation. isomorphic-git's own plugin follows any redirect and has no limits. This one checks
+ * every address, keeps redirects on the same origin, and limits time and size.
  */
 export class GitHttp implements HttpClient {
   readonly #options: GitHttpOptions;
   readonly #signal: AbortSignal;
-  /** Where the repository moved on its host (a renamed one, over all its names): later requests go there at once. */
+  /** The new path of a renamed repository on its host. Later requests use it at once. */
   #moved: { readonly from: string; readonly to: string } | undefined;
 
   constructor(options: GitHttpOptions) {
@@ -81,9 +81,9 @@ export class GitHttp implements HttpClient {
       response.destroy();
       const next = new URL(location, target);
       if (next.origin !== target.origin) {
-        throw failure(`${target.origin} redirects to ${next.origin}; write that URL in the Source if it is right`);
+        throw failure(`${target.origin} redirects to ${next.origin}; if that is right, write that URL in spec.git.url`);
       }
-      if (hops >= maxRedirects) throw failure(`${target.origin} redirects in circles`);
+      if (hops >= maxRedirects) throw failure(`${target.origin} redirects in a cycle; correct spec.git.url`);
       this.#remember(new URL(message.url), next);
       target = next;
     }
@@ -108,7 +108,8 @@ export class GitHttp implements HttpClient {
     const options: RequestOptions = {
       method: message.method,
       headers: { ...message.headers, ...length, "user-agent": "git/starling" },
-      // A connection of its own: the lookup is asked every time, and nothing idles through a frozen Lambda.
+      // Each request uses a new connection, so that its address is always checked, and no idle connection survives a
+      // frozen Lambda.
       agent: false,
       lookup: guardedLookup(rules),
       signal: this.#signal,
@@ -160,8 +161,8 @@ export class GitHttp implements HttpClient {
 }
 
 /**
- * isomorphic-git takes 5 µs for each line of a listing and lets nobody else have a turn: of empty ones, 16 MB are four
- * million. A tag has two lines, one for what it points to.
+ * isomorphic-git needs 5 µs for each line of a listing and blocks the process: 16 MB of empty lines are four million
+ * lines. A tag has two lines, one for the object that it points to.
  */
 function hasMoreLines(body: Buffer, most: number): boolean {
   let lines = 0;
@@ -171,14 +172,17 @@ function hasMoreLines(body: Buffer, most: number): boolean {
       if (lines > most) return true;
     }
   } catch {
-    // It is no listing, which isomorphic-git says better.
+    // The body is not a listing. isomorphic-git reports that better.
   }
   return false;
 }
 
 const contexts = new Map<string, SecureContext>();
 
-/** The machine's certificates and these: reading them all takes longer than the rest of a handshake. */
+/**
+ * The machine's certificates together with these. Reading them takes longer than the rest of a handshake, so that they
+ * are cached.
+ */
 function trusting(ca: string): SecureContext {
   const known = contexts.get(ca);
   if (known !== undefined) return known;
@@ -201,7 +205,7 @@ async function* once(body: Buffer): AsyncIterableIterator<Uint8Array> {
   yield body;
 }
 
-/** Lists are cookies, which nobody reads. */
+/** Only cookies have several values, and nobody reads them. */
 function flatHeaders(response: IncomingMessage): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(response.headers)) {

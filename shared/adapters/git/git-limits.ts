@@ -1,34 +1,34 @@
 import { StarlingError } from "#shared/base/errors.ts";
 
 /**
- * What a repository may cost. Whatever is bigger is refused before it is made, by what its headers announce: a pack of
- * 6 MB that holds one file of 1.5 GB took 5.9 GB of memory, and a few trees that hold each other unfold for ever.
- * Together they stay below half of the function's memory.
+ * The limits of a repository. The announced sizes are checked before anything is unpacked. Without limits, a pack of 6
+ * MB with a file of 1.5 GB took 5.9 GB of memory, and a few trees that contain each other unfold without end. Together
+ * the limits stay below half of the function's memory.
  */
 export interface GitLimits {
   readonly maxFiles: number;
-  /** Of the files' contents together. */
+  /** The limit of all files' contents together. */
   readonly maxContentBytes: number;
-  /** Of a path in the repository: what an archive of an artifact may name. */
+  /** The limit of a path in the repository, so that an archive can contain it. */
   readonly maxPathBytes: number;
-  /** Files and folders that are looked at, wanted or not. */
+  /** Files and folders that are visited, selected or not. */
   readonly maxEntries: number;
   readonly maxPackBytes: number;
-  /** In a pack; a commit alone of the largest public repositories has 100,000. */
+  /** The limit of a pack. A single commit of the largest public repositories has 100,000. */
   readonly maxObjects: number;
-  /** Of one object, unpacked; a delta counts with its result. */
+  /** The limit of one unpacked object. A delta counts with its result. */
   readonly maxObjectBytes: number;
-  /** Of all objects of a pack, unpacked. */
+  /** The limit of all unpacked objects of a pack. */
   readonly maxUnpackedBytes: number;
-  /** Of a commit or a tag itself: who, when, and what they wrote. */
+  /** The limit of a commit or a tag itself, with its author, time and message. */
   readonly maxTextBytes: number;
-  /** Deltas upon deltas; no git writes longer chains. */
+  /** The limit of deltas on deltas. Git writes no longer chains. */
   readonly maxDeltaDepth: number;
-  /** Of a listing. */
+  /** The limit of a listing. */
   readonly maxListingBytes: number;
   readonly maxRefs: number;
   readonly maxRefNameBytes: number;
-  /** For one listing, and for one fetch with its unpacking. */
+  /** For one listing, and for one fetch together with its unpacking. */
   readonly timeoutSeconds: number;
 }
 
@@ -51,24 +51,24 @@ export const defaultGitLimits: GitLimits = {
   timeoutSeconds: 60,
 };
 
-/** Where the size of what is wanted decides. */
+/** The remedy when the selected files are too large. */
 export const narrowPaths = "narrow spec.paths, or remove what is not needed";
-/** Where it does not: a git server sends whole commits. */
+/** The remedy when the selection does not matter, because a git server sends whole commits. */
 export const splitRepository =
   "spec.paths does not help, because git sends the whole commit: remove large files from it (older commits do not count), " +
-  "or move what is deployed to a repository of its own";
-/** Where the references are what there is too much of. */
+  "or move the deployed files to their own repository";
+/** The remedy when there are too many references. */
 export const fewerRefs =
   "delete references that nobody needs, or name a branch, a tag or a longer tagPrefix in spec.git.ref";
 
-/** @param found - what there is and what may be: `the commit has 3 files; at most 2 are taken`. */
+/** @param found - the size and the limit: `the commit has 3 files; at most 2 are taken`. */
 export function gitTooLarge(found: string, remedy: string): StarlingError {
   return new StarlingError(`${found}; ${remedy}`, { code: "GitTooLarge", retry: "permanent" });
 }
 
-/** What the server sends is not what git says it is. */
+/** The server's answer does not follow the git protocol. */
 export function malformedGitAnswer(what: string, cause?: unknown): StarlingError {
-  return new StarlingError(`${what}; check the git server, or whether something between changes what it sends`, {
+  return new StarlingError(`${what}; check the git server, and whether a proxy changes its answers`, {
     code: "GitOperationFailed",
     retry: "transient",
     cause,

@@ -12,14 +12,17 @@ export interface TreeEntry {
 const oidBytes = 20;
 const spaceByte = 0x20;
 
-/** The entries of a tree, one by one: it may be one of millions. @throws StarlingError when it breaks off. */
+/**
+ * The entries of a tree, one at a time, because there may be millions. @throws StarlingError when the tree is
+ * incomplete.
+ */
 export function* treeEntries(tree: Buffer): Generator<TreeEntry> {
   let at = 0;
   while (at < tree.length) {
     const space = tree.indexOf(spaceByte, at);
     const end = space < 0 ? -1 : tree.indexOf(0, space);
     const next = end + 1 + oidBytes;
-    if (end < 0 || next > tree.length) throw malformedGitAnswer("a tree of the repository breaks off");
+    if (end < 0 || next > tree.length) throw malformedGitAnswer("a tree of the repository is incomplete");
     yield {
       mode: tree.toString("latin1", at, space),
       name: tree.toString("utf8", space + 1, end),
@@ -29,7 +32,7 @@ export function* treeEntries(tree: Buffer): Generator<TreeEntry> {
   }
 }
 
-/** What the header lines of a commit or a tag say; the first of a name counts. */
+/** The headers of a commit or a tag. The first header of a name counts. */
 function headersOf(object: Buffer): ReadonlyMap<string, string> {
   const end = object.indexOf("\n\n");
   const headers = new Map<string, string>();
@@ -43,7 +46,7 @@ function headersOf(object: Buffer): ReadonlyMap<string, string> {
 
 const oidPattern = /^[0-9a-f]{40}$/;
 
-/** The object that a tag or a commit names in a header. */
+/** The object that a header of a tag or a commit names. */
 function namedObject(object: Buffer, header: "object" | "tree"): string {
   const oid = headersOf(object).get(header) ?? "";
   if (!oidPattern.test(oid)) throw malformedGitAnswer(`an object of the repository has no ${header}`);
@@ -60,7 +63,7 @@ export function treeOf(commit: Buffer): string {
 
 const maxText = 500;
 
-/** A commit for people: texts are cut and cleaned, and a time that no calendar has is 1970, as git shows it. */
+/** A commit for display. Texts are shortened and cleaned. An invalid time becomes 1970, as in git. */
 export function parseCommit(oid: string, commit: Buffer): GitCommit {
   const headers = headersOf(commit);
   const author = identityOf(headers.get("author") ?? "");
@@ -68,7 +71,7 @@ export function parseCommit(oid: string, commit: Buffer): GitCommit {
   const messageAt = commit.indexOf("\n\n");
   const message = messageAt < 0 ? Buffer.alloc(0) : commit.subarray(messageAt + 2);
   const lineEnd = message.indexOf("\n");
-  // No character has more than four bytes.
+  // A character has at most four bytes.
   const end = Math.min(lineEnd < 0 ? message.length : lineEnd, maxText * 4);
   return {
     oid,

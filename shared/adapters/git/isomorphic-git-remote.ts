@@ -27,13 +27,13 @@ export interface IsomorphicGitRemoteOptions {
 
 type Desired = Parameters<GitRemote["fetchTree"]>[1];
 
-/** Tags that point to tags: more than anybody has, and they are asked for one by one. */
+/** More tags of tags than anyone has. They are read one by one. */
 const maxTagDepth = 10;
 
 /**
- * Git over HTTPS without a `git` program, which Lambda's image does not have. isomorphic-git lists (protocol v2: a few
- * hundred bytes). It does not fetch: it unpacks whatever comes, without a limit and without a pause, and takes 57 s for
- * 20,000 files. A pack is read here within `GitLimits`, in memory: nothing is left on disk by a function that is killed.
+ * Git over HTTPS without a `git` program, which Lambda's image does not have. isomorphic-git lists references (protocol
+ * v2: a few hundred bytes). It does not fetch: it would unpack any pack without a limit or a pause, and take 57 s for
+ * 20,000 files. Here a pack is read in memory within `GitLimits`, so that a killed function leaves nothing on disk.
  */
 export class IsomorphicGitRemote implements GitRemote {
   readonly #options: IsomorphicGitRemoteOptions;
@@ -112,10 +112,10 @@ export class IsomorphicGitRemote implements GitRemote {
 }
 
 const oidPattern = /^[0-9a-f]{40}$/;
-/** As git check-ref-format has it, where it matters to whoever shows a name. */
+/** The rules of git check-ref-format that matter where a name is shown. */
 const refPattern = /^[^\p{Cc} ~^:?*[\\]+$/u;
 
-/** What a server says becomes a revision, which is shown, and stands in many rows. */
+/** A server's text becomes a revision, which is shown and stored in many rows. */
 function checkedRef({ url }: GitRepository, ref: ServerRef, limits: GitLimits): GitRef {
   const { oid, peeled, target } = ref;
   const shown = excerpt(ref.ref, maxShownName);
@@ -125,10 +125,10 @@ function checkedRef({ url }: GitRepository, ref: ServerRef, limits: GitLimits): 
       const found = `${url} has a reference with a name of ${size} bytes, ${excerpt(name, maxShownName)}`;
       throw gitTooLarge(`${found}; at most ${limits.maxRefNameBytes} are taken`, fewerRefs);
     }
-    if (!refPattern.test(name)) throw malformedGitAnswer(`${url} lists ${shown}, which is no name of a reference`);
+    if (!refPattern.test(name)) throw malformedGitAnswer(`${url} lists ${shown}, which is not the name of a reference`);
   }
   if (/^[0-9a-f]{64}$/.test(oid)) {
-    const message = `${url} is a repository of SHA-256 objects, which are not supported; use one of SHA-1`;
+    const message = `${url} is a repository with SHA-256 objects, which Starling does not support; use a repository with SHA-1`;
     throw new StarlingError(message, { code: "GitOperationFailed", retry: "permanent" });
   }
   for (const id of [oid, peeled ?? oid]) {
@@ -143,7 +143,7 @@ function checkedRef({ url }: GitRepository, ref: ServerRef, limits: GitLimits): 
 
 const maxShownName = 60;
 
-/** The commit that a tag stands for, or that tags of tags do. */
+/** The commit to which a tag points, directly or through other tags. */
 async function peeled(objects: PackObjects, oid: string): Promise<string> {
   let at = oid;
   for (let depth = 0; depth <= maxTagDepth; depth++) {
@@ -153,12 +153,12 @@ async function peeled(objects: PackObjects, oid: string): Promise<string> {
       continue;
     }
     if (type === undefined || type === "commit") return at;
-    throw new StarlingError(`${oid} is a ${type} where a commit is expected; correct spec.git.ref`, {
+    throw new StarlingError(`${oid} is a ${type}, but a commit is expected; correct spec.git.ref`, {
       code: "GitRefNotFound",
       retry: "permanent",
     });
   }
-  throw gitTooLarge(`${oid} is a tag of more than ${maxTagDepth} tags, one of the other`, "tag the commit itself");
+  throw gitTooLarge(`${oid} is a tag that leads through more than ${maxTagDepth} other tags`, "tag the commit itself");
 }
 
 function commonPrefix(prefixes: readonly string[]): string {
@@ -167,7 +167,7 @@ function commonPrefix(prefixes: readonly string[]): string {
   return common;
 }
 
-/** Sent with the first request: waiting for a 401 costs a round trip. */
+/** Sent with the first request, because waiting for a 401 costs a round trip. */
 function authorization(credentials: GitCredentials | undefined): Record<string, string> {
   if (credentials === undefined) return {};
   if (credentials.kind === "bearer") return { Authorization: `Bearer ${credentials.token}` };
@@ -175,7 +175,7 @@ function authorization(credentials: GitCredentials | undefined): Record<string, 
   return { Authorization: `Basic ${Buffer.from(pair).toString("base64")}` };
 }
 
-/** A server's words may be as long as its headers. */
+/** A server's text can be as long as its headers. */
 const maxReason = 300;
 
 async function translated<Result>(repository: GitRepository, work: () => Promise<Result>): Promise<Result> {
@@ -203,12 +203,12 @@ function translate({ url, credentials }: GitRepository, error: unknown): Starlin
     return failed(`${url}: ${excerpt(error.message, maxReason)}`, "GitRefNotFound", error);
   }
   if (error instanceof Errors.SmartHttpError) {
-    return failed(`${url} does not answer as a git server does: check spec.git.url`, "GitOperationFailed", error);
+    return failed(`${url} does not answer like a git server; check spec.git.url`, "GitOperationFailed", error);
   }
   const certificate = /certificate|self.signed|CERT_/i.test(
     `${errorMessage(error)} ${(error as { code?: string }).code}`,
   );
-  const hint = certificate ? "; give its authority's certificate to the operator's list of trusted ones" : "";
+  const hint = certificate ? "; ask the operator to trust the certificate of its authority" : "";
   const reason = excerpt(errorMessage(error), maxReason);
   return new StarlingError(`${url} could not be fetched: ${reason}${hint}`, {
     code: "GitOperationFailed",

@@ -1,14 +1,15 @@
 import { setImmediate } from "node:timers/promises";
 import { gitTooLarge, splitRepository } from "#shared/adapters/git/git-limits.ts";
 
-/** Signals, timers and other work of the process wait no longer than this. */
+/** The longest time that other work of the process waits, such as signals and timers. */
 const turnMs = 20;
 
 /**
- * The clock of long loops: ends them when their time is over, and lets the rest of the process have its turn.
+ * The clock of long loops. It ends a loop when its time is over, and regularly lets other work of the process run.
  *
- *     for (const each of many) {
- *       if (pace.isDue()) await pace.rest();
+ * for (const each of many) {
+ * if (pace.isDue()) await pace.rest();
+ * }
  */
 export class Pace {
   readonly #timeoutSeconds: number;

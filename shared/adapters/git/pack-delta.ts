@@ -7,14 +7,14 @@ export interface DeltaSizes {
   readonly at: number;
 }
 
-/** What a delta says of itself, before anything is made of it. */
+/** The sizes that a delta declares, read before anything is unpacked. */
 export function deltaSizes(delta: Buffer): DeltaSizes {
   const base = sizeAt(delta, 0);
   const result = sizeAt(delta, base.at);
   return { baseBytes: base.size, resultBytes: result.size, at: result.at };
 }
 
-/** As many bits as a size of 2^53 has. */
+/** Enough bits for a size of 2^53. */
 const maxShift = 49;
 
 function sizeAt(delta: Buffer, start: number): { readonly size: number; readonly at: number } {
@@ -29,12 +29,12 @@ function sizeAt(delta: Buffer, start: number): { readonly size: number; readonly
   throw malformedGitAnswer("a delta of the pack has no size");
 }
 
-/** An instruction copies 64 KB where it names no length. */
+/** An instruction without a length copies 64 KB. */
 const wholeCopy = 0x10000;
 
 /**
- * The object that the delta makes of its base (gitformat-pack). Each instruction makes at least one byte, so that there
- * are no more steps than the result has bytes; its size is the caller's to judge.
+ * The object that the delta makes from its base (gitformat-pack). Each instruction makes at least one byte, so that the
+ * number of steps is at most the size of the result. The caller checks that size.
  */
 export function applyDelta(delta: Buffer, base: Buffer): Buffer {
   const sizes = deltaSizes(delta);
@@ -58,7 +58,7 @@ export function applyDelta(delta: Buffer, base: Buffer): Buffer {
     const from = isCopy ? operand(opcode, [0x01, 0x02, 0x04, 0x08]) : at;
     const length = isCopy ? operand(opcode, [0x10, 0x20, 0x40]) || wholeCopy : opcode;
     const source = isCopy ? base : delta;
-    // Comparisons that are false for NaN, which stands for operands that are missing.
+    // The comparisons are false for NaN, which stands for missing operands.
     const fits = length > 0 && from + length <= source.length && made + length <= result.length;
     if (!fits) throw malformedGitAnswer("a delta of the pack does not fit its object");
     source.copy(result, made, from, from + length);

@@ -1,7 +1,7 @@
 import { type InputType, inflateSync, type ZlibOptions } from "node:zlib";
 import { malformedGitAnswer } from "#shared/adapters/git/git-limits.ts";
 
-/** What Node gives for `info`; its types do not have it. */
+/** Node's result with `info`, which its types do not contain. */
 interface Inflated {
   readonly buffer: Buffer;
   readonly engine: { readonly bytesWritten: number };
@@ -11,8 +11,8 @@ const inflateWithInfo = inflateSync as unknown as (bytes: InputType, options: Zl
 const minChunkBytes = 64;
 
 /**
- * Inflates what begins at `start`, which must be `size` bytes: not one more is made of it.
- * @returns the bytes, and where the compressed ones end.
+ * Inflates the data at `start`, which must have exactly `size` bytes. No more bytes are produced.
+ * @returns the bytes, and where the compressed data ends.
  */
 export function inflateExactly(
   pack: Buffer,
@@ -25,7 +25,7 @@ export function inflateExactly(
     inflated = inflateWithInfo(pack.subarray(start), {
       info: true,
       maxOutputLength: Math.max(size, 1),
-      // All at once, and one more byte: a full chunk would ask for another one.
+      // One chunk with one more byte, because a full chunk would request another one.
       chunkSize: Math.max(size + 1, minChunkBytes),
     });
   } catch (error) {

@@ -4,13 +4,13 @@ import { applyDelta } from "#shared/adapters/git/pack-delta.ts";
 import { inflateExactly } from "#shared/adapters/git/pack-inflate.ts";
 import { type ObjectType, type PackedObject, type PackReading, scanPack } from "#shared/adapters/git/pack-scan.ts";
 
-/** An object of a pack, found: a delta is, once its base is. */
+/** A resolved object of a pack. A delta is resolved after its base. */
 interface KnownObject {
   readonly oid: string;
   readonly packed: PackedObject;
   readonly type: ObjectType;
   readonly base: KnownObject | undefined;
-  /** How many deltas lead to it. */
+  /** The number of deltas that lead to it. */
   readonly depth: number;
 }
 
@@ -19,12 +19,12 @@ interface KnownContent {
   readonly content: Buffer;
 }
 
-/** Contents that are kept, because others are made of them or read soon. */
+/** The limit of cached contents, which other objects are made of or which are read soon. */
 const cacheBytes = 64 * 1024 * 1024;
 
 /**
- * The objects of one pack by their ids. Ids are computed from the contents, so that whoever has the id of a commit has
- * what it means, whatever the server sent. Contents are made when they are asked for.
+ * The objects of one pack by their ids. Ids are computed from the contents, so that a commit's id always means that
+ * commit, whatever the server sent. Contents are made on demand.
  */
 export class PackObjects {
   readonly #pack: Buffer;
@@ -37,7 +37,7 @@ export class PackObjects {
     this.#reading = reading;
   }
 
-  /** @throws StarlingError `GitTooLarge`, or `GitOperationFailed` for a pack that is none. */
+  /** @throws StarlingError `GitTooLarge`, or `GitOperationFailed` for an invalid pack. */
   static async open(pack: Buffer, reading: PackReading): Promise<PackObjects> {
     const objects = new PackObjects(pack, reading);
     await objects.#index();
@@ -56,7 +56,7 @@ export class PackObjects {
   async read(oid: string, type: ObjectType): Promise<Buffer> {
     const known = this.#known.get(oid);
     if (known === undefined) throw malformedGitAnswer(`the git server did not send the ${type} ${oid}`);
-    if (known.type !== type) throw malformedGitAnswer(`${oid} is a ${known.type} where a ${type} is expected`);
+    if (known.type !== type) throw malformedGitAnswer(`${oid} is a ${known.type}, but a ${type} is expected`);
     const content = await this.#contentOf(known);
     const { maxTextBytes } = this.#reading.limits;
     if (content.length > maxTextBytes && (type === "commit" || type === "tag")) {
@@ -81,13 +81,14 @@ export class PackObjects {
       if (siblings === undefined) waiting.set(base, [packed]);
       else siblings.push(packed);
     });
-    // Each delta once, after its base: those that wait for each other are never found, however they are named.
+    // Each delta is resolved once, after its base. Deltas that wait for each other are never resolved.
     for (let base = bases.pop(); base !== undefined; base = bases.pop()) {
       for (const name of [base.packed.offset, base.oid]) {
         const deltas = waiting.get(name);
         if (deltas === undefined) continue;
         waiting.delete(name);
-        // Once for all of them: one that is too large for the cache would be made anew for each.
+        // The content is made once for all its deltas. A content that is too large for the cache would otherwise be
+        // made again for each.
         const content = await this.#contentOf(base);
         for (const packed of deltas) bases.push(await this.#resolve(packed, { base, content }));
         open -= deltas.length;
@@ -115,7 +116,7 @@ export class PackObjects {
     return known;
   }
 
-  /** From the nearest content that is known down to this one; two of them are held at a time. */
+  /** Makes contents from the nearest cached one to this one, and holds two of them at a time. */
   async #contentOf(object: KnownObject): Promise<Buffer> {
     const { pace } = this.#reading;
     const chain: KnownObject[] = [];
@@ -135,7 +136,7 @@ export class PackObjects {
   }
 }
 
-/** Forgets what was used longest ago when it holds too much. */
+/** Forgets the least recently used contents when it is full. */
 class ContentCache {
   readonly #maxBytes: number;
   readonly #contents = new Map<number, Buffer>();

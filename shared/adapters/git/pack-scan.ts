@@ -6,17 +6,17 @@ import { inflateExactly } from "#shared/adapters/git/pack-inflate.ts";
 
 export type ObjectType = "commit" | "tree" | "blob" | "tag";
 
-/** An object of a pack as it lies there. */
+/** An object as it is in the pack. */
 export interface PackedObject {
-  /** Where it begins; deltas name their base by it. */
+  /** Where the object begins; deltas name their base by it. */
   readonly offset: number;
-  /** Where its compressed bytes begin. */
+  /** The beginning of its compressed bytes. */
   readonly dataAt: number;
-  /** Of what is compressed: of a delta its instructions. */
+  /** The size of the compressed data; for a delta, of its instructions. */
   readonly size: number;
   /** `undefined` for a delta. */
   readonly type: ObjectType | undefined;
-  /** Of a delta: the offset of its base, or the object id. */
+  /** For a delta: the offset of its base, or the object id of its base. */
   readonly base: number | string | undefined;
 }
 
@@ -29,7 +29,7 @@ const headerBytes = 12;
 const checksumBytes = 20;
 const oidBytes = 20;
 const hashSliceBytes = 4 * 1024 * 1024;
-/** A size of more bits is larger than any limit. */
+/** A size with more bits is larger than any limit. */
 const maxSizeBits = 46;
 
 const typeNames: Readonly<Record<number, ObjectType>> = { 1: "commit", 2: "tree", 3: "blob", 4: "tag" };
@@ -37,10 +37,10 @@ const ofsDelta = 6;
 const refDelta = 7;
 
 /**
- * Finds the objects of a pack (gitformat-pack). A pack does not say where an object ends: each has to be inflated, and
- * is so only after its size, and that of what its delta makes, were found to be within the limits.
- * @param visit - gets each object with its bytes: its content, or a delta's instructions.
- * @throws StarlingError `GitTooLarge`, or `GitOperationFailed` for a pack that is none.
+ * Finds the objects of a pack (gitformat-pack). A pack does not say where an object ends, so that each must be
+ * inflated. This happens only after the declared sizes of the object and of a delta's result are within the limits.
+ * @param visit - receives each object with its bytes: the content, or a delta's instructions.
+ * @throws StarlingError `GitTooLarge`, or `GitOperationFailed` for an invalid pack.
  */
 export async function scanPack(
   pack: Buffer,
@@ -80,7 +80,7 @@ export async function scanPack(
     visit(object, inflated.bytes);
     at = inflated.end;
   }
-  if (at !== end) throw malformedGitAnswer("the pack holds more than its objects");
+  if (at !== end) throw malformedGitAnswer("the pack contains more than its objects");
 }
 
 function objectCount(pack: Buffer): number {
@@ -130,7 +130,7 @@ function headerAt(pack: Buffer, offset: number): PackedObject {
   return { offset, dataAt: at, size, type: name, base: undefined };
 }
 
-/** git's "offset encoding": each byte but the last adds one. */
+/** Git's "offset encoding": each byte except the last adds one. */
 function distanceOf(next: () => number): number {
   let byte = next();
   let distance = byte & 0x7f;

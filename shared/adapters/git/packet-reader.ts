@@ -3,16 +3,16 @@ import { malformedGitAnswer } from "#shared/adapters/git/git-limits.ts";
 const lengthDigits = 4;
 const lengthPattern = /^[0-9a-fA-F]{4}$/;
 
-/** A line of git's protocol (gitprotocol-common), or what stands between lines: `flush`, `delimiter`, `end`. */
+/** A line of git's protocol (gitprotocol-common), or a marker between lines: `flush`, `delimiter`, `end`. */
 export type Packet = Buffer | "flush" | "delimiter" | "end";
 
 const markers: Readonly<Record<number, Packet>> = { 0: "flush", 1: "delimiter", 2: "end" };
 
-/** Cuts a stream into packets; keeps no more than one of them (64 KB). */
+/** Splits a stream into packets. It keeps at most one packet (64 KB). */
 export class PacketReader {
   #rest: Buffer = Buffer.alloc(0);
 
-  /** The packets that are whole now; views of `chunk`, good until the next one. */
+  /** The complete packets. They are views of `chunk`, valid until the next call. */
   *read(chunk: Buffer): Generator<Packet> {
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     let at = 0;
@@ -29,20 +29,20 @@ export class PacketReader {
       yield bytes.subarray(at + lengthDigits, at + length);
       at += length;
     }
-    // A copy: the view would keep the whole chunk.
+    // A copy, because a view would keep the whole chunk.
     this.#rest = Buffer.from(bytes.subarray(at));
   }
 
-  /** @throws StarlingError when the stream ended within a packet. */
+  /** @throws StarlingError when the stream ended inside a packet. */
   end(): void {
-    if (this.#rest.length > 0) throw malformedGitAnswer("the git server's answer breaks off");
+    if (this.#rest.length > 0) throw malformedGitAnswer("the git server's answer is incomplete");
   }
 }
 
 function lengthAt(bytes: Buffer, at: number): number {
   const digits = bytes.toString("latin1", at, at + lengthDigits);
   if (!lengthPattern.test(digits))
-    throw malformedGitAnswer(`the git server sent ${JSON.stringify(digits)} for a length`);
+    throw malformedGitAnswer(`the git server sent ${JSON.stringify(digits)} as a packet's length`);
   return Number.parseInt(digits, 16);
 }
 

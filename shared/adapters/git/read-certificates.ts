@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** PEM certificates from a file that was deployed with the function; nothing where there is none to read. */
+/** PEM certificates from a file that is deployed with the function; undefined without a file. */
 export function readCertificates(file: string | undefined): string | undefined {
   return file === undefined ? undefined : readFileSync(file, "utf8");
 }

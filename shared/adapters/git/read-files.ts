@@ -7,13 +7,13 @@ import type { TreeFile } from "#shared/ports.ts";
 
 export interface DesiredFiles {
   readonly objects: PackObjects;
-  /** Of the commit's tree. */
+  /** The id of the commit's tree. */
   readonly tree: string;
   readonly paths: readonly string[];
   readonly reading: PackReading;
 }
 
-/** The files of a commit below `paths`, as `walkTree` has them. */
+/** The files of a commit below `paths`, as `walkTree` returns them. */
 export async function readFiles({ objects, tree, paths, reading }: DesiredFiles): Promise<TreeFile[]> {
   return walkTree({ root: folderOf(objects, tree), paths, reading });
 }
@@ -36,7 +36,7 @@ function nodeOf(objects: PackObjects, mode: string, oid: string): TreeNode {
   if (mode === "120000")
     return { kind: "link", target: async () => (await objects.read(oid, "blob")).toString("utf8") };
   if (mode === "160000") return { kind: "unreadable", problem: submoduleProblem };
-  return { kind: "unreadable", problem: `has the mode ${mode}, which is no file's` };
+  return { kind: "unreadable", problem: `has the mode ${mode}, which is not a file's` };
 }
 
 async function read(
@@ -44,7 +44,7 @@ async function read(
   oid: string,
   maxBytes: number,
 ): Promise<Uint8Array | "too large" | "missing"> {
-  // The server was asked to leave out those that are too large alone.
+  // The server was asked to leave out files that are too large alone.
   if (!objects.has(oid)) return "missing";
   const content = await objects.read(oid, "blob");
   if (content.length > maxBytes) return "too large";

@@ -1,6 +1,6 @@
 /**
- * The one door through which every git of Starling is started: no repository that came from elsewhere runs a program by it.
- * It needs git 2.32, the first that goes by GIT_CONFIG_GLOBAL. What came later is no condition of its promise.
+ * The only place that starts git. No repository from elsewhere can make git run a program. It needs git 2.32, the first
+ * version with GIT_CONFIG_GLOBAL. Later features are not required.
  */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { resolve } from "node:path";
@@ -10,19 +10,22 @@ import { defined } from "#shared/base/defined.ts";
 export type GitProcess = ChildProcessByStdio<Writable, Readable, Readable>;
 
 export interface GitStart {
-  /** The repository that git reads. Absent: none, also where the caller stands in one. */
+  /** The repository that git reads. Default: none, even if the caller is inside one. */
   readonly folder?: string;
-  /** What git may reach besides the folder; `none` by default. `remotes` are what the user's own settings allow. */
+  /**
+   * The repositories that git may reach besides the folder. Default: `none`. `remotes` means everything that the user's own settings
+   * allow.
+   */
   readonly reach?: "none" | "folders" | "remotes";
-  /** What git inherits; by default, what this process has. */
+  /** The environment that git inherits. Default: this process's. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Further variables. */
+  /** Additional variables. */
   readonly variables?: Readonly<Record<string, string>>;
 }
 
 /**
- * Variables that put another repository into the place of the one that is meant, or settings and hooks into a new one: git sets
- * them for hooks and aliases.
+ * Variables that replace the intended repository, or that put settings and hooks into a new one. Git sets them for
+ * hooks and aliases.
  */
 const misleading = [
   "GIT_ALTERNATE_OBJECT_DIRECTORIES",
@@ -43,19 +46,22 @@ const misleading = [
   "GIT_WORK_TREE",
 ];
 
-/** Git asks nobody, writes no index anew, and fetches no object that is missing. */
+/** Git prompts for nothing, does not rewrite the index, and fetches no missing objects. */
 const calm = { GIT_TERMINAL_PROMPT: "0", GIT_OPTIONAL_LOCKS: "0", GIT_NO_LAZY_FETCH: "1" };
 
-/** A folder's own settings lose against these. `core.fsmonitor` is empty: before 2.36, `false` is the name of a program. */
+/**
+ * Settings that override the folder's own. `core.fsmonitor` is empty, because before git 2.36 `false` is the name of a
+ * program.
+ */
 const harmless = [
   ...["core.fsmonitor=", "core.hooksPath=/dev/null", "core.alternateRefsCommand=true", "init.templateDir="],
-  // What is shown of a commit would have its signature verified, by a program of the folder's.
+  // Showing a commit would otherwise verify its signature with a program of the folder.
   "log.showSignature=false",
 ];
 
 /**
- * Every way to another repository is a program that settings name. A git before 2.39.4 does not know GIT_NO_LAZY_FETCH: its
- * fetches for missing objects end here.
+ * The access to another repository uses programs from the settings. A git before 2.39.4 does not know
+ * GIT_NO_LAZY_FETCH; its fetches of missing objects fail here.
  */
 const reaches = {
   none: { GIT_ALLOW_PROTOCOL: "" },
@@ -73,7 +79,7 @@ export function startGit(args: readonly string[], start: GitStart = {}): GitProc
   const where = folder === undefined ? [] : ["-C", resolve(folder)];
   const settings = harmless.flatMap((setting) => ["-c", setting]);
   return spawn("env", [...changes, "git", "--no-pager", ...settings, ...where, ...args], {
-    // Not where the caller stands: git reads the settings of a repository there, whatever it is asked.
+    // Not the caller's folder: git would read the settings of a repository there.
     cwd: "/",
     stdio: ["pipe", "pipe", "pipe"],
     ...defined({ env }),

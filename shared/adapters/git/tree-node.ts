@@ -1,20 +1,20 @@
-/** What stands at a name of a tree, in a commit or in a folder of this machine. */
+/** An entry of a tree, in a commit or in a folder of this machine. */
 export type TreeNode =
   | TreeFolder
   | {
       readonly kind: "file";
       readonly executable: boolean;
-      /** `missing` for what the server was asked to leave out, because it is too large alone. */
+      /** `missing` for a file that the server left out on request, because it is too large alone. */
       read(maxBytes: number): Promise<Uint8Array | "too large" | "missing">;
     }
   /** A symbolic link. */
   | { readonly kind: "link"; target(): Promise<string> }
-  /** @param problem - in the words of a message: `is a submodule, which is not fetched`. */
+  /** @param problem - as a part of a message: `is a submodule, whose files are not fetched`. */
   | { readonly kind: "unreadable"; readonly problem: string };
 
 export interface TreeFolder {
   readonly kind: "folder";
-  /** One by one: there may be millions. */
+  /** One at a time, because there may be millions. */
   entries(): AsyncIterable<readonly [name: string, node: TreeNode]>;
 }
 

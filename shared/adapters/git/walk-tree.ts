@@ -16,16 +16,17 @@ export interface WalkedTree {
 type TreeContent = Extract<TreeNode, { readonly kind: "file" }>;
 
 /**
- * The files below `paths`, without what an artifact leaves out. A link gives what it leads to, as if that stood in its
- * place; it may lead to anything in the repository. What cannot be read refuses all: were it left out, its objects would
- * be pruned. One folder can be in many places, and a few that hold each other unfold to billions: each visit counts.
- * @throws StarlingError `GitTooLarge`; `GitPathRefused` for a name that could not be a file everywhere, and for what
- * cannot be read.
+ * The files below `paths`, without files that an artifact leaves out. A link is replaced by its target, which may be
+ * anything in the repository. An unreadable entry refuses everything, because its objects would be pruned if it were
+ * left out. One folder can be in many places, and a few that contain each other unfold to billions, so that each visit
+ * counts.
+ * @throws StarlingError `GitTooLarge`; `GitPathRefused` for a name that is not a valid file name on every system, and
+ * for an unreadable entry.
  */
 export async function walkTree({ root, paths, reading }: WalkedTree): Promise<TreeFile[]> {
   const { limits, pace } = reading;
   const files: TreeFile[] = [];
-  /** Folders that the walk is in, by where they are: links make a folder another's child. */
+  /** The folders that the walk is inside of, by their real paths. Links can make a folder a child of another one. */
   const entered = new Set<string>();
   let entries = 0;
   let bytes = 0;
@@ -40,7 +41,7 @@ export async function walkTree({ root, paths, reading }: WalkedTree): Promise<Tr
   const links = new LinkFollower(count);
 
   async function walk(place: RealFolder, folder: string): Promise<void> {
-    if (entered.has(place.path)) throw refusedPath(folder, "is reached by a link that leads around in a circle");
+    if (entered.has(place.path)) throw refusedPath(folder, "is reached by a link that is part of a cycle of links");
     entered.add(place.path);
     const names = new Set<string>();
     for await (const [name, node] of place.folder.entries()) {
@@ -58,8 +59,8 @@ export async function walkTree({ root, paths, reading }: WalkedTree): Promise<Tr
 
   async function take(path: string, node: TreeContent): Promise<void> {
     if (files.length >= limits.maxFiles)
-      throw gitTooLarge(`spec.paths hold more than ${limits.maxFiles} files`, narrowPaths);
-    const found = `spec.paths hold more than ${limits.maxContentBytes} bytes`;
+      throw gitTooLarge(`spec.paths contain more than ${limits.maxFiles} files`, narrowPaths);
+    const found = `spec.paths contain more than ${limits.maxContentBytes} bytes`;
     const content = await node.read(limits.maxContentBytes - bytes);
     if (content === "too large") throw gitTooLarge(found, narrowPaths);
     if (content === "missing") throw gitTooLarge(`${found}, or the server does not have all of "${path}"`, narrowPaths);
@@ -72,12 +73,12 @@ export async function walkTree({ root, paths, reading }: WalkedTree): Promise<Tr
   return files;
 }
 
-/** True for what lies below one of `paths`, and for the folders on the way to it. */
+/** True for an entry below one of `paths`, and for the folders above one. */
 function leadsTo(path: string, paths: readonly string[]): boolean {
   return isWithin(path, paths) || paths.some((part) => part.startsWith(`${path}/`));
 }
 
-/** A name that leaves its folder, that systems read differently, or that is there twice. */
+/** Refuses a name that leaves its folder, that systems read differently, or that appears twice. */
 function checkName(
   path: string,
   { name, isTaken, limits }: { readonly name: string; readonly isTaken: boolean; readonly limits: GitLimits },
@@ -88,6 +89,6 @@ function checkName(
     throw gitTooLarge(`${found}; at most ${limits.maxPathBytes} are taken`, narrowPaths);
   }
   const isHostile = name === "" || name === "." || name === ".." || /[/\\\p{Cc}]/u.test(name);
-  if (isHostile) throw refusedPath(path, "is no name of a file on every system");
+  if (isHostile) throw refusedPath(path, "is not the name of a file on every system");
   if (isTaken) throw refusedPath(path, "is there twice");
 }

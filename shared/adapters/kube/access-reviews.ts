@@ -3,7 +3,7 @@ import type { KubeSender } from "#shared/adapters/kube/kube-sender.ts";
 import { type Json, type JsonObject, stringifyJson } from "#shared/base/json.ts";
 import { listAt, valueAt } from "#shared/kube/kube-object.ts";
 
-/** One thing that somebody may do, or not. Without a namespace: in all of them. */
+/** One operation that may be allowed. Without a namespace, it means all namespaces. */
 export interface Deed {
   readonly verb: string;
   readonly group: string;
@@ -19,7 +19,7 @@ export interface KnownRule {
   readonly resourceNames: readonly string[];
 }
 
-/** What the server says that whoever asks may do. Nothing is stored by it. */
+/** Asks the server what the caller is allowed to do. It stores nothing. */
 export class AccessReviews {
   readonly #sender: KubeSender;
 
@@ -35,8 +35,8 @@ export class AccessReviews {
   }
 
   /**
-   * Everything that it may do in a namespace, in one answer; part of it where an authorizer cannot list what it allows, as
-   * that of EKS's access policies.
+   * All permissions in a namespace, in one answer. The answer is incomplete when an authorizer cannot list its
+   * permissions, such as that of EKS's access policies.
    * @throws KubeError
    */
   async rulesIn(namespace: string): Promise<readonly KnownRule[]> {

@@ -1,6 +1,6 @@
 const blockBytes = 64 * 1024;
 
-/** Bytes in blocks of their own: a body of one byte per chunk would keep a hundred for each. */
+/** Collects bytes in blocks. A list of chunks would need a hundred bytes for each chunk of one byte. */
 export class AnswerBody {
   readonly #blocks: Buffer[] = [];
   #block = Buffer.alloc(0);
@@ -8,13 +8,13 @@ export class AnswerBody {
   #size = 0;
   #pieces = 0;
 
-  /** @returns how many bytes it has by now. */
+  /** @returns the number of bytes so far. */
   add(chunk: Buffer): number {
     this.#pieces += 1;
     this.#size += chunk.length;
     for (let rest = chunk; rest.length > 0; ) {
       if (this.#used === this.#block.length) {
-        // Most answers are one piece.
+        // Most answers have one chunk.
         const isFirst = this.#blocks.length === 0;
         this.#block = Buffer.allocUnsafe(isFirst ? Math.min(rest.length, blockBytes) : blockBytes);
         this.#used = 0;

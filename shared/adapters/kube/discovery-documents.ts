@@ -8,34 +8,34 @@ import type { KubeError } from "#shared/kube/kube-error.ts";
 import { listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 import { groupOf, versionOf } from "#shared/kube/object-id.ts";
 
-/** What one version of a group serves, or why nobody knows: then nothing of it is absent. */
+/** The kinds that one version of a group serves, or why they are unknown. While it is unknown, no kind of it counts as absent. */
 export type ServedKinds =
   | { readonly kinds: ReadonlyMap<string, KindInfo> }
   | { readonly kinds?: undefined; readonly problem: string };
 
 export interface AnnouncedVersion {
   readonly version: string;
-  /** Absent where it has to be asked for. */
+  /** Absent when a request is needed. */
   readonly served?: ServedKinds;
 }
 
 /** By group, the preferred version first. */
 export type AnnouncedGroups = ReadonlyMap<string, readonly AnnouncedVersion[]>;
 
-/** The largest clusters serve some thousand kinds; what is served is kept for as long as the process lives. */
+/** The largest clusters serve some thousand kinds. The catalog is kept as long as the process lives. */
 const maxKinds = 10_000;
 const maxGroups = 5_000;
 const maxNameLength = 253;
 const maxVerbs = 20;
 
-export const silent: ServedKinds = { problem: "is announced and does not answer" };
+export const silent: ServedKinds = { problem: "is announced, but does not answer" };
 
-/** Groups, versions and resources are DNS names; anything else would make another request of an address. */
+/** Groups, versions and resources are DNS names. Any other text would change the address of a request. */
 const dnsName = /^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/;
 const kindName = /^[A-Za-z][-A-Za-z0-9]*$/;
 const commandName = /^[a-z]{1,40}$/;
 
-/** The document of `/api` or `/apis`, aggregated or plain. @throws KubeError when it is neither, or too large. */
+/** Reads the document of `/api` or `/apis`, aggregated or plain. @throws KubeError when it is neither, or too large. */
 export function readGroups(path: string, document: Json): AnnouncedGroups {
   const kind = stringAt(document, "kind");
   if (kind === "APIGroupDiscoveryList") return checked(path, readAggregated(listIn(document, "items", path)));
@@ -50,7 +50,7 @@ export function readGroups(path: string, document: Json): AnnouncedGroups {
   );
 }
 
-/** The document of one version of a group. */
+/** Reads the document of one version of a group. */
 export function readResourceList(path: string, document: Json): ServedKinds {
   const groupVersion = stringAt(document, "groupVersion") ?? "v1";
   const place = { group: groupOf(groupVersion), version: versionOf(groupVersion) };
@@ -74,7 +74,7 @@ export function readResourceList(path: string, document: Json): ServedKinds {
   );
 }
 
-/** `deployments/scale`; what has a slash in another place is no name at all. */
+/** `deployments/scale`. A slash in another place makes the name invalid. */
 function isSubresource(name: string): boolean {
   return /^[a-z0-9][-.a-z0-9]*\/[^/]+$/.test(name);
 }
@@ -86,7 +86,7 @@ function checked(path: string, groups: readonly Group[]): AnnouncedGroups {
     .flatMap(([, versions]) => versions)
     .reduce((sum, { served }) => sum + (served?.kinds?.size ?? 0), 0);
   if (groups.length <= maxGroups && kinds <= maxKinds) return new Map(groups);
-  const message = `it has ${groups.length} groups with ${kinds} kinds, and ${maxGroups} groups with ${maxKinds} kinds are as much as is read`;
+  const message = `it has ${groups.length} groups with ${kinds} kinds, more than the limit of ${maxGroups} groups with ${maxKinds} kinds`;
   throw answerRefusal({ method: "GET", path }, "AnswerTooLarge", message);
 }
 
@@ -134,15 +134,15 @@ function announced(group: string, version: string): AnnouncedVersion {
 
 function groupProblem(group: string, version: string): ServedKinds | undefined {
   if ((group === "" || isDnsName(group)) && isDnsName(version)) return undefined;
-  return { problem: "is announced by a name that cannot be in an address" };
+  return { problem: "is announced with a name that cannot be a part of an address" };
 }
 
-/** One wrong name makes all of the version unknown: which kind was meant by it, nobody can tell. */
+/** One invalid name makes the whole version unknown, because nobody can tell which kind it means. */
 function servedBy(infos: readonly KindInfo[]): ServedKinds {
   for (const { kind, plural } of infos) {
     if (isDnsName(plural) && kindName.test(kind) && kind.length <= maxNameLength) continue;
     const named = `${JSON.stringify(foreignText(plural, 80))} of the kind ${JSON.stringify(foreignText(kind, 80))}`;
-    return { problem: `announces the resource ${named}, which cannot be in an address` };
+    return { problem: `announces the resource ${named}, which cannot be a part of an address` };
   }
   return { kinds: new Map(infos.map((info) => [info.kind, info])) };
 }

@@ -4,7 +4,7 @@ import type { Json } from "#shared/base/json.ts";
 import type { KindInfo, KindLookup, KindQuery } from "#shared/kube/cluster-client.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 
-/** Reads a discovery path of the API server, within limits. @throws KubeError for any answer but 200. */
+/** Reads a discovery path of the API server, within limits. @throws KubeError for any answer except 200. */
 export type DiscoveryReader = (path: string, accept: string) => Promise<Json>;
 
 const aggregated = ["v2", "v2beta1"]
@@ -12,28 +12,32 @@ const aggregated = ["v2", "v2beta1"]
   .concat("application/json")
   .join(",");
 
-/** An answer so young is not asked for again: a hundred objects of one unknown kind are no hundred discoveries. */
+/**
+ * A younger answer is not requested again, so that a hundred objects of an unknown kind do not cause a hundred
+ * discoveries.
+ */
 const freshMs = 1_000;
 
 interface GroupVersion {
   readonly version: string;
-  /** What was read, or asks for it. */
+  /** The kinds, or the function that requests them. */
   readonly kinds: ServedKinds | (() => Promise<ServedKinds>);
 }
 
-/** Groups in the server's order of versions: the preferred first. */
+/** The versions of each group in the server's order: the preferred version first. */
 type Groups = ReadonlyMap<string, readonly GroupVersion[]>;
 
 /**
- * What a cluster serves, from two requests of aggregated discovery (KEP-3352), or group by group from servers without
- * it. Kept until `forget`; asked again when a kind is not known and the answer is older than a second.
+ * The kinds that a cluster serves, from two requests of aggregated discovery (KEP-3352), or group by group from servers
+ * without it. They are kept until `forget`, and requested again when a kind is unknown and the answer is older than a
+ * second.
  */
 export class KindCatalog {
   readonly #read: DiscoveryReader;
   readonly #clock: Clock;
   #groups: Promise<Groups> | undefined;
   #loadedAt = 0;
-  /** Of what is kept. */
+  /** The number of kinds in memory. */
   #size = 0;
 
   constructor(read: DiscoveryReader, clock: Clock) {
@@ -46,7 +50,7 @@ export class KindCatalog {
     this.#size = 0;
   }
 
-  /** Kinds that are kept in memory. */
+  /** The number of kinds in memory. */
   get size(): number {
     return this.#size;
   }
@@ -58,7 +62,7 @@ export class KindCatalog {
     return this.#find(query);
   }
 
-  /** Every kind that can be listed, once, in its preferred version. @throws KubeError when a group is silent. */
+  /** Every kind that can be listed, once, in its preferred version. @throws KubeError when a group does not answer. */
   async listableKinds(): Promise<readonly KindInfo[]> {
     const infos: KindInfo[] = [];
     for (const [group, versions] of await this.#load()) {
@@ -94,7 +98,10 @@ export class KindCatalog {
     const maybeThere = unknown.find(({ version }) => query.version === undefined || query.version === version);
     if (maybeThere === undefined) return { outcome: "absent", served };
     const name = `APIService ${maybeThere.version}.${query.group}`;
-    return { outcome: "unavailable", message: `${name} ${maybeThere.problem}, so ${query.kind} is unknown` };
+    return {
+      outcome: "unavailable",
+      message: `${name} ${maybeThere.problem}, so that Starling does not know ${query.kind}`,
+    };
   }
 
   #load(): Promise<Groups> {
@@ -133,7 +140,7 @@ export class KindCatalog {
         return served;
       } catch (error) {
         if (isSilence(error)) return silent;
-        // What went wrong may be over by the next time.
+        // The failure may be over at the next request.
         reading = undefined;
         throw error;
       }
@@ -153,7 +160,7 @@ function unknownGroup(group: string, version: string, problem: string): KubeErro
   );
 }
 
-/** One aggregated server that is down says nothing about the others (kapp#12). */
+/** One aggregated server that does not answer says nothing about the others (kapp#12). */
 function isSilence(error: unknown): boolean {
   return error instanceof KubeError && (error.status === 404 || error.status === 503);
 }

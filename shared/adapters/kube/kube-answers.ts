@@ -7,7 +7,7 @@ import { listAt, stringAt } from "#shared/kube/kube-object.ts";
 
 const warningHeader = /299 \S+ "((?:[^"\\]|\\.)*)"/g;
 
-/** The texts of the Warning headers, each once. */
+/** The texts of the Warning headers, without repetitions. */
 export function headerWarnings(answer: TransportAnswer): readonly string[] {
   const { warning } = answer.headers;
   if (warning === undefined) return [];
@@ -17,7 +17,7 @@ export function headerWarnings(answer: TransportAnswer): readonly string[] {
   return [...new Set(warnings)];
 }
 
-/** The error that an answer outside 2xx stands for. */
+/** Converts an answer outside 2xx to an error. */
 export function errorFrom(summary: KubeRequestSummary, answer: TransportAnswer): KubeError {
   const body = readStatus(answer.text);
   const reason = stringAt(body, "reason");
@@ -43,9 +43,9 @@ function readCause(cause: Json): ErrorCause {
 }
 
 /**
- * Whether the answer to a DELETE says that the object with this uid is gone. What waits for a finalizer, for a grace period
- * or for its contents is answered with the object, and so are some kinds that are gone, Services among them (seen on
- * kube-apiserver 1.36.2); servers of other APIs may answer anything.
+ * Whether the answer to a DELETE says that the object with this uid is gone. An object that waits for a finalizer, a
+ * grace period or its contents is answered with the object. Some kinds that are gone are answered in the same way, for example Services (seen
+ * on kube-apiserver 1.36.2). Servers of other APIs may answer anything.
  */
 export function saysGone(text: string, uid: string): boolean {
   const body = readStatus(text);
@@ -56,7 +56,7 @@ export function saysGone(text: string, uid: string): boolean {
   );
 }
 
-/** A Status, or nothing: proxies answer with HTML, and the server itself with plain text for unknown paths. */
+/** A Status, or nothing. Proxies answer with HTML, and the server itself answers unknown paths with plain text. */
 function readStatus(text: string): Json {
   try {
     return parseJson(text);

@@ -31,19 +31,22 @@ const metadataOf = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io
 const metadataOfList = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json";
 
 export interface KubeClientOptions {
-  /** Epoch milliseconds of the connection's clock after which nothing is waited for or tried again. */
+  /** The time on the connection's clock, in epoch milliseconds, after which no wait or retry begins. */
   readonly deadlineMs: number;
-  /** What takes longer, with all its tries, ends the work. */
+  /** A request that takes longer, with all its tries, ends the work. */
   readonly answerWithinMs?: number;
-  /** Who every request is made as; discovery is too. */
+  /** The identity of all requests, including discovery. */
   readonly impersonate?: { readonly user: string; readonly groups?: readonly string[] };
 }
 
-/** The kept part of talking to a cluster: connections, and what kinds it serves. One for each cluster and process. */
+/**
+ * The long-lived part of the communication with a cluster: its connections, and the kinds that it serves. There is one
+ * for each cluster and process.
+ */
 export class KubeConnection {
   readonly #transport: KubeTransport;
   readonly #clock: SleepingClock;
-  /** Of the newest client: there is one piece of work at a time. */
+  /** The value of the newest client. Only one piece of work runs at a time. */
   #answerWithinMs: number | undefined;
   readonly #catalogs = new Map<string, KindCatalog>();
 
@@ -59,14 +62,14 @@ export class KubeConnection {
     return new KubeClusterClient(sender, this.#catalogOf(options));
   }
 
-  /** What may be done with the endpoint's credentials. */
+  /** The permissions of the endpoint's credentials. */
   reviews(options: KubeClientOptions): AccessReviews {
     return new AccessReviews(
       new KubeSender(this.#transport, { ...options, clock: this.#clock, budget: new AnswerBudget() }),
     );
   }
 
-  /** The catalog outlives the client it was made for, so its requests have a deadline of their own. */
+  /** The catalog lives longer than the client that created it, so that its requests have their own deadline. */
   #catalogOf(options: KubeClientOptions): KindCatalog {
     const identity = stringifyJson(options.impersonate ?? null);
     const known = this.#catalogs.get(identity);
@@ -83,7 +86,7 @@ export class KubeConnection {
     return catalog;
   }
 
-  /** Kinds of the cluster that are kept in memory. */
+  /** The number of the cluster's kinds in memory. */
   get keptKinds(): number {
     return [...this.#catalogs.values()].reduce((sum, { size }) => sum + size, 0);
   }
@@ -229,7 +232,7 @@ class KubeClusterClient implements ClusterClient {
   }
 }
 
-/** Names are percent-encoded and otherwise left alone: RBAC names may hold capitals and colons. */
+/** Names are percent-encoded and otherwise unchanged, because RBAC names may contain capitals and colons. */
 function pathOf(kind: KindInfo, key: Partial<ObjectKey>): string {
   const base = kind.group === "" ? ["api", kind.version] : ["apis", kind.group, kind.version];
   const namespace = kind.namespaced && key.namespace ? ["namespaces", key.namespace] : [];
@@ -237,11 +240,11 @@ function pathOf(kind: KindInfo, key: Partial<ObjectKey>): string {
   return segments.map((segment) => `/${encodeSegment(segment, kind)}`).join("");
 }
 
-/** What is in a manifest, an inventory or a discovery was checked before; here it would become another request. */
+/** Names from manifests, inventories and discovery were checked before. An unchecked name could change the request. */
 function encodeSegment(segment: string, { kind }: KindInfo): string {
-  const problem = segment === "" ? "may not be empty" : pathSegmentProblem(segment);
+  const problem = segment === "" ? "must not be empty" : pathSegmentProblem(segment);
   if (problem === undefined) return encodeURIComponent(segment);
-  const message = `${JSON.stringify(foreignText(segment, 80))} of a ${foreignText(kind, 80)} cannot be in an address of the API: it ${problem}`;
+  const message = `${JSON.stringify(foreignText(segment, 80))} of a ${foreignText(kind, 80)} cannot be a part of an API address: it ${problem}`;
   throw new KubeError(
     { method: "GET", path: "/", secret: false },
     { status: 400, reason: "InvalidName", message, causes: [] },
@@ -258,18 +261,18 @@ function isSecret(kind: KindInfo): boolean {
 
 interface ObjectAnswer {
   readonly request: Pick<KubeRequest, "method" | "path" | "secret">;
-  /** The object that was asked for. */
+  /** The name of the requested object. */
   readonly name?: string;
-  /** Where it is in the answer. */
+  /** The place of the object in the answer. */
   readonly what?: string;
 }
 
-/** Items of lists lack apiVersion and kind, and metadata has that of its envelope: both get those of the kind. */
+/** Adds apiVersion and kind. Items of lists lack them, and metadata has those of its envelope. */
 function readObject(kind: KindInfo, value: Json, { request, name, what = "" }: ObjectAnswer): KubeObject {
   if (!isJsonObject(value)) throw malformedAnswer(request, `it is ${shapeNameOf(value)}, expected an object`);
   const problem = shapeProblem(value);
   if (problem !== undefined) throw malformedAnswer(request, `${what}${problem}`);
   const named = stringAt(value, "metadata", "name");
-  if (name !== undefined && named !== name) throw malformedAnswer(request, `it is about another object, ${named}`);
+  if (name !== undefined && named !== name) throw malformedAnswer(request, `it contains a different object, ${named}`);
   return { ...value, apiVersion: apiVersionOf(kind.group, kind.version), kind: kind.kind };
 }

@@ -27,15 +27,15 @@ export interface KubeRequest {
   readonly body?: string;
   readonly secret?: boolean;
   readonly limit: AnswerLimit;
-  /** Of what is kept of the answer; what is let go of at once takes none. */
+  /** Whether the answer is kept in memory; an answer that is released at once needs no reservation. */
   readonly holds?: boolean;
   readonly retryConflicts?: boolean;
 }
 
 export interface SenderOptions {
-  /** Epoch milliseconds of `clock` after which nothing is waited for or tried again. */
+  /** The time on `clock`, in epoch milliseconds, after which no wait or retry begins. */
   readonly deadlineMs: number;
-  /** What takes longer, with all its tries, ends the work: somebody else goes on who has the time. */
+  /** A request that takes longer, with all its tries, ends the work. A worker with more time continues it. */
   readonly answerWithinMs?: number;
   readonly impersonate?: { readonly user: string; readonly groups?: readonly string[] };
   readonly clock: SleepingClock;
@@ -49,7 +49,7 @@ export interface JsonAnswer extends TransportAnswer {
   readonly body: Json;
 }
 
-/** Requests with retries, errors and limits of what is read, but no knowledge of kinds. */
+/** Sends requests with retries, errors and limits of the answers. It does not know kinds. */
 export class KubeSender {
   readonly #transport: KubeTransport;
   readonly #options: SenderOptions;
@@ -65,7 +65,7 @@ export class KubeSender {
     return new KubeSender(this.#transport, { ...this.#options, permit }, this.#patience);
   }
 
-  /** @throws KubeError for any answer outside 2xx, and for one that is too large or no JSON. */
+  /** @throws KubeError for any answer outside 2xx, and for one that is too large or not JSON. */
   async read(request: KubeRequest): Promise<JsonAnswer> {
     const answer = await this.send(request);
     return { ...answer, body: this.#parse(request, answer) };
@@ -78,12 +78,12 @@ export class KubeSender {
     if (answerWithinMs === undefined) return retrying(policy, { clock }, () => this.#sendOnce(request, deadlineMs));
     const untilMs = clock.now().getTime() + answerWithinMs;
     const endsMs = Math.min(untilMs, deadlineMs);
-    // Where the work ends before, that is what cut it off.
+    // If the deadline comes first, the deadline cuts the request off.
     const hasty = untilMs < deadlineMs ? endingAt(untilMs, policy, clock) : policy;
     return retrying(hasty, { clock }, () => this.#sendOnce(request, endsMs));
   }
 
-  /** What was kept of the answer to a request is not any more. */
+  /** Releases the memory of a request's answer. */
   release(request: KubeRequest): void {
     this.#options.budget.release(identityOf(request));
   }
@@ -118,7 +118,7 @@ export class KubeSender {
     const { permit, deadlineMs, clock } = this.#options;
     await permit?.();
     if (clock.now().getTime() < deadlineMs) return;
-    const message = "it was not sent, because the time for it was up";
+    const message = "it was not sent, because its time was up";
     throw new KubeError(summaryOf(request), { code: "ETIMEDOUT", message, causes: [] });
   }
 
@@ -134,7 +134,7 @@ export class KubeSender {
     const heapBytes = heapBytesOf(text, extent);
     const { limit, holds } = request;
     if (heapBytes > limit.heapBytes) {
-      const message = `the answer would take more than ${inMebibytes(limit.heapBytes)} of memory, which is as much as is read of one; make the object smaller, or check what answers at the cluster's address`;
+      const message = `the answer would take more than ${inMebibytes(limit.heapBytes)} of memory, the limit of one answer; make the object smaller, or check what answers at the cluster's address`;
       throw answerRefusal(request, "AnswerTooLarge", message);
     }
     const spent = holds === true ? this.#options.budget.hold(identityOf(request), heapBytes) : undefined;
@@ -144,12 +144,12 @@ export class KubeSender {
     } catch (cause) {
       if (!(cause instanceof SyntaxError)) throw cause;
       const type = String(headers["content-type"] ?? "no content type");
-      throw malformedAnswer(request, `it is no JSON (${text.length} bytes, ${type})`);
+      throw malformedAnswer(request, `it is not JSON (${text.length} bytes, ${type})`);
     }
   }
 }
 
-/** The same, but that nothing which may still come right is waited for longer. */
+/** The same policy, except that it ends the work instead of waiting beyond the given time. */
 function endingAt(untilMs: number, policy: RetryPolicy, clock: SleepingClock): RetryPolicy {
   const endUnlessIn = (waitMs: number, error: unknown) => {
     if (clock.now().getTime() + waitMs >= untilMs) throw new KeptWaiting(error);
@@ -163,14 +163,14 @@ function endingAt(untilMs: number, policy: RetryPolicy, clock: SleepingClock): R
   };
 }
 
-/** Metadata of an object is another answer than the object. */
+/** The metadata of an object is a different answer from the whole object. */
 function identityOf({ method, path, accept = "" }: KubeRequest): string {
   return `${method} ${path} ${accept}`;
 }
 
-/** The answer is not one of an API server: a proxy's, or a broken server's. */
+/** The answer does not come from an API server, but from a proxy or a broken server. */
 export function malformedAnswer(request: Pick<KubeRequest, "method" | "path" | "secret">, problem: string): KubeError {
-  const message = `the answer is not one of an API server: ${problem}; check what answers at the cluster's address`;
+  const message = `the answer does not come from an API server: ${problem}; check what answers at the cluster's address`;
   return answerRefusal(request, "AnswerMalformed", message);
 }
 
@@ -183,8 +183,8 @@ export function answerRefusal(
 }
 
 function tooMuch(request: KubeRequest, spent: string): KubeError {
-  const remedy = "split the Sync, or take out of the cluster what it does not need";
-  return answerRefusal(request, "AnswersTooLarge", `${spent}, which is as much as is read; ${remedy}`);
+  const remedy = "split the Sync, or delete unneeded objects from the cluster";
+  return answerRefusal(request, "AnswersTooLarge", `${spent}, the limit of one check; ${remedy}`);
 }
 
 function summaryOf({ method, path, secret = false }: Pick<KubeRequest, "method" | "path" | "secret">) {

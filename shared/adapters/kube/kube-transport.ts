@@ -19,39 +19,41 @@ import { isOwnFault } from "#shared/base/own-fault.ts";
 import { starlingVersion } from "#shared/base/starling-version.ts";
 import { readAuthority } from "#shared/kube/certificate-authority.ts";
 
-/** Gives the bearer token for a cluster; with `refresh` the last one was refused and must not be given again. */
+/**
+ * Returns the bearer token for a cluster. With `refresh`, the last token was refused and must not be returned again.
+ */
 export type TokenProvider = (options: { readonly refresh: boolean }) => Promise<string>;
 
 export interface KubeEndpoint {
   /** `https://host[:port][/prefix]`. */
   readonly server: string;
-  /** The certificate authority, PEM in base64 as in EKS and kubeconfigs; absent: the system's. */
+  /** The certificate authority, as base64 of PEM, as in EKS and kubeconfigs. Default: the system's. */
   readonly caData?: string;
-  /** The name in the server's certificate where it is not the host's. */
+  /** The name in the server's certificate when it is not the host's name. */
   readonly tlsServerName?: string;
   readonly credentials:
     | { readonly token: TokenProvider }
     | { readonly clientCertificate: { readonly certData: string; readonly keyData: string } };
-  /** Requests at once; more wait. */
+  /** The limit of concurrent requests; further requests wait. */
   readonly maxSockets?: number;
-  /** How long a connection may take until it is secure; 5 s unless given. */
+  /** How long a connection may take until TLS is established. */
   readonly connectTimeoutMs?: number;
-  /** Told of requests that reached nobody, or somebody who is not the server: names, routes, certificates. */
+  /** Called for requests that reached no server, or a wrong one: problems of names, routes or certificates. */
   readonly onUnreachable?: () => void;
 }
 
 export interface TransportRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Below the server's prefix, names percent-encoded, with the query. */
+  /** The path below the server's prefix, with percent-encoded names and the query. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string | string[]>>;
   readonly body?: string;
-  /** True when answers may hold values of a Secret. */
+  /** True when answers may contain values of a Secret. */
   readonly secret?: boolean;
-  /** When to stop waiting for the answer, in milliseconds from now. */
+  /** How long to wait for the answer, in milliseconds. */
   readonly timeoutMs: number;
   readonly maxBodyBytes: number;
-  /** Asked when there is a connection and a token, before anything is sent; what it throws ends the request. */
+  /** Called when a connection and a token exist, before anything is sent. An error that it throws ends the request. */
   readonly permit?: () => Promise<void>;
 }
 
@@ -61,18 +63,22 @@ export interface TransportAnswer {
   readonly text: string;
 }
 
-/** Of an answer outside 2xx: of a Status only the first few kilobytes are ever used. */
+/** The limit of an answer outside 2xx. Only the first kilobytes of a Status are used. */
 const maxRefusalBytes = 1024 * 1024;
-/** Of one answer: each piece costs time, whatever its size, and honest ones are of a kilobyte and more. */
+/** The limit of pieces of one answer. Each piece costs time, and honest pieces have a kilobyte or more. */
 const maxPieces = 100_000;
-/** Each one is a TLS handshake; more than this gains a Sync of ordinary size nothing. */
+/** Each connection costs a TLS handshake. More connections do not speed up an ordinary Sync. */
 const defaultMaxSockets = 8;
-/** A private endpoint without a route does not refuse, it swallows: that must not take as long as a slow answer. */
+/**
+ * A private endpoint without a route drops connections instead of refusing them. Detecting this must not take as long
+ * as waiting for a slow answer.
+ */
 const defaultConnectTimeoutMs = 10_000;
 
 /**
- * HTTPS to one API server over kept connections. Answers of any status are answers; a `KubeError` means there was none,
- * or one larger than allowed, and any other error that nobody was asked. A 401 is tried once more with a fresh token.
+ * HTTPS to one API server over kept connections. An answer of any status is an answer. A `KubeError` means that there
+ * was no answer, or a larger one than allowed. Any other error means that the server was not asked. A 401 is retried
+ * once with a new token.
  */
 export class KubeTransport {
   readonly #base: URL;
@@ -92,7 +98,8 @@ export class KubeTransport {
       maxSockets: endpoint.maxSockets ?? defaultMaxSockets,
       scheduling: "lifo",
       lookup: guardedLookup(clusterAddresses),
-      // Made once: from the certificates themselves each connection would make it anew, and each request its name in the agent.
+      // The context is made once. From certificates, each connection would make its own, and each request a new key in
+      // the agent.
       secureContext: createSecureContext({
         ...(endpoint.caData === undefined ? {} : { ca: authorityOf(endpoint.server, endpoint.caData) }),
         ...certificateOptions(endpoint),
@@ -112,12 +119,12 @@ export class KubeTransport {
     return this.#sendOnce(request, { refresh: true });
   }
 
-  /** Closes every connection, and ends what is under way on one; the next request opens another. */
+  /** Closes every connection and ends its requests. The next request opens a new one. */
   close(): void {
     this.#agent.destroy();
   }
 
-  /** Beside a connection that fell silent, the others of its time are silent too: trying each takes minutes. */
+  /** When one connection is silent, others of the same age are silent, too. Trying each would take minutes. */
   #closeIdle(): void {
     for (const sockets of Object.values(this.#agent.freeSockets)) {
       for (const socket of sockets ?? []) socket.destroy();
@@ -126,7 +133,7 @@ export class KubeTransport {
 
   async #sendOnce(request: TransportRequest, token: { readonly refresh: boolean }): Promise<TransportAnswer> {
     const { credentials } = this.#endpoint;
-    // It does not change; of a name each connection asks.
+    // A literal address does not change. A name is checked for each connection.
     if (!this.#isAddressAllowed) refuseLiteralAddress(clusterAddresses, this.#base);
     this.#isAddressAllowed = true;
     const authorization = "token" in credentials ? { authorization: `Bearer ${await credentials.token(token)}` } : {};
@@ -144,9 +151,9 @@ export class KubeTransport {
     const { host, port, prefix } = this.#place;
     return new Promise((resolve, reject) => {
       let isOver = false;
-      const end = (reported: () => void) => {
+      const end = (deliver: () => void) => {
         clearTimeout(timer);
-        if (!isOver) reported();
+        if (!isOver) deliver();
         isOver = true;
       };
       const refuse = (cause: unknown) => end(() => reject(cause));
@@ -178,7 +185,7 @@ export class KubeTransport {
           const maxBytes = refused ? Math.min(maxRefusalBytes, request.maxBodyBytes) : request.maxBodyBytes;
           response.on("data", (chunk: Buffer) => {
             if (body.add(chunk) <= maxBytes && body.pieces <= maxPieces) return;
-            // The status of a refusal says enough; of any other answer a part says nothing.
+            // The status of a refusal is enough. A part of any other answer is useless.
             if (refused) answer("");
             response.destroy(body.pieces > maxPieces ? new BodyInPieces(maxPieces) : new BodyTooLarge(maxBytes));
           });
@@ -186,7 +193,7 @@ export class KubeTransport {
           response.on("end", () => answer(body.text()));
         },
       );
-      // A signal would do the same, for a fifth of the time that it takes to send a request.
+      // A signal would do the same, but would take a fifth of the time of a request.
       const timer = setTimeout(
         () => {
           fail(new NoAnswer(request.timeoutMs));
@@ -196,7 +203,7 @@ export class KubeTransport {
       );
       timer.unref();
       sent.on("error", fail);
-      // A connection that becomes something else ends without an error and without an answer.
+      // A connection that switches protocols ends without an error and without an answer.
       sent.on("upgrade", (response, socket) => {
         socket.destroy();
         fail(new ProtocolSwitched(String(response.headers.upgrade)));
@@ -210,7 +217,10 @@ export class KubeTransport {
   }
 }
 
-/** A request may wait for its connection for as long as others take: what was permitted before that is not any more. */
+/**
+ * Waits for a connection before it asks for the permit. A request may wait as long as others take, and an earlier
+ * permit may not be valid any more.
+ */
 function sendPermitted(sent: ClientRequest, request: TransportRequest, refuse: (error: unknown) => void): void {
   const { permit, body } = request;
   if (permit === undefined) {
@@ -241,7 +251,9 @@ function limitConnecting(socket: TLSSocket, endpoint: KubeEndpoint): void {
   socket.once("close", () => clearTimeout(timer));
 }
 
-/** @throws StarlingError rather than to trust the public authorities: that is what Node makes of an empty one. */
+/**
+ * @throws StarlingError for an unreadable authority. Node would treat an empty one as trust in all public authorities.
+ */
 function authorityOf(server: string, caData: string): string[] {
   const read = readAuthority(caData);
   if ("certificates" in read) return read.certificates.map(String);

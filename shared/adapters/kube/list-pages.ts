@@ -13,23 +13,23 @@ import { stringAt } from "#shared/kube/kube-object.ts";
 
 const pageSize = 500;
 const maxRelists = 3;
-/** A server's token is some hundred bytes, and has to fit into an address. */
+/** A server's token has some hundred bytes, and must fit into an address. */
 const maxTokenLength = 8_192;
 
 export interface KubeList<T> {
-  /** Without `limit` and `continue`. */
+  /** The path without `limit` and `continue`. */
   readonly path: string;
   readonly parameters: Readonly<Record<string, string>>;
   readonly accept?: string;
   readonly secret: boolean;
   readonly maxItems?: number;
-  /** What is kept of an item; undefined for what is not wanted, whose memory is then free again with its page. */
+  /** Returns what is kept of an item, or undefined for an unneeded item, whose memory is freed with its page. */
   readonly take: (item: JsonObject, request: KubeRequest, index: number) => T | undefined;
 }
 
 /**
- * All items over all pages; starts over when the server forgets the page's version, and takes smaller pages when one is
- * too large. A list that cannot be read to its end is an error, never a shorter list.
+ * All items of all pages. It starts again when the server forgets the version of a page, and requests smaller pages
+ * when a page is too large. A list that cannot be read completely is an error, never a shorter list.
  */
 export async function listPages<T>(sender: KubeSender, list: KubeList<T>): Promise<readonly T[]> {
   for (let relist = 0; ; relist += 1) {
@@ -70,7 +70,7 @@ async function listOnce<T>(sender: KubeSender, list: KubeList<T>, held: KubeRequ
     seen += items.length;
     token = tokenOf(page, request);
     if (token === undefined || taken.length >= maxItems) return taken;
-    if (tokens.has(token)) throw malformedAnswer(request, "its continue token came before");
+    if (tokens.has(token)) throw malformedAnswer(request, "its continue token is repeated");
     tokens.add(token);
   }
 }
@@ -101,7 +101,7 @@ async function readPage(sender: KubeSender, request: KubeRequest, limit: number)
   }
 }
 
-/** Go writes an empty list as null. What has no items at all is no list, and no empty one. */
+/** Go writes an empty list as null. An answer without items is not a list, and not an empty list. */
 function itemsOf(page: Json, request: KubeRequest): readonly Json[] {
   const items = isJsonObject(page) ? page.items : undefined;
   if (items === null) return [];
@@ -122,11 +122,11 @@ function tokenOf(page: Json, request: KubeRequest): string | undefined {
 }
 
 function tooLong(request: KubeRequest, { pages, seen }: { readonly pages: number; readonly seen: number }): KubeError {
-  const limits = `${listLimits.items} items on ${listLimits.pages} pages are as much as is read`;
-  const remedy = "have fewer objects of the kind in the namespace, or in the cluster";
+  const limits = `${listLimits.items} items on ${listLimits.pages} pages are the limit`;
+  const remedy = "delete objects of the kind in the namespace or in the cluster";
   return answerRefusal(
     request,
     "ListTooLong",
-    `the list goes on after ${seen} items on ${pages} pages, and ${limits}; ${remedy}`,
+    `the list continues after ${seen} items on ${pages} pages, and ${limits}; ${remedy}`,
   );
 }

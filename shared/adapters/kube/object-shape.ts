@@ -3,12 +3,12 @@ import { pathSegmentProblem } from "#shared/base/path-segment.ts";
 
 const texts = ["namespace", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp"] as const;
 const writerTexts = ["manager", "operation", "apiVersion", "time", "subresource"] as const;
-/** Longer than any name, uid or version of a server; they go into inventories and messages. */
+/** Longer than any name, uid or version of a server. The texts get into inventories and messages. */
 const maxTextLength = 1_024;
 
 /**
- * What of an object's metadata no API server would write; undefined when there is nothing. Whatever is read of metadata
- * later may rely on it. A uid may be missing: objects of aggregated servers have none.
+ * The problem of an object's metadata that no API server would write; undefined when nothing is. Later readers of
+ * metadata may rely on this check. A uid may be missing, because objects of aggregated servers have none.
  */
 export function shapeProblem(object: JsonObject): string | undefined {
   const { metadata } = object;
@@ -25,18 +25,20 @@ export function shapeProblem(object: JsonObject): string | undefined {
     if (!isNone(value) && !isJsonObject(value)) return `metadata.${member} is ${shapeNameOf(value)}, expected a map`;
   }
   if (!isListOf(finalizers, (value) => typeof value === "string")) {
-    return "metadata.finalizers is no list of texts";
+    return "metadata.finalizers is not a list of strings";
   }
-  if (!isListOf(ownerReferences, isJsonObject)) return "metadata.ownerReferences is no list of maps";
-  return isListOf(managedFields, isWriter) ? undefined : "metadata.managedFields is no list of entries";
+  if (!isListOf(ownerReferences, isJsonObject)) return "metadata.ownerReferences is not a list of maps";
+  return isListOf(managedFields, isWriter) ? undefined : "metadata.managedFields is not a list of entries";
 }
 
 function textProblem(value: Json | undefined): string | undefined {
   if (typeof value !== "string") return `is ${shapeNameOf(value)}, expected a text`;
-  return value.length > maxTextLength ? `has ${value.length} characters, and ${maxTextLength} are read` : undefined;
+  return value.length > maxTextLength
+    ? `has ${value.length} characters, more than the limit of ${maxTextLength}`
+    : undefined;
 }
 
-/** Go writes what is not there as null, or not at all. */
+/** Go writes a missing value as null, or not at all. */
 function isNone(value: Json | undefined): boolean {
   return value === undefined || value === null;
 }

@@ -3,20 +3,23 @@ import type { Clock } from "#shared/base/clock.ts";
 import type { RetryPolicy } from "#shared/base/retrying.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 
-/** The worker does nothing for other clusters meanwhile, and is paid for: what takes longer is another look's. */
+/** A waiting worker does nothing for other clusters and costs money. A longer wait is left to another check. */
 const patienceMs = 15_000;
 
-/** How often one request is sent again, by what went wrong. What is not listed is not retried in place. */
+/** How often a request is repeated, by the class of the error. Other classes are not retried. */
 const maxRetries: Readonly<Record<string, number>> = {
   transient: 4,
   throttled: 10,
   dependency: 3,
 };
-/** Over another connection: the first may be dead. Each try of a silent server takes half a minute of its worker. */
+/**
+ * The retry uses another connection, because the first may be dead. Each try with a silent server takes half a minute
+ * of the worker's time.
+ */
 const maxSilentRetries = 1;
 const retriesWithConflicts = { ...maxRetries, conflict: 6 };
 
-/** How long one piece of work goes on with a server that asks, of one request after the other, for fewer of them. */
+/** How long one piece of work tolerates a server that keeps asking for fewer requests. */
 export class Patience {
   readonly #clock: Clock;
   #askedSinceMs: number | undefined;
@@ -25,12 +28,12 @@ export class Patience {
     this.#clock = clock;
   }
 
-  /** It answers. */
+  /** Called when the server answers. */
   renew(): void {
     this.#askedSinceMs = undefined;
   }
 
-  /** Whether what failed may be waited for: it asks for nothing, or for no more than is left. */
+  /** Whether the request may be repeated: the server asks for no wait, or for no longer wait than is left. */
   lastsFor(error: unknown): boolean {
     if (!(error instanceof KubeError)) return true;
     const askedMs = retryAfterMs(error);
@@ -42,17 +45,17 @@ export class Patience {
 }
 
 export interface KubeRetries {
-  /** Epoch milliseconds of the clock after which nothing is tried again. */
+  /** The time on the clock, in epoch milliseconds, after which nothing is retried. */
   readonly deadlineMs: number;
-  /** Conflicts are retried only where the request carries no resourceVersion: there the same one may succeed. */
+  /** Conflicts are retried only for a request without resourceVersion, because the same request can then succeed. */
   readonly retryConflicts: boolean;
-  /** Of all requests of a piece of work. */
+  /** Shared by all requests of a piece of work. */
   readonly patience: Patience;
 }
 
 /**
- * A request is sent until it succeeds, fails for good or the deadline is near. Waits double from 100 ms to 5 s with full
- * jitter; a server's Retry-After is obeyed instead, here or by the next look.
+ * Repeats a request until it succeeds, fails for good, or the deadline is near. Waits double from 100 ms to 5 s with
+ * full jitter. A Retry-After of the server takes precedence, here or in the next check.
  */
 export function retryPolicy({ deadlineMs, retryConflicts, patience }: KubeRetries): RetryPolicy {
   const most = retryConflicts ? retriesWithConflicts : maxRetries;

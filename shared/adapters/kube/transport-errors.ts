@@ -1,4 +1,4 @@
-/** What becomes of a request without an answer, or with one that is not taken. */
+/** Errors of requests without an answer, or with an answer that Starling does not accept. */
 
 import { errorMessage } from "#shared/base/errors.ts";
 import { KubeError, type KubeRequestSummary } from "#shared/kube/kube-error.ts";
@@ -36,7 +36,7 @@ export class BodyTooLarge extends Error {
   readonly code = answerTooLarge;
 
   constructor(maxBodyBytes: number) {
-    super(`the answer is larger than ${maxBodyBytes / 1024 / 1024} MiB, which is as much as is read of one; ${remedy}`);
+    super(`the answer is larger than ${maxBodyBytes / 1024 / 1024} MiB, the limit of one answer; ${remedy}`);
   }
 }
 
@@ -44,7 +44,7 @@ export class ProtocolSwitched extends Error {
   readonly code = "AnswerMalformed";
 
   constructor(protocol: string) {
-    super(`the server switched to another protocol (${protocol}) that nobody asked for; ${check}`);
+    super(`the server switched to another protocol (${protocol}) without a request; ${check}`);
   }
 }
 
@@ -56,7 +56,7 @@ export class ConnectionClosed extends Error {
   }
 }
 
-/** @param summary.secret - answers may hold values of a Secret. */
+/** @param summary.secret - whether answers may contain values of a Secret. */
 export function networkError(summary: KubeRequestSummary, cause: unknown): KubeError {
   const code = cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : "EUNKNOWN";
   return new KubeError(summary, { message: errorMessage(cause), causes: [], code }, { cause });

@@ -1,14 +1,14 @@
 import { BlockList, isIP } from "node:net";
 
 /**
- * Who is behind an address: `public` is the internet, `internal` is reached only when the operator allows it, and `never`
- * answers with the credentials of the machine itself, or is no single machine.
+ * The destination of an address. `public` is the internet. `internal` is reached only if the operator allows it. `never`
+ * leads to the machine's own credentials, or is not the address of a single machine.
  */
 export type AddressReach = "public" | "internal" | "never";
 
 /**
- * Link-local addresses, where clouds answer about the machine; the addresses where some of them do so besides (AWS
- * `fd00:ec2::/32`, Alibaba Cloud 100.100.100.200, Azure 168.63.129.16, Oracle Cloud 192.0.0.192); multicast; no address.
+ * Link-local addresses, at which clouds answer with data about the machine; other such addresses (AWS `fd00:ec2::/32`,
+ * Alibaba Cloud 100.100.100.200, Azure 168.63.129.16, Oracle Cloud 192.0.0.192); multicast; unspecified addresses.
  */
 const never = blockList([
   "0.0.0.0/8",
@@ -24,7 +24,10 @@ const never = blockList([
   "ff00::/8",
 ]);
 
-/** What IANA's registries of special-purpose addresses do not call globally reachable, and tunnels that were given up. */
+/**
+ * The addresses that IANA's registries of special-purpose addresses do not call globally reachable, and obsolete
+ * tunnels.
+ */
 const internal = blockList([
   "10.0.0.0/8",
   "100.64.0.0/10",
@@ -43,7 +46,7 @@ const internal = blockList([
   "3fff::/20",
 ]);
 
-/** The only part of IPv6 that was given out; whatever else there is has a purpose of its own, or none yet. */
+/** The only assigned part of IPv6. All other addresses have a special purpose or none yet. */
 const globalUnicast = blockList(["2000::/3"]);
 
 export function reachOf(address: string): AddressReach {
@@ -52,13 +55,15 @@ export function reachOf(address: string): AddressReach {
     if (isIn(never, ipv4)) return "never";
     return isIn(internal, ipv4) ? "internal" : "public";
   }
-  // What begins with zeros is the padding of another layout, or a loopback address.
+  // An address that begins with zeros is padding of another layout, or a loopback address.
   const tunnelled = ipv4Within(bytesOf(address)).filter((each) => !each.startsWith("0."));
   if (isIn(never, address) || tunnelled.some((each) => isIn(never, each))) return "never";
   return isIn(internal, address) || !isIn(globalUnicast, address) ? "internal" : "public";
 }
 
-/** The IPv4 address that an IPv6 one is another spelling of: mapped, or by the prefix that every NAT64 knows (RFC 6052). */
+/**
+ * The IPv4 address that an IPv6 address is another spelling of: mapped, or with the well-known NAT64 prefix (RFC 6052).
+ */
 export function ipv4Behind(address: string): string | undefined {
   if (isIP(address) !== 6) return undefined;
   const bytes = bytesOf(address);
@@ -68,7 +73,7 @@ export function ipv4Behind(address: string): string | undefined {
     : undefined;
 }
 
-/** Every IPv4 address that an IPv6 one leads to where there still is a translator or a tunnel for it. */
+/** Every IPv4 address to which an IPv6 address leads if a translator or a tunnel still exists. */
 function ipv4Within(bytes: Buffer): readonly string[] {
   const prefix = bytes.toString("hex");
   const last = bytes.subarray(12);
@@ -76,9 +81,9 @@ function ipv4Within(bytes: Buffer): readonly string[] {
   if (prefix.startsWith("0".repeat(24)) || prefix.startsWith("0000000000000000ffff0000")) return [dotted(last)];
   // 6to4 (RFC 3056).
   if (prefix.startsWith("2002")) return [dotted(bytes.subarray(2, 6))];
-  // Teredo: its server, and its client with all bits turned (RFC 4380).
+  // Teredo: the server, and the client with all bits inverted (RFC 4380).
   if (prefix.startsWith("20010000")) return [dotted(bytes.subarray(4, 8)), dotted(last.map((byte) => byte ^ 0xff))];
-  // NAT64 by a prefix of one's own (RFC 8215): 48, 56, 64 or 96 bits of it, the ninth byte left out (RFC 6052).
+  // NAT64 with a local prefix (RFC 8215) of 48, 56, 64 or 96 bits, without the ninth byte (RFC 6052).
   if (prefix.startsWith("0064ff9b0001")) {
     const starts = [6, 7, 8].map((start) => [...bytes.subarray(start, 8), ...bytes.subarray(9, start + 5)]);
     return [...starts, last].map(dotted);
@@ -86,7 +91,7 @@ function ipv4Within(bytes: Buffer): readonly string[] {
   return [];
 }
 
-/** Of an IPv6 address, whose spellings a URL makes one: hexadecimal, at most one gap, no interface. */
+/** The bytes of an IPv6 address. A URL unifies its spellings: hexadecimal, at most one gap, no interface. */
 function bytesOf(address: string): Buffer {
   const { hostname } = new URL(`http://[${address.replace(/%.*$/, "")}]`);
   const [left = [], right = []] = hostname

@@ -5,16 +5,16 @@ import { devNull } from "node:os";
 import { blockList, ipv4Behind, isIn, reachOf } from "#shared/adapters/net/address-reach.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 
-/** Which hosts a URL that somebody else wrote may reach. */
+/** The hosts that a URL of another author may reach. */
 export interface AddressRules {
-  /** @returns why the address is not reached for the host, or undefined when it may be. */
+  /** @returns why the address must not be reached for the host, or undefined when it may be. */
   refusal(host: string, address: string): string | undefined;
 }
 
 /**
- * The public internet, and what the operator allows besides: host names (`git.corp.example`), addresses and ranges
+ * The public internet, and what the operator also allows: host names (`git.corp.example`), addresses and ranges
  * (`10.20.0.0/16`), separated by commas.
- * @throws StarlingError `InvalidAllowList` naming the entry.
+ * @throws StarlingError `InvalidAllowList` with the entry.
  */
 export function addressRules(allow: string): AddressRules {
   const hosts = new Set<string>();
@@ -25,7 +25,7 @@ export function addressRules(allow: string): AddressRules {
     else if (/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(entry)) hosts.add(entry);
     else {
       throw new StarlingError(
-        `"${entry}" in the list of allowed addresses is no host name, address or range; write git.corp.example or 10.20.0.0/16`,
+        `"${entry}" in the list of allowed addresses is not a host name, an address or a range; write git.corp.example or 10.20.0.0/16`,
         { code: "InvalidAllowList", retry: "permanent", data: { entry } },
       );
     }
@@ -37,12 +37,12 @@ export function addressRules(allow: string): AddressRules {
       if (reach === "never") return neverReached(address);
       if (reach === "public" || hosts.has(host.toLowerCase())) return undefined;
       if ([address, ipv4Behind(address) ?? address].some((each) => isIn(allowed, each))) return undefined;
-      return `${address} is no public address; the operator can allow it by host or range`;
+      return `${address} is not a public address; ask the operator to allow its host or its range`;
     },
   };
 }
 
-/** Clusters are in the operator's own networks: only what cannot be one is refused. */
+/** Clusters are in the operator's own networks, so that only impossible addresses are refused. */
 export const clusterAddresses: AddressRules = {
   refusal: (_host, address) => (reachOf(address) === "never" ? neverReached(address) : undefined),
 };
@@ -52,8 +52,8 @@ function neverReached(address: string): string {
 }
 
 /**
- * A socket's lookup that gives only addresses the rules let through: the check is made on the address that is connected
- * to, so a name that changes its answer (DNS rebinding) gains nothing.
+ * A socket's lookup that returns only allowed addresses. The check is on the address of the actual connection, so that
+ * a name that changes its answer (DNS rebinding) does not help an attacker.
  */
 export function guardedLookup(rules: AddressRules): LookupFunction {
   return (hostname, options, callback) => {
@@ -75,7 +75,7 @@ export function guardedLookup(rules: AddressRules): LookupFunction {
   };
 }
 
-/** Without a descriptor for its files the resolver says of every name that there is none. */
+/** Without a free file descriptor, the resolver says of every name that it does not exist. */
 function missingDescriptor(): Error | undefined {
   try {
     closeSync(openSync(devNull, "r"));
@@ -85,7 +85,7 @@ function missingDescriptor(): Error | undefined {
   }
 }
 
-/** A socket skips the lookup for a literal address, so URLs with one are checked before. @throws StarlingError */
+/** A socket skips the lookup for a literal address, so that such a URL is checked before. @throws StarlingError */
 export function refuseLiteralAddress(rules: AddressRules, url: URL): void {
   const host = url.hostname.replace(/^\[|\]$/g, "");
   if (isIP(host) === 0) return;
@@ -94,7 +94,7 @@ export function refuseLiteralAddress(rules: AddressRules, url: URL): void {
 }
 
 function addressRefused(host: string, reason: string): StarlingError {
-  return new StarlingError(`${host} is not reached: ${reason}`, {
+  return new StarlingError(`Starling does not connect to ${host}: ${reason}`, {
     code: "AddressRefused",
     retry: "permanent",
     data: { host },

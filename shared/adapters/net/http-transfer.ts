@@ -7,13 +7,13 @@ import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
 import type { Transfer } from "#shared/ports.ts";
 
 export interface HttpTransferOptions {
-  /** How long the other side may say nothing. */
+  /** How long the other side may be silent. */
   readonly silenceMs?: number;
-  /** An artifact is packed; see its own limits. */
+  /** The limit of a packed artifact; its own limits apply after unpacking. */
   readonly maxDownloadBytes?: number;
 }
 
-/** Bytes by presigned URLs. It signs nothing and knows no credentials. */
+/** Transfers bytes with presigned URLs. It signs nothing and has no credentials. */
 export class HttpTransfer implements Transfer {
   readonly #limits: Required<HttpTransferOptions>;
 
@@ -30,7 +30,7 @@ export class HttpTransfer implements Transfer {
   }
 }
 
-/** What another try will not change within seconds. */
+/** An error that another try within seconds will not change. */
 class Refusal extends Error {}
 
 const policy: RetryPolicy = {
@@ -43,7 +43,7 @@ async function inTries<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await retrying(policy, { clock: systemClock }, work);
   } catch (error) {
-    const message = `the bytes could not be moved: ${errorMessage(error)}`;
+    const message = `the transfer failed: ${errorMessage(error)}`;
     throw new StarlingError(message, { code: "TransferFailed", retry: "transient" });
   }
 }
@@ -71,14 +71,14 @@ async function answerOf(response: IncomingMessage, { method, limits }: Exchange)
   const { statusCode: status = 0 } = response;
   if (status >= 300) {
     response.destroy();
-    // The place is of this try alone: what is there was left by a request whose answer was lost.
+    // The key belongs to this attempt alone, so that an existing object comes from a request whose answer was lost.
     if (method === "PUT" && status === 412) return new Uint8Array();
     const said = `S3 answered ${status} to a presigned ${method}`;
     throw status >= 500 || status === 409 ? new Error(said) : new Refusal(said);
   }
   const body = new ByteCollector(limits.maxDownloadBytes);
   for await (const chunk of response as AsyncIterable<Buffer>) {
-    if (!body.add(chunk)) throw new Refusal(`more than ${limits.maxDownloadBytes} bytes came`);
+    if (!body.add(chunk)) throw new Refusal(`the download is larger than ${limits.maxDownloadBytes} bytes`);
   }
   return body.bytes();
 }

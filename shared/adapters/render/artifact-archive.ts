@@ -8,18 +8,20 @@ import { type ListedFile, treeDigest } from "#shared/source/tree-listing.ts";
 const compress = promisify(gzip);
 const decompress = promisify(gunzip);
 
-/** More than any repository of manifests, less than a function's memory. */
+/** More than any repository of manifests has, and less than a function's memory. */
 const archiveLimits = {
   maxFiles: 20_000,
   maxTotalBytes: 200 * 1024 * 1024,
   maxPathBytes: 1024,
-  /** YAML shrinks to a twentieth; what shrinks to a five-hundredth was made to. Small archives are not measured. */
+  /**
+   * YAML shrinks to a twentieth. Content that shrinks to a five-hundredth is an attack. Small archives are not checked.
+   */
   maxRatio: 500,
   unmeasuredBytes: 10 * 1024 * 1024,
 } as const;
 
 /**
- * A tar.gz of the files: the same bytes for the same files in any order (owners and times are zero, modes 0644 and
+ * A tar.gz of the files. The same files give the same bytes in any order (owners and times are zero, modes are 0644 and
  * 0755). Its identity is `treeDigest`, not its own hash.
  */
 export async function packArtifact(files: readonly ListedFile[]): Promise<Uint8Array> {
@@ -41,8 +43,8 @@ async function collect(stream: AsyncIterable<unknown>, chunks: Buffer[]): Promis
 }
 
 /**
- * The files of an artifact whose `treeDigest` is `digest`. An archive is not trusted for where it was stored: absolute
- * and escaping names, links, devices, repeated names and sizes beyond the limits above are refused.
+ * The files of an artifact whose `treeDigest` is `digest`. An archive is not trusted because of its place. Absolute and
+ * escaping names, links, devices, repeated names and sizes beyond the limits are refused.
  * @throws StarlingError `ArtifactInvalid`
  */
 export async function unpackArtifact(bytes: Uint8Array, digest: string): Promise<readonly ListedFile[]> {
@@ -56,7 +58,7 @@ export async function unpackArtifact(bytes: Uint8Array, digest: string): Promise
 
 /**
  * The files of a tar.gz.
- * @throws StarlingError `ArchiveInvalid` saying what is wrong with it.
+ * @throws StarlingError `ArchiveInvalid` that says what is wrong with it.
  */
 export async function readTarGz(
   bytes: Uint8Array,
@@ -102,16 +104,16 @@ async function readEntries(tar: Buffer, folders: "refused" | "passed over"): Pro
       });
     }
   } catch (error) {
-    throw error instanceof StarlingError ? error : broken(`it is no tar archive: ${errorMessage(error)}`, error);
+    throw error instanceof StarlingError ? error : broken(`it is not a tar archive: ${errorMessage(error)}`, error);
   }
   return files;
 }
 
 function nameProblem(name: string): string | undefined {
-  if (name === "" || name.includes("\0") || name.includes("\\")) return "is no file name";
+  if (name === "" || name.includes("\0") || name.includes("\\")) return "is not a file name";
   if (Buffer.byteLength(name) > archiveLimits.maxPathBytes) return `is longer than ${archiveLimits.maxPathBytes} bytes`;
   if (name.startsWith("/")) return "is an absolute path";
-  if (name.split("/").some((part) => part === ".." || part === "." || part === "")) return "leaves the archive";
+  if (name.split("/").some((part) => part === ".." || part === "." || part === "")) return "leads out of the archive";
   return undefined;
 }
 

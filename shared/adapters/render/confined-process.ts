@@ -2,20 +2,20 @@ import { spawn } from "node:child_process";
 import type { ErrorCode } from "#shared/base/error-codes.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 
-/** A program that works on what a repository says. */
+/** A program that processes content of a repository. */
 export interface ConfinedProcess {
   readonly program: string;
   readonly args: readonly string[];
   /** An empty folder. */
   readonly cwd: string;
-  /** All that it sees: no credentials, no home, no search path. */
+  /** Its complete environment: no credentials, no home, no search path. */
   readonly env: Readonly<Record<string, string>>;
   readonly bounds: ProcessBounds;
-  /** As messages have it: `kustomize`. */
+  /** The name in messages: `kustomize`. */
   readonly name: string;
-  /** Whoever wrote what it works on: what to do where it takes too much. */
+  /** The remedy for the author of the content when the program exceeds a limit. */
   readonly remedy: string;
-  /** Of what it is stopped for. */
+  /** The code of the error when the program is stopped. */
   readonly code: ErrorCode;
 }
 
@@ -23,15 +23,16 @@ export interface ProcessBounds {
   readonly timeoutSeconds: number;
   readonly maxOutputBytes: number;
   /**
-   * Memory that the child writes to. Its address space would say nothing: Go reserves about 1.5 GB of it and touches 50 MB.
-   * Less than half of its function's, which holds the artifact and the output beside it.
+   * The limit of the memory that the child writes to. Its address space would be useless as a measure: Go reserves
+   * about 1.5 GB of it and uses 50 MB. The limit is less than half of the function's memory, which also holds the
+   * artifact and the output.
    */
   readonly maxMemoryBytes: number;
 }
 
 export interface ProcessEnd {
   readonly output: string;
-  /** What it said on its way: its first words, and its last. */
+  /** The beginning and the end of its error output. */
   readonly errors: string;
   readonly status: number | null;
   readonly signal: string | null;
@@ -45,12 +46,12 @@ export const defaultBounds: ProcessBounds = {
   maxMemoryBytes: 768 * mebibyte,
 };
 
-/** Of what a program said, this much is shown. */
+/** The most text of a program that is shown. */
 export const maxErrorLength = 2000;
 
 /**
- * Runs it to its end, within bounds on time, memory and output, in a group of processes that ends with it.
- * @throws StarlingError of the given code: `permanent` for too much output, `transient` for too much time.
+ * Runs the program to its end within limits of time, memory and output. Its process group ends with it.
+ * @throws StarlingError with the given code: `permanent` for too much output, `transient` for too much time.
  */
 export function runConfined(child: ConfinedProcess): Promise<ProcessEnd> {
   const { program, args, cwd, env, bounds, name, remedy } = child;
@@ -60,9 +61,9 @@ export function runConfined(child: ConfinedProcess): Promise<ProcessEnd> {
   const limit = `ulimit -d ${Math.floor(maxMemoryBytes / 1024)} && exec "$0" "$@"`;
   const started = spawn("/bin/sh", ["-c", limit, program, ...args], {
     cwd,
-    // Collects garbage before the limit is met, and not at twice of what is in use.
+    // Go then collects garbage before the limit is reached, and not only at twice the memory in use.
     env: { ...env, GOMEMLIMIT: `${Math.floor((maxMemoryBytes / mebibyte) * 0.8)}MiB` },
-    // A group of its own: what it may have started ends with it.
+    // Its own process group, so that everything that it started ends with it.
     detached: true,
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -100,17 +101,17 @@ export function runConfined(child: ConfinedProcess): Promise<ProcessEnd> {
   });
 }
 
-/** The child and what it started; nothing when all of it is gone, or never was. */
+/** Kills the child and everything that it started. It does nothing when no process is left. */
 function killGroup(pid: number | undefined): void {
   if (pid === undefined) return;
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // It is over.
+    // The group has already ended.
   }
 }
 
-/** True of what Go says when the bound on memory was met. */
+/** Whether Go reported that the memory limit was reached. */
 export function ranOutOfMemory({ errors }: ProcessEnd): boolean {
   return /out of memory|cannot allocate memory/.test(errors);
 }

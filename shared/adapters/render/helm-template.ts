@@ -13,20 +13,20 @@ import type { HelmAnswer, HelmInput, HelmRunner } from "#shared/ports.ts";
 import type { HelmRelease } from "#shared/source/helm/helm-release.ts";
 
 export interface HelmTemplateOptions extends Partial<ProcessBounds> {
-  /** Gives the path of helm; asked at the first chart. */
+  /** Returns the path of helm; called at the first chart. */
   readonly helm: () => Promise<string>;
 }
 
-/** Of each of the renderings: all together are less than their function has. */
+/** The limit of each rendering. All renderings together take less than the function's time. */
 const timeoutSeconds = 30;
-const remedy = "make the chart render less: a range or a text in it may grow with its values";
-/** Of that, where an upgrade is rendered, too: there are four then and not three. */
+const remedy = "make the chart render less: check for a range or a text that grows with the values";
+/** The part of that limit when upgrades are rendered, too. Then there are four renderings instead of three. */
 const apartPart = 0.7;
 
 /**
- * `helm template` on the files of a chart, which were read before (see `readChart`). Everything that it is given is in a
- * folder of its own that goes with it; it has an empty PATH, no plugins, no credentials, no cluster, a proxy that is not
- * there, and bounds on time, memory and output.
+ * Runs `helm template` on the files of a chart that was checked before (see `readChart`). All input is in a folder of
+ * its own that is removed afterwards. Helm has an empty PATH, no plugins, no credentials, no cluster, an unreachable
+ * proxy, and limits of time, memory and output.
  */
 export class HelmTemplate implements HelmRunner {
   readonly #bounds: ProcessBounds;
@@ -77,10 +77,10 @@ export class HelmTemplate implements HelmRunner {
     const end = await runConfined({ ...run, env: environmentIn(run.cwd), name: "helm", remedy, code: "HelmFailed" });
     if (end.status === 0) return { output: end.output };
     if (ranOutOfMemory(end)) throw failed(`helm ran out of memory; ${remedy}`, "permanent");
-    // A signal is not Helm's word about the chart: the machine was short of something.
+    // A signal says nothing about the chart, but that the machine lacked a resource.
     if (end.signal !== null) throw failed(`helm ended with ${end.signal}`, "transient");
     const said = end.errors.replaceAll(`${folder}/`, "").replaceAll(dirname(folder), "").trim();
-    return { refusal: said === "" ? `helm ended with status ${end.status} and said nothing` : said };
+    return { refusal: said === "" ? `helm ended with status ${end.status} and no message` : said };
   }
 }
 
@@ -89,7 +89,7 @@ interface Run {
   readonly args: readonly string[];
   /** An empty folder. */
   readonly cwd: string;
-  /** Of the chart. */
+  /** The folder of the chart. */
   readonly folder: string;
   readonly bounds: ProcessBounds;
 }
@@ -110,7 +110,7 @@ function fileOf(index: number): string {
   return `${index}.yaml`;
 }
 
-/** Helm wants a home that can be, and finds nothing in it. */
+/** Helm requires a home folder, which is empty here. */
 function environmentIn(home: string): Readonly<Record<string, string>> {
   return {
     PATH: "",

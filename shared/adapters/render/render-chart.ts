@@ -21,14 +21,14 @@ export interface ChartRequest {
   /** The chart's folder inside the artifact; `.` is the artifact itself. */
   readonly path: string;
   readonly release: HelmRelease;
-  /** Files of other artifacts, of which the release names some, by digest. */
+  /** Files of other artifacts that the release may name, by digest. */
   readonly others?: ReadonlyMap<string, readonly TreeFile[]>;
 }
 
 /**
- * The documents of a chart, for an install and for an upgrade, each rendered twice: what is not the same both times is
- * refused.
- * @throws ManifestError of what is wrong with the chart or its values, `NonDeterministicRender`; StarlingError `HelmFailed`.
+ * The documents of a chart, for an install and for an upgrade. Each is rendered twice, and a difference between both
+ * renderings is refused.
+ * @throws ManifestError for a problem of the chart or its values, `NonDeterministicRender`; StarlingError `HelmFailed`.
  */
 export async function renderChart(
   { files, path, release, others }: ChartRequest,
@@ -46,7 +46,7 @@ export async function renderChart(
   return { install, upgrade: answer.upgrade === undefined ? install : documentsOf(chart, answer.upgrade, release) };
 }
 
-/** A template may have many charts, as those of a kustomization, and its Sync is told of one. */
+/** Names the chart in the error, because a template can have several charts through a kustomization. */
 function ofChart(path: string, error: unknown): unknown {
   if (!(error instanceof StarlingError) || error.code !== "HelmFailed") return error;
   const { code, retry, data } = error;
@@ -59,14 +59,14 @@ function documentsOf(
   { hooks, crds }: HelmRelease,
 ): readonly ManifestDocument[] {
   const documents = readOutput(chart, first);
-  // Documents in another order, or other comments, are no other objects.
+  // A different order or different comments do not change the objects.
   if (first !== second) requireSame(applied(documents, hooks), applied(readOutput(chart, second), hooks));
   return crds === "Create"
     ? documents.map((document) => (isOfCrds(chart, document) ? onlyMade(document) : document))
     : documents;
 }
 
-/** From the folder `crds/` of the chart, or of one that it depends on. */
+/** Whether the document is in the folder `crds/` of the chart or of a dependency. */
 function isOfCrds({ folder }: Chart, { file }: ManifestDocument): boolean {
   return /^(?:charts\/[^/]+\/)*crds\//.test(folder === "." ? file : file.slice(folder.length + 1));
 }
@@ -81,7 +81,7 @@ function onlyMade(document: ManifestDocument): ManifestDocument {
   return { ...document, object: { ...document.object, metadata: marked } };
 }
 
-/** What is left out may be called otherwise each time: names of tests are often drawn by lot. */
+/** Hooks that are left out may have a different name each time: names of test hooks are often random. */
 function applied(documents: readonly ManifestDocument[], hooks: HelmRelease["hooks"]): readonly Manifest[] {
   return readManifests(siftHooks(documents, hooks).documents);
 }

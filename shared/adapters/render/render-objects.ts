@@ -27,36 +27,36 @@ import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 
 export interface RenderRequest {
   readonly files: readonly TreeFile[];
-  /** Files of other artifacts, which only values come from, by digest. */
+  /** Files of other artifacts from which only values are read, by digest. */
   readonly others?: ReadonlyMap<string, readonly TreeFile[]>;
   /** The folder inside the artifact. */
   readonly path: string;
-  /** Absent: kustomize when the folder has a kustomization file, else plain. */
+  /** Default: kustomize when the folder has a kustomization file, otherwise plain. */
   readonly render?: BuildOptions;
   readonly specialise?: Specialisation;
 }
 
-/** What runs what a repository says. */
+/** The programs that process content of a repository. */
 export interface Renderers {
   readonly kustomize: KustomizeRunner;
   readonly helm: HelmRunner;
 }
 
 export interface RenderedObjects {
-  /** Of an install. */
+  /** The objects of an install. */
   readonly objects: readonly ManifestObject[];
-  /** Of anything that follows an install: the same list, where these are the same. */
+  /** The objects of every later apply; the same list when nothing differs. */
   readonly upgrade: readonly ManifestObject[];
-  /** What was left out, and what objects ask for and do not get, in words. */
+  /** Sentences about everything that was left out, and about marks that are not followed. */
   readonly leftOut: readonly string[];
 }
 
 /**
- * The objects of a folder, checked, normalised and sorted by identity: the same for the same files, on any machine.
- * Without a choice in the template, a folder below with a kustomization of its own is built and joined, as Flux does;
- * `plain` by choice reads every file and builds nothing.
- * @throws ManifestError for what is wrong with the files, `EmptyRender` when nothing comes out of them; StarlingError
- *   `KustomizeFailed`, `HelmFailed`.
+ * The objects of a folder, checked, normalised and sorted by identity. The same files give the same objects on any
+ * machine. Without `render` in the template, folders below that have a kustomization are built and added, as in Flux.
+ * `plain` reads every file and builds nothing.
+ * @throws ManifestError for a problem of the files, `EmptyRender` when the result is empty; StarlingError
+ * `KustomizeFailed`, `HelmFailed`.
  */
 export async function renderObjects(request: RenderRequest, renderers: Renderers): Promise<RenderedObjects> {
   const path = normalFolder(request.path);
@@ -81,7 +81,7 @@ const mostFolders = 8;
 function noFolder(path: string, files: readonly TreeFile[]): ManifestError {
   if (files.some((file) => file.path === path)) {
     const folder = path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : ".";
-    return new ManifestError("EmptyRender", { file: path }, `is a file; the path is of a folder, as ${folder}`);
+    return new ManifestError("EmptyRender", { file: path }, `is a file; set the path of a folder, such as ${folder}`);
   }
   const folders = [...new Set(files.flatMap((file) => /^[^/]+(?=\/)/.exec(file.path) ?? []))].sort(compareText);
   const more = folders.length > mostFolders ? ` and ${folders.length - mostFolders} more` : "";
@@ -92,7 +92,7 @@ function noFolder(path: string, files: readonly TreeFile[]): ManifestError {
           .slice(0, mostFolders)
           .map((name) => excerpt(name))
           .join(", ");
-  const reason = `is no folder of the artifact, which has ${has}${more}; check the template's path and the Source's spec.paths`;
+  const reason = `is not a folder of the artifact, which has ${has}${more}; check the template's path and the Source's spec.paths`;
   return new ManifestError("EmptyRender", { file: path }, reason);
 }
 
@@ -101,7 +101,7 @@ interface ReadManifests {
   readonly leftOut: readonly string[];
 }
 
-/** @throws ManifestError also `EmptyRender`. */
+/** @throws ManifestError, also `EmptyRender`. */
 async function manifestsOf(request: RenderRequest, base: Base, renderers: Renderers): Promise<ReadManifests> {
   const { files, path, specialise = {}, render } = request;
   const { kustomize } = renderers;
@@ -126,13 +126,16 @@ function emptyRender(path: string, files: readonly TreeFile[]): ManifestError {
       ? ""
       : ` (it has ${excerpt(first.path)}; manifests are *.yaml, *.yml and *.json)`;
   const jsonnet = inside.some((file) => /\.(jsonnet|libsonnet)$/.test(file.path)) && other !== "";
-  const instead = jsonnet ? "; Jsonnet is not run: commit the manifests that it makes" : "";
+  const instead = jsonnet ? "; Starling does not run Jsonnet: commit the manifests that it generates" : "";
   const component = isComponent(new Map(files.map((file) => [file.path, file])), path) ? `; ${componentAlone}` : "";
-  const reason = `contains no objects${other}${instead}${component}; an empty rendering is never applied, delete the Sync to delete its objects`;
+  const reason = `contains no objects${other}${instead}${component}; Starling never applies an empty rendering: delete the Sync to delete its objects`;
   return new ManifestError("EmptyRender", { file: path }, reason);
 }
 
-/** @param kustomization - whether a folder that is one is built here, or included by the one that is made around it. */
+/**
+ * @param kustomization - whether a folder with a kustomization is built here, or included by the generated
+ * kustomization around it.
+ */
 async function readBase(
   request: RenderRequest,
   renderers: Renderers,
@@ -162,8 +165,9 @@ async function readBase(
 }
 
 /**
- * With what renders charts of these files: as a template of their own would, but not for installs and upgrades apart.
- * @param charts - of the builds before this one, which count for it.
+ * Adds the renderer of charts to the input. A chart is rendered as that of a template would be, but not separately for
+ * installs and upgrades.
+ * @param charts - counts the charts of earlier builds, too.
  */
 function withCharts(
   input: Pick<RenderInput, "files" | "path">,
@@ -176,7 +180,7 @@ function withCharts(
     const { install, upgrade } = await renderChart({ files: input.files, path: folder, release }, renderers);
     if (install !== upgrade) {
       const reason =
-        "asks whether it is installed or upgraded, which a kustomization does not know; render it by a template of its own";
+        "differs between an install and an upgrade, which a kustomization does not support; render it by a template of its own";
       throw new ManifestError("KustomizationRefused", { file, field }, reason);
     }
     const { documents } = siftHooks(install, release.hooks);
@@ -196,11 +200,11 @@ function plainDocuments(files: readonly TreeFile[], part: Part): ManifestDocumen
   return readPlainFiles(files, part);
 }
 
-/** Which chart it is has to be known before a cluster's own inputs are: a path with expressions is not looked into. */
+/** The chart must be known before a cluster's own inputs are. A path with expressions is not searched for charts. */
 function unforeseenChart(path: string): ManifestError {
   return new ManifestError(
     "ChartRefused",
     { file: path },
-    "is a Helm chart that was not foreseen, because the template's path has expressions or the Source was read by an older version; say render: {helm: {}}",
+    "is a Helm chart that was not expected, because the template's path has expressions or an older version of Starling read the Source; set render: {helm: {}}",
   );
 }

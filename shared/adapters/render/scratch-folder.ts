@@ -7,16 +7,16 @@ import { SpareFiles, sparePurpose } from "#shared/adapters/render/spare-files.ts
 import { StarlingError } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 
-/** By purpose: what a process that was killed has left is removed once, before the first of this process is made. */
+/** By purpose: the removal of folders of killed processes, done once before this process makes its first folder. */
 const swept = new Map<string, Promise<void>>();
 
-/** Of this process. */
+/** The spare files of this process. */
 const spare = new SpareFiles();
 
 /**
- * A new, empty folder for one piece of work; whoever makes it removes it by `removeScratchFolder`. A process that is killed cannot: on Lambda its
- * folders, with what another tenant rendered, would be there for the next one in the same sandbox. Its id is in their
- * names, so that of many processes on one machine none takes away what another one uses.
+ * A new, empty folder for one piece of work. Its user removes it with `removeScratchFolder`. A killed process cannot do
+ * that, and on Lambda the next invocation in the same sandbox would find the folders with what another tenant rendered.
+ * The folder's name contains the process id, so that no process removes the folders of another one.
  */
 export async function makeScratchFolder(purpose: string): Promise<string> {
   const parent = tmpdir();
@@ -28,7 +28,7 @@ export async function makeScratchFolder(purpose: string): Promise<string> {
   return mkdtemp(join(parent, `starling-${purpose}-${process.pid}-`));
 }
 
-/** Removes it with all that is in it; of the files, empty, others are made. */
+/** Removes the folder with everything in it. Its files are emptied and kept for later. */
 export function removeScratchFolder(folder: string): void {
   const entries = existsSync(folder) ? readdirSync(folder, { recursive: true, withFileTypes: true }) : [];
   for (const entry of entries) {
@@ -44,12 +44,14 @@ async function sweep(parent: string, purpose: string): Promise<void> {
   for (const name of names) {
     const pid = name.startsWith(prefix) ? /^(\d+)-/.exec(name.slice(prefix.length))?.[1] : undefined;
     if (pid === undefined || isInUse(Number(pid))) continue;
-    // Another user's, or somebody was faster: it is not in the way.
+    // The folder belongs to another user, or another process removed it first.
     await rm(join(parent, name), { recursive: true, force: true }).catch(() => {});
   }
 }
 
-/** Process ids come again, on Lambda often the same one: what has this one's was made by one before it. */
+/**
+ * Process ids are reused, on Lambda often the same id. A folder with this process's id comes from an earlier process.
+ */
 function isInUse(pid: number): boolean {
   if (pid === process.pid) return !isMainThread;
   try {
@@ -60,19 +62,20 @@ function isInUse(pid: number): boolean {
   }
 }
 
-/** What Linux takes of a name, and of a path with what is before it. */
+/** Linux' limit of a name, and a limit of a path that leaves space for the folder before it. */
 const maxNameBytes = 255;
 const maxPathBytes = 3000;
 
 /**
- * Writes files below a folder of its own; a flag of `wx` has each be a new one. It returns when all are written: on a thread
- * of the pool each small file waits eight times as long for its turn as it takes.
- * @throws StarlingError `PathRefused` for a name that leaves it, that is too long, or that is a file and a folder.
+ * Writes files below their own folder. With the flag `wx`, each must be new. It is synchronous, because on a thread of
+ * the pool each small file waits for its turn eight times as long as it takes.
+ * @throws StarlingError `PathRefused` for a name that leads out of the folder, is too long, or is both a file and a
+ * folder.
  */
 export function writeTree(folder: string, files: ReadonlyMap<string, Uint8Array>, flag: "w" | "wx" = "wx"): void {
   const targets = [...files].map(([name, content]) => ({ target: join(folder, name), name, content }));
   for (const { target, name } of targets) {
-    const problem = target.startsWith(folder + sep) ? nameProblem(name, files) : "leaves the artifact";
+    const problem = target.startsWith(folder + sep) ? nameProblem(name, files) : "leads out of the artifact";
     if (problem === undefined) continue;
     throw new StarlingError(`"${excerpt(name)}" ${problem}`, { code: "PathRefused", retry: "permanent" });
   }
@@ -86,7 +89,7 @@ export function writeTree(folder: string, files: ReadonlyMap<string, Uint8Array>
 function nameProblem(name: string, files: ReadonlyMap<string, Uint8Array>): string | undefined {
   const parts = name.split("/");
   if (parts.some((part) => Buffer.byteLength(part) > maxNameBytes))
-    return `has a part of more than ${maxNameBytes} bytes, which no file is called by; rename it`;
+    return `has a part of more than ${maxNameBytes} bytes, more than a file name may have; rename it`;
   if (Buffer.byteLength(name) > maxPathBytes)
     return `has more than ${maxPathBytes} bytes; give its folders shorter names`;
   const folders = parts.slice(1).map((_, index) => parts.slice(0, index + 1).join("/"));

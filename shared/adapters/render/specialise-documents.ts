@@ -11,7 +11,7 @@ import { substituteText } from "#shared/source/substitution/substitute-text.ts";
 import { type ManifestDocument, parseManifests, placeOf } from "#shared/source/yaml/manifest-documents.ts";
 import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 
-/** The documents as kustomize makes them of a base and the edits that are its business. */
+/** The documents that kustomize makes of a base and the edits that kustomize supports. */
 export async function kustomized(
   files: readonly TreeFile[],
   given: Base,
@@ -27,7 +27,7 @@ export async function kustomized(
   for (const document of base.documents ?? []) refuseLocalConfig(document);
   const { mark, ...made } = generatedKustomization(files, base, specialise);
   const output = await kustomize.build(made).catch((error: unknown) => {
-    // What is no object is told with its file and line, which kustomize does not know.
+    // An invalid object is reported with its file and line, which kustomize does not know.
     readManifests(base.documents ?? [], changesOf(specialise));
     throw inArtifact(error);
   });
@@ -37,7 +37,9 @@ export async function kustomized(
 
 const localConfig = "config.kubernetes.io/local-config";
 
-/** @throws ManifestError `LocalConfigRefused`: kustomize would leave the object out without a word, and it would be pruned. */
+/**
+ * @throws ManifestError `LocalConfigRefused`, because kustomize would silently drop the object, and it would be pruned.
+ */
 function refuseLocalConfig(document: ManifestDocument): void {
   const { metadata } = document.object;
   if (!isJsonObject(metadata) || !isJsonObject(metadata.annotations)) return;
@@ -46,11 +48,11 @@ function refuseLocalConfig(document: ManifestDocument): void {
   throw new ManifestError(
     "LocalConfigRefused",
     { ...at, field: `${prefix}metadata.annotations["${localConfig}"]` },
-    "is set, and kustomize, which specialises this template, would leave the object out; remove the annotation, or the object",
+    "is set, so that kustomize, which applies this template's edits, would drop the object; remove the annotation or the object",
   );
 }
 
-/** With the Namespace that the template asks for, where it is not among them. */
+/** Adds the Namespace that the template requests, if it is not in the documents. */
 export function withNamespace(
   documents: readonly ManifestDocument[],
   { edits, namespace }: Specialisation = {},
@@ -65,7 +67,7 @@ function isNamespace({ apiVersion, kind, metadata }: JsonObject, name: string): 
   return apiVersion === "v1" && kind === "Namespace" && isJsonObject(metadata) && metadata.name === name;
 }
 
-/** What is done to each object, in this order: labels and annotations, and then the variables in its texts. */
+/** The changes of each object, in this order: labels and annotations, then the variables in its strings. */
 export function changesOf({ edits = {}, namespace, variables, mode }: Specialisation = {}): ChangeObject {
   const room = { left: maxRenderingBytes };
   const substitute = mode === "text" ? substituteText : substituteObject;
@@ -79,7 +81,7 @@ export function changesOf({ edits = {}, namespace, variables, mode }: Specialisa
 
 type Marks = NonNullable<NonNullable<Specialisation["edits"]>["commonMetadata"]>;
 
-/** Over its own labels and annotations. */
+/** Overrides the object's own labels and annotations. */
 function withMarks(object: JsonObject, marks: Marks | undefined): JsonObject {
   const metadata = isJsonObject(object.metadata) ? object.metadata : {};
   const changed = (["labels", "annotations"] as const).flatMap((member) => {

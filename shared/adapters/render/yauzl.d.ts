@@ -1,4 +1,4 @@
-/** The part of yauzl 3.4 that is used; the package brings no types. */
+/** The types of the used part of yauzl 3.4, which has no types of its own. */
 declare module "yauzl" {
   import type { Readable } from "node:stream";
 

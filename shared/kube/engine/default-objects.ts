@@ -89,7 +89,7 @@ export interface Copied {
   /** Whether an object of this name can be a copy. Only the whole object decides. */
   isName(name: string): boolean;
   isCopy(object: KubeObject): boolean;
-  /** Which part of an object `isCopy` needs. */
+  /** The part of an object that `isCopy` needs. */
   readonly extent: { readonly metadataOnly?: true };
 }
 

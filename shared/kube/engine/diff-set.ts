@@ -36,7 +36,7 @@ export interface SetDiff {
   readonly differences: readonly SetDifference[];
   /** Objects that the apply would refuse, and why. Their differences are unknown. */
   readonly refused: readonly { readonly id: ObjectId; readonly failure: ObjectFailure }[];
-  /** Kinds that could not be read. What would be deleted of them is unknown. */
+  /** Kinds that could not be read. Their objects that would be deleted are unknown. */
   readonly unread: readonly { readonly kind: string; readonly failure: ObjectFailure }[];
   /** Members that are not in git any more, and that stay. */
   readonly kept: readonly { readonly id: ObjectId; readonly why: string }[];

@@ -28,7 +28,7 @@ export type ParentResult =
       readonly message: string;
       /** The uid of the refusing cluster, when it is the expected one. */
       readonly clusterUid?: string;
-      /** What the cluster remembers instead. */
+      /** The values that the cluster remembers instead. */
       readonly remembered?: Remembered;
       /** The uid of another cluster that answered. */
       readonly otherUid?: string;
@@ -81,7 +81,7 @@ export async function ensureParent(client: ClusterClient, request: ParentRequest
 }
 
 /**
- * What the cluster remembers of the set; undefined when it has no parent, or when the parent belongs to another Sync.
+ * The cluster's memory of the set; undefined when it has no parent, or when the parent belongs to another Sync.
  */
 export async function readMemory(client: ClusterClient, claim: SyncClaim): Promise<SetMemory | undefined> {
   return memoryOf(await client.get(configMapKind, parentKey(claim)), claim);

@@ -52,7 +52,7 @@ export function leftInPeace({ target: { id }, known }: Pick<Request, "target" | 
   return { id, outcome: "unchanged", entry: { ...known, watched: "nothing" }, health: asItIs, warnings: [] };
 }
 
-/** What is watched of an existing object, according to its marks in git and in the cluster. */
+/** The part of an existing object that is watched, according to its marks in git and in the cluster. */
 export function watchedPart(object: ManifestObject, live: KubeObject): Pick<InventoryEntry, "watched"> {
   if (isLeftAlone(object) || isLeftAlone(live)) return { watched: "nothing" };
   return isOnlyMade(object) ? { watched: "presence" } : {};

@@ -29,7 +29,7 @@ import type { HookMarks } from "#shared/kube/order-marks.ts";
 
 const runAnnotation = "starling.dev/hook-run";
 
-/** What a hook runs for. The next attempt runs a failed hook again, and no other hook. */
+/** The rendering and the attempt of a hook's run. The next attempt runs a failed hook again, and no other hook. */
 export interface HookRun {
   readonly renderDigest: string;
   readonly attempt: number;

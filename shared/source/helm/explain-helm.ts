@@ -97,12 +97,12 @@ function reasonOf(text: string): string {
 
 const chartSays = "the chart says: ";
 
-/** What a schema says about values without showing one of them, because any value can be a secret. */
+/** The messages of a schema that show no value, because any value can be a secret. */
 const withoutValue =
   /^(?:got [a-z]+, want [a-z ,]+|(?:min|max)(?:Length|Items|Properties): got \d+, want \d+|missing propert.*|additional properties .* not allowed|properties .* required, if .* exists|items at \d+ and \d+ are equal|no items match contains schema|false schema|'[A-Za-z]+' failed(?:, subschemas [\d, ]+ matched)?)$/;
 const oneSaid = /^(\s*- at '(?:[^'\\]|\\.)*'(?: \[[^\]\n]*\])?: )(.*)$/gm;
 
-/** Where values do not meet a schema and what the schema requires, without the values themselves. */
+/** The places where values do not meet a schema, and the requirements, without the values themselves. */
 function withoutValues(reason: string): string {
   return reason.replaceAll(oneSaid, (_line, at: string, said: string) => {
     if (withoutValue.test(said)) return at + said;

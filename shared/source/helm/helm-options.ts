@@ -77,7 +77,7 @@ export const helmOptions = z.strictObject({
   crds: z
     .enum(["Skip", "Create", "CreateReplace"], 'must be "Skip", "Create" or "CreateReplace"')
     .default("CreateReplace"),
-  /** What happens when a chart calls `lookup`: the chart is refused, or the call finds nothing. */
+  /** The reaction to a call of `lookup`: the chart is refused, or the call finds nothing. */
   lookup: z.enum(["Refuse", "Empty"], 'must be "Refuse" or "Empty"').default("Refuse"),
   /**
    * The hooks that Helm would run around an install or an upgrade: they run, are left out, or make the chart refused.

@@ -8,7 +8,7 @@ import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 
 export interface Sifted {
   readonly documents: readonly ManifestDocument[];
-  /** What was left out, or does not run at each of its events, and why, as sentences. */
+  /** Sentences about hooks that were left out or do not run at each of their events, with the reason. */
   readonly leftOut: readonly string[];
 }
 
@@ -83,7 +83,7 @@ function refusalOf(refused: readonly ManifestDocument[]): ManifestError {
   const { at, prefix } = placeOf(first);
   const names = others.slice(0, mostNamed).map((other) => nameOf(other.object));
   const more = others.length > mostNamed ? ` and ${others.length - mostNamed} more` : "";
-  const also = names.length === 0 ? "" : ` (so are the hooks ${names.join(", ")}${more})`;
+  const also = names.length === 0 ? "" : ` (also the hooks ${names.join(", ")}${more})`;
   const marks = hookMarksOf(first.object) as HookMarks;
   return new ManifestError(
     "HookRefused",

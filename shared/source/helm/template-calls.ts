@@ -98,7 +98,7 @@ export function withCalls(text: string, calls: readonly TemplateCall[], instead:
   });
   let result = "";
   let from = 0;
-  // Of the calls that end at the same place, the inner one comes first; it was found last.
+  // If two calls end at the same place, the inner one comes first; it was found last.
   for (const change of changes.reverse().toSorted((a, b) => a.from - b.from)) {
     result += text.slice(from, change.from) + change.text;
     from = change.to;

@@ -25,7 +25,7 @@ const maxCharts = 20;
 const maxChartsInAll = 50;
 /** A program's arguments are limited in length. */
 const maxApiVersions = 200;
-/** Where kustomize looks for charts by default. */
+/** The folder in which kustomize looks for charts by default. */
 const defaultHome = "charts";
 
 /**

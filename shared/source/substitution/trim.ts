@@ -43,7 +43,7 @@ function startOfSuffix(text: string, parts: readonly string[], match: Trim["matc
   return before;
 }
 
-/** Where the last part ends, when each part follows the one before it. */
+/** The end of the last part, when each part follows the one before it. */
 function behindAll(text: string, parts: readonly string[], from: number): number | undefined {
   let at = from;
   for (const part of parts) {

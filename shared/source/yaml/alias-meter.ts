@@ -4,7 +4,7 @@
  */
 export const maxAliasExpansion = 10_000_000;
 
-/** What is wrong with an alias. */
+/** The problem of an alias. */
 export type AliasProblem = "contains itself" | "expands too far";
 
 /** Follows the nodes of one document and computes how many characters its aliases add, without expanding them. */

@@ -42,7 +42,7 @@ export type ManifestErrorCode =
 export class ManifestError extends Error {
   readonly code: ManifestErrorCode;
   readonly place: ManifestPlace;
-  /** What is wrong and what to do, without the place. */
+  /** The problem and the remedy, without the place. */
   readonly reason: string;
 
   constructor(code: ManifestErrorCode, place: ManifestPlace, reason: string) {

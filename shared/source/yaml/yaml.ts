@@ -32,7 +32,7 @@ const maxDocuments = 50_000;
 
 export interface ParseOptions {
   /**
-   * Which plain words are booleans: those of YAML 1.1 (`yes`, `off`), as in kubectl, or only those of 1.2, as kustomize
+   * The plain words that are booleans: those of YAML 1.1 (`yes`, `off`), as in kubectl, or only those of 1.2, as kustomize
    * reads files that are not kustomizations.
    */
   readonly booleans?: "1.1" | "1.2";

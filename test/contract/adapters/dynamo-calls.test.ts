@@ -181,7 +181,7 @@ describe("what passes is tried again", () => {
     await expect(write()).rejects.toMatchObject({
       code: "TableBusy",
       retry: "transient",
-      message: "DynamoDB kept refusing",
+      message: "DynamoDB refused all tries",
       cause: expect.any(Error),
     });
     expect(server.requests).toHaveLength(calls);
@@ -337,7 +337,7 @@ describe("what does not pass is told at once", () => {
     const refused = table.write(writes);
     await expect(refused).rejects.toBeInstanceOf(ConflictError);
     await expect(refused).rejects.toMatchObject({
-      message: "row changed since it was read: p|b, p|d",
+      message: "rows changed after they were read: p|b, p|d",
       data: { failed: [1, 3], rows: ["p|b", "p|d"] },
     });
     expect(server.requests).toHaveLength(1);
@@ -359,7 +359,7 @@ describe("what does not pass is told at once", () => {
     );
     await expect(table.write(writes)).rejects.toMatchObject({
       code: "RowTooLarge",
-      message: expect.stringContaining("row p|d would grow too large by this update"),
+      message: expect.stringContaining("row p|d would become too large with this update"),
       retry: "permanent",
       data: { row: { pk: "p", sk: "d" } },
     });

@@ -142,7 +142,7 @@ test("what is larger than its reader takes is refused by its size, and what is j
   await expect(blobs.get("a", { maxBytes: 4 })).rejects.toMatchObject({
     code: "BlobTooLarge",
     retry: "permanent",
-    message: "the blob a has 5 bytes, more than 4",
+    message: "the blob a has 5 bytes, more than the limit of 4",
     data: { key: "a" },
   });
 });

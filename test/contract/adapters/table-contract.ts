@@ -366,7 +366,7 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
     const refused = {
       code: "RowTooLarge",
       retry: "permanent",
-      message: expect.stringMatching(/row .*\|large .*409600: make what is written to it smaller/),
+      message: expect.stringMatching(/row .*\|large .*409600 bytes: make its content smaller/),
       data: { row: { sk: "large" } },
     };
 

@@ -203,7 +203,7 @@ describe("names that would lead elsewhere", () => {
     ["a name", kindInfo(), { namespace: "n", name: ".." }],
     ["a name with slashes", kindInfo(), { namespace: "n", name: "../../secrets/x" }],
     ["an encoded name", kindInfo(), { namespace: "n", name: "%2e%2e" }],
-    ["half a character", kindInfo(), { namespace: "n", name: "\ud800" }],
+    ["half of a surrogate pair", kindInfo(), { namespace: "n", name: "\ud800" }],
     ["an empty name", kindInfo(), { namespace: "n", name: "" }],
     ["a namespace", kindInfo(), { namespace: "..", name: "a" }],
     ["a resource", kindInfo({ plural: "../secrets" }), key],
@@ -321,7 +321,7 @@ describe("answers", () => {
     const { client } = await setUp(() => ({ body: { ...object, metadata: { name: "b", namespace: "n" } } }));
     await expect(client.get(kindInfo(), key)).rejects.toMatchObject({
       reason: "AnswerMalformed",
-      message: expect.stringContaining("it is about another object, b;"),
+      message: expect.stringContaining("it contains a different object, b;"),
     });
   });
 
@@ -482,7 +482,7 @@ describe.each(["aggregated", "plain"] as const)("%s discovery", (form) => {
     expect(await client.lookup({ group: "apps", kind: "Deployment" })).toMatchObject({ outcome: "found" });
     await expect(client.listableKinds()).rejects.toMatchObject({
       status: 503,
-      message: expect.stringContaining("APIService v1.metrics.example.com is announced and does not answer"),
+      message: expect.stringContaining("APIService v1.metrics.example.com is announced, but does not answer"),
     });
   });
 

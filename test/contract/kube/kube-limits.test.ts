@@ -62,7 +62,7 @@ describe("a list", () => {
     await expect(client.list(kindInfo(), {})).rejects.toMatchObject({
       reason: "ListTooLong",
       message: expect.stringContaining(
-        "the list goes on after 0 items on 1000 pages, and 100000 items on 1000 pages are as much as is read; have fewer",
+        "the list continues after 0 items on 1000 pages, and 100000 items on 1000 pages are the limit; delete objects",
       ),
     });
     expect(server.requests).toHaveLength(1_000);
@@ -74,7 +74,7 @@ describe("a list", () => {
     const longer = await connect((_request, index) => page(items(50_001), `t${index}`));
     await expect(longer.client.list(kindInfo(), { keep })).rejects.toMatchObject({
       reason: "ListTooLong",
-      message: expect.stringContaining("the list goes on after 100002 items on 2 pages"),
+      message: expect.stringContaining("the list continues after 100002 items on 2 pages"),
     });
     const ended = await connect((_request, index) => page(items(50_000), index < 2 ? `t${index}` : ""));
     expect(await ended.client.list(kindInfo(), { keep })).toEqual([]);
@@ -160,7 +160,7 @@ describe("an answer", () => {
   ])("that is %s is none", async (body, problem) => {
     const { client } = await connect(() => ({ body }));
     await expect(client.apply(kindInfo(), object)).rejects.toMatchObject({
-      message: expect.stringContaining(`the answer is not one of an API server: ${problem}; check what answers`),
+      message: expect.stringContaining(`the answer does not come from an API server: ${problem}; check what answers`),
     });
   });
 

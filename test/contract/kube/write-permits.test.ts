@@ -135,7 +135,7 @@ test("is worth nothing when the time is up by then", async () => {
   await first;
   await expect(second).rejects.toMatchObject({
     status: undefined,
-    message: expect.stringContaining("it was not sent, because the time for it was up"),
+    message: expect.stringContaining("it was not sent, because its time was up"),
   });
   expect(order).not.toContain("PATCH b");
 });

@@ -249,7 +249,7 @@ describe.each([
     expect(listed).toContainEqual(["shop/web", ready("shop/web.app")]);
     expect(listed).toContainEqual(["platform/quiet", ready("platform/quiet.t0")]);
     for (const name of ["never", "paused"]) expect(listed).toContainEqual([`shop/${name}`, ready(`shop/${name}.app`)]);
-    expect(html).not.toContain("Nobody is behind");
+    expect(html).not.toContain("No cluster is behind");
     const behind = tableIn(html, "Oldest revisions").map(([group, runs, , count]) => [group, runs, Number(count)]);
     for (const name of ["never", "paused"])
       expect(behind).toContainEqual([`shop/${name}`, "nothing yet", clusters.length]);

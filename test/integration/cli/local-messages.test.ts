@@ -292,7 +292,7 @@ describe("what stands in the way of local", () => {
     const ran = await cli.run(`local up --state taken${flag} ${flag} ${port}`);
     other.close();
     expect(ran.code).toBe(3);
-    expect(ran.err).toContain(`error: port ${port} of 127.0.0.1 is taken by another process (${flag})\n`);
+    expect(ran.err).toContain(`error: port ${port} of 127.0.0.1 is in use by another process (${flag})\n`);
     expect(ran.err).toContain(`  next: starling local up ${flag} PORT `);
     expect(existsSync(join(cli.folder, `taken${flag}`, "pid"))).toBe(false);
   });

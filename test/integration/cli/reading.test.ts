@@ -311,5 +311,5 @@ test("rollout status -w tells what stands in the way while it does, once, and ho
   await cli.table.write([{ put: await holding("c1", {}) }, { put: { ...(await holding("c2", why)) } }]);
   const { code, err } = await cli.run("rollout status shop -w --timeout 4s");
   expect(code).toBe(4);
-  expect(err.match(/c2: .*31443.*\(is tried again\)/g)).toHaveLength(1);
+  expect(err.match(/c2: .*31443.*\(Starling tries again\)/g)).toHaveLength(1);
 });

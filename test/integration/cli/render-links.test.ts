@@ -119,6 +119,6 @@ test("a link out of the folder is refused by its path, with the next step", asyn
   const { code, err, out } = await runWithoutTerminal(asked, { folder, patienceMs: 60_000 });
   expect({ code, out }).toEqual({ code: 2, out: "" });
   expect(err).toContain(
-    'GitPathRefused: app: the path "app/a.yaml" of the repository is a link to "/etc/hostname", which leads out of the repository; commit in its place what it stands for, or narrow spec.paths',
+    'GitPathRefused: app: the path "app/a.yaml" of the repository is a link to "/etc/hostname", which leads out of the repository; commit the file or folder itself instead of the link, or narrow spec.paths',
   );
 });

@@ -147,8 +147,8 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
   ],
   [
     "shared/adapters/git/git-objects.ts",
-    'if (end < 0 || next > tree.length) throw malformedGitAnswer("a tree of the repository breaks off");',
-    'if (end <= 0 || next > tree.length) throw malformedGitAnswer("a tree of the repository breaks off");',
+    'if (end < 0 || next > tree.length) throw malformedGitAnswer("a tree of the repository is incomplete");',
+    'if (end <= 0 || next > tree.length) throw malformedGitAnswer("a tree of the repository is incomplete");',
     "a name ends behind the space before it",
   ],
   [

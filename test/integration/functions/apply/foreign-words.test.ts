@@ -190,7 +190,7 @@ describe("discovery", () => {
       problems: [
         {
           object: "Widget.example.com default/w",
-          message: expect.stringMatching(/cannot be in an address|no matches for kind/),
+          message: expect.stringMatching(/cannot be a part of an (API )?address|no matches for kind/),
         },
       ],
     });

@@ -68,14 +68,14 @@ interface Case {
 const cases: Readonly<Record<string, Case>> = {
   "a page of a proxy": {
     attack: () => onList((response) => response.writeHead(200, { "content-type": "text/html" }).end("<html></html>")),
-    finding: malformed("it is no JSON (13 bytes, text/html)"),
+    finding: malformed("it is not JSON (13 bytes, text/html)"),
   },
   "a compressed bomb that nobody asked for": {
     attack: () => {
       const bomb = gzipSync(Buffer.alloc(8_000_000, "{}"));
       return onList((response) => response.writeHead(200, { ...json, "content-encoding": "gzip" }).end(bomb));
     },
-    finding: malformed("it is no JSON"),
+    finding: malformed("it is not JSON"),
   },
   "a body that does not end": {
     attack: () => onList((response) => void pour(response.writeHead(200, json), endless(Buffer.alloc(65_536, " ")))),
@@ -95,7 +95,7 @@ const cases: Readonly<Record<string, Case>> = {
   },
   "events of a watch": {
     attack: () => lists(`{"type":"ADDED","object":${item("a")}}\n`.repeat(100)),
-    finding: malformed("it is no JSON"),
+    finding: malformed("it is not JSON"),
   },
   "a redirect to itself": {
     attack: () => onList((response) => response.writeHead(302, { location: "/api/v1/configmaps?limit=1" }).end()),
@@ -104,12 +104,12 @@ const cases: Readonly<Record<string, Case>> = {
   },
   "a continue token that repeats": {
     attack: () => lists(list(item("a"), "same")),
-    finding: malformed("its continue token came before"),
+    finding: malformed("its continue token is repeated"),
     requests: 2,
   },
   "continue tokens in a circle": {
     attack: () => lists(list(item("a"), "one"), list(item("b"), "two")),
-    finding: malformed("its continue token came before"),
+    finding: malformed("its continue token is repeated"),
     requests: 3,
   },
   "a continue token of a megabyte": {
@@ -138,7 +138,7 @@ const cases: Readonly<Record<string, Case>> = {
   "an item that is null": { attack: () => lists(list("null")), finding: malformed("items[0] is null") },
   "a name that leads elsewhere": {
     attack: () => lists(list(`${item("a")},${item("../../secrets/x")}`)),
-    finding: ofListItem(1, 'metadata.name may not contain \\"/\\"'.replaceAll("\\", "")),
+    finding: ofListItem(1, 'metadata.name must not contain \\"/\\"'.replaceAll("\\", "")),
   },
   "a resourceVersion that is a number": {
     attack: () => lists(list(`{"metadata":{"name":"a","uid":"u","resourceVersion":12}}`)),
@@ -154,11 +154,11 @@ const cases: Readonly<Record<string, Case>> = {
   },
   "finalizers that are maps": {
     attack: () => lists(list(item("a", ',"deletionTimestamp":"x","finalizers":[{"toString":1}]'))),
-    finding: ofListItem(0, "metadata.finalizers is no list of texts"),
+    finding: ofListItem(0, "metadata.finalizers is not a list of strings"),
   },
   "managers that are numbers": {
     attack: () => lists(list(item("a", ',"managedFields":[{"manager":1,"time":2}]'))),
-    finding: ofListItem(0, "metadata.managedFields is no list of entries"),
+    finding: ofListItem(0, "metadata.managedFields is not a list of entries"),
   },
   "more headers than fit": {
     attack: () =>
@@ -226,7 +226,7 @@ test("a rendering of before names were checked is not begun", async () => {
     phase: "Failed",
     reason: "ApplyFailed",
     problems: expect.arrayContaining([
-      expect.objectContaining({ reason: "InvalidName", message: expect.stringContaining('may not be ".."') }),
+      expect.objectContaining({ reason: "InvalidName", message: expect.stringContaining('must not be ".."') }),
     ]),
   });
   expect(worker.members()).toEqual([]);

@@ -333,7 +333,9 @@ test.each([
   const client = await clientWith(prodSecret(), { server });
   await expect(clusterUidOf(client)).rejects.toMatchObject({
     code: "AddressRefused",
-    message: expect.stringMatching(/ is not reached: .* is a link-local or reserved address; correct the URL$/),
+    message: expect.stringMatching(
+      /^Starling does not connect to .*: .* is a link-local or reserved address; correct the URL$/,
+    ),
   });
 });
 

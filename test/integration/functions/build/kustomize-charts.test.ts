@@ -107,7 +107,7 @@ test.each([
   [
     "asks for its event",
     "{{ .Release.IsInstall | quote }}",
-    /^apps\/kustomization\.yaml, helmCharts\[0\]: asks whether it is installed/,
+    /^apps\/kustomization\.yaml, helmCharts\[0\]: differs between an install and an upgrade,/,
   ],
   [
     "is given a file outside",

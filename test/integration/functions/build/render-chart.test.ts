@@ -645,7 +645,7 @@ describe("hostile charts", () => {
       code: "HelmFailed",
       retry: "permanent",
       message:
-        ".: helm wrote more than 100000 bytes; make the chart render less: a range or a text in it may grow with its values",
+        ".: helm wrote more than 100000 bytes; make the chart render less: check for a range or a text that grows with the values",
     });
   });
 
@@ -656,7 +656,7 @@ describe("hostile charts", () => {
       code: "HelmFailed",
       retry: "permanent",
       message:
-        ".: helm ran out of memory; make the chart render less: a range or a text in it may grow with its values",
+        ".: helm ran out of memory; make the chart render less: check for a range or a text that grows with the values",
     });
   });
 
@@ -666,7 +666,7 @@ describe("hostile charts", () => {
       code: "HelmFailed",
       retry: "transient",
       message:
-        ".: helm took longer than 0.3 s; make the chart render less: a range or a text in it may grow with its values",
+        ".: helm took longer than 0.3 s; make the chart render less: check for a range or a text that grows with the values",
     });
   });
 
@@ -707,13 +707,13 @@ describe("hostile charts", () => {
     ]);
     await expect(render(small("v", { "charts/c.tgz": packed }))).rejects.toMatchObject({
       code: "ChartRefused",
-      message: "charts/c.tgz: holds Chart.yaml outside of the chart's folder; pack it with helm package",
+      message: "charts/c.tgz: holds Chart.yaml outside of the chart's folder; pack the chart with `helm package`",
     });
   });
 
   test("cannot be packed where something else is", async () => {
     const { files, packed } = await withPackedCache(shopChart);
-    const stands = "charts/a.tgz: stands beside charts/a, which it would be unpacked to; keep one of them";
+    const stands = "charts/a.tgz: is in the same folder as charts/a, to which it would be unpacked; keep one of them";
     for (const other of ["charts/a", "charts/a/README.md"]) {
       await expect(render({ ...files, "charts/a.tgz": packed, [other]: "x" })).rejects.toMatchObject({
         code: "ChartRefused",

@@ -344,7 +344,7 @@ test("an object that kustomize cannot write is not printed, nor where it broke d
   await expect(objectsOf(request("none", {}, ofKustomize(text)))).rejects.toThrow(/^(?!.*hunter2).*an object/s);
   const noted = `${settings.replace("own: kept", "internal.config.kubernetes.io/previousNames: z")}`;
   await expect(objectsOf(request("none", {}, ofKustomize(noted)))).rejects.toThrow(
-    /^app: kustomize broke down: panic: [^\n]*$/,
+    /^app: kustomize crashed: panic: [^\n]*$/,
   );
 });
 

@@ -75,7 +75,7 @@ test("where throttles fall, a region is off and an account refuses, all others a
   const [ready] = apps.conditions;
   expect(ready).toMatchObject({ type: "Ready", status: "False", reason: "Incomplete" });
   expect(ready?.message).toContain(
-    `account ${refusing} eu-west-1: role arn:aws:iam::${refusing}:role/starling/discovery/scan may not be assumed`,
+    `account ${refusing} eu-west-1: Starling may not assume role arn:aws:iam::${refusing}:role/starling/discovery/scan`,
   );
   expect(ready?.message).toContain("where sts:ExternalId is starling.111122223333.us-east-1/discovery/apps");
   expect((await world.row("data")).status.unseen).toMatchObject([

@@ -220,7 +220,7 @@ describe("what cannot be rendered fails for good, and says why", () => {
       "a folder that is not there",
       { "a.yaml": configMap("a") },
       "b",
-      { code: "EmptyRender", message: expect.stringContaining("b: is no folder of the artifact") },
+      { code: "EmptyRender", message: expect.stringContaining("b: is not a folder of the artifact") },
     ],
     ["a file for a folder", { "a.yaml": configMap("a") }, "a.yaml", { code: "EmptyRender" }],
     [
@@ -268,7 +268,7 @@ describe("what cannot be rendered fails for good, and says why", () => {
       "app",
       {
         code: "ChartRefused",
-        message: expect.stringMatching(/^app: is a Helm chart that was not foreseen.*render: {helm: {}}/),
+        message: expect.stringMatching(/^app: is a Helm chart that was not expected.*render: {helm: {}}/),
       },
     ],
     [

@@ -107,10 +107,10 @@ describe("what is said when there is nothing to show", () => {
     () =>
       Promise.reject(new Refusal(status, `<i>no</i>`));
   test.each([
-    ["a viewer who may not", refusing(403), "/", 403, "You may not see this"],
-    ["what does not exist", refusing(404), "/clusters/c1", 404, "It does not exist"],
+    ["a viewer who may not", refusing(403), "/", 403, "You are not allowed to see this"],
+    ["what does not exist", refusing(404), "/clusters/c1", 404, "This object does not exist"],
     ["an API that is away", none, "/versions", 502, "The API did not answer"],
-    ["a page that there is not", none, "/nothing/of/the/kind", 404, "There is no such page"],
+    ["a page that there is not", none, "/nothing/of/the/kind", 404, "This page does not exist"],
     ["half an encoding", none, "/clusters/%E0%A4%A", 502, "The API did not answer"],
   ])("%s", async (_what, ask, path, status, title) => {
     const origin = await serve(ask);
@@ -126,7 +126,7 @@ describe("what is said when there is nothing to show", () => {
   test("who may not see is told which right is missing, and sees nothing", async () => {
     const answer = await get(await serve(refusing(403)), `/${word}/clusters`);
     expect(answer.text).toContain(
-      "execute-api:Invoke is missing for GET /v1/clusters; the stack&#39;s ViewerPolicy has it",
+      "execute-api:Invoke is missing for GET /v1/clusters; the stack&#39;s ViewerPolicy allows it",
     );
     expect(answer.text).not.toContain("<table");
   });
@@ -143,7 +143,7 @@ describe("what is said when there is nothing to show", () => {
   test("a page that cannot be made says so, and not that the API was away", async () => {
     const origin = await serve((() => Promise.resolve({ items: 7, metadata: {} })) as unknown as Ask);
     const answer = await get(origin, `/${word}/clusters`);
-    expect(answer.text).toContain("<h1>This page could not be made</h1>");
+    expect(answer.text).toContain("<h1>This page could not be rendered</h1>");
     expect(faults).toHaveLength(1);
   });
 });
@@ -191,7 +191,7 @@ describe("what strangers wrote", () => {
   test.each(paths)("%s has one script, of its own, and no style or address of theirs", async (path) => {
     const origin = await world();
     const { text, headers } = await get(origin, `/${word}${path}`);
-    expect(text).not.toContain("could not be made");
+    expect(text).not.toContain("could not be rendered");
     expect(text.match(/<script/g)).toEqual(["<script"]);
     expect(text).toContain(`<script src="/${word}/live.js" defer></script>`);
     expect(text).not.toContain("<b>here</b>");

@@ -191,8 +191,8 @@ test("a ready Sync that has drifted is told as that, however long ago that was f
     const observed = { ...row.observed, drift, conditions } as NonNullable<typeof row.observed>;
     return describeSync({ sync: groupSyncObject({ ...row, observed }, undefined), events: [], now });
   };
-  expect(told("True")).toContain("seen 2m ago   2 objects have drifted and stay so");
-  expect(told("False")).not.toContain("have drifted and stay so");
+  expect(told("True")).toContain("seen 2m ago   2 objects have drifted, and Starling does not correct the drift");
+  expect(told("False")).not.toContain("does not correct the drift");
 });
 
 describe("selection", () => {

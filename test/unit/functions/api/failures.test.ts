@@ -81,7 +81,7 @@ describe("an answer", () => {
     expect({ status: answer.statusCode, ...JSON.parse(answer.body) }).toEqual({
       status: 503,
       code: "OutOfTime",
-      message: "no answer in the time that a request has; what it asks for may be done, in part or not; try again",
+      message: "the request took too long; it may be done, partly done or not done; try again",
     });
   });
 

@@ -223,7 +223,7 @@ describe("in CloudWatch", () => {
     const [start, end] = [Date.parse("2026-11-20T00:00:00Z"), Date.parse("2026-11-20T12:00:00Z")];
     const context = (more: object) => ({ widgetContext: { theme: "light", ...more } });
     const early = await see({ path: "/timeline", ...context({ timeRange: { start, end } }) });
-    expect(textOf(early)).toContain("Nothing was rolled out in this time");
+    expect(textOf(early)).toContain("There were no rollouts in this time");
     const zoom = { start, end: Date.parse("2026-11-21T12:00:00Z") };
     const later = await see({ path: "/timeline", ...context({ timeRange: { start, end, zoom } }) });
     expect(tableIn(later, "Rollouts in this time, the newest first")).toHaveLength(1);
@@ -241,7 +241,7 @@ test("what fails is said, and logged; a look never writes", async () => {
       name === "write" ? (changes: unknown) => void written.push(changes) : Reflect.get(table, name, self).bind(table),
   });
   for (const path of ["/", "/versions", "/clusters", "/sources", "/timeline", "/events", group, `${group}/clusters`])
-    expect(await widget(world, watched).see({ path })).not.toContain("could not be made");
+    expect(await widget(world, watched).see({ path })).not.toContain("could not be rendered");
   expect(written).toEqual([]);
   const broken = new Proxy(world.table, {
     get: () => () => Promise.reject(new Error("ProvisionedThroughputExceeded")),

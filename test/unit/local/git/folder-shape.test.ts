@@ -95,7 +95,7 @@ describe("what a folder is", () => {
       why: "an unknown expression",
       paths: overlays("canary"),
       folder: "deploy/{{ cluster.ring }}",
-      words: "is not an expression Starling knows",
+      words: "is not an expression that Starling knows",
     },
     {
       why: "a label that no cluster has",

@@ -53,9 +53,9 @@ test("what is left is told when three are done, and again when there are more by
     "broad 1/8, 1 changing",
     "broad 2/8, 1 changing",
     "broad 3/8, 1 changing",
-    "about SOME left in broad, by the 3 clusters that are done there",
+    "about SOME left in broad, estimated from the 3 clusters that are done",
     "broad 5/8, 1 changing",
-    "about SOME left in broad, by the 5 clusters that are done there",
+    "about SOME left in broad, estimated from the 5 clusters that are done",
     "broad 8/8",
   ]);
 });

@@ -9,14 +9,14 @@ test.each(["web", "system:node-proxier", "Reader@x", "...", "a..b", "\u00e9", "w
 );
 
 test.each([
-  [".", 'may not be "."'],
-  ["..", 'may not be ".."'],
-  ["a/b", 'may not contain "/"'],
-  ["../../secrets", 'may not contain "/"'],
-  ["..%2f", 'may not contain "%"'],
-  ["a\r\nhost: b", "may not contain control characters"],
-  ["a\u0000", "may not contain control characters"],
-  ["\ud800", "may not contain half a character"],
+  [".", 'must not be "."'],
+  ["..", 'must not be ".."'],
+  ["a/b", 'must not contain "/"'],
+  ["../../secrets", 'must not contain "/"'],
+  ["..%2f", 'must not contain "%"'],
+  ["a\r\nhost: b", "must not contain control characters"],
+  ["a\u0000", "must not contain control characters"],
+  ["\ud800", "must not contain half of a surrogate pair"],
 ])("%j is none", (text, problem) => {
   expect(pathSegmentProblem(text)).toBe(problem);
 });

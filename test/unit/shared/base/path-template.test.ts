@@ -27,9 +27,9 @@ const cluster = {
 };
 
 const labelPlace =
-  "a label is set on the Cluster (metadata.labels), or comes from a tag (spec.labels.fromTags of its ClusterDiscovery)";
+  "set the label on the Cluster (metadata.labels), or take it from a tag (spec.labels.fromTags of its ClusterDiscovery)";
 const valuePlace =
-  "a value is set on the Cluster (spec.values), or comes from a ClusterValues that selects it, or from a tag (spec.values.fromTags of its ClusterDiscovery)";
+  "set the value on the Cluster (spec.values) or in a ClusterValues that selects it, or take it from a tag (spec.values.fromTags of its ClusterDiscovery)";
 
 describe("a path", () => {
   test.each([
@@ -64,15 +64,15 @@ describe("a path", () => {
   });
 
   const never = (path: string, expression: string) =>
-    `"${path}" for cluster eu-1 is another folder than meant: {{ ${expression} }} fills a name, which is never empty, "." or ".."; correct what it stands for`;
+    `"${path}" for cluster eu-1 is not the intended folder: {{ ${expression} }} fills the name of a folder, which must not be empty, "." or ".."; correct its value`;
   const deep = (expression: string, value: string) =>
-    `${expression} of cluster eu-1 is "${value}", which is more than one folder's name; correct it, or write {{ ${expression} | path }} to let it choose folders below`;
+    `${expression} of cluster eu-1 is "${value}", which is more than the name of one folder; correct it, or write {{ ${expression} | path }} to allow several folders`;
   test.each([
     ["clusters/{{ cluster.values.dot }}", never("clusters/.", "cluster.values.dot")],
     ["clusters/{{ cluster.values.empty }}", never("clusters/", "cluster.values.empty")],
     ["clusters/{{ cluster.labels.empty }}", never("clusters/", "cluster.labels.empty")],
     ["clusters/{{ cluster.labels.none | default() }}", never("clusters/", "cluster.labels.none | default()")],
-    ["{{ cluster.labels.empty }}/a", '"/a" for cluster eu-1 leaves the artifact'],
+    ["{{ cluster.labels.empty }}/a", '"/a" for cluster eu-1 leads out of the artifact; correct its values'],
     ["a/{{ cluster.values.empty }}/b", never("a//b", "cluster.values.empty")],
     ["a/{{ params.EMPTY }}", never("a/", "params.EMPTY")],
     ["a/{{ cluster.values.empty }}{{ cluster.values.dot }}/b", never("a/./b", "cluster.values.empty")],
@@ -80,31 +80,37 @@ describe("a path", () => {
     ["clusters/{{ cluster.values.slash }}", deep("cluster.values.slash", "/")],
     ["clusters/{{ cluster.values.below }}", deep("cluster.values.below", "eu/prod")],
     ["clusters/{{ params.BELOW }}", deep("params.BELOW", "x/eu/prod")],
-    ["clusters/{{ cluster.values.dot }}{{ cluster.values.dot }}", '"clusters/.." for cluster eu-1 leaves the artifact'],
     [
-      "{{ cluster.labels.none }}",
-      `cluster eu-1 has no cluster.labels.none; ${labelPlace}; or give it a | default(text)`,
+      "clusters/{{ cluster.values.dot }}{{ cluster.values.dot }}",
+      '"clusters/.." for cluster eu-1 leads out of the artifact; correct its values',
     ],
+    ["{{ cluster.labels.none }}", `cluster eu-1 has no cluster.labels.none; ${labelPlace}; or add | default(text)`],
     [
       "{{ cluster.values.a }}/{{ cluster.labels.b }}",
-      `cluster eu-1 has no cluster.values.a, cluster.labels.b; ${labelPlace}; ${valuePlace}; or give it a | default(text)`,
+      `cluster eu-1 has no cluster.values.a, cluster.labels.b; ${labelPlace}; ${valuePlace}; or add | default(text)`,
     ],
     [
       "{{ params.none }}",
-      "cluster eu-1 has no params.none; a parameter is set in the template's parameters, or in those of an override for the cluster; or give it a | default(text)",
+      "cluster eu-1 has no params.none; set the parameter in the template's parameters, or in those of an override for the cluster; or add | default(text)",
     ],
     [
       "{{ params.lost }}",
-      `parameters.lost: cluster eu-1 has no cluster.values.none; ${valuePlace}; or give it a | default(text)`,
+      `parameters.lost: cluster eu-1 has no cluster.values.none; ${valuePlace}; or add | default(text)`,
     ],
     [
       "{{ cluster.values.deep.zone }}/{{ cluster.values.list }}",
-      "cluster.values.deep.zone, cluster.values.list of cluster eu-1 is a list or a map; name one text, number, true or false in it",
+      "cluster.values.deep.zone, cluster.values.list of cluster eu-1 is a list or a map; name a string, a number or a boolean inside it",
     ],
-    ["{{ cluster.labels.sneaky }}", '"../../etc" for cluster eu-1 leaves the artifact'],
-    ["a/{{ cluster.labels.none | default(..) }}/b", '"a/../b" for cluster eu-1 leaves the artifact'],
-    ["{{ cluster.labels.none | default(/etc) }}", '"/etc" for cluster eu-1 leaves the artifact'],
-    ["{{ cluster.labels.empty }}", '"" for cluster eu-1 leaves the artifact'],
+    ["{{ cluster.labels.sneaky }}", '"../../etc" for cluster eu-1 leads out of the artifact; correct its values'],
+    [
+      "a/{{ cluster.labels.none | default(..) }}/b",
+      '"a/../b" for cluster eu-1 leads out of the artifact; correct its values',
+    ],
+    [
+      "{{ cluster.labels.none | default(/etc) }}",
+      '"/etc" for cluster eu-1 leads out of the artifact; correct its values',
+    ],
+    ["{{ cluster.labels.empty }}", '"" for cluster eu-1 leads out of the artifact; correct its values'],
   ])("%s cannot be said for the cluster: %s", (text, message) => {
     expect(checkPathTemplate(text)).toBeUndefined();
     expect(renderPath(text, cluster)).toEqual({ ok: false, message: `path: ${message}` });
@@ -114,7 +120,7 @@ describe("a path", () => {
     const long = { ...cluster, values: { v: "x".repeat(1000) } };
     expect(renderPath(`${"y".repeat(23)}/{{cluster.values.v}}`, long)).toMatchObject({ ok: true });
     const message = (length: number) =>
-      `path: has ${length} characters for cluster eu-1; expected at most 1024: shorten it, or the values that it is made of`;
+      `path: has ${length} characters for cluster eu-1; expected at most 1024: shorten the path or its values`;
     const cases: readonly (readonly [string, number])[] = [
       [`${"y".repeat(24)}/{{cluster.values.v}}`, 1025],
       [`{{cluster.values.v}}/${"y".repeat(1000)}`, 2001],
@@ -140,7 +146,7 @@ describe("a path", () => {
     "{{}}",
   ])("%s is no expression, and the remedy is named", (text) => {
     const problem = checkPathTemplate(`a/${text}`);
-    expect(problem).toMatch(/is not an expression Starling knows|has \{\{ without \}\}/);
+    expect(problem).toMatch(/is not an expression that Starling knows|has \{\{ without \}\}/);
     expect(renderPath(`a/${text}`, cluster)).toEqual({ ok: false, message: `path: ${problem}` });
   });
 
@@ -160,7 +166,7 @@ describe("a path", () => {
 
   test("`| path` is for paths: in a text that is none it would do nothing", () => {
     expect(checkPathTemplate("{{ cluster.name | path }}", "text")).toMatch(
-      /does nothing here: only a path may have it/,
+      /has no effect here, because only a path may use it/,
     );
     expect(renderText("{{ cluster.name | path }}", cluster)).toMatchObject({ ok: false });
   });

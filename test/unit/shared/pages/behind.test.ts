@@ -23,7 +23,7 @@ function askOf(items: readonly Group[]): Ask {
 }
 
 const fleet = async (...items: readonly Group[]) => (await fleetPage(askOf(items), host)).main.toString();
-const nobody = "Nobody is behind: every cluster is on the newest content of its groups.";
+const nobody = "No cluster is behind: every cluster runs the newest rollout of its groups.";
 
 test("nobody is behind where every cluster of every group is seen with the newest content, drift or not", async () => {
   const drifted = { state: "Drifted", clusters: { ...none, ready: 8, drifted: 2 } };
@@ -37,7 +37,7 @@ test("targets that nothing ever came to are behind, each counted", async () => {
   const bare = { versions: [{ ...newest, clusters: 0, stages: [] }], bare: 10 };
   const halted = { state: "Halted", clusters: { ...none, ready: 0, failed: 1, waiting: 9 } };
   const html = await fleet(group("a"), group("b", bare, halted), group("c", bare, halted));
-  expect(textOf(html)).not.toContain("Nobody is behind");
+  expect(textOf(html)).not.toContain("No cluster is behind");
   expect(tableIn(html, "Oldest revisions").map((row) => row.slice(0, 4))).toEqual([
     ["shop/b", "nothing yet", "-", "10"],
     ["shop/c", "nothing yet", "-", "10"],
@@ -48,26 +48,26 @@ test("targets that nothing ever came to are behind, each counted", async () => {
 test("clusters whose stage went on without them are behind, and are told among the versions", async () => {
   const left = group("a", {}, { state: "Degraded", clusters: { ...none, ready: 7, unreachable: 2, waiting: 1 } });
   const html = await fleet(left);
-  expect(textOf(html)).not.toContain("Nobody is behind");
+  expect(textOf(html)).not.toContain("No cluster is behind");
   expect(tableIn(html, "Oldest revisions").map((row) => row.slice(0, 4))).toEqual([
     ["shop/a", "not seen with it", "-", "3"],
   ]);
   const versions = (await versionsPage(askOf([left]), host)).main.toString();
-  expect(tableIn(versions, "Versions of a")[0]?.at(-1)).toBe("3 not seen with it");
+  expect(tableIn(versions, "Versions of a")[0]?.at(-1)).toBe("3 not seen with it yet");
 });
 
 test("a group that was never counted is not said to be up to date, and its clusters wait", async () => {
   const fresh = group("a", { versions: [], bare: 10 }, { state: undefined, clusters: undefined });
   expect(textOf(await fleet(fresh))).toContain("0 ready0 failed0 unreachable0 changing10 waiting");
   const unseen = group("a", { versions: [], bare: 0 }, { state: undefined, clusters: undefined });
-  expect(textOf(await fleet(unseen))).not.toContain("Nobody is behind");
+  expect(textOf(await fleet(unseen))).not.toContain("No cluster is behind");
 });
 
 test("a group that rolls on, or is held, needs somebody while clusters of it are not well", async () => {
   const unhealthy = { state: "Rolling", clusters: { ...none, ready: 7, failed: 1, unreachable: 2 } };
   const html = await fleet(group("a", {}, unhealthy));
   expect(textOf(html)).not.toContain("Nothing has failed");
-  expect(tableIn(html, "What needs somebody")).toEqual([["Rolling", "shop/a", "-", "1 failed, 2 unreachable"]]);
+  expect(tableIn(html, "Needs attention")).toEqual([["Rolling", "shop/a", "-", "1 failed, 2 unreachable"]]);
 });
 
 test("a group that waits for a Source that is not there needs somebody, and one that waits for its turn does not", async () => {
@@ -77,7 +77,7 @@ test("a group that waits for a Source that is not there needs somebody, and one 
     clusters: { ...none, ready: 0, waiting: 10 },
   });
   const html = await fleet(group("a", {}, waiting("SourceNotFound")), group("b", {}, waiting("Suspended")));
-  expect(tableIn(html, "What needs somebody").map(([state, what, , why]) => [state, what, why])).toEqual([
+  expect(tableIn(html, "Needs attention").map(([state, what, , why]) => [state, what, why])).toEqual([
     ["Waiting", "shop/a", "because of SourceNotFound"],
   ]);
 });

@@ -72,14 +72,14 @@ function rollout(name: string, number = 1) {
 test("the fleet's page names every Source that needs somebody, however many there are", async () => {
   const ask = apiOf({ "/v1/fleet": [], "/v1/sources": numbered(700, failedSource) });
   const html = (await fleetPage(ask, host)).main.toString();
-  expect(tableIn(html, "What needs somebody")).toHaveLength(700);
+  expect(tableIn(html, "Needs attention")).toHaveLength(700);
 });
 
 test("of more Sources than it asks for it says so, and leads to all of them", async () => {
   const ask = apiOf({ "/v1/fleet": [], "/v1/sources": numbered(2400, failedSource) });
   const html = (await fleetPage(ask, host)).main.toString();
-  expect(tableIn(html, "What needs somebody")).toHaveLength(2000);
-  expect(textOf(html)).toContain("Of the first 2,000 Sources: there are more, on the page of all Sources.");
+  expect(tableIn(html, "Needs attention")).toHaveLength(2000);
+  expect(textOf(html)).toContain("This page shows the first 2,000 Sources; see all Sources.");
   expect(html).toContain('<a href="/sources">');
 });
 
@@ -87,9 +87,9 @@ test("what does not answer, and what is behind, is told of ten groups, and of th
   const ask = apiOf({ "/v1/fleet": numbered(13, group), "/v1/sources": [] });
   const html = (await fleetPage(ask, host)).main.toString();
   expect(tableIn(html, "Clusters that do not answer")).toHaveLength(10);
-  expect(textOf(html)).toContain("And 3 more groups with 3 clusters: all of them are below, under Everything.");
+  expect(textOf(html)).toContain("And 3 more groups with 3 clusters; see Everything below.");
   expect(tableIn(html, "Oldest revisions")).toHaveLength(10);
-  expect(textOf(html)).toContain("And 16 more with 19 clusters: all of them are among the versions.");
+  expect(textOf(html)).toContain("And 16 more with 19 clusters; see all versions.");
 });
 
 test("where a module runs is told of all groups and Syncs that are looked through, and of others that they were not", async () => {
@@ -108,20 +108,20 @@ test("where a module runs is told of all groups and Syncs that are looked throug
   }));
   const ask = apiOf({ "/v1/fleet": numbered(50, sync), [`${base}/syncgroups`]: groups }, objects);
   const text = textOf((await modulePage(ask, { namespace: "shop", source: "app" }, host)).main.toString());
-  expect(text).toContain("Of the first 500 SyncGroups: there are more.");
-  expect(text).toContain("Of the first 20 of 50 Syncs that people wrote.");
+  expect(text).toContain("This page shows the first 500 SyncGroups; there are more.");
+  expect(text).toContain("This page shows the first 20 of 50 Syncs that users wrote.");
 });
 
 test("the timeline says of how many groups it is, and of how many rollouts of one", async () => {
   const all = apiOf({ "/v1/rollouts": numbered(620, (name) => rollout(name)) });
   const text = textOf((await timelinePage(all, {}, host)).main.toString());
   expect(text).toContain("the last 50 of 500");
-  expect(text).toContain("Of the first 500 groups: there are more.");
+  expect(text).toContain("This page covers the first 500 groups; there are more.");
   const one = apiOf({
     "/v1/namespaces/shop/syncgroups/web/rollouts": numbered(80, (_, number) => rollout("web", number)),
   });
   const own = textOf((await timelinePage(one, { group: "shop/web" }, host)).main.toString());
-  expect(own).toContain("Of the newest 50 rollouts: there are more.");
+  expect(own).toContain("This page covers the newest 50 rollouts; there are more.");
 });
 
 test("a group's page says how many clusters in trouble it does not name, and leads to them, to events and to rollouts", async () => {
@@ -178,8 +178,8 @@ test("a group's page says how many clusters in trouble it does not name, and lea
   ).main.toString();
   expect(tableIn(html, "Clusters, the worst first")).toHaveLength(10);
   expect(textOf(html)).toContain("And 32 more clusters: all of them.");
-  expect(textOf(html)).toContain("The newest 15: all events.");
-  expect(textOf(html)).toContain("The newest 10: all of them, with commits and authors.");
+  expect(textOf(html)).toContain("This shows the newest 15; see all events.");
+  expect(textOf(html)).toContain("This shows the newest 10; see all rollouts, with commits and authors.");
 });
 
 test("a Sync's page leads to all of its events, and to the rest of its history", async () => {
@@ -198,8 +198,8 @@ test("a Sync's page leads to all of its events, and to the rest of its history",
   };
   const asked = { cluster: "c1", namespace: "shop", name: "web.app", query: {} };
   const html = (await syncPage(apiOf(lists, { [path]: sync }), asked, host)).main.toString();
-  expect(textOf(html)).toContain("The newest 30: all events.");
+  expect(textOf(html)).toContain("This shows the newest 30; see all events.");
   expect(html).toContain('<a href="/syncs/shop/web.app/events?cluster=c1">');
-  expect(textOf(html)).toContain("The newest 5: all of its group's.");
+  expect(textOf(html)).toContain("This shows the newest 5; see all rollouts of its group.");
   expect(html).toContain('<a href="/syncgroups/shop/web/history">');
 });

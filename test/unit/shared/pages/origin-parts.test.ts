@@ -5,7 +5,7 @@ import { pageHost } from "#shared/pages/html-document.ts";
 import { syncPage } from "#shared/pages/sync-page.ts";
 import { tableIn, textOf } from "#test/support/html-tables.ts";
 
-const caption = "Where each value was said, the nearest first";
+const caption = "Origins of the values, nearest first";
 const parsed = syncTemplate.parse({
   name: "web",
   source: "app",
@@ -68,6 +68,6 @@ test.each(["/v1/namespaces/shop/syncgroups/shop/rollouts/7", "/v1/clusters/c1"])
   async (path) => {
     const html = await pageOf([path]);
     expect(tableIn(html, caption)).toEqual([]);
-    expect(textOf(html)).toContain("Nobody knows any more.");
+    expect(textOf(html)).toContain("The origins are not known any more.");
   },
 );

@@ -33,21 +33,21 @@ const refused: readonly (readonly [legend: string, text: string, message: string
   [
     "a name that leads elsewhere",
     `${configMap}metadata: {name: ../../secrets/x}`,
-    'metadata.name: got the string ../../secrets/x, which may not contain "/": it becomes a part of the object\'s address',
+    'metadata.name: got the string ../../secrets/x, which must not contain "/": it becomes a part of the object\'s address',
   ],
   [
     "a name that is encoded",
     `${configMap}metadata: {name: a%2fb}`,
-    "metadata.name: got the string a%2fb, which may not",
+    "metadata.name: got the string a%2fb, which must not",
   ],
-  ["a name of two dots", `${configMap}metadata: {name: ..}`, 'which may not be ".."'],
+  ["a name of two dots", `${configMap}metadata: {name: ..}`, 'which must not be ".."'],
   ["a namespace that leads elsewhere", `${configMap}metadata: {name: a, namespace: ../x}`, "metadata.namespace: got"],
   ["a kind that leads elsewhere", "apiVersion: v1\nkind: a/b\nmetadata: {name: a}", "kind: got the string a/b"],
   ["a version with two slashes", "apiVersion: a/b/c\nkind: X\nmetadata: {name: a}", "apiVersion: got the string a/b/c"],
   [
     "a group of two dots",
     "apiVersion: ../v1\nkind: X\nmetadata: {name: a}",
-    'apiVersion: got the string ../v1, which may not be ".."',
+    'apiVersion: got the string ../v1, which must not be ".."',
   ],
   ["generateName", `${configMap}metadata: {generateName: a-}`, "metadata.generateName: cannot be synced"],
   [

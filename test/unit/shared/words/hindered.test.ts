@@ -37,7 +37,7 @@ test("whoever is tried again is told of at once, and whoever is not ready when i
   const found = hindered(given, now);
   expect(found.map(({ cluster }) => cluster)).toEqual(["c1", "c2", "c4"]);
   expect(hindranceLines(found).map(({ line }) => line)).toEqual([
-    `c1 and 1 more: Applying: ${missing} (is tried again)`,
+    `c1 and 1 more: Applying: ${missing} (Starling tries again)`,
     "c4: Verifying: Deployment shop/web: NotReady (1/3 available)",
   ]);
 });

@@ -3,16 +3,16 @@ import { ApiFailure } from "#cli/session/api-client.ts";
 import { missingRight } from "#shared/words/missing-right.ts";
 
 test.each([
-  ["GET", "/v1/clusters?limit=5", "GET /v1/clusters; the stack's ViewerPolicy has it"],
+  ["GET", "/v1/clusters?limit=5", "GET /v1/clusters; the stack's ViewerPolicy allows it"],
   [
     "POST",
     "/v1/namespaces/n/syncgroups/g/contents",
-    "POST /v1/namespaces/n/syncgroups/g/contents; the stack's ReaderPolicy has it",
+    "POST /v1/namespaces/n/syncgroups/g/contents; the stack's ReaderPolicy allows it",
   ],
-  ["POST", "/v1/apply", "POST /v1/apply; the stack's AdministratorPolicy has it"],
-  ["GET", "/v1/audit?id=push-1", "GET /v1/audit; the stack's AdministratorPolicy has it"],
-  ["DELETE", "/v1/freezes/all", "DELETE /v1/freezes/all; the stack's OperatorPolicy has it"],
-  ["POST", "/v1/clusters/c1/check", "POST /v1/clusters/c1/check; the stack's OperatorPolicy has it"],
+  ["POST", "/v1/apply", "POST /v1/apply; the stack's AdministratorPolicy allows it"],
+  ["GET", "/v1/audit?id=push-1", "GET /v1/audit; the stack's AdministratorPolicy allows it"],
+  ["DELETE", "/v1/freezes/all", "DELETE /v1/freezes/all; the stack's OperatorPolicy allows it"],
+  ["POST", "/v1/clusters/c1/check", "POST /v1/clusters/c1/check; the stack's OperatorPolicy allows it"],
 ])("%s %s names the least policy that has it", (method, path, words) => {
   expect(missingRight(method, path)).toBe(`execute-api:Invoke is missing for ${words}`);
 });

@@ -118,7 +118,7 @@ test("a Sync of a group is well when its newest attempt is ready and it runs wha
           const said = objectState(groupSyncObject(rowIn(phase, action, about), group, late));
           const good = phase === "Ready" && action !== "orphan" && about === "newest" && late === undefined;
           wrong.push(...wordOf(said, { good, legend }));
-          if (said.word === "OutOfSync") expect(said.remark).toContain("wanted main@sha1:new: the rollout is halted");
+          if (said.word === "OutOfSync") expect(said.remark).toContain("desired main@sha1:new: the rollout is halted");
         }
       }
     }

@@ -32,7 +32,7 @@ function left(early: Counts, change: Partial<StageRunRow> = {}): string | undefi
 test("as fast as those of its stage that are done; of stages to come nothing is foretold", () => {
   // 120 s for 4 clusters, and 6 are left.
   expect(left({ Succeeded: 3, Unchanged: 1, Waiting: 5, Assigned: 1 })).toBe(
-    "about 3m left in early, by the 4 clusters that are done there",
+    "about 3m left in early, estimated from the 4 clusters that are done",
   );
 });
 

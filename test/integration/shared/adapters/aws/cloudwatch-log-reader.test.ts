@@ -52,7 +52,7 @@ test("a log that is too long to be looked through is no log that says nothing", 
   put("/rollout", id);
   await expect(read()).rejects.toMatchObject({
     code: "AnswerTooLarge",
-    message: expect.stringMatching(/^the log of apply since 2026-11-20T07:00:00\.000Z is longer than .* --since 10m$/),
+    message: expect.stringMatching(/^the log of apply since 2026-11-20T07:00:00\.000Z is longer than .*`--since 10m`$/),
   });
   expect(await read("audit")).toEqual({ lines: [], isMore: false });
 });

@@ -77,7 +77,7 @@ describe("a session of a role", () => {
       await expect(access.endpoint(target(spokeCluster(name), { role: wrong }))).rejects.toMatchObject({
         code: "RoleDenied",
         message: expect.stringMatching(
-          new RegExp(`^role ${wrong.arn} may not be assumed: .* where sts:ExternalId is ${wrong.externalId},`),
+          new RegExp(`^Starling may not assume role ${wrong.arn}: .* where sts:ExternalId is ${wrong.externalId},`),
         ),
       });
     }
@@ -89,11 +89,11 @@ describe("a session of a role", () => {
       "RegionDisabledException",
       403,
       "RegionDisabled",
-      /STS is not active in us-east-1, where Starling is, for account 444455556666;/,
+      /STS in Starling's region us-east-1 is not active for account 444455556666;/,
     ],
     ["PackedPolicyTooLarge", 400, "TokenTooLarge", /session tags/],
-    ["InternalFailure", 500, "StsUnavailable", /STS in us-east-1 says/],
-    ["ExpiredToken", 403, "StsUnavailable", /STS in us-east-1 says/],
+    ["InternalFailure", 500, "StsUnavailable", /STS in us-east-1 answered/],
+    ["ExpiredToken", 403, "StsUnavailable", /STS in us-east-1 answered/],
   ])("that ends in %s (%d) is %s", async (code, status, expected, message) => {
     world.fail(() => ({ status, code, message: "no" }));
     const asked = access.token(target(spokeCluster("spoke"), { role }), anew);
@@ -199,9 +199,9 @@ describe("where a cluster is", () => {
   });
 
   test.each([
-    ["ThrottlingException", 400, "EksThrottled", /answers no question .* ThrottlingException/],
+    ["ThrottlingException", 400, "EksThrottled", /throttles requests .* ThrottlingException/],
     ["AccessDeniedException", 403, "EksDenied", /allow eks:DescribeCluster on it/],
-    ["ServerException", 500, "EksUnavailable", /EKS says/],
+    ["ServerException", 500, "EksUnavailable", /EKS did not describe/],
     ["UnrecognizedClientException", 403, "RegionOff", /eu-west-1 is not enabled for account 111122223333/],
   ])("is not told on %s (%d): %s", async (code, status, expected, message) => {
     world.fail(() => ({ status, code, message: "no" }));
@@ -217,7 +217,7 @@ describe("where a cluster is", () => {
       await expect(access.endpoint(target(homeArn))).rejects.toMatchObject({
         code: "EksClusterNotActive",
         retry: "transient",
-        message: expect.stringContaining(`${homeArn} is ${status}`),
+        message: expect.stringContaining(`the status ${status} for ${homeArn}`),
       });
       world.addCluster(homeArn, { status: "UPDATING" });
       await expect(access.endpoint(target(homeArn))).rejects.toMatchObject({ code: "EksClusterNotActive" });
@@ -231,14 +231,16 @@ describe("where a cluster is", () => {
     world.addCluster(homeCluster("spoke"));
     await expect(access.endpoint(target(spokeCluster("spoke")))).rejects.toMatchObject({
       code: "EksClusterNotFound",
-      message: expect.stringMatching(/another one of that name, .*:111122223333:cluster\/spoke .* spec\.access\.role/),
+      message: expect.stringMatching(
+        /knows .*:111122223333:cluster\/spoke of the same name, but not .* spec\.access\.role/,
+      ),
     });
   });
 
   test("of a cluster that is gone is said to be nowhere", async () => {
     await expect(access.endpoint(target(spokeCluster("gone"), { role }))).rejects.toMatchObject({
       code: "EksClusterNotFound",
-      message: expect.stringContaining("EKS knows no such cluster where Starling asks for"),
+      message: expect.stringContaining("EKS does not know arn:"),
       data: { arn: spokeCluster("gone") },
       cause: expect.any(Error),
     });

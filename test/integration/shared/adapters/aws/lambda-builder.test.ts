@@ -171,7 +171,7 @@ describe("a build that somebody else has taken over", () => {
       },
     );
     await expect(ask(mine)).rejects.toMatchObject({ code: "Gone" });
-    const refused = (method: string) => `the bytes could not be moved: S3 answered 403 to a presigned ${method}`;
+    const refused = (method: string) => `the transfer failed: S3 answered 403 to a presigned ${method}`;
     expect(tried).toEqual({
       "read mine": "done",
       "read another": refused("GET"),
@@ -288,7 +288,7 @@ describe("an end without an answer", () => {
     await expect(ask(artifact)).rejects.toMatchObject({
       code: "BuildFailed",
       data: { strike: true },
-      message: expect.stringContaining("RangeError Invalid string length; most likely it takes more memory or time"),
+      message: expect.stringContaining("RangeError Invalid string length; most likely it needs more memory or time"),
     });
   });
 

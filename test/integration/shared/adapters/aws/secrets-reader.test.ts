@@ -70,7 +70,7 @@ describe("a refusal", () => {
       { type: "AccessDeniedException", message: notAuthorized },
       {
         code: "SecretDenied",
-        message: expect.stringMatching(/^secret other\/token .* starts with starling\/clusters\//),
+        message: expect.stringMatching(/secret other\/token: its name must start with starling\/clusters\//),
       },
     ],
     [
@@ -101,7 +101,7 @@ describe("a refusal", () => {
       {
         code: "SecretsUnavailable",
         retry: "transient",
-        message: "secret other/token was not read: Secrets Manager says try again",
+        message: "Secrets Manager did not return secret other/token: try again",
         data: { name: "other/token" },
       },
     ],

@@ -204,14 +204,14 @@ describe("of an answer", () => {
       { pack: saying(line(`ERR ${because}\n`)) },
       "GitRefNotFound",
       "permanent",
-      `does not give ${oid}: ${because}; push it, or correct spec.git.ref`,
+      `does not have ${oid}: ${because}; push it, or correct spec.git.ref`,
     ],
     [
       "of a server that gave up",
       { pack: saying(line("packfile\n"), band(3, "out of memory")) },
       "GitOperationFailed",
       "transient",
-      "the git server gave up: out of memory; check",
+      "the git server reported an error: out of memory; check",
     ],
     [
       "401",
@@ -235,7 +235,13 @@ describe("of an answer", () => {
     ["304", { pack: failing(304, "/y.git") }, "GitOperationFailed", "transient", "HTTP Error: 304"],
     ["300", { pack: failing(300) }, "GitOperationFailed", "transient", "HTTP Error: 300"],
     ["a listing that is none", { refs: noListing }, "GitOperationFailed", "transient", "could not be fetched: "],
-    ["a page", { refs: saying(Buffer.from("<html>")) }, "GitOperationFailed", "permanent", "does not answer as a git"],
+    [
+      "a page",
+      { refs: saying(Buffer.from("<html>")) },
+      "GitOperationFailed",
+      "permanent",
+      "does not answer like a git",
+    ],
   ])("%s: what to do", async (_what, answers, code, retry, message) => {
     const git = await serve(answers);
     const caught = await fetchTree(git).catch((error: unknown) => error);
@@ -274,7 +280,7 @@ describe("a repository that moved on its host", () => {
     await expect(fetchTree(git)).rejects.toMatchObject({
       code: "GitOperationFailed",
       retry: "transient",
-      message: expect.stringContaining("redirects in circles"),
+      message: expect.stringContaining("redirects in a cycle"),
     });
     expect(git.requests).toHaveLength(4);
   });
@@ -333,7 +339,7 @@ describe("tags of tags", () => {
     const { desired, answer } = tagged(11);
     await expect(fetchTree(await serve({ pack: answer }), { desired })).rejects.toMatchObject({
       code: "GitTooLarge",
-      message: `${desired} is a tag of more than 10 tags, one of the other; tag the commit itself`,
+      message: `${desired} is a tag that leads through more than 10 other tags; tag the commit itself`,
     });
   });
 });

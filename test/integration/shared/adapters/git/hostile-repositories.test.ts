@@ -52,7 +52,7 @@ async function bombOf(leaf: RawEntry): Promise<string> {
 }
 
 describe("a few objects that unfold to 10^9 entries", () => {
-  const files = "spec.paths hold more than 20000 files";
+  const files = "spec.paths contain more than 20000 files";
   const leaves: readonly (readonly [legend: string, mode: RawEntry["mode"], ...refused: [string, string]])[] = [
     ["files", "100644", "GitTooLarge", files],
     ["links", "120000", "GitTooLarge", "more than 200000 files and folders are on the way to spec.paths"],
@@ -106,7 +106,7 @@ describe("names", () => {
       code: "GitPathRefused",
       retry: "permanent",
       message: expect.stringMatching(
-        /^the path "deploy\/.*is no name of a file on every system; rename it, or narrow spec.paths$/,
+        /^the path "deploy\/.*is not the name of a file on every system; rename it, or narrow spec.paths$/,
       ),
     });
     await expect(pathsOf(oid, ["other"])).resolves.toEqual([]);
@@ -150,7 +150,7 @@ describe("names", () => {
 describe("what is no file, folder or link", () => {
   const modes: readonly (readonly [mode: RawEntry["mode"], problem: string])[] = [
     ["160000", "is a submodule, whose files are not fetched; commit its files in the repository itself"],
-    ["60000", "has the mode 60000, which is no file's; remove it"],
+    ["60000", "has the mode 60000, which is not a file's; remove it"],
   ];
   test.each(modes)("of the mode %s refuses the revision by its path", async (mode, problem) => {
     const oid = await made.blob("a: 1\n");
@@ -202,7 +202,7 @@ describe("commits and tags", () => {
     await made.git("update-ref", "refs/tags/many", many);
     await expect(fetchTree(many)).rejects.toMatchObject({
       code: "GitTooLarge",
-      message: expect.stringContaining("a tag of more than 10 tags"),
+      message: expect.stringContaining("a tag that leads through more than 10 other tags"),
     });
   });
 
@@ -211,7 +211,7 @@ describe("commits and tags", () => {
     await made.git("update-ref", "refs/tags/file", tag);
     await expect(fetchTree(tag)).rejects.toMatchObject({
       code: "GitRefNotFound",
-      message: expect.stringContaining("is a blob where a commit is expected"),
+      message: expect.stringContaining("is a blob, but a commit is expected"),
     });
   });
 });

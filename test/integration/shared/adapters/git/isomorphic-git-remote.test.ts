@@ -229,7 +229,7 @@ describe("the network", () => {
     const distrusting = new IsomorphicGitRemote({ rules });
     await expect(distrusting.listRefs(repository("fleet"), ["HEAD"])).rejects.toMatchObject({
       code: "GitOperationFailed",
-      message: expect.stringContaining("list of trusted ones"),
+      message: expect.stringContaining("trust the certificate of its authority"),
     });
   });
 
@@ -290,10 +290,10 @@ describe("the network", () => {
     });
 
     const rows: readonly (readonly [path: string, retry: string, message: string])[] = [
-      ["/page", "permanent", "does not answer as a git server does"],
-      ["/renamed", "permanent", "does not answer as a git server does"],
+      ["/page", "permanent", "does not answer like a git server"],
+      ["/renamed", "permanent", "does not answer like a git server"],
       ["/elsewhere", "transient", "redirects to http://127.0.0.2"],
-      ["/circle", "transient", "redirects in circles"],
+      ["/circle", "transient", "redirects in a cycle"],
       ["/broken", "transient", "503"],
       ["/silent", "transient", "did not answer within 1 s"],
     ];

@@ -68,7 +68,7 @@ describe("I13: one file of 1.5 GB in 2 MB", () => {
     expect(beside.peakMiB).toBeLessThan(400);
     const within = await measured(".");
     expect(within.said).toMatch(
-      /^GitTooLarge: spec.paths hold more than 104857600 bytes.*"big.bin"; narrow spec.paths/,
+      /^GitTooLarge: spec.paths contain more than 104857600 bytes.*"big.bin"; narrow spec.paths/,
     );
   }, 60_000);
 });

@@ -119,7 +119,7 @@ describe.each(ways)("%s, a link gives what it leads to", (_way, filesOf) => {
 
 describe.each(ways)("%s, what cannot be read refuses all by its path", (_way, filesOf) => {
   const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n";
-  const circle = /leads around in a circle/;
+  const circle = /is part of a cycle of links/;
   const cases: readonly (readonly [legend: string, contents: Contents, message: RegExp])[] = [
     [
       "an absolute link",
@@ -129,7 +129,7 @@ describe.each(ways)("%s, what cannot be read refuses all by its path", (_way, fi
     [
       "a link out of it",
       { "app/a": to("../../x"), x: "x" },
-      /"app\/a".*leads out of the repository; commit in its place what/,
+      /"app\/a".*leads out of the repository; commit the file or folder itself instead of the link/,
     ],
     [
       "a link out of it and in again",
@@ -146,7 +146,7 @@ describe.each(ways)("%s, what cannot be read refuses all by its path", (_way, fi
     ["a link to git's own files", { "app/a": to("../.git/config"), "x/c": "c" }, /leads out of the repository/],
     ["a link to itself", { "app/a": to("a"), "app/b": "b" }, circle],
     ["links to each other", { "app/a": to("b"), "app/b": to("a") }, circle],
-    ["a link to its own folder", { "app/a": to("."), "app/b": "b" }, /"app\/a" .*leads around in a circle/],
+    ["a link to its own folder", { "app/a": to("."), "app/b": "b" }, /"app\/a" .*is part of a cycle of links/],
     ["a link to a folder around it", { "app/in/a": to("../.."), "app/b": "b" }, circle],
     ["folders that link to each other", { "app/a/x": to("../b"), "app/b/y": to("../a"), "app/c": "c" }, circle],
     [

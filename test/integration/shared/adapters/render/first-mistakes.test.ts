@@ -55,13 +55,13 @@ const mistakes: readonly (readonly [string, Files, string, RegExp])[] = [
     "a file for its folder",
     { "k/deep/a.yaml": settings },
     "k/deep/a.yaml",
-    /^k\/deep\/a\.yaml: is a file; the path is of a folder, as k\/deep$/,
+    /^k\/deep\/a\.yaml: is a file; set the path of a folder, such as k\/deep$/,
   ],
   [
     "a folder that is not there",
     { "deploy/a.yaml": settings, "charts/x/a.yaml": settings, "README.md": "" },
     "manifests",
-    /^manifests: is no folder of the artifact, which has charts, deploy; /,
+    /^manifests: is not a folder of the artifact, which has charts, deploy; /,
   ],
   [
     "all overlays at once",

@@ -238,7 +238,7 @@ test("apps of apps are applied like anything else, and said to be another tool's
 const refused: readonly (readonly [string, RegExp])[] = [
   [
     "jsonnet-guestbook",
-    /jsonnet-guestbook: contains no objects \(it has jsonnet-guestbook\/guestbook-ui.jsonnet; manifests are .*\); Jsonnet is not run: commit the manifests that it makes/,
+    /jsonnet-guestbook: contains no objects \(it has jsonnet-guestbook\/guestbook-ui.jsonnet; manifests are .*\); Starling does not run Jsonnet: commit the manifests that it generates/,
   ],
   [
     "helm-dependency",

@@ -215,7 +215,7 @@ describe("drift", () => {
   const second = ["second", "2026-02-01T00:00:00Z"];
   test.each([
     ["the newest of several", [first, last, second], "last at 2026-03-01T00:00:00Z"],
-    ["what is known of one that says little", [[]], "somebody at an unknown time"],
+    ["what is known of one that says little", [[]], "an unknown manager at an unknown time"],
     ["one that says when before one that does not", [["x"], first], "first at 2026-01-01T00:00:00Z"],
   ])("names %s", async (_what, times, lastWriter) => {
     const inventory = await cluster.applied("written", [configMap("default/written")]);

@@ -110,7 +110,7 @@ describe.each(clusterTargets)("what a deletion would take along, on $name", ({ s
     const ns = `holds-${count}`;
     await begun(ns);
     for (let index = 0; index < count; index++) await put(ns, "configmaps", configMap(`${ns}/a${index}`));
-    const desired = `Namespace ${ns} still holds ${expected.replaceAll("%", ns)}`;
+    const desired = `Namespace ${ns} still contains ${expected.replaceAll("%", ns)}`;
     expect((await guard(ns))?.message.slice(0, desired.length)).toBe(desired);
   });
 
@@ -141,7 +141,7 @@ describe.each(clusterTargets)("what a deletion would take along, on $name", ({ s
     });
     for (const name of ["b", "c", "d"]) await cluster.raw("DELETE", `${path}/${name}`);
     expect(await guardOf()).toMatchObject({
-      message: expect.stringContaining(`still has Widget.${group} defined/a; it`),
+      message: expect.stringContaining(`still has the objects Widget.${group} defined/a; it`),
     });
   });
 

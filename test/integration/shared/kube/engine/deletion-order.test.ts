@@ -172,7 +172,7 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
     const held = await watchedPrune(set, keep, paths);
     expect(held.seen).toEqual(["last with first, middle, last"]);
     expect(messageOf(held.result, "middle")).toBe(
-      "waits until ConfigMap waves/last of wave 2 is gone: it is being deleted, held by example.com/hold",
+      "waits until ConfigMap waves/last of wave 2 is deleted: it is being deleted, held by example.com/hold",
     );
     await releaseTemplates(paths.last);
     const { seen } = await watchedPrune(left(set, held.result), keep, paths);

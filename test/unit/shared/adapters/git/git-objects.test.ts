@@ -34,7 +34,7 @@ describe("a tree", () => {
     ["in an id", whole.subarray(0, -1)],
     ["in the second entry", Buffer.concat([whole, whole.subarray(0, -1)])],
   ])("that breaks off %s is refused", (_where, tree) => {
-    expect(() => [...treeEntries(tree)]).toThrow(/^a tree of the repository breaks off; check the git server/);
+    expect(() => [...treeEntries(tree)]).toThrow(/^a tree of the repository is incomplete; check the git server/);
   });
 });
 

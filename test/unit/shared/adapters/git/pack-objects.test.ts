@@ -133,7 +133,7 @@ describe("what a pack holds", () => {
   test("what is not there, or something else, is said so", async () => {
     const objects = await open(writePack([baseObject]));
     await expect(objects.read("0".repeat(40), "tree")).rejects.toThrow("did not send the tree 0000");
-    await expect(objects.read(baseOid, "tree")).rejects.toThrow(`${baseOid} is a blob where a tree is expected`);
+    await expect(objects.read(baseOid, "tree")).rejects.toThrow(`${baseOid} is a blob, but a tree is expected`);
   });
 });
 

@@ -44,9 +44,9 @@ describe("packets", () => {
 describe("what is no packet is refused", () => {
   test.each<[string, Buffer, string]>([
     ["a length of three", Buffer.from("0003"), "the git server sent a packet of length 3; check the git server"],
-    ["a length that is no number", Buffer.from("00g0"), 'the git server sent "00g0" for a length'],
-    ["a web page", Buffer.from("<html></html>"), 'the git server sent "<htm" for a length'],
-    ["bytes", Buffer.alloc(8, 0xff), 'the git server sent "ÿÿÿÿ" for a length'],
+    ["a length that is no number", Buffer.from("00g0"), `the git server sent "00g0" as a packet's length`],
+    ["a web page", Buffer.from("<html></html>"), `the git server sent "<htm" as a packet's length`],
+    ["bytes", Buffer.alloc(8, 0xff), `the git server sent "ÿÿÿÿ" as a packet's length`],
   ])("%s", (_what, bytes, message) => {
     expect(() => read(new PacketReader(), bytes)).toThrow(
       expect.objectContaining({
@@ -60,6 +60,6 @@ describe("what is no packet is refused", () => {
   test.each(["00", "0008", "0008xxx"])("an answer that ends with %s", (rest) => {
     const reader = new PacketReader();
     expect(read(reader, Buffer.from(`${packetLine("a")}${rest}`))).toEqual(["a"]);
-    expect(() => reader.end()).toThrow(/^the git server's answer breaks off; check the git server/);
+    expect(() => reader.end()).toThrow(/^the git server's answer is incomplete; check the git server/);
   });
 });

@@ -6,9 +6,9 @@ const extent = { values: 1, depth: 1, longestNumber: 1 };
 
 test.each([
   [{ ...extent, depth: 500 }, undefined],
-  [{ ...extent, depth: 501 }, "it is nested 501 deep, and 500 is as deep as is read"],
+  [{ ...extent, depth: 501 }, "it is nested 501 levels deep, more than the limit of 500"],
   [{ ...extent, longestNumber: 400 }, undefined],
-  [{ ...extent, longestNumber: 401 }, "it has a number of 401 digits"],
+  [{ ...extent, longestNumber: 401 }, "it has a number with 401 digits, more than the limit of 400"],
 ])("a text of %j is parsed, or why it is not", (found, problem) => {
   expect(extentProblem(found)).toBe(problem);
 });
@@ -19,7 +19,7 @@ test("a text takes its length, and what its values are; more where integers are 
 });
 
 describe("one look", () => {
-  const tooMuch = "the answers to one look would take more than 256 MiB of memory";
+  const tooMuch = "the answers to one check would take more than 256 MiB of memory";
 
   test("holds so much, each request once", () => {
     const budget = new AnswerBudget();
@@ -49,7 +49,7 @@ describe("one look", () => {
   test("reads so much, and not one byte more", () => {
     const budget = new AnswerBudget();
     for (const bytes of [1023 * mebibyte, mebibyte, 0]) expect(budget.read(bytes)).toBeUndefined();
-    expect(budget.read(1)).toBe("the answers to one look are more than 1024 MiB");
+    expect(budget.read(1)).toBe("the answers to one check have more than 1024 MiB");
   });
 });
 

@@ -52,7 +52,7 @@ describe("groups", () => {
     const versions = { v1: [resource("Widget", "widgets"), resource("Evil", "../secrets")], v2: kinds(1) };
     const [first, second] = readGroups("/apis", aggregated(versions)).get("example.com") ?? [];
     expect(first?.served).toEqual({
-      problem: 'announces the resource "../secrets" of the kind "Evil", which cannot be in an address',
+      problem: 'announces the resource "../secrets" of the kind "Evil", which cannot be a part of an address',
     });
     expect(second?.served?.kinds?.has("Kind0")).toBe(true);
   });

@@ -117,13 +117,14 @@ describe.each([
       const query = { group: thing.group, kind: "Other", ...(version === undefined ? {} : { version }) };
       expect(await catalog.lookup(query)).toEqual({
         outcome: "unavailable",
-        message: "APIService v1.down.example.com is announced and does not answer, so Other is unknown",
+        message:
+          "APIService v1.down.example.com is announced, but does not answer, so that Starling does not know Other",
       });
     }
     await expect(catalog.listableKinds()).rejects.toMatchObject({
       status: 503,
       reason: "ServiceUnavailable",
-      message: "APIService v1.down.example.com is announced and does not answer",
+      message: "APIService v1.down.example.com is announced, but does not answer",
     });
   });
 

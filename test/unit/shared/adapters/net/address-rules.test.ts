@@ -33,7 +33,7 @@ describe("addresses a Source's URL may not reach", () => {
     "https://255.255.255.255/",
   ];
   test.each(refused)("%s", (url) => {
-    expect(() => refuseLiteralAddress(addressRules(""), new URL(url))).toThrow("is not reached");
+    expect(() => refuseLiteralAddress(addressRules(""), new URL(url))).toThrow("Starling does not connect to");
   });
 
   test.each(["https://140.82.121.4/", "https://[2606:50c0:8000::153]/", "https://github.com/"])("but %s may", (url) => {
@@ -203,7 +203,7 @@ describe("a socket's lookup", () => {
     await expect(look(addressRules(""), "127.0.0.1", "all")).rejects.toMatchObject({
       code: "AddressRefused",
       retry: "permanent",
-      message: expect.stringContaining("127.0.0.1 is no public address"),
+      message: expect.stringContaining("127.0.0.1 is not a public address"),
     });
   });
 

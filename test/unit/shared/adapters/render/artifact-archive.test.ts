@@ -51,10 +51,10 @@ describe("artifacts", () => {
     reason: string,
   ])[] = [
     ["an absolute name", [[{ name: "/etc/passwd" }, "x"]], "is an absolute path"],
-    ["a name that climbs", [[{ name: "a/../../b" }, "x"]], "leaves the archive"],
-    ["a name that stays where it is", [[{ name: "a/./b" }, "x"]], "leaves the archive"],
-    ["a name with an empty part", [[{ name: "a//b" }, "x"]], "leaves the archive"],
-    ["no name", [[{ name: "" }, "x"]], "is no file name"],
+    ["a name that climbs", [[{ name: "a/../../b" }, "x"]], "leads out of the archive"],
+    ["a name that stays where it is", [[{ name: "a/./b" }, "x"]], "leads out of the archive"],
+    ["a name with an empty part", [[{ name: "a//b" }, "x"]], "leads out of the archive"],
+    ["no name", [[{ name: "" }, "x"]], "is not a file name"],
     ["a symbolic link", [[{ name: "a", type: "symlink", linkname: "/etc/passwd" }, ""]], "is a symlink"],
     ["a hard link", [[{ name: "a", type: "link", linkname: "b" }, ""]], "is a link"],
     ["a device", [[{ name: "a", type: "character-device" }, ""]], "is a character-device"],
@@ -67,7 +67,7 @@ describe("artifacts", () => {
       ],
       "occurs twice",
     ],
-    ["a backslash", [[{ name: "a\\b" }, "x"]], "is no file name"],
+    ["a backslash", [[{ name: "a\\b" }, "x"]], "is not a file name"],
     ["a very long name", [[{ name: `${"d/".repeat(600)}x` }, "x"]], "is longer than 1024 bytes"],
   ];
   test.each(hostile)("with %s are refused", async (_legend, entries, reason) => {
@@ -94,6 +94,6 @@ describe("artifacts", () => {
 
   test("that are no archive are refused", async () => {
     await expect(unpackArtifact(new TextEncoder().encode("hello"), "sha256:0")).rejects.toThrow("does not unpack");
-    await expect(unpackArtifact(gzipSync(Buffer.alloc(600, 7)), "sha256:0")).rejects.toThrow("no tar archive");
+    await expect(unpackArtifact(gzipSync(Buffer.alloc(600, 7)), "sha256:0")).rejects.toThrow("not a tar archive");
   });
 });

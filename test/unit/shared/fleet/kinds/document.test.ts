@@ -376,7 +376,7 @@ describe("a document that is wrong", () => {
     [
       "a server with a password behind backslashes",
       cluster({ endpoint: { ...endpoint, server: "https:\\\\admin:hunter2@10.0.0.1" } }),
-      ["spec.endpoint.server: contains a backslash, a space or a line end; write it as https://HOST:PORT"],
+      ["spec.endpoint.server: holds a backslash, a space or a line end; write it as https://HOST:PORT"],
     ],
     [
       "a server with a token in its query",
@@ -484,18 +484,18 @@ describe("the authority of a cluster", () => {
     [
       "PEM without a certificate",
       () => base64("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"),
-      /no certificate/,
+      /not a readable certificate/,
     ],
     [
       "a certificate that is none",
       () => base64("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"),
-      /no certificate/,
+      /not a readable certificate/,
     ],
-    ["half a certificate", () => base64(authority.slice(0, 200)), /no certificate/],
-    ["a certificate and half of one", () => base64(authority + authority.slice(0, 200)), /no certificate/],
-    ["a certificate and its key", () => base64(authority + key), /^holds a private key/],
-    ["a key", () => base64(`${key}`), /^holds a private key/],
-    ["an encrypted key", () => base64("-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA"), /^holds a private key/],
+    ["half a certificate", () => base64(authority.slice(0, 200)), /not a readable certificate/],
+    ["a certificate and half of one", () => base64(authority + authority.slice(0, 200)), /not a readable certificate/],
+    ["a certificate and its key", () => base64(authority + key), /^contains a private key/],
+    ["a key", () => base64(`${key}`), /^contains a private key/],
+    ["an encrypted key", () => base64("-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA"), /^contains a private key/],
   ])("is not %s", (_name, caData, expected) => {
     const found = problems(withAuthority(caData()));
     expect(found).toHaveLength(1);

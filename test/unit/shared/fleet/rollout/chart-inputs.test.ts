@@ -188,19 +188,19 @@ test.each([
     "a value",
     { values: { host: "{{ cluster.values.domain }}" } },
     {},
-    "render.helm.values: cluster one has no cluster.values.domain; a value is set on the Cluster (spec.values), or comes from a ClusterValues that selects it, or from a tag (spec.values.fromTags of its ClusterDiscovery); or give it a | default(text)",
+    "render.helm.values: cluster one has no cluster.values.domain; set the value on the Cluster (spec.values) or in a ClusterValues that selects it, or take it from a tag (spec.values.fromTags of its ClusterDiscovery); or add | default(text)",
   ],
   [
     "a label of a path",
     { valuesFrom: [{ path: "{{ cluster.labels.env }}.yaml" }] },
     {},
-    "render.helm.valuesFrom[0].path: cluster one has no cluster.labels.env; a label is set on the Cluster (metadata.labels), or comes from a tag (spec.labels.fromTags of its ClusterDiscovery); or give it a | default(text)",
+    "render.helm.valuesFrom[0].path: cluster one has no cluster.labels.env; set the label on the Cluster (metadata.labels), or take it from a tag (spec.labels.fromTags of its ClusterDiscovery); or add | default(text)",
   ],
   [
     "a path inside the artifact",
     { valuesFrom: [{ path: "{{ cluster.values.a }}/b.yaml" }] },
     { values: { a: ".." } },
-    'render.helm.valuesFrom[0].path: "../b.yaml" for cluster one leaves the artifact',
+    'render.helm.valuesFrom[0].path: "../b.yaml" for cluster one leads out of the artifact; correct its values',
   ],
 ])("a cluster without %s is named with it", (_legend, helm, of, problem) => {
   expect(inputOf(planned(helm), of)).toEqual({ problem });

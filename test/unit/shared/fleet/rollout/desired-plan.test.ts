@@ -284,7 +284,7 @@ describe("the members", () => {
     const inputs = (values: Member["values"]) => inputsOf(plan, { cluster: "b", labels: {}, values });
     expect(inputs({ tenant: "x" })).toEqual([{ artifactDigest: "sha256:a", path: "x", render: { kustomize: {} } }]);
     const problem =
-      "path: cluster b has no cluster.values.tenant; a value is set on the Cluster (spec.values), or comes from a ClusterValues that selects it, or from a tag (spec.values.fromTags of its ClusterDiscovery); or give it a | default(text)";
+      "path: cluster b has no cluster.values.tenant; set the value on the Cluster (spec.values) or in a ClusterValues that selects it, or take it from a tag (spec.values.fromTags of its ClusterDiscovery); or add | default(text)";
     expect(inputs({})).toEqual([{ problem }]);
   });
 });

@@ -65,7 +65,7 @@ describe("the inputs of a template", () => {
     const template = planned({ parameters: { DOMAIN: "{{ cluster.values.domain }}" }, substitute: true });
     expect(snapshot(template, { cluster: "prod-1" })).toEqual({
       problem:
-        "parameters.DOMAIN: cluster prod-1 has no cluster.values.domain; a value is set on the Cluster (spec.values), or comes from a ClusterValues that selects it, or from a tag (spec.values.fromTags of its ClusterDiscovery); or give it a | default(text)",
+        "parameters.DOMAIN: cluster prod-1 has no cluster.values.domain; set the value on the Cluster (spec.values) or in a ClusterValues that selects it, or take it from a tag (spec.values.fromTags of its ClusterDiscovery); or add | default(text)",
     });
   });
 

@@ -128,12 +128,12 @@ test.each([
     "argoproj.io/v1alpha1",
     "Application",
     { source: { path: "guestbook" } },
-    "no matches for kind Application in argoproj.io/v1alpha1: the object is for Argo CD, which this cluster does not have; for Starling to do what it says, write a template with path: guestbook (`starling validate -f FILE` prints it), or install Argo CD there",
+    "no matches for kind Application in argoproj.io/v1alpha1: the object is for Argo CD, which this cluster does not have; to let Starling do it, write a template with path: guestbook (`starling validate -f FILE` prints it), or install Argo CD there",
   ],
-  ["argoproj.io/v1alpha1", "ApplicationSet", {}, "it is for Argo CD"],
+  ["argoproj.io/v1alpha1", "ApplicationSet", {}, "the object is for Argo CD"],
   ["kustomize.toolkit.fluxcd.io/v1", "Kustomization", { path: "./apps" }, "write a template with path: apps"],
-  ["helm.toolkit.fluxcd.io/v2", "HelmRelease", {}, "it is for Flux, which this cluster does not have"],
-  ["fleet.cattle.io/v1alpha1", "GitRepo", {}, "it is for Fleet"],
+  ["helm.toolkit.fluxcd.io/v2", "HelmRelease", {}, "the object is for Flux, which this cluster does not have"],
+  ["fleet.cattle.io/v1alpha1", "GitRepo", {}, "the object is for Fleet"],
 ])(
   "an object for another tool is said to be one at the first attempt: %s %s",
   async (apiVersion, kind, spec, words) => {

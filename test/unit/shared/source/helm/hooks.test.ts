@@ -55,7 +55,7 @@ test.each(["no-such-event", "pre-install,post-install"])("one for %s is refused,
 test("where they are refused, all are named", () => {
   const hooks = Array.from({ length: 14 }, () => document("pre-install"));
   expect(() => siftHooks([document(undefined), ...hooks], "Refuse")).toThrow(
-    `is pre-install (so are the hooks ${Array(10).fill("Pod shop/a").join(", ")} and 3 more), and the template has`,
+    `is pre-install (also the hooks ${Array(10).fill("Pod shop/a").join(", ")} and 3 more), and the template has`,
   );
 });
 

@@ -85,7 +85,6 @@ describe("the commands for an account", () => {
       "npx cdk deploy",
       "npx cdk destroy",
       "npx cdk diff",
-      "starling",
       "until",
     ]);
   });

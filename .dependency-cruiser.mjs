@@ -1,12 +1,15 @@
 /**
- * Who may import whom: the picture of docs/architecture.md. `npm run lint` checks it, types included, and
- * test/synth/layers.test.ts shows that each rule can be broken.
+ * The imports that each folder may have, as docs/architecture.md draws them. `npm run lint` checks them, types included, and
+ * test/synth/layers.test.ts breaks each rule once.
  */
 
 const code = "^(shared|functions|local|cli|infra|test|scripts|examples)/";
 
-/** What files below `from` may import of ours, and by name of packages; `node:` modules count as packages. */
-function room(name, from, { ours, packages, comment }) {
+/**
+ * Lets files below `from` import our files below `ours`, and these packages. A `node:` module counts as a package. Without
+ * `packages`, every package is allowed.
+ */
+function layer(name, from, { ours, packages, comment }) {
   const rules = [
     { name: `${name}-imports`, comment, severity: "error", from: { path: from }, to: { path: code, pathNot: ours } },
   ];
@@ -19,13 +22,13 @@ function room(name, from, { ours, packages, comment }) {
 }
 
 const functions = ["api", "webhook", "tick", "discover", "resolve", "build", "render", "rollout", "apply", "report"];
-/** What the dashboard answers with: the same reads as the API's. */
+/** The dashboard answers by the same routes as the API. */
 const reads = "^functions/api/(read-with|read-routes)\\.ts$";
 const base = "^shared/base/";
 const kube = "^shared/kube/";
 const source = "^shared/source/";
 const fleet = "^shared/fleet/";
-const rooms = [base, kube, source, fleet];
+const layers = [base, kube, source, fleet];
 const words = "^shared/words/";
 
 export default {
@@ -39,60 +42,60 @@ export default {
     },
     {
       name: "no-folder-circles",
-      comment: "Of two folders one at most knows the other: each can be read from its top to its bottom.",
+      comment: "At most one of two folders imports the other, so that each can be read from top to bottom.",
       severity: "error",
       scope: "folder",
       // The embedded API server is frozen, and its operations, kinds and authorization are one thing.
       from: { path: "^(shared|functions|local|cli|infra)(/|$)", pathNot: "^local/apiserver/" },
       to: { circular: true },
     },
-    ...room("base", base, {
+    ...layer("base", base, {
       ours: [base],
       packages: ["zod", "crypto"],
-      comment: "shared/base is small and knows nothing of the others.",
+      comment: "shared/base is small and imports no other layer.",
     }),
-    ...room("kube", kube, {
+    ...layer("kube", kube, {
       ours: [base, kube],
       packages: ["zod", "crypto"],
-      comment: "shared/kube is what Kubernetes is: it knows shared/base, and of the world its ports only.",
+      comment: "shared/kube models Kubernetes: it imports shared/base, and it reaches the world by ports only.",
     }),
-    ...room("source", source, {
+    ...layer("source", source, {
       ours: [base, kube, source],
       packages: ["zod", "semver", "js-yaml", "crypto"],
-      comment: "shared/source is what a source is: it knows base and kube, and does no I/O.",
+      comment: "shared/source models sources: it imports base and kube, and it does no I/O.",
     }),
-    ...room("fleet", fleet, {
-      ours: rooms,
+    ...layer("fleet", fleet, {
+      ours: layers,
       packages: ["zod", "crypto"],
-      comment: "shared/fleet is what a fleet is: it knows base, kube and source, and does no I/O.",
+      comment: "shared/fleet models the fleet: it imports base, kube and source, and it does no I/O.",
     }),
-    ...room("words", "^shared/words/", {
-      ours: [...rooms, words],
+    ...layer("words", "^shared/words/", {
+      ours: [...layers, words],
       packages: [],
-      comment: "shared/words is how it is told: it knows the rooms, and does no I/O.",
+      comment: "shared/words has the texts for people: it imports the four layers, and it does no I/O.",
     }),
-    ...room("pages", "^shared/pages/", {
-      ours: [...rooms, words, "^shared/pages/"],
+    ...layer("pages", "^shared/pages/", {
+      ours: [...layers, words, "^shared/pages/"],
       packages: ["hono", "http", "crypto"],
-      comment: "shared/pages is how it is shown: it knows the rooms and the words, and asks the API.",
+      comment: "shared/pages has the web pages: it imports the layers and the words, and it asks the API.",
     }),
-    ...room("ports", "^shared/(ports|messages)\\.ts$", {
-      ours: [...rooms, "^shared/messages\\.ts$"],
+    ...layer("ports", "^shared/(ports|messages)\\.ts$", {
+      ours: [...layers, "^shared/messages\\.ts$"],
       packages: ["zod"],
-      comment: "Ports and messages speak of the rooms only.",
+      comment: "Ports and messages import the four layers only.",
     }),
-    ...room("lambda", "^shared/lambda/", { ours: ["^shared/"], comment: "shared imports shared only." }),
-    ...room("adapters", "^shared/adapters/", {
-      ours: [...rooms, "^shared/(ports|messages)\\.ts$", "^shared/adapters/"],
-      comment: "Adapters play the ports: they know the rooms, ports, messages and each other.",
+    ...layer("lambda", "^shared/lambda/", { ours: ["^shared/"], comment: "shared imports shared only." }),
+    ...layer("adapters", "^shared/adapters/", {
+      ours: [...layers, "^shared/(ports|messages)\\.ts$", "^shared/adapters/"],
+      comment: "Adapters implement the ports: they import the layers, ports, messages and each other.",
     }),
     ...functions.flatMap((each) =>
-      room(`function-${each}`, `^functions/${each}/`, {
+      layer(`function-${each}`, `^functions/${each}/`, {
         ours: ["^shared/", `^functions/${each}/`],
         comment: "A function imports shared and its own folder only.",
       }),
     ),
-    ...room("function-dashboard", "^functions/dashboard/", {
+    ...layer("function-dashboard", "^functions/dashboard/", {
       ours: ["^shared/", "^functions/dashboard/", reads],
       comment: "The dashboard imports shared, its own folder, and of the api what it answers reads with.",
     }),
@@ -103,16 +106,16 @@ export default {
       from: { path: "^functions/", pathNot: `^functions/(${[...functions, "dashboard"].join("|")})/` },
       to: {},
     },
-    ...room("function-env", "^functions/[^/]+/env\\.ts$", {
+    ...layer("function-env", "^functions/[^/]+/env\\.ts$", {
       ours: ["^nothing$"],
       packages: ["zod"],
       comment: "env.ts is read by infra: it imports zod and nothing else.",
     }),
-    ...room("infra", "^infra/", {
-      ours: ["^infra/", "^functions/[^/]+/env\\.ts$", ...rooms],
-      comment: "infra imports functions/*/env.ts and the rooms of shared only.",
+    ...layer("infra", "^infra/", {
+      ours: ["^infra/", "^functions/[^/]+/env\\.ts$", ...layers],
+      comment: "infra imports functions/*/env.ts and the four layers of shared only.",
     }),
-    ...room("cli", "^cli/", {
+    ...layer("cli", "^cli/", {
       ours: ["^cli/", "^shared/", "^local/"],
       comment: "cli imports shared, and in cli/commands/local*.ts local.",
     }),
@@ -123,17 +126,17 @@ export default {
       from: { path: "^cli/", pathNot: "^cli/commands/local[^/]*\\.ts$" },
       to: { path: "^local/" },
     },
-    ...room("local", "^local/", {
+    ...layer("local", "^local/", {
       ours: ["^local/", "^shared/", "^functions/", "^infra/", "^examples/"],
       comment: "local imports neither cli nor test.",
     }),
-    ...room("apiserver", "^local/apiserver/", {
+    ...layer("apiserver", "^local/apiserver/", {
       ours: ["^local/apiserver/"],
-      comment: "The embedded API server is a package of its own: it knows nothing of Starling.",
+      comment: "The embedded API server is a package of its own: it imports nothing of Starling.",
     }),
     {
-      name: "apiserver-doors",
-      comment: "Of the embedded API server there is what its package.json exports.",
+      name: "apiserver-exports",
+      comment: "Other folders import only what the package.json of the embedded API server exports.",
       severity: "error",
       from: { path: code, pathNot: "^local/apiserver/" },
       to: { path: "^local/apiserver/", dependencyTypesNot: ["aliased-workspace"] },

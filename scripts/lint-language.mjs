@@ -51,7 +51,7 @@ function readFiles(root) {
     content: readTexts(path, () => readFileSync(join(root, path), "utf8")),
   }));
 }
-/** Of each folder and kind: the number of sentences, and those with a fault. */
+/** Counts the sentences of each folder and kind, and collects those with a fault. */
 function countSentences(all) {
   const rows = new Map();
   for (const { path, content } of all) {
@@ -76,7 +76,7 @@ function percent(rows, fault) {
   return count === 0 ? 0 : Math.ceil((1000 * faulty) / count) / 10;
 }
 
-/** What is limited, in the shape of limits.json. */
+/** The numbers that limits.json limits, in its shape. */
 function summary() {
   const perKind = (fault) =>
     Object.fromEntries(

@@ -5,7 +5,7 @@ import { literalText, wordCount } from "./texts.mjs";
 /** A shorter text is a name, a key, a column or a value. */
 const leastWords = 4;
 const leastExampleWords = 3;
-/** What a test puts into an expected text. */
+/** Stands for a value in the texts that tests expect. */
 const standIn = "...";
 const folders = new Map([
   ["cli", "The command"],

@@ -1,4 +1,4 @@
-/** Finds sentences that begin with a clause without a head: "What failed is tried again", "Nor is it deleted". */
+/** Finds sentences without a plain subject, such as `What failed is tried again` and `Nor is it deleted`. */
 import { wordCount } from "./texts.mjs";
 
 /** Shorter ones are labels. */
@@ -9,12 +9,12 @@ const prepositions = "in|on|by|with|from|for|to|at|after|before|until|under|amon
 const auxiliaries = "is|are|was|were|has|had|does|did|should|may|might|could|would|will|cannot";
 const headless = [
   new RegExp(`^(${pronouns})\\b(?! course\\b)`, "i"),
-  // The same clause behind a preposition: "In what was told to be over".
+  // The same clause behind a preposition, such as `In what was over`.
   new RegExp(`^(${prepositions}) (what|whom|whoever|whatever)\\b`, "i"),
-  // An inversion: "Only then is it written", "Neither are those".
+  // An inversion, such as `Only then is it written`.
   new RegExp(`^(not only|only then|only thus|neither|never|so|nowhere|no sooner) (${auxiliaries})\\b`, "i"),
 ];
-/** A sentence whose subject was dropped, or a condition without its "if": "Is not deleted", "Were it to fail". */
+/** A dropped subject (`Is not deleted`), or a condition without its `if` (`Were it to fail`). */
 const dropped = new RegExp(`^(${auxiliaries})\\b`, "i");
 
 /** The sentences of a text, and those of them that begin with a headless clause or without their subject. */

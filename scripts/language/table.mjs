@@ -42,7 +42,7 @@ export const oldIdentifiers = [
   { old: /^(rollout)?units?(row|key|state)s?$/i, use: "rollout state" },
 ];
 
-/** Where an old word is right. `words` are the forms that are left alone in files whose path matches. */
+/** Files in which an old word is right. `words` are the forms that are left alone in files whose path matches. */
 export const exceptions = [
   { path: /^(scripts\/language\/|test\/unit\/scripts\/lint-language)/, reason: "They are about the old words." },
   { path: /^docs\/words\.md$/, reason: "The glossary names what others call a thing." },

@@ -2,7 +2,7 @@ import { defined } from "#shared/base/defined.ts";
 import { isToken, putSecret, type SecretRefusal, secretMembers } from "#shared/fleet/bound-secret.ts";
 import { sameAuthority } from "#shared/kube/certificate-authority.ts";
 
-/** What a connection goes to: where, by whose word, and under which name. */
+/** The target of a connection: its address, its certificate authority, and its name. */
 export interface ClusterAddress {
   readonly server: string;
   readonly caData?: string | undefined;
@@ -20,8 +20,8 @@ export function clusterSecret({ server, caData, tlsServerName, token }: ClusterA
 
 /**
  * The token in a secret, for a connection to this address and no other. The authority and the name count as much as the
- * server: behind one address, the name in the handshake may choose who answers, and an authority of one's own vouches for
- * anybody.
+ * server: behind one address, the name in the handshake may choose the server, and an own authority certifies any
+ * server.
  */
 export function tokenFor(
   address: ClusterAddress,
@@ -63,7 +63,7 @@ function exampleFor({ server, caData, tlsServerName }: ClusterAddress): Readonly
   };
 }
 
-/** Equal for every spelling of one server; with its path, by which gateways choose who is behind them. */
+/** Equal for every spelling of one server; with its path, by which gateways choose the server. */
 function locationOf(server: string): { readonly location: string; readonly host: string } | undefined {
   const url = URL.canParse(server) ? new URL(server) : undefined;
   if (url?.protocol !== "https:") return undefined;
@@ -71,7 +71,7 @@ function locationOf(server: string): { readonly location: string; readonly host:
   return { host, location: `${host}:${url.port || "443"}${url.pathname.replace(/\/$/, "")}` };
 }
 
-/** A URL has made numbers, cases and scripts one; the dot of a full name is left. */
+/** A URL normalises numbers, cases and scripts; the final dot of a full name remains. */
 function hostName(text: unknown): string {
   return String(text).toLowerCase().replace(/\.$/, "");
 }

@@ -1,4 +1,4 @@
-/** What a line of the logs is about: `starling logs`, the saved queries and the runbook find lines by these fields. */
+/** The fields that tell what a log line is about: `starling logs`, the saved queries and the runbook search for them. */
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -7,7 +7,7 @@ export interface LogFields {
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;
-  /** Of a Sync that a group made: the group, `SyncGroup/shop`. */
+  /** For a Sync that a group made: the group, `SyncGroup/shop`. */
   readonly owner?: string;
   readonly cluster?: string;
   readonly revision?: string;

@@ -1,22 +1,22 @@
-/** What rows of Sources and subjects say of the fleet, for metrics: plain sums, for nobody reads the clusters' own. */
+/** Metrics of the fleet from the rows of Sources and owners: plain sums, without the clusters' own rows. */
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { deletionFailed } from "#shared/fleet/rollout/owner-status.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import type { OwnerRow, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
 
-/** Of a target, as far as metrics tell them apart. */
+/** States of targets that metrics distinguish. */
 export const surveyedStates = ["ready", "drifted", "changing", "failed", "unreachable", "waiting"] as const;
 
 export interface Survey {
-  /** Clusters of all subjects together: one that two groups take is counted twice. */
+  /** Clusters of all owners together: a cluster of two groups is counted twice. */
   readonly targets: Readonly<Record<(typeof surveyedStates)[number], number>>;
-  /** Rollouts that go on when a person has acted. */
+  /** Rollouts that only continue when a person acts. */
   readonly halted: number;
   readonly staleSources: number;
-  /** Of the oldest content that a stage still has to come to, and that nobody holds; 0 when every stage has the newest. */
+  /** Age of the oldest rollout that a stage still has to take, and that nobody holds; 0 when every stage has the newest. */
   readonly oldestSeconds: number;
-  /** Of what people have suspended, how long the longest has been; 0 when nothing is. */
+  /** Age of the oldest suspension; 0 when nothing is suspended. */
   readonly suspendedSeconds: number;
 }
 
@@ -28,10 +28,10 @@ export const nothingSurveyed: Survey = {
   suspendedSeconds: 0,
 };
 
-/** A Source that could not be looked at is nobody's business before: hosts are down for a while. */
+/** Seconds after which an unresolved Source counts, because hosts are down for a while now and then. */
 const staleAfterSeconds = 3600;
 
-/** Not those that people have suspended. */
+/** Suspended Sources do not count. */
 export function isStale({ operations, status, spec, createdAt }: SourceRow, now: Date): boolean {
   if (operations.suspended !== undefined) return false;
   const ready = status.conditions.find(({ type }) => type === "Ready");
@@ -47,8 +47,8 @@ function isHalted({ status }: OwnerRow): boolean {
 }
 
 /**
- * Whether a stage is on another content than the newest: only then there is something to read of its unit. Not of one that
- * people have suspended, before that content came or after it: that it waits is what they want.
+ * Whether a stage's current rollout is not the newest: only then the rollout state is read. A suspended owner does not
+ * count, because its rollouts are meant to wait.
  */
 export function isBehind({ operations, status: { rollout, stages = [] } }: OwnerRow): boolean {
   return (
@@ -56,7 +56,7 @@ export function isBehind({ operations, status: { rollout, stages = [] } }: Owner
   );
 }
 
-/** Since when there is a content that its last stage to follow has not come to. */
+/** Age of the oldest rollout that the last stage still has to take. */
 export function behindSeconds({ stages, ledger }: Pick<RolloutStateRow, "stages" | "ledger">, now: Date): number {
   const least = Math.min(...stages.map(({ current = 0 }) => current));
   const next = ledger.filter(({ number }) => number > least).at(-1);
@@ -70,7 +70,7 @@ export function withOwner(survey: Survey, row: OwnerRow): Survey {
   return { ...survey, targets, halted: survey.halted + (isHalted(row) ? 1 : 0) };
 }
 
-/** Nothing newer reaches anybody through what is suspended, and nobody is told of it otherwise. */
+/** A suspended owner gets nothing newer, and nothing else reports that. */
 export function withSuspend(survey: Survey, { operations: { suspended } }: SourceRow | OwnerRow, now: Date): Survey {
   if (suspended === undefined) return survey;
   const seconds = (now.getTime() - Date.parse(suspended.at)) / 1000;

@@ -1,6 +1,6 @@
 /**
- * What the group that Starling is in may do in a cluster: the one place that says it. The construct, the template, the
- * module, `starling cluster add` and `starling cluster check` take it from here.
+ * The rights of Starling's group in a cluster, in one place: the construct, the template, the module, `starling cluster
+ * add` and `starling cluster check` use it.
  */
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import { parentNamespace } from "#shared/kube/parent-object.ts";
@@ -14,9 +14,9 @@ export interface AccessRule {
 }
 
 export interface ClusterRbac {
-  /** The Kubernetes group that the access entry gives. */
+  /** The Kubernetes group of the access entry. */
   readonly group: string;
-  /** What manifests of the fleet may hold; `fleetRules` when left out. */
+  /** Rules for the fleet's manifests; `fleetRules` by default. */
   readonly fleetRules?: readonly AccessRule[];
 }
 
@@ -27,28 +27,28 @@ export const defaultGroup = "starling";
 
 const rbac = "rbac.authorization.k8s.io";
 
-/** Server-side apply creates and patches; a prune deletes what it has read. */
+/** Server-side apply creates and patches; a prune deletes an object that it has read. */
 const manage = ["get", "list", "create", "patch", "delete"] as const;
 
-/** What Starling itself needs in every cluster, whatever the fleet applies there. */
+/** Rights that Starling itself needs in every cluster, whatever the fleet applies there. */
 export const ownRules: readonly AccessRule[] = [
-  // Which cluster this is, and where it remembers what was applied.
+  // The identity of the cluster, and its memory of what was applied.
   { apiGroups: [""], resources: ["namespaces"], resourceNames: ["kube-system", parentNamespace], verbs: ["get"] },
-  // Members of a Sync are found by their label, and a Namespace is pruned when nothing is left in it, of any kind.
+  // Members of a Sync are found by their label, and a Namespace is pruned when it has no object of any kind.
   { apiGroups: ["*"], resources: ["*"], verbs: ["list"] },
-  // Another definition of a kind may have changed its objects.
+  // A changed definition of a kind may have changed its objects.
   { apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], verbs: ["get"] },
 ];
 
-/** In its own namespace: one ConfigMap for each Sync, with the fence. */
+/** Rights in Starling's own namespace: one ConfigMap for each Sync, with the fence. */
 export const namespaceRules: readonly AccessRule[] = [
   { apiGroups: [""], resources: ["configmaps"], verbs: ["get", "create", "update", "delete"] },
 ];
 
 /**
- * What the manifests of most fleets hold. Nothing that is the cluster's own (nodes, volumes, webhooks, definitions,
- * ClusterRoles), and no verb beyond an apply and a prune: `escalate`, `bind` and `impersonate` least of all, so that a Role
- * of a manifest cannot give more than Starling has.
+ * Rights for the manifests of most fleets. They include no object of the cluster itself (nodes, volumes, webhooks,
+ * definitions, ClusterRoles), and no verb beyond an apply and a prune. They never include `escalate`, `bind` and
+ * `impersonate`, so that a Role in a manifest cannot grant more than Starling has.
  */
 export const fleetRules: readonly AccessRule[] = [
   {
@@ -75,7 +75,10 @@ export const fleetRules: readonly AccessRule[] = [
 
 const labels = { "app.kubernetes.io/managed-by": "starling" };
 
-/** The objects of the access, in the order they are applied. Named after the group, so that two installations may share a cluster. */
+/**
+ * The objects of the access, in the order in which they are applied. Their names contain the group, so that two
+ * installations may share a cluster.
+ */
 export function rbacManifests({ group, fleetRules: fleet = fleetRules }: ClusterRbac): readonly ManifestObject[] {
   const subjects = [{ apiGroup: rbac, kind: "Group", name: group }];
   const bound = (kind: "ClusterRole" | "Role", name: string) => ({ apiGroup: rbac, kind, name });

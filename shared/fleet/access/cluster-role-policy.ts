@@ -1,7 +1,7 @@
 /** The role of a cluster's account that Starling assumes for one Cluster: its name, and its two policies. */
 import { externalIdOf } from "#shared/base/external-id.ts";
 
-/** Where Starling may assume roles, unless the settings of its stacks say otherwise. */
+/** Path of the roles that Starling may assume, unless the settings of its stacks name another. */
 export const defaultRolePath = "/starling/clusters/";
 
 export interface RoleTrust {
@@ -13,7 +13,7 @@ export interface RoleTrust {
   readonly cluster: string;
 }
 
-/** For this Cluster and no other: nobody who writes a Cluster chooses the external id. */
+/** The external id belongs to this Cluster only, so that nobody who writes a Cluster can choose it. */
 export function trustPolicy({ applyRole, installationId, cluster }: RoleTrust) {
   return {
     Version: "2012-10-17",
@@ -30,7 +30,7 @@ export function trustPolicy({ applyRole, installationId, cluster }: RoleTrust) {
 
 export const describePolicyName = "describe-cluster";
 
-/** All that the role may do in AWS: what it may do in the cluster is the access entry's to say. */
+/** The role's rights in AWS; the access entry gives the rights in the cluster. */
 export function describePolicy(clusterArn: string) {
   return {
     Version: "2012-10-17",

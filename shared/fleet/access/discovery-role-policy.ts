@@ -1,7 +1,10 @@
 /** The role of an account that a ClusterDiscovery lists its clusters with: its name, and its policies. */
 import { discoveryIdentity } from "#shared/fleet/discovery/discovery-identity.ts";
 
-/** Where Starling may assume such roles, by the name of its installation; apart from those that reach clusters. */
+/**
+ * Path of the roles that Starling may assume for discovery, by the name of its installation; apart from those that
+ * reach clusters.
+ */
 export const defaultDiscoveryPath = "/starling/discovery/";
 export const defaultDiscoveryRole = "scan";
 
@@ -14,7 +17,7 @@ export interface DiscoveryTrust {
   readonly discovery: string;
 }
 
-/** For this ClusterDiscovery and no other: nobody who writes one chooses the external id. */
+/** The external id belongs to this ClusterDiscovery only, so that nobody who writes one can choose it. */
 export function discoveryTrustPolicy({ discoverRole, installationId, discovery }: DiscoveryTrust) {
   return {
     Version: "2012-10-17",
@@ -29,13 +32,13 @@ export function discoveryTrustPolicy({ discoverRole, installationId, discovery }
   };
 }
 
-/** Of the role itself; the other two are for those who want them. */
+/** The policy of the role itself; the other two are optional. */
 export const discoveryPolicies = {
   clusters: {
     name: "list-clusters",
     document: () => allowing(["eks:ListClusters", "eks:DescribeCluster", "tag:GetResources"], "*"),
   },
-  /** Below a path, and that itself: what is asked for is the path. */
+  /** The path and everything below it, because requests name the path. */
   parameters: {
     name: "read-parameters",
     document: (path: { readonly partition: string; readonly account: string; readonly path: string }) => {
@@ -43,7 +46,7 @@ export const discoveryPolicies = {
       return allowing("ssm:GetParametersByPath", [arn, `${arn}/*`]);
     },
   },
-  /** In the account that may list the organization. */
+  /** For the account that may list the organization. */
   organization: {
     name: "list-accounts",
     document: () =>

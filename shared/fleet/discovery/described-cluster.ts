@@ -1,4 +1,4 @@
-/** What becomes of one cluster that EKS was asked about: pure. */
+/** The consequence of EKS's answer about one cluster: pure. */
 import { defined } from "#shared/base/defined.ts";
 import { goneSince } from "#shared/fleet/discovery/gone.ts";
 import { type Parameters, parametersFrom } from "#shared/fleet/discovery/parameters.ts";
@@ -23,7 +23,7 @@ export interface Description {
   readonly createdAt?: string;
 }
 
-/** Whose look it is. */
+/** The ClusterDiscovery that scans. */
 export interface Scan {
   readonly discovery: string;
   readonly generation: number;
@@ -33,18 +33,18 @@ export interface Scan {
 
 export type Become =
   | { readonly is: "found"; readonly found: FoundRow; readonly discovered: Discovered }
-  /** It stays as it is, and only what is known of it is written. */
+  /** The Cluster stays as it is, and only the known facts are written. */
   | { readonly is: "noted"; readonly found: FoundRow; readonly goneSince?: string }
   | { readonly is: "refused"; readonly refused: RefusedCluster }
   | { readonly is: "nothing" };
 
-/** Of these nothing can be reached yet, or any more. */
+/** Clusters in these states cannot be reached yet, or any more. */
 const unborn: ReadonlySet<string> = new Set(["CREATING", "PENDING"]);
 const ended: ReadonlySet<string> = new Set(["DELETING", "FAILED"]);
 
 /**
- * @param description - undefined: its account says that there is none.
- * @param parameters - of its account and region; undefined: they were not to be had.
+ * @param description - undefined when the account has no such cluster.
+ * @param parameters - parameters of its account and region; undefined when they could not be read.
  */
 export function become(
   { eks, name, found: stored }: ClusterToDescribe,
@@ -60,7 +60,7 @@ export function become(
   },
 ): Become {
   const { spec, discovery, generation } = scan;
-  // What was forgotten begins as what was never there.
+  // A forgotten cluster begins like a new one.
   const found = stored?.forgotten === undefined ? stored : undefined;
   const row: FoundRow = {
     ...keys.found(eks.arn),

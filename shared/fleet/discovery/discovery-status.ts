@@ -16,7 +16,7 @@ import type {
 } from "#shared/fleet/rows/discovery-rows.ts";
 import type { StatedCondition } from "#shared/fleet/rows/stated-reason.ts";
 
-/** What came of a look. */
+/** The result of a scan. */
 export interface ScanResult {
   readonly accounts: number;
   readonly unseen: readonly UnseenPlace[];
@@ -25,17 +25,17 @@ export interface ScanResult {
   readonly refusedValues: readonly (RefusedValue & { readonly cluster: string })[];
   readonly refusedParameters: readonly RefusedParameter[];
   readonly clusters: Omit<NonNullable<DiscoveryStatus["clusters"]>, "refused">;
-  /** Within the last day. */
+  /** Clusters that were forgotten within the last day. */
   readonly forgotten: readonly FoundRow[];
   readonly forgetting: Forgetting;
-  /** Gone, and not forgotten for another reason than the bound. */
+  /** Clusters that are gone, and not forgotten for another reason than the limit. */
   readonly kept: readonly KeptCluster[];
-  /** Of these: what goes wrong there is not the place. */
+  /** Problems of single clusters, which are not problems of the place. */
   readonly failed: readonly { readonly cluster: string; readonly message: string }[];
   readonly resume: string | undefined;
 }
 
-/** Told of each; the rest is counted. */
+/** Number of entries of each list; the rest is counted. */
 const mostReported = 20;
 const namedInMessage = 3;
 
@@ -68,14 +68,14 @@ export function scannedStatus(
   };
 }
 
-/** Another look soon may see more. */
+/** Another scan soon may see more. */
 function isPassing({ unseen, failed }: ScanResult): boolean {
   return failed.length > 0 || unseen.some(({ code }) => passing.has(code));
 }
 
 const passing: ReadonlySet<string> = new Set(["AccountThrottled", "AccountUnavailable", "StsUnavailable"]);
 
-/** The organization was not to be had, or something else without which there is no look. */
+/** The organization could not be read, or something else that every scan needs. */
 export function failedDiscoveryStatus(
   row: Pick<DiscoveryRow, "status" | "generation">,
   failure: { readonly code: string; readonly message: string },
@@ -105,7 +105,7 @@ function ready(result: ScanResult): StatedCondition {
 
 function unseenText({ unseen }: ScanResult): string {
   if (unseen.length === 0) return "";
-  // Many regions of an account fail by one cause.
+  // Many regions of an account fail for one cause.
   const causes = Map.groupBy(unseen, ({ account, message }) => canonicalJson([account, message]));
   const reported = [...causes.values()].slice(0, namedInMessage).map((same) => {
     const [{ account, message } = { account: "", message: "" }] = same;
@@ -158,7 +158,7 @@ const parameterRemedies = {
   TooLarge: "has more below it than the values of a cluster: 100 of them, and 16384 bytes as JSON",
 } satisfies Record<RefusedParameter["reason"], string>;
 
-/** Of tags first: somebody may have tried to choose what a cluster gets. */
+/** Problems of tags come first: somebody may have tried to choose what a cluster gets. */
 function valuesCondition({ refusedValues, refusedParameters }: ScanResult): readonly StatedCondition[] {
   const tags = refusedValues.map(({ name, ...said }) => notTaken(`value ${name}`, { ...said, tag: name }));
   const parameters = refusedParameters.map(({ parameter, reason }) => `${parameter} ${parameterRemedies[reason]}`);
@@ -178,7 +178,7 @@ function newestForgotten(rows: readonly FoundRow[]): NonNullable<DiscoveryStatus
   return reported.sort((a, b) => (`${a.at} ${a.arn}` < `${b.at} ${b.arn}` ? 1 : -1)).slice(0, mostReported);
 }
 
-/** What is gone for long enough, and stays all the same. */
+/** Clusters that have been gone for long enough, and stay all the same. */
 function forgettingCondition(
   { forgetting, kept, forgotten }: ScanResult,
   { gone }: Pick<ClusterDiscoverySpec, "gone">,

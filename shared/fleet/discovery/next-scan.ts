@@ -2,10 +2,10 @@ import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { type DiscoveryRow, nobodyScans } from "#shared/fleet/rows/discovery-rows.ts";
 import { backoffSeconds, jittered, later } from "#shared/fleet/rows/due.ts";
 
-/** What failed is not asked sooner. */
+/** A failed scan is not repeated sooner. */
 const leastSeconds = 30;
 
-/** When a ClusterDiscovery looks next: at once after a change of its spec, else after its interval. */
+/** When a ClusterDiscovery scans next: at once after a change of its spec, otherwise after its interval. */
 export function nextScan(
   row: Pick<DiscoveryRow, "spec" | "status" | "generation" | "createdAt" | "uid" | "scanUntil">,
 ): string | undefined {

@@ -6,16 +6,16 @@ import { parameterPathOf } from "#shared/fleet/kinds/parameter-path.ts";
 import { type Value, type Values, valueName, valuesSchema } from "#shared/fleet/kinds/values.ts";
 import type { RefusedParameter } from "#shared/fleet/rows/discovery-rows.ts";
 
-/** As Parameter Store has it. A SecureString is as it is stored: nobody asks for what it means. */
+/** As Parameter Store returns it. A SecureString stays encrypted, because nobody asks for its value. */
 export interface Parameter {
   readonly type: "String" | "StringList" | "SecureString";
   readonly value: string;
 }
 
-/** Those below what the clusters of a place have in common, by their whole name. */
+/** Parameters below the common path of a place's clusters, by their whole name. */
 export type Parameters = ReadonlyMap<string, Parameter>;
 
-/** What the parameters of one cluster say. */
+/** Values from the parameters of one cluster. */
 export interface ParameterValues {
   readonly values: Values;
   readonly refused: readonly RefusedParameter[];
@@ -23,10 +23,10 @@ export interface ParameterValues {
 
 /**
  * The parameters directly below the cluster's path, by their last level.
- * @param seen - undefined: they were not to be had, and nothing is known of any.
- * @param before - what they said when they were seen last. A parameter that is there and cannot be a value keeps that; one
- *   that is not there any more goes.
- * @returns undefined where none are read, or where nothing is known of them now or before.
+ * @param seen - undefined when they could not be read, and nothing is known of any.
+ * @param before - the values of the last scan. A parameter that exists and is no valid value keeps its last one; a
+ *   deleted parameter is dropped.
+ * @returns undefined when no parameters are configured, or when nothing is known of them now or before.
  */
 export function parametersFrom(
   { values }: Pick<ClusterDiscoverySpec, "values">,
@@ -65,7 +65,7 @@ export function parametersFrom(
   return { values: before?.values ?? {}, refused: [...refused, { parameter: path.slice(0, -1), reason: "TooLarge" }] };
 }
 
-/** Whether a look has nothing to write because of them. */
+/** Whether a scan has nothing to write because of them. */
 export function sameParameters(a: ParameterValues | undefined, b: ParameterValues | undefined): boolean {
   return canonicalJson(a ?? {}) === canonicalJson(b ?? {});
 }

@@ -1,4 +1,4 @@
-/** What a look makes of the lists that it got: pure. Which clusters are new, and about which EKS has to be asked alone. */
+/** Decides by the lists of a scan which clusters are new, and about which ones EKS has to be asked alone: pure. */
 
 import { defined } from "#shared/base/defined.ts";
 import { isOverdue, isToBeConfirmed, planForgetting } from "#shared/fleet/discovery/gone.ts";
@@ -14,24 +14,24 @@ import { jittered, later } from "#shared/fleet/rows/due.ts";
 export interface SeenPlace {
   readonly account: string;
   readonly region: string;
-  /** ARNs of its clusters; absent: it was not listed. */
+  /** ARNs of its clusters; absent when they were not listed. */
   readonly clusters?: readonly string[];
-  /** By ARN; absent: they were not to be had. */
+  /** Tags by ARN; absent when they could not be read. */
   readonly tags?: ReadonlyMap<string, Tags>;
-  /** Absent: they were not to be had, or nobody wants any. */
+  /** Absent when they could not be read, or are not configured. */
   readonly parameters?: Parameters;
 }
 
-/** A cluster that EKS is asked about alone, since a list says too little. */
+/** A cluster that EKS is asked about alone, because a list has too little. */
 export interface ClusterToDescribe {
   readonly eks: EksArn;
   /** The name that it has, or would have. */
   readonly name: string;
-  /** Also one that was forgotten. */
+  /** Includes a record of a forgotten cluster. */
   readonly found?: FoundRow;
 }
 
-/** Nobody has it: its name is still to be chosen. */
+/** A new cluster: its name is still to be chosen. */
 export function isNewcomer({ found }: ClusterToDescribe): boolean {
   return found === undefined || found.forgotten !== undefined;
 }
@@ -39,7 +39,7 @@ export function isNewcomer({ found }: ClusterToDescribe): boolean {
 export interface ScanPlan {
   readonly candidates: readonly ClusterToDescribe[];
   readonly refused: readonly RefusedCluster[];
-  /** Those of another ClusterDiscovery, by its name. */
+  /** Clusters of other ClusterDiscoveries, by name. */
   readonly others: readonly FoundRow[];
 }
 
@@ -47,15 +47,15 @@ export interface ScanFacts {
   readonly discovery: string;
   readonly generation: number;
   readonly spec: ClusterDiscoverySpec;
-  /** Of all ClusterDiscoveries. */
+  /** Records of all ClusterDiscoveries. */
   readonly known: ReadonlyMap<string, FoundRow>;
-  /** Those that are there no more: what they found is whoever's finds it. */
+  /** Deleted ClusterDiscoveries: another one may take over what they found. */
   readonly orphaned: ReadonlySet<string>;
   readonly seen: readonly SeenPlace[];
   readonly now: Date;
 }
 
-/** A version, or tags that a list has wrong, are found out so often. */
+/** Seconds until a new version, or wrong tags of a list, are noticed. */
 const describeEverySeconds = 86_400;
 
 export function planScan(facts: ScanFacts): ScanPlan {
@@ -73,7 +73,7 @@ export function planScan(facts: ScanFacts): ScanPlan {
       const isSelected = place.tags === undefined || matchesTags(spec.eks.tags, place.tags.get(arn) ?? {});
       const isOrphan = found !== undefined && found.by !== discovery && orphaned.has(found.by);
       if (found === undefined || found.forgotten !== undefined) {
-        // Who forgets it has not done so to the end.
+        // Its forgetting has not finished.
         const isOpen = found?.forgotten?.open === true && !isOrphan;
         if (isSelected && !isOpen) newcomers.push({ eks, ...defined({ found }) });
       } else if (isOrphan) {
@@ -90,7 +90,7 @@ export function planScan(facts: ScanFacts): ScanPlan {
   return { candidates: [...candidates, ...named], refused, others };
 }
 
-/** Something of it may be other than what was written. */
+/** Something about it may have changed since it was written. */
 function isOther(
   { found, eks }: { readonly found: FoundRow; readonly eks: EksArn },
   place: SeenPlace,
@@ -116,7 +116,7 @@ function sameTags(a: Tags, b: Tags): boolean {
   return keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && a[key] === b[key]);
 }
 
-/** Own ones that no list had, of places that were listed: that says nothing, but that EKS is to be asked. */
+/** Own clusters that are missing in the lists of listed places: EKS has to be asked about them. */
 function missing(
   { seen, known, discovery, spec, now }: ScanFacts,
   listed: ReadonlySet<string>,
@@ -128,7 +128,7 @@ function missing(
   const overdue = own.filter((row) => isOverdue(row, spec, now));
   const desired = new Set([
     ...own.filter((row) => isToBeConfirmed(row, spec, now)),
-    // A look before this one has asked, and died before it forgot them.
+    // An earlier scan has asked, and died before it forgot them.
     ...planForgetting(own, overdue, { spec, now }).now,
   ]);
   const found: ClusterToDescribe[] = [];
@@ -145,11 +145,11 @@ function missing(
 
 interface Newcomer {
   readonly eks: EksArn;
-  /** It was forgotten. */
+  /** The cluster was forgotten. */
   readonly found?: FoundRow;
 }
 
-/** Of two newcomers with one name neither gets it: who was meant, nobody can know. */
+/** Two new clusters with one name both stay without it: nobody can know which one was meant. */
 function namesOf(
   template: string,
   newcomers: readonly Newcomer[],

@@ -16,29 +16,29 @@ import type { RefusedTag, RefusedValue } from "#shared/fleet/rows/discovery-rows
 export type Tags = Readonly<Record<string, string>>;
 type Texts = Readonly<Record<string, string>>;
 
-/** Longer ones are no values of a Cluster either. */
+/** Longer texts are no values of a Cluster either. */
 const maxValue = 1024;
 
-/** A selector of Kubernetes, over keys and values that Kubernetes does not take. */
+/** A selector of Kubernetes, over keys and values that Kubernetes does not allow. */
 export function matchesTags(selector: TagSelector | undefined, tags: Tags): boolean {
   return selector === undefined || matchesSelector(selector as LabelSelector, tags);
 }
 
-/** A tag that every match has, so that lists by tag are enough; undefined where clusters without any may match. */
+/** A tag that every match has, so that lists by tag suffice; undefined when clusters without any may match. */
 export function requiredTag(
   selector: TagSelector | undefined,
 ): { readonly key: string; readonly values: readonly string[] } | undefined {
   const [label] = Object.entries(selector?.matchLabels ?? {});
   if (label !== undefined) return { key: label[0], values: [label[1]] };
   for (const expression of selector?.matchExpressions ?? []) {
-    // As many values as the service takes.
+    // As many values as the service allows.
     if (expression.operator === "In" && expression.values.length <= 20) return expression;
     if (expression.operator === "Exists") return { key: expression.key, values: [] };
   }
   return undefined;
 }
 
-/** The tags that a look has to compare: those that say something about the cluster. */
+/** The tags that a scan has to compare: those that set something of the cluster. */
 export function tagsThatMatter({ labels, values, eks }: ClusterDiscoverySpec, tags: Tags): Tags {
   const keys = [
     ...Object.values(labels?.fromTags ?? {}),

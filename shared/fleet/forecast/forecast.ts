@@ -10,23 +10,24 @@ import { overridden } from "#shared/fleet/rollout/override.ts";
 import type { ApplyEvent } from "#shared/kube/order-marks.ts";
 
 export interface ForecastFacts {
-  /** Those that are selected. */
+  /** The selected clusters. */
   readonly desired: readonly DesiredCluster[];
-  /** Every registered cluster, with what it was assigned of the subject. */
+  /** Every registered cluster, with its assignments of the owner. */
   readonly fleet: readonly (Pick<FleetMember, "syncs"> & { readonly name: string })[];
   /** Digest of the rendering, by digest of its input. */
   readonly renderings: ReadonlyMap<string, string>;
-  /** Why there is none, by digest of the input. */
+  /** Why there is no rendering, by digest of the input. */
   readonly failures: ReadonlyMap<string, string>;
-  /** Names of the stages, in their order. */
+  /** Names of the stages, in order. */
   readonly stages: readonly string[];
-  /** Digests of renderings that have other objects for an install than for an upgrade. */
+  /** Digests of renderings whose objects differ between an install and an upgrade. */
   readonly apart?: ReadonlySet<string>;
 }
 
 /**
- * - `install`: the cluster has nothing of it yet; `change`: another rendering; `options`: other options of `apply` alone;
- * - `delete`: the template is gone, and so are its objects; `leave`: the cluster is not given it any more, its objects stay;
+ * - `install`: the cluster has nothing of it yet; `change`: another rendering; `options`: only other options of
+ *   `apply`;
+ * - `delete`: the template is removed, with its objects; `leave`: the cluster no longer gets it, its objects stay;
  * - `fail`: there would be no rendering.
  */
 export interface TargetChange {
@@ -35,27 +36,27 @@ export interface TargetChange {
   /** Digests of renderings. */
   readonly before?: string;
   readonly after?: string;
-  /** Whose objects those of `before` and of `after` are, where a rendering has several. */
+  /** The event whose objects `before` and `after` have, when a rendering has several. */
   readonly had?: ApplyEvent;
   readonly event?: ApplyEvent;
   readonly apply?: ApplyOptions;
   readonly reason?: string;
 }
 
-/** What is the same on all of these clusters. */
+/** A difference that is equal on all of these clusters. */
 export interface ClusterDifference {
   readonly clusters: readonly string[];
   readonly changes: readonly TargetChange[];
 }
 
 export interface Forecast {
-  /** Of what would change, where: equal for equal plans, whatever they are made of. */
+  /** Digest of what would change, and where: equal for equal plans, whatever their sources. */
   readonly hash: string;
   readonly selected: number;
   readonly unchanged: number;
-  /** Of Syncs on clusters, those that get another rendering. */
+  /** Number of Syncs on clusters that get another rendering. */
   readonly applies: { readonly installs: number; readonly upgrades: number };
-  /** Those of most clusters first. */
+  /** Differences of the most clusters first. */
   readonly differences: readonly ClusterDifference[];
   readonly stages: readonly { readonly name: string; readonly clusters: number; readonly changing: number }[];
 }

@@ -4,22 +4,22 @@ import type { Origin } from "#shared/fleet/forecast/origins.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import { isSecret, secretTexts } from "#shared/kube/masked-object.ts";
 
-/** Shorter ones are in any text. */
+/** Shorter values occur in any text. */
 const shownLength = 4;
 
-/** Of what may be base64 in a text, as the login in a registry's configuration is. */
+/** Shortest value that is searched in base64 texts, such as the login in a registry's configuration. */
 const encodedPart = /[A-Za-z0-9+/]{8,}={0,2}/g;
 
-/** What could be given to a Secret, and in any form: digits of a hash, capitals, a part. */
+/** Functions that may have changed a value for a Secret: digits of a hash, capitals, a part. */
 const givenOn = /^(?:parameters\.|render\.helm\.values\b)/;
 const truth = /^(?:true|false|null)$/;
 
 /**
- * Origins as people may be shown them: a value that came into a Secret of the rendering is `***`, wherever it was said, also
- * where it is indented there, quoted, encoded for an address, or base64 in a text. What a template made of a value is not
- * known: beside a Secret, or what was left out, a value is told where it stands in the open as well.
- * @param objects - all of the rendering: what an install alone has is a secret at an upgrade, too.
- * @param leftOut - whether there may be others, which nobody sees, as hooks that are not run.
+ * Origins as people may see them: a value in a Secret of the rendering is `***`, wherever it was set, also when it is
+ * indented, quoted, URL-encoded, or base64 in the Secret. A template's changes to a value are unknown: beside a Secret,
+ * or left-out objects, a value is only shown where it also occurs in the open.
+ * @param objects - all objects of the rendering: a secret of an install is a secret at an upgrade, too.
+ * @param leftOut - whether further objects exist that nobody sees, such as hooks that are not run.
  */
 export function maskedOrigins(
   origins: readonly Origin[],
@@ -45,7 +45,7 @@ export function maskedOrigins(
   });
 }
 
-/** All texts of it, as they are written in no other way. */
+/** All texts of it, in the one form in which they are written. */
 function textOf(object: ManifestObject): string {
   return leaves(object).join("\n");
 }
@@ -54,19 +54,19 @@ function decodedParts(text: string): readonly string[] {
   return (text.match(encodedPart) ?? []).map((part) => Buffer.from(part, "base64").toString());
 }
 
-/** As a template may have written it. */
+/** The forms in which a template may have written it. */
 function formsOf(value: string): readonly string[] {
   const quoted = JSON.stringify(value).slice(1, -1);
   const forms = [value, quoted, percentEncode(value.toWellFormed())].map(withoutBlanks);
   return [...new Set(forms)].filter((form) => form !== "");
 }
 
-/** An indented text has others. */
+/** An indented text has other lines. */
 function withoutBlanks(text: string): string {
   return text.replaceAll(/\s+/g, "");
 }
 
-/** Of a list or a map that is shown as JSON. */
+/** Texts of a list or a map that is shown as JSON. */
 function textsIn(value: string): readonly string[] {
   if (!/^[[{]/.test(value)) return [];
   try {

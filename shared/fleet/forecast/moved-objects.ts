@@ -1,4 +1,7 @@
-/** Objects that go from one template to another on the same clusters: they are taken over, and neither deleted nor made. */
+/**
+ * Objects that move from one template to another on the same clusters: they are taken over, and neither deleted nor
+ * created.
+ */
 
 import { counted } from "#shared/base/counted.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
@@ -14,19 +17,19 @@ export interface TemplateSides {
   readonly after: readonly ManifestObject[];
 }
 
-/** With the Sync that has it now, or that is to have it, where it moves. */
+/** An object that moves, with the Sync that has it now, or will have it. */
 export type PlannedObject = ObjectDifference & { readonly movedFrom?: string; readonly movedTo?: string };
 
 export interface Moves {
-  /** The same differences; what moves names the other Sync. */
+  /** The same differences; a moving object names the other Sync. */
   named(sync: string, objects: readonly ObjectDifference[]): readonly PlannedObject[];
-  /** Of what a template has no more, what no other one has either. */
+  /** Objects that leave a template and that no other one has. */
   leaving(sides: TemplateSides): readonly ManifestObject[];
-  /** Two templates that change have one object: the second is refused it. */
+  /** Two changing templates have one object: the second is refused it. */
   readonly duplicates: readonly { readonly id: ObjectId; readonly syncs: readonly string[] }[];
 }
 
-/** @param templates - all of one owner that change on the same clusters. */
+/** @param templates - all templates of one owner that change on the same clusters. */
 export function movesAmong(templates: readonly TemplateSides[]): Moves {
   const had = syncsByObject(templates, ({ before }) => before);
   const has = syncsByObject(templates, ({ after }) => after);

@@ -1,4 +1,4 @@
-/** What of a plan would be deleted, and what holds single objects back: pure. */
+/** Objects that a plan would delete, and guards that hold single objects back: pure. */
 import { counted } from "#shared/base/counted.ts";
 import { compareText } from "#shared/base/text-order.ts";
 import { reasonToKeep } from "#shared/kube/engine/deletion-guards.ts";
@@ -8,25 +8,25 @@ import { describeObject, type ObjectId, objectIdKey } from "#shared/kube/object-
 import { isHook } from "#shared/kube/order-marks.ts";
 
 /**
- * - `kept`: it stays, whatever git says; `waits`: it goes when nothing is left that would go with it;
- * - `unasked`: it takes along what git does not have, and nobody is asked.
+ * - `kept`: the object stays, whatever git has; `waits`: it is deleted when nothing is left that it would delete;
+ * - `unasked`: it deletes objects that git does not have, and nobody is asked.
  */
 export interface ObjectGuard {
   readonly id: ObjectId;
   readonly effect: "kept" | "waits" | "unasked";
-  /** How many lose it. */
+  /** Number of clusters that lose it. */
   readonly clusters: number;
   readonly why: string;
 }
 
 export interface Deletions {
-  /** Objects on clusters that would be deleted; those that stay are not counted. */
+  /** Number of objects on clusters that would be deleted; those that stay are not counted. */
   readonly objects: number;
   readonly clusters: number;
   readonly guards: readonly ObjectGuard[];
 }
 
-/** Objects of a rendering on clusters that would have them no more. */
+/** Objects of a rendering on clusters that would lose them. */
 export interface Leaving {
   readonly clusters: readonly string[];
   readonly objects: readonly ManifestObject[];
@@ -57,7 +57,7 @@ function note(guards: Map<string, ObjectGuard>, guard: ObjectGuard): void {
   guards.set(key, { ...guard, clusters: (guards.get(key)?.clusters ?? 0) + guard.clusters });
 }
 
-/** As `pruneSet` and its guards have it; by the marks that were assigned, for a plan asks no cluster. */
+/** The rules of `pruneSet` and its guards; by the assigned marks, because a plan asks no cluster. */
 function guardOf(object: ManifestObject): Pick<ObjectGuard, "effect" | "why"> | undefined {
   const id = objectIdOf(object);
   const why = reasonToKeep(id, object);

@@ -1,4 +1,4 @@
-/** Where what a template comes to on a cluster was said: pure. */
+/** The origin of each input of a template on a cluster: pure. */
 import { defined } from "#shared/base/defined.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import { isWholeExpression, referencesIn, renderText } from "#shared/base/path-template.ts";
@@ -13,27 +13,27 @@ import type { HelmOptions } from "#shared/source/helm/helm-options.ts";
 
 /** One input of a rendering. */
 export interface Origin {
-  /** As `parameters.DOMAIN`, or a field of the template. */
+  /** `parameters.DOMAIN`, or a field of the template. */
   readonly field: string;
   readonly value: string;
-  /** Who said so, the nearest first: `overrides[0]`, and of its expressions each `clustervalues/eu-west`. */
+  /** Where it was set, the nearest first: `overrides[0]`, and for its expressions each `clustervalues/eu-west`. */
   readonly from: readonly string[];
 }
 
 type Cluster = Pick<FleetRow, "name" | "labels" | "values" | "discoveredValues">;
 
-/** What a file of `valuesFrom` says, by its place there; one that nobody has read is left out. */
+/** Content of a `valuesFrom` file by its position; a file that was not read is left out. */
 export type ValuesFiles = ReadonlyMap<number, unknown>;
 
 export interface OriginFacts {
-  /** With its own values. */
+  /** The cluster, with its own values. */
   readonly cluster: Cluster;
   /** Every ClusterValues, see `inOrder`. */
   readonly layers: readonly Pick<ClusterValuesRow, "name" | "spec">[];
   readonly files?: ValuesFiles;
 }
 
-/** What else of a template a rendering goes by. */
+/** The other inputs of a template's rendering. */
 const otherFields = Object.keys(specialisationFields).filter(
   (name) => name !== "parameters" && name !== "targetNamespace",
 ) as readonly (keyof SpecialisationFields)[];
@@ -43,7 +43,7 @@ export function originsOf(template: PlannedTemplate, { cluster, layers, files }:
   return originsIn(template, { cluster, values, ...defined({ files }) });
 }
 
-/** @param facts.values - those that count for the cluster, each with who set it. */
+/** @param facts.values - the cluster's effective values, each with its origin. */
 export function originsIn(
   template: PlannedTemplate,
   {
@@ -97,7 +97,7 @@ interface Saying {
   plainly(field: string, value: unknown, by: readonly string[]): Origin;
 }
 
-/** Each file, and each value of the files and of the template that nothing after it says otherwise. */
+/** Each file, and each value of the files and of the template that no later one replaces. */
 function chartOrigins(
   helm: HelmOptions | undefined,
   files: ValuesFiles,

@@ -1,10 +1,10 @@
-/** Values of a chart one by one, and which of several documents says each: pure. */
+/** The values of a chart one by one, and the document that sets each: pure. */
 import { fieldPath } from "#shared/base/field-path.ts";
 import { isJsonObject } from "#shared/base/json.ts";
 
 export interface ValueLeaf {
   readonly path: readonly string[];
-  /** Anything but a map that has something in it. */
+  /** Any value except a map with members. */
   readonly value: unknown;
 }
 
@@ -14,8 +14,8 @@ function valueLeaves(value: unknown, path: readonly string[] = []): readonly Val
 }
 
 /**
- * Those of each document that none after it says otherwise, as Helm lays them over one another: maps are merged, and
- * anything else takes the place of what was there.
+ * The values of each document that no later one replaces, by Helm's rules: maps are merged, and any other value
+ * replaces the earlier one.
  */
 export function lastingLeaves(documents: readonly unknown[]): readonly (readonly ValueLeaf[])[] {
   return documents.map((document, index) => {

@@ -1,4 +1,4 @@
-/** Generators of an ApplicationSet: for which clusters, with which words in place of its expressions. */
+/** Generators of an ApplicationSet: the selected clusters, and the values of expressions. */
 import { defined } from "#shared/base/defined.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import {
@@ -13,11 +13,11 @@ import { listAt, stringAt } from "#shared/kube/kube-object.ts";
 import { normalFolder } from "#shared/source/tree-listing.ts";
 
 export interface Variant {
-  /** Absent: the generator says nothing of clusters. */
+  /** Absent when the generator selects no clusters. */
   readonly clusters?: JsonObject;
   /** By the name in an expression, without the dot before it. */
   readonly words: ReadonlyMap<string, string>;
-  /** For the name of its template, where there are several. */
+  /** Part of the template's name, when there are several. */
   readonly part?: string;
 }
 
@@ -98,7 +98,7 @@ function wordsOf(element: JsonObject): ReadonlyMap<string, string> {
   return new Map(Object.entries(element).map(([name, value]) => [name, String(value)]));
 }
 
-/** A template for each folder that there is. */
+/** One template for each folder that exists. */
 function ofGit(git: JsonObject, foldersOf: FoldersOf): Generated {
   const given = stringAt(git, "repoURL") ?? "";
   const patterns = listAt(git, "directories").filter(isJsonObject);
@@ -174,7 +174,7 @@ function ofMatrix(matrix: JsonObject, foldersOf: FoldersOf): Generated {
   return { variants, remarks: [...one.remarks, ...other.remarks] };
 }
 
-/** A text with the words of a variant; labels of clusters are Starling's own, and what is not known stays. */
+/** A text with the values of a variant; labels of clusters become Starling's own, and unknown expressions stay. */
 export function filled(text: string, words: ReadonlyMap<string, string>): string {
   return text.replaceAll(/\{\{-?\s*(.*?)\s*-?\}\}/g, (whole, inner: string) => {
     const [, map, key] = /^index\s+\.?([\w.]+)\s+["']([^"']+)["']$/.exec(inner) ?? [];

@@ -49,7 +49,10 @@ export function applicationSetSaid(object: Json, foldersOf: FoldersOf): Said {
   };
 }
 
-/** A release is called as its Application, or as its template: of one name it stays the same. One for each cluster has several. */
+/**
+ * A release has the name of its Application, or of its template: for one name it stays the same. One Application for
+ * each cluster has several.
+ */
 function templateName(application: JsonObject): string | undefined {
   const name = stringAt(application, "metadata", "name");
   return name === undefined || name.includes("{{") ? undefined : nameOf(name);

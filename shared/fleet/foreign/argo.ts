@@ -43,7 +43,7 @@ export function applicationSaid(object: Json, foldersOf: FoldersOf): Said {
 
 export interface DesiredApplication {
   readonly title: string;
-  /** Of the template. */
+  /** Name of the template. */
   readonly name: string;
   readonly namespace: string;
   readonly foldersOf: FoldersOf;
@@ -145,7 +145,7 @@ function templateOf(spec: JsonObject, source: JsonObject, desired: DesiredApplic
   };
 }
 
-/** The first of the subfolders of a folder that may be one of manifests, of which Argo CD reads no subfolders. */
+/** The first subfolder of a folder of manifests: Argo CD reads no subfolders there. */
 function subfoldersOf(
   source: JsonObject,
   { path, folders = [] }: { readonly path: string; readonly folders?: readonly string[] | undefined },
@@ -153,11 +153,11 @@ function subfoldersOf(
   const isOther = isJsonObject(source.helm) || isJsonObject(source.kustomize);
   if (isOther || member(source, "directory").recurse === true) return [];
   const below = folders.filter((folder) => folder !== "." && isWithin(folder, [path]) && folder !== path);
-  // Every chart has it.
+  // Every chart has this folder.
   return below.includes(normalFolder(`${path}/templates`)) ? [] : below.slice(0, 1);
 }
 
-/** Where its objects go, and what becomes of those that left git or were changed. */
+/** The destination of its objects, and the handling of removed and changed ones. */
 function placeOf(spec: JsonObject, isChart: boolean): JsonObject {
   const automated = member(member(spec, "syncPolicy"), "automated");
   const namespace = stringAt(spec, "destination", "namespace");

@@ -1,4 +1,7 @@
-/** A `fleet.yaml` of Fleet: what a folder is, and how it differs by cluster. It names neither repository nor clusters. */
+/**
+ * A `fleet.yaml` of Fleet: the kind of a folder, and its differences by cluster. It names neither a repository nor
+ * clusters.
+ */
 import { defined } from "#shared/base/defined.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import {
@@ -19,9 +22,9 @@ import { normalFolder } from "#shared/source/tree-listing.ts";
 const source = "name-of-the-source";
 
 export interface FleetFolder {
-  /** From the root of its repository; absent where that is not known. */
+  /** Path from the root of its repository; absent when unknown. */
   readonly folder: string | undefined;
-  /** What stands beside the file. */
+  /** Files beside it. */
   readonly holds: "chart" | "kustomization" | "manifests";
 }
 
@@ -42,7 +45,7 @@ export function fleetFileSaid(value: Json, { folder, holds }: FleetFolder): Said
   const isChart = chart !== undefined || (holds === "chart" && kustomization === undefined);
   const isRefused = holds === "manifests" && chart === undefined && kustomization === undefined;
   const customized = listAt(file, "targetCustomizations").filter(isJsonObject);
-  // Of Fleet's the first that fits counts, of Starling's the last.
+  // Fleet uses the first match, Starling the last.
   const overrides = customized.toReversed().flatMap((one) => overrideOf(one, { helm, isChart, within }));
   const template = {
     name,
@@ -80,11 +83,11 @@ export function fleetFileSaid(value: Json, { folder, holds }: FleetFolder): Said
   });
 }
 
-/** Of `helm`: said elsewhere, or of how Fleet calls Helm. */
+/** Fields of `helm` that are set elsewhere, or that only concern Fleet's calls of Helm. */
 const withoutEffect = ["chart", "repo", "releaseName", "version", "force", "timeoutSeconds"];
 const ofCharts = ["values", "valuesFiles"];
 
-/** Fleet writes every field it knows, and an empty text is none. */
+/** Fleet writes every field it knows, and an empty text means absent. */
 function textAt(object: JsonObject, name: string): string | undefined {
   const text = stringAt(object, name);
   return text === "" ? undefined : text;

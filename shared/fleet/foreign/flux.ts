@@ -1,4 +1,4 @@
-/** Flux: what a cluster takes from where, a copy of it for each cluster. */
+/** Flux: the sources and paths of a cluster, with a copy for each cluster. */
 
 import { defined } from "#shared/base/defined.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
@@ -25,7 +25,7 @@ import {
 import { stringAt } from "#shared/kube/kube-object.ts";
 
 export interface FluxFleet {
-  /** All documents: a Kustomization names its repository. */
+  /** All documents, because a Kustomization names its repository. */
   readonly all: readonly Json[];
   readonly foldersOf: FoldersOf;
 }
@@ -39,7 +39,7 @@ export function gitRepositorySaid(object: Json): Said {
     return remarked(`${title}: spec.url is no address of a git repository that is fetched by https`);
   const desired = member(spec, "ref");
   const kind = ["commit", "name", "semver", "tag", "branch"].find((name) => typeof desired[name] === "string");
-  // Flux follows this one where a repository names none.
+  // Flux's default when a repository names no branch.
   const ref = kind === undefined ? { branch: "master" } : refIn(kind, String(desired[kind]));
   const left = [
     ...leftOver(spec, "spec", ["url", "ref", "interval"]),
@@ -52,7 +52,7 @@ export function gitRepositorySaid(object: Json): Said {
   };
 }
 
-/** @param kind - of `spec.ref`; `name` is a full one: `refs/heads/main`. */
+/** @param kind - the field of `spec.ref`; `name` is a full reference: `refs/heads/main`. */
 function refIn(kind: string, text: string): JsonObject | undefined {
   return kind === "name" ? gitRefFrom(text) : { [kind]: text };
 }

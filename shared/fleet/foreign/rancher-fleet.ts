@@ -1,4 +1,4 @@
-/** Fleet: a GitRepo says which folders of which repository go to which clusters. */
+/** Fleet: a GitRepo states which folders of which repository go to which clusters. */
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import {
   type FoldersOf,
@@ -28,7 +28,7 @@ export function gitRepoSaid(object: Json, foldersOf: FoldersOf): Said {
   const url = httpsUrl(stringAt(spec, "repo") ?? "");
   if (url === undefined)
     return remarked(`${title}: spec.repo is no address of a git repository that is fetched by https`);
-  // Fleet follows this one where none is named.
+  // Fleet's default when no branch is named.
   const ref = gitRefFrom(stringAt(spec, "revision")) ?? { branch: stringAt(spec, "branch") ?? "master" };
   const given = listAt(spec, "paths").filter((path) => typeof path === "string");
   const folders = (given.length === 0 ? ["."] : given).map((path) => folderOf(path, foldersOf(url)));
@@ -78,7 +78,7 @@ export function gitRepoSaid(object: Json, foldersOf: FoldersOf): Said {
   };
 }
 
-/** A cluster gets a GitRepo once, however many of its targets fit. */
+/** A cluster gets a GitRepo once, however many of its targets match. */
 function selectionsOf(targets: readonly JsonObject[]): readonly JsonObject[] {
   const names = targets.flatMap((target) => stringAt(target, "clusterName") ?? []);
   const selectors = targets.flatMap(({ clusterSelector }) => {

@@ -18,15 +18,15 @@ import { listAt, stringAt } from "#shared/kube/kube-object.ts";
 const unknownFolders: FoldersOf = () => undefined;
 
 /**
- * The documents of Starling that say what documents of Flux, Argo CD and Fleet say, made from their own fields; others among
- * them are passed over. Each is one that `validate` takes, and what could not be carried over is named.
+ * Starling's documents for documents of Flux, Argo CD and Fleet, made from their own fields; other documents are
+ * ignored. `validate` accepts each of them, and everything that could not be translated is named.
  */
 export function sameInStarling(objects: readonly Json[], foldersOf: FoldersOf = unknownFolders): Said {
   const foreign = objects.filter((object) => foreignKindOf(object) !== undefined);
   return checked(eachNamespaceOnce(joined(foreign.map((object) => saidOf(object, { all: objects, foldersOf })))));
 }
 
-/** Of Starling's, an object belongs to one Sync: of several that would make a Namespace, the first does. */
+/** In Starling an object belongs to one Sync: when several Syncs would create a Namespace, the first does. */
 function eachNamespaceOnce({ documents, remarks }: Said): Said {
   const makers = new Map<string, string>();
   const more: string[] = [];

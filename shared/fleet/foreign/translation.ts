@@ -1,4 +1,4 @@
-/** What documents of another tool say, as documents of Starling, and what of them has no place there. */
+/** Documents of another tool as documents of Starling, and the parts that have no counterpart. */
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import { dnsLabel } from "#shared/base/name-schema.ts";
 import { parseDocument } from "#shared/fleet/kinds/document.ts";
@@ -10,14 +10,14 @@ import { normalFolder } from "#shared/source/tree-listing.ts";
 
 export interface Said {
   readonly documents: readonly JsonObject[];
-  /** In words, with the object that each is about. */
+  /** Remarks, each with the object that it is about. */
   readonly remarks: readonly string[];
 }
 
-/** The folders of a repository, where it is at hand. */
+/** The folders of a repository, when it is available. */
 export type FoldersOf = (url: string) => readonly string[] | undefined;
 
-/** Nobody is this: a document that was not looked over is applied nowhere. */
+/** A selector that no cluster matches: a document that nobody has reviewed is applied nowhere. */
 export const unknownCluster: JsonObject = { names: ["name-of-the-cluster"] };
 export const whichClusters =
   "which clusters it is for stands outside of the document: write their names or labels into spec.clusters";
@@ -35,7 +35,7 @@ export function member(object: Json | undefined, name: string): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
-/** A name as Starling takes one. */
+/** A valid name in Starling. */
 export function nameOf(text: string): string {
   const plain = text
     .toLowerCase()
@@ -57,7 +57,7 @@ export function titleOf(object: Json | undefined): string {
   return `${stringAt(object, "kind")} ${namespace === undefined ? "" : `${namespace}/`}${name}`;
 }
 
-/** Fields that nothing was made of, by their paths. */
+/** Fields without a counterpart, by their paths. */
 export function leftOver(object: JsonObject, within: string, taken: readonly string[]): readonly string[] {
   return Object.keys(object).flatMap((name) => (taken.includes(name) ? [] : [`${within}.${name}`]));
 }
@@ -66,7 +66,7 @@ export function notCarried(title: string, fields: readonly string[]): readonly s
   return fields.length === 0 ? [] : [`${title}: not carried over: ${fields.join(", ")}`];
 }
 
-/** Only `https` is fetched. @returns undefined for what is no git repository. */
+/** Only `https` is fetched. @returns undefined for a URL that is no git repository. */
 export function httpsUrl(url: string): string | undefined {
   const ssh = /^(?:ssh:\/\/)?(?:[^@/]+@)?([^/:]+)(?::\d+\/|[:/])(.+)$/;
   const isOther = /^[a-z][a-z0-9+.-]*:\/\//.test(url) && !url.startsWith("ssh://");
@@ -76,7 +76,7 @@ export function httpsUrl(url: string): string | undefined {
   return checkGitUrl(plain) === undefined ? plain : undefined;
 }
 
-/** `HEAD` and nothing follow the repository's own branch. */
+/** `HEAD` and an absent reference mean the repository's default branch. */
 export function gitRefFrom(revision: string | undefined): JsonObject | undefined {
   if (revision === undefined || revision === "" || revision === "HEAD") return undefined;
   if (/^[0-9a-f]{40}$/.test(revision)) return { commit: revision };
@@ -110,14 +110,14 @@ export function groupDocument({ name, namespace, clusters, templates }: DesiredG
   return { apiVersion: ourApiVersion, kind: "SyncGroup", metadata: { name, namespace }, spec };
 }
 
-/** What `validate` has against it, or undefined. */
+/** The problem that `validate` finds, or undefined. */
 function documentProblem(document: JsonObject): string | undefined {
   const parsed = parseDocument(document);
   const [problem] = parsed.ok ? semanticProblems(parsed.document) : parsed.problems;
   return problem === undefined ? undefined : `${problem.field} ${problem.message}`;
 }
 
-/** Only what `validate` takes, and each once; what it does not take is named. */
+/** Documents that `validate` accepts, each once; the others are named. */
 export function checked({ documents, remarks }: Said): Said {
   const taken = new Map<string, JsonObject>();
   const problems = documents.flatMap((document) => {
@@ -129,7 +129,7 @@ export function checked({ documents, remarks }: Said): Said {
   return { documents: [...taken.values()], remarks: [...new Set([...remarks, ...problems])] };
 }
 
-/** The template with those of the fields that are there and have the same form in both tools. */
+/** The template with those of the fields that exist and have the same form in both tools. */
 export function withFitting(
   template: JsonObject,
   extras: JsonObject,
@@ -146,7 +146,7 @@ export function withFitting(
   return { template: fitting, left };
 }
 
-/** A folder as a template has it, or why it cannot be one. */
+/** A folder in the form of a template, or the reason why it cannot be one. */
 export function folderOf(
   path: string,
   folders: readonly string[] | undefined,

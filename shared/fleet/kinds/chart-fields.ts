@@ -28,7 +28,7 @@ export function chartProblem({
   return undefined;
 }
 
-/** Texts that are one whole expression, at any depth; others are the chart's, `{{ $labels.pod }}` too. */
+/** Texts that consist of one expression, at any depth; other texts belong to the chart, also `{{ $labels.pod }}`. */
 export function expressionsIn(value: unknown): readonly string[] {
   if (typeof value === "string") return isWholeExpression(value) ? [value] : [];
   if (Array.isArray(value)) return value.flatMap(expressionsIn);

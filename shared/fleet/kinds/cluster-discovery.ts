@@ -5,9 +5,9 @@ import { installationMetadata, labelKeySchema, labelValueSchema, ourApiVersion }
 import { clusterCountSchema, durationSchema } from "#shared/fleet/kinds/quantities.ts";
 import { valueName } from "#shared/fleet/kinds/values.ts";
 
-/** What Starling itself says of a discovered cluster is below this. */
+/** Prefix of the labels that Starling itself sets on a discovered cluster. */
 export const ownLabelPrefix = "starling.dev/";
-/** The minor version of Kubernetes that a cluster has. */
+/** Label with the cluster's minor version of Kubernetes. */
 export const versionLabel = `${ownLabelPrefix}version`;
 
 const accountIdRule = 'must be an account id of 12 digits, in quotes: "111122223333"';
@@ -20,7 +20,7 @@ const organizationUnit = z
   );
 const region = z.string().regex(/^[a-z]{2}(-[a-z]+)+-\d{1,2}$/, "must be a region such as eu-west-1");
 
-/** As AWS takes them; more than a label of Kubernetes may hold. */
+/** AWS's limits, which exceed those of a Kubernetes label. */
 const tagKey = boundedText(128).min(1, "must not be empty");
 const tagValue = boundedText(256);
 const tagValues = boundedList(tagValue, 100).min(1, "must hold at least one value");
@@ -51,9 +51,9 @@ const eksSchema = z
     accounts: boundedList(accountId, 1000).min(1, "must name at least one account").optional(),
     organization: z
       .strictObject({
-        /** Of the organization's management, or one that it has delegated to: there the role may list accounts. */
+        /** The management account of the organization, or a delegated one: the role may list accounts there. */
         account: accountId,
-        /** With all that is below them. */
+        /** Organizational units, with everything below them. */
         ous: boundedList(organizationUnit, 100).min(
           1,
           "must name at least one; the root's id stands for every account",
@@ -61,7 +61,10 @@ const eksSchema = z
         exclude: boundedList(accountId, 1000).optional(),
       })
       .optional(),
-    /** In each account; assumed with the external id `<installation id>/discovery/<name of the ClusterDiscovery>`. */
+    /**
+     * A role in each account, assumed with the external id `<installation id>/discovery/<name of the
+     * ClusterDiscovery>`.
+     */
     role: eksRoleSchema,
     regions: boundedList(region, 50).min(1, "must name at least one region"),
     tags: tagSelector.optional(),
@@ -72,9 +75,9 @@ const eksSchema = z
 
 const labelsSchema = z
   .strictObject({
-    /** Label: the tag that it comes from. */
+    /** Each label with the tag that it comes from. */
     fromTags: boundedMap(ownLabelKey, tagKey, 50).optional(),
-    /** Label: the values that it may have; another one of its tag leaves the label as it was. */
+    /** Each label with its allowed values; another value of its tag leaves the label as it was. */
     allowed: z
       .record(ownLabelKey, boundedList(labelValueSchema, 100).min(1, "must hold at least one value"))
       .refine((map) => Object.keys(map).length <= 50, "must have at most 50 members")
@@ -97,13 +100,13 @@ const discoveredValuesSchema = z
   .strictObject({
     /** Tags that become values of the cluster, under the same name. */
     fromTags: boundedList(valueName, 100).min(1, "must name at least one tag").optional(),
-    /** Value: what its tag may say; anything else leaves the value as it was. */
+    /** Each value with what its tag may hold; anything else leaves the value as it was. */
     allowed: z
       .record(valueName, boundedList(tagValue, 100).min(1, "must hold at least one value"))
       .refine((map) => Object.keys(map).length <= 100, "must have at most 100 members")
       .meta({ maxProperties: 100 })
       .optional(),
-    /** Parameters of the cluster's account and region, directly below the path; they go before tags. */
+    /** Parameters of the cluster's account and region, directly below the path; they take precedence over tags. */
     ssm: z.strictObject({ path: boundedText(1000).min(1) }).optional(),
   })
   .refine(({ fromTags, ssm }) => fromTags !== undefined || ssm !== undefined, "needs fromTags, ssm or both")
@@ -115,11 +118,14 @@ const discoveredValuesSchema = z
   });
 
 const goneSchema = z.strictObject({
-  /** For how long their account has to say so, without a break: errors are no answer, and another answer ends it. */
+  /**
+   * How long the account must report the cluster as missing, without a break: an error is no answer, and another answer
+   * ends it.
+   */
   after: durationSchema({ minSeconds: 3600, maxSeconds: 30 * 86_400 }).default("24h"),
-  /** As `starling delete cluster NAME --cascade orphan`. */
+  /** Equivalent to `starling delete cluster NAME --cascade orphan`. */
   action: z.literal("Forget"),
-  /** Within 24 hours; percentages are of the clusters that it has found, and round up. */
+  /** Limit within 24 hours; percentages are of the clusters that it has found, and round up. */
   maxPerDay: clusterCountSchema.default("5%"),
 });
 
@@ -127,11 +133,11 @@ export const clusterDiscoverySpec = z.strictObject({
   eks: eksSchema,
   interval: durationSchema({ minSeconds: 60, maxSeconds: 86_400 }).default("10m"),
   name: boundedText(200).min(1).default("{{ eks.name }}-{{ eks.accountId }}-{{ eks.region }}"),
-  /** How Starling becomes somebody whom the clusters know; as `spec.access` of a Cluster. */
+  /** How Starling authenticates to the clusters, as in `spec.access` of a Cluster. */
   access: z.strictObject({ role: eksRoleSchema }).optional(),
   labels: labelsSchema.optional(),
   values: discoveredValuesSchema.optional(),
-  /** What becomes of clusters that their own account says it does not have. Absent: they stay, and are shown so. */
+  /** Handling of clusters that their own account reports as missing. When absent, they stay, and are shown as missing. */
   gone: goneSchema.optional(),
 });
 export type ClusterDiscoverySpec = z.infer<typeof clusterDiscoverySpec>;

@@ -1,11 +1,14 @@
-/** `{{ eks.name }}`, `{{ eks.accountId }}` and `{{ eks.region }}` in the name of a discovered cluster, and in paths: a closed list, and no code. */
+/**
+ * `{{ eks.name }}`, `{{ eks.accountId }}` and `{{ eks.region }}` in the name of a discovered cluster, and in paths: a
+ * closed list, without code.
+ */
 import { excerpt } from "#shared/base/excerpt.ts";
 import { nameSchema } from "#shared/base/name-schema.ts";
 import type { EksArn } from "#shared/fleet/eks-arn.ts";
 
 const reference = /\{\{ *eks\.(name|accountId|region) *\}\}/g;
 
-/** @returns what is wrong with the text, or undefined. */
+/** @returns the problem of the text, or undefined. */
 export function checkNameTemplate(text: string): string | undefined {
   const unknown = unknownExpression(text);
   if (unknown !== undefined) return unknown;
@@ -16,7 +19,7 @@ export function checkNameTemplate(text: string): string | undefined {
   return nameSchema.safeParse(tried).success ? undefined : `"${excerpt(text)}" makes no name: it ${nameRule}`;
 }
 
-/** @returns what is wrong with the expressions of a text, or undefined. */
+/** @returns the problem of the expressions in a text, or undefined. */
 export function unknownExpression(text: string): string | undefined {
   const rest = text.replaceAll(reference, "");
   if (!rest.includes("{{") && !rest.includes("}}")) return undefined;
@@ -29,7 +32,10 @@ export type NamedCluster =
   | { readonly ok: true; readonly name: string }
   | { readonly ok: false; readonly message: string };
 
-/** EKS takes capitals and underscores where names here do not; what is too long is refused, since cut names collide. */
+/**
+ * EKS allows capitals and underscores, which names in Starling do not. A long name is refused, because cut names
+ * collide.
+ */
 export function clusterNameOf(template: string, cluster: Pick<EksArn, "name" | "accountId" | "region">): NamedCluster {
   const name = filledWith(template, cluster).toLowerCase().replaceAll("_", "-");
   if (nameSchema.safeParse(name).success) return { ok: true, name };
@@ -37,7 +43,7 @@ export function clusterNameOf(template: string, cluster: Pick<EksArn, "name" | "
   return { ok: false, message: `its name would be "${excerpt(name, 120)}", which ${why}: shorten spec.name` };
 }
 
-/** With each expression replaced by what the cluster is. */
+/** Replaces each expression by the cluster's value. */
 export function filledWith(template: string, values: Pick<EksArn, "name" | "accountId" | "region">): string {
   return template.replaceAll(reference, (_all, field: keyof typeof values) => values[field]);
 }

@@ -11,10 +11,10 @@ const matchExpression = z.discriminatedUnion("operator", [
   z.strictObject({ key: labelKeySchema, operator: z.literal("Exists") }),
   z.strictObject({ key: labelKeySchema, operator: z.literal("DoesNotExist") }),
 ]);
-/** Long lists of clusters are better said by a label. */
+/** A label replaces a longer list of clusters. */
 const names = boundedList(nameSchema, 1000).min(1);
 
-/** Kubernetes' label selector. An empty one would match everything: refused, `all: true` says that. */
+/** Kubernetes' label selector. An empty one would match everything, so it is refused; `all: true` states that. */
 export const labelSelectorSchema = z
   .strictObject({
     matchLabels: labelsSchema.optional(),
@@ -26,7 +26,7 @@ export const labelSelectorSchema = z
   );
 export type LabelSelector = z.infer<typeof labelSelectorSchema>;
 
-/** One type wherever clusters are meant. Absent or empty is refused. */
+/** One type for every selection of clusters. An absent or empty one is refused. */
 export const clusterSelectionSchema = z
   .strictObject({
     selector: labelSelectorSchema.optional(),

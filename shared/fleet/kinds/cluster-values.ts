@@ -7,7 +7,7 @@ const mostPriority = 1000;
 
 export const clusterValuesSpec = z.strictObject({
   clusters: clusterSelectionSchema,
-  /** Of two that set the same value of a cluster the higher one counts; of equal ones the name that is later. */
+  /** When two set the same value of a cluster, the higher priority wins; among equal ones the later name. */
   priority: z
     .int(`must be a whole number from 0 to ${mostPriority}`)
     .min(0, `must be a whole number from 0 to ${mostPriority}`)

@@ -16,7 +16,7 @@ const endpointSchema = z.strictObject({
       // The value may be the password.
       if (message !== undefined) context.addIssue({ code: "custom", message, params: hiddenValue });
     }),
-  /** PEM certificates of the cluster's authority, base64 as in a kubeconfig. Absent: the public authorities. */
+  /** PEM certificates of the cluster's authority, base64 as in a kubeconfig. When absent, the public authorities. */
   caData: boundedText(65_536)
     .meta({ contentEncoding: "base64" })
     .superRefine((text, context) => {
@@ -31,9 +31,9 @@ const endpointSchema = z.strictObject({
   tlsServerName: boundedText(253).min(1).optional(),
 });
 
-/** Of the URL, as it is connected to: in the text, a password also stands behind one slash, or none. */
+/** Reads the parsed URL, because in the text a password may also follow one slash, or none. */
 function serverProblem(text: string): string | undefined {
-  // URLs leave some of these out and read others as a slash; who reads the text sees another host.
+  // URLs drop some of these characters and read others as a slash; a reader of the text sees another host.
   if (/[\\\s\p{Cc}]/u.test(text)) return "holds a backslash, a space or a line end; write it as https://HOST:PORT";
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined) return undefined;
@@ -43,7 +43,7 @@ function serverProblem(text: string): string | undefined {
 }
 
 const eksSchema = z.strictObject({
-  /** Address, authority and credentials follow from it: they are asked of EKS and STS. */
+  /** EKS and STS give its address, authority and credentials. */
   arn: boundedText(2048).refine(
     (text) => parseEksArn(text) !== undefined,
     "must be the ARN of an EKS cluster such as arn:aws:eks:eu-west-1:111122223333:cluster/prod-1",
@@ -51,7 +51,7 @@ const eksSchema = z.strictObject({
 });
 
 export const eksRoleSchema = z.strictObject({
-  /** In the account of the cluster, with its path where it has one. */
+  /** A role in the cluster's account, with its path if it has one. */
   name: boundedText(576).regex(
     /^([\w+=,.@-]{1,510}\/)*[\w+=,.@-]{1,64}$/,
     "must be the name of an IAM role in the cluster's account, such as starling/clusters/apply",
@@ -62,11 +62,11 @@ export const clusterSpec = z
   .strictObject({
     eks: eksSchema.optional(),
     endpoint: endpointSchema.optional(),
-    /** How Starling becomes somebody the cluster knows. Absent: as itself. */
+    /** How Starling authenticates to the cluster. When absent, with its own identity. */
     access: z.strictObject({ role: eksRoleSchema }).optional(),
     /**
-     * What charts are told, and the label `starling.dev/version`, where no ClusterDiscovery knows: only the minor version, so that
-     * clusters of one share their renderings.
+     * The version that charts get, and the label `starling.dev/version`, when no ClusterDiscovery knows it: only the
+     * minor version, so that clusters of one version share their renderings.
      */
     kubeVersion: boundedText(10)
       .regex(/^1\.\d{1,3}$/, 'must be a minor version of Kubernetes in quotes, as "1.34"')
@@ -74,7 +74,7 @@ export const clusterSpec = z
     /** Facts about the cluster that paths may refer to as `{{ cluster.values.NAME }}`. */
     values: valuesSchema.optional(),
   })
-  // With neither it is about a cluster that is discovered: whether there is one, the api knows.
+  // Without both, the document is about a discovered cluster; the api knows whether there is one.
   .refine(({ eks, endpoint }) => eks === undefined || endpoint === undefined, {
     message: "needs exactly one of eks or endpoint",
   })

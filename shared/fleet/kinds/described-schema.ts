@@ -1,4 +1,4 @@
-/** The JSON Schemas of what people write, with what each field means: for editors. */
+/** The JSON Schemas of the kinds that people write, with the meaning of each field: for editors. */
 import { jsonSchemaOf, type WritableKind, writableKinds } from "#shared/fleet/kinds/document.ts";
 import { meaningOf } from "#shared/fleet/kinds/meanings.ts";
 
@@ -8,12 +8,12 @@ interface Schema {
 
 const forms = ["oneOf", "anyOf", "allOf"] as const;
 
-/** Of one kind. */
+/** The schema of one kind. */
 export function describedSchema(kind: WritableKind): Schema {
   return described(jsonSchemaOf(kind) as Schema, kind, "");
 }
 
-/** Of a file with documents of any kind, as `starling init` writes it beside them. */
+/** The schema of a file with documents of any kind, as `starling init` writes it. */
 export function everySchema(): Schema {
   const { $schema } = describedSchema("Source");
   const kinds = writableKinds.map((kind) => {

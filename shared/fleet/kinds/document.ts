@@ -1,6 +1,6 @@
 /**
- * What a user writes, validated: one schema per kind gives the check, the type and the published JSON Schema.
- * Unknown fields are errors that name the field meant; a field that does nothing yet is not in the schema.
+ * Validates documents of users: one schema for each kind gives the check, the type and the published JSON Schema. An
+ * unknown field is an error that names the field meant; a field without an effect is not in the schema.
  */
 import * as z from "zod";
 import { excerpt, excerptOf } from "#shared/base/excerpt.ts";
@@ -28,21 +28,21 @@ export const documentSchemas = {
 
 /** The kinds that people write. */
 export type WritableKind = keyof typeof documentSchemas;
-/** In the order in which they are written: what others refer to is first. */
+/** Kinds in the order in which they are written: objects come before those that refer to them. */
 export const writableKinds = Object.keys(documentSchemas) as readonly WritableKind[];
 
 export type Document = z.infer<(typeof documentSchemas)[WritableKind]>;
 
-/** What is wrong with one field: where, what was got, what to do. */
+/** A problem of one field: where it is, what was found, and what to do. */
 export interface FieldProblem {
   /** `spec.rollout.stages[1].clusters`; empty for the document itself. */
   readonly field: string;
   readonly message: string;
 }
 
-/** Nested deeper than any kind, and as deep as a YAML file may be. */
+/** Deeper than any kind, and as deep as a YAML file may be. */
 const maxDepth = 100;
-/** Longer than a label's key in Kubernetes may be. */
+/** Longer than the key of a Kubernetes label may be. */
 const shownOfKey = 320;
 
 export type ParsedDocument =
@@ -60,7 +60,10 @@ export function parseDocument(value: unknown): ParsedDocument {
 
 const jsonSchemas = new Map<WritableKind, unknown>();
 
-/** The JSON Schema (draft 2020-12) of a kind as users write it: defaults are optional. Made once, for it takes a while. */
+/**
+ * The JSON Schema (draft 2020-12) of a kind as users write it: fields with a default are optional. It is made once,
+ * because that takes a while.
+ */
 export function jsonSchemaOf(kind: WritableKind): unknown {
   const schema = jsonSchemas.get(kind) ?? z.toJSONSchema(documentSchemas[kind], { io: "input" });
   jsonSchemas.set(kind, schema);
@@ -87,7 +90,7 @@ function headProblem(value: unknown): FieldProblem | undefined {
   if (deep !== undefined) {
     return { field: fieldText(deep.slice(0, 3)), message: `is nested deeper than ${maxDepth} levels; remove it` };
   }
-  // The schemas of maps pass over such a key in silence.
+  // The schemas of maps ignore such a key silently.
   const prototype = findPath(value, ({ step }) => step === "__proto__");
   if (prototype !== undefined) {
     return { field: fieldText(prototype), message: "is a name that no field, label or value can have; remove it" };
@@ -95,7 +98,7 @@ function headProblem(value: unknown): FieldProblem | undefined {
   return undefined;
 }
 
-/** What an object of another API is for, where somebody gives it as a document of ours. */
+/** The purpose of an object of another API that was given as a document of Starling. */
 function whose(object: object): string {
   const { apiVersion, kind } = object as { readonly apiVersion?: unknown; readonly kind?: unknown };
   if (typeof apiVersion !== "string" || typeof kind !== "string") return "";
@@ -107,7 +110,7 @@ function whose(object: object): string {
     : `: this ${what} is for ${foreign.tool}; for Starling to do what it says, write ${foreign.instead}`;
 }
 
-/** Other tools have it in this place, and to leave it out without another word would lock Starling out. */
+/** Other tools accept this here; omitting it silently would lock Starling out. */
 const externalIdFields: ReadonlySet<string> = new Set(["spec.access.role.externalId", "spec.eks.role.externalId"]);
 const externalIdRemedy = (kind: string) =>
   `is Starling's to choose, so that no ${kind} takes another one's; remove it, and let the role's trust policy ask for the one that \`starling describe ${kind.toLowerCase()}\` shows`;
@@ -136,7 +139,7 @@ function kindOf(root: unknown): WritableKind {
   return (root as { readonly kind: WritableKind }).kind;
 }
 
-/** The keys the schema has where an unknown one was found: those that a minimal valid object there may carry. */
+/** The keys that the schema has where an unknown one was found: those that a minimal valid object there may have. */
 function keysKnownAt(root: unknown, path: readonly PropertyKey[]): readonly string[] {
   let schema = jsonSchemaOf(kindOf(root)) as SchemaNode | undefined;
   for (const step of path) {

@@ -1,6 +1,6 @@
 import { jsonSchemaOf, type WritableKind } from "#shared/fleet/kinds/document.ts";
 
-/** One field of a kind, as its JSON Schema has it. */
+/** One field of a kind, as its JSON Schema describes it. */
 export interface KindField {
   /** `spec.rollout.stages[].name`. */
   readonly path: string;
@@ -9,7 +9,7 @@ export interface KindField {
   readonly required: boolean;
   /** As JSON. */
   readonly default?: string;
-  /** `1024 characters`, `100 items`, `100 members`: no value may have more. */
+  /** `1024 characters`, `100 items`, `100 members`: the largest allowed size. */
   readonly most?: string;
 }
 
@@ -29,7 +29,7 @@ interface Schema {
   readonly oneOf?: readonly Schema[];
 }
 
-/** Every field of metadata and spec that the kind's schema knows, in the schema's order. */
+/** Every field of metadata and spec in the kind's schema, in the schema's order. */
 export function fieldsOf(kind: WritableKind): readonly KindField[] {
   const { properties } = jsonSchemaOf(kind) as Schema;
   return Object.entries(properties ?? {})
@@ -48,7 +48,7 @@ function fieldsBelow(schema: Schema, path: string): readonly KindField[] {
   return fields;
 }
 
-/** Of a union, the members of all its forms. */
+/** For a union, the members of all its forms. */
 function membersOf(schema: Schema): Readonly<Record<string, Schema>> {
   const members: Record<string, Schema> = {};
   for (const form of [...(schema.oneOf ?? []), ...(schema.anyOf ?? []), schema]) {

@@ -1,7 +1,7 @@
-/** What each field of a kind means, as docs/spec has it: for `explain` and for editors. */
+/** The meaning of each field of a kind, as docs/spec describes it: for `explain` and for editors. */
 import type { WritableKind } from "#shared/fleet/kinds/document.ts";
 
-/** `KIND.path`; what all kinds have is below `metadata`, and what every selection of clusters has below `selection`. */
+/** `KIND.path`; fields of all kinds are below `metadata`, and those of every selection of clusters below `selection`. */
 const meanings: Readonly<Record<string, string>> = {
   "Cluster.metadata.labels": "what selections look at: a change may move the cluster in or out of groups",
   "Cluster.spec.access": "with eks: who Starling is to the cluster; left out: the role of its own function",
@@ -186,7 +186,7 @@ const selection =
   /^spec\.(?:clusters|rollout\.stages\[\]\.clusters|templates\[\]\.overrides\[\]\.clusters)\.(?=selector|names|notNames|all)/;
 const template = "SyncGroup.spec.templates[].";
 
-/** @param path - as `fieldsOf` has it: `spec.rollout.stages[].name`. */
+/** @param path - in the form of `fieldsOf`: `spec.rollout.stages[].name`. */
 export function meaningOf(kind: WritableKind, path: string): string | undefined {
   const inOverride = path.replace(/^spec\.templates\[\]\.overrides\[\]\./, "");
   const places = [

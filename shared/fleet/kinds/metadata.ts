@@ -18,7 +18,7 @@ export const labelValueSchema = z
 
 export const labelsSchema = boundedMap(labelKeySchema, labelValueSchema, 100);
 
-/** What all keys and values of an object's annotations may have together in Kubernetes. */
+/** Size limit of Kubernetes for all keys and values of an object's annotations. */
 const maxAnnotationBytes = 262_144;
 
 const annotationsSchema = boundedMap(labelKeySchema, z.string(), 1000).refine(

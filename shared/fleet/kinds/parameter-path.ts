@@ -1,18 +1,18 @@
-/** Where the parameters of a discovered cluster are in Parameter Store: `/starling/clusters/{{ eks.name }}`. */
+/** Path of a discovered cluster's parameters in Parameter Store: `/starling/clusters/{{ eks.name }}`. */
 import { excerpt } from "#shared/base/excerpt.ts";
 import type { EksArn } from "#shared/fleet/eks-arn.ts";
 import { filledWith, unknownExpression } from "#shared/fleet/kinds/cluster-name.ts";
 
-/** A name of Parameter Store has at most so many characters, and fifteen levels, the parameter's own among them. */
+/** Limits of a name in Parameter Store: its characters, and fifteen levels including the parameter's own. */
 const maxCharacters = 1000;
 const maxLevels = 14;
-/** As Parameter Store has them, which keeps these two for itself. */
+/** Prefixes that Parameter Store reserves. */
 const level = /^[A-Za-z0-9_.-]+$/;
 const reserved = /^\/(aws|ssm)/i;
 
 type Place = Pick<EksArn, "name" | "accountId" | "region">;
 
-/** @returns what is wrong with the text, or undefined. */
+/** @returns the problem of the text, or undefined. */
 export function checkParameterPath(text: string): string | undefined {
   const shown = `"${excerpt(text)}"`;
   const unknown = unknownExpression(text);
@@ -30,12 +30,12 @@ export function checkParameterPath(text: string): string | undefined {
   return `${shown} begins with an expression, so that every parameter of the account would be read; begin with a level of its own, such as /starling`;
 }
 
-/** Of one cluster. */
+/** The path of one cluster. */
 export function parameterPathOf(path: string, cluster: Place): string {
   return filledWith(path, cluster);
 }
 
-/** What all clusters of an account and region have in common of it: asked for once, with all that is below. */
+/** The common part for all clusters of an account and region: it is read once, with everything below. */
 export function sharedParameterPath(path: string): { readonly path: string; readonly isWhole: boolean } {
   const shared = `/${levelsBefore(path).join("/")}`;
   return { path: shared, isWhole: shared === path };

@@ -13,8 +13,8 @@ export function durationSeconds(text: string): number | undefined {
 }
 
 /**
- * Seconds of a duration that its kind's schema has let through, or given as its default.
- * @throws Error for any other text: a row that nobody wrote by way of the api.
+ * Seconds of a duration that the schema has accepted, or of its default.
+ * @throws Error for any other text: the api did not write the row.
  */
 export function secondsOf(duration: string): number {
   const seconds = durationSeconds(duration);
@@ -22,7 +22,7 @@ export function secondsOf(duration: string): number {
   return seconds;
 }
 
-/** A duration field with bounds in seconds; stays text in specs, as the user wrote it. */
+/** A duration field with bounds in seconds; specs keep the text of the user. */
 export function durationSchema(bounds: { readonly minSeconds: number; readonly maxSeconds: number }) {
   const { minSeconds, maxSeconds } = bounds;
   const isWithin = (seconds: number | undefined) =>
@@ -37,7 +37,7 @@ export function durationSchema(bounds: { readonly minSeconds: number; readonly m
     .refine((text) => isWithin(durationSeconds(text)), { error: ({ input }) => meant(input) });
 }
 
-/** What was meant by a number without a unit, by days, or by one with blanks and words: `10s` of `10`. */
+/** The suggestion for a number without a unit, for days, or for blanks and words: `10s` for `10`. */
 function likelyDuration(input: unknown): string {
   if (typeof input === "number") return `${input}s`;
   if (typeof input !== "string") return "";
@@ -58,7 +58,7 @@ export const clusterCountSchema = z.union(
 );
 export type ClusterCount = z.infer<typeof clusterCountSchema>;
 
-/** How many clusters a count means among `total`; percentages round down, unless they are said to round up. */
+/** The number of clusters that a count means among `total`; percentages round down by default. */
 export function resolveCount(count: ClusterCount, total: number, rounding: "down" | "up" = "down"): number {
   if (typeof count === "number") return count;
   const share = (total * Number(count.slice(0, -1))) / 100;

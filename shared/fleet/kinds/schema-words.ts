@@ -1,4 +1,4 @@
-/** What a schema says by itself, in the words of who writes documents; what a schema was told to say stays. */
+/** The schema's own messages, in the words of people who write documents; messages that a schema sets stay. */
 import { counted } from "#shared/base/counted.ts";
 
 const things: Readonly<Record<string, string>> = {

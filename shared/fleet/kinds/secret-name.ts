@@ -1,4 +1,7 @@
-/** How a secret of Secrets Manager is named in a document: it stands in commands and messages, where a line end hides what follows. */
+/**
+ * The name of a secret of Secrets Manager in a document. It occurs in commands and messages, where a line end would
+ * hide the rest.
+ */
 import { boundedText } from "#shared/base/bounded.ts";
 import { hiddenValue } from "#shared/base/hidden-value.ts";
 

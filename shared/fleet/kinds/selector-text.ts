@@ -2,7 +2,7 @@ import { excerpt, excerptOf } from "#shared/base/excerpt.ts";
 import type { LabelSelector } from "#shared/fleet/kinds/cluster-selection.ts";
 import { labelKeySchema, labelValueSchema } from "#shared/fleet/kinds/metadata.ts";
 
-/** Longer than a query string that API Gateway takes. */
+/** Longer than a query string that API Gateway accepts. */
 const maxLength = 10_000;
 
 const setRequirement = /^(\S+)\s+(in|notin)\s+\(([^()]*)\)$/;
@@ -13,7 +13,7 @@ export type SelectorText =
   | { readonly ok: true; readonly selector: LabelSelector }
   | { readonly ok: false; readonly message: string };
 
-/** A label selector as kubectl's `-l` takes it: `env=prod,tier!=gold,ring in (canary,early),!legacy`. */
+/** A label selector in the form of kubectl's `-l`: `env=prod,tier!=gold,ring in (canary,early),!legacy`. */
 export function parseSelectorText(text: string): SelectorText {
   const expressions: NonNullable<LabelSelector["matchExpressions"]> = [];
   if (text.length > maxLength) {
@@ -44,7 +44,7 @@ export function parseSelectorText(text: string): SelectorText {
   return message === undefined ? { ok: true, selector: { matchExpressions: expressions } } : { ok: false, message };
 }
 
-/** A key or value that no label has, such as one in quotes: it would select nothing, or with `!=` everything. */
+/** A key or value that no label can have, such as a quoted one: it would match nothing, or with `!=` everything. */
 function impossibleIn(expression: NonNullable<LabelSelector["matchExpressions"]>[number]): string | undefined {
   const { key } = expression;
   const values = "values" in expression ? expression.values : [];
@@ -57,7 +57,7 @@ function impossibleIn(expression: NonNullable<LabelSelector["matchExpressions"]>
   return undefined;
 }
 
-/** Taken apart at the commas that stand outside parentheses. */
+/** Splits at the commas outside of parentheses. */
 function requirementsOf(text: string): readonly string[] {
   const parts: string[] = [];
   let from = 0;

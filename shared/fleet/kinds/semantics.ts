@@ -10,10 +10,10 @@ import type { SyncTemplate, TemplateOverride } from "#shared/fleet/kinds/sync-te
 import { checkGitUrl } from "#shared/source/git-url.ts";
 import { parseVersionConstraint, VersionConstraintError } from "#shared/source/version-constraint.ts";
 
-/** An object is one row, of which DynamoDB takes 400 KB; the rest is for its status. */
+/** An object is one row, of which DynamoDB accepts 400 KB; the rest is kept for its status. */
 const maxDocumentBytes = 300_000;
 
-/** What the schema of a kind cannot say: URLs, version ranges and path expressions that mean something. */
+/** Checks that a schema cannot state: URLs, version ranges and path expressions. */
 export function semanticProblems(document: Document): readonly FieldProblem[] {
   const bytes = new TextEncoder().encode(JSON.stringify(document)).length;
   if (bytes > maxDocumentBytes) {
@@ -77,7 +77,7 @@ function templateProblems(at: string, template: SyncTemplate): readonly FieldPro
 
 type Rendered = Pick<TemplateOverride, "path" | "render">;
 
-/** The texts of a template in which expressions are evaluated, by their fields. */
+/** The texts of a template whose expressions are evaluated, by field. */
 function expressionsOf({ path, render }: Rendered): Readonly<Record<string, readonly string[]>> {
   const { values, valuesFrom = [] } = render?.helm ?? {};
   const files = valuesFrom.map(({ path: file }, index) => [`render.helm.valuesFrom[${index}].path`, [file]] as const);

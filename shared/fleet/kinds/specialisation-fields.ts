@@ -1,4 +1,4 @@
-/** What a template says of how clusters differ. */
+/** Fields of a template for differences between clusters. */
 import * as z from "zod";
 import { boundedMap, boundedText } from "#shared/base/bounded.ts";
 import { nameSchema } from "#shared/base/name-schema.ts";
@@ -20,13 +20,16 @@ const targetNamespace = boundedText(1024).refine(
 );
 
 export const specialisationFields = {
-  /** By name; a text may hold `{{ cluster.name }}` and its like, as `path` may, but no other parameter. */
+  /** By name; a text may contain `{{ cluster.name }}` and the like, as `path` may, but no other parameter. */
   parameters: boundedMap(parameterName, parameterValue, 100).optional(),
-  /** Whether `${NAME}` in the texts of objects is what the parameter says; `mode: text`: in their YAML, as Flux does it. */
+  /**
+   * Whether `${NAME}` in the texts of objects is replaced by the parameter; with `mode: text` in their YAML, as Flux
+   * does.
+   */
   substitute: z
     .union([z.boolean(), z.strictObject({ mode: z.literal("text") })], "must be true, false or {mode: text}")
     .optional(),
-  /** Of every object that is in a namespace; may hold `{{ cluster.name }}` and its like. */
+  /** Namespace of every namespaced object; may contain `{{ cluster.name }}` and the like. */
   targetNamespace: targetNamespace.optional(),
   ...editFields,
 };
@@ -40,9 +43,9 @@ interface Problem {
 }
 
 /**
- * What the schema cannot say of them.
- * @param all - the template's, and those of its overrides, by their places.
- * @param expressions - what else of them may refer to parameters.
+ * Checks that the schema cannot state.
+ * @param all - the fields of the template, and those of its overrides, by position.
+ * @param expressions - other texts that may refer to parameters.
  */
 export function specialisationProblems(
   all: readonly (readonly [at: string, fields: SpecialisationFields])[],

@@ -8,11 +8,11 @@ import { syncSpec, syncTemplate } from "#shared/fleet/kinds/sync-template.ts";
 
 const stageSchema = z.strictObject({
   name: nameSchema,
-  /** Absent: the catch-all, which takes every cluster no earlier stage took. */
+  /** When absent, the stage takes every cluster that no earlier stage took. */
   clusters: clusterSelectionSchema.optional(),
-  /** Clusters of this stage that may be changing at once; never more than the strategy's bound. */
+  /** Clusters of this stage that may change at once; never more than the group's limit. */
   maxConcurrent: clusterCountSchema.optional(),
-  /** A rollout passes the first stage without verifying anything when the stage has no cluster. Left out: false. */
+  /** Whether a rollout passes the first stage without verification when the stage has no cluster. False by default. */
   optional: z.boolean().optional(),
 });
 
@@ -21,17 +21,17 @@ function duplicateNames(items: readonly { readonly name: string }[]): boolean {
 }
 
 export const rolloutStrategy = z.strictObject({
-  /** Clusters of the group that may be changing at once; a percentage rounds down, to at least 1, and 500 are the most. */
+  /** Clusters of the group that may change at once; a percentage rounds down, to at least 1, and 500 is the maximum. */
   maxConcurrent: clusterCountSchema.default("10%"),
-  /** Failed clusters that a content bears in one stage; one more halts it there. A percentage rounds down. */
+  /** Failed clusters that a rollout tolerates in one stage; one more halts it there. A percentage rounds down. */
   maxFailures: clusterCountSchema.default(0),
   /** Unreachable clusters that a stage leaves behind; they catch up when they answer. A percentage rounds up. */
   maxUnreachable: clusterCountSchema.default("10%"),
-  /** How long a cluster may go without progress, from when its worker begins until it is ready. */
+  /** How long a cluster may stay without progress, from when its worker begins until it is ready. */
   progressDeadline: durationSchema({ minSeconds: 5, maxSeconds: 86_400 }).default("10m"),
-  /** Starts are spread over this time, for those who do not want waves: one stage, 100 % at once. */
+  /** Spreads the starts over this time, for fleets without waves: one stage, 100 % at once. */
   jitter: durationSchema({ minSeconds: 0, maxSeconds: 900 }).default("0s"),
-  /** Whether a newer content follows while older ones are under way in later stages, or only when these are through. */
+  /** Whether a newer rollout follows while older ones are in progress in later stages, or only when these have ended. */
   supersede: z.enum(["pipeline", "finish"], 'must be "pipeline" or "finish"').default("pipeline"),
   stages: boundedList(stageSchema, 12)
     .min(1, "must have at least one stage; leave it out for a single stage of all clusters")

@@ -8,15 +8,18 @@ import { renderOptions } from "#shared/source/render-options.ts";
 import { sourcePath } from "#shared/source/source-path.ts";
 
 const applyFields = {
-  /** Delete what left the source. `false` keeps it in the inventory, to be pruned when this turns true again. */
+  /**
+   * Delete objects that left the source. `false` keeps them in the inventory, to be pruned when this becomes true
+   * again.
+   */
   prune: z.boolean(),
-  /** What to do about objects that changed in the cluster: put them back, only report them, or not look. */
+  /** Handling of objects that changed in the cluster: correct them, only report them, or ignore them. */
   drift: z.enum(["correct", "report", "off"], 'must be "correct", "report" or "off"'),
-  /** How often an applied Sync is looked at again. */
+  /** Interval between two checks of an applied Sync. */
   interval: durationSchema({ minSeconds: 10, maxSeconds: 86_400 }),
   /**
-   * Where namespaced objects go that name no namespace, as with `kubectl apply -n`; those that name one keep it. Absent:
-   * such objects are refused, because nothing falls into `default` unasked.
+   * Namespace for namespaced objects that name none, as with `kubectl apply -n`; objects that name one keep it. When
+   * absent, such objects are refused, because nothing goes into `default` by accident.
    */
   defaultNamespace: nameSchema.optional(),
 };
@@ -32,18 +35,21 @@ export type ApplyOptions = z.infer<typeof applyOptions>;
 const templateFields = {
   /** A Source of the same namespace. */
   source: nameSchema,
-  /** The folder inside the Source; may hold `{{ cluster.name }}`, `{{ cluster.labels.KEY }}`, `{{ cluster.values.KEY }}`. */
+  /**
+   * The folder inside the Source; may contain `{{ cluster.name }}`, `{{ cluster.labels.KEY }}`, `{{ cluster.values.KEY
+   * }}`.
+   */
   path: sourcePath.default("."),
-  /** Absent: helm when the folder is a chart, kustomize when it has a kustomization file, else plain. */
+  /** When absent: helm for a chart, kustomize for a folder with a kustomization file, otherwise plain. */
   render: renderOptions.optional(),
   ...specialisationFields,
   apply: applyOptions.prefault({}),
 };
 
-/** What the template is on some clusters: any field but its name and its Source. */
+/** A change of the template on some clusters: any field except its name and its Source. */
 const templateOverride = z.strictObject({
   clusters: clusterSelectionSchema,
-  /** They are not given the template; objects that one of them has of it stay. */
+  /** These clusters do not get the template; objects that one of them has stay. */
   disabled: z.boolean().optional(),
   path: sourcePath.optional(),
   render: renderOptions.optional(),
@@ -55,7 +61,7 @@ export type TemplateOverride = z.infer<typeof templateOverride>;
 export const syncTemplate = z.strictObject({
   name: nameSchema,
   ...templateFields,
-  /** All that are for a cluster, in their order: later ones win. */
+  /** All overrides that match a cluster apply in order: later ones win. */
   overrides: boundedList(templateOverride, 50).optional(),
 });
 export type SyncTemplate = z.infer<typeof syncTemplate>;

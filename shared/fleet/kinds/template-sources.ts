@@ -5,18 +5,18 @@ import type { RenderOptions } from "#shared/source/render-options.ts";
 type Naming = Pick<SyncTemplate, "source" | "render" | "overrides">;
 type Taking = Naming & Pick<SyncTemplate, "path" | "components">;
 
-/** Names of Sources of its namespace, each once: its own first, then those that only files of values come from. */
+/** Names of Sources of its namespace, each once: its own first, then those that only provide values files. */
 export function templateSources(template: Naming): readonly string[] {
   const ways = [template, ...(template.overrides ?? [])] satisfies Pick<TemplateOverride, "render">[];
   return [...new Set([template.source, ...ways.flatMap(({ render }) => valueSources(render))])];
 }
 
-/** Names of the Sources besides the template's, that files of values come from. */
+/** Names of the Sources besides the template's own that provide values files. */
 export function valueSources(render: RenderOptions | undefined): readonly string[] {
   return (render?.helm?.valuesFrom ?? []).flatMap(({ source }) => source ?? []);
 }
 
-/** What a template takes of one of its Sources, on any cluster: folders, and files of values. */
+/** What a template uses of one of its Sources, on any cluster: folders, and values files. */
 export function pathsTaken(template: Taking, source: string): readonly string[] {
   const ways = [template, ...(template.overrides ?? [])] satisfies Pick<TemplateOverride, "render">[];
   const values = ways.flatMap(({ render }) => render?.helm?.valuesFrom ?? []);

@@ -1,14 +1,14 @@
-/** Values of clusters: facts that templates may refer to. Data, of which nothing is ever executed. */
+/** Values of clusters: facts that templates may refer to. They are data, and never executed. */
 import * as z from "zod";
 import { hiddenValue } from "#shared/base/hidden-value.ts";
 
 export type Value = string | number | boolean | readonly Value[] | { readonly [name: string]: Value };
 export type Values = Readonly<Record<string, Value>>;
 
-/** As JSON. The planner holds the values of every cluster of a group at once. */
+/** Size as JSON. The planner holds the values of every cluster of a group at once. */
 const maxValuesBytes = 16_384;
 const maxValues = 100;
-/** Of lists and maps in one another. */
+/** Depth of nested lists and maps. */
 const maxDepth = 8;
 
 export const valueName = z
@@ -49,12 +49,12 @@ function problemOf(value: unknown, depth: number): Problem | undefined {
   return undefined;
 }
 
-/** Integers that JSON cannot say were refused already. */
+/** Integers beyond JSON's range were refused already. */
 function textOfNumber(_name: string, value: unknown): unknown {
   return typeof value === "bigint" ? String(value) : value;
 }
 
-/** As people read it: a text as it is, anything else as JSON. */
+/** The text for people: a text as it is, any other value as JSON. */
 export function valueText(value: Value): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }

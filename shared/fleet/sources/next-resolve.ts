@@ -5,9 +5,9 @@ import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { fetchAgainAt } from "#shared/fleet/sources/source-fetch.ts";
 
 /**
- * When a Source wants to be resolved next; while it is suspended, when its artifact is to be stored once more.
- * A changed spec, a `reconcile` and a new Source are due at once; failures back off, up to the interval. A fetch that died
- * is due when it may be tried again, if that is earlier.
+ * When a Source is resolved next; while it is suspended, when its artifact is stored once more. A changed spec, a
+ * `reconcile` and a new Source are due at once; failures back off, up to the interval. A fetch that died is due when it
+ * may be tried again, if that is earlier.
  */
 export function nextResolve(
   row: Pick<SourceRow, "spec" | "status" | "operations" | "generation" | "createdAt" | "uid">,
@@ -17,7 +17,7 @@ export function nextResolve(
   if (status.attemptedAt === undefined) return row.createdAt;
   if (status.observedGeneration !== row.generation) return row.createdAt;
   const asked = row.operations.reconcile;
-  // A row of before acts had numbers has an act without one.
+  // Rows from before acts had numbers have an act without one.
   if (asked?.number !== undefined && asked.number !== status.handledReconcile) return asked.at;
   const interval = secondsOf(row.spec.interval);
   const failures = status.failures ?? 0;
@@ -25,7 +25,7 @@ export function nextResolve(
     failures > 0 ? Math.min(backoffSeconds(failures), interval) : jittered(interval, `${row.uid}${status.attemptedAt}`);
   const listed = later(status.attemptedAt, wait);
   const fetched = status.fetch === undefined ? listed : fetchAgainAt(status.fetch);
-  // What was to be fetched by then was not, for another reason.
+  // The expected fetch did not happen, for another reason.
   return status.attemptedAt < fetched && fetched < listed ? fetched : listed;
 }
 

@@ -1,23 +1,23 @@
 /**
- * Fetches that begin and never end: a function that runs out of memory or time cannot say so itself. Each fetch is
- * written down before it begins; whoever finds one that nobody can be at any more knows how often it was tried.
+ * Fetches that begin and never end: a function that runs out of memory or time cannot report that. Each fetch is
+ * recorded before it begins. A record whose function must have ended shows how often the fetch was tried.
  */
 import { defined } from "#shared/base/defined.ts";
 import { backoffSecondsAfter, later } from "#shared/fleet/rows/due.ts";
 import type { AskedRevision, FetchStart, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 
-/** So many starts follow one another at once: sandboxes are taken away, too, and that says nothing about the commit. */
+/** Number of immediate tries: a sandbox may also be taken away, which tells nothing about the commit. */
 const startsAtOnce = 3;
 /** Why a Source is not ready while the fetches of its commit never end. */
 export const interrupted = "GitFetchInterrupted";
-/** What clocks of two functions differ by. */
+/** Possible difference between the clocks of two functions. */
 const skewSeconds = 5;
 
 export interface Fetcher {
-  /** Of the invocation. */
+  /** Id of the invocation. */
   readonly id: string;
   readonly now: Date;
-  /** Until it is killed. */
+  /** Time until the invocation is killed. */
   readonly secondsLeft: number;
 }
 
@@ -39,8 +39,8 @@ export function isSameQuestion(a: AskedRevision, b: AskedRevision): boolean {
 }
 
 /**
- * Whether somebody else fetches for this Source: one fetch at a time, whatever moved meanwhile. What people ask for, by
- * another spec or a `reconcile`, waits for nobody: what runs may hang because of what they put right.
+ * Whether another invocation fetches for this Source: one fetch at a time, whatever moved meanwhile. A request of
+ * people, by another spec or a `reconcile`, does not wait: the running fetch may hang because of what they corrected.
  */
 export function isFetchedByAnother({ generation, operations, status }: Fetching, { id, now }: Fetcher): boolean {
   const { fetch } = status;
@@ -48,7 +48,7 @@ export function isFetchedByAnother({ generation, operations, status }: Fetching,
   return fetch.generation === generation && fetch.asked === operations.reconcile?.number;
 }
 
-/** What to do about a revision that has to be fetched, by what the row knows of earlier starts. */
+/** Decides about a revision that has to be fetched, by the recorded starts. */
 export function decideFetch(row: Fetching, revision: string, fetcher: Fetcher): FetchDecision {
   const { id, now, secondsLeft } = fetcher;
   const asked = askedRevision(row, revision);
@@ -68,7 +68,7 @@ export function decideFetch(row: Fetching, revision: string, fetcher: Fetcher): 
   return { kind: "start", start, died: isOver ? known : undefined };
 }
 
-/** When a fetch that never ended is begun again. */
+/** When a fetch that never ended begins again. */
 export function fetchAgainAt({ until, starts }: FetchStart): string {
   return starts < startsAtOnce ? until : later(until, backoffSecondsAfter(starts - startsAtOnce + 1));
 }

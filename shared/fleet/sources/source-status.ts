@@ -1,4 +1,4 @@
-/** The status of a Source after an attempt: pure functions from what was there and what came out. */
+/** The status of a Source after an attempt: pure functions of the status before and the result. */
 
 import { defined } from "#shared/base/defined.ts";
 import type { ErrorCode, OtherCode } from "#shared/base/error-codes.ts";
@@ -15,12 +15,12 @@ import { reportedReason } from "#shared/kube/reasons.ts";
 
 type Before = Pick<SourceRow, "status" | "generation" | "operations">;
 
-/** Names an artifact for `status.announced`: another commit is news even when its files are the same. */
+/** Names an artifact for `status.announced`: another commit is announced even when its files are equal. */
 export function announcementOf(artifact: Artifact): string {
   return `${artifact.revision} ${artifact.digest}`;
 }
 
-/** The reference was looked up, and its artifact is stored. */
+/** The reference was resolved, and its artifact is stored. */
 export function resolvedStatus(
   row: Before,
   found: { readonly artifact: Artifact; readonly revision: string },
@@ -40,7 +40,10 @@ export function resolvedStatus(
   };
 }
 
-/** What a suspended Source has was stored once more or, where it has a digest in `lost`, looked for; nothing else was. */
+/**
+ * The artifact of a suspended Source was stored once more or, when `lost` has its digest, searched; nothing else
+ * happened.
+ */
 export function keptStatus(
   row: Before,
   { artifact, lost }: { readonly artifact: Artifact; readonly lost: string | undefined },
@@ -76,7 +79,7 @@ export function failedSourceStatus(row: Before, failure: SourceFailure, now: Dat
     ...before,
     ...attempted(row, now),
     failures: (before.failures ?? 0) + 1,
-    // What was observed was observed under another spec: the next attempt has to fetch.
+    // The observation belongs to another spec: the next attempt has to fetch.
     ...(sameSpec ? { observedReference } : {}),
     ...(refused === undefined ? {} : { refused: { ...refused, code: failure.code, message } }),
     conditions: conditionsAfter(row, now, [
@@ -89,7 +92,7 @@ export function failedSourceStatus(row: Before, failure: SourceFailure, now: Dat
   };
 }
 
-/** A fetch begins. Of one that died before, it says so; what was asked for is not handled by that. */
+/** A fetch begins. The status tells of one that died before; the request stays open. */
 export function fetchingStatus(row: Before, start: FetchStart, died: SourceFailure | undefined): SourceStatus {
   if (died === undefined) return { ...row.status, fetch: start };
   const { handledReconcile: _handled, ...failed } = failedSourceStatus(row, died, new Date(start.startedAt));

@@ -16,6 +16,7 @@ import type { RolloutListOptions } from "#cli/commands/rollout.ts";
 import type { RolloutStatusOptions } from "#cli/commands/rollout-status.ts";
 import type { UiOptions } from "#cli/commands/ui.ts";
 import type { ValidateOptions } from "#cli/commands/validate.ts";
+import { compareCommands } from "#cli/compare-commands.ts";
 import { localCommands } from "#cli/local-commands.ts";
 import { outputs, parseOutput } from "#cli/output/output.ts";
 import { kindArgument, readCommands } from "#cli/read-commands.ts";
@@ -25,7 +26,6 @@ import { refuseRepeated } from "#cli/session/refuse-repeated.ts";
 import { type GlobalOptions, openSession } from "#cli/session/session.ts";
 import { usageWords } from "#cli/session/usage-words.ts";
 import { type Action, type AddCommand, repeated, wholeNumber } from "#cli/session/verb.ts";
-import { writeCommands } from "#cli/write-commands.ts";
 import { starlingVersion } from "#shared/base/starling-version.ts";
 
 const exitHelp = `
@@ -75,7 +75,7 @@ export function createProgram(io: CliIo, finish: Finish): Command {
   }
 
   readCommands(program, verb);
-  writeCommands(program, verb);
+  compareCommands(program, verb);
   changeCommands(program, verb);
   freezeCommands(program, verb);
   rolloutCommands(program, verb);

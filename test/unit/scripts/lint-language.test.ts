@@ -90,6 +90,37 @@ test("a phrase that has a plain word is refused", () => {
   ]);
 });
 
+describe("an old word is refused", () => {
+  test("in an identifier, in each of its forms", () => {
+    const found = findings({ "shared/a.ts": "const sealedTarget = 1;\ntype LegRow = 1;\nfunction nextLook() {}" });
+    expect(found).toEqual([
+      "shared/a.ts:1: old word in identifier: sealed; use: snapshot",
+      "shared/a.ts:2: old word in identifier: leg; use: stage run",
+      "shared/a.ts:3: old word in identifier: look; use: check, scan, poll, read",
+    ]);
+  });
+
+  test("in a key of a row, in a text, in code of a page, and in the name of a file", () => {
+    const use = "use: stage run";
+    expect(findings({ "shared/a.ts": `const key = "LEG#1";` })).toEqual([
+      `shared/a.ts:1: old word in text: leg; ${use}`,
+    ]);
+    expect(findings({ "cli/a.ts": "// The leg ends." })).toEqual([`cli/a.ts:1: old word in text: leg; ${use}`]);
+    expect(findings({ "docs/a.md": "```\n{ legs: 1 }\n```" })).toEqual([`docs/a.md:2: old word in text: legs; ${use}`]);
+    expect(findings({ "infra/end-legs.ts": "" })).toEqual([
+      `infra/end-legs.ts:0: old word in identifier: legs; ${use}`,
+    ]);
+  });
+
+  test("but neither a word that only contains it, nor a subject of RBAC", () => {
+    const files = {
+      "shared/a.ts": "const elegance = delegate(); // The lookup of troubleshooting.",
+      "local/apiserver/rbac.ts": "const subjects = 1;",
+    };
+    expect(lint(files).status).toBe(0);
+  });
+});
+
 describe("a name that stands twice is refused", () => {
   test("as the name of a file", () => {
     const found = findings({ "cli/turns.ts": "export const a = 1;", "shared/kube/turns.ts": "export const b = 1;" });

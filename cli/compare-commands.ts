@@ -24,7 +24,7 @@ function changeOptions(command: Command): Command {
     .option("--offline", "ask no installation; use only the documents of -f and the folders of --source");
 }
 
-export function writeCommands(program: Command, verb: AddCommand): void {
+export function compareCommands(program: Command, verb: AddCommand): void {
   const render = verb(program, "render", async (session, args, options: RenderCommandOptions) =>
     (await import("#cli/commands/render.ts")).render(session, args[0] ?? "", options),
   )

@@ -30,8 +30,8 @@ async function rowsOf(api: ReturnType<typeof apiFixture>) {
   return { row, fleet, sync };
 }
 
-describe("accepting a cluster", () => {
-  test("asks first; then writes who, when, why and whom, and lets its Syncs begin anew", async () => {
+describe("the acceptance of another cluster under a registered name", () => {
+  test("an acceptance asks for confirmation, then records who, when, why and which uid, and its Syncs start over", async () => {
     const api = await withStranger();
     const before = await rowsOf(api);
     const asked = await api.call("POST", path, { uid: "new-uid", reason: "rebuilt" });
@@ -53,7 +53,7 @@ describe("accepting a cluster", () => {
       uid: "new-uid",
       forgotten: true,
     });
-    // What the worker wrote is the worker's.
+    // The API does not change what the worker wrote.
     expect(row?.status).toEqual(before.row?.status);
     expect(fleet?.uid).not.toBe(before.fleet?.uid);
     expect(sync).toMatchObject({ desired: { action: "orphan", attempt: 3 } });
@@ -63,12 +63,12 @@ describe("accepting a cluster", () => {
     ]);
   });
 
-  test("counts the Syncs that begin anew, and says so when none was seen there before", async () => {
+  test("the confirmation counts the Syncs that start over, and says when no cluster answered under the name before", async () => {
     const api = await withStranger();
     const forgotten = syncRow("c1", "shop.old");
     await api.table.write([
       { put: syncRow("c1", "shop.api") },
-      // Forgotten before: it does not begin, and so not anew.
+      // A Sync that was forgotten before does not start over.
       { put: { ...forgotten, desired: { ...forgotten.desired, action: "orphan" } } as SyncRow },
       { update: keys.cluster("c1"), set: { status: { mismatch: "new-uid", conditions: [] } } },
     ]);
@@ -77,7 +77,7 @@ describe("accepting a cluster", () => {
     expect(asked.body.consequences).toMatchObject([{ syncs: 2, clusters: 1 }]);
   });
 
-  test("is done once: again it changes nothing, and what was assigned meanwhile stays", async () => {
+  test("an acceptance that is repeated changes nothing, and later assignments stay", async () => {
     const api = await withStranger();
     await api.call("POST", path, { uid: "new-uid", confirm: true });
     await api.table.write([{ put: { ...syncRow("c1", "shop.web"), version: 9 } }]);
@@ -91,7 +91,7 @@ describe("accepting a cluster", () => {
     expect(api.takeMessages()).toEqual([]);
   });
 
-  test("that broke off is ended by the next", async () => {
+  test("an acceptance that broke off is completed by the next request", async () => {
     const api = await withStranger();
     const row = await api.table.get(keys.cluster("c1"));
     if (row === undefined) throw new Error("it is there");
@@ -107,9 +107,14 @@ describe("accepting a cluster", () => {
   });
 
   test.each([
-    ["another one than was seen", "new-uid", "third-uid", "the cluster that answers as Cluster c1 has the uid new-uid"],
-    ["what nobody has seen", undefined, "new-uid", "no other cluster than the one of uid old-uid has answered"],
-  ])("refuses %s", async (_what, seen, uid, message) => {
+    [
+      "another uid than the one that answered",
+      "new-uid",
+      "third-uid",
+      "the cluster that answers as Cluster c1 has the uid new-uid",
+    ],
+    ["a uid that has not answered", undefined, "new-uid", "no other cluster than the one of uid old-uid has answered"],
+  ])("an acceptance of %s is refused", async (_what, seen, uid, message) => {
     const api = await withStranger();
     if (seen === undefined) {
       const { row } = await rowsOf(api);
@@ -128,13 +133,13 @@ describe("accepting a cluster", () => {
     expect(api.table.all()).toEqual(before);
   });
 
-  test("refuses a Cluster that is not there, and a request that names nobody", async () => {
+  test("an acceptance of an unknown Cluster, or without a uid, is refused", async () => {
     const api = await withStranger();
     expect((await api.call("POST", "/v1/clusters/c9/accept", { uid: "new-uid" })).status).toBe(404);
     expect((await api.call("POST", path, {})).status).toBe(400);
   });
 
-  test("goes on being accepted when the Cluster is applied again", async () => {
+  test("an accepted cluster stays accepted when its Cluster is applied again", async () => {
     const api = await withStranger();
     await api.call("POST", path, { uid: "new-uid", confirm: true });
     const uid = (await rowsOf(api)).fleet?.uid;

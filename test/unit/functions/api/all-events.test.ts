@@ -17,7 +17,7 @@ function event(about: Owner, at: number, id = "1") {
   return { put } as const;
 }
 
-/** Groups `g0` to `g<n-1>`; the event of each minute is of the next one. */
+/** Groups `g0` to `g<n-1>`; each minute's event is about the next group. */
 async function fleetOf(groups: number, events: number, pageItems = 1000) {
   const memory = new MemoryTable({ pageItems });
   const { table, counts } = countedTable(memory);
@@ -37,11 +37,11 @@ interface Listed {
   readonly owners: { readonly known: number; readonly asked: number };
 }
 
-test("the events of all groups come one after the other, page by page, none twice and none left out", async () => {
+test("the events of all groups are listed in one order, page by page, none twice and none left out", async () => {
   const { api, memory } = await fleetOf(3, 20, 2);
-  // Two of one moment, on both sides of the end of a page.
+  // Two events of one moment stand on both sides of the end of a page.
   await memory.write([event({ namespace: "payments", kind: "SyncGroup", name: "g0" }, 13, "2")]);
-  // And of two groups with one key, likewise.
+  // Events of two groups have the same key, and stand likewise.
   await memory.write([event({ namespace: "payments", kind: "SyncGroup", name: "g0" }, 7)]);
   const told: string[] = [];
   let next = "";
@@ -58,7 +58,7 @@ test("the events of all groups come one after the other, page by page, none twic
   expect(told.at(-1)).toBe("g0 0");
 });
 
-test("of one namespace, what is in it; each says whose it is", async () => {
+test("the list of one namespace has the events of that namespace, and each event names its object", async () => {
   const { api } = await fleetOf(2, 2);
   const { body } = await api.call("GET", "/v1/events?namespace=payments");
   expect((body as Listed).items.map(({ about }) => about)).toEqual([
@@ -69,7 +69,7 @@ test("of one namespace, what is in it; each says whose it is", async () => {
   expect(other.body).toMatchObject({ items: [], owners: { known: 0, asked: 0 } });
 });
 
-test("of many groups, those that changed last, in as many requests however many there are", async () => {
+test("the list reads the groups that changed last, and costs the same however many groups there are", async () => {
   const cost = async (groups: number) => {
     const { api, counts } = await fleetOf(groups, groups);
     const before = counts.requests;
@@ -80,12 +80,12 @@ test("of many groups, those that changed last, in as many requests however many 
   const many = await cost(180);
   expect(fifty.list.owners).toEqual({ known: 50, asked: 50 });
   expect(many.list.owners).toEqual({ known: 180, asked: 50 });
-  // This table gives an empty page before each: two requests where there is one.
+  // This table gives an empty page before each page, so that the requests are doubled.
   expect(fifty.requests).toBeLessThanOrEqual(2 * 51);
   expect(many.requests).toBeLessThanOrEqual(2 * (50 + 2 + 2));
 });
 
-test("a group whose status the planner wrote last is among those that are asked", async () => {
+test("the list includes a group whose status the planner wrote last", async () => {
   const { api, memory } = await fleetOf(80, 80);
   const key = keys.object("payments", "SyncGroup", "g77");
   const row = await memory.get(key);

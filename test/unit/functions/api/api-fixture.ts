@@ -18,7 +18,7 @@ export interface ApiFixture {
   setNow(at: string): void;
   takeMessages(): readonly Message[];
   call(method: string, path: string, body?: unknown): Promise<{ readonly status: number; readonly body: Answer }>;
-  /** Calls with an event as it is. */
+  /** Calls the handler with any event. */
   raw(event: unknown): Promise<{ readonly status: number; readonly body: Answer }>;
 }
 

@@ -19,8 +19,8 @@ function outcomes(body: { items: { kind: string; name: string; outcome: string }
   return body.items.map((item) => `${item.kind}/${item.name} ${item.outcome}`);
 }
 
-describe("apply", () => {
-  test("creates, and finds nothing to do the second time", async () => {
+describe("an apply by the API", () => {
+  test("an apply creates objects, and changes nothing the second time", async () => {
     const api = apiFixture();
     const documents = [
       syncGroup("shop", [{ name: "web", source: "app" }]),
@@ -43,7 +43,7 @@ describe("apply", () => {
     expect(api.table.all()).toEqual(rows);
   });
 
-  test("writes the directories with the objects", async () => {
+  test("an apply writes the directories together with the objects", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", {
       documents: [
@@ -74,7 +74,7 @@ describe("apply", () => {
     ]);
   });
 
-  test("moves the directory entries that changed", async () => {
+  test("an apply moves the directory entries that changed", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", {
       documents: [source("app"), syncGroup("shop", [{ name: "web", source: "app" }])],
@@ -96,7 +96,7 @@ describe("apply", () => {
     ["a label", { metadata: { name: "app", namespace: "payments", labels: { team: "a" } } }, 1],
     ["an annotation", { metadata: { name: "app", namespace: "payments", annotations: { note: "x" } } }, 1],
     ["the spec", { spec: { git: { url: "https://github.com/acme/app" }, interval: "1m" } }, 2],
-  ])("raises the generation for the spec only: %s", async (_what, change, generation) => {
+  ])("an apply raises the generation only for a change of the spec: %s", async (_what, change, generation) => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [source("app")] });
     const answer = await api.call("POST", "/v1/apply", { documents: [{ ...source("app"), ...change }] });
@@ -110,7 +110,7 @@ describe("apply", () => {
     ]);
   });
 
-  test("touches no entry of a directory for a change that moves none", async () => {
+  test("an apply writes no directory entry when the change moves none", async () => {
     const table = new MemoryTable();
     const written: string[] = [];
     const api = apiFixture(
@@ -133,7 +133,7 @@ describe("apply", () => {
     expect(table.all().filter(({ type }) => type === "Directory")).toEqual(before);
   });
 
-  test("asks for no look at a Source before its time", async () => {
+  test("an apply that does not change the spec does not poll the Source before its time", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [source("app")] });
     const key = keys.object("payments", "Source", "app");
@@ -149,7 +149,7 @@ describe("apply", () => {
     expect(row?.dispatches).toBeUndefined();
   });
 
-  test("keeps operations and status", async () => {
+  test("an apply keeps operations and status", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [source("app")] });
     await api.call("POST", "/v1/namespaces/payments/sources/app/suspend", { reason: "INC-1" });
@@ -159,7 +159,7 @@ describe("apply", () => {
     expect(row?.dueKey).toBeUndefined();
   });
 
-  test("sets the watchdog of the message it sends", async () => {
+  test("an apply of a Source makes it due again, in case its message is lost", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [source("app")] });
     const row = await api.table.get(keys.object("payments", "Source", "app"));
@@ -167,7 +167,7 @@ describe("apply", () => {
     expect(row?.dispatches).toBe(1);
   });
 
-  test("refuses all documents when one is wrong, with every problem", async () => {
+  test("an apply refuses all documents when one is wrong, and names every problem", async () => {
     const api = apiFixture();
     const answer = await api.call("POST", "/v1/apply", {
       documents: [
@@ -197,7 +197,7 @@ describe("apply", () => {
     expect(api.takeMessages()).toEqual([]);
   });
 
-  test("accepts what it gave out: status and server fields of an exported object are left out", async () => {
+  test("an apply accepts an exported object, and ignores its status and the fields that the server sets", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [source("app")] });
     const exported = (await api.call("GET", "/v1/namespaces/payments/sources/app")).body;
@@ -207,7 +207,7 @@ describe("apply", () => {
     expect((await api.call("POST", "/v1/apply", { documents: [forged] })).status).toBe(422);
   });
 
-  test("warns of a pace of none, which is one at a time", async () => {
+  test("an apply warns of a maxConcurrent of 0, which means one at a time", async () => {
     const api = apiFixture();
     const group = syncGroup("shop", [{ name: "web", source: "app" }]);
     const rollout = { maxConcurrent: 0, stages: [{ name: "all", maxConcurrent: "0%" }] };
@@ -225,7 +225,7 @@ describe("apply", () => {
     expect(ofPace(calm.body.items[0].warnings)).toEqual([]);
   });
 
-  test("warns of a Source that is not there yet", async () => {
+  test("an apply warns of a Source that does not exist yet", async () => {
     const api = apiFixture();
     const documents = [syncGroup("shop", [{ name: "web", source: "app" }])];
     const answer = await api.call("POST", "/v1/apply", { documents });
@@ -244,7 +244,7 @@ describe("apply", () => {
     ]);
   });
 
-  test("warns of folders that a Source does not make available, stored or written with it", async () => {
+  test("an apply warns of a folder that the Source does not make available, both with a stored Source and with one in the request", async () => {
     const api = apiFixture();
     const template = (name: string, path: string) => ({ name, source: "app", path });
     const templates = [
@@ -268,7 +268,7 @@ describe("apply", () => {
     expect(await warnings(source("app"))).toEqual([[], []]);
   });
 
-  test("warns of clusters that are not there yet, and no more once they are", async () => {
+  test("an apply warns of clusters that are not registered, and stops once they are", async () => {
     const api = apiFixture();
     const named = syncGroup("named", [{ name: "web", source: "app" }]);
     const documents = [
@@ -295,7 +295,7 @@ describe("apply", () => {
     ]);
   });
 
-  test("warns of a first stage without clusters where later stages have some, and of no optional one", async () => {
+  test("an apply warns of a first stage without clusters when later stages have some, and not when the first is optional", async () => {
     const api = apiFixture();
     const canary = { name: "canary", clusters: { selector: { matchLabels: { ring: "canary" } } } };
     const group = syncGroup("shop", [{ name: "web", source: "app" }]);
@@ -316,7 +316,7 @@ describe("apply", () => {
     expect(await warnings(canary)).toEqual([warning]);
   });
 
-  test("warns of ClusterValues of one priority that say something else of a cluster", async () => {
+  test("an apply warns of ClusterValues of one priority that set a value differently for the same cluster", async () => {
     const api = apiFixture();
     const inEnv = (env: string) => ({ selector: { matchLabels: { env } } });
     const rivals =
@@ -340,19 +340,19 @@ describe("apply", () => {
       ["no registered cluster matches env=dev yet"],
       [],
     ]);
-    // Beside one that is there.
+    // The same conflict with ClusterValues that are already stored.
     expect(await warnings(clusterValues("also", { names: ["c1"] }, { size: 2 }))).toEqual([
       [
         "ClusterValues every has the same priority (0), and sets size otherwise for clusters of both, such as c1: every counts there, for its name is later; give one of them another priority",
       ],
     ]);
     expect(await warnings(clusterValues("also", { names: ["c1"] }, { size: 2 }, 2))).toEqual([[]]);
-    // A cluster that leaves one of them with the same apply is of both no more.
+    // A cluster that leaves one selector with the same apply is no longer selected by both.
     const moved = [cluster("c1", { env: "test" }), clusterValues("prod", inEnv("prod"), { domain: "e" })];
     expect((await warnings(...moved))[1]).toEqual(["no registered cluster matches env=prod yet"]);
   });
 
-  test("writes nothing on a dry run, and says what the real one would do", async () => {
+  test("an apply as a dry run writes nothing, and reports what the real apply would do", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [source("app")] });
     api.takeMessages();
@@ -366,7 +366,7 @@ describe("apply", () => {
     expect(api.takeMessages()).toEqual([]);
   });
 
-  test("asks before a SyncGroup drops a template that is on clusters", async () => {
+  test("an apply asks for confirmation before a SyncGroup drops a template that clusters have", async () => {
     const api = apiFixture();
     const both = syncGroup("shop", [
       { name: "web", source: "app" },
@@ -404,7 +404,7 @@ describe("apply", () => {
     expect(outcomes(confirmed.body)).toEqual(["SyncGroup/shop configured"]);
   });
 
-  test("refuses to move a Sync to another cluster", async () => {
+  test("an apply refuses to move a Sync to another cluster", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [sync("extra", { cluster: "c1", source: "app" })] });
     const answer = await api.call("POST", "/v1/apply", {
@@ -414,7 +414,7 @@ describe("apply", () => {
     expect(answer.body.problems).toMatchObject([{ document: 0, field: "spec.cluster" }]);
   });
 
-  test("asks every subject to look again when the fleet changed, once", async () => {
+  test("an apply that changes the fleet wakes every group and Sync once", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", {
       documents: [syncGroup("shop", [{ name: "web", source: "app" }]), sync("extra", { cluster: "c1", source: "app" })],
@@ -436,7 +436,7 @@ describe("apply", () => {
     expect(api.takeMessages()).toEqual([]);
   });
 
-  test("leaves one audit line for each write, and none for what did not change", async () => {
+  test("an apply logs one audit line for each write, and none for an unchanged object", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [source("app")], reason: "CHG-7" });
     await api.call("POST", "/v1/apply", { documents: [source("app")] });

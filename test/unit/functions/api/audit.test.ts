@@ -1,4 +1,4 @@
-/** The audit log is asked for under a path of its own, which only administrators' policy has. */
+/** The audit log has a path of its own, which only the administrators' policy allows. */
 import { expect, test } from "vitest";
 import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
 
@@ -9,11 +9,11 @@ test.each([
     'kind is "Pod"; expected one of Cluster, ClusterDiscovery, ClusterValues, Source, Sync, SyncGroup',
   ],
   ["/v1/audit?kind=Sync&name=..", 'name is ".."; expected the name of a Sync'],
-])("the audit log is asked for by an id or an object: %s", async (path, message) => {
+])("a request for the audit log needs an id or an object: %s", async (path, message) => {
   expect(await apiFixture().call("GET", path)).toMatchObject({ status: 400, body: { code: "BadRequest", message } });
 });
 
-test("the audit log is asked for as far back as it is kept, and the others as far as theirs are", async () => {
+test("a request for the audit log may go back as far as it is kept, and one for other logs as far as those are kept", async () => {
   const api = apiFixture();
   const now = new Date("2026-11-20T08:00:00Z");
   api.setNow(now.toISOString());

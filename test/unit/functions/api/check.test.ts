@@ -11,8 +11,8 @@ async function withCluster() {
   return api;
 }
 
-describe("a check of the way to a cluster", () => {
-  test("is written down with who asks, sent to the function that goes there, and ends by itself", async () => {
+describe("a check of the connection to a cluster", () => {
+  test("a request for a check is recorded with its author, sent to the worker function, and expires by itself", async () => {
     const api = await withCluster();
     const { status, body } = await api.call("POST", path);
     expect(status).toBe(200);
@@ -22,7 +22,7 @@ describe("a check of the way to a cluster", () => {
     expect(await api.call("GET", path)).toEqual({ status: 200, body: { asked } });
   });
 
-  test("is one for all who ask meanwhile, and another one when a message may be lost", async () => {
+  test("one check serves all requests meanwhile, and a later request starts another, in case the message was lost", async () => {
     const api = await withCluster();
     const { body: first } = await api.call("POST", path);
     expect((await api.call("POST", path)).body).toEqual(first);
@@ -33,7 +33,7 @@ describe("a check of the way to a cluster", () => {
     expect(api.takeMessages()).toHaveLength(1);
   });
 
-  test("has its answer until the next one, and is asked anew at once when it has", async () => {
+  test("a check keeps its answer until the next one, and an answered check can be repeated at once", async () => {
     const api = await withCluster();
     const { body: first } = await api.call("POST", path);
     const row = await api.table.get(keys.check("c1"));
@@ -46,7 +46,7 @@ describe("a check of the way to a cluster", () => {
     expect((await api.call("GET", path)).body).toMatchObject({ asked: { id: second.id }, answer });
   });
 
-  test("of a Cluster that does not exist is refused, and nothing is sent", async () => {
+  test("a check of an unknown Cluster is refused, and nothing is sent", async () => {
     const api = apiFixture();
     for (const method of ["POST", "GET"]) {
       expect(await api.call(method, path)).toMatchObject({
@@ -57,7 +57,7 @@ describe("a check of the way to a cluster", () => {
     expect(api.takeMessages()).toEqual([]);
   });
 
-  test("of one that nobody has asked about is empty", async () => {
+  test("a check that nobody has asked for is empty", async () => {
     const api = await withCluster();
     expect(await api.call("GET", path)).toEqual({ status: 200, body: {} });
   });

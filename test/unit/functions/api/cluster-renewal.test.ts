@@ -1,10 +1,10 @@
-/** A registered cluster is due for its blobs, whatever else is changed of it, though nothing is assigned to it. */
+/** A registered cluster becomes due to have its blobs stored again, also without any assignment and after other changes. */
 import { expect, test } from "vitest";
 import { dueAtOf } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { apiFixture, cluster } from "#test/unit/functions/api/api-fixture.ts";
 
-test("a cluster is due some twenty days after it was registered, and after its blobs were stored again", async () => {
+test("a cluster is due about twenty days after its registration, and about twenty days after its blobs were stored again", async () => {
   const api = apiFixture();
   const dueDay = async () => dueAtOf((await api.table.get(keys.cluster("c1")))?.dueKey ?? "").slice(0, 10);
   await api.call("POST", "/v1/apply", { documents: [cluster("c1")] });

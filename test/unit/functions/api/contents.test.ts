@@ -7,8 +7,8 @@ import { shop, storeRollout, syncRow } from "#test/unit/functions/api/row-fixtur
 const ns = "/v1/namespaces/payments";
 const group = `${ns}/syncgroups/shop`;
 
-describe("the fleet as a plan goes by it", () => {
-  test("is every cluster with its own labels and values, and what it was assigned of the group", async () => {
+describe("the fleet as the command `plan` reads it", () => {
+  test("the fleet lists every cluster with its labels and values, and with its Syncs of the group", async () => {
     const api = apiFixture();
     const documents = [cluster("c1", { env: "prod" }), cluster("c2", { env: "dev" })];
     await api.call("POST", "/v1/apply", { documents });
@@ -46,7 +46,10 @@ const bodies = {
   artifacts: (digest: unknown) => ({ artifacts: [digest] }),
 };
 
-/** A group with a rendering on c1, another group with one there, and two Sources with an artifact each, one with an older. */
+/**
+ * A group and another group with a rendering on c1 each, and two Sources with an artifact; one Source also has an older
+ * one.
+ */
 async function withContents() {
   const api = apiFixture();
   const template = { name: "web", source: "app" };
@@ -85,8 +88,8 @@ async function withContents() {
   return api;
 }
 
-describe("contents", () => {
-  test("are URLs of the renderings that a group's Syncs refer to, and who asked is logged", async () => {
+describe("download URLs of renderings and artifacts", () => {
+  test("the API returns URLs of the renderings that a group's Syncs refer to, and logs who asked", async () => {
     const api = await withContents();
     api.takeMessages();
     const { status, body } = await api.call("POST", `${group}/contents`, bodies.renderings(rendering));
@@ -98,7 +101,7 @@ describe("contents", () => {
     expect(api.takeMessages()).toEqual([]);
   });
 
-  test.each([current, former])("are URLs of the artifacts that a Source has or had: %s", async (digest) => {
+  test.each([current, former])("the API returns URLs of the artifacts that a Source has or had: %s", async (digest) => {
     const api = await withContents();
     const { status, body } = await api.call("POST", `${ns}/sources/app/contents`, bodies.artifacts(digest));
     const url = `https://blobs.example/artifacts/${digest.slice("sha256:".length)}.tar.gz`;
@@ -110,9 +113,9 @@ describe("contents", () => {
 
   const lost = `sha256:${"0".repeat(64)}`;
   test.each([
-    ["a group that there is not", "syncgroups/none", bodies.renderings(rendering), "SyncGroup payments/none does not"],
-    ["a Sync that there is not", "syncs/none", bodies.renderings(rendering), "Sync payments/none does not exist"],
-    ["a rendering that nobody has", "syncgroups/shop", bodies.renderings(lost), `has no rendering ${lost}`],
+    ["an unknown group", "syncgroups/none", bodies.renderings(rendering), "SyncGroup payments/none does not"],
+    ["an unknown Sync", "syncs/none", bodies.renderings(rendering), "Sync payments/none does not exist"],
+    ["an unknown rendering", "syncgroups/shop", bodies.renderings(lost), `has no rendering ${lost}`],
     [
       "another group's rendering",
       "syncgroups/shop",
@@ -125,9 +128,9 @@ describe("contents", () => {
       bodies.renderings(rendering, { cluster: "c2" }),
       `Sync payments/shop.web on cluster c2 of SyncGroup shop has no rendering ${rendering}`,
     ],
-    ["a Source that there is not", "sources/none", bodies.artifacts(current), "Source payments/none does not exist"],
+    ["an unknown Source", "sources/none", bodies.artifacts(current), "Source payments/none does not exist"],
     ["another Source's artifact", "sources/app", bodies.artifacts(elsewhere), `has no artifact ${elsewhere}`],
-  ] as const)("of %s are not found, and nothing is handed out", async (_what, of, body, message) => {
+  ] as const)("the API returns no URL of %s", async (_what, of, body, message) => {
     const api = await withContents();
     const answer = await api.call("POST", `${ns}/${of}/contents`, body);
     expect([answer.status, answer.body.message]).toEqual([404, expect.stringContaining(message)]);
@@ -135,7 +138,7 @@ describe("contents", () => {
     expect(api.log.map(({ message }) => message)).not.toContain("contents handed out");
   });
 
-  test.each(["../plans/x", "sha256:short", 7])("of %j are refused: it is no digest", async (wrong) => {
+  test.each(["../plans/x", "sha256:short", 7])("the API refuses %j, which is no digest", async (wrong) => {
     const api = await withContents();
     for (const [of, body] of [
       ["sources/app", bodies.artifacts(wrong)],

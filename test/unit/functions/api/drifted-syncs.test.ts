@@ -1,4 +1,4 @@
-/** A Sync that is ready while objects stay otherwise than they were applied is shown as that, and never as well. */
+/** A Sync that is ready while some objects stay drifted is shown as Drifted, and never as healthy. */
 import { expect, test } from "vitest";
 import { groupSyncObject } from "#shared/fleet/api/objects.ts";
 import { stateIndex } from "#shared/fleet/rows/keys.ts";
@@ -30,7 +30,7 @@ async function withDrift() {
   return api;
 }
 
-test("a Sync whose corrections are undone is Drifted in each list, and is found by that state", async () => {
+test("a Sync whose corrections are undone is Drifted in each list, and the state Drifted finds it", async () => {
   const api = await withDrift();
   const states = async (path: string) =>
     (await api.call("GET", path)).body.items.map((item: { spec: { cluster: string }; status: { state: string } }) => [
@@ -47,7 +47,7 @@ test("a Sync whose corrections are undone is Drifted in each list, and is found 
   expect(await states("/v1/syncs?state=Ready")).toEqual([["c2", "Ready"]]);
 });
 
-test("a cluster does not count a drifted Sync as ready, and has its state", async () => {
+test("a cluster does not count a drifted Sync as ready, and is Drifted itself", async () => {
   const api = await withDrift();
   const { body } = await api.call("GET", "/v1/clusters/c1");
   expect(body.status.syncs).toMatchObject({ total: 1, ready: 0, others: [{ state: "Drifted", count: 1 }] });
@@ -56,7 +56,7 @@ test("a cluster does not count a drifted Sync as ready, and has its state", asyn
   expect(state).toMatchObject({ word: "Drifted", remark: "1 Drifted: payments/shop.web" });
 });
 
-test("a drifted Sync is not well, and says which object and why", () => {
+test("a drifted Sync is not healthy, and names the object and the reason", () => {
   const state = objectState(groupSyncObject(drifted("c1"), undefined));
   expect(isGood(state.word)).toBe(false);
   expect(state.remark).toContain("Deployment shop/web has drifted: somebody undoes spec.replicas");

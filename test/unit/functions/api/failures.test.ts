@@ -1,4 +1,4 @@
-/** What the door answers when the table fails, or somebody else writes at the same time. */
+/** The API's answers when the table fails, or when another writer writes at the same time. */
 
 import { describe, expect, test } from "vitest";
 import { apiHandler } from "#functions/api/api-handler.ts";
@@ -18,7 +18,7 @@ import { refusingWrites } from "#test/support/refusing-writes.ts";
 import { apiFixture, cluster, httpEvent, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
-/** An installation whose table fails as it is told, once there is a fleet. */
+/** An installation with a fleet, whose table fails as the test says. */
 async function withFailures() {
   const table = new MemoryTable();
   let failure: (writes: readonly Write[]) => Error | undefined = () => undefined;
@@ -33,7 +33,7 @@ async function withFailures() {
   return { api, table, fail: (how: typeof failure) => (failure = how) };
 }
 
-/** The first so many writes that touch such a row. */
+/** Fails the first writes that touch such a row, as many as `count`. */
 function first(count: number, error: Error, touches: (write: Write) => boolean = () => true) {
   let left = count;
   return (writes: readonly Write[]) => (writes.some(touches) && left-- > 0 ? error : undefined);
@@ -46,8 +46,8 @@ const orphan = "/v1/clusters/c1?cascade=orphan&confirm=true";
 const isSync = (write: Write) => "put" in write && write.put.sk.startsWith("SYNC#");
 const isLease = (write: Write) => "put" in write && write.put.sk === "LEASE";
 
-describe("an answer", () => {
-  test("is JSON, and says so", async () => {
+describe("an answer of the API", () => {
+  test("an answer is JSON, and its content type says so", async () => {
     const ports = {
       table: new MemoryTable(),
       blobs: new MemoryBlobStore(),
@@ -65,7 +65,7 @@ describe("an answer", () => {
     });
   });
 
-  test("asks to try again when the time of the invocation is up", async () => {
+  test("an answer asks to try again when the time of the invocation is over", async () => {
     const table = new MemoryTable();
     const stuck: Table = { ...refusingWrites(table, () => undefined), getMany: () => new Promise(() => {}) };
     const ports = { table: stuck, blobs: new MemoryBlobStore(), sender: new MemorySender(), installation: "i" };
@@ -85,7 +85,7 @@ describe("an answer", () => {
     });
   });
 
-  test("asks to try again after what may pass, and hides a surprise, which is logged", async () => {
+  test("an answer asks to try again after a transient failure, and hides an unexpected error, which is logged", async () => {
     const { api, fail } = await withFailures();
     const suspend = () => api.call("POST", "/v1/namespaces/payments/syncgroups/shop/suspend", {});
     fail(first(1, busy));
@@ -103,19 +103,19 @@ describe("an answer", () => {
 
 test.each([
   [
-    "that only a change mends",
+    "that only a change can repair",
     new StarlingError("DynamoDB refused: no grant", { code: otherCode("TableDenied"), retry: "permanent" }),
   ],
-  ["of no kind that is known", surprise],
-])("nobody is asked to try again after a failure %s", async (_what, error) => {
+  ["of an unknown kind", surprise],
+])("an answer does not ask to try again after a failure %s", async (_what, error) => {
   const { api, fail } = await withFailures();
   fail(first(1, error));
   const answer = await api.call("POST", "/v1/namespaces/payments/syncgroups/shop/suspend", {});
   expect(answer).toMatchObject({ status: 500, body: { code: "Internal" } });
 });
 
-describe("suspending", () => {
-  test("is done once more when others write the row, six times, and not after any other failure", async () => {
+describe("a suspend request", () => {
+  test("a suspend is tried six times when others write the row, and once after any other failure", async () => {
     for (const [error, times, status, code] of [
       [conflict, 5, 200, undefined],
       [conflict, 6, 409, "Conflict"],
@@ -130,7 +130,7 @@ describe("suspending", () => {
     }
   });
 
-  test("raises the version of the row, and a refusal names no reason where none was given", async () => {
+  test("a suspend raises the version of the row, and a later refusal names no reason where none was given", async () => {
     const { api, table } = await withFailures();
     const key = keys.object("payments", "SyncGroup", "shop");
     const path = "/v1/namespaces/payments/syncgroups/shop";
@@ -142,7 +142,7 @@ describe("suspending", () => {
   });
 });
 
-describe("applying", () => {
+describe("an apply of many objects", () => {
   const documents = [
     syncGroup("late", [{ name: "web", source: "app" }]),
     ...Array.from({ length: 20 }, (_, index) => cluster(`c${index + 1}`, { env: "prod" })),
@@ -151,7 +151,7 @@ describe("applying", () => {
   const kindsIn = (log: readonly Readonly<Record<string, unknown>>[]) =>
     log.filter(({ verb }) => verb === "apply").map(({ kind, name }) => `${kind} ${name}`);
 
-  test("writes Sources first, then Clusters, and last what runs on them; eight at once", async () => {
+  test("an apply writes Sources first, then Clusters, then groups and Syncs, eight objects at once", async () => {
     const table = new MemoryTable();
     const writes = { now: 0, most: 0 };
     const slow: Table = {
@@ -173,7 +173,7 @@ describe("applying", () => {
     expect(writes.most).toBe(8);
   });
 
-  test("ends at a kind that fails, and tells of what was written", async () => {
+  test("an apply ends with the kind in which a write failed, and notifies about what was written", async () => {
     const { api, table, fail } = await withFailures();
     fail(first(1, busy, (write) => "put" in write && write.put.pk === "CL#c9"));
     api.takeMessages();
@@ -189,8 +189,8 @@ describe("applying", () => {
   });
 });
 
-describe("pruning", () => {
-  test("is asked for once more when others write the row, six times, and not after any other failure", async () => {
+describe("a prune request", () => {
+  test("a prune is tried six times when others write the row, and once after any other failure", async () => {
     const old = { id: { group: "", kind: "ConfigMap", namespace: "shop", name: "old" }, uid: "uid-old", member: true };
     for (const [error, times, status] of [
       [conflict, 5, 200],
@@ -210,8 +210,8 @@ describe("pruning", () => {
   });
 });
 
-describe("deleting", () => {
-  test("forgets more Syncs than one transaction takes", async () => {
+describe("a deletion request", () => {
+  test("a deletion of a Cluster forgets more Syncs than fit into one transaction", async () => {
     const { api, table } = await withFailures();
     const rows = Array.from({ length: 130 }, (_, index) => ({ put: syncRow("c1", `shop.t${index}`) }));
     await table.write(rows.slice(0, 100));
@@ -222,7 +222,7 @@ describe("deleting", () => {
     expect(left.filter(({ desired }) => desired.action !== "orphan")).toEqual([]);
   });
 
-  test("dismisses the worker that is there; its fence and the end of its lease stay", async () => {
+  test("a deletion of a Cluster dismisses its worker, and keeps the fence and the end of the lease", async () => {
     const { api, table } = await withFailures();
     const lease = {
       type: "Lease",
@@ -240,13 +240,13 @@ describe("deleting", () => {
       schema: 1,
       version: 8,
       fence: 3,
-      // The worker may write in the cluster until then, and nobody begins before.
+      // The worker may write to the cluster until then, and no other worker begins before.
       leaseUntil: lease.leaseUntil,
       ...dueAttributes(keys.lease("c1"), lease.leaseUntil),
     });
   });
 
-  test("keeps the lease of a dismissed worker taken for the 15 seconds for which that one believes what it read", async () => {
+  test("a deletion keeps the lease for at least the 15 seconds for which a dismissed worker trusts its last read", async () => {
     const { api, table } = await withFailures();
     const now = "2026-11-20T08:00:00.000Z";
     const lease = { type: "Lease", schema: 1, version: 7, fence: 3, owner: "worker", leaseUntil: later(now, 1) };
@@ -256,7 +256,7 @@ describe("deleting", () => {
     expect([left?.owner, left?.leaseUntil]).toEqual([undefined, later(now, 15)]);
   });
 
-  test("goes on when the lease changes hands meanwhile, and not when it cannot be taken", async () => {
+  test("a deletion goes on when the lease changes hands meanwhile, and fails when the lease cannot be written", async () => {
     for (const [error, status] of [
       [conflict, 200],
       [busy, 503],
@@ -275,7 +275,7 @@ describe("deleting", () => {
     }
   });
 
-  test("forgets Syncs that others write meanwhile, ten times, and not after any other failure", async () => {
+  test("a deletion tries ten times to forget a Sync that others write, and once after any other failure", async () => {
     const action = async (table: MemoryTable) =>
       (await table.get(keys.sync("c1", "payments", "shop.web")))?.desired.action;
     for (const [error, times, status, expected] of [
@@ -287,7 +287,7 @@ describe("deleting", () => {
       fail(first(times, error, isSync));
       expect((await api.call("DELETE", orphan)).status).toBe(status);
       expect(await action(table)).toBe(expected);
-      // Broken off after the Cluster's own row went: the next one ends it.
+      // The request broke off after the Cluster's own row was deleted: the next request completes it.
       if (status !== 200) {
         fail(() => undefined);
         expect(await api.call("DELETE", orphan)).toMatchObject({ status: 200 });
@@ -296,7 +296,7 @@ describe("deleting", () => {
     }
   });
 
-  test("is refused when somebody else wrote the row meanwhile, and fails as the table does", async () => {
+  test("a deletion is refused when another writer wrote the row meanwhile, and fails as the table fails", async () => {
     for (const [error, status] of [
       [conflict, 409],
       [busy, 503],
@@ -312,7 +312,7 @@ describe("deleting", () => {
     }
   });
 
-  test("names ten of those in the way, and counts one and several", async () => {
+  test("a refused deletion names ten of the objects in its way, and counts them in singular and plural", async () => {
     const { api, table } = await withFailures();
     const one = await api.call("DELETE", "/v1/clusters/c1?cascade=orphan");
     const message = "deleting Cluster c1 forgets 1 Sync; the objects in the cluster stay";

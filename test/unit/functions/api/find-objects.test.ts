@@ -1,4 +1,4 @@
-/** From an object of a cluster to the Sync that holds it, of what workers have recorded. */
+/** A search from an object of a cluster to the Sync that holds it, in the records of workers. */
 import { expect, test } from "vitest";
 import { sha256 } from "#shared/base/digest.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
@@ -55,7 +55,7 @@ async function owners(api: ApiFixture, object: string): Promise<readonly string[
   return found.sort();
 }
 
-test("each is named with its Sync, the group of that and what it runs, whatever the size of the pages", async () => {
+test("the search names each object with its Sync, that Sync's group and its revision, whatever the size of the pages", async () => {
   const api = await fleet();
   const [web, worker] = await Promise.all([owners(api, "service shop/web"), owners(api, "SETTINGS")]);
   expect(web).toEqual([expect.stringMatching(/^Service shop\/web of shop, payments\/shop\.web, at main@/)]);
@@ -67,7 +67,7 @@ test("each is named with its Sync, the group of that and what it runs, whatever 
   expect(await owners(api, "nobody's")).toEqual([]);
 });
 
-test("a Sync whose record is lost hides none of the others, and is said to be one that may hold it", async () => {
+test("a Sync whose record is lost hides no other Sync, and is listed as one that may hold the object", async () => {
   const api = await fleet();
   const row = syncRow("c1", "shop.lost");
   if (row.observed === undefined) throw new Error("the fixture has one");
@@ -80,10 +80,10 @@ test("a Sync whose record is lost hides none of the others, and is said to be on
 });
 
 test.each([
-  ["a cluster that is not registered", "/v1/clusters/c9/objects?object=web", 404, /c9 does not exist/],
-  ["nothing to look for", "/v1/clusters/c1/objects", 400, /two letters/],
+  ["an unregistered cluster", "/v1/clusters/c9/objects?object=web", 404, /c9 does not exist/],
+  ["no object", "/v1/clusters/c1/objects", 400, /two letters/],
   ["one letter", "/v1/clusters/c1/objects?object=w", 400, /two letters/],
-])("%s is refused", async (_what, path, status, message) => {
+])("a search with %s is refused", async (_what, path, status, message) => {
   const answer = await (await fleet()).call("GET", path);
   expect(answer).toMatchObject({ status, body: { message: expect.stringMatching(message) } });
 });

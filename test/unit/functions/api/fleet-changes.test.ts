@@ -1,4 +1,4 @@
-/** Who is told of a change of the fleet, and what makes a planner compute its members anew. */
+/** The groups that a change of the fleet wakes, and the changes after which the planner computes members anew. */
 import { expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { countedTable } from "#test/support/counted-table.ts";
@@ -41,7 +41,7 @@ const before = [
   sync("extra", { cluster: "c1", source: "app" }),
 ];
 
-test("a Cluster that changes wakes those that took it or take it now", async () => {
+test("a Cluster that changes wakes the groups and Syncs that selected it before or select it now", async () => {
   const api = apiFixture();
   await api.call("POST", "/v1/apply", { documents: before });
   api.takeMessages();
@@ -53,7 +53,7 @@ test("a Cluster that changes wakes those that took it or take it now", async () 
   expect(told(api)).toEqual(["everywhere"]);
 });
 
-test("a group that is being deleted is woken by every Cluster: it may have something anywhere", async () => {
+test("every change of a Cluster wakes a group in deletion, because it may have objects on any cluster", async () => {
   const api = apiFixture();
   await api.call("POST", "/v1/apply", { documents: [group("others", { names: ["c2"] })] });
   await api.call("DELETE", "/v1/namespaces/payments/syncgroups/others?confirm=true");
@@ -62,7 +62,7 @@ test("a group that is being deleted is woken by every Cluster: it may have somet
   expect(told(api)).toEqual(["others"]);
 });
 
-test("ClusterValues wake those that take a cluster which they select, or did", async () => {
+test("ClusterValues wake the groups and Syncs of the clusters that they select or selected", async () => {
   const api = apiFixture();
   const applied = async (...documents: readonly unknown[]) => {
     await api.call("POST", "/v1/apply", { documents });
@@ -76,12 +76,12 @@ test("ClusterValues wake those that take a cluster which they select, or did", a
   ];
   const of = (clusters: object, values: object = { color: "red" }) => clusterValues("look", clusters, values);
   expect(await applied(of(inEnv("dev")))).toEqual(ofC1);
-  // The same again, under another label of its own.
+  // The same ClusterValues again, and then with another label of their own.
   expect(await applied(of(inEnv("dev")))).toEqual([]);
   const labelled = { ...of(inEnv("dev")), metadata: { name: "look", labels: { team: "web" } } };
   expect(await applied(labelled)).toEqual([]);
   expect(await applied(of(inEnv("dev"), { color: "blue" }))).toEqual(ofC1);
-  // Who had its values is told, too.
+  // The groups whose clusters had the values before are woken, too.
   expect(await applied(of(inEnv("prod"), { color: "blue" }))).toEqual([
     "extra",
     "dev",
@@ -98,7 +98,7 @@ test("ClusterValues wake those that take a cluster which they select, or did", a
   expect(told(api)).toEqual(ofC2);
 });
 
-test("what the planner does not need of a Cluster leaves the fleet's version as it is", async () => {
+test("a change of a Cluster that the planner does not use leaves the fleet's version as it is", async () => {
   const api = apiFixture();
   await api.call("POST", "/v1/apply", { documents: [...before, cluster("c1", { env: "dev" })] });
   api.takeMessages();
@@ -118,7 +118,7 @@ test("what the planner does not need of a Cluster leaves the fleet's version as 
   expect(versions(api)).not.toEqual(first);
 });
 
-test("subjects are read many at once", { timeout: 60_000 }, async () => {
+test("a change of the fleet reads the groups in batches", { timeout: 60_000 }, async () => {
   const table = new MemoryTable({ pageItems: 1000 });
   const counted = countedTable(table);
   const api = apiFixture(table, counted.table);

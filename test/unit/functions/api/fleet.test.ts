@@ -27,7 +27,7 @@ async function fleetOf(groups: number, clusters: number) {
   return { status, body, requests: counts.requests - before.requests, rows: counts.rowsRead - before.rowsRead };
 }
 
-test("every group with its versions, in as many requests for many clusters as for few", async () => {
+test("the fleet lists every group with its versions, in as many requests for many clusters as for few", async () => {
   const few = await fleetOf(3, 10);
   const many = await fleetOf(3, 1000);
   expect(few.status).toBe(200);
@@ -40,7 +40,7 @@ test("every group with its versions, in as many requests for many clusters as fo
   expect(many.requests).toBeLessThanOrEqual(4);
 });
 
-test("a group that has not been planned is in it, and so is one that a newer version wrote", async () => {
+test("the fleet includes a group that was never planned, and a group that a newer version wrote", async () => {
   const api = apiFixture();
   await api.call("POST", "/v1/apply", {
     documents: [source("app"), cluster("c1", { env: "prod" }), webGroup("fresh"), webGroup("strange")],

@@ -23,8 +23,8 @@ async function withFleet() {
 const path = "/v1/freezes/inc-4711";
 const planner = { to: "rollout", owner: { namespace: "payments", kind: "SyncGroup", name: "shop" }, clusters: [] };
 
-describe("the brake", () => {
-  test("keeps who, why, until when and what it covers, and tells the planners", async () => {
+describe("a freeze by the API", () => {
+  test("a freeze records its author, reason, end and clusters, and wakes the planners", async () => {
     const api = await withFleet();
     const body = { reason: "INC-4711", clusters: "env=prod", until: "2026-11-20T18:00:00Z" };
     const answer = await api.call("POST", path, body);
@@ -55,7 +55,7 @@ describe("the brake", () => {
     );
   });
 
-  test("changes nothing the second time, and keeps who froze it first when the time is another", async () => {
+  test("a freeze that is repeated changes nothing, and one with another end keeps its first author", async () => {
     const api = await withFleet();
     await api.call("POST", path, { reason: "INC-4711" });
     api.takeMessages();
@@ -69,15 +69,15 @@ describe("the brake", () => {
       outcome: "configured",
       freeze: { metadata: { creationTimestamp: "2026-11-20T08:05:00.000Z" }, spec: { reason: "INC-4711" } },
     });
-    // Who waits for the end that was told before looks again.
+    // A worker that waits for the former end checks again.
     expect(api.takeMessages()).toEqual([planner, { to: "apply", cluster: "c1" }, { to: "apply", cluster: "c2" }]);
   });
 
-  test("wakes the clusters that a thaw lets go, and no others", async () => {
+  test("a thaw wakes the clusters that it releases, and no others", async () => {
     const api = await withFleet();
     await api.call("POST", path, { reason: "INC-4711", clusters: "env=prod" });
     api.takeMessages();
-    const answer = await api.call("DELETE", `${path}?reason=mended`);
+    const answer = await api.call("DELETE", `${path}?reason=repaired`);
     expect(answer.body).toMatchObject({ outcome: "deleted", freeze: { status: { clusters: 1 } } });
     expect(api.takeMessages()).toEqual([planner, { to: "apply", cluster: "c1" }]);
     const row = await api.table.get(keys.freezeState);
@@ -89,7 +89,7 @@ describe("the brake", () => {
     });
   });
 
-  test("tells every cluster of a large fleet of a thaw, once", async () => {
+  test("a thaw wakes every cluster of a large fleet once", async () => {
     const api = apiFixture();
     const names = Array.from({ length: 130 }, (_, index) => `c${index}`);
     await api.call("POST", "/v1/apply", { documents: names.map((name) => cluster(name)) });
@@ -100,7 +100,7 @@ describe("the brake", () => {
     expect(told.sort()).toEqual(names.sort());
   });
 
-  test("cannot be read by anybody who would write over it, or show nothing", async () => {
+  test("freezes that cannot be read are neither shown as none nor overwritten", async () => {
     const api = await withFleet();
     await api.call("POST", path, { reason: "INC-4711" });
     await api.table.write([{ update: keys.freezeState, set: { freezes: "all of them" } }]);
@@ -116,7 +116,7 @@ describe("the brake", () => {
     expect(api.table.all()).toEqual(rows);
   });
 
-  test("is in the list, and on the clusters that it covers, until its time has passed", async () => {
+  test("a freeze is in the list, and on the clusters that it covers, until its time has passed", async () => {
     const api = await withFleet();
     await api.call("POST", path, { reason: "INC-4711", clusters: "env=prod", until: "2026-11-20T09:00:00Z" });
     const frozen = async () =>
@@ -142,18 +142,18 @@ describe("the brake", () => {
 
   test.each([
     ["no reason", "inc-4711", {}, "reason"],
-    ["a time that has passed", "inc-4711", { reason: "r", until: "2026-11-20T08:00:00Z" }, "which has passed"],
-    ["no time", "inc-4711", { reason: "r", until: "tomorrow" }, "until: must be a time"],
-    ["no selector", "inc-4711", { reason: "r", clusters: "env=prod,," }, "clusters:"],
-    ["a name that is no name", "INC 4711", { reason: "r" }, "a freeze cannot be called"],
-  ])("refuses %s", async (_what, name, body, message) => {
+    ["an end that has passed", "inc-4711", { reason: "r", until: "2026-11-20T08:00:00Z" }, "which has passed"],
+    ["an end that is no time", "inc-4711", { reason: "r", until: "tomorrow" }, "until: must be a time"],
+    ["a malformed selector", "inc-4711", { reason: "r", clusters: "env=prod,," }, "clusters:"],
+    ["an invalid name", "INC 4711", { reason: "r" }, "a freeze cannot be called"],
+  ])("a freeze with %s is refused", async (_what, name, body, message) => {
     const api = await withFleet();
     const answer = await api.call("POST", `/v1/freezes/${encodeURIComponent(name)}`, body);
     expect(answer.body.message ?? answer.body).toContain(message);
     expect(await api.table.get(keys.freezeState)).toBeUndefined();
   });
 
-  test("does not let one of the same name cover something else", async () => {
+  test("a freeze of the same name cannot cover other clusters", async () => {
     const api = await withFleet();
     await api.call("POST", path, { reason: "INC-4711" });
     expect(await api.call("POST", path, { reason: "r", clusters: "env=dev" })).toMatchObject({
@@ -163,10 +163,10 @@ describe("the brake", () => {
   });
 });
 
-describe("what the brake remembers", () => {
+describe("the stored freezes", () => {
   const row = (api: ReturnType<typeof apiFixture>) => api.table.get(keys.freezeState);
 
-  test("takes another time for a freeze, or none, and has it once", async () => {
+  test("a freeze takes another end, or none, and is stored once", async () => {
     const api = await withFleet();
     await api.call("POST", path, { reason: "INC-4711" });
     const until = "2026-11-20T09:00:00.000Z";
@@ -179,13 +179,13 @@ describe("what the brake remembers", () => {
     expect((await row(api))?.version).toBe(3);
   });
 
-  test("takes no time that is now", async () => {
+  test("a freeze that ends now is refused", async () => {
     const api = await withFleet();
     const body = { reason: "x", until: "2026-11-20T08:05:00Z" };
     expect(await api.call("POST", path, body)).toMatchObject({ status: 400 });
   });
 
-  test("tells a new freeze from those that are on, and of a thaw which there are", async () => {
+  test("a new freeze is added to the others, and the refusal of a thaw names the freezes that there are", async () => {
     const api = await withFleet();
     await api.call("POST", "/v1/freezes/b", { reason: "x" });
     api.setNow("2026-11-20T08:06:00Z");
@@ -204,7 +204,7 @@ describe("what the brake remembers", () => {
     expect(api.log.filter(({ name }) => name === "a").map(({ verb }) => verb)).toEqual(["freeze", "thaw"]);
   });
 
-  test("holds fifty, whose times can still be changed", async () => {
+  test("fifty freezes are the most, and their ends can still be changed", async () => {
     const api = await withFleet();
     for (let index = 0; index < 50; index++) await api.call("POST", `/v1/freezes/f${index}`, { reason: "x" });
     const more = await api.call("POST", "/v1/freezes/more", { reason: "x" });
@@ -217,7 +217,7 @@ describe("what the brake remembers", () => {
     expect((await row(api))?.freezes).toHaveLength(50);
   });
 
-  test("keeps those that ended for a week, by time or by hand, and the newest fifty", async () => {
+  test("ended freezes are kept for a week, whether they expired or were lifted, and at most the newest fifty", async () => {
     const api = await withFleet();
     await api.call("POST", "/v1/freezes/timed", { reason: "x", until: "2026-11-20T09:00:00Z" });
     api.setNow("2026-11-20T10:00:00Z");
@@ -241,7 +241,7 @@ describe("what the brake remembers", () => {
     expect([names?.at(0), names?.at(-1)]).toEqual(["f5", "f54"]);
   });
 
-  test("is written once more when others write it, a few times, and not after any other failure", async () => {
+  test("a freeze is tried several times when others write the row, and once after any other failure", async () => {
     const table = new MemoryTable();
     let failures = 0;
     let failure: Error = new ConflictError("somebody else wrote it");

@@ -1,4 +1,4 @@
-/** What a subject was brought to, with commits and authors, and what a Source had. */
+/** The history of a group, with commits and authors, and the revisions that a Source had. */
 import { describe, expect, test } from "vitest";
 import type { Artifact } from "#shared/fleet/rows/object-rows.ts";
 import { revisionRow } from "#shared/fleet/rows/revision-row.ts";
@@ -29,7 +29,7 @@ function plan(digit: number, name = "web") {
   return { plan: { templates: [planned], planHash: `sha256:${digit}` }, revision: revision(digit) };
 }
 
-/** The Source had 1 to 5; contents are of 1, 4 and 5. */
+/** The Source had the revisions 1 to 5; there are rollouts of 1, 4 and 5. */
 async function withHistory(): Promise<ApiFixture> {
   const api = apiFixture();
   await api.call("POST", "/v1/apply", {
@@ -54,7 +54,7 @@ async function withHistory(): Promise<ApiFixture> {
 }
 
 describe("the history of a group", () => {
-  test("has each content with its commit, author and link, and what came in between", async () => {
+  test("the history has each rollout with its commit, author and link, and the commits in between", async () => {
     const { status, body } = await (await withHistory()).call("GET", group);
     expect(status).toBe(200);
     expect(body.items.map(({ number, clusters }: Answer) => [number, clusters])).toEqual([
@@ -80,7 +80,7 @@ describe("the history of a group", () => {
     expect(body.items[2].templates[0]).not.toHaveProperty("from");
   });
 
-  test("pages compare a page's last with the first of the next", async () => {
+  test("the history compares the last rollout of a page with the first one of the next page", async () => {
     const api = await withHistory();
     const first = (await api.call("GET", `${group}?limit=2`)).body;
     expect(first.items.map(({ templates }: Answer) => templates[0].from)).toEqual([revision(4), revision(1)]);
@@ -89,7 +89,7 @@ describe("the history of a group", () => {
     expect(rest.metadata.continue).toBeUndefined();
   });
 
-  test("says of a cluster what became of each there, and of one of its Syncs what it had", async () => {
+  test("the history of a Sync on a cluster has the outcome of each rollout there, and only that Sync's templates", async () => {
     const api = await withHistory();
     const path = "/v1/namespaces/payments/syncs/shop.web/history";
     const { body } = await api.call("GET", `${path}?cluster=c2`);
@@ -100,7 +100,7 @@ describe("the history of a group", () => {
     );
   });
 
-  test("without what is forgotten: a revision whose row has ended has no commit", async () => {
+  test("the history has no commit for a revision whose row has expired", async () => {
     const api = await withHistory();
     await storeRollout(api, { number: 4, states: { canary: ["Succeeded"] }, rollout: plan(9) });
     const [template] = (await api.call("GET", group)).body.items[0].templates;
@@ -110,7 +110,7 @@ describe("the history of a group", () => {
   });
 });
 
-test("a Source tells what it had, the newest first, a page at a time", async () => {
+test("a Source lists the revisions that it had, the newest first, page by page", async () => {
   const api = await withHistory();
   const path = "/v1/namespaces/payments/sources/app/revisions?limit=3";
   const { body } = await api.call("GET", path);

@@ -1,4 +1,4 @@
-/** What a cluster is to have and was never given is in its list and its count, with why it is not there. */
+/** A Sync that a cluster should have and was never assigned is in the cluster's list and count, with the reason. */
 import { expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { CatchUpRow, RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -7,7 +7,7 @@ import { shop, storeRollout, syncRow } from "#test/unit/functions/api/row-fixtur
 
 const templates = ["web", "api"].map((name) => ({ name, source: "app" }));
 
-/** Content 12 has the template `web` alone: it is on c1, and failed on c2. */
+/** Rollout 12 has only the template `web`: it is on c1, and failed on c2. */
 async function fixture(rolloutState: Partial<RolloutStateRow> = {}, own = templates) {
   const api = apiFixture();
   const clusters = ["c1", "c2"].map((name) => cluster(name, { env: "prod" }));
@@ -43,7 +43,7 @@ interface Item {
   };
 }
 
-test("a cluster for which a rollout failed says so, and what only later contents have is not wanted there yet", async () => {
+test("a cluster on which a rollout failed lists the Sync as Failed, and a template of later rollouts is not listed yet", async () => {
   const api = await fixture();
   expect(await listed(api, "c1")).toEqual(["shop.web Ready"]);
   expect(await listed(api, "c2")).toEqual(["shop.web Failed ApplyFailed: 1 of 4 objects failed"]);
@@ -51,7 +51,7 @@ test("a cluster for which a rollout failed says so, and what only later contents
   expect(syncs).toEqual({ total: 1, ready: 0, others: [{ state: "Failed", count: 1, example: "payments/shop.web" }] });
 });
 
-test("a catch-up that failed, or found no answer, is what its cluster is", async () => {
+test("a catch-up that failed or was unreachable sets the state of its cluster's Sync", async () => {
   for (const [state, word] of [
     ["failed", "Failed"],
     ["away", "Unreachable"],
@@ -67,7 +67,7 @@ test("a catch-up that failed, or found no answer, is what its cluster is", async
   }
 });
 
-test("what lacks comes once, after all pages of what is there, and by its namespace and state alone", async () => {
+test("missing Syncs come once, after all pages of existing Syncs, and only when namespace and state match", async () => {
   const api = await fixture();
   const never = syncGroup("never", [{ name: "web", source: "app" }]);
   const own = sync("extra", { cluster: "c1", source: "app", path: "." });
@@ -79,7 +79,7 @@ test("what lacks comes once, after all pages of what is there, and by its namesp
   expect(await listed(api, "c1", "&state=Waiting")).toEqual([waits]);
 });
 
-test("nothing lacks where a template is disabled, a group is being deleted, or the cluster is not selected", async () => {
+test("no Sync is missing where its template is disabled, its group is in deletion, or its cluster is not selected", async () => {
   const disabled = { overrides: [{ clusters: { names: ["c2"] }, disabled: true }] };
   const api = await fixture({}, [{ ...templates[0], ...disabled }] as typeof templates);
   expect(await listed(api, "c2")).toEqual([]);
@@ -91,7 +91,7 @@ test("nothing lacks where a template is disabled, a group is being deleted, or t
   expect(await listed(other, "c2")).toEqual([]);
 });
 
-test("a cluster that nothing was ever assigned to is counted, also when its group is suspended", async () => {
+test("a cluster that was never assigned anything lists the missing Sync, also when its group is suspended", async () => {
   const api = apiFixture();
   const group = syncGroup("shop", [{ name: "web", source: "app" }]);
   await api.call("POST", "/v1/apply", { documents: [source("app"), cluster("c1", { env: "prod" }), group] });

@@ -1,4 +1,7 @@
-/** Rows that a newer version wrote, after its deployment was rolled back: listed as what they are, changed by nobody. */
+/**
+ * Rows that a newer version wrote before its deployment was rolled back: the API lists them as Unreadable, and changes
+ * none.
+ */
 import { beforeEach, describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { CatchUpRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -31,7 +34,7 @@ beforeEach(async () => {
   api.takeMessages();
 });
 
-/** With a shape that this version knows nothing of. */
+/** Gives the row a shape that this version does not know. */
 async function makeNewer(key: RowKey): Promise<void> {
   const remove = ["spec", "status", "labels", "operations", "desired", "observed", "owner", "stages", "state"];
   await api.table.write([{ update: key, set: { schema: rowSchema + 1 }, remove }]);
@@ -59,7 +62,7 @@ async function list(path: string) {
   return { ...page, items };
 }
 
-/** `name cluster state`, as far as there is one. */
+/** `name cluster state`, without the parts that are missing. */
 function lines(body: { readonly items?: readonly unknown[] }): readonly string[] {
   return (body.items ?? []).map((item) => {
     const { metadata, spec, status } = item as {
@@ -71,8 +74,8 @@ function lines(body: { readonly items?: readonly unknown[] }): readonly string[]
   });
 }
 
-describe("what a newer version wrote is listed beside the others, and shown alone", () => {
-  /** Of a group that was never planned. */
+describe("a row of a newer version is listed beside the others, and shown alone", () => {
+  /** The Sync of a group that was never planned. */
   const waiting = ["tools.web c1 Waiting"];
   const ns = "/v1/namespaces/payments";
   const cases: readonly (readonly [string, RowKey, string, string, readonly string[]])[] = [
@@ -150,14 +153,14 @@ describe("what a newer version wrote is listed beside the others, and shown alon
     ],
     ["the newest rollout", keys.rollout(shop, 2), "/v1/rollouts", `${ns}/rollouts/shop-2`, ["shop-2 Unreadable"]],
     [
-      "a rollout of which a leg is newer",
+      "a rollout with a stage run",
       stageRun(1),
       `${ns}/syncgroups/shop/rollouts`,
       `${ns}/rollouts/shop-1`,
       ["shop-2", "shop-1 Unreadable"],
     ],
     [
-      "the newest rollout, of which a leg is newer",
+      "the newest rollout, with a stage run",
       stageRun(2),
       "/v1/rollouts",
       `${ns}/rollouts/shop-2`,
@@ -165,7 +168,7 @@ describe("what a newer version wrote is listed beside the others, and shown alon
     ],
   ];
 
-  test.each(cases)("%s", async (_, key, path, one, expected) => {
+  test.each(cases)("%s of a newer version is Unreadable in its list and alone", async (_, key, path, one, expected) => {
     await makeNewer(key);
     const rows = api.table.all();
     const listed = await list(path);
@@ -183,7 +186,7 @@ describe("what a newer version wrote is listed beside the others, and shown alon
     expect(api.table.all()).toEqual(rows);
   });
 
-  test("a Sync that was readable keeps its state when only its group is newer", async () => {
+  test("a readable Sync keeps its state when only its group is unreadable", async () => {
     await makeNewer(object("SyncGroup", "shop"));
     expect(lines(await list("/v1/clusters/c1/syncs"))).toEqual(["extra c1 Ready", "shop.web c1 Ready", ...waiting]);
     await makeNewer(object("Sync", "extra"));
@@ -194,7 +197,7 @@ describe("what a newer version wrote is listed beside the others, and shown alon
     ]);
   });
 
-  test("a Cluster counts its Syncs that cannot be read", async () => {
+  test("a Cluster counts its unreadable Syncs", async () => {
     await makeNewer(keys.sync("c1", "payments", "shop.web"));
     const others = [
       { state: "Unreadable", count: 1, example: "payments/shop.web" },
@@ -205,7 +208,7 @@ describe("what a newer version wrote is listed beside the others, and shown alon
     expect((await get("/v1/clusters/c1")).status.syncs).toEqual(counted);
   });
 
-  test("the unit of a group stands for its newest rollout", async () => {
+  test("an unreadable rollout state stands in for the newest rollout of its group", async () => {
     await makeNewer(keys.rolloutState(shop));
     expect(lines(await list("/v1/rollouts"))).toEqual(["shop Unreadable"]);
     const answer = await api.call("GET", "/v1/namespaces/payments/syncgroups/shop/rollouts");
@@ -213,16 +216,16 @@ describe("what a newer version wrote is listed beside the others, and shown alon
   });
 
   test.each<[string, RowKey]>([
-    ["rolloutState", keys.rolloutState(shop)],
-    ["stageRun", stageRun(2)],
-    ["freezeState", keys.freezeState],
-  ])("a group is not shown at a glance where its %s is newer", async (_, key) => {
+    ["rollout state", keys.rolloutState(shop)],
+    ["stage run", stageRun(2)],
+    ["row of the freezes", keys.freezeState],
+  ])("a group has no overview while its %s is unreadable", async (_, key) => {
     await makeNewer(key);
     const answer = await api.call("GET", "/v1/namespaces/payments/syncgroups/shop/rollout");
     expect(answer).toMatchObject({ status: 409, body: { code: "NewerRow" } });
   });
 
-  test("a group is shown at a glance without a slot, or an arrival that failed, of a newer version", async () => {
+  test("a group has an overview without an unreadable slot and without an unreadable failed catch-up", async () => {
     await storeRollout(api, { number: 3, states: { all: ["Applying", "Assigned", "Waiting"] } });
     const catchUps = { waiting: 0, changing: 0, failed: 2 };
     await api.table.write([
@@ -247,7 +250,7 @@ describe("what a newer version wrote is listed beside the others, and shown alon
     ]);
   });
 
-  test("a target of a rollout has its place, and nothing else", async () => {
+  test("an unreadable target of a rollout has its place in the list, and no other data", async () => {
     await makeNewer(keys.target(shop, { rollout: 2, stage: "all", snapshot: 0 }, "c2"));
     const { items } = await get("/v1/namespaces/payments/syncgroups/shop/rollouts/2/targets");
     expect(items).toMatchObject([
@@ -265,7 +268,7 @@ describe("what a newer version wrote is listed beside the others, and shown alon
     expect(failed.items).toEqual([]);
   });
 
-  test("an event has its time", async () => {
+  test("an unreadable event has its time in the list, and no other data", async () => {
     const about = { namespace: "payments", kind: "SyncGroup", name: "shop" };
     const event = (at: string, schema: number) =>
       ({
@@ -289,19 +292,19 @@ describe("what a newer version wrote is listed beside the others, and shown alon
   });
 });
 
-describe("rows beside an object that only a newer version can read keep nobody from it", () => {
+describe("an unreadable row beside an object does not affect the object", () => {
   const beside: Readonly<Record<string, RowKey>> = {
     "the fleet's entry": keys.fleet("c2"),
-    "the entry of a subject": keys.owner(shop),
+    "the entry of a group": keys.owner(shop),
     "the entry of a Source": keys.sourceEntry({ namespace: "payments", name: "app" }),
-    "the wanted content": keys.rollout(shop, 2),
-    "its leg": stageRun(2),
-    "the unit": keys.rolloutState(shop),
-    "the brake": keys.freezeState,
+    "the rollout of the desired revision": keys.rollout(shop, 2),
+    "its stage run": stageRun(2),
+    "the rollout state": keys.rolloutState(shop),
+    "the row of the freezes": keys.freezeState,
   };
 
-  test.each(Object.entries(beside))("%s", async (_, key) => {
-    // Behind its rollout, so that this and the fleet are asked what is wanted.
+  test.each(Object.entries(beside))("objects are listed although %s is unreadable", async (_, key) => {
+    // The group lags behind its rollout, so that the list reads this row and the fleet.
     const status = { conditions: [], state: "Rolling", rollout: 2 };
     await api.table.write([{ update: object("SyncGroup", "shop"), set: { status } }]);
     await makeNewer(key);
@@ -315,7 +318,7 @@ describe("rows beside an object that only a newer version can read keep nobody f
     expect(["Ready", "OutOfSync"]).toContain((await get(path)).status.state);
   });
 
-  test("an apply says what it says of others", async () => {
+  test("an apply goes through although rows of other objects are unreadable", async () => {
     await makeNewer(object("Source", "app"));
     await makeNewer(keys.fleet("c2"));
     await makeNewer(keys.owner({ namespace: "payments", kind: "SyncGroup", name: "tools" }));
@@ -334,7 +337,7 @@ describe("rows beside an object that only a newer version can read keep nobody f
     });
   });
 
-  test("a reconcile with its Sources asks those that can be read, and names the other", async () => {
+  test("a reconcile with Sources asks the readable ones, and names the unreadable one", async () => {
     await api.call("POST", "/v1/apply", {
       documents: [
         syncGroup("both", [
@@ -353,7 +356,7 @@ describe("rows beside an object that only a newer version can read keep nobody f
     expect(api.takeMessages()).toContainEqual({ to: "resolve", source: { namespace: "payments", name: "lib" } });
   });
 
-  test("a freeze covers a cluster whose entry cannot be read, when it covers all", async () => {
+  test("a freeze covers a cluster with an unreadable entry only when it covers all clusters", async () => {
     await makeNewer(keys.fleet("c2"));
     const all = await api.call("POST", "/v1/freezes/all", { reason: "x" });
     expect(all).toMatchObject({ status: 200, body: { freeze: { status: { clusters: 2 } } } });
@@ -362,7 +365,7 @@ describe("rows beside an object that only a newer version can read keep nobody f
   });
 });
 
-describe("nobody changes what a newer version wrote", () => {
+describe("a command on a row that a newer version wrote", () => {
   const ns = "/v1/namespaces/payments";
   const reason = { reason: "x" };
   const verbs: readonly (readonly [string, RowKey, string, string, object | undefined])[] = [
@@ -429,19 +432,22 @@ describe("nobody changes what a newer version wrote", () => {
     ["thaw", keys.freezeState, "DELETE", "/v1/freezes/x", undefined],
   ];
 
-  test.each([...verbs])("%s", async (_, key, method, path, body) => {
-    await api.table.write([
-      { update: keys.cluster("c1"), set: { status: { conditions: [], uid: "a", mismatch: "b" } } },
-    ]);
-    await makeNewer(key);
-    const rows = api.table.all();
-    const answer = await api.call(method, path, body);
-    expect(answer).toMatchObject({ status: 409, body: { code: "NewerRow" } });
-    expect(answer.body.message).toContain(
-      `the row ${keyText(key)} has schema 3, and this version of Starling reads up to 2`,
-    );
-    expect(answer.body.message).toMatch(/update the stack to the version that wrote it$/);
-    expect(api.table.all()).toEqual(rows);
-    expect(api.takeMessages()).toEqual([]);
-  });
+  test.each([...verbs])(
+    "the API refuses the command on an unreadable row, and writes nothing: %s",
+    async (_, key, method, path, body) => {
+      await api.table.write([
+        { update: keys.cluster("c1"), set: { status: { conditions: [], uid: "a", mismatch: "b" } } },
+      ]);
+      await makeNewer(key);
+      const rows = api.table.all();
+      const answer = await api.call(method, path, body);
+      expect(answer).toMatchObject({ status: 409, body: { code: "NewerRow" } });
+      expect(answer.body.message).toContain(
+        `the row ${keyText(key)} has schema 3, and this version of Starling reads up to 2`,
+      );
+      expect(answer.body.message).toMatch(/update the stack to the version that wrote it$/);
+      expect(api.table.all()).toEqual(rows);
+      expect(api.takeMessages()).toEqual([]);
+    },
+  );
 });

@@ -23,8 +23,8 @@ async function withFleet() {
   return api;
 }
 
-describe("suspend and resume", () => {
-  test("writes who, when and why, and tells the planner", async () => {
+describe("suspend and resume by the API", () => {
+  test("a suspend records who, when and why, and wakes the planner", async () => {
     const api = await withFleet();
     const answer = await api.call("POST", `${groupPath}/suspend`, { reason: "INC-4711" });
     expect(answer).toMatchObject({ status: 200, body: { outcome: "configured" } });
@@ -36,7 +36,7 @@ describe("suspend and resume", () => {
     expect(api.takeMessages()).toEqual([{ to: "rollout", owner: group, clusters: [] }]);
   });
 
-  test("changes nothing the second time", async () => {
+  test("a suspend that is repeated changes nothing", async () => {
     const api = await withFleet();
     await api.call("POST", `${groupPath}/suspend`, { reason: "INC-4711" });
     api.takeMessages();
@@ -49,7 +49,7 @@ describe("suspend and resume", () => {
     expect(api.takeMessages()).toEqual([]);
   });
 
-  test("keeps another reason beside the first, once", async () => {
+  test("a suspend with another reason keeps it beside the first, once", async () => {
     const api = await withFleet();
     await api.call("POST", `${groupPath}/suspend`, {});
     api.setNow("2026-11-20T08:06:00Z");
@@ -74,7 +74,7 @@ describe("suspend and resume", () => {
     });
   });
 
-  test("resumes, and asks a Source at once", async () => {
+  test("a resume of a Source polls it at once", async () => {
     const api = await withFleet();
     await api.call("POST", `${sourcePath}/suspend`, {});
     expect(api.takeMessages()).toEqual([]);
@@ -86,11 +86,11 @@ describe("suspend and resume", () => {
   });
 
   test.each([
-    ["a kind without the verb", "/v1/clusters/c1/suspend", 404],
+    ["a kind without this command", "/v1/clusters/c1/suspend", 404],
     ["an absent object", "/v1/namespaces/payments/syncgroups/none/suspend", 404],
     ["a Sync that belongs to a group", "/v1/namespaces/payments/syncs/shop.web/suspend", 405],
     ["a rollout", "/v1/namespaces/payments/rollouts/shop-1/suspend", 405],
-  ])("refuses %s", async (_what, path, status) => {
+  ])("a suspend of %s is refused", async (_what, path, status) => {
     const api = await withFleet();
     const before = api.table.all();
     expect((await api.call("POST", path, {})).status).toBe(status);
@@ -98,8 +98,8 @@ describe("suspend and resume", () => {
   });
 });
 
-describe("reconcile", () => {
-  test("asks the planner, and with the Sources also resolve", async () => {
+describe("a reconcile by the API", () => {
+  test("a reconcile wakes the planner, and with the Sources also polls these", async () => {
     const api = await withFleet();
     await api.call("POST", `${groupPath}/reconcile`, {});
     expect(api.takeMessages()).toEqual([{ to: "rollout", owner: group, clusters: [] }]);
@@ -113,7 +113,7 @@ describe("reconcile", () => {
     expect(row?.operations.reconcile?.at).toBe("2026-11-20T08:06:00.000Z");
   });
 
-  test("is refused while the object goes, unless its deletion failed", async () => {
+  test("a reconcile is refused while the object is in deletion, unless the deletion failed", async () => {
     const api = await withFleet();
     await api.call("DELETE", `${groupPath}?confirm=true`);
     const key = keys.object("payments", "SyncGroup", "shop");
@@ -133,14 +133,14 @@ describe("reconcile", () => {
     }
   });
 
-  test("keeps who resumed it", async () => {
+  test("a reconcile keeps the record of who resumed the object", async () => {
     const api = await withFleet();
     for (const verb of ["suspend", "resume", "reconcile"]) await api.call("POST", `${groupPath}/${verb}`, {});
     const row = await api.table.get(keys.object("payments", "SyncGroup", "shop"));
     expect(row?.operations).toMatchObject({ resumed: { number: 2 }, reconcile: { number: 3 } });
   });
 
-  test("is refused while suspended, naming who did it", async () => {
+  test("a reconcile is refused while the object is suspended, and the refusal names who suspended it", async () => {
     const api = await withFleet();
     await api.call("POST", `${groupPath}/suspend`, { reason: "INC-1" });
     const answer = await api.call("POST", `${groupPath}/reconcile`, {});
@@ -151,7 +151,7 @@ describe("reconcile", () => {
     });
   });
 
-  test("says which Sources it could not ask", async () => {
+  test("a reconcile names the Sources that it could not poll", async () => {
     const api = await withFleet();
     await api.call("POST", `${sourcePath}/suspend`, {});
     const answer = await api.call("POST", `${groupPath}/reconcile`, { withSource: true });
@@ -159,8 +159,8 @@ describe("reconcile", () => {
   });
 });
 
-describe("refresh", () => {
-  test("is written down with who, when and why, and tells the planner; once more is another one", async () => {
+describe("a refresh by the API", () => {
+  test("a refresh records who, when and why, and wakes the planner; a repeated refresh counts as another one", async () => {
     const api = await withFleet();
     const answer = await api.call("POST", `${groupPath}/refresh`, { reason: "INC-2" });
     const act = { by: principal, at: "2026-11-20T08:05:00.000Z", reason: "INC-2", number: 1 };
@@ -172,7 +172,7 @@ describe("refresh", () => {
     expect(row?.operations).toEqual({ refresh: { by: principal, at: "2026-11-20T08:05:00.000Z", number: 2 } });
   });
 
-  test("keeps what others asked for, and is kept by them", async () => {
+  test("a refresh keeps the records of other commands, and they keep its record", async () => {
     const api = await withFleet();
     for (const verb of ["reconcile", "refresh", "suspend", "resume", "reconcile"])
       await api.call("POST", `${groupPath}/${verb}`, {});
@@ -183,7 +183,7 @@ describe("refresh", () => {
   test.each<[string, string, number, string]>([
     ["a Source", `${sourcePath}/refresh`, 405, "Source payments/app has no rollouts; refresh a SyncGroup or a Sync"],
     [
-      "what is not there",
+      "an unknown group",
       "/v1/namespaces/payments/syncgroups/none/refresh",
       404,
       "SyncGroup payments/none does not exist",
@@ -194,13 +194,13 @@ describe("refresh", () => {
       405,
       "rollouts are records; act on the SyncGroup instead",
     ],
-  ])("is refused of %s", async (_what, path, status, message) => {
+  ])("a refresh of %s is refused", async (_what, path, status, message) => {
     const api = await withFleet();
     expect(await api.call("POST", path, {})).toMatchObject({ status, body: { message } });
     expect(api.takeMessages()).toEqual([]);
   });
 
-  test("is refused while suspended, and while it is being deleted", async () => {
+  test("a refresh is refused while the object is suspended, and while it is in deletion", async () => {
     const api = await withFleet();
     await api.call("POST", `${groupPath}/suspend`, {});
     expect(await api.call("POST", `${groupPath}/refresh`, {})).toMatchObject({
@@ -216,8 +216,8 @@ describe("refresh", () => {
   });
 });
 
-describe("delete", () => {
-  test("of a Cluster is a change of the fleet, for whoever computed something from it", async () => {
+describe("a deletion by the API", () => {
+  test("a deletion of a Cluster raises the fleet's version", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [cluster("c1")] });
     const version = async () =>
@@ -230,7 +230,7 @@ describe("delete", () => {
     expect(await version()).toEqual([2]);
   });
 
-  test("asks first, with what goes; then marks the group for the planner", async () => {
+  test("a deletion asks for confirmation with its consequences, and then marks the group for the planner", async () => {
     const api = await withFleet();
     await api.table.write([{ put: syncRow("c1", "shop.web") }, { put: syncRow("c2", "shop.web") }]);
     const asked = await api.call("DELETE", groupPath);
@@ -262,7 +262,7 @@ describe("delete", () => {
     expect(again).toMatchObject({ status: 409, body: { code: "Deleting" } });
   });
 
-  test("refuses a Source that is used, naming by whom", async () => {
+  test("a deletion of a Source that is in use is refused, and the refusal names its users", async () => {
     const api = await withFleet();
     const answer = await api.call("DELETE", `${sourcePath}?confirm=true`);
     expect(answer).toEqual({
@@ -276,7 +276,7 @@ describe("delete", () => {
     });
   });
 
-  test("takes an unused Source and its directory entries", async () => {
+  test("a deletion of an unused Source also removes its directory entries", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [source("app")] });
     const message = "deleting Source payments/app, which nothing uses";
@@ -289,7 +289,7 @@ describe("delete", () => {
     expect((await api.call("DELETE", `${sourcePath}?confirm=true`)).status).toBe(404);
   });
 
-  test("refuses a Cluster with Syncs, unless its objects are orphaned", async () => {
+  test("a deletion of a Cluster with Syncs is refused, unless its objects are orphaned", async () => {
     const api = await withFleet();
     await api.table.write([{ put: syncRow("c1", "shop.web") }]);
     const refused = await api.call("DELETE", "/v1/clusters/c1?confirm=true");
@@ -306,7 +306,7 @@ describe("delete", () => {
     expect(api.takeMessages()).toHaveLength(2);
   });
 
-  test("takes a Cluster whose Syncs were forgotten before", async () => {
+  test("a deletion of a Cluster goes through when all its Syncs were forgotten before", async () => {
     const api = await withFleet();
     const row = syncRow("c1", "shop.web");
     const forgotten = {
@@ -320,7 +320,7 @@ describe("delete", () => {
     expect((await api.call("DELETE", "/v1/clusters/c1?confirm=true")).body.outcome).toBe("deleted");
   });
 
-  test("forgets of a Cluster what nobody has looked at yet, and what was seen of what is forgotten already", async () => {
+  test("a deletion of a Cluster forgets Syncs that no worker has checked, and the observations of forgotten Syncs", async () => {
     const api = await withFleet();
     const { observed: _none, ...unseen } = syncRow("c1", "shop.new");
     const old = syncRow("c1", "shop.old");
@@ -334,7 +334,7 @@ describe("delete", () => {
     }
   });
 
-  test("finishes a Cluster's deletion that broke off", async () => {
+  test("a deletion of a Cluster that broke off is completed by the next request", async () => {
     const api = apiFixture();
     await api.table.write([{ put: syncRow("c1", "shop.web") }]);
     expect((await api.call("DELETE", "/v1/clusters/c1?cascade=orphan&confirm=true")).status).toBe(200);
@@ -342,7 +342,7 @@ describe("delete", () => {
     expect((await api.call("DELETE", "/v1/clusters/c1?cascade=orphan&confirm=true")).status).toBe(404);
   });
 
-  test("refuses a cascade it does not know", async () => {
+  test("a deletion with an unknown cascade is refused", async () => {
     const api = await withFleet();
     expect(await api.call("DELETE", `${groupPath}?cascade=foreground`)).toMatchObject({
       status: 400,

@@ -1,4 +1,4 @@
-/** Syncs that are ready with something else than their cluster wants: what its stage moves to, or is on. */
+/** Syncs that are ready with something other than their cluster's desired revision. */
 import { describe, expect, test } from "vitest";
 import { inputDigest, inputOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -25,7 +25,7 @@ const outOfSync = "main@sha1:new";
 const digest = "sha256:of-the-new-one";
 const template = { name: "web", source: "app", revision: outOfSync, artifactDigest: "sha256:22" };
 const apply = { prune: true, drift: "correct", interval: "10m" } as const;
-/** One that differs by cluster: the planner's word for what is rendered there. */
+/** A template that differs by cluster: the planner's record of what is rendered there. */
 const planned = { ...template, apply, path: "clusters/{{ cluster.values.place }}" };
 const other = { ...planned, name: "api", path: "api" };
 
@@ -34,9 +34,9 @@ type Rendering = Pick<RenderingRow, "state"> & Partial<RenderingRow>;
 const before: StageRecord = { name: "all", current: 12, members: 3, changing: 0, failedCatchUps: 0 };
 
 /**
- * Three clusters with content 12, while 13 goes through their stage: `c1` runs what that wants, `c2` and `c3` what was
+ * Three clusters with rollout 12, while their stage is updating to 13: `c1` runs 13 already, `c2` and `c3` run what was
  * before.
- * @param rendering - of what content 13 wants on `c2` and `c3`.
+ * @param rendering - of rollout 13 on `c2` and `c3`.
  */
 async function withRollout({
   status = { conditions: [], state: "Rolling", rollout: 13 },
@@ -49,7 +49,7 @@ async function withRollout({
   readonly status?: OwnerStatus;
   readonly templates?: readonly PlannedTemplate[];
   readonly stageRun?: Partial<StageRunRow>;
-  /** As they are where no leg goes through them. */
+  /** The stages when no stage run is in progress. */
   readonly stages?: readonly StageRecord[];
   readonly rolloutState?: Partial<RolloutStateRow>;
   readonly rendering?: Rendering;
@@ -95,7 +95,7 @@ async function withRollout({
 
 type Api = Awaited<ReturnType<typeof withRollout>>;
 
-/** By cluster: the state, and why it is behind. */
+/** By cluster: the state, and the reason why the Sync is out of sync. */
 async function states(api: Api, path = "/v1/syncs") {
   const items: { spec: { cluster: string }; status: { state: string; outOfSync?: { reason: string } } }[] = [];
   let next = "";
@@ -114,8 +114,8 @@ const behind = (reason: string) => [
   ["c3", "OutOfSync", reason],
 ];
 
-describe("a Sync that is ready", () => {
-  test("is out of sync while its turn has not come, and says what is wanted", async () => {
+describe("the state of a Sync whose worker reports Ready", () => {
+  test("a Sync is OutOfSync while it waits for its turn, and shows what is desired", async () => {
     const api = await withRollout();
     for (const path of ["/v1/syncs", "/v1/namespaces/payments/syncgroups/shop/syncs"]) {
       expect(await states(api, path)).toEqual(behind("waits for its turn"));
@@ -139,7 +139,7 @@ describe("a Sync that is ready", () => {
     });
   });
 
-  test("is found by that state, and not by the one of those that are not behind", async () => {
+  test("the state OutOfSync finds a Sync that is behind, and the state Ready does not", async () => {
     const api = await withRollout();
     expect(await states(api, "/v1/syncs?state=OutOfSync")).toEqual(behind("waits for its turn").slice(1));
     expect(await states(api, "/v1/syncs?state=Ready")).toEqual(behind("").slice(0, 1));
@@ -147,29 +147,29 @@ describe("a Sync that is ready", () => {
 
   test.each<[string, Parameters<typeof withRollout>[0], string]>([
     ["the rollout is halted", { stageRun: { phase: "Halted" } }, "the rollout is halted"],
-    ["nothing of it was verified", { stageRun: { phase: "NothingVerified" } }, "the rollout stands still"],
-    ["too many do not answer", { stageRun: { phase: "TooManyUnreachable" } }, "the rollout stands still"],
+    ["the rollout was not verified", { stageRun: { phase: "NothingVerified" } }, "the rollout stands still"],
+    ["too many clusters are unreachable", { stageRun: { phase: "TooManyUnreachable" } }, "the rollout stands still"],
     [
-      "its stage is on what is wanted",
+      "its stage has the desired rollout, and it does not",
       { stages: [{ ...before, current: 13 }], status: { conditions: [], state: "Degraded", rollout: 13 } },
       "its stage went on without it",
     ],
-    ["what is wanted is not rendered yet", { rendering: { state: "Pending" } }, "waits for its turn"],
+    ["the desired rendering is not done yet", { rendering: { state: "Pending" } }, "waits for its turn"],
     [
-      "what is wanted cannot be rendered",
+      "the desired rendering fails",
       { rendering: { state: "Failed", failure: { code: "Unparsable", message: "no YAML", permanent: true } } },
       "cannot be rendered: no YAML",
     ],
     [
-      "what is wanted cannot be rendered, whyever",
+      "the desired rendering fails without a reason",
       { rendering: { state: "Failed" } },
       "cannot be rendered: no reason given",
     ],
-  ])("is out of sync: %s", async (_what, how, reason) => {
+  ])("a Sync is OutOfSync when %s", async (_what, how, reason) => {
     expect(await states(await withRollout(how))).toEqual(behind(reason));
   });
 
-  test("is out of sync where nobody can say what is wanted", async () => {
+  test("a Sync is OutOfSync where its desired input cannot be computed", async () => {
     const nowhere = { ...planned, path: "{{ cluster.values.region }}" };
     const api = await withRollout({ templates: [nowhere] });
     expect((await states(api)).map(([, , reason]) => reason)).toEqual([
@@ -180,24 +180,24 @@ describe("a Sync that is ready", () => {
   });
 
   test.each<[string, Parameters<typeof withRollout>[0]]>([
-    ["nothing was rolled out", { status: { conditions: [] } }],
+    ["there was no rollout", { status: { conditions: [] } }],
     ["the newest rollout is complete", { status: { conditions: [], state: "Complete", rollout: 13 } }],
-    ["its subject is being deleted", { status: { conditions: [], state: "Deleting", rollout: 13 } }],
+    ["its group is in deletion", { status: { conditions: [], state: "Deleting", rollout: 13 } }],
     [
-      "its stage is on what it has, and another one on what is newer",
+      "it has its stage's current rollout, and another stage has a newer one",
       { stages: [{ ...before, name: "canary", current: 13 }, before] },
     ],
-    ["it has more than its stage is on", { stages: [{ ...before, current: 11 }] }],
-    ["nothing has passed its stage", { stages: [{ name: "all", members: 3, changing: 0, failedCatchUps: 0 }] }],
-    ["the content is not there any more", { stages: [{ ...before, current: 14 }] }],
-    ["the content has no such template", { templates: [other] }],
-    ["it runs what is wanted", { rendering: { state: "Done", digest: "sha256:77ab" } }],
-  ])("is ready where %s", async (_what, how) => {
+    ["it has a newer rollout than its stage", { stages: [{ ...before, current: 11 }] }],
+    ["no rollout has passed its stage", { stages: [{ name: "all", members: 3, changing: 0, failedCatchUps: 0 }] }],
+    ["the rollout's row has expired", { stages: [{ ...before, current: 14 }] }],
+    ["the rollout has no such template", { templates: [other] }],
+    ["it runs the desired rendering", { rendering: { state: "Done", digest: "sha256:77ab" } }],
+  ])("a Sync is Ready when %s", async (_what, how) => {
     const ready = ["c1", "c2", "c3"].map((name) => [name, "Ready", undefined]);
     expect(await states(await withRollout(how))).toEqual(ready);
   });
 
-  test("is ready where its cluster is not registered any more", async () => {
+  test("a Sync is Ready where its cluster is no longer registered", async () => {
     const api = await withRollout();
     await api.table.write([{ delete: keys.fleet("c2") }]);
     expect(await states(api)).toEqual([
@@ -207,7 +207,7 @@ describe("a Sync that is ready", () => {
     ]);
   });
 
-  test("waits for its turn where it is to be brought to what its stage is on", async () => {
+  test("a Sync waits for its turn where its cluster is to catch up", async () => {
     const api = await withRollout({ stages: [{ ...before, current: 13 }] });
     const catchUp = {
       type: "CatchUp",
@@ -226,14 +226,14 @@ describe("a Sync that is ready", () => {
     ]);
   });
 
-  test("is out of sync with other options of the same rendering", async () => {
+  test("a Sync is OutOfSync when only the options of the same rendering differ", async () => {
     const options = { ...planned, apply: { ...apply, prune: false } };
     const api = await withRollout({ templates: [options], rendering: { state: "Done", digest: "sha256:77ab" } });
     expect(await states(api)).toEqual(behind("waits for its turn"));
   });
 });
 
-test("a Sync that is not ready is what it is, and nothing is said of what comes next", async () => {
+test("a Sync that is not ready has its own state, and no desired revision", async () => {
   const api = await withRollout();
   await api.table.write([{ put: syncRow("c2", "shop.web", { phase: "Failed", message: "1 object failed" }) }]);
   expect(await states(api, `/v1/namespaces/${shop.namespace}/syncs`)).toEqual([

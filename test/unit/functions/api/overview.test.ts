@@ -1,4 +1,4 @@
-/** A group at one glance, as the API gives it. */
+/** The overview of a group, as the API returns it. */
 import { describe, expect, test } from "vitest";
 import { defined } from "#shared/base/defined.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -27,7 +27,7 @@ async function withGroup(): Promise<ApiFixture> {
   return api;
 }
 
-/** Canary is on 12, and rest, which is on 11, goes there. */
+/** The current rollout of canary is 12; rest has 11, and is updating to 12. */
 async function underWay(): Promise<ApiFixture> {
   const api = await withGroup();
   await storeRollout(api, { number: 11, states: { canary: ["Succeeded"], rest: ["Succeeded", "Succeeded"] } });
@@ -40,8 +40,8 @@ async function underWay(): Promise<ApiFixture> {
   return api;
 }
 
-describe("a group at a glance", () => {
-  test("has what each stage is on, what goes through it, and what is waited for", async () => {
+describe("the overview of a group", () => {
+  test("the overview has each stage's current rollout, its stage run in progress, and the waits", async () => {
     const { body } = await (await underWay()).call("GET", path);
     expect(body).toMatchObject({
       apiVersion: "starling.dev/v1alpha1",
@@ -94,7 +94,7 @@ describe("a group at a glance", () => {
     expect(body.status).not.toHaveProperty("desired");
   });
 
-  test("says who is worked on instead, from the lease of the cluster", async () => {
+  test("the overview names the Sync on which a worker works instead, from the lease of the cluster", async () => {
     const api = await underWay();
     const begun = { sync: "search/geo", desired: "sha256:1", alone: false };
     const lease = {
@@ -116,7 +116,7 @@ describe("a group at a glance", () => {
     });
   });
 
-  test("names what is wanted and was not taken yet", async () => {
+  test("the overview names a desired revision that no rollout has yet", async () => {
     const api = await underWay();
     await api.table.write([
       { update: keys.object("payments", "Source", "app"), set: { status: { artifact, conditions: [] } } },
@@ -126,7 +126,7 @@ describe("a group at a glance", () => {
     expect((await api.call("GET", path)).body.status).not.toHaveProperty("desired");
   });
 
-  test("names clusters that came and failed, and freezes", async () => {
+  test("the overview names failed catch-ups and freezes", async () => {
     const api = await underWay();
     const failed = {
       type: "CatchUp",
@@ -143,7 +143,7 @@ describe("a group at a glance", () => {
     await api.table.write([
       { update: keys.rolloutState(shop), set: { catchUps: { waiting: 0, changing: 0, failed: 1 } } },
       put("c9", "shop"),
-      // Of others, whose names begin alike.
+      // A catch-up of another group whose name begins alike.
       put("c8", "shop2"),
     ]);
     await api.call("POST", "/v1/freezes/all", { reason: "INC-1" });
@@ -156,7 +156,7 @@ describe("a group at a glance", () => {
     ]);
   });
 
-  test("reads no slot while nothing is changing", async () => {
+  test("the overview reads no slots while no cluster is changing", async () => {
     const api = await withGroup();
     await storeRollout(api, { number: 11, states: { canary: ["Succeeded"], rest: ["Succeeded"] } });
     const { body } = await api.call("GET", path);
@@ -167,7 +167,7 @@ describe("a group at a glance", () => {
     });
   });
 
-  test("is there for a Sync that a user wrote", async () => {
+  test("a Sync that a user wrote has an overview, too", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [sync("extra", { cluster: "c1", source: "app" })] });
     const owner = { namespace: "payments", kind: "Sync", name: "extra" } as const;
@@ -188,7 +188,7 @@ describe("a group at a glance", () => {
   });
 
   test.each(["NoClusters", "ClusterNotFound"] as const)(
-    "is there before the first content of a group with %s",
+    "a group with %s has an overview before its first rollout",
     async (state) => {
       const api = await withGroup();
       const row = await api.table.get(keys.object("payments", "SyncGroup", "shop"));
@@ -200,7 +200,7 @@ describe("a group at a glance", () => {
     },
   );
 
-  test("is not there before the first content, of one that was deleted, or of none", async () => {
+  test("there is no overview before the first rollout, of a deleted group of the same name, or of an unknown group", async () => {
     const api = await withGroup();
     expect(await api.call("GET", path)).toMatchObject({
       status: 404,

@@ -26,8 +26,8 @@ async function withForeign() {
   return { api, stored };
 }
 
-describe("pruning what nobody recorded", () => {
-  test("asks first, by name; then writes who, when, why and which uids, and is due at once", async () => {
+describe("a prune of objects that no inventory has", () => {
+  test("a prune asks for confirmation with names, then records who, when, why and which uids, and is due at once", async () => {
     const { api, stored } = await withForeign();
     const before = await stored();
     const body = { cluster: "c1", uids: ["uid-old"], reason: "restored" };
@@ -50,7 +50,7 @@ describe("pruning what nobody recorded", () => {
     const prune = { by: principal, at, reason: "restored", number: 1, objects: [{ id: old.id, uid: "uid-old" }] };
     expect(after?.operations).toEqual({ prune });
     expect(after?.dueKey).toMatch(`${at}#`);
-    // What the planner and the worker wrote is theirs.
+    // The API changes nothing that the planner and the worker wrote.
     expect(after).toMatchObject({ desired: before?.desired, observed: before?.observed });
 
     expect(await api.call("POST", path, { ...body, confirm: true })).toMatchObject({ body: { outcome: "unchanged" } });
@@ -59,7 +59,7 @@ describe("pruning what nobody recorded", () => {
     expect(shown.body).toMatchObject({ status: { prune: { ...prune, handled: false } } });
   });
 
-  test("can be asked for once more when the worker has done it and it is there again", async () => {
+  test("a prune can be repeated when the worker has done it and the object exists again", async () => {
     const { api, stored } = await withForeign();
     const body = { cluster: "c1", uids: ["uid-old"], confirm: true };
     await api.call("POST", path, body);
@@ -75,7 +75,7 @@ describe("pruning what nobody recorded", () => {
     ["that is not there", "uid-other"],
     ["that only bears the label", "uid-copy"],
     ["that asks not to be deleted", "uid-kept"],
-  ])("refuses a uid %s", async (_name, uid) => {
+  ])("a prune of a uid %s is refused", async (_name, uid) => {
     const { api, stored } = await withForeign();
     const before = await stored();
     const answer = await api.call("POST", path, { cluster: "c1", uids: ["uid-old", uid], confirm: true });
@@ -83,7 +83,7 @@ describe("pruning what nobody recorded", () => {
     expect(await stored()).toEqual(before);
   });
 
-  test("refuses any uid where nothing foreign was seen, or nothing at all", async () => {
+  test("a prune is refused where the worker reported no unrecorded object", async () => {
     const { api, stored } = await withForeign();
     for (const observed of [syncRow("c1", "shop.web").observed, undefined]) {
       const { observed: _seen, ...row } = syncRow("c1", "shop.web");
@@ -99,13 +99,13 @@ describe("pruning what nobody recorded", () => {
     [{ cluster: "c2", uids: ["uid-old"], confirm: true }, 404, "NotFound"],
     [{ uids: ["uid-old"], confirm: true }, 400, "BadRequest"],
     [{ cluster: "c1", uids: [], confirm: true }, 400, "BadRequest"],
-  ])("refuses %j", async (body, status, code) => {
+  ])("a prune request of %j is refused", async (body, status, code) => {
     const { api } = await withForeign();
     expect(await api.call("POST", path, body)).toMatchObject({ status, body: { code } });
   });
 });
 
-describe("which Sync, and which objects", () => {
+describe("the Sync and the objects of a prune", () => {
   const two = { ...old, id: { ...old.id, name: "two" }, uid: "uid-two" };
   const three = { ...old, id: { ...old.id, name: "three" }, uid: "uid-three" };
 
@@ -118,7 +118,7 @@ describe("which Sync, and which objects", () => {
     return { api, stored };
   }
 
-  test("takes another choice for another request, and the same in another order for the same", async () => {
+  test("a prune with other objects is a new request, and one with the same objects in another order is the same request", async () => {
     const { api, stored } = await withThree();
     const ask = async (...uids: readonly string[]) =>
       (await api.call("POST", path, { cluster: "c1", uids, confirm: true })).body.outcome;
@@ -137,7 +137,7 @@ describe("which Sync, and which objects", () => {
     ]);
   });
 
-  test("finds the cluster of a Sync that a user wrote, and asks for that of a group's", async () => {
+  test("a prune finds the cluster of a Sync that a user wrote, and asks for the cluster of a group's Sync", async () => {
     const { api } = await withForeign();
     await api.call("POST", "/v1/apply", { documents: [sync("extra", { cluster: "c1", source: "app" })] });
     const row = syncRow("c1", "extra");

@@ -21,8 +21,8 @@ async function everyPage(api: ReturnType<typeof apiFixture>, path: string) {
   return items as { metadata: { name: string }; spec: { cluster: string }; status: { state: string } }[];
 }
 
-describe("objects", () => {
-  test("gives one with its generation, and 404 for none", async () => {
+describe("the read routes of objects", () => {
+  test("the API returns an object with its generation, and 404 for an unknown object", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [source("app")] });
     const answer = await api.call("GET", "/v1/namespaces/payments/sources/app");
@@ -50,7 +50,7 @@ describe("objects", () => {
     });
   });
 
-  test("lists by label, in pages, one namespace or all", async () => {
+  test("the API lists objects by label, in pages, of one namespace or of all", async () => {
     const api = apiFixture();
     const documents = Array.from({ length: 7 }, (_, index) =>
       cluster(`c${index}`, { env: index % 2 === 0 ? "prod" : "dev" }),
@@ -69,14 +69,14 @@ describe("objects", () => {
   test.each([
     ["limit=0", 'limit is "0"; expected a whole number from 1 to 1000'],
     ["labelSelector=a%20b", 'labelSelector: "a b" is no label requirement'],
-  ])("refuses ?%s", async (query, message) => {
+  ])("a list with ?%s is refused", async (query, message) => {
     const answer = await apiFixture().call("GET", `/v1/clusters?${query}`);
     expect(answer.status).toBe(400);
     expect(answer.body.message).toContain(message);
   });
 });
 
-describe("Syncs", () => {
+describe("the read routes of Syncs", () => {
   async function withSyncs() {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", {
@@ -99,7 +99,7 @@ describe("Syncs", () => {
     return api;
   }
 
-  test("are those of groups and those users wrote, in pages of any size", async () => {
+  test("the list of Syncs has those of groups and those that users wrote, in pages of any size", async () => {
     const api = await withSyncs();
     const expected = [
       "extra c1 Ready",
@@ -117,7 +117,7 @@ describe("Syncs", () => {
     expect(await everyPage(api, "/v1/namespaces/none/syncs")).toEqual([]);
   });
 
-  test("are found by state, by subject and by cluster", async () => {
+  test("the list of Syncs can be filtered by state, by group and by cluster", async () => {
     const api = await withSyncs();
     await api.call("POST", "/v1/apply", { documents: [cluster("c1")] });
     const list = async (path: string) =>
@@ -137,14 +137,14 @@ describe("Syncs", () => {
     });
   });
 
-  test("that were forgotten are in no list, unless they are asked for by their state", async () => {
+  test("forgotten Syncs are in no list, unless the list is filtered by their state", async () => {
     const api = await withSyncs();
     await api.call("POST", "/v1/apply", { documents: [cluster("c1"), cluster("c2")] });
     const forget = (name: string) => api.call("DELETE", `/v1/clusters/${name}?cascade=orphan&confirm=true`);
     const list = async (path: string) =>
       (await everyPage(api, path)).map((item) => `${item.metadata.name} ${item.spec.cluster} ${item.status.state}`);
     expect((await forget("c1")).status).toBe(200);
-    // What a user wrote is there as long as it is written, and says that it is on no cluster.
+    // A Sync that a user wrote stays as long as it is written, and is Pending while it is on no cluster.
     const left = ["extra c1 Pending", "later c9 Pending", "shop.web c2 Verifying"];
     for (const limit of [1, 500]) expect(await list(`/v1/syncs?limit=${limit}`)).toEqual(left);
     expect(await list("/v1/namespaces/payments/syncgroups/shop/syncs")).toEqual(["shop.web c2 Verifying"]);
@@ -154,7 +154,7 @@ describe("Syncs", () => {
     expect(await list("/v1/clusters/c1/syncs")).toEqual(["extra c1 Pending"]);
   });
 
-  test("say what is desired and observed", async () => {
+  test("a Sync shows its desired state and its observed state", async () => {
     const api = await withSyncs();
     const answer = await api.call("GET", "/v1/namespaces/payments/syncs/shop.web?cluster=c1");
     expect(answer.body).toMatchObject({
@@ -179,7 +179,7 @@ describe("Syncs", () => {
   });
 });
 
-describe("rollouts", () => {
+describe("the read routes of rollouts", () => {
   const path = "/v1/namespaces/payments/syncgroups/shop/rollouts";
   const clusters = (body: { items: { cluster: string }[] }) => body.items.map((item) => item.cluster);
 
@@ -198,7 +198,7 @@ describe("rollouts", () => {
     return api;
   }
 
-  test("are listed newest first, and by name", async () => {
+  test("rollouts are listed newest first, and found by name", async () => {
     const api = await withRollout();
     expect(names((await api.call("GET", path)).body)).toEqual(["shop-12", "shop-11"]);
     const first = await api.call("GET", `${path}?limit=1`);
@@ -229,7 +229,7 @@ describe("rollouts", () => {
     expect(newest[0]).toEqual(one.body);
   });
 
-  test("are contents with their legs, stage by stage", async () => {
+  test("a rollout is shown with its stage runs, stage by stage", async () => {
     const api = await withRollout();
     const { body } = await api.call("GET", `${path}/12`);
     expect(body).toMatchObject({
@@ -249,7 +249,7 @@ describe("rollouts", () => {
     expect((await api.call("GET", `${path}/11`)).body.status).toMatchObject({ phase: "Complete" });
   });
 
-  test("that were sealed anew are shown as they were sealed last", async () => {
+  test("a rollout with several snapshots of a stage is shown with the newest snapshot", async () => {
     const api = await withRollout();
     const again = stageRunRow({ rollout: 12, stage: "rest", snapshot: 1 }, ["Waiting", "Waiting"]);
     const rolloutState = await api.table.get(keys.rolloutState(shop));
@@ -262,7 +262,7 @@ describe("rollouts", () => {
     expect(body.status.stages).toHaveLength(2);
   });
 
-  test("give their targets by stage and state, with what their workers say", async () => {
+  test("the targets of a rollout are listed by stage and state, with the reports of their workers", async () => {
     const api = await withRollout();
     const all = (await api.call("GET", `${path}/12/targets`)).body;
     expect(
@@ -315,7 +315,7 @@ describe("rollouts", () => {
     ["Succeeded,Failed", ["c1", "c2"]],
     ["Failed,Waiting", ["c2", "c5", "c6"]],
     ["Unreachable", []],
-  ])("give their targets that are %s, in pages of any size", async (state, expected) => {
+  ])("the targets that are %s are listed in pages of any size", async (state, expected) => {
     const api = await withRollout();
     for (const limit of [1, 2, 500]) {
       const items = (await everyPage(api, `${path}/12/targets?state=${state}&limit=${limit}`)) as unknown as {
@@ -326,8 +326,8 @@ describe("rollouts", () => {
   });
 });
 
-describe("the door", () => {
-  test("lets nobody in without a verified principal", async () => {
+describe("the requests that the API accepts", () => {
+  test("a request without a verified principal is refused", async () => {
     const api = apiFixture();
     const { authorizer: _gone, ...requestContext } = {
       authorizer: undefined,
@@ -355,7 +355,7 @@ describe("the door", () => {
     ["GET", "/", 404],
     ["GET", "/v1/namespaces/shop/syncs/web/rollouts/0", 404],
     ["POST", "/v1/namespaces/shop/syncs/web/explode", 404],
-  ])("%s %s is %i", async (method, path, status) => {
+  ])("%s %s is answered with status %i", async (method, path, status) => {
     expect((await apiFixture().call(method, path)).status).toBe(status);
   });
 
@@ -368,7 +368,7 @@ describe("the door", () => {
       "BadRequest",
       'a freeze cannot be called "a/b"; use a-z, 0-9 and -, at most 63 of them',
     ],
-  ])("%s %s is refused as %s", async (method, path, code, message) => {
+  ])("%s %s is refused as %s, with a message", async (method, path, code, message) => {
     expect((await apiFixture().call(method, path)).body).toEqual({ code, message });
   });
 
@@ -376,25 +376,25 @@ describe("the door", () => {
     ["no documents", { documents: [] }, 400],
     ["an unknown member", { documents: [1], force: true }, 400],
     ["no body", undefined, 400],
-  ])("refuses a body with %s", async (_what, body, status) => {
+  ])("a request whose body has %s is refused", async (_what, body, status) => {
     expect((await apiFixture().call("POST", "/v1/apply", body)).status).toBe(status);
   });
 
-  test("takes no body for an empty one", async () => {
+  test("an empty body counts as no body", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [source("app")] });
     const event = httpEvent("POST", "/v1/namespaces/payments/sources/app/suspend");
     expect(await api.raw({ ...event, body: "" })).toMatchObject({ status: 200, body: { outcome: "configured" } });
   });
 
-  test("says what answers, and under which version", async () => {
+  test("the version route names the service and its version", async () => {
     expect(await apiFixture().call("GET", "/v1/version")).toEqual({
       status: 200,
       body: { api: "v1", service: "starling", version: starlingVersion },
     });
   });
 
-  test("takes values of a query up to 10,000 characters, and bodies of 200 levels", async () => {
+  test("query values of up to 10,000 characters and bodies of up to 200 levels are accepted", async () => {
     const api = apiFixture();
     expect(await api.call("GET", `/v1/version?x=${"x".repeat(10_000)}`)).toMatchObject({ status: 200 });
     expect(await api.call("GET", `/v1/version?x=${"x".repeat(10_001)}`)).toMatchObject({
@@ -409,11 +409,11 @@ describe("the door", () => {
     expect(await message(201)).toContain("documents.0.0.0 is nested deeper than 200 levels; remove it");
   });
 
-  test("tells what is no request of an HTTP API that it is none", async () => {
+  test("an event that is no request of an HTTP API is refused", async () => {
     expect(await apiFixture().raw({ Records: [] })).toMatchObject({ status: 400, body: { code: "BadRequest" } });
   });
 
-  test("refuses a body that is too large", async () => {
+  test("a body that is too large is refused", async () => {
     const documents = [{ ...source("app"), filler: "x".repeat(1_000_000) }];
     expect((await apiFixture().call("POST", "/v1/apply", { documents })).status).toBe(413);
   });

@@ -28,7 +28,7 @@ async function everyItem(api: Api, path: string) {
   }
 }
 
-/** A table, and how often a partition of it was asked for a page. */
+/** A table that counts the pages that are read from each partition. */
 function countingQueries() {
   const table = new MemoryTable();
   let asked: string[] = [];
@@ -50,8 +50,8 @@ const elsewhere = (namespace: string, name: string) => {
   return { ...document, metadata: { ...document.metadata, namespace } };
 };
 
-describe("Syncs of a namespace", () => {
-  test("are those of this one, whichever others come before and after it", async () => {
+describe("the Syncs of a namespace", () => {
+  test("a list of one namespace has only its Syncs, whichever namespaces come before and after it", async () => {
     const api = apiFixture();
     const documents = [
       elsewhere("alpha", "one"),
@@ -67,8 +67,8 @@ describe("Syncs of a namespace", () => {
   });
 });
 
-describe("Syncs of a state", () => {
-  test("are found at once, however many others there are", async () => {
+describe("the Syncs of a state", () => {
+  test("a list of one state finds its Syncs in the first answer, however many other Syncs there are", async () => {
     const api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [syncGroup("shop", [{ name: "web", source: "app" }])] });
     const others = Array.from({ length: 60 }, (_, index) => ({ put: syncRow(`c${index}`, "shop.web") }));
@@ -81,7 +81,7 @@ describe("Syncs of a state", () => {
   });
 });
 
-describe("Syncs of many subjects", () => {
+describe("the Syncs of many groups", () => {
   async function pagesOf(api: Api, path: string) {
     const pages: (readonly string[])[] = [];
     let next = "";
@@ -93,7 +93,7 @@ describe("Syncs of many subjects", () => {
     return pages;
   }
 
-  test("are as many in one answer as are asked for, whichever subject ends there", async () => {
+  test("a page has as many Syncs as were asked for, wherever one group ends", async () => {
     const api = apiFixture(new MemoryTable({ pageItems: 1000 }));
     const groups = ["a", "b", "c"];
     await api.call("POST", "/v1/apply", {
@@ -106,7 +106,7 @@ describe("Syncs of many subjects", () => {
     expect(pages.map((page) => page.length).filter((length) => length > 0)).toEqual([4, 4, 1]);
   });
 
-  test("are looked for among fifty subjects, and then told how to go on", async () => {
+  test("one answer searches fifty groups, and has a token for the rest", async () => {
     const api = apiFixture();
     const names = Array.from({ length: 55 }, (_, index) => `s${String(index).padStart(2, "0")}`);
     await api.call("POST", "/v1/apply", {
@@ -118,8 +118,8 @@ describe("Syncs of many subjects", () => {
   });
 });
 
-describe("a list of which little is wanted", () => {
-  test("gives what it found in so many reads, and a token for the rest", async () => {
+describe("a list with a selector that matches little", () => {
+  test("one answer has what a limited number of reads found, and a token for the rest", async () => {
     const counted = countingQueries();
     const api = apiFixture(counted.table, counted.through);
     const documents = Array.from({ length: 60 }, (_, index) => {
@@ -136,7 +136,7 @@ describe("a list of which little is wanted", () => {
 });
 
 describe("Clusters in a list", () => {
-  test("count all of their Syncs", async () => {
+  test("a Cluster in a list counts all its Syncs", async () => {
     const api = apiFixture();
     const clusters = Array.from({ length: 20 }, (_, index) => cluster(`c${index}`));
     await api.call("POST", "/v1/apply", { documents: clusters });
@@ -147,7 +147,7 @@ describe("Clusters in a list", () => {
   });
 });
 
-describe("rollouts", () => {
+describe("the rollouts of a group and of all groups", () => {
   const path = "/v1/namespaces/payments/syncgroups/shop/rollouts";
 
   async function withTargets(states: readonly TargetState[], api = apiFixture()) {
@@ -158,7 +158,7 @@ describe("rollouts", () => {
     return api;
   }
 
-  test("of every subject are as many as are asked for, at most a hundred, in their order", async () => {
+  test("the list of all groups' rollouts has as many as were asked for, at most a hundred, in order", async () => {
     const table = new MemoryTable({ pageItems: 1000 });
     const api = apiFixture(table);
     const names = Array.from({ length: 102 }, (_, index) => `g${String(index).padStart(3, "0")}`);
@@ -191,13 +191,13 @@ describe("rollouts", () => {
     expect(named(await everyItem(api, "/v1/rollouts"))).toEqual(some);
   });
 
-  test("end where the first one is, in a page of that size", async () => {
+  test("the list of rollouts ends with the first one, also when the page is full", async () => {
     const api = await withTargets(["Succeeded", "Succeeded"]);
     expect((await api.call("GET", `${path}?limit=2`)).body.metadata).toEqual({});
     expect((await api.call("GET", `${path}?limit=1`)).body.metadata).toHaveProperty("continue");
   });
 
-  test("end at the oldest of which something is kept", async () => {
+  test("the list of rollouts ends with the oldest one of which rows are kept", async () => {
     const api = await withTargets(["Succeeded", "Succeeded"]);
     const rolloutState = keys.rolloutState({ namespace: "payments", kind: "SyncGroup", name: "shop" });
     const before = await api.table.get(rolloutState);
@@ -208,7 +208,7 @@ describe("rollouts", () => {
     expect((await api.call("GET", `${path}?limit=1`)).body.metadata).toEqual({});
   });
 
-  test("are those of their namespace, and of Syncs that users wrote as well", async () => {
+  test("the list of rollouts has those of its namespace, and those of Syncs that users wrote", async () => {
     const api = await withTargets(["Succeeded", "Succeeded"]);
     const owner = { namespace: "other", kind: "Sync", name: "own" } as const;
     await api.call("POST", "/v1/apply", { documents: [elsewhere("other", "own")] });
@@ -222,7 +222,7 @@ describe("rollouts", () => {
     expect((await api.call("GET", "/v1/namespaces/other/rollouts/own-3")).body.spec.owner).toEqual(owner);
   });
 
-  test("say that there is none yet, or not this one", async () => {
+  test("the answer for an unknown rollout says that there is none yet, or not with this number", async () => {
     const api = await withTargets(["Succeeded", "Succeeded"]);
     await api.call("POST", "/v1/apply", { documents: [syncGroup("new", [{ name: "web", source: "app" }])] });
     const none = await api.call("GET", "/v1/namespaces/payments/syncgroups/new/rollouts/newest");
@@ -231,7 +231,7 @@ describe("rollouts", () => {
     expect(other).toMatchObject({ status: 404, body: { message: "SyncGroup payments/shop has no rollout 7" } });
   });
 
-  test("give as many targets as are asked for, and then the others, wherever a page of the table ends", async () => {
+  test("a page has as many targets as were asked for, wherever a page of the table ends", async () => {
     const api = await withTargets(Array.from({ length: 8 }, () => "Succeeded" as const));
     const sizes: number[] = [];
     const clusters: string[] = [];
@@ -246,7 +246,7 @@ describe("rollouts", () => {
     expect(clusters).toEqual(["c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"]);
   });
 
-  /** What it costs to know how far a content is. */
+  /** The reads that the stage runs of a rollout cost. */
   async function readsOfStageRuns(api: Api, counted: ReturnType<typeof countingQueries>): Promise<number> {
     counted.forget();
     await api.call("GET", `${path}/2`);
@@ -255,7 +255,7 @@ describe("rollouts", () => {
     return reads;
   }
 
-  test("look for targets of a state ten times for one answer", async () => {
+  test("one answer searches ten pages for targets of a state, and has a token for the rest", async () => {
     const counted = countingQueries();
     const states = Array.from({ length: 40 }, (_, index) => (index === 39 ? "Failed" : "Succeeded") as TargetState);
     const api = await withTargets(states, apiFixture(counted.table, counted.through));
@@ -263,12 +263,12 @@ describe("rollouts", () => {
     const list = `${path}/2/targets?state=Failed&limit=1`;
     const first = await api.call("GET", list);
     expect(first.body).toMatchObject({ items: [], metadata: { continue: expect.any(String) } });
-    // The stage before has none of that state.
+    // The stage before has no target of that state.
     expect(counted.of(keys.rolloutState(shop).pk)).toBe(ofStageRuns + 10);
     expect(await everyItem(api, list)).toMatchObject([{ cluster: "c40" }]);
   });
 
-  test("read nothing of a leg that has no target of the state", async () => {
+  test("a list of one state reads no targets of a stage run that has none in this state", async () => {
     const counted = countingQueries();
     const api = await withTargets(["Succeeded", "Waiting", "Waiting"], apiFixture(counted.table, counted.through));
     const ofStageRuns = await readsOfStageRuns(api, counted);
@@ -281,7 +281,7 @@ describe("rollouts", () => {
     expect(counted.of(keys.rolloutState(shop).pk)).toBe(ofStageRuns);
   });
 
-  test("find a few that failed among thousands in the first answer", async () => {
+  test("the first answer finds a few failed targets among thousands", async () => {
     const many = apiFixture(new MemoryTable({ pageItems: 2500 }));
     await many.call("POST", "/v1/apply", {
       documents: [source("app"), syncGroup("shop", [{ name: "web", source: "app" }])],
@@ -294,7 +294,7 @@ describe("rollouts", () => {
     expect(body.metadata).toEqual({});
   });
 
-  test("give as many targets of a state as are asked for, and then the others", async () => {
+  test("a page of one state has as many targets as were asked for", async () => {
     const api = await withTargets(["Failed", "Waiting", "Failed", "Failed", "Waiting", "Failed"]);
     const list = `${path}/2/targets?state=Failed&limit=2`;
     const first = (await api.call("GET", list)).body;
@@ -303,7 +303,7 @@ describe("rollouts", () => {
     expect(named((await api.call("GET", `${list}&continue=${first.metadata.continue}`)).body)).toEqual(["c4", "c6"]);
   });
 
-  test("say what runs where something was assigned, and not where its turn has not come", async () => {
+  test("a target shows the running revision where something was assigned, and not before its turn", async () => {
     const api = await withTargets(["Succeeded", "Unreachable", "Waiting"]);
     const applied = { revision: "main@sha1:old", renderDigest: "sha256:1", attempt: 1, at: "2026-11-20T07:00:00.000Z" };
     const rows = ["c1", "c2", "c3"].map((name) => {
@@ -319,7 +319,7 @@ describe("rollouts", () => {
     ]);
   });
 
-  test("say why a target stands aside", async () => {
+  test("a waiting target shows what it waits for", async () => {
     const api = await withTargets(["Succeeded", "Waiting", "Waiting", "Waiting", "Waiting", "Waiting"]);
     const stageRuns = { rest: { next: 5, aside: [0, 1, 4], frozen: { as: "", by: { "inc-1": [2] } }, returned: [3] } };
     const states = { canary: ["Succeeded"], rest: ["Waiting", "Waiting", "Waiting", "Waiting", "Waiting"] } as const;
@@ -340,7 +340,7 @@ describe("rollouts", () => {
     ]);
   });
 
-  test("give those of a leg that another one took the place of", async () => {
+  test("the targets of a superseded stage run are listed with that message", async () => {
     const api = await withTargets(["Succeeded", "Succeeded", "Waiting", "Waiting"]);
     const message = "content 3 took over";
     const stageRuns = {
@@ -358,20 +358,20 @@ describe("rollouts", () => {
     ]);
   });
 
-  test("ask to try again while the list of targets is lost", async () => {
+  test("the answer asks to try again while the list of targets is lost", async () => {
     const api = await withTargets(["Succeeded", "Waiting"]);
     const stageRun = await api.table.get(keys.stageRun(shop, { rollout: 2, stage: "rest", snapshot: 0 }));
     for (const { key } of stageRun?.pages ?? []) api.blobs.lose(key);
     const answer = await api.call("GET", `${path}/2/targets`);
     expect(answer).toMatchObject({ status: 503, body: { code: "TargetsLost" } });
     expect(answer.body.message).toMatch(/^the list of targets in stage rest is lost/);
-    // What has a row needs no list.
+    // Targets that have a row can be listed without the list.
     expect((await api.call("GET", `${path}/2/targets?state=Succeeded`)).body.items).toMatchObject([{ cluster: "c1" }]);
   });
 });
 
-describe("events", () => {
-  test("are those of the cluster that is asked for", async () => {
+describe("the events of an object", () => {
+  test("a list of events has those of the cluster that was asked for", async () => {
     const api = apiFixture();
     const about = { namespace: "payments", kind: "Sync", name: "shop.web" };
     const event = (at: string, clusterName: string) =>
@@ -409,8 +409,8 @@ describe("events", () => {
   });
 });
 
-describe("applying", () => {
-  test("finds nothing to do for a Sync that stays on its cluster", async () => {
+describe("an apply of Syncs and groups", () => {
+  test("an apply of a Sync that stays on its cluster changes nothing", async () => {
     const api = apiFixture();
     const documents = [sync("extra", { cluster: "c1", source: "app" })];
     await api.call("POST", "/v1/apply", { documents });
@@ -418,7 +418,7 @@ describe("applying", () => {
     expect(again).toMatchObject({ status: 200, body: { items: [{ outcome: "unchanged" }] } });
   });
 
-  test("does not ask about a template that is on no cluster, nor names consequences", async () => {
+  test("an apply that drops a template which no cluster has needs no confirmation", async () => {
     const api = apiFixture();
     const template = (name: string) => ({ name, source: "app" });
     await api.call("POST", "/v1/apply", { documents: [syncGroup("shop", [template("web"), template("api")])] });
@@ -433,7 +433,7 @@ describe("applying", () => {
     });
   });
 
-  test("tells the first hundred problems, and how many there are", async () => {
+  test("a refused apply names the first hundred problems, and counts all", async () => {
     const wrong = (count: number) =>
       Array.from({ length: count }, (_, index) => source(`s${index}`, { interval: "never" }));
     const api = apiFixture();

@@ -41,8 +41,8 @@ async function rowsOf(api: ReturnType<typeof apiFixture>) {
   return { sync, owner };
 }
 
-describe("recovering a cluster", () => {
-  test("moves the rows above what the cluster remembers, and replaces what is open, in one step", async () => {
+describe("the recovery of one Sync", () => {
+  test("a recover moves the rows past what the cluster remembers, and replaces the open assignment, in one step", async () => {
     const api = await withRefused();
     const body = { syncs: [seen], sources: looked, reason: "restored" };
     const answer = await api.call("POST", path, body);
@@ -61,13 +61,13 @@ describe("recovering a cluster", () => {
       { to: "rollout", owner: { namespace: "payments", kind: "SyncGroup", name: "shop" }, clusters: [] },
     ]);
     expect(api.log.at(-1)).toMatchObject({ audit: true, verb: "recover (payments/shop.web)", principal: principal });
-    // Done again, there is nothing to do.
+    // A repeated recover has nothing to do.
     const before = await rowsOf(api);
     expect(await api.call("POST", path, body)).toMatchObject({ body: { recovered: [], moved: ["payments/shop.web"] } });
     expect(await rowsOf(api)).toEqual(before);
   });
 
-  test("of all is written down for the clusters that the table never assigned, with the owner that is gone", async () => {
+  test("a recover of all clusters is also recorded for clusters without rows, with the former owner", async () => {
     const api = await withRefused({ ...theirs, owner: "another-installation" });
     const body = { syncs: [seen], sources: looked, all: true, from: "another-installation" };
     expect(await api.call("POST", path, body)).toMatchObject({
@@ -78,7 +78,7 @@ describe("recovering a cluster", () => {
     expect(owner?.operations.recovered).toMatchObject({ by: principal, all: true, from: "another-installation" });
   });
 
-  test("writes what was seen, and leaves alone what has moved on or is somebody's", async () => {
+  test("a recover changes only what the person saw, and no Sync that has changed since or has another owner", async () => {
     for (const [remembered, body] of [
       [{ ...theirs, token: "token-10-of-others", attempt: 10 }, {}],
       [{ ...theirs, owner: "another-installation" }, {}],
@@ -92,7 +92,7 @@ describe("recovering a cluster", () => {
     }
   });
 
-  test("of all counts what the planner let go on meanwhile from just what was seen", async () => {
+  test("a recover of all clusters counts a Sync that the planner recovered meanwhile from the same state", async () => {
     for (const [before, answer] of [
       [theirs, { recovered: ["payments/shop.web"], moved: [] }],
       [
@@ -110,7 +110,7 @@ describe("recovering a cluster", () => {
     }
   });
 
-  test("takes over from an owner that is named", async () => {
+  test("a recover takes over from an owner that the request names", async () => {
     const api = await withRefused({ ...theirs, owner: "another-installation" });
     const body = { syncs: [seen], sources: looked, from: "another-installation" };
     expect(await api.call("POST", path, body)).toMatchObject({ body: { recovered: ["payments/shop.web"] } });
@@ -119,7 +119,7 @@ describe("recovering a cluster", () => {
   test.each([
     ["was not asked", []],
     ["has not answered since", [{ namespace: "payments", name: "app", number: 2 }]],
-  ])("waits for a Source that %s", async (_what, sources) => {
+  ])("a recover waits for a Source that %s", async (_what, sources) => {
     const api = await withRefused();
     const before = await rowsOf(api);
     const answer = await api.call("POST", path, { syncs: [seen], sources });
@@ -131,7 +131,7 @@ describe("recovering a cluster", () => {
   });
 });
 
-describe("recovering several subjects of a cluster", () => {
+describe("the recovery of several groups on one cluster", () => {
   const other = { ...seen, name: "tools.web" };
 
   async function withTwo() {
@@ -143,7 +143,7 @@ describe("recovering several subjects of a cluster", () => {
     return api;
   }
 
-  test("writes each with its own Syncs, and nothing of them in the index of what is there", async () => {
+  test("a recover records each group with its own Syncs, and the index says Orphaned for each Sync", async () => {
     const api = await withTwo();
     const answer = await api.call("POST", path, { syncs: [seen, other], sources: looked });
     expect(answer.body).toEqual({ recovered: ["payments/shop.web", "payments/tools.web"], moved: [], refused: [] });
@@ -162,25 +162,28 @@ describe("recovering several subjects of a cluster", () => {
   test.each([
     ["comes first", "shop", "tools"],
     ["comes last", "tools", "shop"],
-  ])("recovers the others where one waits for its Source, which %s", async (_what, broken, sound) => {
-    const api = await withTwo();
-    await api.call("POST", "/v1/apply", {
-      documents: [source("lib"), syncGroup(broken, [{ name: "web", source: "lib" }])],
-    });
-    api.takeMessages();
-    const answer = await api.call("POST", path, { syncs: [seen, other], sources: looked });
-    expect(answer.body).toMatchObject({
-      recovered: [`payments/${sound}.web`],
-      moved: [],
-      refused: [{ syncs: [`payments/${broken}.web`], code: "SourceNotReady" }],
-    });
-    expect(api.takeMessages()).toEqual([
-      { to: "rollout", owner: { namespace: "payments", kind: "SyncGroup", name: sound }, clusters: [] },
-    ]);
-    expect(api.log.filter(({ verb }) => String(verb).startsWith("recover"))).toHaveLength(1);
-  });
+  ])(
+    "a recover goes on with the other groups when one waits for its Source, which %s",
+    async (_what, broken, sound) => {
+      const api = await withTwo();
+      await api.call("POST", "/v1/apply", {
+        documents: [source("lib"), syncGroup(broken, [{ name: "web", source: "lib" }])],
+      });
+      api.takeMessages();
+      const answer = await api.call("POST", path, { syncs: [seen, other], sources: looked });
+      expect(answer.body).toMatchObject({
+        recovered: [`payments/${sound}.web`],
+        moved: [],
+        refused: [{ syncs: [`payments/${broken}.web`], code: "SourceNotReady" }],
+      });
+      expect(api.takeMessages()).toEqual([
+        { to: "rollout", owner: { namespace: "payments", kind: "SyncGroup", name: sound }, clusters: [] },
+      ]);
+      expect(api.log.filter(({ verb }) => String(verb).startsWith("recover"))).toHaveLength(1);
+    },
+  );
 
-  test("leaves alone what cannot be read, and recovers the others", async () => {
+  test("a recover leaves unreadable rows alone, and recovers the other Syncs", async () => {
     for (const key of [keys.sync("c1", "payments", "tools.web"), keys.object("payments", "SyncGroup", "tools")]) {
       const api = await withTwo();
       await api.table.write([{ update: key, set: { schema: 3 } }]);
@@ -194,7 +197,7 @@ describe("recovering several subjects of a cluster", () => {
     }
   });
 
-  test("needs nothing of the row of the Cluster but that it is there", async () => {
+  test("a recover needs no readable row of the Cluster, only a registered one", async () => {
     const api = await withRefused();
     await api.table.write([{ update: keys.cluster("c1"), set: { schema: 3 } }]);
     const answer = await api.call("POST", path, { syncs: [seen], sources: looked });
@@ -205,7 +208,7 @@ describe("recovering several subjects of a cluster", () => {
     });
   });
 
-  test("waits for each Source of a group, and names those alone that it waits for", async () => {
+  test("a recover waits for each Source of a group, and names only the Sources that it waits for", async () => {
     const api = await withRefused();
     const templates = [
       { name: "web", source: "app" },
@@ -221,7 +224,7 @@ describe("recovering several subjects of a cluster", () => {
     expect(body.refused[0].message).toMatch(/^source\/lib, source\/newer of namespace payments could not be looked at/);
   });
 
-  test("waits for a Source whose last look failed, though somebody looked", async () => {
+  test("a recover waits for a Source whose last poll failed", async () => {
     const api = await withRefused();
     const key = keys.object("payments", "Source", "app");
     const status = (await api.table.get(key))?.status;
@@ -230,7 +233,7 @@ describe("recovering several subjects of a cluster", () => {
     expect(answer.body).toMatchObject({ recovered: [], refused: [{ code: "SourceNotReady" }] });
   });
 
-  test("counts on from what was done to the group before", async () => {
+  test("a recover continues the numbers of earlier commands on the group", async () => {
     const api = await withRefused();
     await api.call("POST", "/v1/namespaces/payments/syncgroups/shop/suspend", {});
     await api.call("POST", path, { syncs: [seen], sources: looked });
@@ -243,7 +246,7 @@ describe("recovering several subjects of a cluster", () => {
   test.each([
     ["the token", { ...theirs, token: "token-of-a-third" }],
     ["the attempt", { ...theirs, attempt: 10 }],
-  ])("leaves alone what moved on by %s alone, and audits nothing", async (_what, remembered) => {
+  ])("a recover changes nothing and audits nothing when only %s has changed", async (_what, remembered) => {
     const api = await withRefused(remembered);
     const answer = await api.call("POST", path, { syncs: [seen], sources: looked });
     expect(answer.body).toEqual({ recovered: [], moved: ["payments/shop.web"], refused: [] });
@@ -253,27 +256,27 @@ describe("recovering several subjects of a cluster", () => {
   test.each([
     ["of another name", { namespace: "payments", name: "lib", number: 1 }],
     ["of another namespace", { namespace: "other", name: "app", number: 1 }],
-  ])("does not take a look at a Source %s for its own", async (_what, one) => {
+  ])("a recover does not accept the poll of a Source %s", async (_what, one) => {
     const api = await withRefused();
     const answer = await api.call("POST", path, { syncs: [seen], sources: [one] });
     expect(answer.body).toMatchObject({ recovered: [], refused: [{ code: "SourceNotReady" }] });
   });
 });
 
-describe("recovering while others write", () => {
+describe("a recovery while others write", () => {
   const busy = new StarlingError("DynamoDB kept refusing", { code: "TableBusy", retry: "transient" });
 
   test.each([
     ["nine times", new ConflictError("somebody else wrote it"), 9, ["payments/shop.web"], []],
     ["ten times", new ConflictError("somebody else wrote it"), 10, [], [{ code: "Conflict" }]],
-  ] as const)("is tried again: %s", async (_what, error, times, recovered, refused) => {
+  ] as const)("a recover tries again when others write %s", async (_what, error, times, recovered, refused) => {
     const { api, fail } = await failing();
     fail(error, times);
     const answer = await api.call("POST", path, { syncs: [seen], sources: looked });
     expect(answer).toMatchObject({ status: 200, body: { recovered, moved: [], refused } });
   });
 
-  test("ends with any other failure, and what was done before it is told and written down", async () => {
+  test("a recover ends with any other failure, and reports and audits what it did before", async () => {
     const { api, fail } = await failing();
     await api.call("POST", "/v1/apply", { documents: [syncGroup("tools", [{ name: "web", source: "app" }])] });
     const sync = syncRow("c1", "tools.web", { phase: "Failed", reason: "ClusterAhead" });
@@ -290,7 +293,7 @@ describe("recovering while others write", () => {
     expect(again.body).toMatchObject({ recovered: ["payments/tools.web"], moved: ["payments/shop.web"], refused: [] });
   });
 
-  /** Writes of a Sync's row fail, so many times, once there is something to recover. */
+  /** As many writes of a Sync's row fail, once there is something to recover. */
   async function failing() {
     const table = new MemoryTable();
     let left = 0;

@@ -24,7 +24,7 @@ import type { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 const row = { schema: 1, version: 1 } as const;
 export const shop: Owner = { namespace: "payments", kind: "SyncGroup", name: "shop" };
 
-/** A Sync on a cluster as planner and worker leave it. */
+/** The row of a Sync on a cluster, as planner and worker leave it. */
 export function syncRow(
   cluster: string,
   name: string,
@@ -101,7 +101,7 @@ export function rolloutRow(number: number, change: Partial<RolloutRow> = {}): Ro
   };
 }
 
-/** A leg with targets in these states, in their order. */
+/** A stage run with targets in these states, in their order. */
 export function stageRunRow(
   { rollout, stage, snapshot = 0 }: Omit<StageRunRef, "snapshot"> & { readonly snapshot?: number },
   states: readonly TargetState[],
@@ -216,7 +216,7 @@ export function rolloutStateRow(
   };
 }
 
-/** A stage as its leg leaves it: moving, or on the content that it passed. */
+/** The record of a stage as its stage run leaves it: updating, or with the rollout that it passed. */
 export function stageRecord(stageRun: StageRunRow, change: Partial<StageRecord> = {}): StageRecord {
   const { rollout, stage: name, size: members, counts, phase } = stageRun;
   const place = phase === "Passed" ? { current: rollout, passed: refOf(stageRun) } : { updatingTo: refOf(stageRun) };
@@ -228,13 +228,13 @@ export interface StoredRollout {
   /** Targets by stage, in the order of stages; clusters are `c1` and on, through all of them. */
   readonly states: Readonly<Record<string, readonly TargetState[]>>;
   readonly owner?: Owner;
-  /** Of the legs, by stage. */
+  /** Changes of the stage runs, by stage. */
   readonly stageRuns?: Readonly<Record<string, Partial<StageRunRow>>>;
   readonly rollout?: Partial<RolloutRow>;
   readonly rolloutState?: Partial<RolloutStateRow>;
 }
 
-/** Everything that the planner leaves of a content that is the newest of its subject; what was there before stays. */
+/** Stores every row that the planner leaves of a group's newest rollout; earlier rows stay. */
 export async function storeRollout(
   { table, blobs }: { readonly table: Table; readonly blobs: MemoryBlobStore },
   { number, states, owner = shop, stageRuns: changes = {}, rollout, rolloutState }: StoredRollout,
@@ -280,7 +280,7 @@ export async function storeRollout(
   return stageRuns;
 }
 
-/** What the Source has is what the newest content was made of: nothing else is wanted. */
+/** The Source has the artifact of the newest rollout: nothing else is desired. */
 export async function sayTaken(table: Table, { kind, namespace, name }: Owner, artifact: Artifact): Promise<void> {
   const object = await table.get(keys.object(namespace, kind, name));
   const rolloutState = await table.get(keys.rolloutState({ kind, namespace, name }));
@@ -303,7 +303,7 @@ export async function sayTaken(table: Table, { kind, namespace, name }: Owner, a
   await table.write([{ update: keys.rolloutState(rolloutState.owner), set: { ledger } }]);
 }
 
-/** The planner has taken up what the subject is now, and its Sources were looked at. */
+/** The planner has observed the group's present generation, and its Sources were polled. */
 async function saySeen(object: OwnerRow, table: Table): Promise<void> {
   const seen = {
     observedGeneration: object.generation,

@@ -1,4 +1,4 @@
-/** What a Sync holds, object by object, of what its worker recorded. */
+/** The objects of a Sync, from what its worker recorded. */
 import { expect, test } from "vitest";
 import { sha256 } from "#shared/base/digest.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
@@ -50,7 +50,7 @@ async function holding(
 
 const said = (body: Answer) => body.items.map(({ object, health }: Answer) => `${object} ${health}`);
 
-test("each with its kind, health and age; those that are not well come first, and no digest of a Secret is told", async () => {
+test("each object has its kind, health and age; unhealthy objects come first, and no digest of a Secret is shown", async () => {
   const api = await holding([entry("ConfigMap", "settings"), entry("Secret", "token"), entry("Deployment", "web")], {
     phase: "Verifying",
     objects: { total: 3, ready: 2, failed: 0, foreign: 0 },
@@ -80,7 +80,7 @@ test("each with its kind, health and age; those that are not well come first, an
   expect(JSON.stringify(body)).not.toMatch(/5ec2e7|0a11/);
 });
 
-test("more that are not ready than the row has names for are unknown, and none of them is called ready", async () => {
+test("objects are Unknown when more are not ready than the row names, and none of them is called Ready", async () => {
   const api = await holding([entry("ConfigMap", "a"), entry("Deployment", "b"), entry("Deployment", "c")], {
     phase: "Failed",
     applied: { renderDigest: "sha256:77ab", revision: "r1", attempt: 1, at: "2026-11-20T07:00:00.000Z" },
@@ -92,7 +92,7 @@ test("more that are not ready than the row has names for are unknown, and none o
   expect(body.items[1].message).toBe("1 more of 3 objects are not ready, and not named");
 });
 
-test("while not everything is applied, the others are not said to be unready: nobody has looked", async () => {
+test("objects are NotChecked while not everything is applied", async () => {
   const api = await holding([entry("ConfigMap", "a"), entry("ConfigMap", "b")], {
     phase: "Retrying",
     applied: { renderDigest: "sha256:before", revision: "r1", attempt: 1, at: "2026-11-20T07:00:00.000Z" },
@@ -107,12 +107,12 @@ test("while not everything is applied, the others are not said to be unready: no
   ]);
 });
 
-test("nothing is known of a cluster that does not answer", async () => {
+test("objects of an unreachable cluster are Unknown", async () => {
   const api = await holding([entry("ConfigMap", "a")], { phase: "Unreachable" });
   expect(said((await api.call("GET", path)).body)).toEqual(["ConfigMap shop/a Unknown"]);
 });
 
-test("what could not be applied is among them, though nobody recorded it", async () => {
+test("an object that could not be applied is listed, although no inventory has it", async () => {
   const api = await holding([], {
     phase: "Failed",
     problems: [
@@ -123,7 +123,7 @@ test("what could not be applied is among them, though nobody recorded it", async
   expect(said((await api.call("GET", path)).body)).toEqual(["Service shop/web NotReady"]);
 });
 
-test("drift that stays is named with its fields, and a correction with who undoes it", async () => {
+test("drift that stays is listed with its fields, and a correction with who undoes it", async () => {
   const undone = { rounds: 1, inAll: 2, state: "x", by: "kubectl-edit", fields: "spec.replicas" };
   const api = await holding([entry("Deployment", "web"), entry("ConfigMap", "put-back", { undone })], {
     drift: {
@@ -145,7 +145,7 @@ test("drift that stays is named with its fields, and a correction with who undoe
   ]);
 });
 
-test("pages go on where the last ended, also when the worst has become well meanwhile", async () => {
+test("pages go on where the last one ended, also when the worst object has become healthy meanwhile", async () => {
   const entries = Array.from({ length: 7 }, (_, index) => entry("ConfigMap", `m${index}`));
   const api = await holding(entries, {});
   const names: string[] = [];
@@ -158,7 +158,7 @@ test("pages go on where the last ended, also when the worst has become well mean
   expect(names).toEqual(["m0", "m1", "m2", "m3", "m4", "m5", "m6"]);
 });
 
-test("a lost inventory is no empty one", async () => {
+test("a lost inventory is an error, and not an empty list", async () => {
   const api = await holding([entry("ConfigMap", "a")], {});
   const row = syncRow("c1", "shop.web");
   if (row.observed === undefined) throw new Error("the fixture has one");
@@ -169,7 +169,7 @@ test("a lost inventory is no empty one", async () => {
   expect(body.items).toBeUndefined();
 });
 
-test("a group's Sync needs its cluster, and one that a user wrote has its own", async () => {
+test("the objects of a group's Sync need a cluster in the request, and those of a user's Sync do not", async () => {
   const api = apiFixture();
   expect((await api.call("GET", "/v1/namespaces/payments/syncs/shop.web/objects")).status).toBe(400);
   expect((await api.call("GET", path)).status).toBe(404);

@@ -8,7 +8,7 @@ function applied(kind: string, name: string, warnings: readonly string[], group 
   return { id, outcome: "created", entry, health: { status: "Current", message: "" }, warnings };
 }
 
-test("each text is told once, with the object it is about, and of Secrets none", () => {
+test("each warning is reported once with its first object, and warnings about Secrets are withheld", () => {
   const objects = [
     applied("Service", "a", ["old", "odd"]),
     applied("Service", "b", ["old"]),

@@ -13,7 +13,7 @@ const log: Log = { info() {}, error() {}, warn: (message, fields) => warnings.pu
 
 const held: HeldLease[] = [];
 let table: MemoryTable;
-/** What a holder has written to keep what it holds. */
+/** Counts the writes with which a holder keeps its lease. */
 let updates: () => number;
 /** From now on no renewal is written; the second function makes the table work again. */
 let fail: () => () => void;
@@ -50,7 +50,7 @@ async function hold(): Promise<HeldLease> {
 
 const pass = (seconds: number) => vi.advanceTimersByTimeAsync(seconds * 1000);
 
-test("a lease is renewed while its holder works, once in a quarter of a minute", async () => {
+test("a lease is renewed every 15 seconds while its holder works", async () => {
   const lease = await hold();
   await pass(14);
   expect(updates()).toBe(0);
@@ -61,7 +61,7 @@ test("a lease is renewed while its holder works, once in a quarter of a minute",
   expect(await acquireLease("c1", wish("next"), table)).toBeUndefined();
 });
 
-test("nobody else renews or writes when it was stopped", async () => {
+test("a holder that was stopped renews nothing, and may write nothing", async () => {
   const lease = await hold();
   lease.stop();
   expect(vi.getTimerCount()).toBe(0);
@@ -71,12 +71,12 @@ test("nobody else renews or writes when it was stopped", async () => {
   expect(updates()).toBe(0);
 });
 
-test("nothing is renewed after the invocation, and nobody looks any more", async () => {
+test("a lease is not renewed past the end of its invocation", async () => {
   const lease = await hold();
   await pass(invocationSeconds - 15);
   const before = updates();
   await pass(15);
-  // There is no more to be had than what it has.
+  // The lease lasts as long as it may already.
   expect(updates()).toBe(before);
   expect(vi.getTimerCount()).toBe(0);
   expect(lease.lease.until.getTime()).toBeLessThanOrEqual(invocationEnd.getTime() + 15_000);
@@ -85,9 +85,9 @@ test("nothing is renewed after the invocation, and nobody looks any more", async
   await expect(lease.ensure()).rejects.toBeInstanceOf(LeaseLost);
 });
 
-test("what somebody else took meanwhile is lost, and stays it", async () => {
+test("a lease that another worker took meanwhile is lost for good", async () => {
   const lease = await hold();
-  // The holder's process stood still.
+  // The holder's process was paused.
   vi.setSystemTime(begun.getTime() + 60_000);
   expect(await acquireLease("c1", wish("next"), table)).toMatchObject({ fence: 2 });
   await expect(lease.ensure()).rejects.toMatchObject({ name: "LeaseLost" });
@@ -97,7 +97,7 @@ test("what somebody else took meanwhile is lost, and stays it", async () => {
   expect(updates()).toBe(before);
 });
 
-test("who wants it meanwhile is told of by looking again, not by keeping it", async () => {
+test("a holder learns of another worker's request by checking again, and not by a renewal", async () => {
   const lease = await hold();
   const { desired } = lease.lease;
   expect(await acquireLease("c1", wish("next"), table)).toBeUndefined();
@@ -110,7 +110,7 @@ test("who wants it meanwhile is told of by looking again, not by keeping it", as
   expect(lease.lease.desired).toBe(desired + 1);
 });
 
-test("who wants it is known after a second, and the table is asked no more often", async () => {
+test("a holder learns of a request after a second, and reads the table no more often", async () => {
   const lease = await hold();
   expect(await acquireLease("c1", wish("next"), table)).toBeUndefined();
   const asked = vi.spyOn(table, "get");
@@ -127,7 +127,7 @@ test("who wants it is known after a second, and the table is asked no more often
   expect(asked).toHaveBeenCalledTimes(1);
 });
 
-test("what is worked at is told with a renewal, and forgotten with another look", async () => {
+test("a renewal stores the note of the Sync in progress, and a new check clears it", async () => {
   const lease = await hold();
   lease.begun = { sync: "shop/web", desired: "apply", alone: true };
   await pass(16);
@@ -138,16 +138,16 @@ test("what is worked at is told with a renewal, and forgotten with another look"
 });
 
 test.each<[string, string, number]>([
-  ["for three quarters of a minute", "09:59:00", 45_000],
-  ["for as long, with a minute to go", "10:03:50", 45_000],
-  ["a quarter of a minute after the invocation at most", "10:04:30", 35_000],
-  ["no longer, with nothing to go", "10:04:50", 15_000],
+  ["for 45 seconds", "09:59:00", 45_000],
+  ["for 45 seconds, with a minute left", "10:03:50", 45_000],
+  ["until 15 seconds after the invocation at most", "10:04:30", 35_000],
+  ["no longer, with no time left", "10:04:50", 15_000],
 ])("a lease is held %s", (_howLong, now, expected) => {
   const from = new Date(`2026-03-01T${now}.000Z`);
   expect(leaseEnd(from, invocationEnd).getTime() - from.getTime()).toBe(expected);
 });
 
-test("a renewal that fails is told of, tried again, and ends what is written when it comes too late", async () => {
+test("a renewal that fails is logged and tried again, and the holder stops writing when it comes too late", async () => {
   const lease = await hold();
   const remedy = fail();
   await pass(20);
@@ -163,9 +163,9 @@ test("a renewal that fails is told of, tried again, and ends what is written whe
   expect(await acquireLease("c1", wish("next"), table)).toBeUndefined();
 });
 
-test("who begins with little left renews it first", async () => {
+test("a write with little time left on the lease renews it first", async () => {
   const lease = await hold();
-  // The holder's process stood still.
+  // The holder's process was paused.
   vi.setSystemTime(begun.getTime() + 29_999);
   await lease.ensure();
   expect(updates()).toBe(0);
@@ -175,15 +175,15 @@ test("who begins with little left renews it first", async () => {
   expect(lease.lease.until).toEqual(new Date(begun.getTime() + 75_000));
 });
 
-test("of several who would renew at once each finds what the one before wrote", async () => {
+test("simultaneous writes renew the lease once", async () => {
   const lease = await hold();
   vi.setSystemTime(begun.getTime() + 31_000);
   await Promise.all([lease.ensure(), lease.ensure(), lease.again(), lease.ensure()]);
-  // Who looks again writes in any case, to see who wants it.
+  // A new check always writes, to see whether another worker asks for the lease.
   expect(updates()).toBe(2);
 });
 
-describe("while a renewal is under way", () => {
+describe("a holder with a renewal in progress", () => {
   let renewals: PromiseWithResolvers<void>[];
 
   /** Each renewal waits to be answered. */
@@ -200,7 +200,7 @@ describe("while a renewal is under way", () => {
     return lease;
   }
 
-  test("nobody begins another one, and those who look do not pile up", async () => {
+  test("no second renewal begins, and the checks that wait do not pile up", async () => {
     const lease = await holdSlowly();
     await pass(26);
     expect(renewals).toHaveLength(1);
@@ -227,7 +227,7 @@ describe("while a renewal is under way", () => {
     expect(await third).toBe(true);
   });
 
-  test("whoever waits for one that fails tries it himself", async () => {
+  test("a write that waits for a renewal which fails tries the renewal itself", async () => {
     const lease = await holdSlowly();
     await pass(31);
     const ensured = lease.ensure();
@@ -238,7 +238,7 @@ describe("while a renewal is under way", () => {
     expect(renewals).toHaveLength(2);
   });
 
-  test("a lease that is stopped stays so", async () => {
+  test("a lease that is stopped stays stopped after the renewal", async () => {
     const lease = await holdSlowly();
     await pass(16);
     lease.stop();

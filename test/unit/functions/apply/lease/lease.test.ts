@@ -1,4 +1,4 @@
-/** One worker at a time on a cluster: what its lease's row says before and after. */
+/** One worker at a time on a cluster: the row of its lease before and after each call. */
 import { beforeEach, describe, expect, test } from "vitest";
 import {
   abandonLease,
@@ -38,7 +38,7 @@ async function taken(owner: string, now = began): Promise<Lease> {
   return lease;
 }
 
-/** The table, at which something happens right before the n-th update. */
+/** The table; something happens right before the n-th update. */
 function meanwhile(at: number, happen: () => Promise<unknown>): Table {
   let updates = 0;
   return new Proxy(table, {
@@ -53,11 +53,11 @@ function meanwhile(at: number, happen: () => Promise<unknown>): Table {
   });
 }
 
-/** Fails for another reason than what is in it. */
+/** The n-th update fails for a reason outside of the row. */
 const failingAt = (at: number) => meanwhile(at, () => Promise.reject(away));
 
-describe("a lease", () => {
-  test("that is free is taken, with a fence above all before it", async () => {
+describe("the lease of a cluster", () => {
+  test("a free lease is acquired with a higher fence than all before it", async () => {
     expect(await taken("one")).toEqual({
       key,
       owner: "one",
@@ -81,17 +81,17 @@ describe("a lease", () => {
   });
 
   test.each([
-    ["while it lasts", 44, false],
-    ["at its very end", 45, false],
-    ["after its end", 45.001, true],
-  ])("of somebody else, asked for %s", async (_when, seconds, free) => {
+    ["before its end is not acquired", 44, false],
+    ["at its very end is not acquired", 45, false],
+    ["after its end is acquired", 45.001, true],
+  ])("a lease of another worker that is asked for %s", async (_when, seconds, free) => {
     await taken("one");
     const next = await acquireLease("c1", wish("next", secondsLater(seconds)), table);
     expect(next?.owner).toBe(free ? "next" : undefined);
     expect(await stored()).toMatchObject({ owner: free ? "next" : "one", fence: free ? 2 : 1, desired: 1 });
   });
 
-  test("that is held is asked for by each who finds it so, who writes no more than that", async () => {
+  test("a worker that finds the lease held records its request, and writes nothing else", async () => {
     await taken("one");
     for (const owner of ["second", "third"]) {
       expect(await acquireLease("c1", wish(owner), failingAt(3))).toBeUndefined();
@@ -100,19 +100,19 @@ describe("a lease", () => {
   });
 
   test.each<[string, (lease: Lease) => Promise<unknown>, Lease["death"]]>([
-    ["was let go accuses nobody", (lease) => table.write([leaseRelease(lease, {})]), undefined],
-    ["was given up accuses nobody", (lease) => abandonLease(lease, {}, table), undefined],
-    ["was not given back tells of a death", async () => {}, {}],
-    ["has a note tells where", (lease) => table.write([leaseNote(lease, begun)]), { begun }],
-    ["is of one that said that it failed accuses nobody", (lease) => reportFailure(lease, table), undefined],
-  ])("that %s", async (_what, end, death) => {
+    ["was released records none", (lease) => table.write([leaseRelease(lease, {})]), undefined],
+    ["was given up records none", (lease) => abandonLease(lease, {}, table), undefined],
+    ["was never released records one", async () => {}, {}],
+    ["has a note records the Sync", (lease) => table.write([leaseNote(lease, begun)]), { begun }],
+    ["belongs to a worker that reported its failure records none", (lease) => reportFailure(lease, table), undefined],
+  ])("the next holder learns of a death when it should: a lease that %s", async (_what, end, death) => {
     const lease = await taken("one");
     await end(lease);
     expect((await taken("next", secondsLater(60))).death).toEqual(death);
     for (const name of ["begun", "failed"]) expect(await stored()).not.toHaveProperty(name);
   });
 
-  test("that a newer version holds, before it was rolled back, is asked for, and taken when it is over", async () => {
+  test("a lease that a newer version holds is asked for, and acquired when it has ended", async () => {
     await taken("newer");
     const makeNewer = () => table.update({ update: key, set: { schema: 3 } }).catch(() => {});
     await makeNewer();
@@ -122,21 +122,21 @@ describe("a lease", () => {
     expect(await stored()).toMatchObject({ schema: 2, owner: "older" });
   });
 
-  test("that is given back before it is asked for accuses nobody", async () => {
+  test("a lease that is given up right before the request records no death", async () => {
     const lease = await taken("one");
     const restored = meanwhile(2, () => abandonLease(lease, {}, table));
     const next = await acquireLease("c1", wish("next", secondsLater(60)), restored);
     expect(next).toEqual({ key, owner: "next", fence: 2, desired: 1, until: secondsLater(105), routine: {} });
   });
 
-  test("that is over is taken by one of two", async () => {
+  test("only one of two workers acquires an ended lease", async () => {
     await taken("one");
     const rival = meanwhile(3, () => taken("second", secondsLater(60)));
     expect(await acquireLease("c1", wish("third", secondsLater(60)), rival)).toBeUndefined();
     expect(await stored()).toMatchObject({ owner: "second", fence: 2, desired: 2 });
   });
 
-  test("that is let go has nobody, no end and no note", async () => {
+  test("a released lease has no owner, no end and no note", async () => {
     const renewed = await renewLease(await taken("one"), { until: secondsLater(90), begun }, table);
     if (renewed === undefined) throw new Error("it was lost");
     expect(await stored()).toMatchObject({ begun, dueKey: `${secondsLater(95).toISOString()}#CL#c1|LEASE` });
@@ -144,13 +144,13 @@ describe("a lease", () => {
     expect(await stored()).toEqual({ ...key, type: "Lease", schema: 2, version: 1, fence: 1, desired: 0 });
   });
 
-  test("that is let go is due for the routine, and keeps its timer when it is taken", async () => {
+  test("a released lease is due for the routine check, and keeps that time when it is acquired", async () => {
     const routine = { 600: began.toISOString() };
     const next = nextRoutine("c1", routine);
     await table.write([leaseRelease(await taken("one"), routine)]);
     const free = { routine, dueKey: `${next}#CL#c1|LEASE` };
     expect(await stored()).toMatchObject(free);
-    // As the tick does.
+    // The tick does this.
     await table.update({ update: key, add: { dispatches: 1 } });
     const lease = await taken("next", secondsLater(700));
     expect(lease.routine).toEqual(routine);
@@ -162,12 +162,12 @@ describe("a lease", () => {
     for (const name of ["routine", "dueKey", "dueShard"]) expect(await stored()).not.toHaveProperty(name);
   });
 
-  test("under which something came to rest is due at its end, until it is let go", async () => {
+  test("a lease under which a Sync became idle is due at its end, until it is released", async () => {
     await table.write([leaseEnding(await taken("one"))]);
     expect(await stored()).toMatchObject({ dueKey: `${secondsLater(50).toISOString()}#CL#c1|LEASE` });
   });
 
-  test("that somebody wants meanwhile is not let go, but may be given up", async () => {
+  test("a lease that another worker asks for cannot be released, but can be given up", async () => {
     const lease = await taken("one");
     await acquireLease("c1", wish("next"), table);
     await expect(table.write([leaseRelease(lease, {})])).rejects.toMatchObject({ code: "Conflict" });
@@ -176,7 +176,7 @@ describe("a lease", () => {
     expect(await stored()).toEqual({ ...key, type: "Lease", schema: 2, version: 1, fence: 1, desired: 1 });
   });
 
-  test("that is renewed ends later, and tells who wanted it; without a note an older one goes", async () => {
+  test("a renewal extends the lease, counts the requests, and clears an old note when it has none", async () => {
     const lease = await taken("one");
     await table.write([leaseNote(lease, begun)]);
     await table.write([leaseCheck(lease)]);
@@ -190,7 +190,7 @@ describe("a lease", () => {
     expect(await acquireLease("c1", wish("next", secondsLater(59)), table)).toBeUndefined();
   });
 
-  test("that another one has by now is neither written under, renewed, released nor given up", async () => {
+  test("a worker that lost its lease can neither write under it, renew it, release it, nor give it up", async () => {
     const lease = await taken("one");
     await taken("next", secondsLater(60));
     const theirs = await stored();
@@ -204,12 +204,12 @@ describe("a lease", () => {
   });
 
   test.each<[string, (lease: Lease) => Promise<unknown>]>([
-    ["is taken", () => acquireLease("c1", wish("next", secondsLater(60)), failingAt(1))],
+    ["is acquired", () => acquireLease("c1", wish("next", secondsLater(60)), failingAt(1))],
     ["is asked for", () => acquireLease("c1", wish("next", secondsLater(60)), failingAt(2))],
-    ["is taken of a dead one", () => acquireLease("c1", wish("next", secondsLater(60)), failingAt(3))],
+    ["is acquired after a death", () => acquireLease("c1", wish("next", secondsLater(60)), failingAt(3))],
     ["is renewed", (lease) => renewLease(lease, { until: secondsLater(60), begun }, failingAt(1))],
     ["is given up", (lease) => abandonLease(lease, {}, failingAt(1))],
-  ])("of which nothing is known, because the table failed when it %s, is an error", async (_when, call) => {
+  ])("a failure of the table is an error when a lease %s", async (_when, call) => {
     const lease = await taken("one");
     await expect(call(lease)).rejects.toBe(away);
   });
@@ -218,7 +218,7 @@ describe("a lease", () => {
 describe("the lease of a slow cluster", () => {
   const use = { since: began.toISOString(), seconds: 60, slowUntil: secondsLater(600).toISOString() };
 
-  test("is left as it was by a worker of the common lane, and given to one of the slow lane", async () => {
+  test("a worker of the common lane leaves a slow cluster's lease as it was, and a worker of the slow lane acquires it", async () => {
     const lease = await taken("one");
     await table.write([leaseRelease({ ...lease, use }, { 600: began.toISOString() })]);
     const before = await stored();
@@ -227,7 +227,7 @@ describe("the lease of a slow cluster", () => {
     expect(await acquireLease("c1", wish("slow", secondsLater(2)), table)).toMatchObject({ owner: "slow", use });
   });
 
-  test("that somebody has is wanted, and not handed on", async () => {
+  test("a held lease of a slow cluster is asked for, and not handed to the slow lane", async () => {
     const lease = await taken("one");
     await table.write([leaseRelease({ ...lease, use }, {})]);
     const holder = await taken("slow", secondsLater(1));
@@ -235,7 +235,7 @@ describe("the lease of a slow cluster", () => {
     expect(await stored()).toMatchObject({ owner: "slow", desired: holder.desired + 1 });
   });
 
-  test("whose holder died says where it died to the worker of the slow lane", async () => {
+  test("a worker of the slow lane learns where the last holder died", async () => {
     const lease = await taken("one");
     await table.write([leaseRelease({ ...lease, use }, {})]);
     const holder = await taken("slow", secondsLater(1));
@@ -244,7 +244,7 @@ describe("the lease of a slow cluster", () => {
     expect(await acquireLease("c1", wish("next", secondsLater(61)), table)).toMatchObject({ death: { begun } });
   });
 
-  test("is the common lane's again when its time in the slow one is over", async () => {
+  test("the common lane gets the cluster back when its time in the slow lane is over", async () => {
     const lease = await taken("one");
     await table.write([leaseRelease({ ...lease, use }, {})]);
     expect(await acquireInCommonLane("c1", wish("common", secondsLater(600)), table)).toMatchObject({

@@ -1,4 +1,4 @@
-/** What stands before everything that is written to a cluster: what it reads, when, and what it lets through. */
+/** The gate before every write to a cluster: its reads, their age, and the writes that it permits. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { HeldLease, LeaseLost } from "#functions/apply/lease/held-lease.ts";
 import { acquireLease } from "#functions/apply/lease/lease.ts";
@@ -16,13 +16,13 @@ let world: WorkerWorld;
 let row: SyncRow;
 let now: Date;
 let lease: HeldLease;
-/** So often were rows read. */
+/** The number of reads of rows. */
 let reads: number;
-/** Before each read of rows. */
+/** Runs before each read of rows. */
 let meanwhile: () => Promise<void>;
 
 beforeEach(async () => {
-  // Nothing is renewed but by who asks.
+  // Only a write renews the lease here.
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   world = await new WorkerWorld({ connect: () => Promise.reject(new Error("never")), distrust() {} }).begin();
   await world.assign("web", []);
@@ -61,8 +61,8 @@ const pass = (seconds: number) => {
   now = new Date(now.getTime() + seconds * 1000);
 };
 
-describe("a write", () => {
-  test("is let through by what was read less than a quarter of a minute ago", async () => {
+describe("a write to a cluster", () => {
+  test("a write is permitted by a read that is less than 15 seconds old", async () => {
     const gate = await gateOf();
     await gate.permit(1);
     expect(reads).toBe(1);
@@ -74,7 +74,7 @@ describe("a write", () => {
     expect(reads).toBe(2);
   });
 
-  test("of many at once reads once", async () => {
+  test("several simultaneous writes cause one read", async () => {
     const gate = await gateOf();
     await Promise.all([gate.permit(1), gate.permit(1), gate.read(), gate.ask(1)]);
     expect(reads).toBe(1);
@@ -82,7 +82,7 @@ describe("a write", () => {
     expect(reads).toBe(2);
   });
 
-  test("is aged by when its reading began", async () => {
+  test("the age of a read counts from its beginning", async () => {
     const gate = await gateOf();
     meanwhile = async () => pass(10);
     await gate.permit(1);
@@ -96,7 +96,7 @@ describe("a write", () => {
     ["is frozen", () => world.setFreezes({ freezes: [freeze] }), "Frozen"],
     ["was assigned something newer", () => world.assign("web", []), "Superseded"],
     ["was forgotten", () => world.table.write([{ delete: keys.sync("c1", "tests", "web") }]), "Superseded"],
-  ])("is withheld from a Sync that %s, once that is read", async (_what, change, reason) => {
+  ])("a write is withheld from a Sync that %s, once the gate has read it", async (_what, change, reason) => {
     const gate = await gateOf();
     await gate.permit(1);
     await change();
@@ -106,13 +106,13 @@ describe("a write", () => {
     await expect(withheld).rejects.toBeInstanceOf(WriteWithheld);
     await expect(withheld).rejects.toMatchObject({ why: { reason }, name: "WriteWithheld" });
     expect(await gate.ask(1)).toMatchObject({ reason });
-    // And by what is known, without another read.
+    // The gate withholds the next write without another read.
     const before = reads;
     await expect(gate.permit(1)).rejects.toMatchObject({ why: { reason } });
     expect(reads).toBe(before);
   });
 
-  test("is withheld while the brake cannot be read, and goes on when it can", async () => {
+  test("a write is withheld while the freezes cannot be read, and permitted when they can", async () => {
     const gate = await gateOf();
     await world.setFreezes({});
     await world.table.update({ update: keys.freezeState, set: { freezes: "all of them" as never } });
@@ -124,7 +124,7 @@ describe("a write", () => {
     expect(await gate.ask(1)).toBeUndefined();
   });
 
-  test("is not withheld for a defect of ours, which is thrown on", async () => {
+  test("a defect in the code is thrown, and not reported as a withheld write", async () => {
     const gate = await gateOf();
     const defect = new TypeError("x is not a function");
     meanwhile = () => Promise.reject(defect);
@@ -132,7 +132,7 @@ describe("a write", () => {
     await expect(gate.permit(1)).rejects.toBe(defect);
   });
 
-  test("what was known before a read that failed counts no more", async () => {
+  test("an earlier read no longer counts after a read that failed", async () => {
     const gate = await gateOf();
     await gate.read();
     meanwhile = () => Promise.reject(new Error("the table is away"));
@@ -140,7 +140,7 @@ describe("a write", () => {
     await expect(gate.permit(1)).rejects.toThrow("the table is away");
   });
 
-  test("under a lease that is lost is neither read for nor let through", async () => {
+  test("a write under a lost lease is refused without a read", async () => {
     const gate = await gateOf();
     pass(31);
     await acquireLease("c1", { owner: "next", now: new Date(began.getTime() + 46_000), until: began }, world.table);
@@ -148,7 +148,7 @@ describe("a write", () => {
     expect(reads).toBe(0);
   });
 
-  test("whose reading outlasts the lease is not let through", async () => {
+  test("a write is refused when its read outlasts the lease", async () => {
     const gate = await gateOf();
     meanwhile = async () => {
       pass(46);

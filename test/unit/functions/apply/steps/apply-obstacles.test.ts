@@ -34,18 +34,18 @@ const problems = (...names: readonly string[]) =>
   names.map((name) => ({ object: `ConfigMap shop/${name}`, reason: "Invalid" as const, message: `no ${name}` }));
 
 test.each<[string, readonly AppliedObject[], ApplyObstacles]>([
-  ["nothing, where all was applied", [fine], { problems: [], final: false }],
-  ["what may work later", [fine, failed("a", true)], { problems: problems("a"), final: false }],
+  ["none where everything was applied", [fine], { problems: [], final: false }],
+  ["not final where a failure may pass", [fine, failed("a", true)], { problems: problems("a"), final: false }],
   [
-    "what fails again, though another may work",
+    "final where one failure is permanent",
     [failed("a", true), failed("b", false)],
     { problems: problems("a", "b"), final: true },
   ],
   [
-    "the first that waits",
+    "the first object that waits",
     [fine, waits("a"), waits("b")],
     { problems: [], final: false, waiting: waits("a") as never },
   ],
-])("what kept a set from being applied: %s", (_what, objects, expected) => {
+])("the obstacles of an apply are %s", (_what, objects, expected) => {
   expect(obstaclesOf({ outcome: "failed", timeWasUp: false, objects, definitions: {} })).toEqual(expected);
 });

@@ -44,7 +44,7 @@ function away(how: DriftedObject["how"]): DriftedObject {
   return { id: { group: "apps", kind: "Deployment", namespace: "shop", name: how }, how };
 }
 
-test("names each object with the fields and who wrote them, and no value", () => {
+test("the drift report names each object with its fields and their writers, and without values", () => {
   const drifted = [changed("token"), away("missing"), away("replaced"), away("terminating")];
   const found = driftFound(row, { drifted, at, corrected: true, rendering: [manifest("token")] });
   expect(found).toEqual({
@@ -61,7 +61,7 @@ test("names each object with the fields and who wrote them, and no value", () =>
   expect(JSON.stringify(found)).not.toMatch(/secret"/);
 });
 
-test("counts what it does not name, and names no field where the rendering is lost", () => {
+test("the drift report counts the objects that it does not name, and names no fields where the rendering is lost", () => {
   const drifted = Array.from({ length: 7 }, (_, index) => changed(`s${index}`));
   const { named = [], objects } = driftFound(row, { drifted, at, corrected: false, rendering: undefined });
   expect([objects, named.length]).toEqual([7, 5]);
@@ -72,7 +72,7 @@ test("counts what it does not name, and names no field where the rendering is lo
   });
 });
 
-test("is told once while it stays", () => {
+test("the drift report stays the same while the drift stays", () => {
   const first = driftFound(row, {
     drifted: [changed("a")],
     at: new Date("2026-11-21T07:00:00Z"),

@@ -31,24 +31,24 @@ const result = (...objects: readonly Outcome[]): ApplySetResult => {
 const none: Progress = { attempt: 1, renderDigest: "sha256:aaa", applied: [], settled: [] };
 const keyOf = ({ group, kind, namespace, name }: typeof config) => [group, kind, namespace, name];
 
-describe("what an earlier run did", () => {
+describe("the progress of an earlier run", () => {
   test.each<[string, Outcome, boolean]>([
-    ["an object counts, whether it is ready or not", applied(config, "InProgress"), true],
-    ["one that failed does not", failed, false],
-    ["a definition counts when it is there", applied(definition, "Current"), true],
+    ["an object that was applied counts, whether it is ready or not", applied(config, "InProgress"), true],
+    ["an object that failed does not count", failed, false],
+    ["a definition counts when it is established", applied(definition, "Current"), true],
     [
-      "a definition that is not established yet does not: what is of its kind needs it",
+      "a definition that is not established does not count, because objects of its kind need it",
       applied(definition, "InProgress"),
       false,
     ],
-    ["nor does a Namespace that is not there yet", applied(place, "InProgress"), false],
+    ["a Namespace that does not exist yet does not count", applied(place, "InProgress"), false],
   ])("%s", (_what, object, counts) => {
     const { applied: keys } = progressAfter(none, { result: result(object) });
     expect(keys).toHaveLength(counts ? 1 : 0);
     for (const part of counts ? keyOf(object.id as typeof config) : []) expect(keys[0]).toContain(part);
   });
 
-  test("is added to what the runs before it did, each once", () => {
+  test("progress is added to that of the runs before, each object once", () => {
     const first = progressAfter(none, { result: result(applied(config, "Current")), settled: [place] });
     const twice = progressAfter(first, { result: result(applied(config, "Current")), settled: [place, definition] });
     expect(twice).toMatchObject({ attempt: 1, renderDigest: "sha256:aaa" });
@@ -57,7 +57,7 @@ describe("what an earlier run did", () => {
     expect(unsettledIds([config, place, definition], twice)).toEqual([config]);
   });
 
-  test("is written the same, in whatever order it was done", () => {
+  test("progress is stored the same in whatever order it was made", () => {
     const [one, other] = [applied(config, "Current"), applied({ ...config, name: "a" }, "Current")];
     const forth = progressAfter(none, { result: result(one, other), settled: [place, definition] });
     const back = progressAfter(none, { result: result(other, one), settled: [definition, place] });
@@ -65,10 +65,10 @@ describe("what an earlier run did", () => {
   });
 
   test.each<[string, Partial<Progress>, boolean]>([
-    ["of the same attempt and rendering is gone on from", {}, true],
-    ["of another attempt is not", { attempt: 2 }, false],
-    ["of another rendering is not", { renderDigest: "sha256:bbb" }, false],
-  ])("%s", (_what, other, kept) => {
+    ["the same attempt and rendering is continued", {}, true],
+    ["another attempt is not continued", { attempt: 2 }, false],
+    ["another rendering is not continued", { renderDigest: "sha256:bbb" }, false],
+  ])("progress of %s", (_what, other, kept) => {
     const progress: Progress = { ...none, applied: ["x"], ...other };
     const row = syncRowOf("c1", { desired: { attempt: 1, renderDigest: "sha256:aaa" } });
     expect(progressOf({ ...emptyInventory("set"), progress }, row)).toEqual(kept ? progress : none);

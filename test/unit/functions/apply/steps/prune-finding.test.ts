@@ -36,7 +36,7 @@ test.each<[string, PruneResult, object]>([
     { phase: "Failed", reason: "ClusterAhead", message: "another worker was there" },
   ],
   [
-    "objects are on their way",
+    "objects are still being deleted",
     found("waiting", left),
     { phase: "Applying", reason: "Pruning", message: "2 objects still to be deleted", problems },
   ],
@@ -50,7 +50,7 @@ test.each<[string, PruneResult, object]>([
     },
   ],
   [
-    "one is refused for now",
+    "one object is refused for now",
     found("failed", [...left, { id: id("busy"), outcome: "failed", failure: busy }]),
     {
       phase: "Retrying",
@@ -82,7 +82,7 @@ test.each<[string, PruneResult, object]>([
     },
   ],
   [
-    "one is refused for now, and there was no time for the others",
+    "one object is refused for now, and there was no time for the others",
     found("failed", [{ id: id("busy"), outcome: "failed", failure: busy }], true),
     {
       phase: "Retrying",
@@ -92,7 +92,7 @@ test.each<[string, PruneResult, object]>([
     },
   ],
   [
-    "one is refused for good",
+    "one object is refused for good",
     found("failed", [
       { id: id("busy"), outcome: "failed", failure: busy },
       { id: id("mine"), outcome: "failed", failure: refused },
@@ -107,6 +107,6 @@ test.each<[string, PruneResult, object]>([
       ],
     },
   ],
-])("a deletion is told where %s", (_what, pruned, expected) => {
+])("the finding of a deletion says that %s", (_what, pruned, expected) => {
   expect(pruneFinding(pruned, reasons)).toEqual(expected);
 });

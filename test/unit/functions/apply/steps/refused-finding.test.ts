@@ -11,7 +11,7 @@ const remembered = { attempt: 9, fence: 30, token: "of-others" };
 
 test.each<[string, Parameters<typeof refusedFinding>[1], object]>([
   [
-    "is another one, whose uid somebody may accept",
+    "is another cluster has the uid that a person may accept",
     { reason: "IdentityMismatch", message: "this is another cluster than before", otherUid: "theirs" },
     {
       phase: "Unreachable",
@@ -22,7 +22,7 @@ test.each<[string, Parameters<typeof refusedFinding>[1], object]>([
     },
   ],
   [
-    "is none",
+    "has no identity says what is missing",
     { reason: "IdentityMismatch", message: "this is another cluster than before" },
     {
       phase: "Unreachable",
@@ -31,25 +31,25 @@ test.each<[string, Parameters<typeof refusedFinding>[1], object]>([
     },
   ],
   [
-    "remembers a later attempt",
+    "remembers a later attempt has what it remembers",
     { reason: "ClusterAhead", message: "it was given attempt 9", clusterUid: "mine", remembered },
     { phase: "Failed", reason: "ClusterAhead", message: "it was given attempt 9", clusterUid: "mine", remembered },
   ],
   [
-    "refuses for what it does not remember",
+    "refuses without a memory has the message only",
     { reason: "ClusterAhead", message: "it was given attempt 9" },
     { phase: "Failed", reason: "ClusterAhead", message: "it was given attempt 9" },
   ],
-])("a cluster that refuses an attempt %s", (_what, refusal, expected) => {
+])("the finding of a cluster that %s", (_what, refusal, expected) => {
   expect(refusedFinding(context, refusal)).toEqual(expected);
 });
 
-test("another cluster is told with what was expected and what was found", () => {
+test("the finding of another cluster has the uid that was found", () => {
   expect(otherCluster(context, "theirs")).toMatchObject({ otherUid: "theirs" });
   expect(otherCluster(context, undefined)).not.toHaveProperty("otherUid");
 });
 
-test("what is withheld goes on when it may, and says what was done and what keeps the rest", () => {
+test("the finding of a withheld write says what was done, and what keeps the rest", () => {
   const why = { reason: "Frozen", message: "frozen by ana" } as const;
   expect(withheldFinding("everything was applied; nothing is pruned", why as never)).toEqual({
     phase: "Applying",
@@ -63,23 +63,23 @@ const id = { group: "apps", kind: "Deployment", namespace: "shop", name: "web" }
 test.each([
   ["its own reason", { status: "Failed", reason: reportedReason("ProgressDeadlineExceeded"), message: "m" } as const],
   ["its status, where it gives none", { status: "InProgress", message: "m" } as const],
-])("an object that is not ready is told with %s", (_what, health) => {
+])("the problem of an object that is not ready has %s", (_what, health) => {
   const reason = "reason" in health ? health.reason : health.status;
   expect(problemOfObject(id, health)).toEqual({ object: "Deployment shop/web", reason, message: "m" });
 });
 
-test("a look at what is parked that the end of the run cuts off takes nothing of what the cluster remembers", () => {
+test("a check of a paused Sync that the end of the run cuts off keeps what the cluster remembers", () => {
   const before = { attempt: 2, phase: "Failed", reason: "ClusterAhead", message: "it was given attempt 9", remembered };
   const found = {
     phase: "Applying",
     reason: "OutOfTime",
     message: "the time of this run is up; the next run continues",
   };
-  const why = { reason: "Paused", message: "parked (ClusterAhead)" };
+  const why = { reason: "Paused", message: "paused (ClusterAhead)" };
   expect(pausedFinding(found as never, why as never, before as never)).toMatchObject({
     phase: "Failed",
     reason: "ClusterAhead",
-    message: "it was given attempt 9; parked (ClusterAhead)",
+    message: "it was given attempt 9; paused (ClusterAhead)",
     remembered,
   });
 });

@@ -1,4 +1,7 @@
-/** What is read once is believed, what is lost is told from what may not be read, and what is written is read back. */
+/**
+ * Renderings and inventories in the store: they are read once, lost and denied are told apart, and inventories are
+ * stored on change.
+ */
 import { describe, expect, test } from "vitest";
 import { findRendering, loadInventory, loadRendering, saveInventory } from "#functions/apply/steps/sync-blobs.ts";
 import { StarlingError } from "#shared/base/errors.ts";
@@ -17,7 +20,7 @@ const id = { group: "", kind: "ConfigMap", namespace: "shop", name: "a" };
 const entry = { id, version: "v1", uid: "u", resourceVersion: "1", generation: 0, ownedHash: "", valuesHash: "" };
 const inventory: Inventory = { ...emptyInventory("set-1"), entries: [entry] };
 
-/** The store, with what was asked of it. */
+/** The store, with a list of the calls to it. */
 function watched(blobs: BlobStore = new MemoryBlobStore()) {
   const calls: string[] = [];
   const store = new Proxy(blobs, {
@@ -36,8 +39,8 @@ const rowWith = (found?: string) => syncRowOf("c1", { observed: found === undefi
 const save = (store: BlobStore, saved: Inventory, found?: string) =>
   saveInventory({ row: rowWith(found), ports: { blobs: store } as never }, saved);
 
-describe("a rendering", () => {
-  test("is read once, however often it is wanted", async () => {
+describe("a rendering in the store", () => {
+  test("a rendering is read once, however often it is needed", async () => {
     const { store, calls } = watched();
     await store.overwrite(blobKeys.rendering(digest), bytes);
     calls.length = 0;
@@ -47,9 +50,9 @@ describe("a rendering", () => {
   });
 
   test.each<[string, (blobs: BlobStore) => Promise<unknown>]>([
-    ["is not there", async () => {}],
+    ["does not exist", async () => {}],
     ["was changed", (blobs) => blobs.overwrite(blobKeys.rendering(digest), Buffer.from("[]"))],
-  ])("that %s is lost, and can be made again", async (_what, lose) => {
+  ])("a rendering that %s is lost, and can be made again", async (_what, lose) => {
     const blobs = new MemoryBlobStore();
     await lose(blobs);
     await expect(loadRendering(digest, blobs)).rejects.toMatchObject({
@@ -64,15 +67,15 @@ describe("a rendering", () => {
     expect(await findRendering(digest, blobs)).toEqual(rendering);
   });
 
-  test("that may not be read is not lost", async () => {
+  test("a rendering that may not be read is denied, and not lost", async () => {
     const blobs: BlobStore = { ...watched().store, get: () => Promise.reject(denied) };
     await expect(loadRendering(digest, blobs)).rejects.toBe(denied);
     await expect(findRendering(digest, blobs)).rejects.toBe(denied);
   });
 });
 
-describe("an inventory", () => {
-  test("that there never was is empty; one that is lost is not", async () => {
+describe("an inventory in the store", () => {
+  test("an inventory that was never stored is empty, and one that is lost is an error", async () => {
     const { store, calls } = watched();
     expect(await loadInventory(syncRowOf("c1"), "set-1", store)).toEqual(emptyInventory("set-1"));
     expect(calls).toEqual([]);
@@ -83,8 +86,8 @@ describe("an inventory", () => {
 
   test.each([
     ["with objects", inventory],
-    ["of nothing", emptyInventory("set-1")],
-  ])("%s is read back, and not again, by who wrote it and by others", async (_what, saved) => {
+    ["without objects", emptyInventory("set-1")],
+  ])("an inventory %s is not read by the process that stored it, and once by another process", async (_what, saved) => {
     const { store, calls } = watched();
     const written = await save(store, saved);
     expect(written).toMatch(/^sha256:/);
@@ -92,7 +95,7 @@ describe("an inventory", () => {
     expect(await loadInventory(rowWith(written), "set-1", store)).toEqual(saved);
     expect(calls).toHaveLength(1);
 
-    // As another sandbox finds it.
+    // Another sandbox reads the store.
     const other = watched(store);
     for (let check = 0; check < 3; check++) {
       expect(await loadInventory(rowWith(written), "set-1", other.store)).toEqual(saved);
@@ -100,7 +103,7 @@ describe("an inventory", () => {
     expect(other.calls).toEqual(["get inventories"]);
   });
 
-  test("is written when it has changed, and only then", async () => {
+  test("an inventory is stored only when it has changed", async () => {
     const { store, calls } = watched();
     const written = await save(store, inventory);
     expect(await save(store, inventory, written)).toBeUndefined();
@@ -110,14 +113,14 @@ describe("an inventory", () => {
     expect(calls).toHaveLength(2);
   });
 
-  test("of another set is refused, also when it was read before", async () => {
+  test("an inventory of another set is refused, also when it was read before", async () => {
     const { store } = watched();
     const written = await save(store, inventory);
     expect(await loadInventory(rowWith(written), "set-1", store)).toEqual(inventory);
     await expect(loadInventory(rowWith(written), "set-2", store)).rejects.toThrow(/set/);
   });
 
-  test("is kept for each cluster", async () => {
+  test("each cluster has an inventory of its own", async () => {
     const blobs = new MemoryBlobStore();
     const written = await save(blobs, inventory);
     const elsewhere = { ...rowWith(written), cluster: "c2" };

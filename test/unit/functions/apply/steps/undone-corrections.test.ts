@@ -23,7 +23,7 @@ const sorted = (entry: InventoryEntry, how: "missing" | "replaced" | "changed") 
 test.each([
   ["missing", "it is deleted, or its label is removed, each time, and after 5 corrections it is left alone;"],
   ["replaced", "another object is made under its name each time, and after 5 corrections it is left alone;"],
-] as const)("what is %s each time is left alone in the end, and told as that", (how, told) => {
+] as const)("an object that is %s each time is left alone after five corrections, with a message", (how, told) => {
   const { toCorrect, leftAlone } = sorted(known({ state: how }), how);
   expect(toCorrect).toEqual([]);
   expect(leftAlone).toMatchObject([{ object: "ConfigMap shop/c", reason: "Drifted" }]);
@@ -37,7 +37,7 @@ test.each([
   ["was undone in another way five times", known({ state: "replaced" }), true],
   ["was undone in any way nine times", known({ state: "replaced", inAll: 9 }), true],
   ["was undone in any way ten times", known({ state: "replaced", inAll: 10 }), false],
-])("an object that %s", (_what, entry, isPutBack) => {
+])("the number of corrections decides about an object that %s", (_what, entry, isPutBack) => {
   expect(sorted(entry, "missing").toCorrect).toHaveLength(isPutBack ? 1 : 0);
   expect(isLeftAway(entry, "missing")).toBe(!isPutBack);
 });
@@ -50,12 +50,12 @@ const ofWhom = (more: Partial<NonNullable<InventoryEntry["undone"]>>) => {
 
 test.each<[string, string | undefined, string]>([
   [
-    "who undoes it and what, how often, and that replicas are left out where something scales",
+    "the writer, the fields and the count, and advises to leave replicas out where something scales",
     ofWhom({}),
     "kubectl-scale undoes spec.replicas each time, and after 5 corrections it is left alone; leave replicas out of the manifest where a HorizontalPodAutoscaler, or who else it is, scales it; a reconcile puts it back",
   ],
   [
-    "that other fields are left out, or the other is ended",
+    "other fields, and advises to leave them out or to end the other writer",
     ofWhom({ fields: "data.replicasOfMine" }),
     "kubectl-scale undoes data.replicasOfMine each time, and after 5 corrections it is left alone; leave them out of the manifest, or end what the other does; a reconcile puts it back",
   ],
@@ -70,15 +70,15 @@ test.each<[string, string | undefined, string]>([
     "kubectl-scale undoes data.k, replicas and 2 more each time, and after 7 corrections it is left alone; leave replicas out of the manifest where a HorizontalPodAutoscaler, or who else it is, scales it; a reconcile puts it back",
   ],
   [
-    "that several do, and how often in all",
+    "the last of several writers, and the count in all",
     ofWhom({ rounds: 4, inAll: 11, fields: "data.k" }),
     "several undo it, kubectl-scale last with data.k, each time, and after 11 corrections it is left alone; leave them out of the manifest, or end what the other does; a reconcile puts it back",
   ],
-])("what changes each time is told with %s", (_what, message, expected) => {
+])("the message about a repeated change names %s", (_what, message, expected) => {
   expect(message).toBe(expected);
 });
 
-describe("what was put back", () => {
+describe("the count of corrections of an object", () => {
   const manifest = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "c", namespace: "shop" } };
   const made = { rendering: [manifest], defaultNamespace: undefined, isAsked: false };
   const other: InventoryEntry = { ...record, id: { ...id, name: "other" } };
@@ -93,16 +93,21 @@ describe("what was put back", () => {
 
   test.each<[string, InventoryEntry | undefined, boolean, { readonly rounds: number; readonly inAll: number }]>([
     ["for the first time", record, false, { rounds: 1, inAll: 1 }],
-    ["and was never recorded", undefined, false, { rounds: 1, inAll: 1 }],
-    ["and was the same before", known({ rounds: 2, inAll: 3 }), false, { rounds: 3, inAll: 4 }],
-    ["and was another before", known({ state: "replaced", rounds: 2, inAll: 3 }), false, { rounds: 1, inAll: 4 }],
-    ["because somebody asked for it", known({ rounds: 2, inAll: 3 }), true, { rounds: 1, inAll: 1 }],
-  ])("%s is counted", (_what, before, isAsked, expected) => {
+    ["that was never recorded", undefined, false, { rounds: 1, inAll: 1 }],
+    ["that had the same state before", known({ rounds: 2, inAll: 3 }), false, { rounds: 3, inAll: 4 }],
+    [
+      "that had another state before",
+      known({ state: "replaced", rounds: 2, inAll: 3 }),
+      false,
+      { rounds: 1, inAll: 4 },
+    ],
+    ["that a person asked for", known({ rounds: 2, inAll: 3 }), true, { rounds: 1, inAll: 1 }],
+  ])("a correction of an object %s is counted", (_what, before, isAsked, expected) => {
     const by = { by: "somebody", fields: "fields of the manifest" };
     expect(counted(before, "missing", { isAsked })).toEqual({ ...expected, state: "missing", ...by });
   });
 
-  test("is counted for an object that has its namespace from the Sync, and for none that is not in git", () => {
+  test("a correction is counted for an object with the Sync's namespace, and not for an object that is not in git", () => {
     const homeless = { ...manifest, metadata: { name: "c" } } as typeof manifest;
     expect(counted(record, "missing", { rendering: [homeless] })).toBeUndefined();
     const inShop = { rendering: [homeless], defaultNamespace: "shop" as never };

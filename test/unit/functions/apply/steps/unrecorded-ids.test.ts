@@ -20,10 +20,10 @@ async function rendered(blobs: BlobStore, ...objects: readonly ManifestObject[])
   return digest;
 }
 
-/** Keys of what is to stay. */
+/** The keys of the objects that are to stay. */
 const staying = (...objects: readonly ManifestObject[]) => ({ desired: placesIn(objects, undefined) });
 
-test("what renderings may have left is every place of each object, but for what is to stay, each once", async () => {
+test("the ids of earlier renderings are every possible place of each object once, without the objects that are to stay", async () => {
   const blobs = new MemoryBlobStore();
   const first = await rendered(blobs, configMap("shop/a"), configMap("shop/b"));
   const second = await rendered(blobs, configMap("shop/b"), configMap("shop/c"), homeless);
@@ -35,7 +35,7 @@ test("what renderings may have left is every place of each object, but for what 
   });
 });
 
-test("what has only its namespace from the Sync stays where it is desired in any of its places", async () => {
+test("an object without a namespace stays when it is desired in the Sync's namespace", async () => {
   const blobs = new MemoryBlobStore();
   const digest = await rendered(blobs, homeless);
   const elsewhere = configMap("team/homeless");
@@ -46,7 +46,7 @@ test("what has only its namespace from the Sync stays where it is desired in any
   expect((await find(undefined)).ids).toEqual([id("homeless", "")]);
 });
 
-test("a rendering that is lost is named; one that may not be read is an error", async () => {
+test("a rendering that is lost is named, and one that may not be read is an error", async () => {
   const blobs = new MemoryBlobStore();
   const there = await rendered(blobs, configMap("shop/a"));
   const lost = `sha256:${"0".repeat(64)}`;
@@ -57,7 +57,7 @@ test("a rendering that is lost is named; one that may not be read is an error", 
   await expect(unrecordedIds([there], none, closed)).rejects.toBe(denied);
 });
 
-test("of an inventory is to be there what is desired, and all of it where nothing else is kept", async () => {
+test("the desired part of an inventory has the objects of the rendering, and the whole inventory when the Sync prunes or is deleted", async () => {
   const blobs = new MemoryBlobStore();
   const entryOf = (of: InventoryEntry["id"]): InventoryEntry => ({
     ...{ id: of, version: "v1", uid: of.name, resourceVersion: "1", generation: 0, ownedHash: "", valuesHash: "" },

@@ -10,7 +10,7 @@ const nextAt = "2026-11-21T08:10:00.000Z";
 const onward = (seconds: number) => later(nextAt, seconds);
 const onTheWay = observedOf({ phase: "Verifying", reason: "NotReady", nextAt });
 
-/** When the row is due that a look leaves, of one that was due at a time. */
+/** The time at which the row is due after a check. */
 function timerAfter(set: string | undefined, observed = onTheWay): string {
   const row = due(syncRowOf("c1"), set, 3);
   const next = nextRow({ row, observed });
@@ -18,25 +18,25 @@ function timerAfter(set: string | undefined, observed = onTheWay): string {
   return dueAtOf(next.dueKey ?? "");
 }
 
-describe("a Sync for which a message about its next look is sent", () => {
+describe("a Sync for whose next check a message is sent", () => {
   test.each([
-    ["was due at no time", undefined, onward(30)],
-    ["was due before that look", onward(-5), onward(30)],
+    ["was not due", undefined, onward(30)],
+    ["was due before that check", onward(-5), onward(30)],
     ["was due a moment after it", onward(9.999), onward(30)],
     ["was due a while after it", onward(10), onward(10)],
     ["was due a moment before a new watchdog", onward(29.999), onward(29.999)],
     ["was due long after it", onward(600), onward(30)],
-  ])("that %s", (_what, set, expected) => {
+  ])("the time at which it is due again is right for a Sync that %s", (_what, set, expected) => {
     expect(timerAfter(set)).toBe(expected);
   });
 });
 
-describe("that had to wait for its worker", () => {
+describe("a Sync that had to wait for its worker", () => {
   const { desired } = syncRowOf("c1");
   const { assignedAt } = desired;
   const before = observedOf({ phase: "Verifying", reason: "NotReady", nextAt: assignedAt });
 
-  /** @param waited - how long ago it was due, and the message sent, when the worker read its rows. */
+  /** @param waited - how long ago it was due, and its message was sent, when the worker read its rows. */
   const graceAfter = (waited: { readonly due: number; readonly sent?: number }, observed = onTheWay, seen = before) => {
     const begun = new Date(later(assignedAt, waited.due));
     const sentAt = waited.sent === undefined ? undefined : new Date(later(begun, -waited.sent));
@@ -54,23 +54,23 @@ describe("that had to wait for its worker", () => {
     ["an hour, its message not at all", { due: 3600, sent: 0 }, 30],
     ["not at all: its message was sent before it was due", { due: 0, sent: 900 }, 30],
     ["not at all, by a clock that is slow", { due: 3600, sent: -60 }, 30],
-  ])("for %s", (_what, waited, expected) => {
+  ])("the Sync is due again as late as it waited for its worker: %s", (_what, waited, expected) => {
     expect(graceAfter(waited)).toBe(expected);
     expect(graceAfter(waited, onTheWay, undefined)).toBe(expected);
   });
 
-  test("is not put off for that where a try failed", () => {
+  test("the Sync is not due later when a try failed", () => {
     expect(graceAfter({ due: 3600 }, { ...onTheWay, phase: "Retrying" })).toBe(30);
   });
 });
 
-test("a Sync at rest has its own timer, whatever was set", () => {
+test("an idle Sync is due at its own time, whatever was set before", () => {
   const ready = observedOf({ phase: "Ready" });
   const own = timerOf({ ...syncRowOf("c1"), observed: ready });
   expect(timerAfter(onward(20), ready)).toBe(own);
 });
 
-describe("drift that stays", () => {
+describe("a Sync with drift that stays", () => {
   const since = "2026-11-21T08:00:00.000Z";
   const seen = (status: "True" | "False") => {
     const drifted = { type: "Drifted", status, reason: "DriftDetected", message: "", since } as const;
@@ -78,12 +78,12 @@ describe("drift that stays", () => {
   };
   const row = { ...syncRowOf("c1"), observed: seen("True"), stateSk: "Drifted#c1#web.app" };
 
-  test("is in the index, apart from what is ready", () => {
+  test("the index has the Sync as Drifted, and not as Ready", () => {
     expect(nextRow({ row, observed: seen("True") }).stateSk).toBe("Drifted#c1#web.app");
     expect(nextRow({ row, observed: seen("False") }).stateSk).toBe("Ready#c1#web.app");
   });
 
-  test("is told of when it comes and when it goes, for its group counts it", () => {
+  test("the worker reports drift when it begins and when it ends, because the group counts it", () => {
     const told = (before: "True" | "False", after: "True" | "False") =>
       messagesOf({ row: { ...row, observed: seen(before) }, observed: seen(after) }, new Date(since)).map(
         ({ to }) => to,
@@ -93,7 +93,7 @@ describe("drift that stays", () => {
     expect(told("True", "True")).toEqual([]);
   });
 
-  test("of a row that an older version had in the index as ready is written once", () => {
+  test("a row that an older version indexed as Ready is written once", () => {
     const old = due({ ...row, stateSk: "Ready#c1#web.app" }, timerOf(row));
     const now = new Date(since);
     expect(isQuietCheck({ row: old, observed: seen("True") }, nextRow({ row: old, observed: seen("True") }), now)).toBe(

@@ -5,64 +5,64 @@ import { syncRowOf } from "#test/support/sync-rows.ts";
 
 const at = (time: string) => `2026-11-21T${time}.000Z`;
 
-/** Assigned and not begun. */
+/** A Sync that is assigned, and whose attempt no worker has begun. */
 function assigned(template: string, assignedAt: string, seenAt?: string): SyncRow {
   const observed = seenAt === undefined ? {} : { observed: { attempt: 1, at: seenAt } };
   return syncRowOf("c1", { template, desired: { attempt: 2, assignedAt }, ...observed });
 }
 
-/** Begun, and to be looked at again at a time. */
+/** A Sync whose attempt has begun, and that is to be checked again at that time. */
 function checked(template: string, nextAt: string, more: { reason?: string; tries?: number } = {}): SyncRow {
   return syncRowOf("c1", { template, observed: { phase: "Applying", nextAt, ...more } });
 }
 
-/** Looked at with the others of its cluster, which come around at eight. */
+/** A Sync that is checked with the others of its cluster, for which the next check is due at eight. */
 function resting(template: string, lookedAt: string): SyncRow {
   return syncRowOf("c1", { template, observed: { at: lookedAt } });
 }
 
 const routine = { 600: at("07:50:00") };
 
-describe("turns", () => {
+describe("the order of turns", () => {
   test.each<[string, readonly SyncRow[], readonly string[]]>([
     [
-      "come by how long they are waited for, whatever the names",
+      "follows the time of waiting, whatever the names",
       [checked("a", at("09:02:00")), checked("b", at("09:00:00")), checked("c", at("09:01:00"))],
       ["web.b", "web.c", "web.a"],
     ],
     [
-      "come first for what was assigned, however long others have waited",
+      "begins with assigned Syncs, however long others have waited",
       [checked("a", at("08:05:00")), assigned("b", at("09:04:00")), resting("c", at("07:00:00"))],
       ["web.b", "web.c", "web.a"],
     ],
     [
-      "come for what is at rest when the routine of its cluster does",
+      "places an idle Sync by its cluster's routine check",
       [resting("a", at("06:00:00")), checked("b", at("07:59:00")), checked("c", at("09:00:00"))],
       ["web.b", "web.a", "web.c"],
     ],
     [
-      "come, of two that were assigned together, first for the one that was not seen for longer",
+      "begins, of two that were assigned together, with the one that was not checked for longer",
       [assigned("a", at("09:00:00"), at("08:59:00")), assigned("b", at("09:00:00"), at("08:00:00"))],
       ["web.b", "web.a"],
     ],
     [
-      "come, of two that were assigned together, last for the one that was never seen",
+      "ends, of two that were assigned together, with the one that was never checked",
       [assigned("b", at("09:00:00"), at("08:59:00")), assigned("a", at("09:00:00"))],
       ["web.b", "web.a"],
     ],
     [
-      "come by name where all else is equal",
+      "follows the names where everything else is equal",
       [assigned("b", at("09:00:00")), assigned("a", at("09:00:00"))],
       ["web.a", "web.b"],
     ],
-  ])("%s", (_name, due, expected) => {
+  ])("the order of turns %s", (_name, due, expected) => {
     expect(inTurn(due, { now: new Date(at("09:10:00")), routine }).map(({ name }) => name)).toEqual(expected);
     expect(inTurn([...due].reverse(), { now: new Date(at("09:10:00")), routine }).map(({ name }) => name)).toEqual(
       expected,
     );
   });
 
-  test("come, for one at which a worker died, after what is due, and 5 min later than else", () => {
+  test("a Sync on which a worker died comes after the Syncs that are due, and five minutes later than otherwise", () => {
     const dead = (time: string): SyncRow => ({
       ...checked("a", at("09:00:00")),
       deaths: { desired: "sha256:aaa", at: at(time), alone: 0 },
@@ -83,9 +83,9 @@ describe("turns", () => {
   const short = { reason: "OutOfTime" };
 
   test.each<[string, SyncRow, number, string]>([
-    ["has all that is left when nobody waits behind it", checked("a", at("09:00:00")), 1, at("09:04:00")],
-    ["has its share when others wait", checked("a", at("09:00:00")), 4, at("09:01:00")],
-    ["is not too short for a slow cluster", checked("a", at("09:00:00")), 100, at("09:00:20")],
+    ["has all the time that is left when no Sync waits behind it", checked("a", at("09:00:00")), 1, at("09:04:00")],
+    ["has its share of the time when others wait", checked("a", at("09:00:00")), 4, at("09:01:00")],
+    ["is at least 20 seconds long, for a slow cluster", checked("a", at("09:00:00")), 100, at("09:00:20")],
     [
       "is longer when the last was too short",
       checked("a", at("09:00:00"), { ...short, tries: 0 }),

@@ -1,4 +1,7 @@
-/** Blobs in a bucket whose lifecycle takes what is old: those that a cluster's rows name are there, and nothing else stays. */
+/**
+ * Blobs in a bucket whose lifecycle removes old ones: the worker keeps those that a cluster's rows name, and no others
+ * stay.
+ */
 import { describe, expect, test } from "vitest";
 import { saveInventory } from "#functions/apply/steps/sync-blobs.ts";
 import { renewClusterBlobs } from "#functions/apply/worker/renew-cluster-blobs.ts";
@@ -27,7 +30,7 @@ const silent = new KubeError(
   { message: "connection refused", causes: [], code: "ECONNREFUSED" },
 );
 
-/** A cluster that does not answer, with Syncs of which each has another state. */
+/** A cluster that does not answer, with Syncs in different states. */
 class World {
   readonly blobs = new MemoryBlobStore(() => this.now());
   readonly worker = new WorkerWorld(
@@ -68,7 +71,7 @@ class World {
     for (let passed = 0; passed < days; passed += 1) {
       this.worker.aheadMs += day;
       this.blobs.expire(blobLifeDays);
-      // The tick tells of it; whatever else there is to do comes with it.
+      // The tick sends a message when the cluster is due.
       const { dueKey } = await this.cluster();
       const isDue = dueKey === undefined || dueAtOf(dueKey) <= this.now().toISOString();
       if (isDue) await this.worker.work();
@@ -91,7 +94,7 @@ class World {
     return renewClusterBlobs(found, { table, sender, blobs: this.blobs, log: silentLog, ...ports });
   }
 
-  /** What the rows refer to is there, and is what it was. */
+  /** Checks that the inventories to which the rows refer are stored, unchanged. */
   async checkNeeded(): Promise<void> {
     for (const { observed } of this.rows()) {
       const keyOf = (digest: string) => blobKeys.inventory("c1", digest);
@@ -100,8 +103,8 @@ class World {
   }
 }
 
-describe("inventories of a cluster", { timeout: 60_000 }, () => {
-  test("are there for as long as a row names them, though the cluster never answers", async () => {
+describe("the inventories of a cluster", { timeout: 60_000 }, () => {
+  test("the worker keeps inventories stored for as long as a row names them, although the cluster never answers", async () => {
     const world = await new World().begin();
     const before = world.blobs.keys();
     expect(before).toHaveLength(3);
@@ -112,7 +115,7 @@ describe("inventories of a cluster", { timeout: 60_000 }, () => {
     expect(world.blobs.keys()).toEqual(before);
   });
 
-  test("are gone when no row names them any more", async () => {
+  test("inventories expire when no row names them any more", async () => {
     const world = await new World().begin();
     for (let period = 0; period < 6; period++) {
       for (const template of ["ready", "failed"]) {
@@ -130,7 +133,7 @@ describe("inventories of a cluster", { timeout: 60_000 }, () => {
     expect(world.blobs.keys()).toHaveLength(3);
   });
 
-  test("are stored again by the next run where one dies at any of its calls", async () => {
+  test("the next run stores the inventories again when a run dies at any of its calls", async () => {
     for (const when of ["before", "after"] as const) {
       for (let at = 1, hasDied = true; hasDied; at++) {
         const world = await new World().begin();
@@ -164,7 +167,7 @@ describe("inventories of a cluster", { timeout: 60_000 }, () => {
     }
   });
 
-  test("that are lost, or denied, keep nobody: those are stored again later, and these are rebuilt", async () => {
+  test("a lost inventory does not stop the worker, and a denied one is stored again later", async () => {
     const world = await new World().begin();
     const [lost = "", ...others] = world.blobs.keys();
     world.blobs.lose(lost);
@@ -182,7 +185,7 @@ describe("inventories of a cluster", { timeout: 60_000 }, () => {
     expect(world.blobs.keys()).toEqual(others);
   });
 
-  test("are not read before it is time, but when somebody has accepted what the cluster remembers", async () => {
+  test("inventories are not read before they are due, except after a person accepted what the cluster remembers", async () => {
     const world = await new World().begin();
     world.worker.aheadMs += 10 * day;
     const before = await world.cluster();
@@ -198,7 +201,7 @@ describe("inventories of a cluster", { timeout: 60_000 }, () => {
     expect(await world.renew()).toEqual(after);
   });
 
-  test("of what was accepted after the rows were read are not taken for stored", async () => {
+  test("an inventory that was accepted after the rows were read does not count as stored", async () => {
     const world = await new World().begin();
     world.worker.aheadMs += 25 * day;
     const [row] = world.rows();
@@ -208,7 +211,7 @@ describe("inventories of a cluster", { timeout: 60_000 }, () => {
     const query: typeof table.query = async (asked) => {
       const page = await table.query(asked);
       if (page.next !== undefined || ++reads > 1) return page;
-      // Somebody accepts right after the worker has read the last row.
+      // A person accepts right after the worker has read the last row.
       world.worker.aheadMs += 1000;
       const recovered = { by: "ana", at: world.now().toISOString(), remembered: { attempt: 1, fence: 1 } };
       const accepted = { ...row, recovered, version: row.version + 1 } as SyncRow;
@@ -225,7 +228,7 @@ describe("inventories of a cluster", { timeout: 60_000 }, () => {
   });
 });
 
-describe("renderings that a cluster refers to", { timeout: 60_000 }, () => {
+describe("the renderings to which a cluster refers", { timeout: 60_000 }, () => {
   const digestOf = (name: string) => `sha256:${name}`;
   const keyOf = (name: string) => blobKeys.rendering(digestOf(name));
 
@@ -248,14 +251,14 @@ describe("renderings that a cluster refers to", { timeout: 60_000 }, () => {
   type More = Parameters<typeof syncRowOf>[1] & Pick<SyncRow, "recovered">;
 
   test.each<[string, More, readonly string[]]>([
-    ["what is wanted", { desired: desired }, ["desired"]],
+    ["the desired rendering", { desired: desired }, ["desired"]],
     [
-      "what the cluster holds, and what may have been left there",
+      "the rendering that the cluster has, and those that may be left there",
       { desired: { ...desired, attempt: 2 }, observed: { applied: applied("held", 1, ["left"]) } },
       ["desired", "held", "left"],
     ],
     [
-      "what was wanted before it was to be deleted",
+      "the rendering that was desired before the Sync's deletion",
       {
         desired: {
           action: "delete",
@@ -265,28 +268,32 @@ describe("renderings that a cluster refers to", { timeout: 60_000 }, () => {
       },
       ["desired"],
     ],
-    ["what was tried", { desired: { ...desired, tried: ["a", "b"].map(digestOf) } }, ["desired", "a", "b"]],
     [
-      "and not what was tried before it was applied",
+      "the renderings that were tried",
+      { desired: { ...desired, tried: ["a", "b"].map(digestOf) } },
+      ["desired", "a", "b"],
+    ],
+    [
+      "no rendering that was tried before the last apply",
       { desired: { ...desired, attempt: 2, tried: ["a"].map(digestOf) }, observed: { applied: applied("desired", 2) } },
       ["desired"],
     ],
     [
-      "what the cluster remembers of other rows",
+      "the rendering that the cluster remembers from lost rows",
       { desired: desired, observed: { remembered: remembered("others") } },
       ["desired", "others"],
     ],
     [
-      "what was accepted of that, until something is applied",
+      "the accepted rendering from lost rows until the next apply",
       { desired: desired, recovered: { by: "ana", at: "2026-11-20T08:00:00.000Z", remembered: remembered("others") } },
       ["desired", "others"],
     ],
     [
-      "what the cluster holds of a Sync that was forgotten",
+      "the rendering that the cluster has of a forgotten Sync",
       { desired: { action: "orphan", renderDigest: undefined } as never, observed: { applied: applied("held", 1) } },
       ["held"],
     ],
-  ])("%s", async (_what, { recovered, ...more }, names) => {
+  ])("the worker keeps %s", async (_what, { recovered, ...more }, names) => {
     const row = syncRowOf("c1", { template: "app", ...more });
     const world = await worldWith({ ...row, ...defined({ recovered }) });
     for (const name of [...names, "nobody's"]) await world.blobs.overwrite(keyOf(name), Buffer.from(name));
@@ -298,7 +305,7 @@ describe("renderings that a cluster refers to", { timeout: 60_000 }, () => {
     expect(world.blobs.keys().filter((key) => key.startsWith("renderings/"))).toEqual(names.map(keyOf));
   });
 
-  test("that many clusters have are stored by the first of them in half a day", async () => {
+  test("a rendering that many clusters have is stored again by the first of them within half a day", async () => {
     const world = await worldWith(syncRowOf("c1", { template: "app", desired: desired }));
     await world.blobs.overwrite(keyOf("desired"), Buffer.from("desired"));
     world.worker.aheadMs += 25 * day;
@@ -311,7 +318,7 @@ describe("renderings that a cluster refers to", { timeout: 60_000 }, () => {
     ]);
   });
 
-  test("are asked for by their input, each once, so that its row stays by which it would be made again", async () => {
+  test("the worker asks once for each rendering by its input, so that the rendering's row stays", async () => {
     const app = { input: "sha256:in", source: "app", revision: "main@sha1:aaa" };
     const instead = { input: "sha256:before", source: "app", revision: "main@sha1:bbb", rollout: 1 };
     const world = await worldWith(
@@ -334,7 +341,7 @@ describe("renderings that a cluster refers to", { timeout: 60_000 }, () => {
     expect(world.worker.sender.take()).toEqual([]);
   });
 
-  test("are stored at once by the first version that knows of their end, whatever the one before had noted", async () => {
+  test("the first version that stores blobs again does so at once, whatever the version before recorded", async () => {
     const world = await worldWith(syncRowOf("c1", { template: "app", desired: desired }));
     world.worker.aheadMs += 25 * day;
     const { version, ...before } = await world.cluster();

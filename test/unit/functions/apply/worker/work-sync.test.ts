@@ -1,4 +1,4 @@
-/** What a look comes to whose cluster cannot be reached, refuses, or is away half way; no cluster is needed for that. */
+/** The findings of a check whose cluster is unreachable, refuses, or stops answering; the tests need no cluster. */
 
 import { describe, expect, test } from "vitest";
 import type { ClusterConnector } from "#functions/apply/cluster/worker-ports.ts";
@@ -25,7 +25,7 @@ function failed(code: ErrorCode, retry: "permanent" | "transient"): StarlingErro
   return new StarlingError(`because of ${code}`, { code, retry });
 }
 
-/** A worker of a cluster to which no connection is made. */
+/** A worker of a cluster to which no connection succeeds. */
 async function begin(error: unknown, aheadMs = 0) {
   const connector: ClusterConnector = {
     async connect() {
@@ -49,7 +49,7 @@ async function observed(world: WorkerWorld): Promise<Observed> {
 }
 
 describe("a worker of several Syncs", () => {
-  /** What was told of by the time each look began, when each of them takes as long as this. */
+  /** The Syncs that were reported before each check began, when each check takes this long. */
   async function toldBefore(eachMs: number): Promise<readonly (readonly string[])[]> {
     const told: string[] = [];
     const before: string[][] = [];
@@ -69,11 +69,11 @@ describe("a worker of several Syncs", () => {
     return before.slice(0, 3);
   }
 
-  test("tells of each before the next, where the cluster keeps it waiting", async () => {
+  test("a worker reports each Sync before the next one when the cluster is slow", async () => {
     expect(await toldBefore(10_000)).toEqual([[], ["a"], ["a", "b"]]);
   });
 
-  test("tells of all in the end, where it does not", async () => {
+  test("a worker reports all Syncs at the end when the cluster is fast", async () => {
     expect(await toldBefore(100)).toEqual([[], [], []]);
   });
 });
@@ -95,49 +95,45 @@ const noCredentials: readonly ErrorCode[] = [
   "EksClusterNotActive",
 ];
 
-describe("a cluster", () => {
+describe("the finding of a cluster that fails", () => {
   test.each<[string, unknown, Phase, string, string]>([
     ...noCredentials.map((code): [string, unknown, Phase, string, string] => [
-      `of which ${code} is said is one that cannot be reached`,
+      `with the error ${code} is Unreachable`,
       failed(code, "permanent"),
       ...(["Unreachable", code, `because of ${code}`] as const),
     ]),
     [
-      "whose row cannot be understood fails",
+      "with an invalid row is Failed",
       failed("InvalidCluster", "permanent"),
       ...(["Failed", "InvalidCluster", "because of InvalidCluster"] as const),
     ],
     [
-      "of which nobody knows for a moment is tried again",
+      "with a transient error of its cloud is tried again",
       failed("EksThrottled", "transient"),
       ...(["Retrying", "EksThrottled", "because of EksThrottled"] as const),
     ],
     [
-      "that nobody finds cannot be reached",
+      "without an address is Unreachable",
       asked({ code: "ENOTFOUND" }),
       ...(["Unreachable", "Unreachable", "as told"] as const),
     ],
     [
-      "that falls silent cannot be reached",
+      "that resets connections is Unreachable",
       asked({ code: "ECONNRESET" }),
       ...(["Unreachable", "Unreachable", "as told"] as const),
     ],
     [
-      "that lets nobody in cannot be reached",
+      "that rejects credentials is Unreachable",
       asked({ status: 401 }),
       ...(["Unreachable", "Unauthorized", "as told"] as const),
     ],
     [
-      "that answers with errors is tried again",
+      "that answers with server errors is tried again",
       asked({ status: 503 }),
       ...(["Retrying", "ServiceUnavailable", "cluster c1: "] as const),
     ],
-    [
-      "that refuses is not, until something is changed",
-      asked({ status: 403 }),
-      ...(["Failed", "Forbidden", "cluster c1: "] as const),
-    ],
-  ])("%s", async (_what, error, phase, reason, said) => {
+    ["that forbids requests is Failed", asked({ status: 403 }), ...(["Failed", "Forbidden", "cluster c1: "] as const)],
+  ])("a cluster %s", async (_what, error, phase, reason, said) => {
     const { world, errors, work, distrusted } = await begin(error);
     await work();
     expect(await observed(world)).toMatchObject({ phase, reason, message: expect.stringContaining(said) });
@@ -146,17 +142,17 @@ describe("a cluster", () => {
     expect((await world.lease())?.owner).toBeUndefined();
   });
 
-  test("is spoken of by its name, and not when it is silent", async () => {
+  test("the message of an unreachable cluster does not name the cluster", async () => {
     const { world, work } = await begin(asked({ code: "ENOTFOUND" }));
     await work();
     expect((await observed(world)).message).not.toContain("cluster c1");
   });
 
   test.each([
-    ["answered with an error is seen", asked({ status: 500 }), true],
-    ["did not answer is not", asked({ code: "ECONNREFUSED" }), false],
-    ["was not even asked is not", failed("EksThrottled", "transient"), false],
-  ])("that %s", async (_what, error, isSeen) => {
+    ["answered with an error", asked({ status: 500 }), true],
+    ["did not answer", asked({ code: "ECONNREFUSED" }), false],
+    ["was never asked", failed("EksThrottled", "transient"), false],
+  ])("the time at which a cluster was last seen is right for a cluster that %s", async (_what, error, isSeen) => {
     const { world, work } = await begin(error);
     await work();
     const { status } = (await world.table.get(keys.cluster("c1"))) ?? {};
@@ -164,7 +160,7 @@ describe("a cluster", () => {
   });
 });
 
-test("a defect of ours is tried again, its words are in the log only, and others are not kept from their turn", async () => {
+test("a defect in the code is tried again, its message is only in the log, and other Syncs get their turn", async () => {
   const { world, work, errors } = await begin(new TypeError("x is not a function"));
   await work();
   const message = "an internal error; the log of apply has it";
@@ -174,17 +170,17 @@ test("a defect of ours is tried again, its words are in the log only, and others
   expect(errors).toEqual([{ message: "a sync met a defect", ...found, ...of, error: "x is not a function" }]);
 });
 
-test("a lease that is lost is no finding", async () => {
+test("a lost lease is an error, and not a finding", async () => {
   const lease = { key: keys.lease("c1"), owner: "me", fence: 1, desired: 0, until: new Date(), routine: {} };
   const { world, work } = await begin(new LeaseLost(lease));
   await expect(work()).rejects.toBeInstanceOf(LeaseLost);
   expect((await world.sync("web"))?.observed).toBeUndefined();
 });
 
-describe("a look that our own deadline cuts short", () => {
+describe("a check that the invocation's deadline cuts short", () => {
   const silent = asked({ code: "ERR_CONNECT_TIMEOUT" });
 
-  test("leaves an apply under way", async () => {
+  test("the check leaves an attempt in progress as Applying", async () => {
     const { world, work } = await begin(silent, 295_000);
     await work();
     expect(await observed(world)).toMatchObject({ phase: "Applying", reason: "OutOfTime" });
@@ -192,7 +188,7 @@ describe("a look that our own deadline cuts short", () => {
     expect(status?.lastSeenAt).toBeUndefined();
   });
 
-  test("is a finding of the cluster where that answered", async () => {
+  test("the check has the cluster's error as its finding when the cluster answered", async () => {
     const { world, work } = await begin(asked({ status: 503 }), 295_000);
     await work();
     expect(await observed(world)).toMatchObject({ phase: "Retrying", reason: "ServiceUnavailable" });
@@ -204,7 +200,7 @@ describe("a look that our own deadline cuts short", () => {
     ["Verifying", "Verifying"],
     ["Failed", "Failed"],
     ["Unreachable", "Unreachable"],
-  ])("leaves what was %s as %s", async (before, after) => {
+  ])("the check leaves a Sync that was %s as %s", async (before, after) => {
     const { world, work } = await begin(silent, 295_000);
     const row = await world.sync("web");
     if (row?.desired.renderDigest === undefined) throw new Error("nothing is assigned");
@@ -227,7 +223,7 @@ describe("a look that our own deadline cuts short", () => {
   });
 });
 
-test("what this process lacks is no finding, also where it is only the cause of what failed", async () => {
+test("a lack of this process's own resources is no finding, also when it is only the cause of an error", async () => {
   const cause = Object.assign(new Error("connect EMFILE"), { code: "EMFILE" });
   const { world, work } = await begin(
     new StarlingError("EKS was not asked", { code: "EksUnavailable", retry: "transient", cause }),

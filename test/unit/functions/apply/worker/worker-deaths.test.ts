@@ -1,4 +1,4 @@
-/** Of whom a death is told, and who works alone after it. */
+/** The Sync to which a worker's death is attributed, and the Sync that has a pass alone after it. */
 import { describe, expect, test } from "vitest";
 import type { Lease } from "#functions/apply/lease/lease.ts";
 import {
@@ -39,16 +39,20 @@ function leaseOf(death: Lease["death"]): Lease {
 const noteOf = (name: string, alone = false) => ({ begun: { sync: `shop/web.${name}`, desired, alone } });
 const namesOf = (turns: readonly SyncTurn[]) => turns.map(({ row }) => row.name);
 
-describe("a death", () => {
+describe("the death of a worker", () => {
   const turns = [turn("a", {}, suspended), turn("b"), turn("c")];
 
   test.each<[string, Lease["death"], string | undefined]>([
-    ["that nobody died", undefined, undefined],
-    ["without a note is of the first that is not suspended", {}, "web.b"],
-    ["with a note is of the one that it names", noteOf("c"), "web.c"],
-    ["of one that is gone by now is of nobody", noteOf("gone"), undefined],
-    ["at another rendering is of nobody", { begun: { ...noteOf("c").begun, desired: "sha256:bbb" } }, undefined],
-  ])("%s", (_what, death, expected) => {
+    ["that did not happen has no Sync", undefined, undefined],
+    ["without a note is attributed to the first Sync that is not suspended", {}, "web.b"],
+    ["with a note is attributed to the Sync in the note", noteOf("c"), "web.c"],
+    ["with a note of an unknown Sync is attributed to none", noteOf("gone"), undefined],
+    [
+      "at another rendering is attributed to none",
+      { begun: { ...noteOf("c").begun, desired: "sha256:bbb" } },
+      undefined,
+    ],
+  ])("a death %s", (_what, death, expected) => {
     const found = deathAmong(turns, leaseOf(death), { now, cluster });
     expect(found?.row.name).toBe(expected);
     const deaths = { desired, at: now.toISOString(), alone: 0 };
@@ -57,20 +61,20 @@ describe("a death", () => {
   });
 
   test.each<[string, Partial<SyncRow>, boolean, number]>([
-    ["the first that was alone", {}, true, 1],
-    ["the second", dead(1), true, 2],
-    ["one that was not alone, which may be another's fault", dead(2), false, 2],
-    ["one a day after the last", dead(2, "2026-11-20T08:59:00.000Z"), true, 1],
-    ["one at another rendering than the last", { deaths: { ...dead(2).deaths, desired: "sha256:bbb" } }, true, 1],
-  ])("counts, for %s, and the Sync is tried again", (_which, before, alone, expected) => {
+    ["the first death of a pass alone", {}, true, 1],
+    ["the second death", dead(1), true, 2],
+    ["a death in a pass with others, which another Sync may have caused", dead(2), false, 2],
+    ["a death one day after the last", dead(2, "2026-11-20T08:59:00.000Z"), true, 1],
+    ["a death at another rendering than the last", { deaths: { ...dead(2).deaths, desired: "sha256:bbb" } }, true, 1],
+  ])("the count of deaths is right for %s, and the Sync is tried again", (_which, before, alone, expected) => {
     const found = deathAmong([turn("b", { ...before, held })], leaseOf(noteOf("b", alone)), { now, cluster });
     expect(found?.row.deaths).toEqual({ desired, at: now.toISOString(), alone: expected });
     expect(found?.observed).toBeUndefined();
-    // A freeze that holds it holds it still.
+    // A freeze still holds the Sync.
     expect(found?.held).toEqual(held);
   });
 
-  test("is, for the third alone, what is observed, beside what was seen of this cluster before", () => {
+  test("the third death alone is reported as WorkerDied, together with what was observed on this cluster before", () => {
     const observed = observedOf({ clusterUid: "kube-system-1", inventory: "sha256:i" });
     const found = deathAmong([turn("b", { ...dead(2), observed })], leaseOf(noteOf("b", true)), { now, cluster });
     expect(found?.row.deaths).toMatchObject({ alone: 3 });
@@ -88,34 +92,34 @@ describe("a death", () => {
 
 describe("the turns of a pass", () => {
   test.each<[string, readonly SyncTurn[], boolean, readonly string[], boolean, boolean]>([
-    ["are all that are due", [turn("a"), turn("b")], true, ["web.a", "web.b"], false, false],
-    ["are none where none is due", [], true, [], false, false],
-    ["leave out one at which a worker died", [turn("a"), turn("b", dead(0))], true, ["web.a"], false, true],
-    ["are its own when it comes first", [turn("b", dead(0)), turn("a")], true, ["web.b"], true, true],
-    ["are its own, and none wait", [turn("b", dead(0))], true, ["web.b"], true, false],
-    ["are of others when something was begun before", [turn("b", dead(0)), turn("a")], false, ["web.a"], false, true],
+    ["are all Syncs that are due", [turn("a"), turn("b")], true, ["web.a", "web.b"], false, false],
+    ["are none where no Sync is due", [], true, [], false, false],
+    ["leave out a Sync on which a worker died", [turn("a"), turn("b", dead(0))], true, ["web.a"], false, true],
+    ["are that Sync alone when it comes first", [turn("b", dead(0)), turn("a")], true, ["web.b"], true, true],
+    ["are that Sync alone, and no other waits", [turn("b", dead(0))], true, ["web.b"], true, false],
     [
-      "do not wait for one that is suspended",
-      [turn("a"), turn("b", dead(0), suspended)],
-      true,
+      "are the other Syncs when the pass has begun another before",
+      [turn("b", dead(0)), turn("a")],
+      false,
       ["web.a"],
       false,
-      false,
+      true,
     ],
+    ["do not wait for a suspended Sync", [turn("a"), turn("b", dead(0), suspended)], true, ["web.a"], false, false],
     [
-      "are not of the suspended before it",
+      "do not include a suspended Sync before it",
       [turn("a", {}, suspended), turn("b", dead(0))],
       true,
       ["web.b"],
       true,
       false,
     ],
-  ])("%s", (_what, turns, isFirst, expected, alone, isMore) => {
+  ])("the turns of a pass %s", (_what, turns, isFirst, expected, alone, isMore) => {
     const apart = takenApart(turns, { now, isFirst });
     expect({ ...apart, turns: namesOf(apart.turns) }).toEqual({ turns: expected, alone, isMore });
   });
 
-  test("are noted by what is wanted", () => {
+  test("the note of a turn has the Sync's desired rendering, or its deletion", () => {
     const row = syncRowOf("c1", { template: "a" });
     expect(begunAt(row, { alone: true, isReported: true })).toEqual({ sync: "shop/web.a", desired, alone: true });
     const { renderDigest: _, ...without } = row.desired;
@@ -128,22 +132,27 @@ describe("the turns of a pass", () => {
   });
 });
 
-describe("a death in the routine", () => {
+describe("a death in the routine check", () => {
   const rests = (template: string) => turn(template, { observed: observedOf({}) });
   const inRoutine = { begun: { ...noteOf("a").begun, routine: true as const } };
 
   test.each<[string, readonly SyncTurn[], Lease["death"], boolean]>([
-    ["without a note may be of any that rests", [rests("a"), rests("b")], {}, true],
-    ["with a note of the routine, too", [turn("x"), rests("a"), rests("b")], inRoutine, true],
-    ["is of the only one that rests", [rests("a"), turn("x")], {}, false],
-    ["with a note of its own is of that one", [rests("a"), rests("b")], noteOf("b"), false],
-    ["is none where the first was new", [turn("x"), rests("a"), rests("b")], {}, false],
-    ["is none where nobody died", [rests("a"), rests("b")], undefined, false],
-  ])("%s", (_what, turns, death, expected) => {
+    ["without a note may belong to any idle Sync", [rests("a"), rests("b")], {}, true],
+    [
+      "with a note of the routine check may belong to any idle Sync",
+      [turn("x"), rests("a"), rests("b")],
+      inRoutine,
+      true,
+    ],
+    ["belongs to the only idle Sync", [rests("a"), turn("x")], {}, false],
+    ["with a note of a Sync belongs to that Sync", [rests("a"), rests("b")], noteOf("b"), false],
+    ["belongs to the first Sync where that was new", [turn("x"), rests("a"), rests("b")], {}, false],
+    ["did not happen", [rests("a"), rests("b")], undefined, false],
+  ])("the Sync of a death is unknown, or known: the death %s", (_what, turns, death, expected) => {
     expect(isUnsure(turns, leaseOf(death))).toBe(expected);
   });
 
-  test("is noted as one of the routine, unless each is told apart", () => {
+  test("the note of a turn says that it is one of the routine, unless each Sync is reported apart", () => {
     const { row } = rests("a");
     expect(begunAt(row, { alone: false, isReported: false })).toEqual(inRoutine.begun);
     expect(begunAt(row, { alone: false, isReported: true })).toEqual(noteOf("a").begun);
@@ -151,11 +160,11 @@ describe("a death in the routine", () => {
 });
 
 test.each<[string, Partial<SyncRow>, boolean, Deaths | undefined]>([
-  ["forgets how many died", dead(3), true, { ...dead(0).deaths }],
-  ["forgets all of it a day later", dead(3, "2026-11-20T08:59:00.000Z"), true, undefined],
-  ["that saw nothing forgets nothing", dead(3), false, dead(3).deaths],
-  ["has nothing to forget where nobody died", {}, true, undefined],
-])("a worker that lives %s", (_what, before, saw, expected) => {
+  ["resets the count of deaths", dead(3), true, { ...dead(0).deaths }],
+  ["clears the record a day later", dead(3, "2026-11-20T08:59:00.000Z"), true, undefined],
+  ["and observed nothing keeps the record", dead(3), false, dead(3).deaths],
+  ["has no record where no worker died", {}, true, undefined],
+])("a worker that does not die %s", (_what, before, saw, expected) => {
   const { row } = turn("a", before);
   const outcome = survived(saw ? { row, observed: observedOf({}) } : { row }, now);
   expect(outcome.row.deaths).toEqual(expected);

@@ -8,7 +8,14 @@ import { isInForce } from "#shared/fleet/rows/freezes-row.ts";
 import type { Begun, LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import { desiredKey, holdOf } from "#shared/fleet/rows/sync-row.ts";
 import { assignedIn, slotState } from "#shared/fleet/waits/slot-state.ts";
-import { checkedSlots, namesShown, namesText, type Wait, type WaitFacts } from "#shared/fleet/waits/wait.ts";
+import {
+  checkedSlots,
+  namesShown,
+  namesText,
+  type Wait,
+  type WaitFacts,
+  waitingText,
+} from "#shared/fleet/waits/wait.ts";
 
 /** Seconds after which a worker that has not begun is late. */
 const lateSeconds = 60;
@@ -34,10 +41,10 @@ export function slotWaits(facts: WaitFacts): readonly Wait[] {
     const changing = stage === undefined ? 0 : changingIn(stage);
     const isOwn = own !== undefined && changing >= own && used < bound;
     const held = isOwn
-      ? `${changing} of ${own} changing in ${name}`
-      : `${used} of ${bound} changing${used < bound ? ", and the last is kept for the first stage" : ""}`;
+      ? `${changing} of ${own} slots of ${name} are in use`
+      : `${used} of ${bound} slots are in use${used < bound ? " (one is reserved for the first stage)" : ""}`;
     const who =
-      oldest === undefined ? "" : `, oldest ${oldest.cluster} ${slotState(oldest, syncs.get(oldest.cluster) ?? [])}`;
+      oldest === undefined ? "" : `; oldest: ${oldest.cluster}, ${slotState(oldest, syncs.get(oldest.cluster) ?? [])}`;
     const count = stageRun === undefined ? rolloutState.catchUps.waiting : waitingOf(stageRun);
     return [
       {
@@ -50,7 +57,7 @@ export function slotWaits(facts: WaitFacts): readonly Wait[] {
           until: rolloutState.deadline,
         }),
         clusters: { count, names: [] },
-        message: `${count} ${stageRun === undefined ? "that came " : ""}wait: ${held}${who}`,
+        message: `${waitingText(count)}${stageRun === undefined ? " to catch up" : ""}: ${held}${who}`,
         // Documents of an owner that is being deleted are refused: its pace stays.
         clear: deletion === undefined ? [{ verb: "pace", field: "maxConcurrent" }] : [{ verb: "orphan" }],
       },
@@ -83,9 +90,9 @@ export function workerWaits({ slots, syncs, leases, now, row }: WaitFacts): read
   const busy = late.find(({ cluster }) => worksAt(leases.get(cluster), now) !== undefined);
   const sync = busy === undefined ? undefined : worksAt(leases.get(busy.cluster), now)?.sync;
   const clusters = { count: late.length, names: late.slice(0, namesShown).map(({ cluster }) => cluster) };
-  const why = busy === undefined ? namesText(clusters) : `: ${busy.cluster} worked on by ${sync}`;
+  const why = busy === undefined ? namesText(clusters) : `: the worker of ${busy.cluster} is busy with ${sync}`;
   const count = `${late.length}${slots.length > checkedSlots ? " or more" : ""}`;
-  const message = `${count} assigned, not begun${why}`;
+  const message = `${count} assigned and not begun${why}`;
   return [{ reason: "worker", clusters, ...defined({ blocker: sync }), message, since: first.since, clear: [] }];
 }
 

@@ -5,7 +5,7 @@ import { barredIn, offeredTo, stageRunOf } from "#shared/fleet/rollout/feed.ts";
 import { barredText } from "#shared/fleet/rollout/owner-status.ts";
 import { changedSize, isLeft, isStalled, mustVerify, verdictOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { RolloutStateRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { namesText, type Wait, type WaitFacts } from "#shared/fleet/waits/wait.ts";
+import { namesText, type Wait, type WaitFacts, waitingText } from "#shared/fleet/waits/wait.ts";
 
 const [reconcile, orphan] = [{ verb: "reconcile" }, { verb: "orphan" }] as const;
 
@@ -17,7 +17,7 @@ export function stageWaits(facts: WaitFacts, stage: StageRecord, index: number):
   const waits: Wait[] = [];
   const about = { stage: stage.name, rollout };
   if (stageRun.rendering.length > 0) {
-    const message = `${stageRun.rendering.length} wait for their renderings`;
+    const message = `${waitingText(stageRun.rendering.length)} for renderings`;
     waits.push({
       reason: "rendering",
       ...about,
@@ -27,7 +27,7 @@ export function stageWaits(facts: WaitFacts, stage: StageRecord, index: number):
     });
   }
   if (stageRun.aside.length > 0) {
-    const message = `${stageRun.aside.length} wait until what was begun there before is settled`;
+    const message = `${waitingText(stageRun.aside.length)} until an earlier attempt has ended`;
     waits.push({
       reason: "worker",
       ...about,
@@ -38,7 +38,7 @@ export function stageWaits(facts: WaitFacts, stage: StageRecord, index: number):
   }
   const before = facts.rolloutState.stages[index - 1];
   if (stage.ahead === true && before !== undefined) {
-    const message = `${rollout} waits until ${before.name}, which was put before it, has passed that`;
+    const message = `${rollout} waits until ${before.name}, a new stage before this one, has passed it`;
     waits.push({ reason: "stage", ...about, blocker: before.name, message, since: stageRun.startedAt, clear: [] });
   }
   const next = index === 0 ? facts.desired : newerFor(facts.rolloutState, index, rollout);
@@ -92,8 +92,8 @@ function idleWait(
     .findLast((one) => (stageRunOf(one, stageRuns)?.rollout ?? 0) > current);
   const stageRun = ahead === undefined ? undefined : stageRunOf(ahead, stageRuns);
   if (ahead === undefined || stageRun === undefined) return [];
-  const how = isStalled(stageRun) ? "stands still" : "goes on";
-  const message = `waits for ${ahead.name}: ${stageRun.rollout} ${how} there, ${progressText(stageRun)}`;
+  const how = isStalled(stageRun) ? "stands still" : "is updating";
+  const message = `waits for ${ahead.name}, where ${stageRun.rollout} ${how}: ${progressText(stageRun)}`;
   return [{ ...about, rollout: stageRun.rollout, blocker: ahead.name, message, since: stageRun.startedAt }];
 }
 

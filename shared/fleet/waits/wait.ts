@@ -73,6 +73,11 @@ export const checkedSlots = 25;
 /** Number of names in a message; the rest is counted. */
 export const namesShown = 3;
 
+/** `1 cluster waits`, `3 clusters wait`. */
+export function waitingText(count: number): string {
+  return count === 1 ? "1 cluster waits" : `${count} clusters wait`;
+}
+
 export function namesText({ count, names }: NonNullable<Wait["clusters"]>): string {
   const shown = names.slice(0, namesShown);
   if (shown.length === 0) return "";

@@ -2,6 +2,7 @@
  * What an owner's clusters wait for, and what ends each wait: one line each, the worst first. While the owner is
  * suspended, waits that only continue after a resume are left out. Pure.
  */
+import { counted } from "#shared/base/counted.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
@@ -16,7 +17,7 @@ import { askedWaits } from "#shared/fleet/waits/asked-waits.ts";
 import { assignedIn } from "#shared/fleet/waits/slot-state.ts";
 import { slotWaits, workerWaits } from "#shared/fleet/waits/slot-waits.ts";
 import { progressText, stageWaits } from "#shared/fleet/waits/stage-waits.ts";
-import { type Wait, type WaitFacts, waitReasons } from "#shared/fleet/waits/wait.ts";
+import { type Wait, type WaitFacts, waitingText, waitReasons } from "#shared/fleet/waits/wait.ts";
 
 const reconcile = { verb: "reconcile" } as const;
 
@@ -79,7 +80,7 @@ function freezes({ freezeState, now, stageRuns, rolloutState, row, slots, syncs 
   });
 }
 
-const catchingUpText = "that came ";
+const catchingUpText = " to catch up";
 
 /** Number of waiting catch-ups; none when none waits, or no cluster gets anything any more. */
 function catchingUp(
@@ -100,7 +101,7 @@ function heldCatchUps({ rolloutState, row }: WaitFacts): readonly Wait[] {
       if (maxConcurrent === undefined) return [];
       const own = ownBound(maxConcurrent, stage.members);
       return catchingUp({ rolloutState, row }, bound[stage.name]).map((clusters): Wait => {
-        const message = `${clusters.count} ${catchingUpText}wait: ${changingIn(stage)} of ${own} changing in ${stage.name}`;
+        const message = `${waitingText(clusters.count)}${catchingUpText}: ${changingIn(stage)} of ${own} slots of ${stage.name} are in use`;
         return {
           reason: "slots",
           stage: stage.name,
@@ -111,11 +112,11 @@ function heldCatchUps({ rolloutState, row }: WaitFacts): readonly Wait[] {
       });
     }),
     ...catchingUp({ rolloutState, row }, rendering).map((clusters): Wait => {
-      const message = `${clusters.count} ${catchingUpText}wait for their renderings`;
+      const message = `${waitingText(clusters.count)}${catchingUpText}, for renderings`;
       return { reason: "rendering", clusters, message, clear: [] };
     }),
     ...catchingUp({ rolloutState, row }, worker).map((clusters): Wait => {
-      const message = `${clusters.count} ${catchingUpText}wait until what was begun there before is settled`;
+      const message = `${waitingText(clusters.count)}${catchingUpText}, until an earlier attempt has ended`;
       return { reason: "worker", clusters, message, clear: [] };
     }),
   ];
@@ -127,7 +128,7 @@ function frozen(
   whose = "",
 ): Wait {
   const covered = clusters === undefined ? "every cluster" : `clusters ${clusters.text}`;
-  const count = where.clusters === undefined ? "" : `${where.clusters.count} ${whose}wait: `;
+  const count = where.clusters === undefined ? "" : `${waitingText(where.clusters.count)}${whose}: `;
   const message = `${count}${name} freezes ${covered}, by ${by}: ${reason}`;
   return {
     reason: "frozen",
@@ -184,7 +185,7 @@ function catchUpWaits({ rolloutState, row, failedCatchUps }: WaitFacts): readonl
   const stopped = rolloutState.stages.flatMap(({ name, failedCatchUps: failed, members }): readonly Wait[] => {
     const allowed = catchUpBudget(rollout, members);
     if (failed <= allowed) return [];
-    const message = `no more that come are tried: ${failed} failed (allows ${allowed})${why}; ${rolloutState.catchUps.waiting} wait`;
+    const message = `no other cluster catches up: ${failed} failed (allows ${allowed})${why}; ${waitingText(rolloutState.catchUps.waiting)}`;
     return [
       {
         reason: "catchUps",
@@ -198,7 +199,7 @@ function catchUpWaits({ rolloutState, row, failedCatchUps }: WaitFacts): readonl
   });
   const { failed } = rolloutState.catchUps;
   if (stopped.length > 0 || failed === 0) return stopped;
-  const message = `${failed} that came failed${why}`;
+  const message = `${counted(failed, "cluster")} failed to catch up${why}`;
   return [
     { reason: "catchUps", clusters: { count: failed, names }, message, ...defined({ since }), clear: [reconcile] },
   ];

@@ -55,10 +55,10 @@ describe("a group with three rollouts in progress", () => {
   117      main@sha1:77d01c3  15h  Complete  current in early, rest
 
   STAGE  WAITS FOR  SINCE  CLEARED BY
-  early  slots      17m    maxConcurrent  1 wait: 2 of 2 changing, oldest c3 Verifying
-  -      slots      17m    maxConcurrent  1 that came wait: 2 of 2 changing, oldest c3 Verifying
+  early  slots      17m    maxConcurrent  1 cluster waits: 2 of 2 slots are in use; oldest: c3, Verifying
+  -      slots      17m    maxConcurrent  1 cluster waits to catch up: 2 of 2 slots are in use; oldest: c3, Verifying
   early  stage      9m     -              119 waits until 118 has passed early
-  rest   stage      9m     -              waits for early: 118 goes on there, 1 of 4 done
+  rest   stage      9m     -              waits for early, where 118 is updating: 1 of 4 done
 
   CLUSTER  STAGE  STATE      FOR   REVISION  REASON
   c4       early  Applying   10s   -
@@ -115,9 +115,9 @@ describe("a group with three rollouts in progress", () => {
   117      main@sha1:77d01c3  15h  Complete  current in early, rest
 
   STAGE  WAITS FOR  SINCE  CLEARED BY
-  early  rendering  -      -           12 wait for their renderings
+  early  rendering  -      -           12 clusters wait for renderings
   early  stage      9m     -           119 waits until 118 has passed early
-  rest   stage      9m     -           waits for early: 118 goes on there, 320 of 1400 done
+  rest   stage      9m     -           waits for early, where 118 is updating: 320 of 1400 done
 
   PROBLEMS (32 of 10,000)                                                                      CLUSTERS
   DeadlineExceeded         DaemonSet agent/agent: Pod agent-7d9f6b5c4-x1000: ImagePullBackOff  29
@@ -186,7 +186,7 @@ describe("what stands still", () => {
 
   STAGE   WAITS FOR  SINCE  CLEARED BY
   canary  budget     2m     reconcile, rollout refresh, maxFailures  1 cluster failed of 2 in stage canary (allows 0): c2: ApplyFailed: 1 of 4 objects failed
-  rest    stage      21m    -                                        waits for canary: 119 stands still there, 1 of 2 done
+  rest    stage      21m    -                                        waits for canary, where 119 stands still: 1 of 2 done
 
   CLUSTER  STAGE   STATE   FOR  REVISION  REASON
   c2       canary  Failed  2m   -         ApplyFailed: 1 of 4 objects failed

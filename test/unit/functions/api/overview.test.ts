@@ -78,10 +78,10 @@ describe("the overview of a group", () => {
             reason: "slots",
             stage: "rest",
             clusters: { count: 2 },
-            message: "2 wait: 2 of 2 changing, oldest c2 Applying",
+            message: "2 clusters wait: 2 of 2 slots are in use; oldest: c2, Applying",
             clear: [{ verb: "pace", field: "maxConcurrent" }],
           },
-          { reason: "worker", clusters: { count: 1, names: ["c3"] }, message: "1 assigned, not begun: c3" },
+          { reason: "worker", clusters: { count: 1, names: ["c3"] }, message: "1 assigned and not begun: c3" },
           {
             reason: "source",
             message: "template web: Source app has no artifact yet; see: starling describe source/app -n payments",
@@ -112,7 +112,7 @@ describe("the overview of a group", () => {
     expect(body.status.waits[1]).toMatchObject({
       reason: "worker",
       blocker: "search/geo",
-      message: "1 assigned, not begun: c3 worked on by search/geo",
+      message: "1 assigned and not begun: the worker of c3 is busy with search/geo",
     });
   });
 

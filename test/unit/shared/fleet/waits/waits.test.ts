@@ -134,7 +134,7 @@ describe("a stage", () => {
           stage: "rest",
           rollout: 119,
           blocker: "canary",
-          message: "waits for canary: 119 goes on there, 0 of 1 done",
+          message: "waits for canary, where 119 is updating: 0 of 1 done",
           clear: [],
         },
       ],
@@ -179,7 +179,7 @@ describe("a stage", () => {
           reason: "rendering",
           stage: "canary",
           clusters: { count: 2, names: [] },
-          message: "2 wait for their renderings",
+          message: "2 clusters wait for renderings",
           clear: [],
         },
       ],
@@ -191,7 +191,7 @@ describe("a stage", () => {
         {
           reason: "worker",
           stage: "canary",
-          message: "1 wait until what was begun there before is settled",
+          message: "1 cluster waits until an earlier attempt has ended",
           clear: [],
         },
       ],
@@ -350,7 +350,7 @@ describe("slots", () => {
         since: "2026-11-20T07:50:00.000Z",
         until: "2026-11-20T08:16:00.000Z",
         clusters: { count: 3, names: [] },
-        message: "3 wait: 2 of 2 changing, oldest c1 Verifying",
+        message: "3 clusters wait: 2 of 2 slots are in use; oldest: c1, Verifying",
         clear: [{ verb: "pace", field: "maxConcurrent" }],
       },
     ]);
@@ -360,7 +360,11 @@ describe("slots", () => {
     const first = stageRun(119, "canary", { ...passed, counts: { Succeeded: 1 } });
     const second = stageRun(119, "rest", { counts: { Assigned: 1, Waiting: 2 } });
     expect(waitsOf(factsOf(going(first, second)))).toMatchObject([
-      { reason: "slots", stage: "rest", message: "2 wait: 1 of 2 changing, and the last is kept for the first stage" },
+      {
+        reason: "slots",
+        stage: "rest",
+        message: "2 clusters wait: 1 of 2 slots are in use (one is reserved for the first stage)",
+      },
     ]);
   });
 
@@ -370,7 +374,7 @@ describe("slots", () => {
     const row = groupRow({ spec: { ...groupRow().spec, rollout: { ...rollout, maxConcurrent: 10, stages } } });
     const own = stageRun(119, "canary", { counts: { Assigned: 1, Waiting: 3 } });
     expect(waitsOf(factsOf({ ...going(own), row }))).toMatchObject([
-      { reason: "slots", stage: "canary", message: "3 wait: 1 of 1 changing in canary" },
+      { reason: "slots", stage: "canary", message: "3 clusters wait: 1 of 1 slots of canary are in use" },
     ]);
   });
 
@@ -389,7 +393,7 @@ describe("slots", () => {
         reason: "slots",
         stage: "canary",
         clusters: { count: 3 },
-        message: "3 that came wait: 2 of 2 changing in canary",
+        message: "3 clusters wait to catch up: 2 of 2 slots of canary are in use",
         clear: [{ verb: "pace", field: "maxConcurrent" }],
       },
     ]);
@@ -399,7 +403,7 @@ describe("slots", () => {
     const full = stageRun(119, "canary", { counts: { Assigned: 2 } });
     const facts = factsOf({ ...going(full), rolloutState: { catchUps: { waiting: 4, changing: 0, failed: 0 } } });
     const [wait, ...others] = waitsOf(facts);
-    expect(wait).toMatchObject({ reason: "slots", message: "4 that came wait: 2 of 2 changing" });
+    expect(wait).toMatchObject({ reason: "slots", message: "4 clusters wait to catch up: 2 of 2 slots are in use" });
     expect(wait).not.toHaveProperty("stage");
     expect(others).toEqual([]);
   });
@@ -422,7 +426,7 @@ describe("workers that have not begun", () => {
         reason: "worker",
         clusters: { count: 2, names: ["c1", "c2"] },
         blocker: "search/geo",
-        message: "2 assigned, not begun: c2 worked on by search/geo",
+        message: "2 assigned and not begun: the worker of c2 is busy with search/geo",
         since: "2026-11-20T07:50:00.000Z",
         clear: [],
       },
@@ -435,8 +439,8 @@ describe("workers that have not begun", () => {
     const syncs = syncsOf(...clusters.slice(0, 25).map(unbegun));
     const message = (slots: readonly SlotRow[]) =>
       waitsOf(factsOf({ ...going(quiet), facts: { slots, syncs } })).map((wait) => wait.message);
-    expect(message(given)).toEqual(["25 or more assigned, not begun: c0, c1, c2 and 22 more"]);
-    expect(message(given.slice(0, 25))).toEqual(["25 assigned, not begun: c0, c1, c2 and 22 more"]);
+    expect(message(given)).toEqual(["25 or more assigned and not begun: c0, c1, c2 and 22 more"]);
+    expect(message(given.slice(0, 25))).toEqual(["25 assigned and not begun: c0, c1, c2 and 22 more"]);
   });
 
   test.each<[string, Partial<LeaseRow>]>([
@@ -449,7 +453,7 @@ describe("workers that have not begun", () => {
       facts: { slots: slotsOf(quiet, "c1"), syncs: syncsOf(unbegun("c1")), leases },
     });
     const [wait] = waitsOf(facts);
-    expect(wait).toMatchObject({ reason: "worker", message: "1 assigned, not begun: c1" });
+    expect(wait).toMatchObject({ reason: "worker", message: "1 assigned and not begun: c1" });
     expect(wait).not.toHaveProperty("blocker");
   });
 
@@ -520,7 +524,7 @@ describe("people's hands", () => {
         reason: "frozen",
         stage: "canary",
         clusters: { count: 2, names: [] },
-        message: `2 wait: us freezes clusters region=us, by ${by}: INC-1`,
+        message: `2 clusters wait: us freezes clusters region=us, by ${by}: INC-1`,
       },
     ]);
     expect(waitsOf(factsOf({ ...going(quiet), facts: freezeStateWith(freeze("us", "region=us")) }))).toEqual([]);
@@ -548,9 +552,13 @@ describe("people's hands", () => {
     const facts = freezeStateWith(freeze("us", "region=us"), freeze("eu", "region=eu"));
     const given = { ...passing, rolloutState: { catchUps, catchUpsHeld }, facts };
     expect(waitsOf(factsOf(given)).filter(({ reason }) => reason !== "slots")).toMatchObject([
-      { reason: "frozen", blocker: "us", message: `3 that came wait: us freezes clusters region=us, by ${by}: INC-1` },
-      { reason: "worker", message: "1 that came wait until what was begun there before is settled", clear: [] },
-      { reason: "rendering", message: "2 that came wait for their renderings", clear: [] },
+      {
+        reason: "frozen",
+        blocker: "us",
+        message: `3 clusters wait to catch up: us freezes clusters region=us, by ${by}: INC-1`,
+      },
+      { reason: "worker", message: "1 cluster waits to catch up, until an earlier attempt has ended", clear: [] },
+      { reason: "rendering", message: "2 clusters wait to catch up, for renderings", clear: [] },
     ]);
     expect(waitsOf(factsOf({ ...passing, rolloutState: { catchUps: { ...catchUps, waiting: 0 } }, facts }))).toEqual(
       [],
@@ -618,7 +626,8 @@ describe("clusters that came outside the legs and failed", () => {
         reason: "catchUps",
         stage: "canary",
         clusters: { count: 2, names: ["c9", "c8"] },
-        message: "no more that come are tried: 2 failed (allows 1): c9: ApplyFailed: 1 of 4 objects failed; 1 wait",
+        message:
+          "no other cluster catches up: 2 failed (allows 1): c9: ApplyFailed: 1 of 4 objects failed; 1 cluster waits",
         since: "2026-11-20T08:01:00.000Z",
         clear: [{ verb: "reconcile" }, { verb: "pace", field: "maxFailures" }],
       },
@@ -638,7 +647,7 @@ describe("clusters that came outside the legs and failed", () => {
     expect(waitsOf(factsOf({ ...given, facts: { failedCatchUps: [catchUp("c9")] } }))).toMatchObject([
       {
         reason: "catchUps",
-        message: "1 that came failed: c9: ApplyFailed: 1 of 4 objects failed",
+        message: "1 cluster failed to catch up: c9: ApplyFailed: 1 of 4 objects failed",
         clear: [{ verb: "reconcile" }],
       },
     ]);

@@ -72,7 +72,7 @@ describe("an app of one's own", () => {
       ({ Type, Properties }) => Type === "AWS::IAM::Role" && Properties?.ManagedPolicyArns !== undefined,
     );
     expect(JSON.stringify(watcher?.Properties?.ManagedPolicyArns)).toMatch(
-      /^\[\{"Ref":"WiringFrontDoorPoliciesViewer\w+"\}\]$/,
+      /^\[\{"Ref":"WiringApiEntryPoliciesViewer\w+"\}\]$/,
     );
     const alarms = Object.values(control.Resources).filter(({ Type }) => Type === "AWS::CloudWatch::Alarm");
     expect(alarms.length).toBeGreaterThan(10);

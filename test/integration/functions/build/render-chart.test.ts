@@ -707,7 +707,7 @@ describe("hostile charts", () => {
     ]);
     await expect(render(small("v", { "charts/c.tgz": packed }))).rejects.toMatchObject({
       code: "ChartRefused",
-      message: "charts/c.tgz: holds Chart.yaml outside of the chart's folder; pack the chart with `helm package`",
+      message: "charts/c.tgz: contains Chart.yaml outside of the chart's folder; pack the chart with `helm package`",
     });
   });
 

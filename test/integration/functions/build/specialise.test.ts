@@ -205,7 +205,7 @@ test("an object that kustomize would leave out is refused, in lists of lists too
   await expect(objectsOf(request("plain", withImages, { "app/here.yaml": text }))).rejects.toMatchObject({
     code: "LocalConfigRefused",
     message: expect.stringMatching(
-      /^app\/here\.yaml:1, document 1, Pod here\\u001b\[31m, items\[0\]\.items\[0\]\.metadata\.annotations\["config\.kubernetes\.io\/local-config"\]: is set, and kustomize/,
+      /^app\/here\.yaml:1, document 1, Pod here\\u001b\[31m, items\[0\]\.items\[0\]\.metadata\.annotations\["config\.kubernetes\.io\/local-config"\]: is set, so that kustomize/,
     ),
   });
 });
@@ -367,7 +367,7 @@ test("what is another tool's is said to be that, and a folder without manifests 
     ],
   });
   await expect(objectsOf(request("none", {}, { "app/README.md": "x" }))).rejects.toThrow(
-    "app: contains no objects (it has app/README.md; manifests are *.yaml, *.yml and *.json); an empty rendering",
+    "app: contains no objects (it has app/README.md; manifests are *.yaml, *.yml and *.json); Starling never applies an empty rendering",
   );
 });
 

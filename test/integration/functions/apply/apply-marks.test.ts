@@ -1,4 +1,4 @@
-/** Objects that marks say to make and leave, to leave, or to share: what becomes of them, as the cluster sees it. */
+/** Objects that marks make once, leave alone or share, as the cluster sees them. */
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "#shared/base/json.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
@@ -26,7 +26,7 @@ function hand(call: KubeCall) {
   return byHand(connection, call);
 }
 
-/** Somebody else writes to it, or makes it. */
+/** Changes or makes an object as another writer. */
 const patch = (name: string, body: object) =>
   hand({ method: "PATCH", path: `${pathOf(name)}?fieldManager=them`, body });
 const make = (name: string, data: object, metadata: object = {}) =>
@@ -65,7 +65,7 @@ async function settle(): Promise<void> {
   throw new Error(`it is not Ready: ${JSON.stringify((await worker.observed()).message)}`);
 }
 
-/** The interval goes by, and the Sync is looked at. */
+/** Lets the interval pass, and has the Sync checked. */
 async function later(): Promise<void> {
   worker.world.aheadMs += 700_000;
   await settle();
@@ -75,14 +75,14 @@ describe.each([
   ["kustomize.toolkit.fluxcd.io/ssa", "IfNotPresent"],
   ["starling.dev/apply", "ifnotpresent"],
 ] as const)("%s: %s", (...mark) => {
-  test("is made where it is not there, and never written to afterwards", async () => {
+  test("the object is made where it is missing, and never written to afterwards", async () => {
     await apply(marked(configMap("shop/made", { k: "1" }), mark));
     expect([dataOf("made"), writesTo("made")]).toEqual([{ k: "1" }, 1]);
     await patch("made", { data: { k: "theirs" } });
     await later();
     await apply(marked(configMap("shop/made", { k: "2" }), mark));
     expect([dataOf("made"), writesTo("made")]).toEqual([{ k: "theirs" }, 1]);
-    // It is looked after so far that it is there.
+    // The check still requires that the object exists.
     await hand({ method: "DELETE", path: pathOf("made") });
     await later();
     expect([dataOf("made"), writesTo("made")]).toEqual([{ k: "2" }, 2]);
@@ -91,7 +91,7 @@ describe.each([
     expect(worker.members()).toEqual(["ConfigMap other", "Namespace shop"]);
   });
 
-  test("is left as it is where it is there, whosever it is, and is never deleted then", async () => {
+  test("an object that exists already is left unchanged, whoever owns it, and is never deleted later", async () => {
     await apply(configMap("shop/first"));
     const ofFlux = { labels: { "kustomize.toolkit.fluxcd.io/name": "apps" } };
     await make("theirs", { k: "theirs" }, ofFlux);
@@ -104,7 +104,7 @@ describe.each([
     expect(await worker.recorded()).toEqual(["ConfigMap first", "Namespace shop"]);
   });
 
-  test("is made again when it is gone, also by a Sync that had found it there", async () => {
+  test("a deleted object is made again, also by a Sync that had found it in the cluster", async () => {
     const { world } = worker;
     await apply(marked(configMap("shop/both", { k: "first" }), mark));
     await make("nobodys", { k: "nobodys" });
@@ -116,7 +116,7 @@ describe.each([
     await later();
     expect([dataOf("both"), dataOf("nobodys")]).toEqual([{ k: "first" }, { k: "nobodys" }]);
     await later();
-    // To be there is all that is asked of them: no look takes it for drift.
+    // The check requires only that they exist, so their other contents are no drift.
     expect([writesTo("both"), writesTo("nobodys")]).toEqual([1, 0]);
     expect((await worker.observed("second")).drift).toBeUndefined();
 
@@ -124,7 +124,7 @@ describe.each([
     await apply(configMap("shop/first"));
     await later();
     expect([dataOf("both"), dataOf("nobodys")]).toEqual([{ k: "second" }, { k: "second" }]);
-    // They are of the one that made them now.
+    // They belong now to the Sync that made them.
     await world.assign("second", [configMap("shop/rest")]);
     await later();
     expect([dataOf("both"), dataOf("nobodys")]).toEqual([undefined, undefined]);
@@ -135,7 +135,7 @@ describe.each([
   [reconcile, "Disabled"],
   [ssa, "ignore"],
 ] as const)("%s: %s", (...mark) => {
-  test("in git: it is not made, not changed, not put back and not deleted", async () => {
+  test("a mark in git: the object is not made, changed, restored or deleted", async () => {
     await apply(configMap("shop/had", { k: "1" }));
     const left = (value: string) => ["had", "new"].map((name) => marked(configMap(`shop/${name}`, { k: value }), mark));
     await apply(...left("2"));
@@ -147,7 +147,7 @@ describe.each([
     expect([dataOf("had"), writesTo("had")]).toEqual([{ k: "3" }, 2]);
   });
 
-  test("in the cluster: what git says is not applied, and nothing put back, until the mark is removed", async () => {
+  test("a mark in the cluster: the object is neither applied nor restored until the mark is removed", async () => {
     await apply(configMap("shop/held", { k: "1" }), configMap("shop/other", { k: "1" }));
     const [name, value] = mark;
     await patch("held", { metadata: { annotations: { [name]: value } }, data: { k: "theirs" } });
@@ -159,14 +159,14 @@ describe.each([
     await patch("held", { metadata: { annotations: { [name]: null } } });
     await later();
     expect(dataOf("held")).toEqual({ k: "3" });
-    // Who has no record of it does not take it for theirs either.
+    // A Sync without a record of the object does not take it for its own either.
     await patch("held", { metadata: { annotations: { [name]: value } }, data: { k: "theirs" } });
     await apply(configMap("shop/other", { k: "3" }));
     expect(dataOf("held")).toEqual({ k: "theirs" });
   });
 });
 
-test("fields that only kubectl has stay where an object is shared, and go where it is not", async () => {
+test("fields that only kubectl set stay on a shared object, and are removed from an object that is not shared", async () => {
   const edit = (name: string) =>
     hand({
       method: "PATCH",
@@ -189,7 +189,7 @@ test.each([
   const { inventory = "" } = await worker.observed();
   const blobs = world.blobs as MemoryBlobStore;
   blobs.lose(blobKeys.inventory("c1", inventory));
-  // As another sandbox has it, that has read nothing yet.
+  // Another sandbox has read nothing yet.
   const unread = new Proxy(blobs, { get: (inner, name) => Reflect.get(inner, name).bind(inner) });
   for (let checks = 0; checks < 3; checks++) {
     world.aheadMs += 700_000;

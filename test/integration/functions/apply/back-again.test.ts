@@ -1,4 +1,4 @@
-/** What its cluster's silence interrupted goes on when the planner says so, and not before. */
+/** An attempt that its cluster's silence interrupted goes on when the planner says so, and not before. */
 import { expect, test } from "vitest";
 import type { OwnerState } from "#shared/fleet/rows/object-rows.ts";
 import { configMap, deployment, namespace } from "#test/support/cluster-fixture.ts";
@@ -45,7 +45,7 @@ test.each<OwnerState | undefined>(["Rolling", "Halted", "Stalled", "Deleting", "
   },
 );
 
-test("an attempt that was applied and never ready waits, too", async () => {
+test("an attempt that was applied and never ready waits for the planner, too", async () => {
   const waiting = [...objects, deployment("shop/web")];
   await worker.world.assign("web", waiting);
   await worker.world.work();
@@ -57,7 +57,7 @@ test("an attempt that was applied and never ready waits, too", async () => {
   expect(await check()).toBe("Verifying");
 });
 
-test("what was ready before is looked at when its cluster answers again", async () => {
+test("a Sync that was ready is checked when its cluster answers again", async () => {
   await worker.world.assign("web", objects);
   await worker.world.work();
   await silent();

@@ -133,7 +133,7 @@ const ways = [
   "version",
 ];
 
-test("a cluster that lets Starling in as it should is ok at every link, each with what was looked at", async () => {
+test("a cluster that grants Starling everything it needs is ok at every link, and each link says what was checked", async () => {
   const links = await check();
   expect(links).toEqual([
     { link: "cluster", state: "ok", value: arn },
@@ -155,7 +155,7 @@ interface Broken {
   readonly link: string;
   readonly code: string;
   readonly value?: string;
-  /** Parts of what is said, and of what mends it. */
+  /** Parts of the finding and of the advice how to repair it. */
   readonly says: readonly string[];
   readonly state?: LinkFinding["state"];
 }
@@ -331,7 +331,7 @@ describe("broken", () => {
   test.each([
     ["v1.29.9-eks-1a2b3c4", "broken", "VersionTooOld", "older than 1.30"],
     ["v1.99.0", "limited", "VersionUntested", "newer than 1.36"],
-  ])("by version %s: it is %s", async (version, state, code, message) => {
+  ])("a link is broken by version %s: it is %s", async (version, state, code, message) => {
     const other = host.addCluster("other", { version });
     setCluster({ endpoint: other.server, caData: other.caData });
     expect((await check()).at(-1)).toMatchObject({
@@ -342,7 +342,7 @@ describe("broken", () => {
     });
   });
 
-  test("by a version that somebody wrote down and the cluster has no more", async () => {
+  test("a link is broken by a version that somebody wrote down and the cluster no longer has", async () => {
     const other = host.addCluster("upgraded", { version: "v1.35.2-eks-1a2b3c4" });
     const versionLink = async (kubeVersion: string) => {
       setCluster({ endpoint: other.server, caData: other.caData });
@@ -359,7 +359,7 @@ describe("broken", () => {
     expect(await versionLink("1.35")).toMatchObject({ state: "ok" });
   });
 
-  test("by another cluster at the address: its uid is named, with the command that accepts it", async () => {
+  test("a link is broken by another cluster at the address: its uid is named, with the command that accepts it", async () => {
     const links = await check(spec, { ...clusterRow(spec), status: { conditions: [], uid: "uid-of-before" } });
     expect(links.find(({ link }) => link === "identity")).toMatchObject({
       state: "broken",
@@ -369,7 +369,7 @@ describe("broken", () => {
     });
   });
 
-  test("by a Cluster that is gone meanwhile", async () => {
+  test("a link is broken by a Cluster that was deleted meanwhile", async () => {
     const put: CheckRow = {
       ...keys.check("c1"),
       type: "Check",
@@ -383,7 +383,7 @@ describe("broken", () => {
   });
 });
 
-test("less than most fleets hold is said, and is not broken", async () => {
+test("missing permissions that most fleets grant are reported, and do not count as broken", async () => {
   await withRules("starling-fleet", ["get", "list", "create", "patch"]);
   expect((await check()).find(({ link }) => link === "authorization")).toMatchObject({
     state: "limited",
@@ -394,7 +394,7 @@ test("less than most fleets hold is said, and is not broken", async () => {
   });
 });
 
-test("a cluster without a role has no link for one, and an administrator by EKS's policy is allowed", async () => {
+test("a cluster without a role has no link for one, and an administrator by an EKS policy is allowed everything", async () => {
   const arnAtHome = homeCluster("spoke");
   world.addCluster(arnAtHome, { endpoint: connection.server, caData: connection.caData });
   const links = await check({ eks: { arn: arnAtHome } });
@@ -411,7 +411,7 @@ describe("with an endpoint and a secret", () => {
   const own = () => ({ server: connection.server, caData: connection.caData });
   const ownSpec = (): ClusterSpec => ({ endpoint: { ...own(), token: { secret: "starling/clusters/c1" } } });
 
-  test("the token is a link, and the administrator's may do everything", async () => {
+  test("the token is a link of its own, and an administrator's token may do everything", async () => {
     secret = async () => JSON.stringify({ ...own(), token: connection.token });
     expect(statesOf(await check(ownSpec()))).toEqual([
       "cluster ok",

@@ -21,7 +21,7 @@ async function synced(): Promise<void> {
   worker.world.sender.take();
 }
 
-/** What Starling sent, but for reading. */
+/** The requests that Starling sent, except reads. */
 function writes(): string[] {
   return worker.host.requests().flatMap(({ method, path }) => (method === "GET" ? [] : [`${method} ${path}`]));
 }
@@ -31,7 +31,7 @@ const policy = { name: "policy.example.com", namespaces: ["shop"] };
 interface Knob {
   readonly faults: ClusterFaults;
   readonly expected: { readonly phase: Phase; readonly reason: string; readonly message: RegExp };
-  /** Of the first object. */
+  /** The path of the first object. */
   readonly problem?: string;
 }
 
@@ -87,8 +87,8 @@ const knobs: Readonly<Record<string, Knob>> = {
   },
 };
 
-describe("while it lasts", () => {
-  test.each(Object.entries(knobs))("%s is told, and nothing is lost or half recorded", async (_name, knob) => {
+describe("while a fault lasts", () => {
+  test.each(Object.entries(knobs))("%s is reported, and nothing is lost or half recorded", async (_name, knob) => {
     await synced();
     // As between two invocations of a function: nothing is asked on connections of the last one.
     worker.reconnect();
@@ -111,7 +111,7 @@ describe("while it lasts", () => {
     expect(await worker.recorded()).toEqual(namesOf(after));
   });
 
-  test("a network that goes away in the middle is told, and the rest is done when it is back", async () => {
+  test("a network that fails in the middle is reported, and the rest is done when it works again", async () => {
     await synced();
     const more = Array.from({ length: 30 }, (_, index) => configMap(`shop/more-${index}`));
     const stop = worker.host.onRequest(({ path }) => {
@@ -147,7 +147,7 @@ describe("while it lasts", () => {
   });
 });
 
-test("of connections that fell silent together, one is waited for", async () => {
+test("a client waits for only one of several connections that fall silent together", async () => {
   const transport = new KubeTransport(worker.endpoint);
   const send = () =>
     transport.send({ method: "GET", path: "/version", timeoutMs: 2 * connectTimeoutMs, maxBodyBytes: 1e6 }).then(
@@ -160,7 +160,7 @@ test("of connections that fell silent together, one is waited for", async () => 
   transport.close();
 });
 
-test("429 is waited out as long as the server asks", async () => {
+test("the client waits after a 429 as long as the server asks", async () => {
   await worker.host.setFaults("c1", {
     throttle: { next: 2, retryAfterSeconds: 1, methods: ["PATCH"], pathIncludes: "/shop" },
   });
@@ -195,7 +195,7 @@ describe("answers that are lost after the effect", () => {
     }
   });
 
-  test("what is deleted is deleted once, and the Sync is gone", async () => {
+  test("a deletion whose answer is lost is sent once for each object, and the Sync is gone", async () => {
     await worker.world.assign("web", [configMap("default/a"), configMap("default/b"), configMap("default/c")]);
     await worker.world.work();
     for (const seed of [4, 5]) {
@@ -211,7 +211,7 @@ describe("answers that are lost after the effect", () => {
     }
   });
 
-  test("what was made and never confirmed is pruned when it leaves the source", async () => {
+  test("an object that was made and never confirmed is pruned when it leaves the source", async () => {
     await synced();
     await worker.host.setFaults("c1", {
       resets: { phase: "after", methods: ["PATCH"], pathIncludes: "/configmaps/new" },
@@ -228,7 +228,7 @@ describe("answers that are lost after the effect", () => {
 });
 
 describe("a webhook that rewrites", () => {
-  test("makes no drift of what it changes", async () => {
+  test("a webhook's changes are not taken for drift", async () => {
     const patch = [
       { op: "add", path: "/data/injected", value: "yes" },
       { op: "replace", path: "/data/k", value: "theirs" },
@@ -256,23 +256,26 @@ describe("a webhook that rewrites", () => {
 describe("a cluster that is replaced behind its address", () => {
   const drifts = ["correct", "report", "off"] as const;
 
-  test.each(drifts)("is found at the next look where drift is: %s, and nothing is written", async (drift) => {
-    await worker.world.assign("web", before, { drift });
-    await worker.world.work();
-    const { uid } = await worker.host.replaceCluster("c1");
-    worker.host.clearRequests();
-    worker.world.aheadMs += 700_000;
-    await worker.world.work();
-    expect(await worker.observed()).toMatchObject({
-      phase: "Unreachable",
-      reason: "IdentityMismatch",
-      message: expect.stringContaining(uid),
-    });
-    expect(writes()).toEqual([]);
-    expect(await worker.recorded()).toEqual(namesOf(before));
-  });
+  test.each(drifts)(
+    "a replaced cluster is found at the next check with drift %s, and nothing is written to it",
+    async (drift) => {
+      await worker.world.assign("web", before, { drift });
+      await worker.world.work();
+      const { uid } = await worker.host.replaceCluster("c1");
+      worker.host.clearRequests();
+      worker.world.aheadMs += 700_000;
+      await worker.world.work();
+      expect(await worker.observed()).toMatchObject({
+        phase: "Unreachable",
+        reason: "IdentityMismatch",
+        message: expect.stringContaining(uid),
+      });
+      expect(writes()).toEqual([]);
+      expect(await worker.recorded()).toEqual(namesOf(before));
+    },
+  );
 
-  test("is not given the next revision", async () => {
+  test("a replaced cluster is not given the next revision", async () => {
     await synced();
     await worker.host.replaceCluster("c1");
     worker.host.clearRequests();

@@ -17,13 +17,13 @@ describe.each(clusterTargets)("the message of a worker on $name", ({ start }) =>
 
   const toApply = (world: WorkerWorld) => world.sender.take().filter(({ to }) => to === "apply");
 
-  /** Seconds from now until the Sync is to be looked at. */
+  /** Seconds from now until the Sync is due for a check. */
   async function untilNextLook(world: WorkerWorld, name: string): Promise<number> {
     const nextAt = (await world.sync(name))?.observed?.nextAt ?? "";
     return Math.ceil((Date.parse(nextAt) - world.clock.now().getTime()) / 1000);
   }
 
-  test("comes back when the next look is, the first two times; then another is sent", async () => {
+  test("the message comes back when the next check is due, the first two times; then another message is sent", async () => {
     const world = await begin("back-twice");
     for (const receives of [1, 2]) {
       const after = await world.work({ receives });
@@ -37,7 +37,7 @@ describe.each(clusterTargets)("the message of a worker on $name", ({ start }) =>
     expect(toApply(world)).toEqual([{ to: "apply", cluster: "c1", delaySeconds: expect.any(Number) }]);
   });
 
-  test("is done with when nothing is to be looked at", async () => {
+  test("the message is deleted when no check is due", async () => {
     const world = await begin("back-never");
     await world.assign("back-never", [namespace("back-never"), configMap("back-never/c")]);
     expect(await world.work({ receives: 1 })).toBeUndefined();
@@ -46,7 +46,7 @@ describe.each(clusterTargets)("the message of a worker on $name", ({ start }) =>
     expect(await world.work({ receives: 1 })).toBeUndefined();
   });
 
-  test("comes back at once for those that had no turn", async () => {
+  test("the message comes back at once for Syncs that had no turn", async () => {
     const world = await begin("back-at-once");
     await world.assign("back-later", [namespace("back-later")]);
     const connector: ClusterConnector = {
@@ -59,12 +59,12 @@ describe.each(clusterTargets)("the message of a worker on $name", ({ start }) =>
     expect(await world.work({ connector, receives: 1 })).toBe(0);
   });
 
-  test("comes back for the first of several looks, and the others are sent", async () => {
+  test("the message comes back for the first of several checks, and messages for the others are sent", async () => {
     const world = await begin("back-first");
     await world.assign("back-second", [namespace("back-second"), deployment("back-second/web")]);
     await world.work({ receives: 1 });
     world.sender.take();
-    // The looks at one of them are rarer by now.
+    // The worker checks one of them more rarely by now.
     for (let check = 0; check < 6; check++) {
       world.aheadMs += 60_000;
       await world.work({ receives: 1 });
@@ -83,7 +83,7 @@ describe.each(clusterTargets)("the message of a worker on $name", ({ start }) =>
     expect(Math.abs((sent[0]?.delaySeconds ?? 0) - (checks[1] ?? 0))).toBeLessThanOrEqual(1);
   });
 
-  test("does not wait in the queue for long: for that another is sent", async () => {
+  test("the message does not stay in the queue for long: for a long wait another message is sent", async () => {
     const world = await begin("back-long");
     let after: number | undefined;
     for (let tries = 0; tries < 12; tries++) {

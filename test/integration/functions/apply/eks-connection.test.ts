@@ -63,13 +63,13 @@ function connect(spec: ClusterSpec = spokeSpec): Promise<ClusterClient> {
 }
 
 describe("a cluster of another account", () => {
-  test("is reached by a session of its role, one DescribeCluster and one token for many requests", async () => {
+  test("the cluster is reached by a session of its role: many requests need one DescribeCluster and one token", async () => {
     for (let i = 0; i < 5; i++) expect(await clusterUidOf(await connect())).toBe(connection.uid);
     expect(world.operations()).toEqual(["sts AssumeRole", "eks DescribeCluster", "sts GetCallerIdentity"]);
     expect(world.server.calls().map(({ region }) => region)).toEqual(["us-east-1", "eu-west-1", "eu-west-1"]);
   });
 
-  test("goes on in the middle of a run when the session ends behind our back, after one more AssumeRole", async () => {
+  test("the client goes on in the middle of a run when the session ends unexpectedly, after one more AssumeRole", async () => {
     const client = await connect();
     await clusterUidOf(client);
     world.principals.expire(world.server.calls().at(-1)?.accessKeyId ?? "");
@@ -78,7 +78,7 @@ describe("a cluster of another account", () => {
     expect(world.count("sts AssumeRole")).toBe(2);
   });
 
-  test("goes on when its token is older than 15 minutes", async () => {
+  test("the client goes on when its token is older than 15 minutes", async () => {
     const client = await connect();
     await clusterUidOf(client);
     world.pass(16);
@@ -86,7 +86,7 @@ describe("a cluster of another account", () => {
     expect(world.count("sts AssumeRole")).toBe(1);
   });
 
-  test("that has no access entry for the role says 401, and asks STS no more than it must", async () => {
+  test("a cluster that has no access entry for the role answers 401, and STS is asked no more than necessary", async () => {
     world.addCluster(arn, { endpoint: connection.server, caData: connection.caData });
     const client = await connect();
     for (let i = 0; i < 3; i++)
@@ -98,7 +98,7 @@ describe("a cluster of another account", () => {
     expect(await clusterUidOf(client)).toBe(connection.uid);
   });
 
-  test("is told of nobody but itself: its token opens no other cluster", async () => {
+  test("the cluster's token opens no other cluster", async () => {
     const other = host.addCluster("other");
     world.addCluster(`${arn}-2`, { endpoint: other.server, caData: other.caData, accessEntries: [admin] });
     const client = await connect({ ...spokeSpec, eks: { arn: `${arn}-2` } });
@@ -107,7 +107,7 @@ describe("a cluster of another account", () => {
     expect(refusals.at(-1)).toContain("expected 200, got 403");
   });
 
-  test("that has moved is found again once its old address is gone", async () => {
+  test("a cluster that has moved is found again once its old address is gone", async () => {
     world.addCluster(arn, { endpoint: "https://127.0.0.1:9", caData: connection.caData, accessEntries: [admin] });
     await expect(clusterUidOf(await connect())).rejects.toMatchObject({ class: "unreachable" });
     world.addCluster(arn, { endpoint: connection.server, caData: connection.caData, accessEntries: [admin] });
@@ -116,7 +116,7 @@ describe("a cluster of another account", () => {
     expect(world.count("eks DescribeCluster")).toBe(2);
   });
 
-  test("whose authority was renewed is found again once the old one does not vouch for it", async () => {
+  test("a cluster with a new certificate authority is found again once the old one no longer vouches for it", async () => {
     const stranger = await startClusterHost({ controllers: "off" });
     const { caData } = stranger.addCluster("x");
     await stranger.stop();
@@ -127,7 +127,7 @@ describe("a cluster of another account", () => {
     expect(await clusterUidOf(await connect())).toBe(connection.uid);
   });
 
-  test("behind whose address is another one is looked for again", async () => {
+  test("a cluster is searched for again when another one answers at its address", async () => {
     await connect();
     connector.distrust(clusterRow(spokeSpec));
     world.pass(2);
@@ -147,7 +147,7 @@ test("a cluster of Starling's own account is reached without a session", async (
   ]);
 });
 
-test("an access entry's name and groups are who Starling is there, and RBAC has its say", async () => {
+test("the name and groups of the access entry are Starling's identity in the cluster, and RBAC applies to them", async () => {
   const plain = { ...admin, policies: [] };
   world.addCluster(arn, { endpoint: connection.server, caData: connection.caData, accessEntries: [plain] });
   await expect(clusterUidOf(await connect())).rejects.toMatchObject({

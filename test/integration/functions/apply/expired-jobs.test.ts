@@ -54,7 +54,7 @@ describe.each(clusterTargets)("a Job that removes itself, on $name", ({ start })
     await world.work();
   }
 
-  test("has failed when it had before it was gone", async () => {
+  test("the Job has failed if it had failed before it was gone", async () => {
     const world = await applied("job-failed");
     await fail("job-failed");
     await lookAfter(world, 5);
@@ -74,7 +74,7 @@ describe.each(clusterTargets)("a Job that removes itself, on $name", ({ start })
     expect(await cluster.statusOf(pathOf("job-failed"))).toBe(404);
   });
 
-  test("is lost when it was deleted before it began, and before it can have removed itself", async () => {
+  test("the Job is lost if it was deleted before it began and before it can have removed itself", async () => {
     const world = await applied("job-lost", aDay);
     await cluster.raw("DELETE", `${pathOf("job-lost")}?propagationPolicy=Background`);
     for (let check = 0; check < 3; check++) await lookAfter(world, 40);
@@ -95,7 +95,7 @@ describe.each(clusterTargets)("a Job that removes itself, on $name", ({ start })
     expect(await world.phase("job-lost")).toBe("Ready");
   });
 
-  test("is done when it was seen complete, whoever deletes it then, also for the next attempt", async () => {
+  test("the Job is complete if a check saw it complete, whoever deletes it afterwards, also for the next attempt", async () => {
     const world = await applied("job-seen", aDay);
     await complete("job-seen");
     await lookAfter(world, 32);
@@ -110,14 +110,14 @@ describe.each(clusterTargets)("a Job that removes itself, on $name", ({ start })
     expect(await cluster.statusOf(pathOf("job-seen"))).toBe(404);
   });
 
-  test("is done when the time can have passed after which it removes itself", async () => {
+  test("the Job counts as complete when its time to live can have passed", async () => {
     const world = await applied("job-late", aDay);
     await cluster.raw("DELETE", `${pathOf("job-late")}?propagationPolicy=Background`);
     await lookAfter(world, aDay);
     expect(await world.phase("job-late")).toBe("Ready");
   });
 
-  test("is done when it had not failed", async () => {
+  test("the Job counts as complete if it had not failed", async () => {
     const world = await applied("job-done");
     await cluster.raw("DELETE", `${pathOf("job-done")}?propagationPolicy=Background`);
     await lookAfter(world, 32);

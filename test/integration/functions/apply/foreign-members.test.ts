@@ -47,7 +47,7 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
       return setIdOf({ syncNamespace: "tests", syncName: this.name });
     }
 
-    /** As an earlier revision had it: applied by Starling, with the label of the set. */
+    /** Puts the object back as an earlier revision left it: applied by Starling, with the label of the set. */
     async comesBack(object: ManifestObject): Promise<string> {
       const kind = await kindOf(object);
       const labels = { [partOfLabel]: this.setId };
@@ -55,7 +55,7 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
       return stringAt((await cluster.client.apply(kind, labelled)).object, "metadata", "uid") ?? "";
     }
 
-    /** What `api` writes when somebody has accepted. */
+    /** Writes what `api` writes when somebody has accepted the objects. */
     async ask(objects: PruneAct["objects"]): Promise<void> {
       const row = await this.sync(this.name);
       if (row === undefined) throw new Error(`there is no Sync ${this.name}`);
@@ -69,7 +69,7 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
       await this.table.write([{ put: next, when: { version: row.version } }]);
     }
 
-    /** The look that somebody asked for. */
+    /** Runs a check that somebody asked for. */
     async reconcile(): Promise<Observed> {
       const row = await this.sync(this.name);
       if (row === undefined) throw new Error(`there is no Sync ${this.name}`);
@@ -97,7 +97,7 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
   const secret = (at: string, name: string) =>
     manifest({ apiVersion: "v1", kind: "Secret", metadata: { name, namespace: at } });
 
-  test("are named, stay until somebody accepts, and then go; what is in git stays", async () => {
+  test("unrecorded members are named, stay until somebody accepts their deletion, and are then deleted; what git has stays", async () => {
     const world = await begin();
     await world.give(["a"]);
     const old = await world.comesBack(configMap(`${world.name}/old`));
@@ -115,7 +115,7 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     expect(await cluster.statusOf(world.path("a"))).toBe(200);
   });
 
-  test("that are in git by now stay, though somebody has accepted them and nothing has recorded them", async () => {
+  test("accepted members that git has again stay, even if nothing has recorded them", async () => {
     const world = await begin();
     await world.give(["a"]);
     await cluster.raw("DELETE", world.path("a"));
@@ -127,7 +127,7 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     expect(stringAt(now, "metadata", "uid")).toBe(uid);
   });
 
-  test("of kinds that the Sync has no more are found when somebody asks for a look, and stay named", async () => {
+  test("members of kinds that the Sync no longer has are found when somebody asks for a check, and stay named", async () => {
     const world = await begin();
     await world.assign(world.name, [namespace(world.name), secret(world.name, "s"), configMap(`${world.name}/a`)]);
     await world.work();
@@ -135,7 +135,7 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     const before = await cluster.raw("GET", `${parent}/tests.${world.name}`);
     await world.give(["a"]);
     await world.comesBack(secret(world.name, "s"));
-    // The backup has the parent of then.
+    // The backup has the parent object of that time.
     const now = await cluster.raw("GET", `${parent}/tests.${world.name}`);
     const metadata = {
       ...(before as ManifestObject).metadata,
@@ -188,7 +188,7 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
       },
     ],
     ["git has it again", (world) => world.give(["a", "old"])],
-  ])("that were accepted stay when %s", async (_name, meanwhile) => {
+  ])("accepted members stay when %s", async (_name, meanwhile) => {
     const world = await begin();
     await world.give(["a"]);
     await world.comesBack(configMap(`${world.name}/old`));
@@ -200,9 +200,9 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
   });
 
   test.each([
-    ["for good is told, and asked for once more when that is mended", 403, "Failed", 1],
+    ["for good is reported, and tried once more when that is repaired", 403, "Failed", 1],
     ["for now is tried again", 500, "Retrying", undefined],
-  ] as const)("whose deletion is refused %s", async (_what, status, phase, handledPrune) => {
+  ] as const)("a deletion of a member that is refused %s", async (_what, status, phase, handledPrune) => {
     let refuses = true;
     const client = clientWith(cluster.client, {
       async delete(kind, key, precondition) {
@@ -230,7 +230,7 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     expect(await cluster.statusOf(world.path("old"))).toBe(404);
   });
 
-  test("that only bear the label are named, and not pruned whoever asks", async () => {
+  test("objects that only bear the label are named, and never pruned on request", async () => {
     const world = await begin();
     await world.give(["a"]);
     const copied = configMap(`${world.name}/copy`);
@@ -243,7 +243,7 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     expect(await cluster.statusOf(world.path("copy"))).toBe(200);
   });
 
-  test("in a Namespace that goes too: it waits until it is empty, and nobody else's object is deleted with it", async () => {
+  test("a Namespace waits until it is empty, and no object of another owner is deleted with it", async () => {
     const world = await begin();
     const inner = `${world.name}-inner`;
     await world.give(["a"]);
@@ -263,7 +263,7 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     expect(await cluster.statusOf(`/api/v1/namespaces/${inner}/configmaps/theirs`)).toBe(200);
   });
 
-  test("hold the deletion of their Sync back until they are accepted", async () => {
+  test("unrecorded members delay the deletion of their Sync until somebody accepts them", async () => {
     const world = await begin();
     await world.give(["a"]);
     await world.comesBack(configMap(`${world.name}/old`));
@@ -279,7 +279,7 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     expect(await cluster.statusOf(world.path("old"))).toBe(404);
   });
 
-  test("that were accepted end the deletion of their Sync in the look that deletes them", async () => {
+  test("the check that deletes the accepted members ends the deletion of their Sync", async () => {
     const world = await begin();
     await world.assign(world.name, [configMap(`default/${world.name}`)]);
     await world.work();

@@ -1,4 +1,4 @@
-/** What a cluster says of itself and of its objects: short, harmless lines in rows, whatever it was. */
+/** Answers of a cluster about itself and its objects become short, harmless lines in rows, whatever they contain. */
 import { describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { rowBytes } from "#shared/fleet/rows/row-size.ts";
@@ -66,7 +66,7 @@ describe("a refusal", () => {
     ],
     ["with causes that are texts", { reason: "Invalid", message: "no", details: { causes: ["a", 1, null, [[]]] } }],
     ["with an expression's nightmare", { reason: "Invalid", message: "updates to ".repeat(100_000) }],
-  ])("%s is told in a few words", { timeout: 60_000 }, async (_name, more) => {
+  ])("a refusal %s is reported in a few words", { timeout: 60_000 }, async (_name, more) => {
     worker.api.attack(answering("PATCH", "/configmaps/a", status(422, more)));
     await worker.world.assign("web", objects);
     await worker.world.work();
@@ -81,7 +81,7 @@ describe("a refusal", () => {
     expect(worker.members()).toEqual(["a", "b", "c"]);
   });
 
-  test("of everything is too", async () => {
+  test("a refusal of every object is reported in a few words, too", async () => {
     worker.api.attack(answering("GET", "/", status(403, { reason: megabytes, message: megabytes })));
     await worker.world.assign("web", objects);
     await worker.world.work();
@@ -90,7 +90,7 @@ describe("a refusal", () => {
   });
 });
 
-test("the conditions of an object are told in a few words", async () => {
+test("the conditions of an object are reported in a few words", async () => {
   const deployment = manifest({
     apiVersion: "apps/v1",
     kind: "Deployment",
@@ -112,8 +112,8 @@ test("the conditions of an object are told in a few words", async () => {
   await expectFitRows();
 });
 
-describe("a cluster's own words", () => {
-  test("of its version are cut", async () => {
+describe("an answer of the cluster about itself", () => {
+  test("a version that is too long is cut", async () => {
     worker.api.attack(
       answering("GET", "/version", { status: 200, body: { gitVersion: `v1.36${megabytes.slice(0, 700_000)}` } }),
     );
@@ -128,7 +128,7 @@ describe("a cluster's own words", () => {
   test.each([
     ["is no text", 12],
     ["is a megabyte", "u".repeat(1_000_000)],
-  ])("of a uid that %s are not taken for it", async (_name, uid) => {
+  ])("a uid that %s is not recorded", async (_name, uid) => {
     worker.api.attack(
       answering("GET", "/namespaces/kube-system", { status: 200, body: { metadata: { name: "kube-system", uid } } }),
     );
@@ -179,7 +179,7 @@ describe("discovery", () => {
     ["a resource with a query", [group("example.com", [resource("widgets?x=")])]],
     ["a kind with controls", [group("example.com", [resource("widgets", "Wid\u001bget")])]],
     ["a version that leads elsewhere", [group("example.com", [resource("widgets")], "v1/../../x")]],
-  ])("with %s makes its kinds unknown, and is never asked for", async (_name, items) => {
+  ])("kinds in a discovery answer with %s are unknown, and no request is sent for them", async (_name, items) => {
     worker.api.attack(
       (request, response) => request.url === "/apis" && answerJson(response, JSON.stringify(groups(items))),
     );
@@ -216,7 +216,7 @@ describe("discovery", () => {
         ]),
       ),
     ],
-  ])("of %s is too large", { timeout: 60_000 }, async (_name, text) => {
+  ])("a discovery answer of %s is too large", { timeout: 60_000 }, async (_name, text) => {
     worker.api.attack((request, response) => request.url === "/apis" && answerJson(response, text));
     await worker.world.assign("web", objects);
     await worker.world.work();
@@ -232,7 +232,7 @@ describe("discovery", () => {
     ["an empty map", "{}"],
     ["a list", "[]"],
     ["groups that are a number", JSON.stringify({ kind: "APIGroupList", groups: 4 })],
-  ])("that is %s is no cluster without kinds", async (_name, text) => {
+  ])("a discovery answer that is %s is not taken for a cluster without kinds", async (_name, text) => {
     await worker.world.assign("web", objects);
     await worker.world.work();
     worker.api.attack((request, response) => request.url === "/apis" && answerJson(response, text));

@@ -71,7 +71,7 @@ test("a Cluster that is deleted while its worker applies stays forgotten", async
   expect(await world.table.get(keys.cluster("c1"))).toBeUndefined();
 });
 
-test("and registered anew meanwhile, takes nothing that was seen for the one before", async () => {
+test("a Cluster that is registered anew while its worker applies takes nothing that was seen for the one before", async () => {
   const { world, answering } = await worldWith(async (begun) => {
     await unregister(begun);
     await registerAnew(begun);
@@ -93,7 +93,7 @@ test("and registered anew meanwhile, takes nothing that was seen for the one bef
   expect((await world.sync("anew"))?.observed).toMatchObject({ phase: "Failed", reason: "ApplyFailed" });
 });
 
-test("what was left when a Sync was forgotten stays, whatever is given its place", async () => {
+test("objects that were left in the cluster when a Sync was forgotten stay, whatever is assigned in its place", async () => {
   const { world } = await worldWith(async () => {});
   await world.assign("kept", [namespace("kept"), configMap("kept/a"), configMap("kept/b")]);
   await world.work();

@@ -1,4 +1,4 @@
-/** Looks that get to see, or to put back, a part of what they came for. */
+/** Checks that see or correct only a part of the drift. */
 import { describe, expect, test } from "vitest";
 import type { ClusterConnector } from "#functions/apply/cluster/worker-ports.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
@@ -18,7 +18,7 @@ async function lookLater(): Promise<void> {
   await worker.world.work();
 }
 
-test("kinds that cannot be compared are told, the first by its name and the others by their number", async () => {
+test("kinds that cannot be compared are reported: the first by its name and the others by their number", async () => {
   const groups = ["metrics.example.com", "others.example.com"];
   await worker.world.assign("api", [...groups.map((group) => definition(group))]);
   await worker.world.work();
@@ -37,7 +37,7 @@ test("kinds that cannot be compared are told, the first by its name and the othe
   expect(told).toEqual(["Widget", "Widget and 1 more kinds"]);
 });
 
-test("a correction in the middle of which nobody is let in any more says so, and is made later", async () => {
+test("a correction during which the cluster begins to refuse access is reported, and is made later", async () => {
   const path = "/api/v1/namespaces/shop/configmaps/c";
   await worker.world.assign("web", [namespace("shop"), configMap("shop/c")]);
   await worker.world.work();
@@ -51,7 +51,7 @@ test("a correction in the middle of which nobody is let in any more says so, and
   expect((await cluster.raw("GET", path)).data).toEqual({ k: "edited" });
   worker.host.intercept(undefined);
   await lookLater();
-  // One that answers again is given another attempt by the planner.
+  // The planner gives a cluster that answers again another attempt.
   await worker.world.assign("web", [namespace("shop"), configMap("shop/c")]);
   await worker.world.work();
   expect(await worker.world.phase("web")).toBe("Ready");
@@ -59,7 +59,7 @@ test("a correction in the middle of which nobody is let in any more says so, and
   await cluster.stop();
 });
 
-describe("a cluster that lets its worker in again", () => {
+describe("a cluster that answers its worker again", () => {
   const path = "/api/v1/namespaces/shop/configmaps/c";
   const objects = (k: string) => [namespace("shop"), configMap("shop/c", { k })];
 
@@ -70,7 +70,7 @@ describe("a cluster that lets its worker in again", () => {
     worker.host.intercept(undefined);
   }
 
-  test("is looked at as before where nothing new is to be applied, and drift is put back", async () => {
+  test("a Sync without a newer assignment is checked as before, and its drift is corrected", async () => {
     await worker.world.assign("web", objects("1"));
     await worker.world.work();
     await away();
@@ -82,7 +82,7 @@ describe("a cluster that lets its worker in again", () => {
     await cluster.stop();
   });
 
-  test("waits for its turn where something new is", async () => {
+  test("a Sync with a newer assignment waits for its turn", async () => {
     await worker.world.assign("web", objects("1"));
     await worker.world.work();
     await worker.world.assign("web", objects("2"));
@@ -95,7 +95,7 @@ describe("a cluster that lets its worker in again", () => {
   });
 });
 
-test("where another cluster is seen at an address, that address is no longer believed, and before that it is", async () => {
+test("an address is no longer trusted once another cluster is seen there, and is trusted before that", async () => {
   await worker.world.assign("web", [namespace("shop"), configMap("shop/c")], { drift: "report" });
   const kube = new KubeConnection(worker.endpoint, worker.world.clock);
   const distrusted: string[] = [];

@@ -9,7 +9,7 @@ import { clusterFixture, configMap, namespace } from "#test/support/cluster-fixt
 import { forAllTests } from "#test/support/for-tests.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
-/** What a worker must not do, whatever it was told before. */
+/** Writes that a worker must not make, whatever its assignment says. */
 describe.each(clusterTargets)("a worker holds back, on $name", ({ start }) => {
   const cluster = forAllTests(async () => clusterFixture(await start()));
   const begin = (): Promise<WorkerWorld> =>
@@ -17,7 +17,7 @@ describe.each(clusterTargets)("a worker holds back, on $name", ({ start }) => {
   const pathOf = (ns: string, name: string) => `/api/v1/namespaces/${ns}/configmaps/${name}`;
   const suspended = { by: "maintainers", at: "2026-11-20T08:00:00.000Z", number: 1 };
 
-  test("pruning while an object of the new rendering is still being deleted", async () => {
+  test("the worker prunes nothing while an object of the new rendering is still being deleted", async () => {
     const world = await begin();
     const kept = [namespace("going"), configMap("going/anew")];
     await world.assign("going", [...kept, configMap("going/left")]);
@@ -39,7 +39,7 @@ describe.each(clusterTargets)("a worker holds back, on $name", ({ start }) => {
     expect(await cluster.statusOf(pathOf("going", "left"))).toBe(404);
   });
 
-  test("pruning when one object could not be applied", async () => {
+  test("the worker prunes nothing when one object could not be applied", async () => {
     const world = await begin();
     await world.assign("refused", [namespace("refused"), configMap("refused/left")]);
     await world.work();
@@ -73,7 +73,7 @@ describe.each(clusterTargets)("a worker holds back, on $name", ({ start }) => {
       ]);
     }
 
-    test("applying it for the first time, and correcting its drift", async () => {
+    test("the worker neither applies it for the first time nor corrects its drift", async () => {
       const world = await begin();
       await assigned(world);
       await setSuspended(world, { suspended });
@@ -98,7 +98,7 @@ describe.each(clusterTargets)("a worker holds back, on $name", ({ start }) => {
     });
   });
 
-  test("applying a rendering that is not what was rendered", async () => {
+  test("the worker applies no bytes that differ from the rendering", async () => {
     const world = await begin();
     const objects = [namespace("tampered"), configMap("tampered/c")];
     await world.assign("tampered", objects);

@@ -1,4 +1,4 @@
-/** What an earlier apply began to delete, and a finalizer holds, is told before a later wave is applied; it keeps no wave waiting. */
+/** An object whose deletion a finalizer holds is reported before a later wave is applied; it delays no wave. */
 import { describe, expect, test } from "vitest";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import { stringAt } from "#shared/kube/kube-object.ts";
@@ -11,7 +11,7 @@ function inWave(object: ManifestObject, wave: number): ManifestObject {
   return { ...object, metadata: { ...object.metadata, annotations: { "argocd.argoproj.io/sync-wave": String(wave) } } };
 }
 
-describe.each(clusterTargets)("what a finalizer holds on $name", ({ start }) => {
+describe.each(clusterTargets)("an object that a finalizer keeps from being deleted, on $name", ({ start }) => {
   const cluster = forAllTests(async () => clusterFixture(await start()));
 
   const path = (ns: string, name: string) => `/api/v1/namespaces/${ns}/configmaps/${name}`;
@@ -44,7 +44,7 @@ describe.each(clusterTargets)("what a finalizer holds on $name", ({ start }) => 
     return { world, waves, held, observed };
   }
 
-  test("is told before a later wave is applied, and the wave follows", async () => {
+  test("the held object is reported before a later wave is applied, and the wave follows", async () => {
     const ns = "told-first";
     const { world, waves, held, observed } = await begun(ns);
     await world.assign(ns, waves("3"));
@@ -63,7 +63,7 @@ describe.each(clusterTargets)("what a finalizer holds on $name", ({ start }) => 
     }
   });
 
-  test("is told beside what a wave waits for", async () => {
+  test("the held object is reported beside the objects that a wave waits for", async () => {
     const ns = "told-beside";
     const { world, waves, held, observed } = await begun(ns);
     await world.assign(ns, [...waves("3"), deployment(`${ns}/db`)]);
@@ -83,7 +83,7 @@ describe.each(clusterTargets)("what a finalizer holds on $name", ({ start }) => 
     expect((await observed())?.problems).toMatchObject([{ object: `Deployment ${ns}/db` }]);
   });
 
-  test("is told once, and the retries of a later wave that fails grow rarer", async () => {
+  test("the held object is reported once, and the retries of a later wave that fails grow rarer", async () => {
     const ns = "told-once";
     const { world, waves, observed } = await begun(ns);
     await world.assign(ns, [...waves("3"), inWave(widget("nowhere.example.com", `${ns}/w`), 1)]);
@@ -99,7 +99,7 @@ describe.each(clusterTargets)("what a finalizer holds on $name", ({ start }) => 
     await finalize(ns, null);
   });
 
-  test("and is gone by then is not told", async () => {
+  test("an object that is gone by then is not reported", async () => {
     const ns = "gone-by-then";
     const { world, waves, observed } = await begun(ns);
     await finalize(ns, null);

@@ -10,8 +10,8 @@ import { WorkerWorld } from "#test/support/worker-world.ts";
 
 const freeze = { name: "inc-4711", by: "ana", at: "2026-11-20T08:00:00.000Z", reason: "INC-4711" };
 
-/** What may not be written is looked at all the same. */
-describe.each(clusterTargets)("looks that write nothing, on $name", ({ start }) => {
+/** The worker checks objects even while it may not write them. */
+describe.each(clusterTargets)("checks that write nothing, on $name", ({ start }) => {
   const cluster = forAllTests(async () => clusterFixture(await start()));
 
   describe.each(["freeze", "suspend"] as const)("under a %s", (how) => {
@@ -53,7 +53,7 @@ describe.each(clusterTargets)("looks that write nothing, on $name", ({ start }) 
 
     const drifted = (row: SyncRow) => row.observed?.conditions.find(({ type }) => type === "Drifted")?.status;
 
-    test("what is settled is looked at, drift is told once, and put back at once afterwards", async () => {
+    test("a Sync that is in sync is checked, its drift is reported once, and corrected at once afterwards", async () => {
       const { world, calls } = await begin();
       const name = nameOf("settled");
       await world.assign(name, [...objectsOf(name), deployment(`${name}/web`)], { interval: "5m" });
@@ -68,7 +68,7 @@ describe.each(clusterTargets)("looks that write nothing, on $name", ({ start }) 
         expect(row.observed).toMatchObject({ phase: "Verifying", drift: { objects: 1, corrected: false } });
         expect(told.add(row.observed?.drift?.at).size, `look ${check}`).toBe(1);
         expect(drifted(row)).toBe("True");
-        // Between two that compare, health is looked at.
+        // Between two checks that compare, the worker checks health.
         await lookAfter(world, 60);
         expect(drifted(await rowOf(world, name))).toBe("True");
       }
@@ -79,7 +79,7 @@ describe.each(clusterTargets)("looks that write nothing, on $name", ({ start }) 
       expect(drifted(await rowOf(world, name))).toBe("False");
     });
 
-    test("what was applied before an assignment that may not begin is looked at, at its interval", async () => {
+    test("objects of the last attempt are checked at their interval while a newer assignment may not begin", async () => {
       const { world, calls } = await begin();
       const name = nameOf("waiting");
       await world.assign(name, objectsOf(name));
@@ -108,7 +108,7 @@ describe.each(clusterTargets)("looks that write nothing, on $name", ({ start }) 
       expect(await dataOf(name)).toEqual({ k: "2" });
     });
 
-    test("what is to be deleted is looked at until then", async () => {
+    test("a Sync that is to be deleted is checked until its deletion may begin", async () => {
       const { world, calls } = await begin();
       const name = nameOf("going");
       await world.assign(name, objectsOf(name));

@@ -34,7 +34,7 @@ const helm = (hook: string, policy?: string) => ({
   ...(policy === undefined ? {} : { "helm.sh/hook-delete-policy": policy }),
 });
 
-/** What was written, in order: names of objects, `-name` for what was deleted. Repeated applies of one are one. */
+/** The writes in order: names of objects, `-name` for a deletion. Repeated applies of one object count once. */
 function written({ host }: TroubledWorker): readonly string[] {
   const names = host.requests().flatMap(({ method, path, status, userAgent }) => {
     const name = path.split("/").at(-1) ?? "";
@@ -58,7 +58,7 @@ async function play(w: TroubledWorker, endOf?: (name: string) => JobEnd): Promis
   await playControllers(w.host.objects("c1"), patch, endOf);
 }
 
-/** Looks, and plays the controllers, until the Sync is as wanted. */
+/** Checks, and plays the controllers, until the Sync has the phase. */
 async function until(w: TroubledWorker, phase: string, endOf?: (name: string) => JobEnd): Promise<void> {
   for (let check = 0; check < 40; check++) {
     await w.world.work();
@@ -83,7 +83,7 @@ const app = [
   job("undo", argo("SyncFail")),
 ];
 
-test("each step is ready before the next is begun, and a hook is run once", async () => {
+test("each step is ready before the next begins, and a hook is run once", async () => {
   const w = worker;
   await w.world.assign("web", app);
   await w.world.work();
@@ -109,7 +109,7 @@ test("each step is ready before the next is begun, and a hook is run once", asyn
   expect(written(w)).toEqual(["shop", "migrate", "settings", "db", "web", "notify", "-notify"]);
   expect(made(w, "migrate")).toBe(1);
   expect((await w.observed()).objects).toMatchObject({ total: 4, ready: 4, failed: 0, foreign: 0 });
-  // Nobody minds what becomes of a hook that was run.
+  // The fate of a hook that has run does not matter to the Sync.
   await byHand(w.host.connections()[0] as never, {
     method: "DELETE",
     path: `${jobs}/migrate?propagationPolicy=Background`,
@@ -120,7 +120,7 @@ test("each step is ready before the next is begun, and a hook is run once", asyn
   expect(made(w, "migrate")).toBe(1);
 });
 
-test("a rendering that was applied has its hooks no second time, and another one has", async () => {
+test("hooks run once for a rendering, and again for another rendering", async () => {
   const w = worker;
   await w.world.assign("web", app);
   await until(w, "Ready");
@@ -130,13 +130,13 @@ test("a rendering that was applied has its hooks no second time, and another one
   await w.world.assign("web", [...app, configMap("shop/more")]);
   await until(w, "Ready");
   expect([made(w, "migrate"), made(w, "notify")]).toEqual([2, 2]);
-  // What is left of a hook goes with its Sync, or when git has it no more.
+  // The remains of a hook are deleted with its Sync, or when git no longer has it.
   await w.world.assign("web", [namespace("shop"), configMap("shop/settings")]);
   await until(w, "Ready");
   expect(w.members()).toEqual(["ConfigMap settings", "Namespace shop"]);
 });
 
-test("a hook that fails ends the attempt, runs what is for that, and is run again by the next attempt", async () => {
+test("a hook that fails ends the attempt, runs the failure hooks, and is run again by the next attempt", async () => {
   const w = worker;
   const failing = [
     namespace("shop"),
@@ -153,7 +153,7 @@ test("a hook that fails ends the attempt, runs what is for that, and is run agai
   });
   expect(written(w)).toEqual(["shop", "migrate", "-migrate", "undo"]);
   expect(await exists(w, "settings")).toBe(false);
-  // Nor does a later look run it again.
+  // A later check does not run it again either.
   w.world.aheadMs += 700_000;
   await w.world.work();
   expect(await w.observed()).toMatchObject({ phase: "Failed", reason: "HookFailed" });
@@ -165,7 +165,7 @@ test("a hook that fails ends the attempt, runs what is for that, and is run agai
   expect(await exists(w, "settings")).toBe(true);
 });
 
-test("an install has Helm's hooks for it, and what comes after it those of an upgrade", async () => {
+test("an install runs Helm's install hooks, and every later rendering runs the upgrade hooks", async () => {
   const w = worker;
   const chart = (version: string) => [
     namespace("shop"),
@@ -174,7 +174,7 @@ test("an install has Helm's hooks for it, and what comes after it those of an up
     job("both", helm("post-install,post-upgrade")),
     configMap("shop/settings", { version }),
   ];
-  // What of an install is there is no reason to take the next try for an upgrade.
+  // The objects of an install are no reason to take the next try for an upgrade.
   await w.world.assign("web", chart("0"));
   await w.world.work();
   expect(await w.recorded()).toEqual(["Job install", "Namespace shop"]);
@@ -186,7 +186,7 @@ test("an install has Helm's hooks for it, and what comes after it those of an up
   expect([made(w, "install"), made(w, "upgrade"), made(w, "both")]).toEqual([2, 1, 2]);
 });
 
-test("what depends on something that fails is not begun, and what is wrong with the order is said before anything is", async () => {
+test("an object that depends on a failed one is not applied, and an invalid order is reported before anything is written", async () => {
   const w = worker;
   const dependsOn = (reference: string) => ({ "config.kubernetes.io/depends-on": reference });
   const web = annotated(deployment("shop/web"), dependsOn("apps/namespaces/shop/Deployment/gone"));
@@ -207,7 +207,7 @@ test("what depends on something that fails is not begun, and what is wrong with 
   expect(w.members()).toEqual(["ConfigMap after", "Deployment db", "Namespace shop"]);
 });
 
-test("an object of a step that somebody deletes while it is waited for is put back", async () => {
+test("an object of a step that somebody deletes while the step waits for it is restored", async () => {
   const w = worker;
   await w.world.assign("web", app);
   await w.world.work();
@@ -222,7 +222,7 @@ test("an object of a step that somebody deletes while it is waited for is put ba
   expect(await exists(w, "db")).toBe(true);
 });
 
-test("a hook that somebody deletes while it runs is not taken for done, nor for one that was never run", async () => {
+test("a hook that somebody deletes while it runs is neither taken for complete nor for one that never ran", async () => {
   const w = worker;
   await w.world.assign("web", app);
   await w.world.work();
@@ -235,7 +235,7 @@ test("a hook that somebody deletes while it runs is not taken for done, nor for 
   expect((await w.observed()).message).toContain("Job shop/migrate was deleted before Starling saw");
 });
 
-test("a Job that would remove itself stays until it is seen what it came to", async () => {
+test("a Job that would remove itself stays until the worker has seen its result", async () => {
   const w = worker;
   await w.world.assign("web", [namespace("shop"), job("migrate", argo("PreSync"), { ttlSecondsAfterFinished: 0 })]);
   await w.world.work();
@@ -243,7 +243,7 @@ test("a Job that would remove itself stays until it is seen what it came to", as
   expect(migrate?.spec).not.toHaveProperty("ttlSecondsAfterFinished");
 });
 
-test("what is there under a hook's name and is not the Sync's is left alone", async () => {
+test("an object with a hook's name that does not belong to the Sync is left alone", async () => {
   const w = worker;
   const [connection] = w.host.connections();
   if (connection === undefined) throw new Error("there is no cluster");

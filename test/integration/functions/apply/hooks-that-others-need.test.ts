@@ -65,7 +65,7 @@ async function until(phase: string, endOf?: (name: string) => JobEnd): Promise<v
   throw new Error(`it is not ${phase}: ${JSON.stringify((await worker.observed()).message)}`);
 }
 
-test("what is for before and after one apply is there from the first to the last of them", async () => {
+test("an account that hooks before and after an apply need exists from the first hook to the last", async () => {
   await worker.world.assign("web", chart("1"));
   await until("Ready");
   const ended = ["-create", "-patch", "-account"];
@@ -83,7 +83,7 @@ test.each([
   ["before and after", "create", both],
   ["before and after", "patch", both],
 ])(
-  "what is for %s, and went when the Job %s failed, is made again for the next try of it",
+  "an account for hooks %s that was deleted when the Job %s failed is made again for the next try",
   async (_when, failing, annotations) => {
     const objects = chart("1").map((object) => (object.kind === "ServiceAccount" ? account(annotations) : object));
     await worker.world.assign("web", objects);

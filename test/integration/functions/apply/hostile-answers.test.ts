@@ -1,4 +1,7 @@
-/** What an API server may answer to the worker's lists: each ends as a finding of its cluster, and nothing is pruned. */
+/**
+ * Answers that an API server may give to the worker's lists: each ends as a finding of its cluster, and nothing is
+ * pruned.
+ */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
@@ -193,33 +196,37 @@ const cases: Readonly<Record<string, Case>> = {
   },
 };
 
-test.each(Object.entries(cases))("%s is told, and nothing is lost", { timeout: 60_000 }, async (_name, attacked) => {
-  await worker.world.assign("web", objects);
-  await worker.world.work();
-  expect(await worker.observed()).toMatchObject({ phase: "Ready" });
-  worker.api.clear();
+test.each(Object.entries(cases))(
+  "%s is reported, and nothing is lost",
+  { timeout: 60_000 },
+  async (_name, attacked) => {
+    await worker.world.assign("web", objects);
+    await worker.world.work();
+    expect(await worker.observed()).toMatchObject({ phase: "Ready" });
+    worker.api.clear();
 
-  worker.api.attack(attacked.attack());
-  const { remainingMs } = attacked;
-  await worker.lookAgain(remainingMs === undefined ? {} : { remainingMs });
-  expect(await worker.observed()).toMatchObject(attacked.finding);
-  expect(await worker.observed()).not.toHaveProperty("drift");
-  expect(worker.members()).toEqual(names);
-  expect(await worker.recorded()).toEqual(names);
-  expect(worker.api.requests().filter((request) => !request.startsWith("GET "))).toEqual([]);
-  if (attacked.requests !== undefined) {
-    expect(worker.api.requests().filter((request) => request.includes("limit=")).length).toBeLessThanOrEqual(
-      attacked.requests,
-    );
-  }
-  expect(Reflect.get({}, "polluted")).toBeUndefined();
+    worker.api.attack(attacked.attack());
+    const { remainingMs } = attacked;
+    await worker.lookAgain(remainingMs === undefined ? {} : { remainingMs });
+    expect(await worker.observed()).toMatchObject(attacked.finding);
+    expect(await worker.observed()).not.toHaveProperty("drift");
+    expect(worker.members()).toEqual(names);
+    expect(await worker.recorded()).toEqual(names);
+    expect(worker.api.requests().filter((request) => !request.startsWith("GET "))).toEqual([]);
+    if (attacked.requests !== undefined) {
+      expect(worker.api.requests().filter((request) => request.includes("limit=")).length).toBeLessThanOrEqual(
+        attacked.requests,
+      );
+    }
+    expect(Reflect.get({}, "polluted")).toBeUndefined();
 
-  worker.api.attack(undefined);
-  await worker.lookAgain();
-  expect(await worker.observed()).toMatchObject({ phase: expect.stringMatching(/^(Ready|Reachable)$/) });
-});
+    worker.api.attack(undefined);
+    await worker.lookAgain();
+    expect(await worker.observed()).toMatchObject({ phase: expect.stringMatching(/^(Ready|Reachable)$/) });
+  },
+);
 
-test("a rendering of before names were checked is not begun", async () => {
+test("a rendering from before names were checked is not applied", async () => {
   await worker.world.assign("web", [...objects, configMap("default/.."), configMap("../kube-system/x")]);
   await worker.world.work();
   expect(await worker.observed()).toMatchObject({

@@ -1,4 +1,4 @@
-/** A rendering with other objects for a first install than for what follows: which of them a cluster has, as it sees it. */
+/** A rendering with other objects for a first install than for upgrades: the objects that a cluster has. */
 import { describe, expect, test } from "vitest";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { JsonObject } from "#shared/base/json.ts";
@@ -72,13 +72,13 @@ function held(w: TroubledWorker) {
 const installed = { configs: ["ConfigMap app", "ConfigMap first", "ConfigMap mode"], mode: "install", runs: [1, 0] };
 const upgraded = { configs: ["ConfigMap app", "ConfigMap later", "ConfigMap mode"], mode: "upgrade", runs: [1, 1] };
 
-test("a cluster gets an install's objects, keeps them while its rendering stays, and then an upgrade's", async () => {
+test("a cluster gets the objects of an install, keeps them while its rendering stays, and then those of an upgrade", async () => {
   const w = worker;
   await assign(w, sides("1"));
   await untilReady(w);
   expect(held(w)).toEqual(installed);
 
-  // Neither another attempt nor the correction of drift makes an upgrade of it.
+  // Neither another attempt nor a correction of drift makes an upgrade of it.
   await assign(w, sides("1"));
   await untilReady(w);
   await byHand(connectionOf(w), {
@@ -95,7 +95,7 @@ test("a cluster gets an install's objects, keeps them while its rendering stays,
   expect(held(w)).toEqual(upgraded);
   expect(await w.recorded()).toEqual(w.members());
 
-  // One that was installed once is no install when it comes back.
+  // A cluster that was installed once gets no install when it joins again.
   await assign(w, sides("1"));
   await untilReady(w);
   expect(held(w)).toEqual({ ...upgraded, runs: [1, 2] });
@@ -132,13 +132,13 @@ async function forget({ world }: TroubledWorker): Promise<void> {
   await world.work();
 }
 
-describe("a cluster whose rows were forgotten, and that comes back with its objects", () => {
+describe("a cluster whose rows were forgotten, and that still has its objects", () => {
   test.each([
     ["an install", "the same rendering", ["1"], [1, 1]],
     ["an install", "the next one", ["1", "2"], [1, 1]],
     ["an upgrade", "the same rendering", ["1", "2"], [1, 1]],
     ["an upgrade", "the next one", ["1", "2", "3"], [1, 2]],
-  ] as const)("is upgraded after %s, with %s", async (legend, which, versions, runs) => {
+  ] as const)("the cluster is upgraded after %s, with %s", async (legend, which, versions, runs) => {
     const w = worker;
     const before = legend === "an install" ? versions.slice(0, 1) : versions.slice(0, 2);
     for (const version of before) {
@@ -154,7 +154,7 @@ describe("a cluster whose rows were forgotten, and that comes back with its obje
     expect(await w.recorded()).toEqual(expect.arrayContaining(["ConfigMap later", "ConfigMap mode"]));
   });
 
-  test("is installed where it is another one, that has nothing of it", async () => {
+  test("another cluster in its place, which has none of the objects, gets an install", async () => {
     const w = worker;
     await assign(w, sides("1"));
     await untilReady(w);
@@ -167,7 +167,7 @@ describe("a cluster whose rows were forgotten, and that comes back with its obje
   });
 });
 
-test("what was installed is known when the inventory is lost", async () => {
+test("the worker still knows that a chart was installed when the inventory is lost", async () => {
   const w = worker;
   await assign(w, sides("1"));
   await untilReady(w);

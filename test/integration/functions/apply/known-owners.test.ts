@@ -1,4 +1,4 @@
-/** What a sandbox goes by that has read a subject for another look just now. */
+/** A sandbox may use an owner that it has just read for another check. */
 import { describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -8,10 +8,10 @@ import { clusterFixture, configMap, namespace } from "#test/support/cluster-fixt
 import { forAllTests } from "#test/support/for-tests.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
-describe.each(clusterTargets)("the subjects of Syncs that are looked at on $name", ({ start }) => {
+describe.each(clusterTargets)("the owners of Syncs that are checked on $name", ({ start }) => {
   const cluster = forAllTests(async () => clusterFixture(await start()));
 
-  /** Two Syncs that are ready, of which a sandbox looks at one, and how often it reads the subject of that. */
+  /** Two Syncs that are ready; a sandbox checks one of them, and counts how often it reads the owner of that one. */
   async function begin(name: string) {
     const world = await new WorkerWorld({ connect: async () => cluster.client, distrust() {} }).begin();
     await world.assign(name, [namespace(name), configMap(`${name}/c`)]);
@@ -35,7 +35,7 @@ describe.each(clusterTargets)("the subjects of Syncs that are looked at on $name
     let reconcile = 0;
     return {
       world,
-      /** Somebody asks for a look, and a worker has it. */
+      /** Somebody asks for a check, and a worker makes it. */
       async check(): Promise<number> {
         reads = 0;
         const row = await world.sync(name);
@@ -50,7 +50,7 @@ describe.each(clusterTargets)("the subjects of Syncs that are looked at on $name
 
   const pathOf = (name: string) => `/api/v1/namespaces/${name}/configmaps/c`;
 
-  test("are read once for looks that follow each other, and again after fifteen seconds", async () => {
+  test("the owners are read once for checks that follow each other, and again after fifteen seconds", async () => {
     const { world, check } = await begin("known-once");
     expect(await check()).toBe(1);
     expect(await check()).toBe(0);
@@ -61,7 +61,7 @@ describe.each(clusterTargets)("the subjects of Syncs that are looked at on $name
     expect((await world.sync("known-once"))?.observed?.handledReconcile).toBe(4);
   });
 
-  test("are read for what is written, whatever is known", async () => {
+  test("the owners are read before a write, however recently they were read", async () => {
     const { world, check } = await begin("known-drift");
     await check();
     expect(await check()).toBe(0);
@@ -72,7 +72,7 @@ describe.each(clusterTargets)("the subjects of Syncs that are looked at on $name
     expect((await world.sync("known-drift"))?.observed?.withheld).toBe("Suspended");
   });
 
-  test("are read each time while they are suspended: nobody waits for a resume", async () => {
+  test("suspended owners are read at each check, so that a resume takes effect at once", async () => {
     const { world, check } = await begin("known-paused");
     await check();
     await world.suspend("known-paused");

@@ -48,7 +48,7 @@ function clientWith(text: string, more: { readonly server?: string; readonly caD
 }
 
 describe("the token of a secret", () => {
-  test("is sent to the cluster that the secret names", async () => {
+  test("the token is sent to the cluster that the secret names", async () => {
     await clusterUidOf(await clientWith(prodSecret()));
     expect(server.requests.at(-1)?.headers.authorization).toBe(`Bearer ${token}`);
   });
@@ -59,7 +59,7 @@ describe("the token of a secret", () => {
     ["by the public authorities", () => ({ server: server.url, token: { secret } }), '"caData"'],
     ["under another name", () => ({ ...endpointOf(server), tlsServerName: "api.example.com" }), '"tlsServerName"'],
     ["to another path", () => ({ ...endpointOf(server), server: `${server.url}/mine` }), '"server"'],
-  ])("is not sent %s: nobody is even connected to", async (_what, endpoint, told) => {
+  ])("the token is not sent %s: no connection is opened", async (_what, endpoint, told) => {
     const before = [server.connections(), evil.connections()];
     const client = await connectorWith(prodSecret).connect(clusterRow({ endpoint: endpoint() }), inAMinute());
     await expect(clusterUidOf(client)).rejects.toMatchObject({
@@ -78,21 +78,24 @@ describe("the token of a secret", () => {
     ["path", () => ({ ...endpointOf(server), server: `${server.url}/mine` })],
     ["authority", () => ({ ...endpointOf(server), caData: evil.caData })],
     ["name", () => ({ ...endpointOf(server), tlsServerName: "api.example.com" })],
-  ])("is not sent when the Cluster's %s was changed while its connection was kept", async (_what, endpoint) => {
-    const connector = connectorWith(prodSecret);
-    const row = clusterRow({ endpoint: endpointOf(server) });
-    await clusterUidOf(await connector.connect(row, inAMinute()));
-    const before = evil.connections();
-    for (const generation of [row.generation, row.generation + 1]) {
-      const changed = { ...row, generation, spec: { endpoint: endpoint() } };
-      const client = await connector.connect(changed, inAMinute());
-      await expect(clusterUidOf(client)).rejects.toMatchObject({ code: "SecretMismatch" });
-    }
-    expect(evil.connections()).toBe(before);
-    await clusterUidOf(await connector.connect(row, inAMinute()));
-  });
+  ])(
+    "the token is not sent when the Cluster's %s was changed while its connection was kept",
+    async (_what, endpoint) => {
+      const connector = connectorWith(prodSecret);
+      const row = clusterRow({ endpoint: endpointOf(server) });
+      await clusterUidOf(await connector.connect(row, inAMinute()));
+      const before = evil.connections();
+      for (const generation of [row.generation, row.generation + 1]) {
+        const changed = { ...row, generation, spec: { endpoint: endpoint() } };
+        const client = await connector.connect(changed, inAMinute());
+        await expect(clusterUidOf(client)).rejects.toMatchObject({ code: "SecretMismatch" });
+      }
+      expect(evil.connections()).toBe(before);
+      await clusterUidOf(await connector.connect(row, inAMinute()));
+    },
+  );
 
-  test("is not sent when the secret was changed while the connection was kept", async () => {
+  test("the token is not sent when the secret was changed while the connection was kept", async () => {
     let text = prodSecret();
     const connector = connectorWith(() => text);
     const client = await connector.connect(clusterRow({ endpoint: endpointOf(server) }), inAMinute());
@@ -103,7 +106,7 @@ describe("the token of a secret", () => {
     expect(server.requests.length).toBe(before);
   });
 
-  test("is not taken along where the cluster points to", async () => {
+  test("the token is not sent to the address to which the cluster redirects", async () => {
     const moved = await startRecordingServer(() => ({ status: 307, headers: { location: `${evil.url}/api` } }));
     try {
       const before = evil.connections();
@@ -117,7 +120,7 @@ describe("the token of a secret", () => {
     }
   });
 
-  test("is read anew when the cluster refuses the one that is kept, and only then", async () => {
+  test("the token is read anew only when the cluster refuses the one that is kept", async () => {
     const asked: string[] = [];
     const picky = await startRecordingServer(({ headers }) =>
       headers.authorization === "Bearer new"
@@ -137,7 +140,7 @@ describe("the token of a secret", () => {
     }
   });
 
-  test("is read anew when what is kept of the secret names no cluster, and is sent when it does by now", async () => {
+  test("the token is read anew when the kept secret names no cluster, and is sent if the new one does", async () => {
     const asked: string[] = [];
     const connector = connectorWith((freshness) => {
       asked.push(freshness);
@@ -151,19 +154,22 @@ describe("the token of a secret", () => {
   test.each([
     ["is a bare token", token],
     ["holds a token for nobody", JSON.stringify({ token })],
-  ])("is sent to none when it %s, and a client is told how to put it right", async (_what, text) => {
-    const before = server.connections();
-    await expect(clusterUidOf(await clientWith(text))).rejects.toMatchObject({
-      code: "SecretUnbound",
-      message: expect.stringMatching(
-        /^secret starling\/clusters\/c1 does not say which cluster it is for.* write \{"server":"https:\/\/127\.0\.0\.1:\d+","caData":"<that of spec\.endpoint>","token":"<the token>"\} into FILE, then: aws secretsmanager put-secret-value --secret-id starling\/clusters\/c1 --secret-string file:\/\/FILE$/,
-      ),
-    });
-    expect(server.connections()).toBe(before);
-  });
+  ])(
+    "the token is sent to no cluster when the secret %s, and the client is told how to repair it",
+    async (_what, text) => {
+      const before = server.connections();
+      await expect(clusterUidOf(await clientWith(text))).rejects.toMatchObject({
+        code: "SecretUnbound",
+        message: expect.stringMatching(
+          /^secret starling\/clusters\/c1 does not say which cluster it is for.* write \{"server":"https:\/\/127\.0\.0\.1:\d+","caData":"<that of spec\.endpoint>","token":"<the token>"\} into FILE, then: aws secretsmanager put-secret-value --secret-id starling\/clusters\/c1 --secret-string file:\/\/FILE$/,
+        ),
+      });
+      expect(server.connections()).toBe(before);
+    },
+  );
 });
 
-test("the connections to clusters are kept beside each other", async () => {
+test("the connections to several clusters are kept at the same time", async () => {
   const others = await Promise.all([1, 2, 3].map((uid) => startRecordingServer(() => systemOf(`${uid}`))));
   try {
     const byUrl = new Map(
@@ -188,7 +194,7 @@ test("the connections to clusters are kept beside each other", async () => {
   }
 });
 
-describe("what was opened", () => {
+describe("the connections of a run", () => {
   const own = forEachTest(() => startRecordingServer(() => systemOf("1")));
   let row: ClusterRow;
   let connector: KubeConnector;
@@ -203,7 +209,7 @@ describe("what was opened", () => {
     await Promise.all(Array.from({ length: 8 }, () => clusterUidOf(client)));
   }
 
-  test("is closed when the work has ended, and opened anew for the next, which goes on with a session", async () => {
+  test("the connections are closed when the work has ended, and opened anew with a TLS session for the next", async () => {
     for (const [opened, resumed] of [
       [8, 0],
       [16, 8],
@@ -214,13 +220,13 @@ describe("what was opened", () => {
     }
   });
 
-  test("is closed when the work has failed", async () => {
+  test("the connections are closed when the work has failed", async () => {
     const failed = connector.during(() => check().then(() => Promise.reject(new Error("no"))));
     await expect(failed).rejects.toThrow("no");
     await expect.poll(() => own.open()).toBe(0);
   });
 
-  test("for a Cluster that was changed meanwhile is closed, too", async () => {
+  test("the connections of a Cluster that was changed meanwhile are closed, too", async () => {
     await connector.during(async () => {
       await check(1);
       await check(2);
@@ -229,7 +235,7 @@ describe("what was opened", () => {
     await expect.poll(() => own.open()).toBe(0);
   });
 
-  test("serves other work that is under way, until the last one has ended", async () => {
+  test("the connections serve other work in progress until the last work has ended", async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const longer = connector.during(async () => {
       await check();
@@ -257,7 +263,7 @@ function startServing(kinds: number) {
   return startRecordingServer(({ url }) => ({ body: url === "/apis" ? all : none }));
 }
 
-/** One connector, and how often a cluster is asked what it serves when it looks there. */
+/** One connector, and how often it asks a cluster what it serves. */
 function looker(server: RecordingServer) {
   const connector = connectorWith(() => clusterSecret({ server: server.url, caData: server.caData, token }));
   const row = clusterRow({ endpoint: endpointOf(server) });
@@ -272,10 +278,10 @@ function looker(server: RecordingServer) {
   };
 }
 
-describe("of many clusters", () => {
+describe("the discovery of many clusters", () => {
   const own = forEachTest(() => startServing(1));
 
-  test("those are forgotten that were not worked on for longest", async () => {
+  test("the clusters that were not worked on for longest are forgotten", async () => {
     const { connect, lookAt } = looker(own);
     let others = 0;
     const connectToOthers = async (count: number) => {
@@ -291,10 +297,10 @@ describe("of many clusters", () => {
   });
 });
 
-describe("of clusters with many kinds", () => {
+describe("the discovery of clusters with many kinds", () => {
   const own = forEachTest(() => startServing(10_000));
 
-  test("those are forgotten that were not worked on for longest", async () => {
+  test("the clusters that were not worked on for longest are forgotten", async () => {
     const { lookAt } = looker(own);
     const lookAtAll = async (uids: readonly string[]) => {
       const asked: number[] = [];
@@ -317,7 +323,7 @@ test.each<[string, ClusterSpec, string]>([
     { eks: { arn: "arn:aws:s3:::c1" } },
     "the Cluster has spec.eks.arn arn:aws:s3:::c1, which is no ARN of a cluster; apply it again",
   ],
-])("a Cluster with %s is not connected to until it is put right", async (_what, spec, message) => {
+])("a Cluster with %s is not connected to until it is repaired", async (_what, spec, message) => {
   const told = { code: "InvalidCluster", retry: "permanent", message };
   await expect(connectorWith(prodSecret).connect(clusterRow(spec), inAMinute())).rejects.toMatchObject(told);
 });

@@ -1,4 +1,4 @@
-/** Sets that need more than one run, on a cluster that takes its time: told in the worker's clock, which each request moves. */
+/** Sets that need more than one run, on a slow cluster. Each request moves the worker's clock. */
 import { describe, expect, test } from "vitest";
 import { later } from "#shared/fleet/rows/due.ts";
 import { lastCheck } from "#shared/fleet/rows/routine.ts";
@@ -10,7 +10,7 @@ import { namesOf, startPatientWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startPatientWorker);
 
-/** Of one request. */
+/** The time that one request takes. */
 const slowMs = 1_000;
 const remainingMs = 50_000;
 const mostRuns = 12;
@@ -68,7 +68,7 @@ const mixed = [
   namespace("shop"),
 ];
 
-test("what is tried again and gets no further makes no progress", async () => {
+test("an attempt that is tried again and gets no further makes no progress", async () => {
   await worker.world.assign("web", [namespace("shop"), ...configMaps(5)]);
   await worker.world.work();
   expect((await worker.observed()).progress).toMatchObject({ applied: 6, ready: 6 });
@@ -89,7 +89,7 @@ test("what is tried again and gets no further makes no progress", async () => {
 });
 
 describe("a set that needs more than one run", () => {
-  test("is applied to its end, each object once, in the order of its phases", async () => {
+  test("the set is applied completely, each object once, in the order of its phases", async () => {
     await worker.world.assign("web", mixed);
     beSlow();
     const runs = await runsUntil("Ready");
@@ -106,7 +106,7 @@ describe("a set that needs more than one run", () => {
     expect(order.indexOf(`customresourcedefinitions/widgets.${group}`)).toBe(1);
   });
 
-  test("is ready when all of it is as it was applied, whatever somebody changed between two runs", async () => {
+  test("the set is ready when all of it is as it was applied, whatever somebody changed between two runs", async () => {
     await worker.world.assign("web", [namespace("shop"), ...configMaps(100)]);
     beSlow();
     await worker.world.work({ remainingMs });
@@ -122,7 +122,7 @@ describe("a set that needs more than one run", () => {
     await cluster.stop();
   });
 
-  test("prunes only when all of it was applied, and to its end", async () => {
+  test("the set is pruned completely, and only after all of it was applied", async () => {
     await worker.world.assign("web", [namespace("shop"), ...configMaps(60)]);
     await worker.world.work();
     expect(await worker.world.phase("web")).toBe("Ready");
@@ -140,7 +140,7 @@ describe("a set that needs more than one run", () => {
     expect(methods.lastIndexOf("PATCH")).toBeLessThan(methods.indexOf("DELETE"));
   });
 
-  test("is deleted to its end", async () => {
+  test("the set is deleted completely", async () => {
     await worker.world.assign("shop", [namespace("shop")]);
     await worker.world.work();
     await worker.world.assign("web", configMaps(60));
@@ -170,7 +170,7 @@ describe("a set that needs more than one run", () => {
     ["applied", "Ready", mixed.length, () => worker.world.assign("web", mixed)],
     ["pruned", "Ready", 60, () => worker.world.assign("web", [namespace("shop"), ...configMaps(30).slice(1)])],
     ["deleted", "Gone", 60, () => worker.world.assignDelete("web")],
-  ])("makes progress with every run in which it is %s, and more each time", async (how, phase, most, begin) => {
+  ])("the set makes progress with every run in which it is %s, and more each time", async (how, phase, most, begin) => {
     if (how === "deleted") {
       await worker.world.assign("shop", [namespace("shop")]);
       await worker.world.work();
@@ -193,7 +193,7 @@ describe("a set that needs more than one run", () => {
     expect(applied.at(-1)).toBe(most);
   });
 
-  test("is deleted to its end where nothing of it was ever recorded", async () => {
+  test("the set is deleted completely, even if none of it was ever recorded", async () => {
     await worker.world.assign("shop", [namespace("shop")]);
     await worker.world.work();
     await worker.world.assign("web", configMaps(60));
@@ -210,7 +210,7 @@ describe("a set that needs more than one run", () => {
   });
 });
 
-test("one with an object that fails goes on to its end, and only then is judged", async () => {
+test("a set with an object that fails is applied to its end, and fails only then", async () => {
   const bad = configMap("shop/c0", { k: "1" });
   const refused = { ...bad, metadata: { ...bad.metadata, labels: { x: "not a label's value!" } } };
   const objects = [namespace("shop"), refused, ...configMaps(100)];
@@ -227,7 +227,7 @@ test("one with an object that fails goes on to its end, and only then is judged"
   expect(worker.members()).toHaveLength(101);
 });
 
-test("one of which a whole run applies nothing has failed", async () => {
+test("a set has failed when a whole run applies none of it", async () => {
   const bad = configMaps(60).map((object) => ({
     ...object,
     metadata: { ...object.metadata, labels: { x: "not a label's value!" } },
@@ -246,7 +246,7 @@ async function lookedAt(name: string): Promise<string> {
   return (row === undefined ? undefined : lastCheck(row, lease?.routine)) ?? "";
 }
 
-test("one that needs many runs leaves the others their turns, in each of them", async () => {
+test("a set that needs many runs leaves the other Syncs their turns in each of them", async () => {
   const { world } = worker;
   const others = ["b", "c", "d"];
   await world.assign("shop", [namespace("shop")]);
@@ -268,7 +268,7 @@ test("one that needs many runs leaves the others their turns, in each of them", 
   expect([...counted("PATCH")].filter(([, count]) => count > 1)).toEqual([]);
 });
 
-test("a look that our own deadline cuts off says nothing of the Sync, and has nothing applied", async () => {
+test("a check that our own deadline cuts off reports nothing about the Sync, and causes no apply", async () => {
   const objects = [namespace("shop"), configMap("shop/a")];
   await worker.world.assign("web", objects);
   await worker.world.work();

@@ -62,7 +62,7 @@ function clusterScoped(name: string, kinds: number): readonly ManifestObject[] {
   return all.slice(0, kinds).map((object) => manifest({ ...object, metadata: { name } }));
 }
 
-/** Past the interval of a look, whatever its jitter. */
+/** Past the interval of a check, whatever its jitter. */
 const intervalMs = 700_000;
 
 describe.each(clusterTargets)("a worker on $name", ({ start }) => {
@@ -124,7 +124,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
   }
 
   describe("an inventory that is lost", () => {
-    test("is rebuilt from the members, told once, and nothing is made again, deleted or forgotten", async () => {
+    test("a lost inventory is rebuilt from the members and reported once; nothing is made again, deleted or forgotten", async () => {
       const world = await begin();
       await world.give(["a", "b"]);
       expect((await world.check()).phase).toBe("Ready");
@@ -147,20 +147,23 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       [0, "; Namespace may not be listed"],
       [2, `; ClusterRole.${rbac}, ClusterRoleBinding.${rbac}, Namespace may not be listed`],
       [3, `; ClusterRole.${rbac}, ClusterRoleBinding.${rbac}, Namespace and others may not be listed`],
-    ])("is rebuilt where only the Sync's namespaces may be listed, but for %i kinds more", async (kinds, told) => {
-      const client = withinNamespaces(cluster.client);
-      const world = await new LostWorld({ connect: async () => client, distrust() {} }, store()).begin();
-      await world.assign(world.name, [...world.objects("a", "b"), ...clusterScoped(world.name, kinds)]);
-      await world.check();
-      const before = await world.members();
-      await remove(await world.inventoryKey());
-      const found = await world.lookLater();
-      expect(found).toMatchObject({ rebuilt: { reason: "BlobNotFound", members: 2, foreign: 0 } });
-      expect(found.rebuilt?.message.endsWith(told), found.rebuilt?.message).toBe(true);
-      expect(await world.members()).toEqual(before);
-    });
+    ])(
+      "a lost inventory is rebuilt, but for %i kinds, by a worker that may list only the Sync's namespaces",
+      async (kinds, told) => {
+        const client = withinNamespaces(cluster.client);
+        const world = await new LostWorld({ connect: async () => client, distrust() {} }, store()).begin();
+        await world.assign(world.name, [...world.objects("a", "b"), ...clusterScoped(world.name, kinds)]);
+        await world.check();
+        const before = await world.members();
+        await remove(await world.inventoryKey());
+        const found = await world.lookLater();
+        expect(found).toMatchObject({ rebuilt: { reason: "BlobNotFound", members: 2, foreign: 0 } });
+        expect(found.rebuilt?.message.endsWith(told), found.rebuilt?.message).toBe(true);
+        expect(await world.members()).toEqual(before);
+      },
+    );
 
-    test("while a revision takes an object away, is rebuilt with it, and the object goes", async () => {
+    test("an inventory that is lost while a revision removes an object is rebuilt with it, and the object is deleted", async () => {
       const world = await begin();
       await world.give(["a", "b"]);
       await world.check();
@@ -171,7 +174,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       expect(await world.members()).toEqual([kept]);
     });
 
-    test("deletes no member that no rendering accounts for; it is named, and stays", async () => {
+    test("a member that no rendering accounts for is named, and is not deleted", async () => {
       const world = await begin();
       await world.give(["a", "old"], { prune: false });
       await world.check();
@@ -193,7 +196,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       expect((await world.lookLater()).foreign).toEqual(found.foreign);
     });
 
-    test("whose bytes were changed counts as lost, and says so", async () => {
+    test("an inventory whose bytes were changed counts as lost, and is reported", async () => {
       const world = await begin();
       await world.give(["a", "b"]);
       await world.check();
@@ -209,7 +212,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       expect(await world.names()).toEqual([]);
     });
 
-    test("while drift is only told of, has nothing written, and what is missing is told", async () => {
+    test("an inventory that is lost while drift is only reported causes no write, and missing objects are reported", async () => {
       const world = await begin();
       await world.give(["a", "b"], { drift: "report" });
       await world.check();
@@ -224,7 +227,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       expect(await world.names()).toEqual(["a"]);
     });
 
-    test("is rebuilt with what is missing, which is made again", async () => {
+    test("a lost inventory is rebuilt with a missing object, which is made again", async () => {
       const world = await begin();
       await world.give(["a", "b"]);
       await world.check();
@@ -234,7 +237,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       expect(await world.names()).toEqual(["a", "b"]);
     });
 
-    test("makes no Job run again that removed itself", async () => {
+    test("a lost inventory makes no Job run again that removed itself", async () => {
       const world = await begin();
       const job = manifest({
         apiVersion: "batch/v1",
@@ -255,7 +258,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       expect(await cluster.statusOf(path)).toBe(404);
     });
 
-    test("of a Sync that is to be deleted, takes what is proven with it, and waits for the rest by name", async () => {
+    test("the deletion of a Sync without an inventory takes the proven members, and waits for the others by name", async () => {
       const world = await begin();
       await world.give(["a", "old"], { prune: false });
       await world.check();
@@ -272,7 +275,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     });
   });
 
-  test("what asks not to be deleted, and left the Sync, does not hold its deletion back", async () => {
+  test("an object that asks not to be deleted, and left the Sync, does not delay the Sync's deletion", async () => {
     const world = await begin();
     const metadata = { name: "kept", namespace: world.name, annotations: { "starling.dev/prune": "disabled" } };
     const kept = manifest({ apiVersion: "v1", kind: "ConfigMap", metadata });
@@ -288,7 +291,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
   });
 
   describe("a rendering that is lost", () => {
-    test("and was never finished bounds nothing any more: its objects are named, and hold nobody back", async () => {
+    test("a lost rendering that was never finished proves nothing: its objects are named, and delay no deletion", async () => {
       const world = await begin();
       await world.give(["a"]);
       await world.check();
@@ -326,7 +329,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     );
   });
 
-  test("what the store denies is no loss: it is told with bucket and key, and gone on with when it is lifted", async () => {
+  test("a denied blob is not a lost one: it is reported with bucket and key, and work goes on when access returns", async () => {
     const world = await begin();
     await world.give(["a", "b"]);
     await world.check();

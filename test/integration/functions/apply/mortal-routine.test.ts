@@ -19,9 +19,9 @@ const worker = forEachTest(startPatientWorker);
 const names = ["a", "b", "c", "d", "e"];
 const minuteMs = 60_000;
 const stormyMinutes = 60;
-/** For what is still to be put back, also where workers seemed to die of it, and it rests. */
+/** Enough time to correct the remaining drift, also at a Sync that rests because workers seemed to die of it. */
 const calmMinutes = 40;
-/** A look, and what the deaths before it cost: far less than the day of a row's own timer. */
+/** A check, and the cost of the deaths before it: far less than the day of a row's own timer. */
 const patienceMinutes = 90;
 
 interface Weather {
@@ -98,7 +98,7 @@ async function asked(method: "GET" | "PATCH", name: string, body?: object): Prom
   return (await byHand(connection, { method, path, body })).object as unknown as KubeObject;
 }
 
-test("what is changed is put back whoever dies", async () => {
+test("drift is corrected whichever worker dies", async () => {
   const { world } = worker;
   const random = createRandom(1);
   const storm: Weather = { random, lost: 0.2, doubled: 0.2, death: 0.3 };

@@ -47,7 +47,7 @@ describe.each(clusterTargets)("an object that moves between templates of a group
     const group = space;
     await world.assign(names.c, [namespace(space)], {}, { group });
     await world.work();
-    /** What a controller says of claims; each time the object has another version than the one that was applied. */
+    /** Writes the status of claims as a controller does, so that each object has a newer version than the applied one. */
     const bind = async () => {
       for (const name of ["data", "more"]) {
         const path = `/api/v1/namespaces/${space}/persistentvolumeclaims/${name}`;
@@ -63,7 +63,7 @@ describe.each(clusterTargets)("an object that moves between templates of a group
       data: claim(at("data")),
       more: claim(at("more")),
       settings: (of: string) => configMap(at(`of-${of}`)),
-      /** What has the claim: its uid, and the Sync by whose mark it is. */
+      /** The owner of the claim: its uid, and the Sync whose mark it carries. */
       async live(name = "data") {
         const path = `/api/v1/namespaces/${space}/persistentvolumeclaims/${name}`;
         if ((await cluster.statusOf(path)) === 404) return undefined;
@@ -112,7 +112,7 @@ describe.each(clusterTargets)("an object that moves between templates of a group
     expect(w.deleted).toEqual(["data"]);
   });
 
-  test("is held by the template that lost it, for as long as the other one has not applied it", async () => {
+  test("the template that lost the object keeps it until the other template has applied it", async () => {
     const w = await begin();
     await w.assign("a", [w.data, w.settings("a")]);
     await w.assign("b", [w.settings("b")]);
@@ -218,7 +218,7 @@ describe.each(clusterTargets)("an object that moves between templates of a group
     expect(await w.phase("a")).toBe("Ready");
   });
 
-  test("nothing is pruned while it cannot be read what the other templates have", async () => {
+  test("nothing is pruned while the objects of the other templates cannot be read", async () => {
     const w = await begin();
     await w.assign("a", [w.data, w.settings("a")]);
     await w.workOn();

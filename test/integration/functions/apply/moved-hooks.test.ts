@@ -12,7 +12,7 @@ describe.each(clusterTargets)("a hook that moves between templates of a group, o
   const cluster = forAllTests(async () => clusterFixture(await start()));
 
   test.each(["the deletion", "the new template"] as const)(
-    "is run by the renamed template when %s is worked on first",
+    "the hook is run by the renamed template when the worker does %s first",
     async (first) => {
       const space = first === "the deletion" ? "hooks-1" : "hooks-2";
       const [before, after] = first === "the deletion" ? ["a", "b"] : ["b", "a"];

@@ -46,7 +46,7 @@ test("a Sync that cannot be read is left alone, and the others of its cluster ha
   expect((await worker.world.lease())?.owner).toBeUndefined();
 });
 
-test("a subject that cannot be read may be suspended: nothing is done for it", async () => {
+test("an owner that cannot be read may be suspended: the worker does nothing for it", async () => {
   await assigned();
   await worker.world.setOwner("a", {});
   await makeNewer(keys.object("tests", "Sync", "a"));
@@ -56,7 +56,7 @@ test("a subject that cannot be read may be suspended: nothing is done for it", a
   expect(worker.members()).toEqual(["ConfigMap c", "Namespace of-b"]);
 });
 
-test("nothing is done on a Cluster that cannot be read, and its lease is given back", async () => {
+test("the worker does nothing on a Cluster that it cannot read, and releases its lease", async () => {
   await assigned();
   await makeNewer(keys.cluster("c1"));
   const before = worker.world.table.all().filter(({ sk }) => sk !== "LEASE");
@@ -67,7 +67,7 @@ test("nothing is done on a Cluster that cannot be read, and its lease is given b
   expect(worker.world.sender.take()).toEqual([]);
 });
 
-test("a brake that cannot be read holds what is to be written, and no look", async () => {
+test("a freeze that cannot be read stops writes, and no check", async () => {
   const { world } = worker;
   await world.assign("a", [namespace("of-a"), configMap("of-a/c")]);
   await world.work();

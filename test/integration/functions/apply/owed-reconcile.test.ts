@@ -1,4 +1,4 @@
-/** A `reconcile` that a look could not answer is answered by the first one that can. */
+/** A `reconcile` that a check could not answer is answered by the first check that can. */
 import { describe, expect, test } from "vitest";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
@@ -11,12 +11,12 @@ import { WorkerWorld } from "#test/support/worker-world.ts";
 
 const freeze = { name: "incident", by: "ana", at: "2026-11-20T08:00:00.000Z", reason: "INC-1" };
 
-describe.each(clusterTargets)("a reconcile of what is left alone, on $name", ({ start }) => {
+describe.each(clusterTargets)("a reconcile of a Sync that may not be worked on, on $name", ({ start }) => {
   const cluster = forAllTests(async () => clusterFixture(await start()));
   const webOf = (name: string) => `/apis/apps/v1/namespaces/${name}/deployments/web`;
   const replicasOf = async (name: string) => valueAt(await cluster.raw("GET", webOf(name)), "spec", "replicas");
 
-  /** Of a cluster that refuses connections. */
+  /** A client of a cluster that refuses connections. */
   const away = watchedClient(
     new Proxy({} as never, { get: (_, method) => (method === "then" ? undefined : async () => {}) }),
     async () => {
@@ -60,12 +60,12 @@ describe.each(clusterTargets)("a reconcile of what is left alone, on $name", ({ 
     expect(answer).not.toHaveProperty("owesReconcile");
   }
 
-  /** It was due once, and is not again and again while it cannot be answered. */
+  /** The Sync was due once, and is not due repeatedly while the reconcile cannot be answered. */
   async function isOwed(world: WorkerWorld, name: string): Promise<void> {
     expect((await world.sync(name))?.observed).toMatchObject({ handledReconcile: 1, owesReconcile: true });
   }
 
-  test("under a freeze is answered after it", async () => {
+  test("a reconcile under a freeze is answered after the freeze", async () => {
     const world = await leftAlone("frozen");
     await world.setFreezes({ freezes: [freeze] });
     await ask(world, "frozen");
@@ -75,7 +75,7 @@ describe.each(clusterTargets)("a reconcile of what is left alone, on $name", ({ 
     await answered(world, "frozen");
   });
 
-  test("while the cluster is away is answered when it is back", async () => {
+  test("a reconcile while the cluster does not answer is answered when it answers again", async () => {
     const world = await leftAlone("away");
     await ask(world, "away");
     await world.work({ connector: { connect: async () => away, distrust() {} } });
@@ -83,7 +83,7 @@ describe.each(clusterTargets)("a reconcile of what is left alone, on $name", ({ 
     await answered(world, "away");
   });
 
-  test("while it is suspended and not ready is answered when it goes on", async () => {
+  test("a reconcile of a suspended Sync that is not ready is answered when the Sync is resumed", async () => {
     const world = await leftAlone("suspended");
     await world.suspend("suspended");
     await ask(world, "suspended");

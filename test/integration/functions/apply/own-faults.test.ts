@@ -1,4 +1,4 @@
-/** A sandbox that has run out of descriptors: nobody else is blamed for it. */
+/** A sandbox that has run out of descriptors blames no cluster for it. */
 import { type ClusterConnection, startClusterHost } from "@starling/embedded-apiserver";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
@@ -44,13 +44,13 @@ const requestsTo = (cluster: string) => host.requests().filter((request) => requ
 const table = () => new DynamoTable(clients.dynamo, aws.address.table);
 const rowOf = (cluster: string) => table().get(keys.cluster(cluster));
 
-/** Who fails keeps the lease to its end; time passes. */
+/** Ends the lease as time does: a worker that fails keeps it to its end. */
 async function endLease(cluster: string): Promise<void> {
   await table().update({ update: keys.lease(cluster), set: { leaseUntil: new Date(0).toISOString() } });
 }
 
 describe("a sandbox without a descriptor left", () => {
-  test("gives back the message for a cluster that it could not ask, says nothing of it, and goes on later", async () => {
+  test("the function returns the message of a cluster that it could not ask, reports nothing of it, and goes on later", async () => {
     const [one, other] = [await register(), await register()];
     expect(await sandbox.invoke(one.cluster)).toBe(0);
     const before = await rowOf(other.cluster);
@@ -68,7 +68,7 @@ describe("a sandbox without a descriptor left", () => {
     expect(await other.worker.deaths()).toBeUndefined();
   });
 
-  test("leaves what was observed of a cluster as it was", async () => {
+  test("the function leaves the observed state of a cluster unchanged", async () => {
     const { cluster, worker } = await register();
     expect(await sandbox.invoke(cluster)).toBe(0);
     const before = [await worker.observed(), await rowOf(cluster)];
@@ -78,7 +78,7 @@ describe("a sandbox without a descriptor left", () => {
     expect([await worker.observed(), await rowOf(cluster)]).toEqual(before);
   });
 
-  test("does not take a name that it could not look up for one that does not exist", async () => {
+  test("the function does not take a name that it could not look up for one that does not exist", async () => {
     const [one, named] = [await register(), await register(({ server }) => server.replace("127.0.0.1", "localhost"))];
     expect(await sandbox.invoke(one.cluster)).toBe(0);
     await sandbox.setHoarding("on");

@@ -1,4 +1,4 @@
-/** What lost its slot before it was done is looked at, and no request that writes goes to its cluster any more. */
+/** An attempt that lost its slot before it was complete is checked, and no write goes to its cluster any more. */
 import { describe, expect, test } from "vitest";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
@@ -38,7 +38,7 @@ async function check(seconds = 700): Promise<SyncRow> {
   return rowOf();
 }
 
-/** Most of an hour, in which it may be looked at all the time. */
+/** Most of an hour, in which the worker may check at any time. */
 async function timePasses(): Promise<void> {
   for (let minute = 0; minute < 50; minute++) await check(60);
 }
@@ -49,8 +49,8 @@ async function synced(objects = before): Promise<void> {
   expect(await worker.world.phase("web")).toBe("Ready");
 }
 
-describe("what is parked", () => {
-  test("before it was begun is not begun; what was there before is looked at, and its drift told", async () => {
+describe("a paused attempt", () => {
+  test("an attempt that is paused before it began is not begun; the objects of the last one are checked, and drift is reported", async () => {
     await synced();
     await worker.world.assign("web", after, { interval: "10m" });
     await worker.world.pause("web");
@@ -76,7 +76,7 @@ describe("what is parked", () => {
     expect(worker.members()).toEqual(namesOf(after));
   });
 
-  test("and was never applied is told as Failed", async () => {
+  test("a paused attempt that was never applied is reported as Failed", async () => {
     await worker.world.assign("web", before);
     await worker.world.pause("web");
     await timePasses();
@@ -89,7 +89,7 @@ describe("what is parked", () => {
     );
   });
 
-  test("while it is tried again and again is tried no more, and still says what was wrong", async () => {
+  test("a paused attempt that was retrying is not tried again, and still reports its error", async () => {
     await worker.world.assign("web", [...before, unfit]);
     await worker.world.work();
     expect((await rowOf()).observed).toMatchObject({ phase: "Retrying" });
@@ -105,7 +105,7 @@ describe("what is parked", () => {
     expect(row.stateSk).toBe("Failed#c1#web");
   });
 
-  test("and turns out ready by itself is told as such; it is put back by nobody", async () => {
+  test("a paused attempt that becomes ready by itself is reported as ready; its drift is not corrected", async () => {
     await worker.world.assign("web", [namespace("shop"), deployment("shop/web")], { interval: "10m" });
     await worker.world.work();
     expect(await worker.world.phase("web")).toBe("Verifying");
@@ -126,7 +126,7 @@ describe("what is parked", () => {
     expect(await rowOf()).toMatchObject({ stateSk: "Failed#c1#web", observed: { phase: "Failed" } });
   });
 
-  test("and asked for is looked at once, and not all the time", async () => {
+  test("a paused attempt is checked once when somebody asks for it, and not repeatedly", async () => {
     await synced();
     await worker.world.assign("web", after, { interval: "10m" });
     await worker.world.pause("web");
@@ -141,7 +141,7 @@ describe("what is parked", () => {
     expect(writes()).toEqual([]);
   });
 
-  test("because a freeze took its turn is not begun before it has another, and nothing is wrong with it", async () => {
+  test("an attempt that a freeze paused is not begun before its next turn, and has no error", async () => {
     await synced();
     await worker.world.assign("web", after, { interval: "10m" });
     await worker.world.setFreezes({ freezes: [freeze] });
@@ -172,7 +172,7 @@ describe("what is parked", () => {
     expect(worker.members()).toEqual(namesOf(after));
   });
 
-  test("because a freeze took its turn, and was never applied, is not told as Failed", async () => {
+  test("an attempt that a freeze paused before it was applied is not reported as Failed", async () => {
     await worker.world.assign("web", before);
     await worker.world.setFreezes({ freezes: [freeze] });
     await worker.world.work();
@@ -186,7 +186,7 @@ describe("what is parked", () => {
     expect(writes()).toEqual([]);
   });
 
-  test("because a freeze took its turn while its cluster did not answer is asked for that, and not all the time", async () => {
+  test("a cluster that does not answer is probed, and not continuously, while a freeze pauses its attempt", async () => {
     await worker.host.setFaults("c1", { resets: {} });
     await worker.world.assign("web", before);
     await worker.world.work();
@@ -207,7 +207,7 @@ describe("what is parked", () => {
     expect(writes()).toEqual([]);
   });
 
-  test("and to be deleted is not deleted", async () => {
+  test("a paused deletion deletes nothing", async () => {
     await synced();
     await worker.world.assignDelete("web");
     await worker.world.pause("web");

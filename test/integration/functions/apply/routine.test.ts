@@ -1,4 +1,4 @@
-/** Syncs at rest are looked at together: what that costs is counted where the requests arrive. */
+/** Idle Syncs are checked together: the requests that this costs are counted where they arrive. */
 import type { Interception } from "@starling/embedded-apiserver";
 import { describe, expect, test } from "vitest";
 import { due, dueAtOf, later } from "#shared/fleet/rows/due.ts";
@@ -13,7 +13,7 @@ import { startPatientWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startPatientWorker);
 const five = ["a", "b", "c", "d", "e"];
-/** A routine look is at most 5 % later. */
+/** A routine check is at most 5 % later. */
 const intervalSeconds = 640;
 
 const forbidden = { status: 403, body: { kind: "Status", apiVersion: "v1", reason: "Forbidden", code: 403 } };
@@ -36,7 +36,7 @@ async function rowOf(name: string): Promise<SyncRow> {
 const versions = async (names: readonly string[]) =>
   (await Promise.all(names.map(rowOf))).map(({ version }) => version);
 
-/** What a run asks of the table that costs write units. */
+/** The calls of a run to the table that cost write units. */
 async function written(seconds: number): Promise<readonly string[]> {
   const calls: string[] = [];
   const { table } = worker.world;
@@ -80,8 +80,8 @@ function editOne(name: string): Promise<void> {
   return edit(`/api/v1/namespaces/${name}/configmaps/one`, { data: { k: "edited" } });
 }
 
-describe("Syncs at rest", () => {
-  test("cost one LIST for each kind, and of the table the lease alone", async () => {
+describe("idle Syncs", () => {
+  test("idle Syncs cost one LIST for each kind, and only the lease in the table", async () => {
     await inSync(five);
     const before = await versions(five);
     for (const round of [1, 2, 3]) {
@@ -92,7 +92,7 @@ describe("Syncs at rest", () => {
     expect(await versions(five)).toEqual(before);
   });
 
-  test("are due with their cluster, and by themselves a day after that", async () => {
+  test("idle Syncs are due with their cluster, and by themselves a day after that", async () => {
     await inSync(five);
     const { routine = {} } = (await leaseRow()) ?? {};
     expect(Object.keys(routine)).toEqual(["600"]);
@@ -103,13 +103,13 @@ describe("Syncs at rest", () => {
     }
   });
 
-  test("are not looked at before, whoever comes", async () => {
+  test("idle Syncs are not checked early, whatever starts the worker", async () => {
     await inSync(five);
     expect(await written(500)).toEqual(["update LEASE", "update LEASE"]);
     expect(lists()).toEqual([]);
   });
 
-  test("are looked at by themselves when the cluster's timer is lost, and it is there again", async () => {
+  test("idle Syncs are checked by themselves when the cluster's timer is lost, and the timer is set again", async () => {
     await inSync(five);
     const row = await leaseRow();
     if (row === undefined) throw new Error("there is no lease");
@@ -122,7 +122,7 @@ describe("Syncs at rest", () => {
     expect(Date.parse(await leaseDueAt())).toBeGreaterThan(worker.world.clock.now().getTime());
   });
 
-  test("of a table of a version without routines are looked at together, and written once", async () => {
+  test("idle Syncs of a table from before the routine are checked together, and written once", async () => {
     await inSync(five);
     const lease = await leaseRow();
     if (lease === undefined) throw new Error("there is no lease");
@@ -140,7 +140,7 @@ describe("Syncs at rest", () => {
     expect(await written(intervalSeconds)).toEqual(["update LEASE", "update LEASE"]);
   });
 
-  test("have intervals of their own", async () => {
+  test("idle Syncs have intervals of their own", async () => {
     await inSync(["often"]);
     await inSync(["seldom"], { interval: "1h" });
     const checked: string[][] = [];
@@ -156,7 +156,7 @@ describe("Syncs at rest", () => {
     expect(own("seldom") + both).toBe(1);
   });
 
-  test("that changed are written, and the others are not", async () => {
+  test("idle Syncs that changed are written, and the others are not", async () => {
     await inSync(five);
     const before = await versions(five);
     await editOne("c");
@@ -186,7 +186,7 @@ describe("Syncs at rest", () => {
       expect(await written(intervalSeconds)).toEqual(["update LEASE", "write SYNC#tests#a"]);
     }
 
-    test("are written once a day where each look reads it whole, and what changes is found all the same", async () => {
+    test("Syncs whose object every check reads whole are written once a day, and changes are found all the same", async () => {
       await inSyncWithService();
       for (const round of [1, 2, 3]) {
         await touched("services/web", round);
@@ -205,7 +205,7 @@ describe("Syncs at rest", () => {
       expect((await rowOf("a")).observed?.inventory).not.toBe(inventory);
     });
 
-    test("are written where that saves the next look a LIST", async () => {
+    test("Syncs are written where that saves the next check a LIST", async () => {
       await inSyncWithService();
       await touched("configmaps/one", 1);
       expect(await written(intervalSeconds)).toEqual(["update LEASE", "write SYNC#tests#a"]);
@@ -237,7 +237,7 @@ describe("Syncs at rest", () => {
     },
   );
 
-  test("are each looked at where nobody may list all namespaces", async () => {
+  test("idle Syncs are checked one by one if the worker may not list all namespaces", async () => {
     await inSync(five);
     await editOne("d");
     worker.host.intercept(({ phase, path }) =>
@@ -249,7 +249,7 @@ describe("Syncs at rest", () => {
     for (const name of ["a", "b", "c", "e"]) expect((await rowOf(name)).observed?.drift).toBeUndefined();
   });
 
-  test("are looked at in several runs where one is too short for all", async () => {
+  test("idle Syncs are checked in several runs if one run is too short for all", async () => {
     await inSync(five);
     worker.world.aheadMs += intervalSeconds * 1000;
     let checks = 0;
@@ -273,8 +273,8 @@ describe("Syncs at rest", () => {
   });
 });
 
-describe("what is assigned while the routine goes on", () => {
-  /** Assigns `new`, and has its worker find the lease taken, when a request like this comes first; a second goes by. */
+describe("an assignment while the routine is running", () => {
+  /** At the first request that fits, assigns `new` and has its worker find the lease taken; a second passes. */
   function assignAt(isMeant: (method: string, path: string) => boolean): void {
     let isAssigned = false;
     worker.host.intercept(async ({ method, path, phase }): Promise<Interception> => {
@@ -296,7 +296,7 @@ describe("what is assigned while the routine goes on", () => {
     return all.slice(0, first);
   }
 
-  test("waits for what was asked by then, and no longer", async () => {
+  test("a new assignment waits only for the requests that were sent before it", async () => {
     await inSync(five, { drift: "off" });
     worker.world.aheadMs += intervalSeconds * 1000;
     assignAt((_method, path) => path.startsWith("/api/v1/namespaces/a/configmaps/one"));
@@ -308,7 +308,7 @@ describe("what is assigned while the routine goes on", () => {
     expect(Date.parse(await leaseDueAt())).toBeGreaterThan(worker.world.clock.now().getTime());
   });
 
-  test("waits for a correction that was begun", async () => {
+  test("a new assignment waits for a correction that has begun", async () => {
     await inSync(["a"]);
     await editOne("a");
     worker.world.aheadMs += intervalSeconds * 1000;
@@ -324,7 +324,7 @@ describe("a routine during which something new is assigned each time", () => {
   const isListOfMaps = (method: string, path: string) => method === "GET" && /\/configmaps(\?|$)/.test(path);
   let assigned = 0;
 
-  /** Whenever ConfigMaps are listed `new` is assigned anew, its worker finds the lease taken, and a second goes by. */
+  /** At each list of ConfigMaps, assigns `new` anew; its worker finds the lease taken, and a second passes. */
   function assignAtEachList(): void {
     assigned = 0;
     worker.host.intercept(async ({ method, path, phase }): Promise<Interception> => {
@@ -347,7 +347,7 @@ describe("a routine during which something new is assigned each time", () => {
     return most;
   }
 
-  /** How late the routine was when what somebody changed of `a` was put back, in seconds. */
+  /** The delay of the routine, in seconds, when it corrected a change in `a`. */
   async function seenAfter(): Promise<number> {
     const dueAt = Date.parse(await leaseDueAt());
     worker.world.aheadMs += dueAt - worker.world.clock.now().getTime();
@@ -361,7 +361,7 @@ describe("a routine during which something new is assigned each time", () => {
     return Number.POSITIVE_INFINITY;
   }
 
-  test("gives way for an interval, and then looks on to its end, one Sync at a time", async () => {
+  test("the routine gives way for an interval, and then checks to its end, one Sync at a time", async () => {
     await inSync(["a", "b"]);
     await editOne("a");
     assignAtEachList();
@@ -369,7 +369,7 @@ describe("a routine during which something new is assigned each time", () => {
     expect(late).toBeGreaterThanOrEqual(600);
     expect(late).toBeLessThan(600 + 2 * 60);
     expect(assigned).toBeGreaterThan(20);
-    // What differs is listed whole, too; `b` is looked at behind what was assigned meanwhile.
+    // A Sync that differs is listed whole, too; `b` is checked after the Syncs that were assigned meanwhile.
     expect(mostWaitedFor()).toBe(1);
   });
 });

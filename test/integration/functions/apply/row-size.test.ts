@@ -1,4 +1,4 @@
-/** A row that cannot take what was seen of a cluster: its outcome is told all the same, and work goes on. */
+/** A row that has no space for the observation of a cluster: the outcome is reported all the same, and work goes on. */
 import { expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -9,11 +9,11 @@ import { startHostileWorker } from "#test/support/hostile-worker.ts";
 
 const worker = forEachTest(startHostileWorker);
 
-test("the outcome is written without what is told of it, and nothing stands still", async () => {
+test("the outcome is written without its details, and work goes on", async () => {
   await worker.world.assign("web", [configMap("default/a"), configMap("default/b")]);
   const row = await worker.world.sync("web");
   if (row === undefined) throw new Error("there is no Sync");
-  // Of somebody else's half of the row, as large as can be.
+  // The half of the row that another writer owns is as large as it can be.
   const full = { ...row, filler: "x".repeat(407_200) } as SyncRow;
   await worker.world.table.write([{ put: full }]);
   const message = "not allowed to do this. ".repeat(40);

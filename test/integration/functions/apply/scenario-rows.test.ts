@@ -1,4 +1,4 @@
-/** The rows A of the acceptance scenarios that are about more than one look of a worker; each by its number. */
+/** The rows A of the acceptance scenarios that need more than one check of a worker; each by its number. */
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "#shared/base/json.ts";
 import { type ManifestObject, stringAt } from "#shared/kube/kube-object.ts";
@@ -25,7 +25,7 @@ function hand(method: "POST" | "DELETE" | "PATCH", path: string, body?: JsonObje
   return byHand(connection, { method, path, ...(body === undefined ? {} : { body }) });
 }
 
-/** Has Deployments get ready, and looks again, until the Sync is as wanted. */
+/** Makes Deployments ready, and checks again, until the Sync has the phase. */
 async function until(phase: string): Promise<void> {
   for (let check = 0; check < 20; check++) {
     await worker.world.work();
@@ -36,7 +36,7 @@ async function until(phase: string): Promise<void> {
   throw new Error(`it is not ${phase}: ${JSON.stringify(await worker.observed())}`);
 }
 
-/** What the worker wrote of the objects, in order: names, `-name` for what was deleted. */
+/** The objects that the worker wrote, in order: names, `-name` for a deletion. */
 function written(): readonly string[] {
   return worker.host.requests().flatMap(({ method, path, status, userAgent, dryRun }) => {
     if (userAgent === "e2e-by-hand" || status >= 300 || dryRun || path.includes("starling-system")) return [];
@@ -49,7 +49,7 @@ function exists(name: string): boolean {
   return worker.host.objects("c1").some((object) => stringAt(object, "metadata", "name") === name);
 }
 
-test("A03: an object whose kind somebody deleted is gone when git has it no more, and the Sync is Ready", async () => {
+test("A03: an object whose kind somebody deleted is forgotten when git no longer has it, and the Sync is Ready", async () => {
   await hand("POST", definitions, definition(group));
   const rest = [namespace("shop"), configMap("shop/c")];
   await worker.world.assign("web", [...rest, widget(group, "shop/w")]);
@@ -62,7 +62,7 @@ test("A03: an object whose kind somebody deleted is gone when git has it no more
   expect(await worker.recorded()).toEqual(["ConfigMap c", "Namespace shop"]);
 });
 
-test("A05: what was made before something that is refused is recorded, and what is refused is named", async () => {
+test("A05: objects that were made before one is refused are recorded, and the refused one is named", async () => {
   const broken = manifest({ ...deployment("shop/web"), spec: { replicas: "three" } });
   await worker.world.assign("web", [broken, definition(group), namespace("shop")]);
   await worker.world.work();
@@ -70,7 +70,7 @@ test("A05: what was made before something that is refused is recorded, and what 
   expect(await worker.recorded()).toEqual([`CustomResourceDefinition widgets.${group}`, "Namespace shop"]);
 });
 
-test("A09: dependencies in a circle are an error with both, and nothing is written", async () => {
+test("A09: dependencies in a circle are an error that names both objects, and nothing is written", async () => {
   const on = (name: string) => dependsOn(`/namespaces/shop/ConfigMap/${name}`);
   const circle = [annotated(configMap("shop/a"), on("b")), annotated(configMap("shop/b"), on("a"))];
   await worker.world.assign("web", [namespace("shop"), ...circle]);
@@ -80,11 +80,11 @@ test("A09: dependencies in a circle are an error with both, and nothing is writt
   expect(worker.host.requests().filter(({ method }) => method !== "GET")).toEqual([]);
 });
 
-describe("what depends on something", () => {
+describe("an object that depends on another", () => {
   const after = annotated(configMap("shop/after"), dependsOn("apps/namespaces/shop/Deployment/db"));
   const both = [namespace("shop"), deployment("shop/db"), after];
 
-  test("A10: that never gets ready is not begun, the reason is told, and the other is recorded", async () => {
+  test("A10: an object is not applied while its dependency is not ready; the reason is reported, the dependency recorded", async () => {
     await worker.world.assign("web", both);
     for (let check = 0; check < 4; check++) {
       await worker.world.work();
@@ -97,7 +97,7 @@ describe("what depends on something", () => {
     expect(await worker.recorded()).toEqual(["Deployment db", "Namespace shop"]);
   });
 
-  test("A11: that git has no more is not applied, and the other is not deleted", async () => {
+  test("A11: an object is not applied when git has removed its dependency, and the dependency is not deleted", async () => {
     await worker.world.assign("web", both);
     await until("Ready");
     worker.host.clearRequests();
@@ -123,10 +123,10 @@ test("A14: a definition of a later wave is sent with the first wave that needs i
   ]);
 });
 
-describe("what git has no more", () => {
+describe("objects that git no longer has", () => {
   const waves = [0, 1, 2].map((at) => annotated(configMap(`shop/wave-${at}`), wave(at)));
 
-  test("A15: goes in the reverse of its waves, and in a wave by kinds", async () => {
+  test("A15: removed objects are pruned in the reverse order of their waves, and within a wave by kind", async () => {
     const mixed = [...waves, annotated(deployment("shop/web"), wave(0))];
     await worker.world.assign("web", [namespace("shop"), ...mixed]);
     await until("Ready");
@@ -137,7 +137,7 @@ describe("what git has no more", () => {
     expect(deleted).toEqual(["-wave-2", "-wave-1", "-web", "-wave-0"]);
   });
 
-  test("A17: stays until every wave but the last is ready; the last is not waited for, as is told of PruneLast", async () => {
+  test("A17: a PruneLast object stays until every wave but the last is ready; the last wave is not waited for", async () => {
     const last = { "argocd.argoproj.io/sync-options": "PruneLast=true" };
     await worker.world.assign("web", [namespace("shop"), annotated(configMap("shop/old"), last)]);
     await until("Ready");

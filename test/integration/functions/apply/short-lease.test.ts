@@ -29,7 +29,7 @@ describe.each(clusterTargets)("a lease that is short on $name", ({ start }) => {
 
   const leaseOf = async (world: WorkerWorld) => (await world.table.get(keys.lease("c1"))) as LeaseRow;
 
-  /** The table, where a worker cannot write what it saw, nor let go. */
+  /** The table of a worker that can neither write its observation nor release the lease. */
   function asOfTheDead(world: WorkerWorld): Table {
     const dead = () => Promise.reject(new Error("the worker is dead"));
     return new Proxy(world.table, {
@@ -44,7 +44,7 @@ describe.each(clusterTargets)("a lease that is short on $name", ({ start }) => {
   test.each([
     ["that agree", 0],
     ["of which the next one's is three seconds behind, and the dead one's was three ahead", -6000],
-  ])("of a worker that died lets the next one in within a minute, by clocks %s", async (_clocks, offMs) => {
+  ])("the lease of a worker that died lets the next one in within a minute, with clocks %s", async (_clocks, offMs) => {
     const { world } = await begin();
     const name = `died${offMs}`;
     await world.assign(name, [namespace(name)]);
@@ -57,7 +57,7 @@ describe.each(clusterTargets)("a lease that is short on $name", ({ start }) => {
     expect(await world.phase(name)).toBe("Ready");
   });
 
-  test("is renewed by a worker that waits for a cluster, and its row is due when that one dies", async () => {
+  test("the lease is renewed by a worker that waits for a cluster, and its row is due when that worker dies", async () => {
     const asleep = Promise.withResolvers<void>();
     const { world } = await begin(async ({ name }) => (name === "slow" ? asleep.promise : undefined));
     await world.assign("slow-one", [namespace("slow-one"), configMap("slow-one/slow")]);
@@ -86,7 +86,7 @@ describe.each(clusterTargets)("a lease that is short on $name", ({ start }) => {
     expect(free.dueKey?.localeCompare(held.dueKey ?? "")).toBe(1);
   });
 
-  test("is not renewed after the end of the invocation that took it", async () => {
+  test("the lease is not renewed after the end of the invocation that took it", async () => {
     const asleep = Promise.withResolvers<void>();
     const fellAsleep = Promise.withResolvers<void>();
     let isFirst = true;
@@ -112,7 +112,7 @@ describe.each(clusterTargets)("a lease that is short on $name", ({ start }) => {
     expect(await leaseOf(world)).toMatchObject({ fence: 2 });
   });
 
-  test("that was lost ends all writes of the one who had it", async () => {
+  test("a worker whose lease another one took stops all writes", async () => {
     const { world, writes } = await begin(async ({ method, name }) => {
       if (method !== "apply" || name !== "lost-lease") return;
       world.aheadMs += 31_000;
@@ -127,7 +127,7 @@ describe.each(clusterTargets)("a lease that is short on $name", ({ start }) => {
     expect(await leaseOf(world)).toMatchObject({ owner: "another" });
   });
 
-  test("that cannot be renewed ends all writes before it is over", async () => {
+  test("a worker that cannot renew its lease stops all writes before the lease ends", async () => {
     const { world, writes } = await begin(async ({ method, name }) => {
       if (method === "apply" && name === "no-renewal") world.aheadMs += 31_000;
     });

@@ -1,4 +1,4 @@
-/** What does not depend on each other is asked at once: a cluster far away answers each step late. */
+/** Requests that do not depend on each other are sent at once, because a distant cluster answers each step late. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Interception } from "@starling/embedded-apiserver";
 import { expect, test } from "vitest";
@@ -26,7 +26,7 @@ function askedTogether(...ends: readonly string[]): ReadonlySet<string> {
   return came;
 }
 
-test("what is wanted, and what was applied last", async () => {
+test("the worker reads the rendering and the last inventory at the same time", async () => {
   await worker.world.assign("web", [namespace("shop")]);
   await worker.world.work();
   await worker.world.assign("web", [namespace("shop"), namespace("other")]);
@@ -51,7 +51,7 @@ test("what is wanted, and what was applied last", async () => {
 
 const groups = ["apples", "berries", "cherries"].map((name) => `${name}.example.com`);
 
-test("who the cluster is, and what it remembers", async () => {
+test("the worker reads the identity of the cluster and its parent object at the same time", async () => {
   await worker.world.assign("web", [namespace("shop")]);
   await worker.world.work();
   await worker.world.assign("web", [namespace("shop"), namespace("other")]);
@@ -62,7 +62,7 @@ test("who the cluster is, and what it remembers", async () => {
   expect(await worker.world.phase("web")).toBe("Ready");
 });
 
-test("the definitions of all custom kinds", async () => {
+test("the worker reads the definitions of all custom kinds at the same time", async () => {
   await worker.world.assign(
     "kinds",
     groups.map((group) => definition(group)),

@@ -22,7 +22,7 @@ describe("an aggregated API that is down", () => {
     expect(worker.members()).toContain("Widget w");
   });
 
-  /** What was discovered while the API was up, or nothing. */
+  /** The worker discovered the kinds while the API was up, or never. */
   describe.each([
     ["knows", true],
     ["does not know", false],
@@ -32,7 +32,7 @@ describe("an aggregated API that is down", () => {
       if (!warm) worker.reconnect();
     }
 
-    test("stops no Sync that does not use it", async () => {
+    test("the API that is down stops no Sync that does not use it", async () => {
       const [first, next] = [
         [namespace("other"), configMap("other/a")],
         [namespace("other"), configMap("other/b")],
@@ -49,7 +49,7 @@ describe("an aggregated API that is down", () => {
       expect(await worker.recorded("other")).toEqual(namesOf(next));
     });
 
-    test("is told by those that use it, and their other objects are applied", async () => {
+    test("the Syncs that use the API report it, and their other objects are applied", async () => {
       await fail();
       const more = [...withWidget, configMap("default/more")];
       await worker.world.assign("web", more);
@@ -65,7 +65,7 @@ describe("an aggregated API that is down", () => {
       await worker.recover(more);
     });
 
-    test("keeps what left the source in the inventory, and lets go of it later", async () => {
+    test("an object of the API that left the source stays in the inventory, and is removed from it later", async () => {
       await fail();
       const without = withWidget.slice(0, 1);
       await worker.world.assign("web", without);
@@ -78,7 +78,7 @@ describe("an aggregated API that is down", () => {
       expect(await worker.recorded()).toEqual(namesOf(without));
     });
 
-    test("holds up the deletion of a Sync that uses it, and nothing of it is forgotten", async () => {
+    test("the API that is down delays the deletion of a Sync that uses it, and no object is forgotten", async () => {
       await fail();
       await worker.world.assignDelete("web");
       await worker.world.work();
@@ -92,7 +92,7 @@ describe("an aggregated API that is down", () => {
       expect(worker.members()).toEqual(["CustomResourceDefinition widgets.metrics.example.com"]);
     });
 
-    test("keeps Namespaces, for nobody knows what is in them", async () => {
+    test("a Namespace is kept, because its content is unknown", async () => {
       const [first, next] = [[namespace("other"), configMap("default/a")], [configMap("default/a")]];
       await worker.world.assign("other", first);
       await worker.world.work();
@@ -106,7 +106,7 @@ describe("an aggregated API that is down", () => {
       expect(worker.members()).toContain("Namespace other");
     });
 
-    test("is neither drift nor the end of those that use it", async () => {
+    test("an object that cannot be read for a while is neither drift nor gone", async () => {
       await fail();
       worker.world.aheadMs += 700_000;
       await worker.world.work();
@@ -119,10 +119,10 @@ describe("an aggregated API that is down", () => {
   });
 });
 
-describe("an aggregated API that was down when its cluster was first looked at", () => {
+describe("an aggregated API that was down when its cluster was first checked", () => {
   const patient = forEachTest(startPatientWorker);
 
-  test("holds a Namespace that left the source for as long as it is down, and no longer", async () => {
+  test("a Namespace that left the source is kept only as long as the API is down", async () => {
     const { world, host } = patient;
     await world.assign("api", [definition("metrics.example.com")]);
     await world.work();

@@ -17,7 +17,7 @@ async function check(seconds: number): Promise<void> {
   await worker.world.work();
 }
 
-test("what is to begin later is begun then", async () => {
+test("an assignment with a start time begins at that time", async () => {
   const { world } = worker;
   await world.assign("web", before, {}, { startAt: startAt() });
   for (let minute = 0; minute < 9; minute++) await check(60);
@@ -27,7 +27,7 @@ test("what is to begin later is begun then", async () => {
   expect(await world.phase("web")).toBe("Ready");
 });
 
-test("the first one for another cluster of the name waits, too", async () => {
+test("the first assignment for another cluster of the same name waits for its time, too", async () => {
   const { world } = worker;
   await world.assign("web", before);
   await world.work();

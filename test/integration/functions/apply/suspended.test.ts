@@ -1,4 +1,4 @@
-/** While a subject is suspended its worker writes nothing to the cluster, whatever there would be to do. */
+/** While an owner is suspended its worker writes nothing to the cluster, whatever work is due. */
 import { describe, expect, test } from "vitest";
 import { dueAtOf } from "#shared/fleet/rows/due.ts";
 import { configMap, deployment, namespace } from "#test/support/cluster-fixture.ts";
@@ -26,7 +26,7 @@ async function synced(): Promise<void> {
   expect(await worker.world.phase("web")).toBe("Ready");
 }
 
-/** Looks for most of an hour. */
+/** Checks for most of an hour. */
 async function timePasses(): Promise<void> {
   for (let check = 0; check < 4; check++) {
     worker.world.aheadMs += 700_000;
@@ -34,8 +34,8 @@ async function timePasses(): Promise<void> {
   }
 }
 
-describe("of a suspended subject", () => {
-  test("the first assignment is not applied before it is resumed", async () => {
+describe("a suspended owner", () => {
+  test("the first assignment is not applied before its owner is resumed", async () => {
     await suspend();
     await worker.world.assign("web", before);
     await timePasses();
@@ -47,7 +47,7 @@ describe("of a suspended subject", () => {
     expect(worker.members()).toEqual(namesOf(before));
   });
 
-  test("a newer assignment is neither applied nor pruned for", async () => {
+  test("a newer assignment is neither applied nor pruned for while its owner is suspended", async () => {
     await synced();
     await suspend();
     worker.host.clearRequests();
@@ -60,7 +60,7 @@ describe("of a suspended subject", () => {
     expect(worker.members()).toEqual(namesOf(after));
   });
 
-  test("drift is not corrected, nor a reconcile answered by a write", async () => {
+  test("drift is not corrected, and a reconcile causes no write, while the owner is suspended", async () => {
     await synced();
     await suspend();
     const path = "/api/v1/namespaces/shop/configmaps/gone";
@@ -81,7 +81,7 @@ describe("of a suspended subject", () => {
     expect(worker.members()).toEqual(namesOf(before));
   });
 
-  test("what is not ready yet is looked at, and nothing is written", async () => {
+  test("a suspended Sync that is not ready yet is checked, and nothing is written", async () => {
     const objects = [namespace("shop"), deployment("shop/web")];
     await worker.world.setOwner("web", {});
     await worker.world.assign("web", objects);
@@ -94,13 +94,13 @@ describe("of a suspended subject", () => {
     expect(writes()).toEqual([]);
   });
 
-  /** Seconds between a look that is to come and the timer of its row. */
+  /** Seconds between the next check and the timer of its row. */
   async function graceOfPoll(): Promise<number> {
     const { dueKey = "", observed } = (await worker.world.sync("web")) ?? {};
     return (Date.parse(dueAtOf(dueKey)) - Date.parse(observed?.nextAt ?? "")) / 1000;
   }
 
-  test("a look is missed as soon as of others, however long it was suspended", async () => {
+  test("a missed check of a suspended Sync is noticed as soon as one of any other, however long it was suspended", async () => {
     await suspend();
     await worker.world.assign("web", [namespace("shop"), deployment("shop/web")]);
     await timePasses();
@@ -115,7 +115,7 @@ describe("of a suspended subject", () => {
     expect(await graceOfPoll()).toBe(30);
   });
 
-  test("nothing is deleted", async () => {
+  test("nothing is deleted while the owner is suspended", async () => {
     await synced();
     await suspend();
     worker.host.clearRequests();
@@ -128,7 +128,7 @@ describe("of a suspended subject", () => {
     expect(worker.members()).not.toContain("ConfigMap kept");
   });
 
-  test("another subject of the same cluster is worked on", async () => {
+  test("another owner of the same cluster is worked on", async () => {
     await suspend();
     await worker.world.assign("web", before);
     await worker.world.assign("other", [namespace("other"), configMap("other/c")]);

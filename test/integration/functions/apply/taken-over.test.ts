@@ -9,7 +9,7 @@ import { forAllTests } from "#test/support/for-tests.ts";
 import { watchedClient } from "#test/support/watched-client.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
-describe.each(clusterTargets)("what somebody else has taken over, on $name", ({ start }) => {
+describe.each(clusterTargets)("an object that somebody else has taken over, on $name", ({ start }) => {
   const cluster = forAllTests(async () => clusterFixture(await start()));
   const begin = () => new WorkerWorld({ connect: async () => cluster.client, distrust() {} }).begin();
   const pathOf = (inNamespace: string) => `/api/v1/namespaces/${inNamespace}/configmaps/c`;
@@ -25,7 +25,7 @@ describe.each(clusterTargets)("what somebody else has taken over, on $name", ({ 
     return { phase: observed?.phase, reasons: observed?.problems.map(({ reason }) => reason) };
   }
 
-  test("by another Sync, as a refusal says how, is that one's", async () => {
+  test("an object that another Sync adopted, as the refusal explains, belongs to that Sync", async () => {
     const world = await begin();
     const [ofA, ofB] = ["a", "b"].map((owner) => configMap("two/c", { k: `of ${owner}` }));
     if (ofA === undefined || ofB === undefined) throw new Error("both are there");
@@ -44,7 +44,7 @@ describe.each(clusterTargets)("what somebody else has taken over, on $name", ({ 
     const adopted = await liveOf("two");
     expect(adopted).toMatchObject({ set: setIdOf({ syncNamespace: "tests", syncName: "b" }), data: { k: "of b" } });
 
-    // Whatever is committed, it stays with the one that adopted it.
+    // The object stays with the Sync that adopted it, whatever is committed.
     for (const round of ["1", "2"]) {
       await world.assign("a", [namespace("two"), ofA, configMap("two/of-a", { round })]);
       expect(await work(world, "a")).toEqual(refused);
@@ -64,7 +64,7 @@ describe.each(clusterTargets)("what somebody else has taken over, on $name", ({ 
       inNamespace: "flux",
       labels: { [partOfLabel]: "", "kustomize.toolkit.fluxcd.io/name": "apps" },
     },
-  ])("by $tool is not applied over, and not deleted", async ({ inNamespace, labels }) => {
+  ])("an object that $tool took over is not applied, and not deleted", async ({ inNamespace, labels }) => {
     const world = await begin();
     const ours = configMap(`${inNamespace}/c`, { k: "ours" });
     await world.assign(inNamespace, [namespace(inNamespace), ours]);
@@ -85,7 +85,7 @@ describe.each(clusterTargets)("what somebody else has taken over, on $name", ({ 
     expect(await liveOf(inNamespace)).toEqual(taken);
   });
 
-  test("is looked for where something moved, and nowhere else", async () => {
+  test("the worker searches for the other owner only where an object changed", async () => {
     const calls: string[] = [];
     const watched = watchedClient(cluster.client, async ({ method, name }) => {
       if (name === "web" || name === "c") calls.push(`${method} ${name}`);

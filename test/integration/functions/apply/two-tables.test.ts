@@ -1,6 +1,6 @@
 /**
- * Two tables in use at once: one was restored to another place while workers of the first still run. Whatever its rows
- * say, it writes nothing to what the first has assigned since, until somebody accepts that it goes on.
+ * Two tables in use at once: one was restored to another place while workers of the first still run. The restored table
+ * writes nothing to Syncs that the first has assigned since, until somebody accepts it.
  */
 import { describe, expect, test } from "vitest";
 import { accepted } from "#shared/fleet/rows/lineage.ts";
@@ -48,7 +48,7 @@ describe.each(clusterTargets)("on $name", (target) => {
     return {
       name,
       old,
-      /** What one of them has sent to the cluster. */
+      /** The writes that one of them has sent to the cluster. */
       writesOf: (by: "old" | "copy") => writes.filter((write) => write.startsWith(`${by} `)),
       onWrite(listener: typeof hear) {
         hear = listener;
@@ -100,7 +100,7 @@ describe.each(clusterTargets)("on $name", (target) => {
     await world.table.write([{ put: next, when: { version: row.version } }]);
   }
 
-  test("a copy writes nothing to what was assigned something since, whatever it is told", async () => {
+  test("a copy writes nothing to a Sync that the first table has assigned since, whatever happens in the copy", async () => {
     const { name, old, writesOf, copy: copied, set, contents, byHand } = await begin();
     await old.assign(name, set("1", "a", "b"));
     await old.work();
@@ -127,7 +127,7 @@ describe.each(clusterTargets)("on $name", (target) => {
     expect(await contents()).toEqual(before);
   });
 
-  test("what a cluster remembers is told for as long as it forbids anything, also of what is parked", async () => {
+  test("the copy reports the cluster's memory as long as it forbids writes, also for a paused attempt", async () => {
     const { name, old, copy: copied, set } = await begin();
     await old.assign(name, set("1", "a"));
     await old.work();
@@ -143,7 +143,7 @@ describe.each(clusterTargets)("on $name", (target) => {
     expect((await copy.sync(name))?.observed).toMatchObject({ phase: "Failed", reason: "ClusterAhead", remembered });
   });
 
-  test("of two that know the same, the one that assigns first goes on, and the other one writes nothing", async () => {
+  test("two tables have the same memory: the one that assigns first goes on, and the other one writes nothing", async () => {
     const { name, old, writesOf, copy: copied, set, contents } = await begin();
     await old.assign(name, set("1", "a", "b"));
     await old.work();
@@ -162,7 +162,7 @@ describe.each(clusterTargets)("on $name", (target) => {
     expect(await contents()).not.toHaveProperty("b");
   });
 
-  test("workers of both at once come to the end of one of them, and it stays", async () => {
+  test("workers of both tables at once end with the state of one of them, and it stays", async () => {
     const gaps = await inEveryGap(async (gap) => {
       const { name, old, writesOf, copy: copied, set, contents } = await begin();
       await old.assign(name, set("1", "a", "b"));
@@ -191,7 +191,7 @@ describe.each(clusterTargets)("on $name", (target) => {
     expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 
-  test("after somebody has accepted it the copy goes on, and the rows of before write nothing any more", async () => {
+  test("the copy goes on after somebody has accepted it, and the old table writes nothing any more", async () => {
     const { name, old, writesOf, copy: copied, set, contents, byHand } = await begin();
     await old.assign(name, set("1", "a", "b"));
     await old.work();
@@ -243,7 +243,7 @@ describe.each(clusterTargets)("on $name", (target) => {
       return { ...made, before, during };
     }
 
-    test("the rows that know it end it, and nothing is made again", async () => {
+    test("rows that know the attempt end it, and nothing is made again", async () => {
       const { name, during, set, contents } = await diesInTheMiddle();
       const half = await contents();
       expect(half).toMatchObject({ a: { k: "2" }, b: { k: "1" }, c: { k: "2" }, z: { k: "1" } });
@@ -255,7 +255,7 @@ describe.each(clusterTargets)("on $name", (target) => {
       expect(await contents()).toMatchObject({ a: { k: "3", uid: half.a?.uid } });
     });
 
-    test("rows from before it write nothing until they are accepted, and then know what it has made", async () => {
+    test("rows from before the attempt write nothing until they are accepted, and then know what it has made", async () => {
       const { name, before, writesOf, set, contents } = await diesInTheMiddle();
       const half = await contents();
       await timePasses(before);

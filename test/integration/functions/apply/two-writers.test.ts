@@ -22,8 +22,8 @@ describe("while a worker works", () => {
   let told = 0;
 
   /**
-   * One look, with another's write right before one of the worker's calls.
-   * @returns whether that one had its turn, and whether the worker had begun to look at the cluster by then.
+   * Runs one check, with another writer's write right before one of the worker's calls.
+   * @returns whether that writer had its turn, and whether the worker had begun to check the cluster by then.
    */
   async function works(gap: Gap, rival: (world: WorkerWorld, name: string) => Promise<void>) {
     const name = `two-${++told}`;
@@ -44,7 +44,7 @@ describe("while a worker works", () => {
       late = checks;
       await rival(world, name);
     });
-    // Where another one has the lease by then, it may say so.
+    // The worker may report that another one has the lease by then.
     await world.work({ table }).catch((error: unknown) => expect(error).toBeInstanceOf(LeaseLost));
     return { world, name, took, late };
   }
@@ -68,7 +68,7 @@ describe("while a worker works", () => {
     expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 
-  test("what people change of the Cluster is not undone", async () => {
+  test("a person's change to the Cluster is not reverted", async () => {
     const gaps = await inEveryGap(async (gap) => {
       const { world, took } = await works(gap, async ({ table }) => {
         const row = await table.get(keys.cluster("c1"));
@@ -82,7 +82,7 @@ describe("while a worker works", () => {
     expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 
-  test("what is forgotten is not remembered again", async () => {
+  test("a Sync that was forgotten meanwhile stays forgotten", async () => {
     const gaps = await inEveryGap(async (gap) => {
       const { world, name, took } = await works(gap, async (other, sync) => {
         const row = await other.sync(sync);
@@ -107,7 +107,7 @@ describe("while a worker works", () => {
     ],
     ["is another object's of that name by now", { ownerUid: "uid-of-another" }],
     ["is of a newer version by now", { schema: rowSchema + 1 }],
-  ] as const)("what was seen of a Sync is not said of one that %s", async (_what, half) => {
+  ] as const)("observations of a Sync are not written to one that %s", async (_what, half) => {
     let lateOnes = 0;
     const gaps = await inEveryGap(async (gap) => {
       const { world, name, late } = await works(gap, async (other, sync) => {
@@ -130,7 +130,7 @@ describe("while a worker works", () => {
   test.each([
     ["registered anew", { uid: "another" }],
     ["another one by now", { operations: { accepted } }],
-  ] as const)("what was seen of a Cluster is not said of one that is %s", async (_what, half) => {
+  ] as const)("observations of a Cluster are not written to one that is %s", async (_what, half) => {
     let lateOnes = 0;
     const gaps = await inEveryGap(async (gap) => {
       const { world, late } = await works(gap, async ({ table }) => {
@@ -161,7 +161,7 @@ describe("while a worker works", () => {
     expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 
-  test("a worker whose lease has gone writes nothing over the next one's word", async () => {
+  test("a worker that lost its lease does not overwrite the outcome of the next worker", async () => {
     const gaps = await inEveryGap(async (gap) => {
       let theirs: unknown;
       const { world, name, took } = await works(gap, async (other, sync) => {

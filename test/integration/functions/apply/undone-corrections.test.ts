@@ -25,7 +25,7 @@ describe.each(clusterTargets)("corrections that somebody undoes, on $name", ({ s
   const webOf = (name: string) => `/apis/apps/v1/namespaces/${name}/deployments/web`;
   const configOf = (name: string) => `/api/v1/namespaces/${name}/configmaps/c`;
 
-  /** As the controller of a HorizontalPodAutoscaler does it. */
+  /** Scales as the controller of a HorizontalPodAutoscaler does. */
   async function scale(name: string, replicas: number): Promise<void> {
     const path = `${webOf(name)}/scale?fieldManager=kube-controller-manager`;
     await cluster.raw("PATCH", path, { as: "merge-patch", body: { spec: { replicas } } });
@@ -56,7 +56,7 @@ describe.each(clusterTargets)("corrections that somebody undoes, on $name", ({ s
     await world.work();
   }
 
-  /** Scaled before each look, to another number each time. @returns what each look left. */
+  /** Scales to another number before each check. @returns the outcome of each check. */
   async function scaledBeforeEach(world: WorkerWorld, name: string, checks: number): Promise<readonly unknown[]> {
     const left: unknown[] = [];
     for (let round = 0; round < checks; round++) {
@@ -73,7 +73,7 @@ describe.each(clusterTargets)("corrections that somebody undoes, on $name", ({ s
     return seen;
   }
 
-  test("end after five of the same fields, and who undoes them is named", async () => {
+  test("corrections end after five of the same fields, and whoever undoes them is named", async () => {
     const world = await begin("scaled");
     expect(await scaledBeforeEach(world, "scaled", 8)).toEqual([2, 2, 2, 2, 2, 15, 16, 17]);
     const left = await observed(world, "scaled");
@@ -95,7 +95,7 @@ describe.each(clusterTargets)("corrections that somebody undoes, on $name", ({ s
     expect(world.sender.take().filter(({ to }) => to === "report")).toEqual([]);
   });
 
-  test("of one object are the end of no other's", async () => {
+  test("the end of one object's corrections ends those of no other object", async () => {
     const world = await begin("others");
     await scaledBeforeEach(world, "others", 6);
     await edit("others");
@@ -105,7 +105,7 @@ describe.each(clusterTargets)("corrections that somebody undoes, on $name", ({ s
     expect((await observed(world, "others")).leftAlone).toMatchObject([{ object: "Deployment others/web" }]);
   });
 
-  test("begin again when somebody asks for it, and with a new rendering", async () => {
+  test("corrections begin again when somebody asks for it, and with a new rendering", async () => {
     const world = await begin("again");
     await scaledBeforeEach(world, "again", 6);
     const row = await world.sync("again");
@@ -124,7 +124,7 @@ describe.each(clusterTargets)("corrections that somebody undoes, on $name", ({ s
     expect(await scaledBeforeEach(world, "again", 6)).toEqual([2, 2, 2, 2, 2, 15]);
   });
 
-  test("end for what several undo by turns, too", async () => {
+  test("corrections end for fields that several writers undo in turn, too", async () => {
     const world = await begin("turns");
     const left: unknown[] = [];
     for (let round = 0; round < 12; round++) {
@@ -141,7 +141,7 @@ describe.each(clusterTargets)("corrections that somebody undoes, on $name", ({ s
     expect(object?.message).toContain("after 10 corrections it is left alone");
   });
 
-  test("end for what is deleted each time, until somebody asks for it or it is rendered anew", async () => {
+  test("corrections end for an object that is deleted each time, until somebody asks for it or it is rendered anew", async () => {
     const world = await begin("deleted");
     const deletedBeforeEach = async (checks: number) => {
       const made: boolean[] = [];
@@ -179,7 +179,7 @@ describe.each(clusterTargets)("corrections that somebody undoes, on $name", ({ s
     expect(await cluster.statusOf(configOf("deleted"))).toBe(200);
   });
 
-  test("hide no other drift of what is left alone", async () => {
+  test("drift in the other fields of an object that is left alone is still found", async () => {
     const world = await begin("hidden", [
       { name: "A", value: "1" },
       { name: "B", value: "$(A)2" },
@@ -195,7 +195,7 @@ describe.each(clusterTargets)("corrections that somebody undoes, on $name", ({ s
     expect(after.spec.template.spec.containers[0]?.env).toMatchObject([{ name: "A" }, { name: "B" }]);
   });
 
-  test("go on where a look between them found nothing", async () => {
+  test("corrections go on if a check between them found nothing", async () => {
     const world = await begin("rarely");
     for (let round = 0; round < 8; round++) {
       await edit("rarely");

@@ -1,4 +1,7 @@
-/** What a worker recorded is lost, in doubt or was never stored: what it made leaves the cluster with git all the same. */
+/**
+ * Records of a worker are lost, in doubt or were never stored: the objects that it made leave the cluster with git all
+ * the same.
+ */
 import { randomUUID } from "node:crypto";
 import { DeleteObjectCommand, type S3Client } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -17,7 +20,7 @@ import { forAllTests } from "#test/support/for-tests.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
 const Bucket = "blobs";
-/** Past the interval of a look, whatever its jitter. */
+/** Past the interval of a check, whatever its jitter. */
 const intervalMs = 700_000;
 let emulated: EmulatedClients;
 let s3: S3Client;
@@ -102,7 +105,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       return observed;
     }
 
-    /** Of the ConfigMaps that are there. */
+    /** The names of the ConfigMaps in the namespace. */
     async names(): Promise<readonly string[]> {
       const list = await cluster.raw("GET", `/api/v1/namespaces/${this.name}/configmaps`);
       const names = (list.items as ManifestObject[]).map(({ metadata }) => metadata.name);
@@ -129,7 +132,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     },
   );
 
-  test("rebuilds nothing for one 404 of what is there", async () => {
+  test("the worker rebuilds nothing for one 404 of a blob that exists", async () => {
     const world = await begin();
     await world.give(["a", "old"], { prune: false });
     await world.give(["a"], { prune: false });
@@ -140,7 +143,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     expect(await world.names()).toEqual(["a"]);
   });
 
-  test("prunes what an unfinished attempt left, when its rendering is found again", async () => {
+  test("the worker prunes the objects of an unfinished attempt when its rendering is found again", async () => {
     const world = await begin();
     await world.give(["a"]);
     await world.dieAfter(["a", "left"]);
@@ -153,7 +156,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     expect((await world.observed()).applied).not.toHaveProperty("unsettled");
   });
 
-  test("prunes what an unfinished attempt left, when a prune is wanted again", async () => {
+  test("the worker prunes the objects of an unfinished attempt when pruning is enabled again", async () => {
     const world = await begin();
     await world.give(["a"]);
     await world.dieAfter(["a", "left"]);
@@ -165,7 +168,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     expect((await world.observed()).applied).not.toHaveProperty("unsettled");
   });
 
-  test("prunes what an unfinished attempt left beside what was not pruned either", async () => {
+  test("the worker prunes the objects of an unfinished attempt beside others that were not pruned either", async () => {
     const world = await begin();
     await world.give(["a", "old"], { prune: false });
     await world.give(["a"], { prune: false });
@@ -177,7 +180,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     expect(await world.names()).toEqual(["a"]);
   });
 
-  test("holds up no deletion for what asks to stay or only bears the label, but for what nobody recorded", async () => {
+  test("the worker delays a deletion only for members that nobody recorded, not for kept or merely labelled objects", async () => {
     const world = await begin();
     const named = (name: string) => `${world.name}-${name}`;
     const config = (name: string) => configMap(`default/${named(name)}`);
@@ -209,7 +212,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     expect(await cluster.statusOf(`${path}/${named("a")}`)).toBe(404);
   });
 
-  test("prunes what it put back, though that could not be stored", async () => {
+  test("the worker prunes an object that it restored, though the record of that could not be stored", async () => {
     const world = await begin();
     await world.give(["a", "b"]);
     await cluster.raw("DELETE", `/api/v1/namespaces/${world.name}/configmaps/b`);
@@ -222,19 +225,22 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     expect(await world.names()).toEqual(["a"]);
   });
 
-  test.each(["correct", "report"] as const)("names what no rendering accounts for, drift %s", async (drift) => {
-    const world = await begin();
-    const metadata = { name: "old", namespace: world.name };
-    await world.assign(world.name, [...world.objects("a"), manifest({ apiVersion: "v1", kind: "Secret", metadata })]);
-    await world.check();
-    await world.give(["a"], { prune: false, drift });
-    await remove(await world.inventoryKey());
-    const found = await world.lookLater();
-    expect(found).toMatchObject({ objects: { foreign: 1 }, rebuilt: { foreign: 1 } });
-    expect(found.foreign?.map(({ id }) => `${id.kind} ${id.name}`)).toEqual(["Secret old"]);
-  });
+  test.each(["correct", "report"] as const)(
+    "the worker names members that no rendering accounts for, with drift %s",
+    async (drift) => {
+      const world = await begin();
+      const metadata = { name: "old", namespace: world.name };
+      await world.assign(world.name, [...world.objects("a"), manifest({ apiVersion: "v1", kind: "Secret", metadata })]);
+      await world.check();
+      await world.give(["a"], { prune: false, drift });
+      await remove(await world.inventoryKey());
+      const found = await world.lookLater();
+      expect(found).toMatchObject({ objects: { foreign: 1 }, rebuilt: { foreign: 1 } });
+      expect(found.foreign?.map(({ id }) => `${id.kind} ${id.name}`)).toEqual(["Secret old"]);
+    },
+  );
 
-  test("that lost the record of a Job that removed itself leaves another tool's Job of its name alone", async () => {
+  test("the worker that lost the record of a finished Job leaves another tool's Job of that name alone", async () => {
     const world = await begin();
     const job = (parallelism: number, labels = {}) =>
       manifest({

@@ -69,7 +69,7 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
     await world.work();
   }
 
-  test("is recorded once, when it was applied: that its workloads became ready is no news for the inventory", async () => {
+  test("the inventory is recorded once, after the apply, and not again when the workloads become ready", async () => {
     const world = await waiting("recorded-once");
     const { inventory } = (await world.sync("recorded-once"))?.observed ?? {};
     expect(inventory).toBeDefined();
@@ -91,7 +91,7 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
     expect(await dataOf("recorded-once")).toEqual({ k: "2" });
   });
 
-  test("is recorded anew when something moved that looks read by its metadata", async () => {
+  test("the inventory is recorded anew when an object changed whose metadata the checks read", async () => {
     const world = await waiting("recorded-anew");
     const { inventory } = (await world.sync("recorded-anew"))?.observed ?? {};
     const body = { metadata: { labels: { "a-stranger": "yes" } } };
@@ -104,7 +104,7 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
     expect(observed?.inventory).not.toBe(inventory);
   });
 
-  test("drift of the others is put back at the interval, and not looked for before", async () => {
+  test("drift of the other objects is corrected at the interval, and not searched for before", async () => {
     const world = await waiting("unready-correct");
     await edit("unready-correct");
     for (let check = 0; check < 3; check++) await lookAfter(world, 60);
@@ -122,7 +122,7 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
     expect(await dataOf("unready-correct")).toEqual({ k: "1" });
   });
 
-  test("drift of the others is put back at once when somebody asks for a look", async () => {
+  test("drift of the other objects is corrected at once when somebody asks for a check", async () => {
     const world = await waiting("unready-asked");
     await edit("unready-asked");
     const row = await world.sync("unready-asked");
@@ -133,7 +133,7 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
     expect(await dataOf("unready-asked")).toEqual({ k: "1" });
   });
 
-  test("drift of the others is reported, where it is not to be put back", async () => {
+  test("drift of the other objects is reported if it is not to be corrected", async () => {
     const world = await waiting("unready-report", { drift: "report" });
     await edit("unready-report");
     await lookAfter(world, 700);
@@ -142,7 +142,7 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
     expect(reported).toMatchObject({ phase: "Verifying", drift: { objects: 1, corrected: false } });
   });
 
-  test("health is looked at while it is suspended, and nothing is put back", async () => {
+  test("health is checked while the Sync is suspended, and nothing is corrected", async () => {
     const world = await waiting("unready-still");
     const suspended = { by: "ana", at: "2026-11-20T08:00:00.000Z", number: 1 };
     await world.setOwner("unready-still", { operations: { suspended } });
@@ -157,7 +157,7 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
     expect(await dataOf("unready-still")).toEqual({ k: "edited" });
   });
 
-  test("what a stranger changed does not pass for it when it becomes ready, and is put back", async () => {
+  test("an object that a stranger changed does not count as ready, and is corrected", async () => {
     const world = await waiting("changed");
     await changeImage("changed");
     await rollOut("changed", 2);
@@ -173,7 +173,7 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
     expect(await imageOf("changed")).toBe("web:1");
   });
 
-  test("what a stranger changed is told of when it becomes ready, where it is not to be put back", async () => {
+  test("an object that a stranger changed is reported as drift when it is ready, if drift is not to be corrected", async () => {
     const world = await waiting("changed-report", { drift: "report" });
     await changeImage("changed-report");
     await rollOut("changed-report", 2);
@@ -184,7 +184,7 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
     expect(await imageOf("changed-report")).toBe("web:theirs");
   });
 
-  test("what a stranger made under an object's name does not pass for it, and is taken over", async () => {
+  test("an object that a stranger made under the same name does not count, and is taken over", async () => {
     const world = await waiting("replaced");
     await replace("replaced");
     await rollOut("replaced");
@@ -200,7 +200,7 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
     expect(put).toMatchObject({ phase: "Ready", drift: { objects: 1, corrected: true } });
   });
 
-  test("what another tool made under an object's name does not pass for it, and is left to that tool", async () => {
+  test("an object that another tool made under the same name does not count, and is left to that tool", async () => {
     const world = await waiting("taken");
     await replace("taken", { "argocd.argoproj.io/tracking-id": "shop:/ConfigMap:taken/c" });
     await rollOut("taken");
@@ -213,16 +213,19 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
     expect(refused?.message).toContain("ConfigMap taken/c belongs to argocd");
   });
 
-  test.each(["report", "off"] as const)("a stranger's object is no readiness, where drift is: %s", async (drift) => {
-    const name = `replaced-${drift}`;
-    const world = await waiting(name, { drift });
-    await replace(name);
-    await rollOut(name);
-    await lookAfter(world, 60);
-    expect((await world.sync(name))?.observed).toMatchObject({
-      phase: "Verifying",
-      problems: [{ object: `ConfigMap ${name}/c`, reason: "Replaced" }],
-    });
-    expect(await dataOf(name)).toEqual({ k: "a stranger's" });
-  });
+  test.each(["report", "off"] as const)(
+    "a stranger's object does not make the Sync ready, with drift %s",
+    async (drift) => {
+      const name = `replaced-${drift}`;
+      const world = await waiting(name, { drift });
+      await replace(name);
+      await rollOut(name);
+      await lookAfter(world, 60);
+      expect((await world.sync(name))?.observed).toMatchObject({
+        phase: "Verifying",
+        problems: [{ object: `ConfigMap ${name}/c`, reason: "Replaced" }],
+      });
+      expect(await dataOf(name)).toEqual({ k: "a stranger's" });
+    },
+  );
 });

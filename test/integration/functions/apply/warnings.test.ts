@@ -10,7 +10,7 @@ describe.each(clusterTargets)("warnings of $name", ({ start }) => {
   const endpoints = (name: string) =>
     manifest({ apiVersion: "v1", kind: "Endpoints", metadata: { name, namespace: "warned" } });
 
-  test("are told once each, and kept until a rendering has none", async () => {
+  test("warnings are reported once each, and kept until a rendering causes none", async () => {
     const world = await new WorkerWorld({ connect: async () => cluster.client, distrust() {} }).begin();
     const warnings = [
       {
@@ -22,7 +22,7 @@ describe.each(clusterTargets)("warnings of $name", ({ start }) => {
     await world.work();
     expect((await world.sync("warned"))?.observed).toMatchObject({ phase: "Ready", warnings });
 
-    // A look applies nothing, and a correction says the same again.
+    // A check applies nothing, and a correction repeats the warning.
     world.sender.take();
     for (const drift of [false, true]) {
       const path = "/api/v1/namespaces/warned/endpoints/a";

@@ -1,4 +1,4 @@
-/** What a look leaves behind beside what it saw: the row's place in the indexes, messages, and lines in the log. */
+/** A check leaves more than its observation: the row's place in the indexes, messages, and lines in the log. */
 import { describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -37,7 +37,7 @@ describe("a worker", () => {
     return { ...row, observed: row.observed };
   }
 
-  /** One look, and what was sent after it. */
+  /** One check, and the messages that were sent after it. */
   async function check(world: WorkerWorld, seconds = 0) {
     world.aheadMs += seconds * 1000;
     world.sender.take();
@@ -45,7 +45,7 @@ describe("a worker", () => {
     return world.sender.take();
   }
 
-  /** In how many seconds the cluster is looked at again. */
+  /** The seconds until the cluster is checked again. */
   function delayOf(sent: Awaited<ReturnType<typeof check>>): number {
     const [message, ...more] = sent.filter(({ to }) => to === "apply");
     expect(more).toEqual([]);
@@ -54,7 +54,7 @@ describe("a worker", () => {
     return message.delaySeconds ?? 0;
   }
 
-  test("tells what has come about, and of what is on the way only when it takes longer", async () => {
+  test("the worker reports what has happened, and reports progress only when it takes longer", async () => {
     const world = await begin();
     await world.assign("slow", [namespace("slow"), deployment("slow/web")]);
     for (const reported of [false, true, false]) {
@@ -75,7 +75,7 @@ describe("a worker", () => {
     for (let routine = 0; routine < 2; routine++) expect(await check(world, 700)).toEqual([]);
   });
 
-  test("tells nothing yet of what one run has no time for", async () => {
+  test("the worker reports nothing yet of what one run has no time for", async () => {
     const client = watchedClient(cluster.client, async () => {
       world.aheadMs += 1_000;
     });
@@ -87,7 +87,7 @@ describe("a worker", () => {
     expect(world.sender.take().filter(({ to }) => to === "report")).toEqual([]);
   });
 
-  test("tells of another reason in the same phase, and of a look that somebody waits for", async () => {
+  test("the worker reports a new reason in the same phase, and a check that somebody waits for", async () => {
     const world = await begin();
     await world.assign("reasons", [namespace("reasons"), configMap("reasons/c")]);
     expect(await check(world)).toEqual([reportOf("reasons")]);
@@ -102,7 +102,7 @@ describe("a worker", () => {
     expect(await check(world, 700)).toEqual([]);
   });
 
-  test("asks at each look for a rendering that is lost, and for none that is there", async () => {
+  test("the worker asks at each check for a rendering that is lost, and for none that exists", async () => {
     const world = await begin();
     await world.assign("lost", [namespace("lost"), configMap("lost/c")]);
     const { desired } = (await world.sync("lost")) as SyncRow;
@@ -136,7 +136,7 @@ describe("a worker", () => {
     expect(world.sender.take().filter(({ to }) => to === "render")).toEqual([]);
   });
 
-  test("looks at once at what a freeze has let go, and not while another one holds it", async () => {
+  test("the worker checks a Sync at once when its freeze ends, and not while another freeze holds it", async () => {
     const world = await begin();
     await world.assign("held", [namespace("held"), configMap("held/c")]);
     await world.setFreezes({ freezes: [freeze] });
@@ -152,7 +152,7 @@ describe("a worker", () => {
     expect(await world.sync("held")).not.toHaveProperty("held");
   });
 
-  test("keeps what a freeze holds where the planner writes the row meanwhile", async () => {
+  test("the worker keeps the record of a freeze if the planner writes the row meanwhile", async () => {
     const world = await begin();
     await world.assign("both", [namespace("both"), configMap("both/c")]);
     await world.work();
@@ -176,7 +176,7 @@ describe("a worker", () => {
     expect(row).toMatchObject({ reconcile: 3, held: { name: "inc-4711" }, observed: { attempt: 1 } });
   });
 
-  test("lets go once, and looks no second time, where the planner wrote meanwhile", async () => {
+  test("the worker releases a hold once, and does not check again, if the planner wrote meanwhile", async () => {
     const world = await begin();
     await world.assign("once", [namespace("once")]);
     const calls: string[] = [];
@@ -199,7 +199,7 @@ describe("a worker", () => {
     expect((await world.lease())?.owner).toBeUndefined();
   });
 
-  test("reads no blob again that it has read or written", async () => {
+  test("the worker reads no blob again that it has read or written", async () => {
     const asked: string[] = [];
     const blobs: BlobStore = new Proxy(new MemoryBlobStore(), {
       get(inner, method) {
@@ -223,7 +223,7 @@ describe("a worker", () => {
     expect(asked).toEqual(["renderings", "renderings"]);
   });
 
-  test("says at which Sync the one before it died", async () => {
+  test("the worker names the Sync at which the worker before it died", async () => {
     const world = await begin();
     await world.assign("deadly", [namespace("deadly")]);
     const leaseUntil = new Date(world.clock.now().getTime() - 1000).toISOString();

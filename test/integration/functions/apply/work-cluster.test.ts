@@ -26,7 +26,7 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
     return new WorkerWorld({ connect: async () => cluster.client, distrust() {} }).begin();
   }
 
-  test("a lease whose answer was lost, and that the SDK asked for again, is ours", async () => {
+  test("a lease whose answer was lost, and that the SDK requested again, is held", async () => {
     const world = await begin();
     await world.assign("lost-answer", [namespace("lost-answer")]);
     let lost = false;
@@ -45,7 +45,7 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
     expect((await world.lease())?.owner).toBeUndefined();
   });
 
-  test("what there was no time for is told of at once", async () => {
+  test("Syncs that the run had no time for are reported at once", async () => {
     const world = await begin();
     await world.assign("first", [namespace("no-time-1")]);
     await world.assign("second", [namespace("no-time-2")]);
@@ -62,7 +62,7 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
     expect(world.sender.take()).toContainEqual({ to: "applySlow", cluster: "c1" });
   });
 
-  test("what was written before the table failed is told of", async () => {
+  test("rows that were written before the table failed are reported", async () => {
     const world = await begin();
     await world.assign("written", [namespace("told-1")]);
     await world.assign("yet-to-write", [namespace("told-2")]);
@@ -81,7 +81,7 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
     expect(world.sender.take()).toContainEqual({ to: "report", about });
   });
 
-  test("a lease that somebody wanted once is let go after one more look, and nobody is told", async () => {
+  test("a lease that somebody wanted once is released after one more check, and no message is sent", async () => {
     const world = await begin();
     await world.assign("wanted-once", [namespace("wanted-once")]);
     let desired = false;
@@ -98,7 +98,7 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
     expect(world.sender.take()).not.toContainEqual({ to: "apply", cluster: "c1" });
   });
 
-  test("a lease that somebody wants at every turn is let go in the end, and they are told", async () => {
+  test("a lease that somebody wants at every turn is released in the end, and a message is sent", async () => {
     const world = await begin();
     await world.assign("desired", [namespace("desired")]);
     // Also before anybody has had it.
@@ -123,7 +123,7 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
   test.each([
     ["correct", true],
     ["report", false],
-  ] as const)("drift that is found is told of, where the answer is: %s", async (drift, corrected) => {
+  ] as const)("drift that is found is reported, with drift %s", async (drift, corrected) => {
     const world = await begin();
     const name = `drift-${drift}`;
     await world.assign(name, [namespace(name), configMap(`${name}/c`)], { drift });
@@ -139,7 +139,7 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
     expect(world.sender.take()).toContainEqual({ to: "report", about });
   });
 
-  test("what is deleted while the rest becomes ready is put back", async () => {
+  test("an object that is deleted while the others become ready is restored", async () => {
     const world = await begin();
     const path = "/api/v1/namespaces/put-back/configmaps/c";
     await world.assign("put-back", [namespace("put-back"), configMap("put-back/c"), deployment("put-back/web")]);
@@ -154,7 +154,7 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
   });
 
   test.each(["correct", "report", "off"] as const)(
-    "what is kept and not desired may go, where drift is: %s",
+    "an object that is kept and no longer desired may be deleted, with drift %s",
     async (drift) => {
       const world = await begin();
       const name = `kept-${drift}`;
@@ -172,7 +172,7 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
     },
   );
 
-  test("what carries the label and is no member is counted", async () => {
+  test("an object that carries the label and is no member is counted", async () => {
     const world = await begin();
     await world.assign("counted", [namespace("counted"), configMap("counted/c")]);
     await world.work();
@@ -184,7 +184,7 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
     expect((await world.sync("counted"))?.observed?.objects).toEqual({ total: 2, ready: 2, failed: 0, foreign: 1 });
   });
 
-  test("what is lost while a Sync is suspended is not promised to come back before it is resumed", async () => {
+  test("an object that is lost while its Sync is suspended is not announced to return before the Sync is resumed", async () => {
     const world = await begin();
     const objects = [namespace("stands-still"), configMap("stands-still/c"), deployment("stands-still/web")];
     await world.assign("stands-still", objects);
@@ -212,7 +212,7 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
     expect(await cluster.statusOf(path)).toBe(200);
   });
 
-  test("what is recorded of another cluster is no ground to prune, nor to go on out of turn", async () => {
+  test("records of another cluster neither cause a prune nor start an attempt out of turn", async () => {
     const world = await begin();
     const path = "/api/v1/namespaces/accepted/configmaps/left";
     const kept = [namespace("accepted"), configMap("accepted/kept")];
@@ -239,7 +239,7 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
     expect(await cluster.statusOf(path)).toBe(200);
   });
 
-  test("what another Sync took while it was gone is left to that one", async () => {
+  test("an object that another Sync took while it was gone is left to that Sync", async () => {
     const world = await begin();
     const path = "/api/v1/namespaces/wanted-twice/configmaps/c";
     await world.assign("first-owner", [namespace("wanted-twice"), configMap("wanted-twice/c", { k: "first" })]);

@@ -1,4 +1,7 @@
-/** Workers that die at a Sync, as a function does that runs out of memory: it writes nothing any more, and gives nothing back. */
+/**
+ * Workers that die at a Sync, as a function does that runs out of memory: it writes nothing any more, and releases
+ * nothing.
+ */
 import { expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
@@ -15,7 +18,7 @@ const again = { to: expect.stringMatching(/^apply(Slow)?$/), cluster: "c1" };
 
 interface Life {
   readonly end: "ended" | "died";
-  /** Whose renderings were read, in order. */
+  /** The owners of the renderings that were read, in order. */
   readonly begun: readonly string[];
 }
 
@@ -39,7 +42,7 @@ async function work(deadly?: string): Promise<Life> {
       resolve({ end: "died", begun });
       return never;
     });
-    // Nor does it renew its lease.
+    // A dead worker does not renew its lease.
     const table = wrapped(
       world.table,
       (_method, call) =>
@@ -75,7 +78,7 @@ test.each([
   const { world } = worker;
   await assign("a", "b", "c");
   expect(await work(deadly)).toEqual({ end: "died", begun: before });
-  // What was seen before it died is not lost.
+  // Observations from before the death are not lost.
   for (const name of before.slice(0, -1)) expect(await world.phase(name)).toBe("Ready");
   world.sender.take();
 
@@ -101,7 +104,7 @@ async function killUntilItRests(name: string): Promise<void> {
   }
 }
 
-test("after three deaths alone it rests, says why, and is tried again after longer and longer", async () => {
+test("a Sync rests after three deaths alone, says why, and is tried again after longer and longer times", async () => {
   const { world } = worker;
   await assign("a");
   await killUntilItRests("a");
@@ -132,7 +135,7 @@ test("after three deaths alone it rests, says why, and is tried again after long
   }
 });
 
-test("what rests is tried at once, and alone, when somebody asks, and rests again; another rendering starts anew", async () => {
+test("a resting Sync is tried at once and alone when somebody asks, and rests again; another rendering starts anew", async () => {
   const { world } = worker;
   await assign("a");
   await killUntilItRests("a");
@@ -161,7 +164,7 @@ test("what rests is tried at once, and alone, when somebody asks, and rests agai
   expect(await deathsOf("a")).toBeUndefined();
 });
 
-test("one that lives alone is worked at alone for a day, and then with the others", async () => {
+test("a Sync that a worker survives alone is worked on alone for a day, and then with the others", async () => {
   const { world } = worker;
   await assign("a", "b");
   await work("a");
@@ -192,7 +195,7 @@ test("one that lives alone is worked at alone for a day, and then with the other
   expect(await deathsOf("a")).toBeUndefined();
 });
 
-test("wherever a worker dies, before a call to the table or after it, the next ones are through with all, and go round for nothing", async () => {
+test("the next workers finish all Syncs, and then write nothing more, at whichever call to the table a worker dies", async () => {
   const { world } = worker;
   const names = ["a", "b", "c"];
   /** @returns whether a call was the one to die at. */
@@ -232,7 +235,7 @@ test("wherever a worker dies, before a call to the table or after it, the next o
   expect(at).toBeGreaterThan(8);
 });
 
-test("however often workers die at Syncs that others were begun before, nothing is said of any", async () => {
+test("no Sync is blamed, however often workers die at Syncs that others were begun before", async () => {
   const { world } = worker;
   for (let death = 1; death <= 6; death++) {
     await world.assign("a", [namespace("of-a"), configMap("of-a/c", { death: `${death}` })]);
@@ -245,7 +248,7 @@ test("however often workers die at Syncs that others were begun before, nothing 
   expect(await phases("a", "b")).toEqual(["Ready", "Ready"]);
 });
 
-test("what is held against a Sync is not forgotten where the planner writes its row meanwhile", async () => {
+test("the record of deaths at a Sync is not forgotten if the planner writes its row meanwhile", async () => {
   const { world } = worker;
   await assign("a");
   await work("a");
@@ -264,7 +267,7 @@ test("what is held against a Sync is not forgotten where the planner writes its 
   expect(reconciles).toBeGreaterThan(1);
 });
 
-test("what waits because its subject is suspended makes nobody look again and again", async () => {
+test("a Sync that waits because its owner is suspended causes no repeated checks", async () => {
   const { world } = worker;
   await assign("a");
   await work("a");
@@ -277,7 +280,7 @@ test("what waits because its subject is suspended makes nobody look again and ag
   expect(await deathsOf("a")).toBeUndefined();
 });
 
-test("a lease that is given back while somebody asks for it is taken at once, and accuses nobody", async () => {
+test("a lease that is released while somebody asks for it is taken at once, and no Sync is blamed", async () => {
   const { world } = worker;
   await assign("a", "b");
   const key = keys.lease("c1");
@@ -298,7 +301,7 @@ test("a lease that is given back while somebody asks for it is taken at once, an
   expect([await deathsOf("a"), await deathsOf("b")]).toEqual([undefined, undefined]);
 });
 
-test("a worker that fails and does not die accuses nobody", async () => {
+test("a worker that fails and does not die blames no Sync", async () => {
   const { world } = worker;
   await assign("a", "b");
   const table = wrapped(world.table, (method, call) => async (...args) => {
@@ -315,7 +318,7 @@ test("a worker that fails and does not die accuses nobody", async () => {
   expect(await world.lease()).not.toHaveProperty("failed");
 });
 
-test("a death in the routine accuses nobody; the next run notes each look, and who dies again is known", async () => {
+test("a death in the routine blames no Sync; the next run notes each check, so that a second death is attributed", async () => {
   const { world } = worker;
   await assign("a", "b", "c");
   await work();
@@ -341,7 +344,7 @@ test("a death in the routine accuses nobody; the next run notes each look, and w
   expect(await world.lease()).toMatchObject({ begun: { sync: "tests/c", alone: true } });
 });
 
-test("a routine look that finds nothing new makes two calls beside what it reads", async () => {
+test("a routine check that finds nothing new makes two calls beside what it reads", async () => {
   const { world } = worker;
   await assign("a", "b", "c");
   await work();

@@ -1,4 +1,4 @@
-/** What a cluster can make its worker hold in memory, measured from outside, with the heap that Lambda gives it. */
+/** The memory that a cluster can make its worker use, measured from outside, with the heap that Lambda gives it. */
 
 import { startClusterHost } from "@starling/embedded-apiserver";
 import { afterEach, expect, test } from "vitest";
@@ -7,7 +7,7 @@ import { forEachTest } from "#test/support/for-tests.ts";
 import { type Attack, pour, startHostileApi } from "#test/support/hostile-api.ts";
 import { ranTo, startNode } from "#test/support/started-process.ts";
 
-/** Of the function, and what Lambda's runtime gives its heap of that. */
+/** The memory of the function, and the share of it that Lambda's runtime gives to the heap. */
 const functionMiB = 1_024;
 const heapMiB = Math.floor(functionMiB * 0.9);
 

@@ -1,4 +1,4 @@
-/** What was permitted is asked for again before each try: over HTTPS, with a server that is busy or slow. */
+/** The worker asks for a permit again before each try of a write: over HTTPS, with a server that is busy or slow. */
 import type { ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { beforeEach, describe, expect, test } from "vitest";
@@ -45,7 +45,7 @@ async function startFront(start: ClusterTarget["start"]): Promise<Front> {
   };
 }
 
-describe.each(clusterTargets)("what comes after a write was permitted on $name", ({ start }) => {
+describe.each(clusterTargets)("a write that was permitted earlier, on $name", ({ start }) => {
   const front = forAllTests(() => startFront(start));
 
   beforeEach(() => {
@@ -66,7 +66,7 @@ describe.each(clusterTargets)("what comes after a write was permitted on $name",
   const asked = (method: string, at: string) =>
     front.api.requests().filter((request) => request.startsWith(`${method} ${pathOf(at, "")}`));
 
-  /** What happens at the first request of a kind, which is then answered `instead`. */
+  /** Acts at the first request of a kind, and answers it with `instead`. */
   function atFirst(
     method: string,
     path: string,
@@ -132,7 +132,7 @@ describe.each(clusterTargets)("what comes after a write was permitted on $name",
     expect(await world.phase("try-held")).toBe("Ready");
   });
 
-  test("nor when its Cluster is gone", async () => {
+  test("a write that was not answered is not sent again when its Cluster is gone", async () => {
     const world = await begin();
     await world.assign("try-gone", [namespace("try-gone"), configMap("try-gone/c")]);
     const deleting = async () => {
@@ -203,7 +203,7 @@ describe.each(clusterTargets)("what comes after a write was permitted on $name",
     expect((await world.sync("try-queue"))?.observed).toMatchObject({ phase: "Applying", reason: "Frozen" });
   });
 
-  test("a run that is cut off ends when its last write has, and lets go of the lease then", async () => {
+  test("a run that is cut off ends after its last write, and only then releases the lease", async () => {
     const world = await begin();
     const objects = Array.from({ length: 20 }, (_, index) => configMap(`try-lane/c${index}`, { k: "old" }));
     await world.assign("try-lane", [namespace("try-lane"), ...objects]);
@@ -212,7 +212,7 @@ describe.each(clusterTargets)("what comes after a write was permitted on $name",
     const suspending = async () => {
       await world.suspend("try-lane");
       world.aheadMs += laterMs;
-      // The others have been refused by then; a run that does not wait for this one would have let go.
+      // The others have been refused by then; a run that does not wait for this one would have released the lease.
       for (const end = Date.now() + 1500; Date.now() < end && !(await free()); await sleep(50));
       order.push("the last one is answered");
     };

@@ -16,7 +16,7 @@ import { WorkerWorld } from "#test/support/worker-world.ts";
 const freeze = { name: "inc-4711", by: "ana", at: "2026-11-20T08:00:00.000Z", reason: "INC-4711" };
 const frozenText = "frozen by ana (INC-4711); starling thaw inc-4711";
 
-describe.each(clusterTargets)("what is read again before a worker writes on $name", ({ start }) => {
+describe.each(clusterTargets)("the rows that a worker reads again before it writes on $name", ({ start }) => {
   const cluster = forAllTests(async () => clusterFixture(await start()));
 
   interface Watched {
@@ -64,7 +64,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
   const configs = (name: string) => `/api/v1/namespaces/${name}/configmaps`;
   const writes = (name: string) => (call: ClientCall) => isWrite(call) && call.name === name;
 
-  test("a suspend holds what starts later in the same run", async () => {
+  test("a suspend stops what would start later in the same run", async () => {
     const { world, atConnect } = await begin();
     await world.assign("gate-a", [namespace("gate-a")]);
     await world.assign("gate-b", [namespace("gate-b")]);
@@ -78,7 +78,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     expect(await world.phase("gate-b")).toBe("Ready");
   });
 
-  test("a suspend that comes while objects are applied holds what would be pruned", async () => {
+  test("a suspend that comes while objects are applied stops the prune", async () => {
     const { world, at } = await begin();
     const kept = [namespace("gate-prune"), configMap("gate-prune/kept")];
     await world.assign("gate-prune", [...kept, configMap("gate-prune/left")]);
@@ -101,7 +101,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     expect(await cluster.statusOf(`${configs("gate-prune")}/left`)).toBe(404);
   });
 
-  test("a suspend that comes while a cluster is looked at holds the correction; what drifted is told", async () => {
+  test("a suspend that comes during a check stops the correction; the drift is reported", async () => {
     const { world, at, calls } = await begin();
     await world.assign("gate-drift", [namespace("gate-drift"), configMap("gate-drift/c")]);
     await world.work();
@@ -123,7 +123,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     expect(await cluster.statusOf(`${configs("gate-drift")}/c`)).toBe(200);
   });
 
-  test("a suspend that comes while a long set is applied holds the rest of it", async () => {
+  test("a suspend that comes while a long set is applied stops the rest of it", async () => {
     const { world, at, calls } = await begin();
     const objects = Array.from({ length: 120 }, (_, index) => configMap(`gate-long/c${index}`));
     await world.assign("gate-long", [namespace("gate-long"), ...objects]);
@@ -144,9 +144,9 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
   test.each([
     [
       "paused",
-      "gate-parked",
+      "gate-paused",
       {},
-      { stateSk: "Failed#c1#gate-parked", observed: { phase: "Failed", reason: "Paused" } },
+      { stateSk: "Failed#c1#gate-paused", observed: { phase: "Failed", reason: "Paused" } },
     ],
     [
       "told that a freeze has taken its turn",
@@ -180,7 +180,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     expect(await world.phase(name)).toBe("Ready");
   });
 
-  test("a removal that is wanted again while a long set is deleted deletes no more of it", async () => {
+  test("a deletion of a long set stops when somebody desires the Sync again", async () => {
     const { world, at, calls } = await begin();
     const name = "gate-withdrawn";
     const objects = Array.from({ length: 120 }, (_, index) => configMap(`${name}/c${index}`));
@@ -210,7 +210,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     expect(await cluster.statusOf(`${configs(name)}/c10`)).toBe(200);
   });
 
-  test("an attempt that is parked before its first write is not begun", async () => {
+  test("an attempt that is paused before its first write is not begun", async () => {
     const { world, atConnect, calls } = await begin();
     await world.assign("gate-p-a", [namespace("gate-p-a")]);
     await world.assign("gate-p-b", [namespace("gate-p-b")]);
@@ -222,7 +222,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
   });
 
   test.each(["Ready", "Verifying"] as const)(
-    "the planner's word stays when a worker writes over it that what it parked is %s",
+    "the planner's reason stays when a worker reports that the attempt it paused is %s",
     async (phase) => {
       const { world, atConnect } = await begin();
       const name = `gate-word-${phase.toLowerCase()}`;
@@ -237,7 +237,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     },
   );
 
-  test("a newer assignment is taken up instead of the one that the run began with", async () => {
+  test("a newer assignment is started instead of the one that the run began with", async () => {
     const { world, atConnect } = await begin();
     await world.assign("gate-new-a", [namespace("gate-new-a")]);
     await world.assign("gate-new-b", [namespace("gate-new"), configMap("gate-new/old")]);
@@ -248,7 +248,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     expect(await cluster.statusOf(`${configs("gate-new")}/old`)).toBe(404);
   });
 
-  test("a newer assignment that is to begin later is not begun with the run", async () => {
+  test("a newer assignment with a later start time is not begun with the run", async () => {
     const { world, atConnect } = await begin();
     await world.assign("gate-soon-a", [namespace("gate-soon-a")]);
     await world.assign("gate-soon-b", [namespace("gate-soon-old")]);
@@ -263,7 +263,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     expect((await world.sync("gate-soon-b"))?.observed).toMatchObject({ attempt: 2, phase: "Ready" });
   });
 
-  test("what was forgotten while others were worked on is not begun", async () => {
+  test("a Sync that was forgotten while others were worked on is not begun", async () => {
     const { world, atConnect } = await begin();
     await world.assign("gate-kept", [namespace("gate-kept")]);
     await world.assign("gate-lost", [namespace("gate-lost")]);
@@ -278,7 +278,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     expect(await cluster.statusOf("/api/v1/namespaces/gate-lost")).toBe(404);
   });
 
-  test("a deletion is held like everything else, and begun when it is resumed", async () => {
+  test("a suspend stops a deletion like any other write, and a resume begins it", async () => {
     const { world, atConnect } = await begin();
     await world.assign("gate-going", [namespace("gate-going"), configMap("gate-going/c")]);
     await world.work();
@@ -286,7 +286,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     await world.assignDelete("gate-going");
     const going = await world.sync("gate-going");
     if (going === undefined) throw new Error("it was assigned");
-    // Who waits longest comes first.
+    // The Sync that waits longest comes first.
     world.aheadMs += 1000;
     const desired = { ...going.desired, assignedAt: world.clock.now().toISOString() };
     await world.table.write([{ put: { ...going, version: going.version + 1, desired } as SyncRow }]);
@@ -298,7 +298,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     expect(await cluster.statusOf(`${configs("gate-going")}/c`)).toBe(404);
   });
 
-  test("a look that finds nothing reads nothing more, one that corrects reads once", async () => {
+  test("a check that finds nothing reads nothing more, and one that corrects reads once", async () => {
     const { world } = await begin();
     let batches = 0;
     const table = new Proxy(world.table, {
@@ -314,7 +314,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
       return batches;
     };
     await world.assign("gate-cost", [namespace("gate-cost"), configMap("gate-cost/c")]);
-    // One for the subjects of all that is due in the run; what is begun first goes by that.
+    // One read for the owners of all that is due in the run; the attempt that begins first uses it.
     expect(await work()).toBe(1);
     world.aheadMs += 700_000;
     expect(await work()).toBe(1);
@@ -326,7 +326,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     expect(await work()).toBe(1 + 1);
   });
 
-  test("what another one wants, who took the cluster while the rows were read, is not pruned", async () => {
+  test("an object that a newer assignment keeps is not pruned by a worker that lost its lease meanwhile", async () => {
     const { world, at, calls } = await begin();
     const name = "gate-claim";
     const desired = [namespace(name), configMap(`${name}/kept`), configMap(`${name}/wanted`)];
@@ -362,7 +362,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
     expect(await cluster.statusOf(`${configs(name)}/wanted`)).toBe(200);
   });
 
-  test("what was read too long before the first turn is read again", async () => {
+  test("rows that were read too long before the first turn are read again", async () => {
     const { world, calls } = await begin();
     const slow = (ms: number, act: () => Promise<unknown>) =>
       new Proxy(world.table, {
@@ -392,7 +392,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
   });
 
   describe("under a freeze", () => {
-    test("nothing is begun, and a thaw lets it go on at once", async () => {
+    test("nothing begins under a freeze, and a thaw lets it go on at once", async () => {
       const { world, calls } = await begin();
       await world.setFreezes({ freezes: [freeze] });
       await world.assign("ice-new", [namespace("ice-new")]);
@@ -424,7 +424,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
       expect(await world.phase("ice-until")).toBe("Ready");
     });
 
-    test("drift is told and not corrected, health is looked at, and a thaw corrects at once", async () => {
+    test("drift is reported and not corrected under a freeze, health is checked, and a thaw corrects at once", async () => {
       const { world, calls } = await begin();
       await world.assign("ice-drift", [namespace("ice-drift"), configMap("ice-drift/c")]);
       await world.work();
@@ -443,7 +443,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
       expect(await cluster.statusOf(`${configs("ice-drift")}/c`)).toBe(200);
     });
 
-    test("nothing is pruned, and nothing is deleted", async () => {
+    test("nothing is pruned, and nothing is deleted, under a freeze", async () => {
       const { world, at } = await begin();
       const kept = [namespace("ice-prune"), configMap("ice-prune/kept")];
       await world.assign("ice-prune", [...kept, configMap("ice-prune/left")]);
@@ -466,7 +466,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
       expect(await cluster.statusOf(`${configs("ice-prune")}/left`)).toBe(404);
     });
 
-    test("of other clusters everything goes on", async () => {
+    test("a freeze of other clusters stops nothing", async () => {
       const { world } = await begin();
       const clusters = { text: "env=prod", selector: { matchLabels: { env: "prod" } } };
       await world.setFreezes({ freezes: [{ ...freeze, clusters }] });
@@ -475,7 +475,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
       expect(await world.phase("ice-other")).toBe("Ready");
     });
 
-    test("that cannot be read nothing is written, and that is told", async () => {
+    test("nothing is written under freezes that cannot be read, and that is reported", async () => {
       const { world, calls } = await begin();
       const broken = {
         ...keys.freezeState,
@@ -500,7 +500,7 @@ describe.each(clusterTargets)("what is read again before a worker writes on $nam
       expect(await world.phase("ice-broken")).toBe("Ready");
     });
 
-    test("nor where a newer version wrote it", async () => {
+    test("nothing is written under freezes that a newer version wrote", async () => {
       const { world, calls } = await begin();
       await world.table.write([{ put: { ...keys.freezeState, type: "Freezes", schema: rowSchema + 1, version: 1 } }]);
       await world.assign("ice-newer", [namespace("ice-newer")]);

@@ -47,7 +47,7 @@ async function begin() {
 }
 
 describe("a permit to write", () => {
-  test("that was refused once is refused until something else was read", async () => {
+  test("a permit that was refused once is refused until the rows are read anew", async () => {
     const { world, permit, reads } = await begin();
     expect(await permit()).toBe("may write");
     await world.suspend("app");
@@ -61,14 +61,14 @@ describe("a permit to write", () => {
     expect(await permit()).toBe("may write");
   });
 
-  test("is refused after a turn was", async () => {
+  test("a permit is refused after a turn was refused", async () => {
     const { world, gate, permit } = await begin();
     await world.setFreezes({ freezes: [freeze] });
     expect(await gate.ask(1)).toMatchObject({ reason: "Frozen" });
     expect(await permit()).toBe("WriteWithheld: frozen by ana (INC-4711); starling thaw inc-4711");
   });
 
-  test("is refused after a reading that failed, however fresh the one before it", async () => {
+  test("a permit is refused after a failed read, however fresh the read before it", async () => {
     const { world, gate, permit } = await begin();
     expect(await permit()).toBe("may write");
     const broken = {
@@ -84,7 +84,7 @@ describe("a permit to write", () => {
     expect(await permit()).toContain("WriteWithheld: ");
   });
 
-  test("costs one reading, however many find at once that what is known is old", async () => {
+  test("many permits that expire at once cost one read", async () => {
     const { world, permit, reads } = await begin();
     await world.suspend("app");
     const all = await Promise.all(Array.from({ length: 12 }, permit));
@@ -92,7 +92,7 @@ describe("a permit to write", () => {
     expect(reads()).toBe(1);
   });
 
-  test("is not given once the lease was let go, though it would last", async () => {
+  test("a permit is not given once the lease was released, though it would last", async () => {
     const { lease, permit } = await begin();
     expect(await permit()).toBe("may write");
     lease.stop();

@@ -35,7 +35,7 @@ function group(index: number, template = "web"): object {
   };
 }
 
-/** Groups first: the order of the file is not that of the writes. */
+/** The groups come first: the order of the file is not that of the writes. */
 function fleetOf(groups: number, sources = groups): string {
   const documents = [
     ...Array.from({ length: groups }, (_, index) => group(index)),
@@ -106,7 +106,7 @@ describe("over DynamoDB", () => {
   );
 
   test(
-    "what a later part is refused for is told with what was written; the same command again finishes",
+    "an error in a later part is reported with the objects that were written, and the same command again finishes",
     async () => {
       cli.write("one.yaml", JSON.stringify(group(299)));
       expect((await cli.run("apply -q -f one.yaml")).code).toBe(0);
@@ -138,7 +138,7 @@ describe("over DynamoDB", () => {
     long,
   );
 
-  test("what nobody answered for is perhaps written", async () => {
+  test("documents of a part that was not answered are reported as perhaps not written", async () => {
     atWrite(300, () => cli.stop());
     cli.write("fleet.yaml", fleetOf(0, 600));
     const halted = await cli.run("apply -q -f fleet.yaml");
@@ -149,7 +149,7 @@ describe("over DynamoDB", () => {
     expect(halted.err).toContain("error: 250 of 600 documents are written, 350 are not: no answer from");
   });
 
-  test("a failure within a part tells which of it are there", async () => {
+  test("a failure within a part reports which of its documents are written", async () => {
     cli.write("one.yaml", JSON.stringify(source(5)));
     await cli.run("apply -q -f one.yaml");
     const rival = keys.object("payments", "Source", "s5");
@@ -212,7 +212,7 @@ describe("apply in parts", () => {
     expect(cli.table.all()).toEqual(rows);
   });
 
-  test("a Source in another part is not missed", async () => {
+  test("a Source in another part counts as present", async () => {
     cli.write("fleet.yaml", fleetOf(300));
     const dry = await cli.run("apply -f fleet.yaml --dry-run=server");
     expect(dry).toMatchObject({ code: 0, err: "" });
@@ -225,7 +225,7 @@ describe("apply in parts", () => {
     );
   });
 
-  test("asks once, before the first is written", async () => {
+  test("the command asks once, before it writes the first part", async () => {
     cli.write("fleet.yaml", fleetOf(300));
     await cli.run("apply -q -f fleet.yaml");
     const owner = { namespace: "payments", kind: "SyncGroup", name: "g299" } as const;

@@ -1,4 +1,4 @@
-/** A fleet as functions leave it that has taken what a group assigned: rows, and the renderings that they name. */
+/** A fleet that has taken the assignments of a group, as functions leave it: rows, and the renderings that they name. */
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { applyOptions } from "#shared/fleet/kinds/sync-template.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -16,9 +16,9 @@ export interface AssignedCluster {
   readonly name: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly values?: Readonly<Record<string, string>>;
-  /** Digest of what it was assigned; absent: nothing yet. */
+  /** Digest of the assigned rendering; absent: nothing was assigned yet. */
   readonly assigned?: string;
-  /** What it was assigned last was never applied whole. */
+  /** "never": the last assigned rendering was never applied completely. */
   readonly applied?: "never" | Pick<Applied, "event">;
 }
 

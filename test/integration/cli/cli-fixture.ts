@@ -25,29 +25,29 @@ const key = { accessKeyId: "AKTEST", secretAccessKey: "not-a-secret" };
 
 export interface Terminal {
   readonly input?: string;
-  /** What the person at the terminal answers; absent: there is no terminal. */
+  /** The answers of the person at the terminal; absent: there is no terminal. */
   readonly answer?: string;
   readonly outIsTerminal?: boolean;
-  /** 120 where nothing is said. */
+  /** 120 if absent. */
   readonly columns?: number;
   readonly env?: Readonly<Record<string, string>>;
   readonly interrupted?: AbortSignal;
-  /** Told of all that was written so far. */
+  /** Called with all output so far. */
   readonly onOut?: (out: string) => void;
 }
 
 export interface CliFixture<T extends Table = MemoryTable> {
   readonly table: T;
   readonly blobs: MemoryBlobStore;
-  /** Who may sign, besides the user of the contexts. */
+  /** The principals that may sign, besides the user of the contexts. */
   readonly principals: Principals;
   readonly url: string;
   /** A folder of this test's own; the command's working directory. */
   readonly folder: string;
   readonly log: readonly Readonly<Record<string, unknown>>[];
-  /** What CloudWatch has of the functions, the oldest first. */
+  /** The log lines of the functions in CloudWatch, the oldest first. */
   readonly logLines: LogLine[];
-  /** How many requests came through the door. */
+  /** The number of requests that the API received. */
   requests(): number;
   write(name: string, text: string): string;
   /** In this process, with a made-up terminal. */

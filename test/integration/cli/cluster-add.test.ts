@@ -91,7 +91,7 @@ const objectsOf = (name: string) =>
   });
 
 describe("by ARN", () => {
-  test("writes Clusters, asks AWS nothing, and prints what remains in each account, to be typed", async () => {
+  test("the command writes Clusters, asks AWS nothing, and prints the remaining commands for each account", async () => {
     const ran = await add(`${arnOf("Prod_EU_1")} ${arnOf("own", home)} --label env=prod --label ring=broad ${full}`);
     expect(ran).toMatchObject({
       code: 0,
@@ -126,7 +126,7 @@ describe("by ARN", () => {
     expect(calls()).toEqual([]);
   });
 
-  test("done again it changes nothing, and keeps labels and values that are there", async () => {
+  test("the command changes nothing when it is repeated, and keeps labels and values that exist", async () => {
     const { metadata, spec } = {
       metadata: { name: "a", labels: { ring: "canary" } },
       spec: { eks: { arn: arnOf("a") }, values: { x: "1" } },
@@ -156,7 +156,7 @@ describe("by ARN", () => {
     expect(await registered()).toEqual([]);
   });
 
-  test("without a role to trust it says where that is, and prints a word in its place", async () => {
+  test("the command without a role to trust says where to find the role, and prints a placeholder", async () => {
     const ran = await add(arnOf("a"));
     expect(ran.err).toContain("APPLY_ROLE stands for Starling's apply role; to fill it in: --apply-role ARN");
     expect(ran.out).toContain('"Principal":{"AWS":"APPLY_ROLE"}');
@@ -165,7 +165,7 @@ describe("by ARN", () => {
 });
 
 describe("names", () => {
-  test("that collide are refused, both of them, and nothing is written", async () => {
+  test("two clusters whose names collide are both refused, and nothing is written", async () => {
     const ran = await add(`${arnOf("a")} ${arnOf("a", far)} ${arnOf("b")} ${full}`);
     expect(ran).toMatchObject({ code: 2, out: "" });
     expect(ran.err).toContain(`${arnOf("a")} and ${arnOf("a", far)} would both have the name a`);
@@ -180,7 +180,7 @@ describe("names", () => {
     );
   });
 
-  test("of other clusters, and clusters of other names, are left alone", async () => {
+  test("names of other clusters, and clusters with other names, are left alone", async () => {
     await add(`${arnOf("a")} ${full}`);
     const taken = await add(`${arnOf("a", far)} ${full}`);
     expect(taken.err).toContain(`${arnOf("a", far)} would have the name a, which ${arnOf("a")} already has`);
@@ -215,7 +215,7 @@ describe("names", () => {
     ["arn:aws:eks:eu-wst-1:111122223333:cluster/a", "(did you mean eu-west-1?)"],
     ["-l env=prod --regions eu-west-1 --account 12", '--account has "12"; expected ids of 12 digits'],
     [`-l env=prod --regions eu-west-1 --account ${home},${spoke}`, "--assume-role NAME"],
-  ])("refuses %s, and writes nothing", async (line, message) => {
+  ])("the command refuses %s, and writes nothing", async (line, message) => {
     const ran = await cli.run(["cluster", "add", ...line.split(" ").filter((word) => word !== "")]);
     expect(ran).toMatchObject({ code: 2, out: "" });
     expect(ran.err).toContain(message);
@@ -226,7 +226,7 @@ describe("names", () => {
 describe("by tags", () => {
   const search = `-l env=prod --regions eu-west-1,us-east-1 --account ${home},${spoke} --assume-role admin ${full}`;
 
-  test("finds the clusters of all accounts and regions that have them", async () => {
+  test("the command finds the clusters with these tags in all accounts and regions", async () => {
     for (let i = 0; i < 120; i += 1) {
       clusters.put({ ...template(`n${String(i).padStart(3, "0")}`), tags: { env: i < 3 ? "prod" : "test" } });
     }
@@ -239,7 +239,7 @@ describe("by tags", () => {
     expect(calls().filter((call) => call.startsWith("sts"))).toHaveLength(2);
   });
 
-  test("writes down which Kubernetes they have, and another one when it is run again after an upgrade", async () => {
+  test("the command records the Kubernetes version, and records the new one after an upgrade", async () => {
     addCluster(arnOf("a"), { version: "1.35" });
     await add(search);
     expect((await registered()).map(({ name, spec }) => [name, spec.kubeVersion])).toEqual([["a", "1.35"]]);
@@ -248,12 +248,12 @@ describe("by tags", () => {
     expect(items[0]?.status.labels).toEqual({ "starling.dev/version": "1.35" });
     clusters.put({ ...clusters.get(arnOf("a")), version: "1.36" });
     await add(search);
-    // By its ARN nobody is asked: it stays.
+    // A cluster that is given by its ARN is not asked: its version stays.
     await add(`${arnOf("a")} ${full}`);
     expect((await registered()).map(({ spec }) => spec.kubeVersion)).toEqual(["1.36"]);
   });
 
-  test("writes nothing where an account or a region does not answer: half a list is not a list", async () => {
+  test("the command writes nothing if an account or a region does not answer, because half a list is not a list", async () => {
     addCluster(arnOf("a"));
     failure = ({ operation, region }) =>
       operation === "ListClusters" && region === "us-east-1"
@@ -270,7 +270,7 @@ describe("by tags", () => {
     expect(await registered()).toEqual([]);
   });
 
-  test("says when none has them", async () => {
+  test("the command says when no cluster has the tags", async () => {
     expect(await add(search)).toMatchObject({
       code: 1,
       err: expect.stringContaining("no cluster has the tags env=prod"),
@@ -289,7 +289,7 @@ describe("with --grant", () => {
   const rbac = rbacManifests({ group: "starling" }).map(({ kind, metadata }) => `${kind} ${metadata.name}`);
   const role = (name: string) => `arn:aws:iam::${spoke}:role/starling/clusters/${name}`;
 
-  test("makes the access entry and the RBAC objects, and the second time nothing", async () => {
+  test("the command makes the access entry and the RBAC objects, and changes nothing the second time", async () => {
     const connection = addCluster(arnOf("a"));
     const line = `${arnOf("a")} --assume-role admin --grant ${full}`;
     const ran = await add(line);
@@ -302,7 +302,7 @@ describe("with --grant", () => {
     expect((await add(line)).out).toMatch(/^cluster\/a unchanged\ncluster\/a access unchanged\n/);
   });
 
-  test("gives an entry that is there the group besides its own", async () => {
+  test("the command adds the group to an existing access entry", async () => {
     addCluster(arnOf("a"));
     clusters.addAccessEntry(arnOf("a"), {
       principalArn: role("a"),
@@ -316,10 +316,10 @@ describe("with --grant", () => {
     expect(entriesOf(arnOf("a"))).toEqual([{ principalArn: role("a"), kubernetesGroups: ["viewers", "starling"] }]);
   });
 
-  test("goes on with the others where one refuses, says which, and ends it when it is done again", async () => {
+  test("the command continues after a cluster that refuses, names it, and completes it when repeated", async () => {
     addCluster(arnOf("a"), { authenticationMode: "CONFIG_MAP" });
     addCluster(arnOf("b"));
-    // The caller is nobody in this one: the entry is made, and then the cluster says 401.
+    // The caller has no access to this cluster: the entry is made, and then the cluster answers 401.
     addCluster(arnOf("c"), { accessEntries: [] });
     const line = `${["a", "b", "c"].map((name) => arnOf(name)).join(" ")} --assume-role admin --grant ${full}`;
     const ran = await add(line);
@@ -347,7 +347,7 @@ describe("with --grant", () => {
     expect(again.out).toMatch(/cluster\/c Namespace starling-system created, /);
   });
 
-  test("refuses to enter another cluster of the same name in the caller's own account", async () => {
+  test("the command refuses to enter another cluster of the same name in the caller's own account", async () => {
     addCluster(arnOf("a", "000000000000"));
     const ran = await add(`${arnOf("a")} --grant ${full}`);
     expect(ran.out).toContain(`these credentials belong to ${arnOf("a", "000000000000")}, not to ${arnOf("a")}`);

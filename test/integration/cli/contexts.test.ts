@@ -1,4 +1,4 @@
-/** Which installation is spoken to, and as whom. */
+/** The installation that the command uses, and the principal as which it signs. */
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -39,7 +39,7 @@ test("a key that the file cannot have is named, with the one that is near", asyn
 });
 
 describe("context add", () => {
-  test("keeps the address and what the flags say, makes it current, and asks the network nothing", async () => {
+  test("context add keeps the address and the flags, makes the context current, and sends no request", async () => {
     const ran = await cli.run(`context add prod --url ${url}/ --profile work -n payments`);
     expect(ran).toEqual({
       code: 0,
@@ -57,7 +57,7 @@ describe("context add", () => {
     expect(cli.requests()).toBe(0);
   });
 
-  test("says anew what is at its address, and never replaces another installation's", async () => {
+  test("context add updates the context of its address, and never replaces that of another installation", async () => {
     await cli.run(`context add prod --url ${url} -n payments`);
     const again = await cli.run(`context add prod --url ${url} -n search`);
     expect(again.out).toContain("context prod changed");
@@ -72,7 +72,7 @@ describe("context add", () => {
     expect(written()).toEqual(before);
   });
 
-  test("refuses a region that is none, wherever it is said", async () => {
+  test("context add refuses an invalid region, wherever it is given", async () => {
     const typo = await cli.run("context add prod --url https://abc123.execute-api.eu-wset-1.amazonaws.com");
     expect(typo).toMatchObject({ code: 2, out: "" });
     expect(typo.err).toContain("this version knows no AWS region eu-wset-1 (did you mean eu-west-1?)");
@@ -81,7 +81,7 @@ describe("context add", () => {
     expect(Object.keys(written().contexts)).not.toContain("prod");
   });
 
-  test("takes the region of a domain of one's own from --region, or AWS_REGION", async () => {
+  test("context add takes the region of a custom domain from --region, or AWS_REGION", async () => {
     const own = "context add prod --url https://starling.example.com/fleet";
     expect((await cli.run(`${own} --region ap-south-1`)).out).toContain(
       "(ap-south-1, https://starling.example.com/fleet)",
@@ -122,7 +122,7 @@ describe("context add", () => {
   });
 });
 
-test("context show tells everything but keys", async () => {
+test("context show prints everything but keys", async () => {
   const ran = await cli.run("context show");
   expect(ran.out).toMatch(
     /^name: +here\ncurrent: +true\nendpoint: +http:\/\/127.+\nregion: +us-east-1\nnamespace: +payments\ncredentials: +key AKTEST\n/,
@@ -133,7 +133,7 @@ test("context show tells everything but keys", async () => {
   expect(json.out).not.toContain("wrong");
 });
 
-test("context remove forgets one, and leaves nothing current when that was it", async () => {
+test("context remove forgets one context, and leaves none current if that was the current one", async () => {
   expect(await cli.run("context remove gone")).toEqual({ code: 0, out: "context gone removed\n", err: "" });
   expect(written()).toMatchObject({ current: "here" });
   const current = await cli.run("context remove here");
@@ -143,7 +143,7 @@ test("context remove forgets one, and leaves nothing current when that was it", 
   expect((await cli.run("get clusters")).err).toContain("no context is chosen");
 });
 
-test("whoami says whom the installation saw, and which installation that is", async () => {
+test("whoami prints the principal that the installation saw, and the installation", async () => {
   const ran = await cli.run("whoami");
   expect(ran.out).toBe(`${principal}\n`);
   expect(ran.err).toMatch(/^context here .*\ninstallation starling\.111122223333\.eu-west-1\n$/);
@@ -170,7 +170,7 @@ describe("a role", () => {
   });
   afterEach(() => sts.stop());
 
-  test("is assumed with the profile's keys, once, before requests are signed", async () => {
+  test("the role is assumed once, with the keys of the profile, before requests are signed", async () => {
     roles.put({ arn: role, trusts: [{ principalArn: principal }] });
     const ran = await cli.run("whoami");
     expect(ran.err).toMatch(/^context prod .*\ninstallation .*\n$/);
@@ -178,7 +178,7 @@ describe("a role", () => {
     expect(sts.calls()).toMatchObject([{ operation: "AssumeRole", region: "us-east-1", principalArn: principal }]);
   });
 
-  test("that does not trust them is named, and nothing is asked of the installation", async () => {
+  test("a role that does not trust the keys is named, and the installation is asked nothing", async () => {
     const ran = await cli.run("whoami");
     expect(ran).toMatchObject({ code: 3, out: "" });
     expect(ran.err).toContain(`cannot assume role ${role} of context prod: ${principal} may not sts:AssumeRole (`);

@@ -1,6 +1,6 @@
 /**
- * One count for every view. A fleet in every state is made by the planner, and by what workers write; what each target is
- * stands in a table of this test. Each view is asked over HTTP or through the command, and compared with a recount of that.
+ * One count for every view. The planner and the workers make a fleet in every state; a table of this test has the state
+ * of each target. Each view is read over HTTP or through the command, and compared with a recount of that table.
  */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { readWith } from "#functions/api/read-with.ts";
@@ -16,12 +16,12 @@ import { tableIn } from "#test/support/html-tables.ts";
 import { begin } from "#test/support/planner-story.ts";
 import { PlannerWorld, silentLog } from "#test/support/planner-world.ts";
 
-/** What a target is, in the words of lists. */
+/** The state of a target, in the words of lists. */
 type Word = "Ready" | "Drifted" | "Failed" | "Unreachable" | "Retrying" | "Verifying" | "Assigned" | "Waiting";
 /** By cluster, then by `namespace/group.template`. */
 type Facts = Readonly<Record<string, Readonly<Record<string, Word>>>>;
 
-/** Of the group with every state; the others have one state each. */
+/** The targets of the group with every state; the other groups have one state each. */
 type Web = Readonly<Record<string, Word | undefined>>;
 const underWay: Web = {
   c01: "Ready",
@@ -39,7 +39,7 @@ const underWay: Web = {
   // The template is disabled there.
   c11: undefined,
 };
-/** When nothing is under way any more, drift is looked for, and what was ready may not be so any more. */
+/** When no rollout is in progress, workers check for drift, and a ready target may change its state. */
 const atRest: Web = { ...underWay, c02: "Drifted", c08: "Ready" };
 const clusters = Object.keys(underWay);
 
@@ -52,7 +52,10 @@ function factsOf(web: Web): Facts {
   return Object.fromEntries(entries);
 }
 
-/** What a group makes of a cluster, by the word of its only Sync there; what it is not to have is no reason not to be ready. */
+/**
+ * The state that a group gives to a cluster, by the state of its only Sync there. A template that is disabled there
+ * does not stop the cluster from being ready.
+ */
 const tallyOf: Readonly<Record<Word | "none", string>> = {
   ...{ none: "ready", Ready: "ready", Drifted: "drifted", Failed: "failed", Unreachable: "unreachable" },
   ...{ Retrying: "changing", Verifying: "changing", Assigned: "changing", Waiting: "waiting" },
@@ -95,7 +98,7 @@ spec:
     stages: [{name: early, clusters: {selector: {matchLabels: {ring: early}}}}, {name: late}]
 `;
 
-/** What a worker leaves of an attempt; undefined: no worker has begun. */
+/** The phase in which a worker leaves an attempt; undefined: no worker has begun. */
 const phases: Readonly<Partial<Record<Word, Phase>>> = {
   ...{ Ready: "Ready", Drifted: "Ready", Failed: "Failed", Unreachable: "Unreachable" },
   ...{ Retrying: "Retrying", Verifying: "Verifying" },
@@ -140,7 +143,7 @@ describe.each([
       await world.plan();
       await say(atRest);
     }
-    // By then the state index has heard of everything.
+    // The state index has caught up by then.
     world.advanceClock(60);
     await world.plan();
     for (const name of ["never", "paused"]) {

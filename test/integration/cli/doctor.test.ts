@@ -1,4 +1,4 @@
-/** Each link of `starling doctor` broken on a machine on which all others hold. */
+/** Each link of `starling doctor` is broken on a machine on which all other links work. */
 import { ListQueuesCommand, PurgeQueueCommand, SendMessageCommand } from "@aws-sdk/client-sqs";
 import { DeleteCommand, PutCommand } from "@aws-sdk/lib-dynamodb";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -28,7 +28,7 @@ const order = [
   "dead-letters",
   "concurrency",
 ];
-/** Everything that the installation says of itself. */
+/** Everything that the installation reports about itself. */
 const told = ["webhook-secret", "tick", "due-work", "dead-letters", "concurrency"];
 const unchecked = (...names: readonly string[]) => names.map((name) => `${name}: unchecked`);
 
@@ -40,7 +40,7 @@ afterEach(() => {
 });
 
 describe("an installation with nothing wrong", () => {
-  test("has every link checked, in one order, and nothing to mend", async () => {
+  test("a healthy installation has every link checked in one order, and nothing to repair", async () => {
     const ran = await world.examine();
     expect(ran).toMatchObject({ code: 0, healthy: true, ailing: [] });
     expect(ran.names).toEqual(order);
@@ -49,7 +49,7 @@ describe("an installation with nothing wrong", () => {
     expect(ran.finding("clock")).toMatchObject({ found: "exact" });
   });
 
-  test("is told to people in a line for each", async () => {
+  test("a healthy installation is printed for people in one line for each link", async () => {
     const { code, out, err } = await world.read();
     expect(err).toBe("12 ok, 0 wrong, 0 not checked\n");
     expect(code).toBe(0);
@@ -59,14 +59,14 @@ describe("an installation with nothing wrong", () => {
 });
 
 describe("the way to the API", () => {
-  test("without a context ends there", async () => {
+  test("the examination ends at the context if there is none", async () => {
     const ran = await world.examine(null);
     expect(ran).toMatchObject({ code: 1, ailing: ["context: wrong", ...unchecked(...order.slice(1))] });
     expect(ran.finding("context")).toMatchObject({ remedy: expect.stringContaining("starling context add NAME") });
     expect(ran.finding("concurrency")).toMatchObject({ because: "installation is not checked" });
   });
 
-  test("through another region is wrong before anything is asked", async () => {
+  test("a wrong region is found before any request is sent", async () => {
     const endpoint = "https://abc123.execute-api.eu-west-1.amazonaws.com";
     const ran = await world.examine({ endpoint, region: "us-east-1" });
     expect(ran.finding("context")).toMatchObject({
@@ -76,13 +76,13 @@ describe("the way to the API", () => {
     });
   });
 
-  test("to where nobody listens is wrong at the endpoint, while the credentials are looked at", async () => {
+  test("an endpoint where no server listens is wrong, and the credentials are checked all the same", async () => {
     const ran = await world.examine({ endpoint: "http://127.0.0.1:9" });
     expect(ran).toMatchObject({ code: 1, ailing: ["endpoint: wrong", ...unchecked(...order.slice(3))] });
     expect(ran.finding("endpoint")).toMatchObject({ found: "ECONNREFUSED", remedy: "starling local up" });
   });
 
-  test("to another server is wrong at the endpoint", async () => {
+  test("an endpoint with another server is wrong", async () => {
     const ran = await world.examine({ endpoint: `${world.machine.api.endpoint}/elsewhere` });
     expect(ran.finding("endpoint")).toMatchObject({ state: "wrong", found: expect.stringMatching(/^404 in /) });
   });
@@ -91,7 +91,7 @@ describe("the way to the API", () => {
     [-400, "wrong", /^(399|400|401) s behind$/],
     [400, "wrong", /^(399|400|401) s ahead$/],
     [250, "ok", /^(249|250|251) s ahead$/],
-  ])("with a clock that goes by %d s wrong: %s", async (ahead, state, found) => {
+  ])("a clock that differs by %d s is %s", async (ahead, state, found) => {
     const ran = await world.examine({}, ahead);
     expect(ran.finding("clock")).toMatchObject({ state, found: expect.stringMatching(found) });
     expect(ran.ailing).toEqual(state === "ok" ? [] : ["clock: wrong", ...unchecked(...order.slice(4))]);
@@ -111,7 +111,7 @@ describe("credentials", () => {
     ["that have expired", () => expired(), "the credentials have expired"],
     ["that are unknown", () => ({ ...local(), accessKeyId: "AKNOBODY" }), "AWS does not know the access key"],
     ["with another secret", () => ({ ...local(), secretAccessKey: "guessed" }), "does not belong to the access key"],
-  ])("%s are told from a permission that is missing", async (_which, credentials, problem) => {
+  ])("credentials %s are distinguished from a missing permission", async (_which, credentials, problem) => {
     const { accessKeyId, secretAccessKey, sessionToken } = credentials() as AccessKey;
     const given = { accessKeyId, secretAccessKey, ...(sessionToken === undefined ? {} : { sessionToken }) };
     const ran = await world.examine({ credentials: given });
@@ -124,14 +124,14 @@ describe("credentials", () => {
     expect(ran.out).not.toContain(secretAccessKey);
   });
 
-  test("of a profile that is not there", async () => {
+  test("a profile that does not exist is found", async () => {
     vi.stubEnv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null");
     vi.stubEnv("AWS_CONFIG_FILE", "/dev/null");
     const ran = await world.examine({ credentials: { profile: "work" } });
     expect(ran.finding("credentials")).toMatchObject({ found: "profile work", remedy: "aws configure list-profiles" });
   });
 
-  test("for a role that does not trust them", async () => {
+  test("a role that does not trust the credentials is found", async () => {
     const role = "arn:aws:iam::111122223333:role/starling-operator";
     const ran = await world.examine({ role });
     expect(ran.finding("credentials")).toMatchObject({
@@ -140,7 +140,7 @@ describe("credentials", () => {
     });
   });
 
-  test("that STS cannot be asked about are no reason not to ask the API", async () => {
+  test("credentials that STS cannot be asked about do not stop the check of the API", async () => {
     vi.stubEnv("AWS_MAX_ATTEMPTS", "1");
     const ran = await world.examine({ sts: "http://127.0.0.1:9" });
     expect(ran).toMatchObject({ code: 3, healthy: false, ailing: ["credentials: unchecked"] });
@@ -154,29 +154,32 @@ describe("credentials", () => {
       "arn:aws:sts::111122223333:assumed-role/AWSReservedSSO_dev_1/bo",
       "aws sso-admin put-inline-policy-to-permission-set",
     ],
-  ])("of %s without the permission name the action and give it", async (principalArn, remedy) => {
-    // STS knows them, and the API does not let them in.
-    const key = { accessKeyId: "AKVIEWER", secretAccessKey: "viewer" };
-    const principals = new Principals([{ ...key, principalArn }]);
-    const sts = await startEksAndSts({ principals, roles: new IamRoles(), clusters: new EksRegister() });
-    try {
-      const ran = await world.examine({ credentials: key, sts: sts.endpoint });
-      expect(ran).toMatchObject({ code: 1, ailing: ["permission: wrong", ...unchecked(...order.slice(5))] });
-      expect(ran.finding("permission")).toMatchObject({
-        found: "403",
-        problem: `${principalArn} may not execute-api:Invoke on arn:aws:execute-api:*:*:*/*`,
-        remedy: expect.stringContaining(remedy),
-      });
-      const ofStack = await world.examine({ credentials: key, sts: sts.endpoint, stack: "starling-control" });
-      expect(ofStack.finding("permission")).toMatchObject({ remedy: expect.stringContaining("'ViewerPolicy'") });
-    } finally {
-      await sts.stop();
-    }
-  });
+  ])(
+    "credentials of %s without the permission are reported with the action and the command that grants it",
+    async (principalArn, remedy) => {
+      // STS knows the credentials, and the API refuses them.
+      const key = { accessKeyId: "AKVIEWER", secretAccessKey: "viewer" };
+      const principals = new Principals([{ ...key, principalArn }]);
+      const sts = await startEksAndSts({ principals, roles: new IamRoles(), clusters: new EksRegister() });
+      try {
+        const ran = await world.examine({ credentials: key, sts: sts.endpoint });
+        expect(ran).toMatchObject({ code: 1, ailing: ["permission: wrong", ...unchecked(...order.slice(5))] });
+        expect(ran.finding("permission")).toMatchObject({
+          found: "403",
+          problem: `${principalArn} may not execute-api:Invoke on arn:aws:execute-api:*:*:*/*`,
+          remedy: expect.stringContaining(remedy),
+        });
+        const ofStack = await world.examine({ credentials: key, sts: sts.endpoint, stack: "starling-control" });
+        expect(ofStack.finding("permission")).toMatchObject({ remedy: expect.stringContaining("'ViewerPolicy'") });
+      } finally {
+        await sts.stop();
+      }
+    },
+  );
 });
 
 describe("the installation", () => {
-  test("that does not get through is told by its alarms", async () => {
+  test("an installation that does not make progress is reported with its alarms", async () => {
     world.answer(() => ({ status: 503, body: { message: "Service Unavailable" } }));
     const ran = await world.examine();
     expect(ran).toMatchObject({ code: 1, ailing: ["permission: wrong", ...unchecked(...order.slice(5))] });
@@ -189,14 +192,14 @@ describe("the installation", () => {
   test.each([
     ["0.0.9", "the stack is older than the command", "npx cdk deploy --all"],
     ["0.12.0", "the command is older than the stack", "git fetch --tags && git checkout v0.12.0 && npm ci"],
-  ])("of version %s does not go with this command", async (version, problem, remedy) => {
+  ])("an installation of version %s does not fit this command", async (version, problem, remedy) => {
     world.answer((path) => (path === "/v1/version" ? { status: 200, body: { version } } : undefined));
     const ran = await world.examine();
     expect(ran).toMatchObject({ code: 1, ailing: ["version: wrong"] });
     expect(ran.finding("version")).toMatchObject({ found: `stack ${version}, command 0.1.0`, problem, remedy });
   });
 
-  test("that is too old to tell of itself says so, and nothing else is guessed", async () => {
+  test("an installation that is too old to report on itself says so, and nothing is guessed", async () => {
     const body = { code: "NotFound", message: "there is no /v1/installation" };
     world.answer((path) => (path === "/v1/installation" ? { status: 404, body } : undefined));
     const ran = await world.examine();
@@ -204,7 +207,7 @@ describe("the installation", () => {
     expect(ran.finding("installation")).toMatchObject({ remedy: "npx cdk deploy --all" });
   });
 
-  test("tells what it can when a service does not answer it", async () => {
+  test("an installation reports what it can when a service does not answer it", async () => {
     world.machine.proxy.setFaults({ ...quiet, lambda: { ...quiet.lambda, throttle: 1 } });
     const ran = await world.examine();
     world.machine.proxy.setFaults(quiet);
@@ -219,7 +222,7 @@ const table = () => new DynamoTable(world.machine.aws.dynamo, world.machine.envi
 const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000);
 
 describe("the timer", () => {
-  test("that is silent is told with its last run, and what is due then is no finding of its own", async () => {
+  test("a timer that is silent is reported with its last run, and due rows are no finding of their own", async () => {
     await table().update(tickUpdate(minutesAgo(4)));
     const ran = await world.examine();
     expect(ran).toMatchObject({ code: 1, ailing: ["tick: wrong", "due-work: unchecked"] });
@@ -230,17 +233,17 @@ describe("the timer", () => {
     });
   });
 
-  test("may miss two of its minutes", async () => {
+  test("a timer may miss two of its minutes", async () => {
     await table().update(tickUpdate(minutesAgo(2)));
     expect((await world.examine()).ailing).toEqual([]);
   });
 
-  test("that cannot claim what is due names the row and how to look at it", async () => {
+  test("a timer that cannot claim a due row names the row and how to read it", async () => {
     const key = keys.object("payments", "Source", "shop");
     const since = minutesAgo(10).toISOString();
     const { dynamo } = world.machine.aws;
     const TableName = world.machine.environment.table;
-    // As a newer version wrote it: no tick of this one may claim it.
+    // A newer version wrote the row: no tick of this version may claim it.
     const row = { ...key, type: "Source", schema: 99, version: 1, ...dueAttributes(key, since) };
     await dynamo.send(new PutCommand({ TableName, Item: row }));
     try {
@@ -262,7 +265,7 @@ describe("dead letters", () => {
   test.each([
     ["apply", "ToApply", "aws sqs start-message-move-task --source-arn arn:aws:sqs:"],
     ["tick", "EveryMinute", "aws sqs purge-queue --queue-url http"],
-  ])("of %s are counted, and sent again or thrown away", async (of, part, remedy) => {
+  ])("dead letters of %s are counted, and can be sent again or deleted", async (of, part, remedy) => {
     const { sqs } = world.machine.aws;
     const { QueueUrls = [] } = await sqs.send(new ListQueuesCommand({}));
     const QueueUrl = QueueUrls.find((url) => url.includes(`${part}DeadLetters`));
@@ -278,7 +281,7 @@ describe("dead letters", () => {
 });
 
 describe("a new account, just deployed to", () => {
-  test("is told all that it lacks at once, and each command mends its part", async () => {
+  test("a new account gets all missing parts reported at once, and each command repairs its part", async () => {
     const account = { clusters: "100", concurrency: "10" };
     const fresh = await startDoctorWorld({ account, webhookSecret: "unwritten" });
     try {

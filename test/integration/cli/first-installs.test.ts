@@ -1,4 +1,4 @@
-/** A chart that asks whether it is installed: what render, plan and diff show of it is what each cluster would get, by its rows. */
+/** A chart that asks whether it is installed: render, plan and diff show what each cluster would get, by its rows. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -69,8 +69,8 @@ interface Planned {
   }[];
 }
 
-describe("what a cluster would get of a chart that asks whether it is installed", { timeout: 120_000 }, () => {
-  test("is in a plan that of an install or of an upgrade, as its rows have it, and each is counted", async () => {
+describe("the objects of a chart that asks whether it is installed", { timeout: 120_000 }, () => {
+  test("a plan counts the objects of an install or of an upgrade for each cluster, as its rows say", async () => {
     const ran = await cli.run("plan shop --source app=app -o json");
     expect(ran).toMatchObject({ code: 1, err: "" });
     const [plan] = (parseJson(ran.out) as unknown as Planned).items;
@@ -95,14 +95,14 @@ describe("what a cluster would get of a chart that asks whether it is installed"
     ["new", "a first install", ["seed", "settings"]],
     ["never-whole", "a first install", ["seed", "settings"]],
     ["installed", "an upgrade", ["settings", "upgraded"]],
-  ])("on %s is rendered for %s", async (cluster, event, names) => {
+  ])("the chart is rendered for cluster %s as %s", async (cluster, event, names) => {
     const ran = await cli.run(`render shop --source app=app --cluster ${cluster}`);
     expect(ran.code).toBe(0);
     expect(ran.out).toContain(`# shop.web on cluster ${cluster}, for ${event}, folder app\n`);
     expect([...ran.out.matchAll(/^ {2}name: (.*)$/gm)].map(([, name]) => name)).toEqual(names);
   });
 
-  test("is rendered once for those that would install, and once for the others", async () => {
+  test("the chart is rendered once for clusters that would install, and once for the others", async () => {
     const ran = await cli.run("render shop --source app=app -o json");
     const { items } = parseJson(ran.out) as { readonly items: readonly Readonly<Record<string, unknown>>[] };
     expect(items.map(({ event, clusters }) => [event, clusters])).toEqual([
@@ -111,7 +111,7 @@ describe("what a cluster would get of a chart that asks whether it is installed"
     ]);
   });
 
-  test("is in a diff of a folder each cluster's own", async () => {
+  test("a diff of a folder shows the objects that each cluster would get", async () => {
     const ran = await cli.run("diff shop --source app=app --cluster installed");
     expect(ran.out.match(/^diff .*$/gm)).toEqual([
       "diff ConfigMap shop/seed",

@@ -1,4 +1,7 @@
-/** Every verb that only looks, over fleets of 10 to 10,000 clusters: in a narrow terminal, in a wide one, and without a terminal. */
+/**
+ * Every command that only reads, over fleets of 10 to 10,000 clusters: in a narrow terminal, in a wide one, and without
+ * a terminal.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type CliFixture, startCliFixtureOver } from "#test/integration/cli/cli-fixture.ts";
 import type { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
@@ -41,7 +44,7 @@ const looks = [
   "explain cluster",
 ];
 
-/** What is there to be copied stays in one line: a terminal gives it back as one. */
+/** A command that is meant to be copied stays in one line, because a terminal copies it as one. */
 const isWhole = (line: string) => /\bstarling /.test(line);
 const words = (text: string) => text.split(/\s+/).filter((word) => word !== "");
 
@@ -63,7 +66,7 @@ describe.each([10, 100, 10_000])("of %i clusters", (size) => {
       const { out } = await inTerminal(line, columns);
       const wider = out.split("\n").filter((text) => [...text].length > columns && !isWhole(text));
       expect(wider, `${columns} columns`).toEqual([]);
-      // Nothing is left out but the ends of remarks, and they say so; explain has no header where it has no columns.
+      // Only the ends of remarks are left out, with a sign; explain has no header where it has no columns.
       if (!out.includes("…") && !line.startsWith("explain")) expect(words(out).length).toBe(words(piped.out).length);
     }
   });

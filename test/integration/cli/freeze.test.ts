@@ -1,4 +1,4 @@
-/** The brake by hand: what is typed, in a hurry, and what is printed. */
+/** Freezes by hand: the commands that people type in a hurry, and their output. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { type CliFixture, fleet, principal, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
@@ -13,11 +13,11 @@ beforeEach(async () => {
 afterEach(() => cli.stop());
 
 const freezeState = () => cli.table.get(keys.freezeState);
-/** Of arguments with spaces in them. */
+/** Runs a command whose arguments have spaces in them. */
 const words = (...line: readonly string[]) => cli.run(line);
 
 describe("freeze", () => {
-  test("without a name or labels covers every cluster, and says how to end it", async () => {
+  test("freeze without a name or labels covers every cluster, and says how to end it", async () => {
     const { code, out, err } = await words("freeze", "--reason", "INC-4711: bad chart");
     expect(code).toBe(0);
     expect(out).toBe("freeze/freeze created: nothing is written to 2 clusters (all)\n");
@@ -29,7 +29,7 @@ describe("freeze", () => {
     expect((await freezeState())?.freezes[0]).not.toHaveProperty("until");
   });
 
-  test("covers the clusters of its labels, and the time it is given", async () => {
+  test("freeze covers the clusters of its labels for the given time", async () => {
     const named = await cli.run("freeze inc-1 --clusters env=prod --until 2999-01-01T00:00:00Z --reason x");
     expect(named).toMatchObject({
       code: 0,
@@ -47,7 +47,7 @@ describe("freeze", () => {
     expect(Date.parse(second?.until ?? "")).toBeLessThanOrEqual(after + 7_200_000);
   });
 
-  test("said twice is said once; another time is taken over", async () => {
+  test("a repeated freeze changes nothing, and takes another end time over", async () => {
     await cli.run("freeze --reason x");
     const row = await freezeState();
     expect(await cli.run("freeze --reason y")).toMatchObject({
@@ -61,7 +61,7 @@ describe("freeze", () => {
     });
   });
 
-  test("of labels that no cluster has is on, with a warning", async () => {
+  test("freeze accepts labels that no cluster has, with a warning", async () => {
     const { code, out, err } = await cli.run("freeze --clusters env=none --reason x");
     expect(code).toBe(0);
     expect(out).toBe("freeze/freeze created: nothing is written to 0 clusters (env=none)\n");
@@ -112,14 +112,14 @@ describe("freeze", () => {
     ["two names to thaw", ["thaw", "a", "b"], "thaw takes at most 1 arguments without a flag; got 2"],
   ];
 
-  test.each(wrong)("refuses %s, and freezes nothing", async (_, line, message) => {
+  test.each(wrong)("freeze refuses %s, and freezes nothing", async (_, line, message) => {
     const { code, out, err } = await cli.run(line);
     expect(err).toContain(message);
     expect({ code, out }).toEqual({ code: 2, out: "" });
     expect(await freezeState()).toBeUndefined();
   });
 
-  test("of other clusters under the same name is a no", async () => {
+  test("freeze refuses a name under which other clusters are frozen", async () => {
     await cli.run("freeze --clusters env=prod --reason x");
     const { code, err } = await cli.run("freeze --reason x");
     expect(code).toBe(1);
@@ -131,7 +131,7 @@ describe("freeze", () => {
 });
 
 describe("thaw", () => {
-  test("says what another freeze still holds", async () => {
+  test("thaw names the other freezes that still hold clusters", async () => {
     await cli.run("freeze a --reason x");
     await cli.run("freeze c --clusters env=prod --reason x");
     expect((await cli.run("thaw a")).out).toBe(
@@ -140,7 +140,7 @@ describe("thaw", () => {
     expect((await cli.run("thaw c")).out).toBe("freeze/c thawed: no longer frozen: 1 cluster (env=prod)\n");
   });
 
-  test("lifts the only one, or the one that is named, and keeps who did it", async () => {
+  test("thaw ends the only freeze, or the named one, and records who did it", async () => {
     await cli.run("freeze a --reason x");
     expect(await cli.run("thaw --reason over")).toMatchObject({
       code: 0,
@@ -160,7 +160,7 @@ describe("thaw", () => {
     ]);
   });
 
-  test("asks which, when there are several, and changes nothing", async () => {
+  test("thaw asks for a name when there are several freezes, and changes nothing", async () => {
     await cli.run("freeze a --reason x");
     await cli.run("freeze b --reason x");
     const row = await freezeState();
@@ -170,7 +170,7 @@ describe("thaw", () => {
     expect(await freezeState()).toEqual(row);
   });
 
-  test("of what is not there is a no, which says what is", async () => {
+  test("thaw refuses a name that no freeze has, and lists the freezes", async () => {
     const none = await cli.run("thaw");
     expect(none.code).toBe(1);
     expect(none.err).toContain("error: there is no freeze\n");
@@ -183,12 +183,12 @@ describe("thaw", () => {
 });
 
 describe("get freezes", () => {
-  test("says that nothing is frozen, on stderr", async () => {
+  test("get freezes prints on stderr that nothing is frozen", async () => {
     expect(await cli.run("get freezes")).toEqual({ code: 0, out: "", err: "there is no freeze\n" });
     expect(JSON.parse((await cli.run("get freezes -o json")).out)).toMatchObject({ kind: "FreezeList", items: [] });
   });
 
-  test("shows those that are on: what they cover, until when, by whom and why", async () => {
+  test("get freezes shows the current freezes: clusters, end, author and reason", async () => {
     await words(
       "freeze",
       "inc-1",
@@ -220,7 +220,7 @@ describe("get freezes", () => {
     expect(missing.err).toContain("error: there is no freeze none\n  next: starling get freezes\n");
   });
 
-  test("clusters that are covered say so, until they are thawed", async () => {
+  test("a cluster shows that it is frozen until it is thawed", async () => {
     await cli.run("freeze inc-1 --clusters env=prod --reason x");
     expect((await cli.run("get clusters")).out).toMatch(/c1 .*Frozen.*by ana: x; starling thaw inc-1/);
     expect((await cli.run("get cluster c2")).out).not.toContain("Frozen");

@@ -28,8 +28,8 @@ beforeEach(() => {
 
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-describe("a working folder of a stranger's", () => {
-  test("is refused for a link that leads out of it, in the place of a folder", async () => {
+describe("a working folder of a stranger", () => {
+  test("a folder is refused if a link in the place of a folder leads out of it", async () => {
     const outside = mkdtempSync(join(home, "outside-"));
     writeFileSync(join(outside, "a.yaml"), "password: hunter2\n");
     git("init", "-q", ".");
@@ -41,7 +41,7 @@ describe("a working folder of a stranger's", () => {
     expect(await pathsOf(["b.yaml"])).toEqual(["b.yaml"]);
   });
 
-  test("is refused for a file outside of it that its index names", async () => {
+  test("a folder is refused if its index names a file outside of it", async () => {
     writeFileSync(join(home, "beside.yaml"), "password: hunter2\n");
     git("init", "-q", ".");
     git("add", ".");
@@ -56,7 +56,7 @@ describe("a working folder of a stranger's", () => {
     expect(await pathsOf(["deploy"])).toEqual(["deploy/a.yaml"]);
   });
 
-  test.each(["with git", "without git"])("has nothing that git would not commit, %s", async (how) => {
+  test.each(["with git", "without git"])("a folder yields only files that git would commit, %s", async (how) => {
     if (how === "with git") git("init", "-q", ".");
     execFileSync("sh", ["-c", 'mkfifo "$0"', join(folder, "deploy", "pipe.yaml")]);
     expect(await pathsOf(["deploy"])).toEqual(["deploy/a.yaml"]);
@@ -64,7 +64,7 @@ describe("a working folder of a stranger's", () => {
     await expect(pathsOf(["deploy"])).rejects.toThrow(/"deploy\/two\\nlines.yaml" of the repository is no name/);
   });
 
-  test("runs nothing that its settings name", async () => {
+  test("a folder runs no program that its git settings name", async () => {
     const ran = join(home, "ran");
     const program = join(home, "program.sh");
     writeFileSync(program, `#!/bin/sh\ntouch "${ran}"\n`, { mode: 0o755 });
@@ -78,7 +78,7 @@ describe("a working folder of a stranger's", () => {
     expect(existsSync(ran)).toBe(false);
   });
 
-  test("is asked for no credentials", async () => {
+  test("a folder's git settings are not used to ask for credentials", async () => {
     const ran = join(home, "asked");
     git("init", "-q", ".");
     git("config", "credential.helper", `!touch "${ran}"; :`);
@@ -87,7 +87,7 @@ describe("a working folder of a stranger's", () => {
     expect(existsSync(ran)).toBe(false);
   });
 
-  test("is not read where it has more than an artifact may", async () => {
+  test("a folder is not read if it has more bytes than an artifact may have", async () => {
     writeFileSync(join(folder, "deploy", "big.yaml"), "");
     truncateSync(join(folder, "deploy", "big.yaml"), 300_000_000);
     await expect(pathsOf()).rejects.toThrow(/more than \d+ bytes/);

@@ -184,7 +184,7 @@ const beforeAnythingStarts: readonly Row[] = [
   ["a kubeconfig of what is down", "kubeconfig", 1, "local is down: nothing runs in ", "starling local up"],
 ];
 
-describe("what is up already", () => {
+describe("a local installation that runs already", () => {
   const repository = { url: "https://127.0.0.1:4321/shop.git", config: "/s/git.config", ca: "/s/ca.pem" };
   let process: ChildProcess | undefined;
 
@@ -217,7 +217,7 @@ describe("what is up already", () => {
     process?.kill();
   });
 
-  test("refuses another repository, and says how to get further", async () => {
+  test("local up refuses another repository, and says how to proceed", async () => {
     runs("with-shop", { repository });
     runs("with-none", {});
     for (const [folder, has] of [
@@ -231,7 +231,7 @@ describe("what is up already", () => {
     }
   });
 
-  test("says where the repository is when it is the same, or none is asked for", async () => {
+  test("local up says where the repository is when it is the same, or none is given", async () => {
     runs("same", { repository: { ...repository, credentials: { secret: "starling/git/local", kind: "basic" } } });
     for (const asked of [[], ["--repo", "work/shop"], ["--repo", repository.url]]) {
       const ran = await cli.run(["local", "up", "--state", "same", ...asked]);
@@ -241,7 +241,7 @@ describe("what is up already", () => {
     }
   });
 
-  test("is looked for in one folder, which is named with the option for others", async () => {
+  test("local status searches one folder, which it names with the option for others", async () => {
     const ran = await cli.run("local status");
     expect(ran.code).toBe(1);
     expect(ran.out).toMatch(/^local is down: nothing runs in \/.*starling\/local\n$/);
@@ -255,7 +255,7 @@ describe("what is up already", () => {
   });
 });
 
-describe("what stands in the way of local", () => {
+describe("missing prerequisites of local", () => {
   test.each(beforeAnythingStarts)("%s: local %s exits with %i", async (_what, line, code, message, next) => {
     const ran = await cli.run(["local", ...line.split(" ")]);
     expect(ran).toMatchObject({ code, out: "" });

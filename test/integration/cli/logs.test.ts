@@ -1,4 +1,4 @@
-/** `starling logs`: what was logged is told once, in order, and with -f as it comes. */
+/** `starling logs` prints each logged line once, in order, and with -f as it arrives. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type CliFixture, fleet, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
 
@@ -32,14 +32,14 @@ async function follow(flags: string, until: (lines: readonly string[]) => boolea
   return cli.run(`logs sg/shop -f ${flags}`, { interrupted: interrupt.signal, onOut });
 }
 
-test("is followed line by line: what is new, what came late, and nothing twice", { timeout: 60_000 }, async () => {
+test("logs -f prints new and late lines one by one, and none twice", { timeout: 60_000 }, async () => {
   logged(300, ...range(1, 2));
   const following = follow("--since 1h", (lines) => lines.length >= 7);
   const asked = cli.requests();
   await vi.waitFor(() => expect(cli.requests()).toBeGreaterThan(asked), { timeout: 10_000 });
   logged(0, ...range(3, 2));
   await vi.waitFor(() => expect(cli.requests()).toBeGreaterThan(asked + 2), { timeout: 20_000 });
-  // CloudWatch has it after those that were written after it.
+  // CloudWatch receives this line after lines that were written later.
   logged(30, ...range(5, 1));
   logged(0, ...range(6, 2));
   const ran = await following;
@@ -47,13 +47,16 @@ test("is followed line by line: what is new, what came late, and nothing twice",
   expect(told(ran.out)).toEqual(range(1, 7));
 });
 
-test.each([20, 1100])("is followed from where the first %i ended, however much there is", async (limit) => {
-  logged(1800, ...range(1, 2300));
-  const ran = await follow(`--since 1h --limit ${limit}`, (lines) => lines.length >= 2300);
-  expect(told(ran.out)).toEqual(range(1, 2300));
-});
+test.each([20, 1100])(
+  "logs -f continues where the first %i lines ended, however many lines there are",
+  async (limit) => {
+    logged(1800, ...range(1, 2300));
+    const ran = await follow(`--since 1h --limit ${limit}`, (lines) => lines.length >= 2300);
+    expect(told(ran.out)).toEqual(range(1, 2300));
+  },
+);
 
-test("without -f is one answer, with where it goes on", async () => {
+test("logs without -f prints one answer, and where it continues", async () => {
   logged(1800, ...range(1, 30));
   const ran = await cli.run("logs sg/shop --since 1h --limit 20");
   expect(ran).toMatchObject({
@@ -64,7 +67,7 @@ test("without -f is one answer, with where it goes on", async () => {
   expect((await cli.run("logs sg/shop --since 1h --limit 20 -f -o json")).code).toBe(2);
 });
 
-test("does not show the audit log, which has a question of its own", async () => {
+test("logs does not show the audit log, which has its own query", async () => {
   logged(60, "line-1;");
   const at = new Date(Date.now() - 30_000).toISOString();
   const fields = { level: "INFO", message: "line-2;", principal: "arn:aws:iam::000000000000:user/ana" };

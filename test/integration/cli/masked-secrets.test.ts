@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: they are what is substituted
-/** What a Secret holds is on no screen: neither where it is shown, nor where something is wrong with it. */
+/** No output shows the values of a Secret, neither where the Secret is shown nor where it is wrong. */
 import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -9,10 +9,10 @@ import { type CliFixture, fleet, startCliFixture } from "#test/integration/cli/c
 
 const [source = "", , group = ""] = fleet.split("---\n");
 
-/** Whatever is a secret has it in it. */
+/** Every secret value contains this text. */
 const mark = "hunter2";
 const encoded = (text: string) => Buffer.from(text).toString("base64");
-/** However it may be written on its way, or cut. */
+/** The secret values in each form in which they may be written or cut. */
 const told = [mark, encoded(mark).slice(0, 9), "987654321", encoded("987654321").slice(0, 9)];
 
 let cli: CliFixture;
@@ -56,10 +56,10 @@ const everyLook = [
   "diff shop",
   "diff shop -o json",
 ];
-/** What is wrong is one text, wherever it is told. */
+/** An error has the same text in every command, so that two commands suffice. */
 const someScans = ["render shop", "plan shop -o json"];
 
-/** All that any of them says. */
+/** The whole output of the commands. */
 async function said(looks: readonly string[], folder: string, line = ""): Promise<string> {
   const texts: string[] = [];
   for (const look of looks) {
@@ -76,7 +76,7 @@ function expectNothingReported(text: string): void {
 const secret = (rest: string) => `apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: shop}\n${rest}\n`;
 const password = secret(`stringData: {p: ${mark}}`);
 
-describe("what a Secret holds is masked", { timeout: 300_000 }, () => {
+describe("values of a Secret are masked", { timeout: 300_000 }, () => {
   test.each([
     ["in data and stringData", secret(`data: {a: ${encoded(mark)}}\nstringData: {b: ${mark}, "c\\nd": "x ${mark}"}`)],
     ["in a text of several lines", secret(`stringData:\n  dsn: |\n    user: u\n    pass: ${mark}`)],
@@ -158,7 +158,7 @@ describe("what a Secret holds is masked", { timeout: 300_000 }, () => {
       { "kustomization.yaml": "resources: [s.yaml, t.yaml]\n", "s.yaml": password, "t.yaml": password },
     ],
     ["a Secret that is there twice, in plain files", { "s.yaml": password, "t.yaml": password }],
-  ])("where something is wrong with it: %s", async (_what, files) => {
+  ])("an error beside a Secret shows none of its values: %s", async (_what, files) => {
     expectNothingReported(await said(someScans, folderOf(files as Readonly<Record<string, string>>)));
   });
 
@@ -166,7 +166,7 @@ describe("what a Secret holds is masked", { timeout: 300_000 }, () => {
     ["a variable that is not closed", `stringData: {p: "\${${mark}"}`],
     ["a default of a variable that is refused", `stringData: {p: "\${NONE:?${mark}}"}`],
     ["a variable that nobody sets", `stringData: {p: "${mark} \${NONE}"}`],
-  ])("where a variable is wrong: %s", async (_what, rest) => {
+  ])("an error of a variable shows no value of a Secret: %s", async (_what, rest) => {
     const own = group.replace("source: app", "source: app, substitute: true, apply: {defaultNamespace: shop}");
     cli.write("substituted.yaml", `${source}---\n${own}`);
     expectNothingReported(await said(someScans, folderOf({ "s.yaml": secret(rest) }), " -f substituted.yaml"));
@@ -182,7 +182,7 @@ describe("what a Secret holds is masked", { timeout: 300_000 }, () => {
     ],
     ["chance", `apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {p: "${mark}{{ randAlphaNum 8 }}"}\n`],
     ["nothing", `apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {p: "{{ .Values.password }}"}\n`],
-  ])("where a chart is given it, and is wrong by %s", async (_what, template) => {
+  ])("an error of a chart that is given a Secret's value shows none of it: %s", async (_what, template) => {
     const folder = folderOf({
       "Chart.yaml": "apiVersion: v2\nname: shop\nversion: 1.0.0\n",
       "values.yaml": `password: ${mark}\n`,
@@ -197,7 +197,7 @@ describe("what a Secret holds is masked", { timeout: 300_000 }, () => {
     expectNothingReported(await said(someScans, folder, " -f chart.yaml"));
   });
 
-  test("where an origin is of a Secret that an install alone has", async () => {
+  test("the origins of a Secret that only an install has are masked", async () => {
     const folder = folderOf({
       "Chart.yaml": "apiVersion: v2\nname: shop\nversion: 1.0.0\n",
       "env.yaml": `password: ${mark}\ntier: gold\n`,
@@ -226,7 +226,7 @@ describe("what a Secret holds is masked", { timeout: 300_000 }, () => {
     ],
     ["is a Secret by another way of writing", secret(`stringData: {p: "{{ .Values.password | upper }}"}`)],
     ["is a Secret by its digest", secret(`stringData: {p: "{{ .Values.password | sha256sum }}"}`)],
-  ])("where an origin %s", async (_how, text) => {
+  ])("a value whose origin %s is masked", async (_how, text) => {
     const folder = folderOf({
       "Chart.yaml": "apiVersion: v2\nname: shop\nversion: 1.0.0\n",
       "env.yaml": `password: ${mark}\ntier: golden\n`,

@@ -1,4 +1,4 @@
-/** What people see of rows that a newer version wrote, after its deployment was rolled back. */
+/** The output for rows that a newer version wrote, after its deployment was rolled back. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { keyText, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
@@ -36,7 +36,7 @@ const rowOf: Readonly<Record<string, readonly [RowKey, string]>> = {
 describe.each(Object.entries(rowOf))("a %s", (kind, [key, name]) => {
   const why = `the row ${keyText(key)} has schema 3, and this version of Starling reads up to 2`;
 
-  test("is a line of the list, which needs somebody, and says why", async () => {
+  test("the unreadable object is a line of the list, asks for action, and says why", async () => {
     await makeNewer(key);
     const { code, out, err } = await cli.run(`get ${kind} -o wide`);
     expect(code).toBe(0);
@@ -47,7 +47,7 @@ describe.each(Object.entries(rowOf))("a %s", (kind, [key, name]) => {
     expect(line).toMatch(/update the stack to the version that wrote it\s*$/);
   });
 
-  test("is shown alone, and described, with the remedy", async () => {
+  test("the unreadable object is shown alone, and described, with the remedy", async () => {
     await makeNewer(key);
     const shown = await cli.run(`get ${name}`);
     expect(shown).toMatchObject({ code: 0 });
@@ -61,7 +61,7 @@ describe.each(Object.entries(rowOf))("a %s", (kind, [key, name]) => {
     expect(out).not.toMatch(/undefined|NaN/);
   });
 
-  test("is valid JSON without a spec to apply", async () => {
+  test("the unreadable object is valid JSON without a spec to apply", async () => {
     await makeNewer(key);
     const list = JSON.parse((await cli.run(`get ${kind} -o json`)).out);
     const [item] = list.items.filter((one: { status: { state?: string } }) => one.status.state === "Unreadable");
@@ -75,7 +75,7 @@ describe.each(Object.entries(rowOf))("a %s", (kind, [key, name]) => {
   });
 });
 
-describe("verbs", () => {
+describe("commands", () => {
   const refused: readonly (readonly [string, RowKey])[] = [
     ["apply -f fleet.yaml", object("Source", "app")],
     ["apply -f fleet.yaml --dry-run=server", object("SyncGroup", "shop")],
@@ -112,7 +112,7 @@ describe("verbs", () => {
     expect(err).toContain(`the row ${keyText(object("Source", "app"))} has schema 3`);
   });
 
-  test("a recovery names the Syncs that it cannot read, and is not done", async () => {
+  test("a recovery names the Syncs that it cannot read, and is not complete", async () => {
     await makeNewer(keys.sync("c1", "payments", "shop.web"));
     const { code, err } = await cli.run("recover --all --dry-run");
     expect(err).toContain("payments/shop.web on c1 is skipped");
@@ -120,7 +120,7 @@ describe("verbs", () => {
   });
 });
 
-test("a group is shown at a glance, with who has a slot that cannot be read", async () => {
+test("the overview of a group names a cluster that has a slot and cannot be read", async () => {
   await storeRollout(cli, { number: 2, states: { all: ["Applying", "Waiting"] } });
   await cli.table.write([{ update: keys.rolloutState(shop), set: { unreadable: ["c1"] } }]);
   await makeNewer(keys.slot(shop, "c1"));
@@ -131,7 +131,7 @@ test("a group is shown at a glance, with who has a slot that cannot be read", as
   expect(code).toBe(0);
 });
 
-test("lists show all others: of a rollout, of a cluster, of the fleet", async () => {
+test("lists show all other objects: of a rollout, of a cluster, of the fleet", async () => {
   await makeNewer(keys.target(shop, stageRun, "c2"));
   const status = await cli.run("rollout status shop --all");
   expect(status.out).toMatch(/c1 .*Succeeded/);

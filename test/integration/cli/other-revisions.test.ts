@@ -1,4 +1,7 @@
-/** A group as it would be at another revision of its Source: through the real API, and a git server that asks who it is. */
+/**
+ * A group as it would be at another revision of its Source: through the real API, and a git server that asks for
+ * credentials.
+ */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +22,7 @@ const [, , group = ""] = fleet.split("---\n");
 let cli: CliFixture;
 let git: GitServer;
 let root: string;
-/** What git is told in the environment. */
+/** A terminal whose environment gives git the credentials. */
 let known: Terminal;
 let stranger: Terminal;
 let commits: { readonly main: string; readonly feature: string };
@@ -51,7 +54,7 @@ beforeAll(async () => {
     { message: "3", at, branch: "feature/x" },
   );
   commits = { main, feature };
-  // As another branch and a tag of one name have it, and a tag for what was first.
+  // A branch and a tag of one name, and a tag for the first commit.
   const bare = (...words: readonly string[]) => execFileSync("git", ["-C", join(root, "app.git"), ...words]);
   bare("tag", "v1", main);
   bare("tag", "both", main);
@@ -92,19 +95,19 @@ describe("a revision that is not the newest", () => {
     ["a branch", "feature/x", "3", () => `feature/x@sha1:${commits.feature}`],
     ["a tag", "v1", "1", () => `v1@sha1:${commits.main}`],
     ["a reference by its whole name", "refs/heads/feature/x", "3", () => `feature/x@sha1:${commits.feature}`],
-    ["of a Source by its name", "app=feature/x", "3", () => `feature/x@sha1:${commits.feature}`],
-  ])("is %s", async (_what, revision, size, at) => {
+    ["a name with its Source", "app=feature/x", "3", () => `feature/x@sha1:${commits.feature}`],
+  ])("a revision can be given as %s", async (_what, revision, size, at) => {
     const found = await sizes(`render shop --revision ${revision}`, known);
     expect(found).toEqual({ code: 0, size, at: at(), err: "" });
   });
 
-  test("is a commit, also as a revision is printed", async () => {
+  test("a revision can be a commit, also in the form in which a revision is printed", async () => {
     const at = `sha1:${commits.main}`;
     expect(await sizes(`render shop --revision ${commits.main}`, known)).toMatchObject({ size: "1", at });
     expect(await sizes(`render shop --revision main@${at}`, known)).toMatchObject({ size: "1", at: `main@${at}` });
   });
 
-  test("is what a plan and a diff are of, with their exit codes, and nothing is written", async () => {
+  test("a plan and a diff of the revision have their exit codes, and nothing is written", async () => {
     const writes = cli.log.length;
     const planned = await cli.run("plan shop --revision feature/x", known);
     expect(planned).toMatchObject({ code: 1, err: "" });
@@ -121,13 +124,13 @@ describe("a revision that is not the newest", () => {
     ["v1 --revision other=v1", "--revision names Source other, which is not used here; used Sources: app", 2],
     ["0".repeat(40), "cannot be fetched from here", 3],
     ["0123456", "a commit needs all of its 40 digits", 2],
-  ])("that is %s is refused by name", async (revision, message, code) => {
+  ])("the revision %s is refused by name", async (revision, message, code) => {
     const ran = await cli.run(`render shop --revision ${revision}`, known);
     expect(ran).toMatchObject({ code, out: "" });
     expect(ran.err).toContain(message);
   });
 
-  test("is not to be had by whom git refuses, who is told what to do; nobody's password is in it", async () => {
+  test("a revision that git refuses is reported with what to do, and no password is printed", async () => {
     const ran = await cli.run("render shop --revision feature/x", stranger);
     expect(ran).toMatchObject({ code: 3, out: "" });
     expect(ran.err).toContain("refuses your credentials, or your git has none for it");
@@ -135,7 +138,7 @@ describe("a revision that is not the newest", () => {
     expect(ran.err).not.toContain(login.password);
   });
 
-  test("stands in the commands that a remedy prints as one word of a shell", async () => {
+  test("a revision in the commands of a remedy is one word of a shell", async () => {
     const revision = "x;$(id)";
     const missing = await cli.run(`render shop --revision ${revision}`, known);
     expect(missing).toMatchObject({ code: 2 });
@@ -145,7 +148,7 @@ describe("a revision that is not the newest", () => {
     expect(unclear.err).toContain(`--revision NAME='${revision}'`);
   });
 
-  test("is taken as it was stored where git refuses, when the Source had it", async () => {
+  test("a stored revision of the Source is used when git refuses", async () => {
     const file = { path: "deploy/all.yaml", executable: false, content: Buffer.from(settings("7")) };
     const files = [file, { ...file, path: "other.yaml" }];
     const digest = treeDigest(files);
@@ -164,7 +167,7 @@ describe("a revision that is not the newest", () => {
     }
   });
 
-  test("and a folder of the same Source are one too many", async () => {
+  test("a revision and a folder of the same Source are refused together", async () => {
     expect(await cli.run("render shop --source app=. --revision app=v1", known)).toMatchObject({ code: 2 });
   });
 });

@@ -1,4 +1,4 @@
-/** What a plan says of clusters that have something, from the rows and renderings that functions left: asked of the real API. */
+/** A plan of clusters that have renderings, from the rows and renderings that functions left: read from the real API. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
@@ -28,7 +28,7 @@ const before = [
   { apiVersion: "v1", kind: "ConfigMap", ...kept },
 ];
 
-/** Somebody moves the fleet on between two reads of Syncs: the list of the fleet, and the links of what they have. */
+/** Another writer moves the fleet on between two reads of Syncs: the list of the fleet, and the links of its renderings. */
 class MovingTable extends MemoryTable {
   readonly #move: (table: MemoryTable) => Promise<void>;
   #reads = 0;
@@ -60,7 +60,7 @@ async function start(after: readonly ManifestObject[], table = new MemoryTable({
 }
 
 describe.each([10, 10_000])("a plan of %i clusters that have a rendering", { timeout: 300_000 }, (size) => {
-  test("names what goes, what stays and what nobody asks, in as many lines, and asks for the fleet in pages", async () => {
+  test("the plan names deleted, kept and guarded objects in as many lines, and reads the fleet in pages", async () => {
     await start([config("settings", { size: "2" })]);
     const assigned = await storeRendering(cli, before);
     const name = (index: number) => `c-${String(index).padStart(5, "0")}`;
@@ -71,7 +71,7 @@ describe.each([10, 10_000])("a plan of %i clusters that have a rendering", { tim
     const asked = cli.requests();
     const shown = await cli.run("plan shop --source app=app");
     expect({ err: shown.err, code: shown.code }).toEqual({ err: "", code: 1 });
-    // Of the group, its Source and ClusterValues, and one link; the fleet 500 at a time.
+    // Requests for the group, its Source and ClusterValues, and one link; and for the fleet 500 at a time.
     expect(cli.requests() - asked).toBe(5 + Math.floor(size / 500));
     expect(shown.out.split("\n").slice(1)).toEqual([
       `${size} clusters selected: ${size} would change, 0 unchanged`,
@@ -122,12 +122,12 @@ describe("while a rollout goes on", () => {
     return cli.run("plan shop --source app=app");
   }
 
-  test("a plan compares with what was there when it was read, as long as a cluster has it", async () => {
+  test("a plan compares with the rendering that it read while at least one cluster still uses it", async () => {
     const shown = await planWhile(names.slice(1));
     expect(shown).toMatchObject({ err: "", code: 1, out: expect.stringContaining("~ ConfigMap shop/settings") });
   });
 
-  test("a plan that can compare with nothing is no plan, and does not end as if something would change", async () => {
+  test("a plan that has nothing to compare with is an error, and its exit code does not announce changes", async () => {
     expect(await planWhile(names)).toEqual({
       code: 3,
       out: "",
@@ -138,7 +138,7 @@ describe("while a rollout goes on", () => {
   });
 });
 
-test("what only says its namespace otherwise is neither new nor deleted", async () => {
+test("an object that only omits its namespace is neither new nor deleted", async () => {
   await start([config("settings", { size: "1" })]);
   const unnamed = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "settings" }, data: { size: "1" } };
   cli.write(
@@ -154,7 +154,7 @@ test("what only says its namespace otherwise is neither new nor deleted", async 
   });
 });
 
-test("nothing would change, but nobody can tell of a cluster that a newer version wrote: that is no 0", async () => {
+test("a plan without changes does not exit with 0 if the row of a cluster cannot be read", async () => {
   await start([config("settings", { size: "1" })]);
   const assigned = await storeRendering(cli, [config("settings", { size: "1" })]);
   await assignFleet(cli, [{ name: "c1", assigned }]);
@@ -168,7 +168,7 @@ test("nothing would change, but nobody can tell of a cluster that a newer versio
   expect(await cli.run("plan shop --source app=other")).toMatchObject({ code: 1 });
 });
 
-test("a plan has a hash of what it says, whenever it is made, and of any change another", async () => {
+test("a plan has a hash of its content, whenever it is made, and another hash for any change", async () => {
   await start([config("settings", { size: "2" })]);
   const assigned = await storeRendering(cli, before);
   const c1 = { name: "c1", assigned };
@@ -185,7 +185,7 @@ test("a plan has a hash of what it says, whenever it is made, and of any change 
   expect(await hash(" --cluster c1")).not.toBe(first);
   cli.write("app/all.yaml", JSON.stringify(config("settings", { size: "3" })));
   expect(await hash()).not.toBe(first);
-  // What is wrong is of the plan, too, and names no folder of the moment.
+  // An error belongs to the plan, too, and names no temporary folder.
   cli.write("app/all.yaml", "resources: [nothing.yaml]\n");
   cli.write("app/kustomization.yaml", "resources: [nothing.yaml]\n");
   const broken = await hash();
@@ -193,7 +193,7 @@ test("a plan has a hash of what it says, whenever it is made, and of any change 
   expect(await hash()).toBe(broken);
 });
 
-describe("describe says where what a cluster is given comes from", () => {
+describe("describe shows the origin of a cluster's values", () => {
   const templates = `{name: web, source: app, path: ".", substitute: true, parameters: {TIER: "{{ cluster.labels.tier }}", ZONE: "{{ cluster.values.zone }}"}, overrides: [{clusters: {names: [c2]}, parameters: {TIER: gold}, namePrefix: x-}, {clusters: {names: [c4]}, disabled: true}]}`;
   const values = `apiVersion: starling.dev/v1alpha1
 kind: ClusterValues
@@ -221,7 +221,7 @@ spec: {clusters: {names: [c1, c2]}, priority: 1, values: {zone: eu-west}}
     return /^Inputs.*:\n(?: .*\n)*|^Inputs.*$/gm.exec(ran.out)?.[0].replaceAll(/ +/g, " ");
   };
 
-  test("for a Sync on a cluster, and a group's templates there", async () => {
+  test("describe shows the origins for a Sync on a cluster, and for the templates of a group there", async () => {
     await startGiven();
     const given = `Inputs of web on c2; not assigned yet:
  path . template
@@ -242,7 +242,7 @@ spec: {clusters: {names: [c1, c2]}, priority: 1, values: {zone: eu-west}}
     expect(await inputs("describe syncgroup/shop --cluster nowhere")).toContain("cluster nowhere is not registered");
   });
 
-  test("for a group as it is written, with what each override sets for whom", async () => {
+  test("describe shows a group as it is written, and what each override sets for which clusters", async () => {
     await startGiven();
     const page = (await cli.run("describe syncgroup/shop")).out.replaceAll(/ +/g, " ");
     expect(page).toContain(

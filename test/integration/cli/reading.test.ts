@@ -1,4 +1,4 @@
-/** What is where, since when, by whom, and what is waited for: over rows as functions leave them, through the real command. */
+/** State, age, author and waits of objects: over rows as functions leave them, through the real command. */
 import { stripVTControlCharacters } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { sha256 } from "#shared/base/digest.ts";
@@ -33,7 +33,7 @@ const artifact = {
 };
 const long = `Service shop/web: ${"spec.ports[1].nodePort: 31443: provided port is already allocated; ".repeat(3)}`;
 
-/** Content 12 on both clusters: well on c1, and failed on c2. */
+/** Rollout 12 on both clusters: ready on c1, and failed on c2. */
 async function rolledOut(): Promise<void> {
   const [template] = [
     {
@@ -94,7 +94,7 @@ test("describe shows each object with its kind, health and age, and no digest of
 });
 
 describe("tree", () => {
-  test("of a cluster: its groups, their Syncs, and with --objects what each holds", async () => {
+  test("the tree of a cluster has its groups, their Syncs, and with --objects the objects of each", async () => {
     await rolledOut();
     const { out } = await cli.run("tree cluster/c2 --objects");
     expect(out.split("\n").map((line) => line.slice(0, 26).trimEnd())).toEqual(
@@ -111,19 +111,19 @@ describe("tree", () => {
     expect(out).toContain("1 Sync: 1 Failed");
   });
 
-  test("of a group: each template with its clusters, the worst first", async () => {
+  test("the tree of a group has each template with its clusters, the worst first", async () => {
     await rolledOut();
     const { out } = await cli.run("tree syncgroup/shop");
     expect(out).toMatch(/└─ web {3}2 Syncs: 1 Failed, 1 \w+\n {3}├─ c2 {3}main@sha1:9f2c1ab {3}Failed/);
   });
 
-  test("of a Sync that is on many clusters asks which one", async () => {
+  test("the tree of a Sync that is on many clusters needs --cluster", async () => {
     expect(await cli.run("tree sync/shop.web")).toMatchObject({ code: 2, err: expect.stringContaining("--cluster") });
     expect((await cli.run("tree source/app")).code).toBe(2);
   });
 });
 
-test("history has commits and authors as lines that obey nothing, and its links with -o wide", async () => {
+test("history prints commits and authors as plain lines without escape sequences, and their links with -o wide", async () => {
   await rolledOut();
   const { out } = await cli.run("history shop");
   expect(out).toMatch(/^shop-12 {3}\w+ {3}1\/2 clusters, 1 failed/);
@@ -139,7 +139,7 @@ test("history has commits and authors as lines that obey nothing, and its links 
   expect((await cli.run("history cluster/c1")).code).toBe(2);
 });
 
-test("get versions says what runs where, and how many are behind", async () => {
+test("get versions shows which version runs on which cluster, and how many clusters are behind", async () => {
   await rolledOut();
   const { out, err } = await cli.run("get versions");
   expect(out).toMatch(/NAME +ROLLOUT +REVISION +AGE +CLUSTERS +STAGES +STATE/);
@@ -151,7 +151,7 @@ test("get versions says what runs where, and how many are behind", async () => {
 });
 
 describe("get of several kinds", () => {
-  test("is one table after the other, each object with its kind", async () => {
+  test("get of several kinds prints one table after the other, and each object with its kind", async () => {
     await rolledOut();
     const { out } = await cli.run("get sources,clusters");
     expect(out).toMatch(/^NAME.*\nsource\/app .*\n\nNAME.*\ncluster\/c2 .*\ncluster\/c1 /s);
@@ -163,14 +163,14 @@ describe("get of several kinds", () => {
     ]);
   });
 
-  test("refuses what is about one", async () => {
+  test("get of several kinds refuses arguments that are about one object", async () => {
     expect((await cli.run("get sources,clusters c1")).code).toBe(2);
     expect((await cli.run("get sources,nothing")).code).toBe(2);
   });
 });
 
-describe("lines", () => {
-  test.each([80, 200])("fit a terminal of %i columns", async (columns) => {
+describe("lines of tables", () => {
+  test.each([80, 200])("lines fit a terminal of %i columns", async (columns) => {
     await rolledOut();
     for (const line of ["get syncs -A", "tree cluster/c2", "get sources,clusters"]) {
       const { out } = await cli.run(line, { outIsTerminal: true, columns });
@@ -183,7 +183,7 @@ describe("lines", () => {
     expect(stripVTControlCharacters(out)).toContain("…");
   });
 
-  test("are whole without a terminal, and with -o wide", async () => {
+  test("lines are whole without a terminal, and with -o wide", async () => {
     await rolledOut();
     for (const [line, terminal] of [
       ["get syncs -A", {}],
@@ -198,7 +198,7 @@ describe("lines", () => {
 });
 
 describe("wait", () => {
-  test("ends when it is so, and says so as kubectl does", async () => {
+  test("wait ends when the condition holds, and reports it as kubectl does", async () => {
     await rolledOut();
     expect(await cli.run("wait source/app --for=create")).toMatchObject({ code: 0, out: "source/app created\n" });
     expect(await cli.run("wait sync/shop.web --cluster c2 --for=state=failed")).toMatchObject({
@@ -208,7 +208,7 @@ describe("wait", () => {
     expect((await cli.run("wait sync/nobody --for=delete")).code).toBe(0);
   });
 
-  test("for Ready ends on a Sync that holds drift, and for no drift it goes on", async () => {
+  test("wait for Ready ends on a Sync that holds drift, and wait for no drift continues", async () => {
     await rolledOut();
     const row = await holding("c1", {});
     if (row.observed === undefined) throw new Error("the fixture has one");
@@ -225,7 +225,7 @@ describe("wait", () => {
     expect((await cli.run(`${sync}=condition=Drifted=False`)).code).toBe(4);
   });
 
-  test("goes on until it is so", async () => {
+  test("wait continues until the condition holds", async () => {
     await rolledOut();
     const waiting = cli.run("wait sync/shop.web --cluster c2 --for=state=Ready --timeout 60s");
     await expect.poll(() => cli.requests()).toBeGreaterThan(1);
@@ -236,7 +236,7 @@ describe("wait", () => {
     expect(err).toContain("sync/shop.web Failed: ApplyFailed");
   });
 
-  test("ends with 4 when its time has passed, and with 1 for what is not there", async () => {
+  test("wait exits with 4 when its time has passed, and with 1 for an object that does not exist", async () => {
     await rolledOut();
     const late = await cli.run("wait sync/shop.web --cluster c2 --for=condition=Ready --timeout 1s");
     expect(late).toMatchObject({ code: 4, err: expect.stringContaining("the time of --timeout is over") });
@@ -262,7 +262,7 @@ describe("events", () => {
     return { ...keys.event(about, at, message), type: "Event", schema: 1, version: 1, at, ...said, expiresAt: 4e9 };
   }
 
-  test("come the oldest first, and with -w each new one once", async () => {
+  test("events come the oldest first, and with -w each new one once", async () => {
     await cli.table.write([
       { put: event("2026-11-20T08:00:00.000Z", "first") },
       { put: event("2026-11-20T08:01:00.000Z", "second") },
@@ -282,7 +282,7 @@ describe("events", () => {
     expect(out.match(/first|second|third/g)).toEqual(["first", "second", "third"]);
   });
 
-  test("of all groups name each, and of one namespace only what is in it", async () => {
+  test("events of all groups name each group, and events of a namespace only those in it", async () => {
     await cli.table.write([{ put: event("2026-11-20T08:00:00.000Z", "first") }]);
     const { out } = await cli.run("events -A");
     expect(out).toMatch(/ payments\/shop +RolloutUpdating +- +first\n/);
@@ -294,7 +294,7 @@ describe("events", () => {
     expect(JSON.parse((await cli.run("events -A --limit 1 -o json")).out)).toMatchObject({ about: { name: "shop" } });
   });
 
-  test("of what has none name what has", async () => {
+  test("events of a kind that has none name the command to use instead", async () => {
     expect(await cli.run("events cluster/c1")).toMatchObject({
       code: 2,
       err: expect.stringContaining("logs cluster/c1"),
@@ -303,7 +303,7 @@ describe("events", () => {
   });
 });
 
-test("rollout status -w tells what stands in the way while it does, once, and how it went on", async () => {
+test("rollout status -w reports once what the rollout waits for, and how it continued", async () => {
   const states = { canary: ["Succeeded"], rest: ["Applying"] } as const;
   await storeRollout(cli, { number: 12, states, rollout: { revision } });
   await sayTaken(cli.table, shop, artifact);

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is a variable of Starling's
-/** `render --offline`: what a cluster is called, labelled and given comes from documents alone. */
+/** `render --offline`: the names, labels and values of a cluster come from documents alone. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -114,7 +114,7 @@ test("a SyncGroup on one cluster, or one template of it", async () => {
   expect(none.err).toContain("cluster c3 is not in a document: SyncGroup shop/fleet has no rendering for it");
 });
 
-test("what no document has is told with what they have, and no installation is named", async () => {
+test("an object that is in no document is reported with those that are, and no installation is named", async () => {
   const { code, err } = await render(fleet, "fleet.web");
   expect(code).toBe(2);
   expect(err).toBe(

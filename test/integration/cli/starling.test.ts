@@ -36,7 +36,7 @@ const artifact = {
   author: "ana@acme.io",
 };
 
-/** Content 12, with its first target in canary and the others in rest. */
+/** Rollout 12, with its first target in canary and the others in rest. */
 async function stored([first, ...others]: readonly TargetState[], rest: Partial<StageRunRow> = {}): Promise<void> {
   const states = { canary: first === undefined ? [] : [first], rest: others };
   await storeRollout(cli, { number: 12, states, stageRuns: { rest } });
@@ -61,7 +61,7 @@ async function say(key: RowKey, status: Readonly<Record<string, unknown>>): Prom
 }
 
 describe("apply", () => {
-  test("creates, then finds nothing to do; says where on stderr", async () => {
+  test("apply creates objects, then finds nothing to do, and prints the installation on stderr", async () => {
     cli.write("fleet.yaml", fleet);
     const first = await cli.run("apply -f fleet.yaml --reason CHG-1");
     expect(first.code).toBe(0);
@@ -72,7 +72,7 @@ describe("apply", () => {
     expect(cli.log).toMatchObject([{ principal: principal, reason: "CHG-1" }, {}, {}]);
   });
 
-  test("reads standard input, folders and what get printed", async () => {
+  test("apply reads standard input, folders and the output of get", async () => {
     const piped = await cli.run("apply -f - -o name", { input: fleet });
     expect(piped.out).toBe("source/app\ncluster/c1\nsyncgroup/shop\n");
     const exported = await cli.run("get syncgroups -o yaml");
@@ -84,7 +84,7 @@ describe("apply", () => {
     );
   });
 
-  test("writes nothing on a dry run", async () => {
+  test("apply writes nothing on a dry run", async () => {
     cli.write("fleet.yaml", fleet);
     for (const where of ["client", "server"]) {
       const ran = await cli.run(`apply -f fleet.yaml -n payments --dry-run=${where}`);
@@ -93,7 +93,7 @@ describe("apply", () => {
     expect(cli.table.all()).toEqual([]);
   });
 
-  test("names file, line, field and remedy of every problem, and applies nothing", async () => {
+  test("apply names file, line, field and remedy of every problem, and applies nothing", async () => {
     cli.write(
       "bad.yaml",
       fleet.replace("clusters: {all: true}", "clusters: {}").replace("https://github", "http://github"),
@@ -111,7 +111,7 @@ error: 2 problems in 3 documents; nothing was applied
     expect(cli.table.all()).toEqual([]);
   });
 
-  test("asks before a template's objects are deleted", async () => {
+  test("apply asks before a template's objects are deleted", async () => {
     await applied();
     await cli.table.write([{ put: syncRow("c1", "shop.web") }]);
     cli.write("other.yaml", fleet.replace("name: web", "name: api"));
@@ -128,7 +128,7 @@ error: 2 problems in 3 documents; nothing was applied
 });
 
 describe("get", () => {
-  test("prints tables for people", async () => {
+  test("get prints tables for people", async () => {
     await applied();
     const groups = await cli.run("get sg");
     expect(groups.out).toMatch(
@@ -140,7 +140,7 @@ describe("get", () => {
     expect((await cli.run("get src -A -o wide")).out).toContain("https://github.com/acme/app");
   });
 
-  test("prints JSON, YAML and names for programs, and nothing else on stdout", async () => {
+  test("get prints JSON, YAML and names for programs, and nothing else on stdout", async () => {
     await applied();
     const json = await cli.run("get sources -o json");
     expect(JSON.parse(json.out)).toMatchObject({ kind: "SourceList", metadata: {}, items: [{ kind: "Source" }] });
@@ -151,7 +151,7 @@ describe("get", () => {
     expect(empty).toEqual({ code: 0, out: "", err: "no Sync found in namespace payments (-A lists all namespaces)\n" });
   });
 
-  test("finds Syncs by state, cluster and group, worst first", async () => {
+  test("get finds Syncs by state, cluster and group, worst first", async () => {
     await rolledOut(["Succeeded", "Failed"], { phase: "Halted" });
     const all = await cli.run("get syncs");
     expect(all.out.split("\n").map((line) => line.split(/ +/).slice(0, 2).join(" "))).toEqual([
@@ -170,7 +170,7 @@ describe("get", () => {
     expect(await names("get sync shop.web")).toBe(2);
   });
 
-  test("pages", async () => {
+  test("get reads all pages", async () => {
     const clusters = Array.from({ length: 7 }, (_, index) => fleet.split("---")[1]?.replace("c1", `c${index}`));
     await cli.run("apply -q -f -", { input: clusters.join("---") });
     const first = await cli.run("get clusters --limit 3");
@@ -180,7 +180,7 @@ describe("get", () => {
     expect(rest.out.trim().split("\n")).toEqual(["cluster/c3", "cluster/c4", "cluster/c5", "cluster/c6"]);
   });
 
-  test("chooses by sets of labels, which are written with spaces", async () => {
+  test("get selects by sets of labels, which are written with spaces", async () => {
     const clusters = ["a", "b", "c"].map((ring) => clusterIn(ring));
     await cli.run("apply -q -f -", { input: clusters.join("---\n") });
     const named = async (selector: string) => (await cli.run(["get", "clusters", "-o", "name", "-l", selector])).out;
@@ -189,20 +189,23 @@ describe("get", () => {
     expect(await named("ring=b , ring")).toBe("cluster/b\n");
   });
 
-  // What the API repeats is what it was asked, under a signature that it took.
+  // The API repeats the text that it received, under a signature that it accepted.
   const reserved = [..." !\"#$%&'()*+-./:;<=>?@[\\]^_`{|}~", "é", "日本", "🚢", "%20", "%2B", "a+b c", "100%"];
 
-  test.each(reserved)("sends %j in a query as it is signed", async (text) => {
+  test.each(reserved)("the command sends %j in a query as it is signed", async (text) => {
     const ran = await cli.run(["get", "clusters", "-l", `a=b=${text}c`]);
     expect(ran).toMatchObject({ code: 2, out: "" });
     expect(ran.err).toContain(`"a=b=${text}c" is no label requirement`);
   });
 
-  test.each(reserved.filter((text) => !/[%/]/.test(text)))("sends %j in a path as it is signed", async (text) => {
-    const ran = await cli.run(["get", "cluster", `x${text}y`]);
-    expect(ran).toMatchObject({ code: 1, out: "" });
-    expect(ran.err).toContain(`x${text}y`);
-  });
+  test.each(reserved.filter((text) => !/[%/]/.test(text)))(
+    "the command sends %j in a path as it is signed",
+    async (text) => {
+      const ran = await cli.run(["get", "cluster", `x${text}y`]);
+      expect(ran).toMatchObject({ code: 1, out: "" });
+      expect(ran.err).toContain(`x${text}y`);
+    },
+  );
 
   test.each([
     ["get cluster ..", /"\.\." cannot be the name of an object or a namespace/],
@@ -326,7 +329,7 @@ describe("verbs", () => {
     ["NoClusters", "NoClusters"],
     ["ClusterNotFound", "ClusterNotFound"],
     ["Suspended", "Suspended"],
-  ])("does not wait for what cannot come: %s", async (state, reason) => {
+  ])("a reconcile does not wait for an end that is impossible: %s", async (state, reason) => {
     await applied();
     const group = keys.object("payments", "SyncGroup", "shop");
     const said = { type: "Ready", status: "False", reason, message: "because", since: "2026-11-20T08:00:00.000Z" };
@@ -468,18 +471,18 @@ describe("rollout", () => {
     ["Halted", ["Failed", "Waiting"], halted],
     ["NothingVerified", ["Unreachable"], { phase: "NothingVerified" }],
     ["TooManyUnreachable", ["Unreachable", "Unreachable", "Succeeded"], { phase: "TooManyUnreachable" }],
-  ])("ends a watch with 1 when it is %s", async (_phase, states, rest) => {
+  ])("a watch ends with 1 when the rollout is %s", async (_phase, states, rest) => {
     await rolledOut(["Succeeded", ...states], rest);
     expect(await cli.run("rollout status shop -w --timeout 10s")).toMatchObject({ code: 1 });
     expect(await cli.run("rollout status shop --number 12 -w --timeout 10s")).toMatchObject({ code: 1 });
   });
 
-  describe("that stands still, and something was asked of it", () => {
+  describe("a rollout that does not continue, after a request", () => {
     const group = keys.object("payments", "SyncGroup", "shop");
     const source = keys.object("payments", "Source", "app");
     const changed = fleet.replace("clusters: {all: true}", "clusters: {all: true, notNames: [c9]}");
 
-    /** As the planner leaves it that has taken everything up, and found that it stands still all the same. */
+    /** The rows that the planner leaves when it has handled everything and the rollout still does not continue. */
     async function heard(): Promise<void> {
       const row = await cli.table.get(group);
       if (row === undefined) throw new Error("it was applied");
@@ -490,7 +493,7 @@ describe("rollout", () => {
       await cli.table.update({ update: keys.rolloutState(shop), set: handled });
     }
 
-    /** What was read was no end. */
+    /** The rows as they are do not end the watch. */
     async function goesOn(line: string): Promise<void> {
       const ran = await cli.run(`${line} --timeout 3s`);
       expect(ran).toMatchObject({ code: 4, err: expect.stringMatching(/^\d\d:\d\d:\d\dZ shop/) });
@@ -502,7 +505,7 @@ describe("rollout", () => {
       ["apply -f changed.yaml"],
       ["suspend sg/shop"],
       ["resume sg/shop", "suspend sg/shop"],
-    ])("is watched until %s was taken up", async (line, before) => {
+    ])("the watch continues until the planner has handled %s", async (line, before) => {
       await rolledOut(["Succeeded", "Failed", "Waiting"], halted);
       cli.write("changed.yaml", changed);
       if (before !== undefined) await cli.run(before);
@@ -515,7 +518,7 @@ describe("rollout", () => {
       expect(await cli.run("rollout status shop -w --timeout 10s")).toMatchObject({ code: 1 });
     });
 
-    test("is watched by the number of its content until all was taken up", async () => {
+    test("the watch of a numbered rollout continues until the planner has handled every request", async () => {
       await rolledOut(["Succeeded", "Failed", "Waiting"], halted);
       await cli.run("reconcile sg/shop");
       await goesOn("rollout status shop --number 12 -w");
@@ -523,7 +526,7 @@ describe("rollout", () => {
       expect(await cli.run("rollout status shop --number 12 -w --timeout 10s")).toMatchObject({ code: 1 });
     });
 
-    test("is watched until the Source was looked at", async () => {
+    test("the watch continues until the Source was polled", async () => {
       await rolledOut(["Succeeded", "Failed", "Waiting"], halted);
       expect(await cli.run("reconcile source/app")).toMatchObject({ code: 0 });
       await goesOn("rollout status shop -w");
@@ -531,12 +534,12 @@ describe("rollout", () => {
       expect(await cli.run("rollout status shop -w --timeout 10s")).toMatchObject({ code: 1 });
     });
 
-    test("is not called failed by a reconcile that waits, before its failures have had their turn", async () => {
+    test("a waiting reconcile does not report a failure before the failed clusters have had their turn", async () => {
       await rolledOut(["Succeeded", "Failed", "Waiting"], halted);
       await say(group, { observedGeneration: 1, state: "Halted", conditions: [condition("False")] });
       const waiting = cli.run("reconcile sg/shop --wait --timeout 20s");
       await vi.waitFor(async () => expect((await cli.table.get(group))?.operations.reconcile?.number).toBe(1));
-      // Taken up, and its job not done.
+      // The request is handled, and its job is not complete.
       const retry = { do: "retry", stageRun: { content: 12, stage: "rest", snapshot: 0 } } as const;
       const seen = { observedGeneration: 1, observedOperation: 1, conditions: [condition("False")] };
       await cli.table.update({ update: keys.rolloutState(shop), set: { handledReconcile: 1, jobs: [retry] } });
@@ -548,7 +551,7 @@ describe("rollout", () => {
       expect(await waiting).toMatchObject({ code: 0, out: expect.stringContaining("Complete") });
     });
 
-    test("is watched while something else is wanted, as after recover, unless it is suspended", async () => {
+    test("the watch continues while another revision is desired, as after recover, unless the group is suspended", async () => {
       await rolledOut(["Succeeded", "Failed", "Waiting"], halted);
       await say(source, { observedGeneration: 1, artifact: { ...artifact, digest: "sha256:22" }, conditions: [] });
       await goesOn("rollout status shop -w");
@@ -558,7 +561,7 @@ describe("rollout", () => {
       expect(await cli.run("rollout status shop -w --timeout 10s")).toMatchObject({ code: 1 });
     });
 
-    test("is not called complete while nobody can say what is wanted", async () => {
+    test("the watch does not report a complete rollout while the desired revision is unknown", async () => {
       await rolledOut(["Succeeded", "Succeeded"]);
       expect(await cli.run("rollout status shop -w --timeout 10s")).toMatchObject({ code: 0 });
       await say(source, { observedGeneration: 1, conditions: [condition("False")] });
@@ -650,7 +653,7 @@ describe("explain", () => {
   test("says of each field what it means, and gives editors the same", async () => {
     const { out } = await cli.run("explain syncgroup.spec.rollout");
     expect(out).toMatch(/spec\.rollout\.progressDeadline +string +default "10m" +without progress/);
-    // A terminal has no room beside such names: the meaning is below, whole.
+    // A terminal has no space beside such names: the whole meaning is below.
     const narrow = await cli.run("explain syncgroup.spec.rollout", { outIsTerminal: true, columns: 80 });
     expect(narrow.out).toMatch(
       /^spec\.rollout\.progressDeadline {2}string {2}default "10m"\n {4}without progress, [^…\n]+\n/m,
@@ -679,7 +682,7 @@ describe("completion", () => {
     expect(await complete("frob", "")).toEqual([]);
   });
 
-  test("is silent where nobody answers, and ends well", async () => {
+  test("completion prints nothing and exits with 0 if no server answers", async () => {
     await applied();
     expect(await cli.run(["complete", "--", "--context", "gone", "describe", "cluster/"])).toEqual({
       code: 0,
@@ -688,7 +691,7 @@ describe("completion", () => {
     });
   });
 
-  test.each(["bash", "zsh", "fish"])("is a script for %s that asks the command", async (shell) => {
+  test.each(["bash", "zsh", "fish"])("completion is a script for %s that asks the command", async (shell) => {
     const { code, out } = await cli.run(`completion ${shell}`);
     expect(code).toBe(0);
     expect(out).toContain("starling complete --");

@@ -1,4 +1,4 @@
-/** A plan of ten thousand clusters of a file, without an installation: as readable as of ten. */
+/** A plan of ten thousand clusters of a file, without an installation: as readable as one of ten. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -77,7 +77,7 @@ describe("a plan of 10,000 clusters", { timeout: 300_000 }, () => {
       patienceMs: 280_000,
     });
 
-  test("is each distinct difference once with its clusters, in as many lines as of ten, and the same in any order", async () => {
+  test("a plan shows each distinct difference once with its clusters, in as many lines as for ten, in any order", async () => {
     const [first, second] = [fleetFile((index) => index), fleetFile((index) => clusters - 1 - index)];
     const shown = await plan(first);
     expect({ err: shown.err, code: shown.code }).toEqual({ err: "", code: 1 });

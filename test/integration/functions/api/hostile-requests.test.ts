@@ -3,7 +3,7 @@ import { keys } from "#shared/fleet/rows/keys.ts";
 import { type FrontDoors, startFrontDoors } from "#test/support/http-fronts.ts";
 import { cluster, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 
-/** What people read: nothing that is told back is longer. */
+/** The longest message that people should read. */
 const shortAnswer = 100_000;
 
 let doors: FrontDoors;
@@ -39,7 +39,7 @@ interface Case {
   readonly body: string;
   readonly status: number;
   readonly code: string;
-  /** In the message, or in that of the first problem. */
+  /** A text in the message, or in that of the first problem. */
   readonly says: RegExp;
   readonly field?: string;
 }
@@ -221,7 +221,7 @@ describe("the API refuses, in few words", () => {
     expect((JSON.parse(told.text) as Refusal).message).toMatch(says);
   });
 
-  test("what is as large as may be is written and read", async () => {
+  test("the largest allowed objects are written and read", async () => {
     const labels = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`l${index}.example/k`, x(63)]));
     const values = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`v${index}`, x(150)]));
     const wide = cluster("wide", labels);
@@ -237,7 +237,7 @@ describe("the API refuses, in few words", () => {
     expect(JSON.parse(read.text)).toMatchObject({ metadata: { annotations: { a: x(262_143) } } });
   });
 
-  test("what is no row with its status is refused by its name, and the row stays", async () => {
+  test("an object that fits no row with its status is refused by name, and the row stays", async () => {
     const full = (note: string) => {
       const document = annotated({ note });
       return { ...document, metadata: { ...document.metadata, name: "full" } };
@@ -264,7 +264,7 @@ describe("the API refuses, in few words", () => {
     ["of text", "x", 262_000],
     ["of quotes, which are two characters each, and four in what a function answers", '"', 140_000],
     ["of what JSON writes with six characters", "\u0001", 45_000],
-  ])("a list of objects that no answer holds is told in parts: %s", async (_what, character, count) => {
+  ])("a list of objects that fits no answer is returned in parts: %s", async (_what, character, count) => {
     const namespace = `large-${character.charCodeAt(0)}`;
     const names = Array.from({ length: 24 }, (_, index) => `big-${String(index).padStart(2, "0")}`);
     for (let start = 0; start < names.length; start += 3) {

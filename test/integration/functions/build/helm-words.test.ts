@@ -24,7 +24,7 @@ const values = {
   yaml: "hunter2: !!int s3cr3t",
   percent: "%hunter2",
 };
-/** What no message may hold: parts of the values, and what functions make of them. */
+/** Texts that no message may hold: parts of the values, and the results of functions on them. */
 const hidden = /hunter2|s3cr3t|1337|aHVudGVy|HUNTER/;
 
 async function saidOf(template: string): Promise<string> {
@@ -50,7 +50,7 @@ async function saidOf(template: string): Promise<string> {
 const at = (expression: string) =>
   `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata:\n  k: {{ ${expression} }}\n`;
 
-describe("no word of a value is told with what a function says of it", () => {
+describe("an error of a template function shows no part of a value", () => {
   const rows: readonly (readonly [expression: string, said: string])[] = [
     [
       'mustToDate "2006-01-02" .Values.s',
@@ -129,7 +129,7 @@ describe("a value that a function cuts, rewrites or hashes is hidden as well", (
   });
 });
 
-describe("what is wrong is told with what to do", () => {
+describe("an error of a chart says how to correct it", () => {
   const top = "inside with and range the dot is their argument: write $ before it, such as $.Values.name";
   const rows: readonly (readonly [expression: string, said: string])[] = [
     ["with .Values.map }}{{ .Values.s }}{{ end", `at <.Values.s>: nil pointer evaluating interface {}.s; ${top}`],
@@ -179,7 +179,7 @@ describe("what is wrong is told with what to do", () => {
   });
 });
 
-describe("nor with what is wrong with what was rendered", () => {
+describe("an error in a rendered document shows no part of a value", () => {
   const rows: readonly (readonly [template: string, said: string])[] = [
     ["kind: *{{ first .Values.list }}", "yaml: unknown anchor '***' referenced"],
     ["kind: {{ toJson .Values.map }}", "cannot unmarshal object into Go struct field SimpleHead.kind of type string"],
@@ -196,7 +196,7 @@ describe("nor with what is wrong with what was rendered", () => {
   });
 });
 
-describe("what a chart's author says is told, with *** for what came from values", () => {
+describe("a message of a chart's author is shown, with *** for values", () => {
   const rows: readonly (readonly [expression: string, said: string])[] = [
     [
       'fail "Set host: it\'s required, e.g. host=a.example.com (see https://example.com/docs#host)."',

@@ -36,7 +36,7 @@ function nameOf(object: unknown): string {
   return `${kind} ${metadata.name}`;
 }
 
-/** What the programs themselves make of the folder. */
+/** The result of the programs themselves for the folder. */
 async function byThemselves(files: Files, path: string): Promise<readonly unknown[]> {
   const folder = await mkdtemp(join(tmpdir(), "starling-test-inflate-"));
   try {
@@ -44,7 +44,7 @@ async function byThemselves(files: Files, path: string): Promise<readonly unknow
       await mkdir(dirname(join(folder, name)), { recursive: true });
       await writeFile(join(folder, name), text);
     }
-    // The one in kubectl asks for the version as Helm 3 has it.
+    // The kustomize in kubectl asks for the version in Helm 3's format.
     const command = join(folder, "helm.sh");
     const script = `#!/bin/sh\nif [ "$1" = version ]; then echo v3.18.0; else exec ${await helm()} "$@"; fi\n`;
     await writeFile(command, script, { mode: 0o755 });
@@ -87,7 +87,7 @@ test.each(["apps/web", "over"])("the objects of %s are those of kustomize and He
   expect(own.length).toBeGreaterThan(5);
 });
 
-test("a template's own edits go over them", async () => {
+test("a template's own edits are applied after the chart is inflated", async () => {
   const own = await rendered(files, "over", { edits: { namePrefix: "x-" }, namespace: "late" });
   const names = own.map(nameOf);
   expect(names).toContain("ConfigMap x-eu-extra");
@@ -130,7 +130,7 @@ test.each([
   await expect(rendered(small, "apps")).rejects.toThrow(message);
 });
 
-test("a file with the name of what a chart comes to is not written over", async () => {
+test("a file with the name that an inflated chart gets is not overwritten", async () => {
   const taken = { ...files, "apps/web/.starling-chart-1.yaml": "a: b\n" };
   await expect(rendered(taken, "apps/web")).rejects.toThrow(
     "apps/web/kustomization.yaml, helmCharts[1]: needs the file name .starling-chart-1.yaml, which a file of the folder has; rename that file",

@@ -1,4 +1,4 @@
-/** What kustomize says of its input, and what of that is told: never a text of a Secret. */
+/** Errors of kustomize about its input, and the parts that Starling shows: never a text of a Secret. */
 import { expect, test } from "vitest";
 import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
 import { KubectlKustomize } from "#shared/adapters/render/kubectl-kustomize.ts";
@@ -152,7 +152,7 @@ test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
     },
     /wrong node kind: expected SequenceNode but got ScalarNode$/,
   ],
-])("kustomize's words on %s hold nothing of it", async (_what, files, said) => {
+])("an error of kustomize on %s shows none of the content", async (_what, files, said) => {
   const built = build(files);
   await expect(built).rejects.toThrow(said);
   await expect(built).rejects.toThrow(/^(?!.*(?:hunter2|104 117|0xc0))/s);
@@ -245,6 +245,6 @@ test.each<[string, Record<string, string>]>([
     "accumulating components: accumulateDirectory: \"expected kind 'Component' for path 'base' but got 'Kustomization'\"",
     { "kustomization.yaml": "components: [base]\n", "base/kustomization.yaml": "resources: []\n" },
   ],
-])("kustomize's words that are its own, and names of files, fields and objects, are told: %s", async (said, files) => {
+])("kustomize's own texts, and names of files, fields and objects, are shown: %s", async (said, files) => {
   await expect(build(files)).rejects.toMatchObject({ message: `.: kustomize: ${said}` });
 });

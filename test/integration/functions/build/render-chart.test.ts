@@ -42,7 +42,7 @@ function render(files: Files, more: Partial<HelmRelease> = {}, bounds: Partial<H
   );
 }
 
-test("a file of values that another Source has not is named with it", async () => {
+test("a file of values that another Source does not have is named with it", async () => {
   const from = { source: "fleet", artifactDigest: "sha256:f" };
   const valuesFrom = [{ path: "templates/x.yaml", optional: false, from }];
   await expect(render(small("v"), { valuesFrom })).rejects.toThrow(
@@ -70,7 +70,7 @@ function small(data: string, more: Files = {}): Files {
   };
 }
 
-/** What the program itself makes of the files, past everything of ours. */
+/** The result of the program itself for the files, without any code of Starling. */
 async function helmItself(files: Files, args: readonly string[]): Promise<readonly unknown[]> {
   const folder = await mkdtemp(join(tmpdir(), "starling-test-chart-"));
   try {
@@ -125,14 +125,14 @@ describe("a chart's objects are those of `helm template`", () => {
     expect(rendered.objects.length).toBeGreaterThan(3);
   });
 
-  test("and its CRDs are marked where they are only to be made, those of its dependencies, too", async () => {
+  test("the chart's CRDs, and those of its dependencies, are marked if they are only to be made", async () => {
     const crd = (name: string) =>
       `apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: ${name}.example.com, annotations: {a: b}}\n`;
     const chart = small("v", {
       "crds/w.yaml": crd("w"),
       "charts/sub/Chart.yaml": "apiVersion: v2\nname: other\nversion: 0.1.0\n",
       "charts/sub/crds/nested/v.yaml": crd("v"),
-      // Of two marks in a row Helm leaves the second where it is, with what looks like its own words.
+      // Helm leaves the second of two marks in a row in its place, with text that looks like its own.
       "templates/u.yaml": `---\n---\n# Source: small/crds/u.yaml\n${crd("u")}`,
     });
     const marks = async (crds: HelmRelease["crds"]) => {
@@ -147,7 +147,7 @@ describe("a chart's objects are those of `helm template`", () => {
     expect(await marks("Skip")).toEqual({ x: "-", [u]: "-" });
   });
 
-  test("when its dependency is packed", async () => {
+  test("the chart's objects are those of `helm template` when its dependency is packed", async () => {
     const { files, packed } = await withPackedCache(shopChart);
     expect(byName(await render({ ...below("deploy", files), "deploy/charts/cache-0.4.0.tgz": packed }))).toEqual(
       await helmItself(shopChart, ["--include-crds", "--skip-tests"]),
@@ -172,7 +172,7 @@ describe("values", () => {
   const colour = async (more: Partial<HelmRelease>, files: Files = {}) =>
     dataOf(await render({ ...below("deploy", shopChart), ...files }, more), "shop-a");
 
-  test("go over each other: the chart's, files in their order, the template's", async () => {
+  test("values override each other: the chart's, files in their order, the template's", async () => {
     const files = { "env/a.yaml": "colour: red\nnote: a\n", "env/b.yaml": "colour: green\n" };
     const [a, b] = [
       { path: "env/a.yaml", optional: false },
@@ -187,13 +187,13 @@ describe("values", () => {
     });
   });
 
-  test("are data: braces stay text, and what looks like YAML stays in its place", async () => {
+  test("values are data: braces stay text, and text that looks like YAML stays text", async () => {
     const text = '{{ .Release.Name }}" }\n---\nkind: Evil\n# {{ lookup "v1" "Secret" "" "" }}';
     expect(await colour({ values: JSON.stringify({ colour: text }) })).toMatchObject({ colour: text });
     expect(await colour({})).toMatchObject({ note: "up {{ $labels.pod }}" });
   });
 
-  test("keep every character, also those that YAML folds or refuses", async () => {
+  test("values keep every character, also those that YAML folds or refuses", async () => {
     const value = "a\u007f \u0085\u009f \u2028 \u2029 \ufeff\ufffe\uffff z";
     const chart = small("{{ .Values.v | b64enc }}");
     const rendered = await render(chart, { values: JSON.stringify({ v: value }) });
@@ -201,7 +201,7 @@ describe("values", () => {
     expect(text).toContain(Buffer.from(value).toString("base64"));
   });
 
-  test("of a file that may be missing are left out when it is", async () => {
+  test("values of an optional file are left out if it is missing", async () => {
     expect(await colour({ valuesFrom: [{ path: "env/none.yaml", optional: true }] })).toMatchObject({ colour: "blue" });
   });
 
@@ -226,19 +226,19 @@ describe("values", () => {
 });
 
 describe("hooks", () => {
-  test("that are tests are left out, by name", async () => {
+  test("hooks that are tests are left out, by name", async () => {
     const rendered = await render(shopChart);
     expect(namesOf(rendered)).not.toContain("Pod reachable");
     expect(rendered.leftOut).toEqual(["Pod reachable is left out: it is a hook for test, which Starling does not run"]);
   });
 
-  test("that are called otherwise each time are no difference of what is applied", async () => {
+  test("hooks whose names change with each rendering are no difference of the applied objects", async () => {
     const test =
       "apiVersion: v1\nkind: Pod\nmetadata:\n  name: t-{{ randAlpha 5 | lower }}\n  annotations: {helm.sh/hook: test}\n";
     expect(namesOf(await render(small("v", { "templates/test.yaml": test })))).toEqual(["ConfigMap x"]);
   });
 
-  test("are left out where that was said", async () => {
+  test("hooks are left out with `hooks: Omit`", async () => {
     const hook = "apiVersion: v1\nkind: Pod\nmetadata: {name: migrate, annotations: {helm.sh/hook: pre-upgrade}}\n";
     const rendered = await render(small("v", { "templates/hook.yaml": hook }), { hooks: "Omit" });
     expect(namesOf(rendered)).toEqual(["ConfigMap x"]);
@@ -266,7 +266,7 @@ describe("a chart that asks whether it is an install", () => {
     `apiVersion: batch/v1\nkind: Job\nmetadata: {name: ${name}, annotations: {helm.sh/hook: "${events}"}}\n${more}`;
   const when = (word: string, text: string) => `{{ if .Release.${word} }}\n${text}{{ end }}\n`;
 
-  test("has the hooks of both", async () => {
+  test("the rendering has the hooks of both", async () => {
     const chart = small("v", {
       "templates/first.yaml": when("IsInstall", job("first", "pre-install")),
       "templates/again.yaml": when("IsUpgrade", job("again", "pre-upgrade")),
@@ -275,7 +275,7 @@ describe("a chart that asks whether it is an install", () => {
     expect([...namesOf(await render(chart))].sort()).toEqual(["ConfigMap x", "Job again", "Job each", "Job first"]);
   });
 
-  test("has one list of objects where nothing but hooks for the one or the other differs", async () => {
+  test("the rendering has one list of objects if only the hooks differ", async () => {
     const { objects, upgrade } = await render(
       small("v", { "templates/h.yaml": when("IsInstall", job("h", "pre-install")) }),
     );
@@ -305,7 +305,7 @@ describe("a chart that asks whether it is an install", () => {
     ["the time of one hook", { "templates/m.yaml": turned }, ["ConfigMap x", "Job m"], ["ConfigMap x", "Job m"]],
   ];
   test.each(rows)(
-    "has other objects for each where that is so of %s, as helm has",
+    "install and upgrade have different objects if %s, as with helm",
     async (_legend, files, install, upgrade) => {
       const chart = small("v", files);
       const rendered = await render(chart);
@@ -317,7 +317,7 @@ describe("a chart that asks whether it is an install", () => {
     },
   );
 
-  test("is specialised for both, and checked for both", async () => {
+  test("the objects of both are specialised and checked", async () => {
     const chart = small("v", {
       "templates/c.yaml": asked,
       "templates/d.yaml": when(
@@ -339,7 +339,7 @@ describe("a chart that asks whether it is an install", () => {
   });
 });
 
-describe("what is another each time is refused, with object and field", () => {
+describe("a field that changes with each rendering is refused, with object and field", () => {
   const rows: readonly (readonly [legend: string, data: string])[] = [
     ["a random text", "{{ randAlphaNum 20 }}"],
     ["a uuid", "{{ uuidv4 }}"],
@@ -371,7 +371,7 @@ describe("what is another each time is refused, with object and field", () => {
     });
   });
 
-  test("but not what no clock and no chance has a part in", async () => {
+  test("a field on which neither clock nor chance has an influence is accepted", async () => {
     const rows = [
       ['{{ toDate "2006-01-02" "2020-01-01" | date "Monday 2006" }}', "Wednesday 2020"],
       ['{{ date "2006-01-02" 1600000000 | quote }}', "2020-09-13"],
@@ -400,7 +400,7 @@ describe("what is another each time is refused, with object and field", () => {
     ['{{ tpl (printf "{{ n%s }}" "ow") . }}', "now"],
     [`{{ print '"' (date "2006" 0) '"' }}`, "date"],
     ['{{ lookup "v1" "Secret" "" "" }}', "lookup"],
-  ])("nor is it hidden in a text for tpl: %s", async (t, name) => {
+  ])("a changing value in a text for tpl is found: %s", async (t, name) => {
     const values = JSON.stringify({ t, u: '{{ date "2006" "" }}' });
     for (const chart of [
       small("{{ tpl .Values.t . | quote }}"),
@@ -415,7 +415,7 @@ describe("what is another each time is refused, with object and field", () => {
     }
   });
 
-  test("and what is wrong with a text for tpl is told in its place", async () => {
+  test("an error in a text for tpl is reported with its place", async () => {
     await expect(
       render(small("{{ tpl .Values.t . | quote }}"), { values: '{"t":"{{ nope }}"}' }),
     ).rejects.toMatchObject({
@@ -426,12 +426,12 @@ describe("what is another each time is refused, with object and field", () => {
     });
   });
 
-  test("and never with the value", async () => {
+  test("the refusal never shows the value", async () => {
     const error = await render(small('{{ printf "%s-%s" "hunter2" (randAlpha 8) }}')).catch((thrown: Error) => thrown);
     expect(String(error)).not.toContain("hunter2");
   });
 
-  test("but not what only a comment tells, nor what is not used", async () => {
+  test("a change that is only in a comment, or is not used, is accepted", async () => {
     const chart = small("{{/* {{ now }} */}}v # {{ uuidv4 }}\n  now: {{ .Values.now | default `now` }}");
     expect(dataOf(await render(chart), "x")).toEqual({ k: "v", now: "now" });
     const guarded = small("{{ if .Values.password }}{{ .Values.password }}{{ else }}{{ randAlpha 9 }}{{ end }}");
@@ -445,7 +445,7 @@ describe("lookup", () => {
     "templates/_helpers.tpl": '\n{{ define "pw" }}\n{{- ("pw" | lookup "v1" "Secret" "shop") | len }}{{ end }}',
   });
 
-  test("is refused by template and line", async () => {
+  test("a call of lookup is refused by template and line", async () => {
     await expect(render(looking)).rejects.toMatchObject({
       code: "ChartRefused",
       message: expect.stringMatching(/^templates\/x\.yaml:5:\d+: calls lookup.*existing Secret/),
@@ -456,17 +456,17 @@ describe("lookup", () => {
     });
   });
 
-  test("that no template comes to is no matter, and neither is a field of that name", async () => {
+  test("a call of lookup that no template reaches is accepted, and so is a field of that name", async () => {
     const chart = small('{{ if .Values.lookup }}{{ lookup "v1" "Secret" "" "" }}{{ end }}{{ "lookup" }}');
     expect(dataOf(await render(chart), "x")).toEqual({ k: "lookup" });
   });
 
-  test("finds nothing where that was said to be right", async () => {
+  test("lookup finds nothing if the Sync permits that", async () => {
     expect(dataOf(await render(looking, { lookup: "Empty" }), "x")).toEqual({ k: "0" });
   });
 });
 
-describe("what is wrong with a chart is told with file and line", () => {
+describe("an error of a chart is reported with file and line", () => {
   const rows: readonly (readonly [legend: string, files: Files, error: object])[] = [
     [
       "a value that is not there",
@@ -556,21 +556,26 @@ describe("what is wrong with a chart is told with file and line", () => {
     ["a length", { maxLength: 3 }, "- at '/pin': maxLength: got 42, want 3"],
     ["names", { propertyNames: { const: "a" } }, "- at '/pin': got string, want object"],
   ];
-  test.each(secrets)("a value against a schema by its path, and not as it is: %s", async (_legend, schema, said) => {
-    const type = "propertyNames" in schema ? { type: "object" } : {};
-    const chart = small("v", { "values.schema.json": JSON.stringify({ properties: { pin: { ...schema, ...type } } }) });
-    const values = JSON.stringify({ pin: "hunter2' does not match pattern 'x' failed" });
-    const error = await render(chart, { values }).catch((thrown: Error) => thrown);
-    expect(String(error)).toContain(`${said}\n`.trimEnd());
-    expect(String(error)).not.toContain("hunter2");
-  });
+  test.each(secrets)(
+    "a value that violates a schema is reported by its path and not shown: %s",
+    async (_legend, schema, said) => {
+      const type = "propertyNames" in schema ? { type: "object" } : {};
+      const chart = small("v", {
+        "values.schema.json": JSON.stringify({ properties: { pin: { ...schema, ...type } } }),
+      });
+      const values = JSON.stringify({ pin: "hunter2' does not match pattern 'x' failed" });
+      const error = await render(chart, { values }).catch((thrown: Error) => thrown);
+      expect(String(error)).toContain(`${said}\n`.trimEnd());
+      expect(String(error)).not.toContain("hunter2");
+    },
+  );
 
-  test("a number against a schema without it", async () => {
+  test("a number that violates a schema is reported and not shown", async () => {
     const chart = small("v", { "values.schema.json": '{"properties":{"pin":{"minimum":9999}}}' });
     await expect(render(chart, { values: '{"pin":1234}' })).rejects.toThrow(/^(?!.*1234).*minimum: want 9,?999/s);
   });
 
-  test("a dependency that is not vendored, with the remedy", async () => {
+  test("a dependency that is not vendored is reported with the remedy", async () => {
     const files = below(
       "deploy",
       Object.fromEntries(Object.entries(shopChart).filter(([path]) => !path.startsWith("charts/"))),
@@ -593,7 +598,7 @@ test("schemas of values that are known without fetching them are followed", asyn
 });
 
 describe("hostile charts", () => {
-  test("reach no server through a schema of values", async () => {
+  test("a chart reaches no server through a schema of values", async () => {
     let requests = 0;
     const server = createServer((_request, response) => {
       requests++;
@@ -617,7 +622,7 @@ describe("hostile charts", () => {
           message: expect.stringMatching(/^values\.schema\.json, .*Starling fetches nothing/),
         });
       }
-      // That the program would have asked is why.
+      // The program would have sent the request: that is why this is tested.
       const [first] = schemas;
       await helmItself(small("v", { "values.schema.json": JSON.stringify(first) }), []);
       expect(requests).toBe(1);
@@ -627,7 +632,7 @@ describe("hostile charts", () => {
     }
   });
 
-  test("read no file but their own", async () => {
+  test("a chart reads no files but its own", async () => {
     const chart = small('{{ .Files.Get "../../etc/hostname" | quote }}', {});
     expect(dataOf(await render(chart), "x")).toEqual({ k: "" });
     const above = { ...below("deploy", small('{{ .Files.Get "../secret.txt" | quote }}')), "secret.txt": "s" };
@@ -635,11 +640,11 @@ describe("hostile charts", () => {
     expect(dataOf(await render(small('{{ getHostByName "localhost" | quote }}')), "x")).toEqual({ k: "" });
   });
 
-  test("see no variable of the environment", async () => {
+  test("a chart sees no variable of the environment", async () => {
     await expect(render(small('{{ env "PATH" }}'))).rejects.toThrow('function "env" not defined');
   });
 
-  test("are bounded in output", async () => {
+  test("a chart is bounded in output", async () => {
     const chart = small("{{ range $i := until 100000 }}xxxxxxxxxx{{ end }}");
     await expect(render(chart, {}, { maxOutputBytes: 100_000 })).rejects.toMatchObject({
       code: "HelmFailed",
@@ -649,7 +654,7 @@ describe("hostile charts", () => {
     });
   });
 
-  test("are bounded in memory", async () => {
+  test("a chart is bounded in memory", async () => {
     const doubled =
       '{{ $s := "xxxxxxxx" }}{{ range $i := until 40 }}{{ $s = printf "%s%s" $s $s }}{{ end }}{{ $s | len }}';
     await expect(render(small(doubled), {}, { maxMemoryBytes: 192 * 1024 * 1024 })).rejects.toMatchObject({
@@ -660,7 +665,7 @@ describe("hostile charts", () => {
     });
   });
 
-  test("are bounded in time", async () => {
+  test("a chart is bounded in time", async () => {
     const busy = "{{ range $i := until 5000 }}{{ range $j := until 5000 }}{{ $k := add $i $j }}{{ end }}{{ end }}v";
     await expect(render(small(busy), {}, { timeoutSeconds: 0.3 })).rejects.toMatchObject({
       code: "HelmFailed",
@@ -670,7 +675,7 @@ describe("hostile charts", () => {
     });
   });
 
-  test("cannot call themselves for ever", async () => {
+  test("a template cannot call itself for ever", async () => {
     const chart = small('{{ include "me" . }}', {
       "templates/_me.tpl": '{{ define "me" }}{{ include "me" . }}{{ end }}',
     });
@@ -682,7 +687,7 @@ describe("hostile charts", () => {
     });
   });
 
-  test("bring no links in what they depend on", async () => {
+  test("a chart's dependencies bring no links", async () => {
     const { pack } = await import("tar-stream");
     const { gzipSync } = await import("node:zlib");
     const archive = pack();
@@ -701,7 +706,7 @@ describe("hostile charts", () => {
     });
   });
 
-  test("cannot be packed without a folder of their own, which Helm would pass over", async () => {
+  test("a packed chart without a folder of its own, which Helm would skip, is refused", async () => {
     const packed = await packArtifact([
       { path: "Chart.yaml", executable: false, content: new TextEncoder().encode("name: c") },
     ]);
@@ -711,7 +716,7 @@ describe("hostile charts", () => {
     });
   });
 
-  test("cannot be packed where something else is", async () => {
+  test("a packed chart is refused if its folder exists already", async () => {
     const { files, packed } = await withPackedCache(shopChart);
     const stands = "charts/a.tgz: is in the same folder as charts/a, to which it would be unpacked; keep one of them";
     for (const other of ["charts/a", "charts/a/README.md"]) {
@@ -729,14 +734,14 @@ describe("hostile charts", () => {
       /^"templates\/a+\.\.\." has a part of more than 255 bytes/,
     ],
     ["a file that is a folder", { files: "", "files/a": "" }, /^"files\/a" is in "files", which is a file, too/],
-  ])("are told of %s", async (_legend, more, message) => {
+  ])("a chart is refused for %s", async (_legend, more, message) => {
     await expect(render(small("v", more))).rejects.toMatchObject({
       code: "PathRefused",
       message: expect.stringMatching(message),
     });
   });
 
-  test("cannot have lookup hidden in a packed dependency", async () => {
+  test("a call of lookup in a packed dependency is found", async () => {
     const { files, packed } = await withPackedCache({
       ...shopChart,
       "charts/cache/templates/cache.yaml": '{{ lookup "v1" "Secret" "" "" }}',

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: they are what is tested
-/** What is done to objects after they were rendered, in one order for every kind of folder. */
+/** The edits of objects after they were rendered, in one order for every kind of folder. */
 import { describe, expect, test } from "vitest";
 import { locateHelm } from "#shared/adapters/render/helm-binary.ts";
 import { HelmTemplate } from "#shared/adapters/render/helm-template.ts";
@@ -98,7 +98,7 @@ const everything = {
 };
 
 describe.each(Object.keys(folders))("a folder that is %s", (name) => {
-  test("is patched, moved, renamed, given images and marks, and then its variables, in that order", async () => {
+  test("a folder gets patches, namespace, names, images and marks, and then its variables, in that order", async () => {
     const [namespace, config, web, ...others] = (await objectsOf(request(name, everything))).toSorted((a, b) =>
       a.kind < b.kind ? 1 : -1,
     );
@@ -137,7 +137,7 @@ describe.each(Object.keys(folders))("a folder that is %s", (name) => {
           },
           spec: {
             replicas: 3,
-            // Neither selectors nor Pods get the marks: these cannot change, and those would start anew.
+            // Neither selectors nor Pods get the marks: selectors cannot change, and Pods would restart.
             selector: { matchLabels: { app: "web" } },
             template: {
               metadata: { labels: { app: "web" } },
@@ -158,7 +158,7 @@ describe.each(Object.keys(folders))("a folder that is %s", (name) => {
     );
   });
 
-  test("with nothing but marks and variables is not given to kustomize again", async () => {
+  test("a folder with nothing but marks and variables does not run kustomize again", async () => {
     let builds = 0;
     const counted: KustomizeRunner = {
       build: (input) => {
@@ -171,13 +171,13 @@ describe.each(Object.keys(folders))("a folder that is %s", (name) => {
     expect(builds).toBe(name === "kustomize" ? 1 : 0);
   });
 
-  test("has images by digest", async () => {
+  test("a folder gets images by digest", async () => {
     const digest = `sha256:${"a".repeat(64)}`;
     const special = { edits: { images: [{ name: "registry.example/web", digest }] } };
     expect(JSON.stringify(await objectsOf(request(name, special)))).toContain(`registry.example/web@${digest}`);
   });
 
-  test("says what is wrong with a patch", async () => {
+  test("an error of a patch is reported", async () => {
     const special = { edits: { patches: [{ patch: "kind: Nothing\nmetadata: {name: web}" }] } };
     await expect(objectsOf(request(name, special))).rejects.toThrow(/patch/);
     const field = /^the template, components\[0\]: "(https:\/\/example\.com\/x|none)" is not in the artifact/;
@@ -261,8 +261,8 @@ describe.each(["plain", "kustomize", "helm"])("patches of a folder that is %s", 
   test.each([
     ["as they are", (code: number) => String.fromCharCode(code)],
     ["as YAML writes them", (code: number) => `\\u${code.toString(16).padStart(4, "0")}`],
-  ])("have texts that kustomize would change or not write: %s", async (how, written) => {
-    // YAML has no U+FFFE as it is, and the others as the end of a line.
+  ])("patches may have texts that kustomize would change or not write: %s", async (how, written) => {
+    // YAML cannot hold U+FFFE literally, nor the other characters at the end of a line.
     const codes = how === "as they are" ? [0x85, 0xa0, 0xe000] : oddCodes;
     const [odd, text] = [codes.map((code) => String.fromCharCode(code)).join("a"), codes.map(written).join("a")];
     const merge = `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {merged: "${text}", keep: yes, n: "1e3"}}`;
@@ -275,7 +275,7 @@ describe.each(["plain", "kustomize", "helm"])("patches of a folder that is %s", 
     expect(data).toEqual({ ...own, keep: "yes", n: "1e3", merged: odd, added: odd, listed: odd });
   });
 
-  test("set annotations in which kustomize keeps its notes", async () => {
+  test("patches may set annotations in which kustomize keeps its notes", async () => {
     const about = "apiVersion: v1, kind: ConfigMap, metadata: {name: settings, annotations:";
     const json = '[{"op": "add", "path": "/metadata/annotations/config.kubernetes.io~1path", "value": "a.yaml"}]';
     const patches = [
@@ -288,7 +288,7 @@ describe.each(["plain", "kustomize", "helm"])("patches of a folder that is %s", 
     expect(annotations).toEqual({ own: "kept", team: "own", ...set });
   });
 
-  test("take an object out that they say is local, as with kustomize", async () => {
+  test("patches that call an object local remove it, as with kustomize", async () => {
     const local = 'metadata: {name: settings, annotations: {config.kubernetes.io/local-config: "true"}}';
     const patches = [{ patch: `{apiVersion: v1, kind: ConfigMap, ${local}}` }];
     const objects = await objectsOf(request(name, { edits: { patches } }));
@@ -348,13 +348,13 @@ test("an object that kustomize cannot write is not printed, nor where it broke d
   );
 });
 
-test("what is no object is named by its file, which kustomize does not see", async () => {
+test("a document that is no object is named by its file, which kustomize does not see", async () => {
   const special = { edits: { namePrefix: "p-" } };
   const wrong = request("plain", special, { "app/wrong.yaml": "apiVersion: v1\nkind: ConfigMap\n" });
   await expect(objectsOf(wrong)).rejects.toThrow("app/wrong.yaml:1, document 1, ConfigMap, metadata: is missing");
 });
 
-test("what is another tool's is said to be that, and a folder without manifests what it has", async () => {
+test("a document of another tool is named as such, and a folder without manifests by its contents", async () => {
   const flux =
     "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: apps}\nspec: {path: ./apps}\n";
   await expect(

@@ -15,7 +15,7 @@ import { mayDo, statementsOf } from "#test/support/policy-guard.ts";
 import { synthesizeTemplates } from "#test/synth/synthesized.ts";
 
 const { resources } = await synthesizeTemplates();
-/** Of the role of `build`, as Lambda puts it into every process that runs a function. */
+/** The session of the role of `build`, as Lambda puts it into every process that runs a function. */
 const session = {
   AWS_ACCESS_KEY_ID: "ASIABUILD",
   AWS_SECRET_ACCESS_KEY: "secret of build",
@@ -70,7 +70,7 @@ const repository = (secret: string) => ({
   "unused.yaml": "not: named by the kustomization",
 });
 
-test("it finds one key, which may do nothing, and nothing of another artifact", async () => {
+test("the program finds one key, which permits nothing, and no file of another artifact", async () => {
   for (const secret of ["first-secret", "second-secret", "first-secret"]) {
     const artifactDigest = await world.artifact(repository(secret));
     await world.builder.build({ artifactDigest, path: ".", attempt: randomUUID() });
@@ -93,7 +93,8 @@ test("it finds one key, which may do nothing, and nothing of another artifact", 
   for (const [run, { env, parent, files }] of found.entries()) {
     expect(names(env).filter((name) => name?.startsWith("AWS"))).toEqual([]);
     expect(env).not.toContain("secret of");
-    // The role's session is in the environment of the process around it, on Lambda, too: that is why it may do nothing.
+    // The role's session is in the environment of the process around it, on Lambda, too: that is why it permits
+    // nothing.
     expect([...parent.matchAll(/AWS_ACCESS_KEY_ID=(\w+)/g)].map(([, key]) => key)).toEqual(["ASIABUILD"]);
     expect(env + parent + files).not.toContain(renderCredentials.secretAccessKey);
     expect(env + parent).not.toContain("X-Amz-Signature");
@@ -104,7 +105,7 @@ test("it finds one key, which may do nothing, and nothing of another artifact", 
   }
 });
 
-test("that key may write the log of build, and nothing else that Starling has", () => {
+test("the role of that key may write the log of build, and nothing else of Starling", () => {
   const statements = statementsOf(resources, "build");
   expect(statements.flatMap(({ Action }) => Action)).toEqual(["logs:CreateLogStream", "logs:PutLogEvents"]);
   for (const wish of [

@@ -24,13 +24,13 @@ class Killed extends Error {}
 interface Stage {
   readonly table: Table;
   readonly sender: MessageSender;
-  /** Of those that were sent. */
+  /** The messages that were sent. */
   readonly messages: Message[];
-  /** Writes and sends that there were. */
+  /** The number of writes and sends. */
   effects: number;
 }
 
-/** A copy of the table, on which whoever works is killed in the place of an effect, or right behind it. */
+/** A copy of the table, on which the scan is killed instead of an effect, or right after it. */
 async function stageOf(rows: readonly Row[], kill?: { readonly at: number; readonly when: "before" | "after" }) {
   const copy = new MemoryTable({ pageItems: 1000 });
   for (const row of rows) await copy.write([{ put: row }]);
@@ -68,7 +68,7 @@ const passing = new Set([
   "assignedAt",
 ]);
 
-/** Rows without times, versions and what chance names. */
+/** Rows without times, versions and random names. */
 function ended(rows: readonly Row[]): readonly unknown[] {
   return rows.map((row) => JSON.parse(JSON.stringify(row, (key, value) => (passing.has(key) ? undefined : value))));
 }
@@ -77,7 +77,7 @@ function distinct(messages: readonly Message[]): readonly string[] {
   return [...new Set(messages.map((message) => canonicalJson(message)))].sort();
 }
 
-/** Some are new, tags of some are others, one has been gone for a day, and one has other tags than are looked for. */
+/** Some clusters are new, some have changed tags, one has been gone for a day, and the tags of one are not selected. */
 async function beforeManyThings({ forget = true } = {}): Promise<readonly Row[]> {
   const gone = forget ? { after: "24h", action: "Forget", maxPerDay: "50%" } : undefined;
   const tags = { matchLabels: { starling: "yes" } };
@@ -108,7 +108,7 @@ test.each([
   ["and of one that it forgets", { forget: true, left: 25, least: 6 }],
   ["and of none that it forgets", { forget: false, left: 26, least: 4 }],
 ])(
-  "killed between any two effects %s it comes to the same end, and nobody is left untold",
+  "a scan that dies between any two effects %s ends like one that lived, and every message is sent",
   async (_, given) => {
     const rows = await beforeManyThings(given);
     const lived = await stageOf(rows);
@@ -136,7 +136,7 @@ test.each([
   240_000,
 );
 
-test("a look that wakes up behind another one changes nothing of what that one wrote", async () => {
+test("a scan that wakes up after another one changes nothing that the other one wrote", async () => {
   const rows = await beforeManyThings();
   const lived = await stageOf(rows);
   await world.scan("apps", lived);
@@ -173,7 +173,7 @@ test("a look that wakes up behind another one changes nothing of what that one w
   );
 });
 
-test("of two looks that begin at once one ends before it asks anybody", async () => {
+test("one of two scans that begin at once ends before it sends a request", async () => {
   const rows = await beforeManyThings();
   const stage = await stageOf(rows);
   world.operations();
@@ -182,7 +182,7 @@ test("of two looks that begin at once one ends before it asks anybody", async ()
   expect(world.operations().filter((operation) => operation === "tagging GetResources")).toHaveLength(1);
 });
 
-test("a ClusterDiscovery that a newer version wrote is left as it is", async () => {
+test("a ClusterDiscovery that a newer version wrote is not changed", async () => {
   await world.apply(discoveryDocument("apps", { accounts: [account] }, { name: "{{ eks.name }}", interval: "6h" }));
   await world.scan("apps");
   await world.table.write([{ update: keys.discovery("apps"), set: { schema: rowSchema + 1 } }]);

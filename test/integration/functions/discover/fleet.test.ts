@@ -24,7 +24,7 @@ const off = {
   message: "The security token included in the request is invalid.",
 };
 
-test("400 clusters of 30 accounts are found, each with what its tags say", async () => {
+test("400 clusters of 30 accounts are found, each with the values of its tags", async () => {
   await lookEverywhere();
   const fleet = await world.fleet();
   expect(fleet).toHaveLength(400);
@@ -47,7 +47,7 @@ test("400 clusters of 30 accounts are found, each with what its tags say", async
   ]);
 });
 
-test("where throttles fall, a region is off and an account refuses, all others are found", async () => {
+test("a scan finds all other clusters despite throttles, a disabled region and an account that refuses", async () => {
   const refusing = fleetAccounts[0] ?? "";
   const offHere = fleetAccounts[1] ?? "";
   world.distrust(refusing);
@@ -60,7 +60,7 @@ test("where throttles fall, a region is off and an account refuses, all others a
   });
   await lookEverywhere();
   const unseen = fleetArns.filter((arn) => arn.includes(refusing) || arn.includes(offHere));
-  // A throttle may be met three times in a row: the next looks get what is left.
+  // A throttle may occur three times in a row: the next scans find the remaining clusters.
   for (let round = 0; round < 5 && (await world.fleet()).length < 400 - unseen.length; round++) {
     world.pass(1);
     await lookEverywhere();
@@ -83,7 +83,7 @@ test("where throttles fall, a region is off and an account refuses, all others a
   ]);
 });
 
-test("nobody is gone because of throttles, regions that are off, refusals, half an answer, or an empty list", async () => {
+test("no cluster counts as gone because of throttles, disabled regions, refusals, half an answer, or an empty list", async () => {
   await lookEverywhere();
   const before = await world.fleet();
   const failures = [
@@ -107,7 +107,7 @@ test("nobody is gone because of throttles, regions that are off, refusals, half 
   expect((await world.found()).filter(({ goneSince }) => goneSince !== undefined)).toEqual([]);
 }, 120_000);
 
-test("a look that finds nothing new asks about no cluster alone, and writes nothing but that it looked", async () => {
+test("a scan that finds nothing new describes no cluster, and writes only that it ran", async () => {
   await lookEverywhere();
   const before = await world.found();
   world.operations();

@@ -20,7 +20,7 @@ function spec(more: object = {}): object {
   return { name: "{{ eks.name }}", interval: "6h", gone, ...more };
 }
 
-/** Clusters `c0` to as many, found, with a group that takes them all. */
+/** Makes clusters `c0` and so on, found, with a group that selects them all. */
 async function found(count: number, more: object = {}): Promise<void> {
   for (let at = 0; at < count; at++) world.add(arnOf(`c${at}`, account));
   await world.apply(discoveryDocument("apps", { accounts: [account] }, spec(more)), {
@@ -37,7 +37,7 @@ async function names(): Promise<readonly string[]> {
   return (await world.fleet()).map(({ name }) => name);
 }
 
-/** As many looks, six hours apart. */
+/** Runs scans, six hours apart. */
 async function scans(count: number): Promise<void> {
   for (let at = 0; at < count; at++) {
     world.pass(6);
@@ -55,7 +55,7 @@ async function goneSince(name: string): Promise<string | undefined> {
 
 const rowsOf = (rows: readonly Row[], cluster: string) => rows.filter(({ pk }) => pk === `CL#${cluster}`);
 
-test("a cluster that its account says for a day that it does not have is forgotten, and no other is touched", async () => {
+test("a cluster that its account denies for a day is forgotten, and no other is touched", async () => {
   await found(3);
   await world.table.write([
     { put: syncRowOf("c0", { observed: { at: "2026-11-23T06:00:00.000Z" } }) },
@@ -82,13 +82,13 @@ test("a cluster that its account says for a day that it does not have is forgott
   expect(status.clusters).toEqual({ found: 2, refused: 0, unselected: 0, gone: 0 });
   expect(status.forgotten).toEqual([{ cluster: "c0", arn: arnOf("c0", account), at: "2026-11-24T12:00:00.000Z" }]);
   expect(await condition("GoneForgotten")).toBeUndefined();
-  // What is remembered of it ends, too.
+  // The record of the forgotten cluster ends, too.
   await scans(4);
   expect((await world.found()).map(({ arn }) => arn)).not.toContain(arnOf("c0", account));
   expect((await world.row("apps")).status.forgotten).toBeUndefined();
 });
 
-test("without `gone` it stays for ever", async () => {
+test("a cluster stays for ever without `gone`", async () => {
   await found(2, { gone: undefined });
   world.clusters.remove(arnOf("c0", account));
   for (let day = 0; day < 5; day++) {
@@ -124,7 +124,7 @@ test.each(failures)(
   120_000,
 );
 
-test("an account that refuses in the middle of the day begins the day anew", async () => {
+test("an account that refuses in the middle of the day restarts the day", async () => {
   await found(2);
   world.clusters.remove(arnOf("c0", account));
   await scans(2);
@@ -138,7 +138,7 @@ test("an account that refuses in the middle of the day begins the day anew", asy
   expect(await names()).toEqual(["c1"]);
 });
 
-test("two looks that fail in the middle of the day begin nothing anew", async () => {
+test("two scans that fail in the middle of the day do not restart it", async () => {
   await found(2);
   world.clusters.remove(arnOf("c0", account));
   await scans(2);
@@ -149,7 +149,7 @@ test("two looks that fail in the middle of the day begin nothing anew", async ()
   expect(await names()).toEqual(["c1"]);
 });
 
-test("one that is there again in the middle of the day is gone no more, and the day begins anew", async () => {
+test("a cluster that exists again in the middle of the day is no longer gone, and the day restarts", async () => {
   await found(2);
   world.clusters.remove(arnOf("c0", account));
   await scans(4);
@@ -163,7 +163,7 @@ test("one that is there again in the middle of the day is gone no more, and the 
   expect(await names()).toEqual(["c1"]);
 });
 
-test("one that answers Starling meanwhile is not forgotten, whatever its account says", async () => {
+test("a cluster that answers Starling meanwhile is not forgotten, whatever its account says", async () => {
   await found(2);
   world.clusters.remove(arnOf("c0", account));
   await scans(4);
@@ -181,7 +181,7 @@ test("one that answers Starling meanwhile is not forgotten, whatever its account
   expect(await names()).toEqual(["c1"]);
 });
 
-test("of more than maxPerDay the rest waits for the next day, and is named", async () => {
+test("clusters beyond maxPerDay wait for the next day, and are named", async () => {
   await found(40, { gone: { ...gone, maxPerDay: "5%" } });
   for (const name of ["c0", "c1", "c2", "c3", "c4", "c5"]) world.clusters.remove(arnOf(name, account));
   await scans(5);
@@ -199,7 +199,7 @@ test("of more than maxPerDay the rest waits for the next day, and is named", asy
   expect((await world.row("apps")).status.clusters).toMatchObject({ found: 36, gone: 2 });
 });
 
-test("somebody who raises maxPerDay has the rest forgotten by the next look", async () => {
+test("the next scan forgets the remaining clusters after somebody raises maxPerDay", async () => {
   await found(4);
   for (const name of ["c0", "c1", "c2"]) world.clusters.remove(arnOf(name, account));
   await scans(5);
@@ -209,7 +209,7 @@ test("somebody who raises maxPerDay has the rest forgotten by the next look", as
   expect(await names()).toEqual(["c3"]);
 });
 
-test("a Cluster that people wrote as a whole is theirs to delete; what they wrote of a discovered one goes with it", async () => {
+test("a Cluster that people wrote is kept when it is gone; their labels of a discovered Cluster go with it", async () => {
   const version = "starling.dev/v1alpha1";
   await found(3, { gone: { ...gone, maxPerDay: 3 } });
   const eks = { arn: arnOf("c0", account) };

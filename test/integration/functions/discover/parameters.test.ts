@@ -1,4 +1,4 @@
-/** Values of discovered clusters from Parameter Store, asked for over HTTP: what is not seen is never taken away. */
+/** Values of discovered clusters from Parameter Store, read over HTTP: a value that cannot be read is never removed. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { CallFailure, EksStsCall } from "#local/aws/eks/eks-sts-server.ts";
 import type { LocalParameter } from "#local/aws/eks/parameter-operations.ts";
@@ -27,7 +27,7 @@ function apply(values: object = { ssm }, accounts = [accountId]): Promise<void> 
   return world.apply(discoveryDocument("apps", { accounts }, { name: "{{ eks.name }}", values }));
 }
 
-/** By name; what is not registered is not there. */
+/** Parameters by name; a name that is not registered does not exist. */
 async function values(): Promise<Readonly<Record<string, unknown>>> {
   return Object.fromEntries((await world.fleet()).map((entry) => [entry.name, entry.values]));
 }
@@ -51,7 +51,7 @@ const failures: Readonly<Record<string, CallFailure>> = {
 
 const ofSsm = ({ service }: EksStsCall) => service === "ssm";
 
-test("parameters directly below a cluster's path are its values, before those of tags, each look anew", async () => {
+test("parameters directly below a cluster's path are its values, before those of tags, and each scan reads them", async () => {
   world.add(arnOf("a", accountId), { domain: "tag.example.com", tier: "gold" });
   world.add(arnOf("b", accountId), {});
   put("a/domain", "a.example.com");
@@ -66,7 +66,7 @@ test("parameters directly below a cluster's path are its values, before those of
   expect(await values()).toEqual({ a, b: {} });
   expect(await condition("Ready")).toMatchObject({ status: "True" });
 
-  // One question for all clusters of a place, and none of EKS where nothing is other.
+  // One request for all clusters of an account and region, and none to EKS where nothing has changed.
   world.operations();
   world.pass(1);
   await world.scan("apps");
@@ -85,7 +85,7 @@ test("parameters directly below a cluster's path are its values, before those of
   expect(await values()).toEqual({ a: { domain: "new.example.com", tier: "gold" }, b: { domain: "b.example.com" } });
 });
 
-test("there are more of them than one answer holds", async () => {
+test("parameters that need more than one answer are all read", async () => {
   for (let at = 0; at < 5; at++) world.add(arnOf(`c${at}`, accountId), {});
   for (let at = 0; at < 35; at++) put(`c${at % 5}/value_${at}`, String(at));
   await apply();
@@ -94,7 +94,7 @@ test("there are more of them than one answer holds", async () => {
   expect(all.map((each) => Object.keys(each).length)).toEqual([7, 7, 7, 7, 7]);
 });
 
-test.each(Object.keys(failures))("after a %s, at once or in the middle, every value is what it was", async (kind) => {
+test.each(Object.keys(failures))("every value stays unchanged after a %s, at once or in the middle", async (kind) => {
   world.add(arnOf("a", accountId), {});
   for (let at = 0; at < 25; at++) put(`a/value_${at}`, String(at));
   await apply();
@@ -111,7 +111,7 @@ test.each(Object.keys(failures))("after a %s, at once or in the middle, every va
     expect(await world.fleet()).toEqual(before);
     expect(await condition("Ready")).toMatchObject({ status: "False", reason: "Incomplete" });
   }
-  // The spec is another one, and EKS says other things: still nothing is known of the parameters.
+  // The spec has changed, and EKS answers otherwise: the parameters are still unknown.
   await apply({ fromTags: ["domain"], ssm });
   world.add(arnOf("a", accountId), { domain: "tag.example.com" });
   world.pass(48);
@@ -146,7 +146,7 @@ test("a cluster whose parameters cannot be read is registered when they can, and
   expect((await values()).b).toEqual({ domain: "b.example.com" });
 });
 
-test("a SecureString is nobody's value, and is shown nowhere; what was a value before stays, and is named", async () => {
+test("a SecureString becomes no value and is shown nowhere; an earlier value stays, and is named", async () => {
   world.add(arnOf("a", accountId), {});
   put("a/domain", "a.example.com");
   put("a/token", hidden, "SecureString");
@@ -165,7 +165,7 @@ test("a SecureString is nobody's value, and is shown nowhere; what was a value b
   const everything = JSON.stringify([await world.row("apps"), await world.found(), await world.cluster("a")]);
   expect(everything).not.toContain(hidden);
   expect(everything).not.toContain("S01TOj");
-  // Somebody takes it away: that is an answer.
+  // Somebody deletes it: that is an answer.
   world.parameters.delete({ accountId, region }, "/starling/clusters/a/domain");
   world.parameters.delete({ accountId, region }, "/starling/clusters/a/token");
   world.parameters.delete({ accountId, region }, "/starling/clusters/a/my-domain");
@@ -175,7 +175,7 @@ test("a SecureString is nobody's value, and is shown nowhere; what was a value b
   expect(await condition("ValuesAccepted")).toBeUndefined();
 });
 
-test("more than a cluster may have is refused as a whole, and what was there stays", async () => {
+test("parameters beyond the limit of a cluster are refused as a whole, and the earlier values stay", async () => {
   world.add(arnOf("a", accountId), {});
   put("a/domain", "a.example.com");
   await apply();
@@ -187,7 +187,7 @@ test("more than a cluster may have is refused as a whole, and what was there sta
   expect(await condition("ValuesAccepted")).toMatchObject({ reason: "TooLarge" });
 });
 
-test("a spec that asks for none any more takes them away, and asks nobody", async () => {
+test("a spec that no longer asks for parameters removes their values, and sends no request", async () => {
   world.add(arnOf("a", accountId), { domain: "tag.example.com" });
   put("a/domain", "a.example.com");
   await apply({ fromTags: ["domain"], ssm });
@@ -199,7 +199,7 @@ test("a spec that asks for none any more takes them away, and asks nobody", asyn
   expect(world.operations()).not.toContain("ssm GetParametersByPath");
 });
 
-test("where there are no clusters nobody asks for parameters", async () => {
+test("a scan without clusters asks for no parameters", async () => {
   put("a/domain", "a.example.com");
   await apply();
   world.operations();

@@ -1,4 +1,4 @@
-/** Who has an ARN, and who has a name, when more than one wants it; and the accounts of an organization. */
+/** Ownership of an ARN and of a name when two discoveries find it, and the accounts of an organization. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { arnOf, type DiscoveryWorld, discoveryDocument, startDiscoveryWorld } from "#test/support/discovery-world.ts";
@@ -19,7 +19,7 @@ async function fleet(): Promise<readonly (readonly [string, string | undefined])
   return (await world.fleet()).map(({ name, arn }) => [name, arn] as const);
 }
 
-test("an ARN that two ClusterDiscoveries look for at once is one Cluster, and the first one's", async () => {
+test("an ARN that two ClusterDiscoveries find at once is one Cluster, which belongs to the first one", async () => {
   for (const name of ["a", "b", "c"]) world.add(arnOf(name, first));
   await world.apply(
     discoveryDocument("apps", { accounts: [first] }, spec),
@@ -42,7 +42,7 @@ test("an ARN that two ClusterDiscoveries look for at once is one Cluster, and th
   expect(refused.map(({ reason }) => reason)).toEqual(["FoundByAnother", "FoundByAnother", "FoundByAnother"]);
 });
 
-test("of newcomers of two ClusterDiscoveries with a name that somebody has none is registered, and the owner stays", async () => {
+test("two discoveries that find new clusters with a name in use register neither, and the owner stays", async () => {
   world.add(arnOf("a", first));
   await world.apply(discoveryDocument("apps", { accounts: [first] }, spec));
   await world.scan("apps");
@@ -65,7 +65,7 @@ test("of newcomers of two ClusterDiscoveries with a name that somebody has none 
   expect(refused?.message).toContain(`which is that of the Cluster at ${arnOf("a", first)}`);
 });
 
-test("a cluster that gets the name of one that is gone waits until that is forgotten, and inherits nothing", async () => {
+test("a cluster with the name of one that is gone waits until that one is forgotten, and inherits nothing", async () => {
   world.add(arnOf("a", first));
   await world.apply(discoveryDocument("apps", { accounts: [first, second] }, spec));
   await world.scan("apps");
@@ -93,7 +93,7 @@ test("a cluster that gets the name of one that is gone waits until that is forgo
   expect(sync?.desired.action).toBe("orphan");
 });
 
-test("made anew under its ARN it keeps its Cluster and who that is, so that its worker finds another one behind it", async () => {
+test("a cluster made anew under its ARN keeps its Cluster and recorded identity, so that its worker notices another one", async () => {
   world.add(arnOf("a", first));
   await world.apply(discoveryDocument("apps", { accounts: [first] }, spec));
   await world.scan("apps");
@@ -113,7 +113,7 @@ test("made anew under its ARN it keeps its Cluster and who that is, so that its 
   expect(after?.discovered?.goneSince).toBeUndefined();
 });
 
-test("the accounts of an organization are those of its units, with what is below, without those left out or closed", async () => {
+test("the accounts of an organization are those of its units and below, except those left out or closed", async () => {
   const management = "999900001111";
   const [one, two, three, four, five] = [1, 2, 3, 4, 5].map((at) => String(222_200_000_000 + at)) as [
     string,
@@ -142,7 +142,7 @@ test("the accounts of an organization are those of its units, with what is below
   await world.scan("apps");
   expect((await fleet()).map(([name]) => name)).toEqual(["in-1", "in-3"]);
   expect((await world.row("apps")).status.accounts).toBe(2);
-  // It is not to be had any more: what was found stays as it is.
+  // The organization cannot be read any more: the found clusters stay unchanged.
   world.organize({ account: "000000000009", units: new Map() });
   world.pass(6);
   await world.scan("apps");

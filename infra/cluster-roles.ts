@@ -4,13 +4,13 @@ import type { Grant } from "#infra/constructs/starling-function.ts";
 import type { Settings } from "#infra/settings.ts";
 import { defined } from "#shared/base/defined.ts";
 
-/** Which roles in the accounts of clusters `apply` may assume: all of it is the operator's to say. */
+/** The roles in the accounts of clusters that `apply` may assume. The operator sets all of it. */
 export interface ClusterRoles {
   /** Path and name, which may end in a `*`. */
   readonly names: string;
-  /** Besides Starling's own. */
+  /** Accounts besides Starling's own. */
   readonly accounts: readonly string[];
-  /** Whose member accounts are meant, where none are named, and whose the named ones have to be. */
+  /** Organization whose member accounts are allowed. If accounts are named, they must be members. */
   readonly organization?: string;
 }
 
@@ -21,7 +21,7 @@ export function clusterRoles(
   return { names, accounts: clusterAccounts, ...defined({ organization }) };
 }
 
-/** The path of the roles that clusters are discovered with: apart from those that reach clusters. */
+/** The path of the roles for discovery. It differs from the path of the roles that enter clusters. */
 function discoveryRoleNames(installation: string): string {
   return `${installation}/discovery/*`;
 }
@@ -35,7 +35,7 @@ export function assumeDiscoveryRoles(installation: string, clusterRoles: Cluster
   };
 }
 
-/** With nothing named it is Starling's own account only: any other is to be let in on purpose, here as well as there. */
+/** The right to assume cluster roles. Without settings: only in Starling's own account, so that every other account is a decision. */
 export function assumeClusterRoles({ names, accounts, organization }: ClusterRoles): Grant {
   const everywhere = organization !== undefined && accounts.length === 0;
   const from = everywhere ? ["*"] : [Aws.ACCOUNT_ID, ...accounts];
@@ -49,12 +49,12 @@ export function assumeClusterRoles({ names, accounts, organization }: ClusterRol
   };
 }
 
-/** Told at each synthesis, since the first cluster of another account would be the first to tell. */
+/** Prints the allowed accounts at each synthesis. Otherwise the first cluster in another account would fail without a hint. */
 export function sayWhichAccounts(scope: IConstruct, { names, accounts, organization }: ClusterRoles): void {
   if (accounts.length > 0 || organization !== undefined) return;
   const remedy = "clusterAccounts (ids, separated by commas) or organization";
   Annotations.of(scope).addInfoV2(
     "starling:clusterAccounts",
-    `apply may assume roles ${names} of its own account only; name others by setting ${remedy}`,
+    `apply may assume roles ${names} only in its own account; to allow other accounts, set ${remedy}`,
   );
 }

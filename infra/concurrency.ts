@@ -2,64 +2,64 @@ import { Annotations } from "aws-cdk-lib";
 import type { IConstruct } from "constructs";
 import type { Settings } from "#infra/settings.ts";
 
-/** How many invocations each queue may have at once. */
+/** The maximum number of concurrent invocations of each queue. */
 export type Bounds = Readonly<Record<keyof typeof desired, number>>;
 
-/** What may run at once, and the account that it has to fit into: both are the operator's to say. */
+/** The concurrency of the functions, and the quota of the account. The operator sets both. */
 export interface Concurrency {
   readonly bounds: Bounds;
-  /** Kept for the timer, whatever else the account runs; absent where Lambda refuses to keep any. */
+  /** Concurrency that is reserved for the timer. Absent if the account's quota is too small to reserve any. */
   readonly reservedForTick?: number;
-  /** Of the fleet. */
+  /** Number of clusters of the fleet. */
   readonly clusters: number;
-  /** What the account has in this region: Lambda's quota "Concurrent executions". */
+  /** Lambda's quota "Concurrent executions" of the account in this region. */
   readonly quota: number;
-  /** What it should have for a fleet of this size. */
+  /** The quota that a fleet of this size needs. */
   readonly quotaToAskFor: number;
-  /** What would run then. */
+  /** The bounds with that quota. */
   readonly boundsThen: Bounds;
 }
 
-/** Lambda takes no smaller bound for an event source. */
+/** The smallest bound that Lambda accepts for an event source. */
 const fewest = 2;
 
 /**
- * What a fleet wants, up to 10,000 clusters and more. A worker that looks at a cluster for 6 s looks at 100 of them in the
- * 10 minutes between two looks: half of the workers are left for rollouts. How much is pushed, planned and rendered has
- * little to do with the number of clusters; a fleet of a thousand gets the most that ever had something to do.
+ * The concurrency that a fleet needs, up to 10,000 clusters and more. A worker that checks a cluster in 6 s checks 100 clusters
+ * in the 10 minutes between two checks, so that half of the workers are left for rollouts. Pushes, plans and renderings depend
+ * little on the number of clusters: their numbers are the largest that were ever busy, for a fleet of a thousand.
  */
 const desired = {
   resolve: { clustersEach: 100, most: 10, takes: 1 },
   rollout: { clustersEach: 50, most: 20, takes: 1 },
-  // It waits for a `build`, which runs as well.
+  // It waits for a `build`, which runs at the same time.
   render: { clustersEach: 100, most: 10, takes: 2 },
-  // Lambda takes no larger bound.
+  // Lambda accepts no larger bound.
   apply: { clustersEach: 50, most: 1000, takes: 1 },
-  // Besides the others: a quarter of the workers for those few clusters that take long.
+  // A quarter of the workers, for the few slow clusters.
   applySlow: { clustersEach: 200, most: 250, takes: 1 },
   report: { clustersEach: 200, most: 5, takes: 1 },
 } as const;
 
 const queues = Object.keys(desired) as readonly (keyof Bounds)[];
 
-/** Of `api`, `webhook`, `tick` and `discover`, together. A burst at the front door may be larger, and takes more for a moment. */
+/** Concurrency for `api`, `webhook`, `tick` and `discover` together. A burst of requests may take more for a moment. */
 const sparedForHttp = 10;
 
-/** It looks for seconds every ten minutes, whatever the fleet: the fewest that Lambda takes. */
+/** The smallest bound, because a scan takes seconds every ten minutes for a fleet of any size. */
 export const discoverAtOnce = 2;
 
-/** A run ends before the next begins; Lambda may deliver one of them twice. */
+/** Two, because Lambda may deliver a tick twice. A tick ends before the next one begins. */
 const tickAtOnce = 2;
 
-/** Lambda reserves nothing that would leave the account's other functions with fewer, so nothing in a new account. */
+/** Lambda must leave this much unreserved for the account's other functions, so that a new account can reserve nothing. */
 const unreservedAtLeast = 100;
 
-/** What somebody says of single queues, whatever the fleet wants. */
+/** Bounds of single queues that the operator sets. */
 type Said = Partial<Bounds>;
 
 type ConcurrencySettings = Pick<Settings, "clusters" | "concurrency" | `${keyof Bounds}Concurrency`>;
 
-/** @throws Error with what to do when the queues that are said take more than the account has. */
+/** @throws Error with what to do when the queues with a set bound need more than the account has. */
 export function concurrency(settings: ConcurrencySettings): Concurrency {
   const { clusters, concurrency: quota } = settings;
   const said: Said = Object.fromEntries(
@@ -86,13 +86,13 @@ function refuseTooMuch(said: Said, { bounds, quota }: { readonly bounds: Bounds;
   const needed = taken(bounds) + sparedForHttp;
   const names = Object.entries(said).map(([queue, bound]) => `${queue}Concurrency ${bound}`);
   throw new Error(
-    `setting ${names.join(" and ")}: with the other queues, the API and the timer that takes ${needed} concurrent ` +
-      `executions of Lambda, and setting concurrency says that ${quota} are there; lower it, or ask for a larger quota ` +
-      "(Service Quotas, Lambda, L-B99A9384) and say so by setting concurrency",
+    `setting ${names.join(" and ")}: with the other queues, the API and the timer this needs ${needed} concurrent ` +
+      `executions of Lambda, but setting concurrency is ${quota}; lower the setting, or request a larger quota ` +
+      "(Service Quotas, Lambda, L-B99A9384) and raise setting concurrency",
   );
 }
 
-/** As much as the fleet wants, or as `room` has when each queue gives up the same part of what it wants beyond the least. */
+/** The bounds that the fleet needs. If they exceed `room`, each queue is reduced by the same share of what it has above the least. */
 function boundsFor(clusters: number, { said, room }: { readonly said: Said; readonly room: number }): Bounds {
   const least = each((queue) => said[queue] ?? fewest);
   const full = each((queue) => {
@@ -109,7 +109,7 @@ function each(bound: (queue: keyof Bounds) => number): Bounds {
   return Object.fromEntries(queues.map((queue) => [queue, bound(queue)])) as Record<keyof Bounds, number>;
 }
 
-/** Of the account's concurrency, when all of it runs. */
+/** The part of the account's concurrency that the queues use when all of them are busy. */
 function taken(bounds: Bounds): number {
   return queues.reduce((sum, queue) => sum + bounds[queue] * desired[queue].takes, 0);
 }
@@ -118,18 +118,18 @@ function fitsInto(quota: number, bounds: Bounds): boolean {
   return taken(bounds) + sparedForHttp <= quota;
 }
 
-/** Told at each synthesis: an account that is too small shows as a fleet that is slow, and as nothing else. */
+/** Prints the needed quota at each synthesis, because an account that is too small only shows as a slow fleet. */
 export function sayWhichQuota(scope: IConstruct, concurrency: Concurrency): void {
   const { bounds, boundsThen, clusters, quota, quotaToAskFor } = concurrency;
   const needs = `${clusters} clusters (setting clusters) need ${quotaToAskFor} concurrent executions of Lambda`;
-  const enough = `${quota} are there (setting concurrency)`;
+  const enough = `the account has ${quota} (setting concurrency)`;
   const lacking =
     bounds.apply < boundsThen.apply
       ? `${bounds.apply} clusters are worked on at once instead of ${boundsThen.apply}`
       : fitsInto(quota, bounds)
-        ? "none can be kept for the timer"
+        ? "none can be reserved for the timer"
         : `functions wait for each other: the queues alone may run ${taken(bounds) + discoverAtOnce} at once`;
-  const remedy = "ask for them (Service Quotas, Lambda, L-B99A9384), then say so by setting concurrency";
-  const reported = quota >= quotaToAskFor ? `${needs}; ${enough}` : `${needs}; while ${enough}, ${lacking}: ${remedy}`;
+  const remedy = "request them (Service Quotas, Lambda, L-B99A9384), then raise setting concurrency";
+  const reported = quota >= quotaToAskFor ? `${needs}; ${enough}` : `${needs}, but ${enough}: ${lacking}; ${remedy}`;
   Annotations.of(scope).addInfoV2("starling:concurrency", reported);
 }

@@ -1,11 +1,11 @@
 import type { App } from "aws-cdk-lib";
 
-/** What the CDK's own command line keeps in cdk.json and cdk.context.json beside what people write there. */
+/** Names that the CDK's command line itself writes into cdk.json and cdk.context.json. */
 const commandLines = new Set(["cli-telemetry", "acknowledged-issue-numbers"]);
 
 /**
- * What an operator has put into context, by `-c` or in cdk.json. All else that is there belongs to the CDK: its flags and
- * memories have names with a namespace, `@aws-cdk/core:...` or `aws:cdk:...`.
+ * The settings that an operator put into context, with `-c` or in cdk.json. Everything else belongs to the CDK: the names of its
+ * flags have a namespace, `@aws-cdk/core:...` or `aws:cdk:...`.
  */
 export function contextSettings(app: App): Readonly<Record<string, unknown>> {
   const context: Readonly<Record<string, unknown>> = app.node.getAllContext();

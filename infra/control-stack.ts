@@ -18,13 +18,13 @@ export interface ControlStackProps extends StackProps {
   readonly concurrency: Concurrency;
 }
 
-/** Everything that runs. It can be deleted and deployed again: what must survive is in the state stack. */
+/** Everything that runs. The stack can be deleted and deployed again, because the state stack keeps the data. */
 export class ControlStack extends Stack {
   readonly apiUrl: string;
   readonly webhookUrl: string;
-  /** Whom the roles of clusters trust. */
+  /** The role that the roles of clusters trust. */
   readonly applyRoleArn: string;
-  /** For who may look, who may stop and start, and who may do everything. */
+  /** Policies for people: to read, to render and plan, to operate, and to do everything. */
   readonly policies: Pick<ApiPolicies, "viewer" | "reader" | "operator" | "administrator">;
 
   constructor(scope: Construct, id: string, props: ControlStackProps) {
@@ -57,30 +57,34 @@ export class ControlStack extends Stack {
     this.webhookUrl = webhookUrl;
     this.applyRoleArn = caller.roleArn;
     this.policies = policies;
-    this.#say("ApiUrl", apiUrl, `For people and CI: starling context add NAME --stack ${this.stackName}`);
+    this.#say("ApiUrl", apiUrl, `URL of the API. To use it: starling context add NAME --stack ${this.stackName}`);
     if (wiring.domainTarget !== undefined) {
-      this.#say("DomainTarget", wiring.domainTarget, `What the DNS record of ${name} is to be an alias of`);
+      this.#say("DomainTarget", wiring.domainTarget, `Target of the DNS alias record of ${name}`);
     }
-    this.#say("WebhookUrl", webhookUrl, "For the git host: content type application/json, event push");
-    this.#say("WebhookSecretArn", state.webhookSecretArn, "Where to write the secret that the git host signs with");
-    this.#say("ApplyRole", caller.roleArn, "Whom the roles of clusters trust");
-    this.#say("ExternalId", caller.externalId, "With which external id they do");
-    this.#say("ViewerPolicy", policies.viewer.managedPolicyArn, "For who may look, and no more");
-    this.#say("ReaderPolicy", policies.reader.managedPolicyArn, "For who may look, and render and plan");
+    this.#say(
+      "WebhookUrl",
+      webhookUrl,
+      "URL of the webhook for the git host: content type application/json, event push",
+    );
+    this.#say(
+      "WebhookSecretArn",
+      state.webhookSecretArn,
+      "Secret of the webhook: write the value that the git host signs with",
+    );
+    this.#say("ApplyRole", caller.roleArn, "Role that the roles of clusters must trust");
+    this.#say("ExternalId", caller.externalId, "External id that the trust policies of these roles must require");
+    this.#say("ViewerPolicy", policies.viewer.managedPolicyArn, "Policy to read everything but the audit log");
+    this.#say("ReaderPolicy", policies.reader.managedPolicyArn, "Policy to read, render and plan");
     this.#say(
       "OperatorPolicy",
       policies.operator.managedPolicyArn,
-      "For who may stop and start, and change no document",
+      "Policy to read and operate, without changing documents",
     );
-    this.#say("AdministratorPolicy", policies.administrator.managedPolicyArn, "For who may do everything");
-    this.#say("DiscoverRole", discoverRoleArn, "Whom the roles trust that clusters are discovered with");
-    this.#say("FleetDashboard", dashboards.fleet, "In CloudWatch: what the fleet does, as its rows have it");
-    this.#say(
-      "OperationsDashboard",
-      dashboards.operations,
-      "In CloudWatch: what the machinery does, and what it takes",
-    );
-    this.#say("Version", starlingVersion, "Of Starling, as it was deployed");
+    this.#say("AdministratorPolicy", policies.administrator.managedPolicyArn, "Policy to do everything");
+    this.#say("DiscoverRole", discoverRoleArn, "Role that the roles for discovery must trust");
+    this.#say("FleetDashboard", dashboards.fleet, "CloudWatch dashboard of the fleet");
+    this.#say("OperationsDashboard", dashboards.operations, "CloudWatch dashboard of functions, queues and costs");
+    this.#say("Version", starlingVersion, "Deployed version of Starling");
   }
 
   #say(name: string, value: string, description: string): void {

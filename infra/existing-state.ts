@@ -3,7 +3,7 @@ import type { Named } from "#infra/constructs/access.ts";
 import type { Settings } from "#infra/settings.ts";
 import { defined } from "#shared/base/defined.ts";
 
-/** What is there already, and put to use in place of what the state stack has made. */
+/** An existing table and bucket that are used instead of those of the state stack. */
 export function existingState({ table, bucket }: Settings): { readonly table?: Named; readonly blobs?: Named } {
   return defined({
     table: table === undefined ? undefined : tableNamed(table),

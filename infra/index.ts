@@ -1,4 +1,4 @@
-/** What CDK apps of one's own import: `import { Starling } from "starling/infra"`. */
+/** The exports for other CDK apps: `import { Starling } from "starling/infra"`. */
 export { StarlingClusterAccess, type StarlingClusterAccessProps } from "#infra/constructs/starling-cluster-access.ts";
 export {
   StarlingDiscoveryAccess,

@@ -1,21 +1,21 @@
-/** Every setting of the stacks: what an operator may say, in context or as props, and what each of them does. */
+/** Every setting of the stacks, for context or props, with its schema and its text in docs/settings.md. */
 import { Token } from "aws-cdk-lib";
 import * as z from "zod";
 import { readGitCa } from "#infra/git-ca.ts";
 import { nearestName } from "#shared/base/nearest-name.ts";
 
-/** What docs/settings.md says of a setting, and what an error asks for. */
+/** The row of a setting in docs/settings.md, and the expected value in an error. */
 export interface SettingRow {
   readonly type: string;
-  /** Ends "setting x is y; give it ...". */
+  /** Ends "setting x is y; expected ...". */
   readonly desired: string;
   readonly does: string;
 }
 
-/** By the schema of each setting. */
+/** The rows, by the schema of each setting. */
 export const settingRows = z.registry<SettingRow>();
 
-/** Context comes as texts from `-c`, and as JSON from cdk.json. */
+/** A number from cdk.json, or a text from `-c`. */
 function wholeNumber({ least, most }: { readonly least: number; readonly most: number }) {
   return z
     .union([z.int(), z.string().regex(/^\d{1,6}$/)])
@@ -23,7 +23,7 @@ function wholeNumber({ least, most }: { readonly least: number; readonly most: n
     .refine((number) => number >= least && number <= most);
 }
 
-/** A list, or a text with commas. */
+/** A list, or a text whose entries are separated by commas. */
 function listOf(entry: RegExp) {
   return z
     .union([z.array(z.string()), z.string().transform((text) => text.split(","))])
@@ -31,7 +31,7 @@ function listOf(entry: RegExp) {
     .refine((entries) => entries.length > 0 && entries.every((each) => entry.test(each)));
 }
 
-/** In an app of one's own it may be a resource's, which has no name before it is deployed. */
+/** A name that fits the pattern. In another CDK app it may be the name of a resource, which is not known before the deployment. */
 function nameOf(pattern: RegExp) {
   return z.string().refine((text) => Token.isUnresolved(text) || pattern.test(text));
 }
@@ -41,7 +41,7 @@ const concurrencyOf = (queue: string, what: string) =>
     .optional()
     .register(settingRows, {
       type: "number",
-      desired: "a whole number from 2 to 1000, or leave it out",
+      desired: "a whole number from 2 to 1000, or no value",
       does: `How many ${what} at once. It replaces the number that follows from \`clusters\` and \`concurrency\` for \`${queue}\`.`,
     });
 
@@ -73,12 +73,12 @@ export const settingsSchema = z.strictObject({
   reportConcurrency: concurrencyOf("report", "batches of reports are handled"),
   clusterRoles: z
     .string()
-    // The roles of functions are made without a path: this is what keeps them, whatever they are called, from being assumed.
+    // A path is required, because the roles of functions have none and must never be assumed.
     .regex(/^[\w+=,.@-]+\/([\w+=,.@-]+\/)*[\w+=,.@-]*\*?$/)
     .optional()
     .register(settingRows, {
       type: "path and name",
-      desired: "a path and a name, such as starling/clusters/*, so that no role of Starling's own is among them",
+      desired: "a path and a name, such as starling/clusters/* (the roles of Starling itself have no path)",
       does: "Path and name of the IAM roles that Clusters may be reached by. Default: `<installation>/clusters/*`.",
     }),
   clusterAccounts: listOf(/^\d{12}$/)
@@ -86,7 +86,7 @@ export const settingsSchema = z.strictObject({
     .register(settingRows, {
       type: "list",
       desired: "account ids of 12 digits, separated by commas",
-      does: "Accounts whose cluster roles may be assumed, besides Starling's own account.",
+      does: "Accounts in which Starling may assume cluster roles, in addition to its own account.",
     }),
   organization: z
     .string()
@@ -102,7 +102,7 @@ export const settingsSchema = z.strictObject({
     .register(settingRows, {
       type: "list",
       desired: "host names, addresses and ranges, separated by commas, such as git.corp.example,10.20.0.0/16",
-      does: "Private hosts and address ranges that git may be fetched from. Public ones need no entry.",
+      does: "Private hosts and address ranges from which Starling may fetch git repositories. Public hosts need no entry.",
     }),
   gitCa: z
     .string()
@@ -145,7 +145,7 @@ export const settingsSchema = z.strictObject({
     .optional()
     .register(settingRows, {
       type: "ARN",
-      desired: "the ARN of a role of this account, such as the output ApplyRole of the control stack had",
+      desired: "the ARN of a role of this account, such as the former output ApplyRole of the control stack",
       does: "Existing role for the function that reaches clusters, one that they already trust. The control stack then makes none; a role that it made earlier leaves the stack and is kept.",
     }),
   oldestRevisionDays: wholeNumber({ least: 1, most: 999 }).default(14).register(settingRows, {
@@ -157,7 +157,7 @@ export const settingsSchema = z.strictObject({
     .optional()
     .register(settingRows, {
       type: "ARN",
-      desired: "the ARN of a role of this account, such as the output DiscoverRole of the control stack had",
+      desired: "the ARN of a role of this account, such as the former output DiscoverRole of the control stack",
       does: "Existing role for the function that discovers clusters, one that the roles of ClusterDiscoveries already trust. It works like `applyRole`.",
     }),
   domain: nameOf(/^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/)
@@ -188,14 +188,14 @@ export const settingsSchema = z.strictObject({
   }),
 });
 
-/** What an operator says. */
+/** The settings that an operator gives. */
 export type StarlingSettings = z.input<typeof settingsSchema>;
-/** What the stacks are made by. */
+/** The checked settings, with defaults. */
 export type Settings = z.output<typeof settingsSchema>;
 
 export const settingNames = Object.keys(settingsSchema.shape) as readonly (keyof Settings)[];
 
-/** @throws Error with all that is wrong, a line for each: the setting, its value, and what to write instead. */
+/** @throws Error with one line for each problem: the setting, its value, and the expected value. */
 export function readSettings(given: Readonly<Record<string, unknown>>): Settings {
   const result = settingsSchema.safeParse(given);
   if (result.success) return refuseHalfADomain(result.data);
@@ -205,22 +205,22 @@ export function readSettings(given: Readonly<Record<string, unknown>>): Settings
   throw new Error([...new Set(problems)].join("\n"));
 }
 
-/** A host name without a certificate cannot be served, and a certificate alone serves nothing. */
+/** Refuses a host name without a certificate, and a certificate without a host name. */
 function refuseHalfADomain(settings: Settings): Settings {
   const { domain, domainCertificate } = settings;
   if ((domain === undefined) === (domainCertificate === undefined)) return settings;
   const [has, lacks] = domain === undefined ? ["domainCertificate", "domain"] : ["domain", "domainCertificate"];
-  throw new Error(`setting ${has} needs setting ${lacks}: give both, or neither`);
+  throw new Error(`setting ${has} requires setting ${lacks}; set both, or neither`);
 }
 
 function wrongValue(issue: z.core.$ZodIssue, given: Readonly<Record<string, unknown>>): string {
   const name = String(issue.path[0]);
   const desired = settingRows.get(settingsSchema.shape[name as keyof Settings])?.desired;
   const why = issue.code === "custom" && issue.params?.reported === true ? `, and ${issue.message}` : "";
-  return `setting ${name} is ${shown(given[name])}${why}; give it ${desired}`;
+  return `setting ${name} is ${shown(given[name])}${why}; expected ${desired}`;
 }
 
-/** PEM is long, and may be a key by mistake. */
+/** The value for an error. PEM is not shown, because it is long and may be a key. */
 function shown(value: unknown): string {
   if (typeof value === "string" && value.includes("-----BEGIN ")) return "a text in PEM";
   const text = JSON.stringify(value) ?? String(value);

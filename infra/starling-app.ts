@@ -5,8 +5,8 @@ import { readSettings } from "#infra/settings.ts";
 import { type StarlingStacks, starlingStacks } from "#infra/starling.ts";
 
 /**
- * The app with its two stacks, for no account and no region in particular.
- * @throws Error that names each setting in context that is wrong, and says what to write: see settings.ts.
+ * The app with its two stacks, without an account and a region.
+ * @throws Error that names each invalid setting and the expected value: see settings.ts.
  */
 export function starlingApp(props?: AppProps): StarlingStacks & { readonly app: App } {
   const app = new App(props);

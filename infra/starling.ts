@@ -7,9 +7,9 @@ import { readSettings, type Settings, type StarlingSettings } from "#infra/setti
 import { StateStack } from "#infra/state-stack.ts";
 import { defined } from "#shared/base/defined.ts";
 
-/** The settings of docs/settings.md, and where the stacks are to be. */
+/** The settings of docs/settings.md, and the environment of the stacks. */
 export interface StarlingProps extends StarlingSettings {
-  /** Account and region of both stacks; those of the command line's credentials when left out. */
+  /** Account and region of both stacks. Default: those of the command line's credentials. */
   readonly env?: Environment;
 }
 
@@ -20,14 +20,14 @@ export interface StarlingStacks {
 }
 
 /**
- * An installation of Starling in a CDK app of one's own: two stacks of the app, `<installation>-state` and
- * `<installation>-control`, the same as those of Starling's own app.
+ * An installation of Starling in another CDK app. It adds two stacks to the app, `<installation>-state` and
+ * `<installation>-control`, the same as in Starling's own app.
  *
  * ```ts
  * const starling = new Starling(app, "Starling", { clusters: 30, alarmTopicArn: topic.topicArn });
  * starling.control.policies.viewer.attachToRole(everybody);
  * ```
- * @throws Error that names each setting that is wrong, and says what to write.
+ * @throws Error that names each invalid setting and the expected value.
  */
 export class Starling extends Construct implements StarlingStacks {
   readonly state: StateStack;
@@ -35,15 +35,15 @@ export class Starling extends Construct implements StarlingStacks {
 
   constructor(scope: Construct, id: string, { env, ...settings }: StarlingProps = {}) {
     super(scope, id);
-    // Beside it, not in it: the path of a queue is in the logical id of its event source, and one that moves to another id
-    // cannot be made while the first is there.
+    // The stacks are siblings of this construct, not children. A queue's path is in the logical id of its event source. A child
+    // would have another id, and CloudFormation cannot create it while the first one exists.
     const { state, control } = starlingStacks(scope, readSettings(settings), defined({ env }));
     this.state = state;
     this.control = control;
   }
 }
 
-/** Makes both, named after the installation whatever they are in. */
+/** Creates both stacks. Their names follow from the installation, not from the scope. */
 export function starlingStacks(
   scope: Construct,
   settings: Settings,

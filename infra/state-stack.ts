@@ -10,22 +10,23 @@ import { blobLifeDays, renewedFolders } from "#shared/fleet/blob-life.ts";
 export interface StateStackProps extends StackProps {
   /** First part of the names of the installation's secrets. */
   readonly installation: string;
-  /** A secret of the webhook that is there already. */
+  /** An existing secret of the webhook. */
   readonly webhookSecretArn?: string;
 }
 
 /**
- * What must survive every deployment: the table, the blobs, the webhook's secret, and the record of who changed what. It
- * holds no code, and nothing of it is deleted with the stack (docs/adr/0027-resources-that-survive-stack-deletion.md).
+ * The data that must survive every deployment: the table, the blobs, the webhook's secret, and the audit log. The stack has no
+ * code, and its resources are kept when it is deleted (docs/adr/0027-resources-that-survive-stack-deletion.md).
  *
- * A first deployment that fails is undone by CloudFormation, and must not stand in the way of the second. What is kept goes
- * when its own creation is undone; what is protected from deletion could not go, is made last, and has no name of its own.
+ * CloudFormation rolls a failed first deployment back, which must not prevent the second. Resources that are kept are still
+ * deleted by a rollback of their creation. Resources with deletion protection cannot be deleted: they are created last, and have
+ * no fixed names.
  */
 export class StateStack extends Stack {
   readonly table: Named;
   readonly blobs: Named;
   readonly webhookSecretArn: string;
-  /** Log group of `api`, which writes a line for every change. */
+  /** Log group of `api`, which logs a line for every change. */
   readonly audit: Named;
 
   constructor(scope: Construct, id: string, props: StateStackProps) {
@@ -58,8 +59,8 @@ export class StateStack extends Stack {
   }
 
   /**
-   * To the control stack, by an output that it reads when it is deployed. An export that another stack imports can neither
-   * change nor go: those of the version before stay, since its control stack is there until this one is deployed.
+   * Passes a value to the control stack with an output that it reads when it is deployed. Exports cannot change or be deleted while
+   * another stack imports them. The exports of the version before stay, because its control stack exists until the new one is deployed.
    */
   #report(name: string, value: string): string {
     new CfnOutput(this, name, { value });
@@ -103,13 +104,13 @@ export class StateStack extends Stack {
       blockPublicAccess: BlockPublicAccess.BLOCK_ALL,
       enforceSSL: true,
       minimumTLSVersion: 1.2,
-      // Blobs never change; a version keeps one that was deleted by mistake for a while.
+      // Blobs never change. Versions keep a blob that was deleted by mistake for a while.
       versioned: true,
       lifecycleRules: [
         { abortIncompleteMultipartUploadAfter: Duration.days(1), noncurrentVersionExpiration: Duration.days(30) },
-        // Whoever needs one stores it once more in time. As a version it is there for another month.
+        // A function that still needs a blob stores it again in time. As a version it stays for another month.
         ...renewedFolders.map((folder) => ({ prefix: `${folder}/`, expiration: Duration.days(blobLifeDays) })),
-        // Read within minutes; the rendering that came out of it is stored elsewhere.
+        // Read within minutes; the resulting rendering is stored elsewhere.
         { prefix: "incoming/", expiration: Duration.days(1), noncurrentVersionExpiration: Duration.days(1) },
       ],
       removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
@@ -117,8 +118,8 @@ export class StateStack extends Stack {
     Validations.of(blobs).acknowledge({
       id: "AwsSolutions-S1",
       reason:
-        "Only five roles may read, each its own folders, and keys are digests or left to chance. An access log " +
-        "would be a second bucket to protect; CloudTrail data events record the same where they are wanted.",
+        "Only five roles may read, each its own folders, and keys are digests or random. An access log " +
+        "would be a second bucket to protect; CloudTrail data events record the same.",
     });
     return blobs;
   }
@@ -141,7 +142,7 @@ export class StateStack extends Stack {
 
   #audit(): LogGroup {
     return new LogGroup(this, "Audit", {
-      // Auditors ask about the last year, and ask late.
+      // Auditors ask about the last year, and often months later.
       retention: RetentionDays.TWO_YEARS,
       deletionProtectionEnabled: true,
       removalPolicy: RemovalPolicy.RETAIN,

@@ -57,65 +57,65 @@ export interface WiringProps {
   readonly audit: Named;
   readonly clusterRoles: ClusterRoles;
   readonly concurrency: Concurrency;
-  /** How old a revision may be that a stage still waits for. */
+  /** Age in days of a revision that a stage still waits for, above which an alarm is raised. */
   readonly oldestRevisionDays: number;
   /** Private hosts and address ranges that git may be fetched from. */
   readonly gitAllow: readonly string[];
   readonly domain?: ApiEntryProps["domain"];
-  /** PEM certificates to trust for git besides the public authorities. */
+  /** PEM certificates to trust for git in addition to the public authorities. */
   readonly gitCa?: string;
-  /** Whom clusters trust already. */
+  /** An existing role that clusters trust. */
   readonly applyRoleArn?: string;
-  /** Whom accounts trust already to look for their clusters. */
+  /** An existing role that the roles for discovery trust. */
   readonly discoverRoleArn?: string;
 }
 
-/** Who is connected to whom, in flow order; what travels on the queues is in shared/messages.ts. */
+/** Connects the functions with queues, in the order of the flow. shared/messages.ts has the messages of the queues. */
 export class Wiring extends Construct {
   readonly apiUrl: string;
   readonly webhookUrl: string;
   readonly domainTarget: string | undefined;
   readonly policies: ApiPolicies;
-  /** Names in CloudWatch. */
+  /** Names of the dashboards in CloudWatch. */
   readonly dashboards: { readonly fleet: string; readonly operations: string };
-  /** Whom the roles are to trust that clusters are discovered with. */
+  /** The role that the roles for discovery must trust. */
   readonly discoverRoleArn: string;
-  /** Who the roles of clusters are to trust, and with which external id. */
+  /** The role that the roles of clusters must trust, and the external id. */
   readonly caller: { readonly roleArn: string; readonly externalId: string };
 
   constructor(scope: Construct, id: string, props: WiringProps) {
     super(scope, id);
     const { table, blobs, installation } = props;
     const { bounds, clusters, quota, quotaToAskFor, reservedForTick } = props.concurrency;
-    // Unlike its name, it is not the same in two accounts or regions, and it goes into every cluster.
+    // Unlike the installation's name, it is unique across accounts and regions. Every cluster stores it.
     const installationId = `${installation}.${Aws.ACCOUNT_ID}.${Aws.REGION}`;
     const secrets = `arn:${Aws.PARTITION}:secretsmanager:${Aws.REGION}:${Aws.ACCOUNT_ID}:secret:${installation}`;
 
     const toDiscover = new WorkQueue(this, "ToDiscover", { functionTimeout: Duration.minutes(1) });
     const toResolve = new WorkQueue(this, "ToResolve", { functionTimeout: Duration.minutes(3) });
     const toRollout = new WorkQueue(this, "ToRollout", {
-      // A planner stops itself long before, and goes on in another call.
+      // A planner stops itself long before, and continues in another call.
       functionTimeout: Duration.seconds(30),
-      // A subject stands still as long as a planner's message is out of sight that died; two at once are told by versions.
+      // While the message of a crashed planner is invisible, its owner is not planned. The rows' versions refuse two planners at once.
       visibilityTimeout: Duration.seconds(40),
-      // What fails comes back after seconds: before it is a dead letter, there are minutes to mend what it waits for.
+      // A failed message returns after seconds. With this count, people have minutes to repair the cause before it is a dead letter.
       maxReceiveCount: 12,
       fifo: true,
     });
     const toRender = new WorkQueue(this, "ToRender", { functionTimeout: Duration.minutes(2) });
     const workers = {
       functionTimeout: Duration.minutes(5),
-      // The lease of a worker that died is over then, and keeps a second one out for as long as the first is alive.
+      // The lease of a crashed worker is over by then. Until then, the lease keeps out a second worker.
       visibilityTimeout: Duration.seconds(330),
-      // Two of them are looks at what was not ready yet, for which a message comes back by itself.
+      // Two of the receives are later checks of objects that were not ready, for which the message returns by itself.
       maxReceiveCount: 7,
     };
     const toApply = new WorkQueue(this, "ToApply", workers);
-    // Of clusters that take long, so that they take the places of no other.
+    // For slow clusters, so that they do not take the workers of the others.
     const toApplySlow = new WorkQueue(this, "ToApplySlow", workers);
     const toReport = new WorkQueue(this, "ToReport", { functionTimeout: Duration.minutes(1) });
 
-    /** Of every function, when all of them are there. */
+    /** The log group of every function, filled when all functions exist. */
     const logNames: Record<string, Named> = {};
 
     // every minute -> tick
@@ -181,8 +181,8 @@ export class Wiring extends Construct {
           ],
           indexes: ["due", "state"],
         }),
-        // Who waits for a turn stands in the lists that the planner sealed, and what a Sync holds in its worker's inventory,
-        // and nowhere else. What was rendered, and what from, it reads by handing out URLs that do.
+        // The waiting clusters are only in the planner's snapshots, and a Sync's objects only in its worker's inventory. The API
+        // does not read renderings and artifacts itself: it hands out signed URLs.
         STARLING_BUCKET: blobsOf(blobs, { read: ["plans", "inventories", "renderings", "artifacts"] }),
         STARLING_QUEUE_RESOLVE: toResolve.send(),
         STARLING_QUEUE_DISCOVER: toDiscover.send(),
@@ -190,7 +190,7 @@ export class Wiring extends Construct {
         STARLING_QUEUE_APPLY: toApply.send(),
         STARLING_LOG_GROUPS: logsOf(logNames),
         STARLING_INSTALLATION: plain(installationId),
-        // How the installation itself is: starling doctor.
+        // For the state of the installation itself: starling doctor.
         STARLING_DEAD_QUEUE_RESOLVE: queueLengthOf(toResolve.deadLetters),
         STARLING_DEAD_QUEUE_ROLLOUT: queueLengthOf(toRollout.deadLetters),
         STARLING_DEAD_QUEUE_RENDER: queueLengthOf(toRender.deadLetters),
@@ -204,7 +204,7 @@ export class Wiring extends Construct {
         STARLING_CONCURRENCY: plain(String(quota)),
         STARLING_CONCURRENCY_DESIRED: accountQuota(String(quotaToAskFor)),
       },
-      // What people did is remembered for longer than the stack may live.
+      // The audit log outlives the stack.
       logGroup: props.audit,
       // An HTTP API waits 30 seconds.
       timeout: Duration.seconds(29),
@@ -233,13 +233,13 @@ export class Wiring extends Construct {
     this.webhookUrl = entry.webhookUrl;
     this.policies = entry.policies;
 
-    // -> discover: which EKS clusters there are, over accounts and regions
+    // -> discover: finds EKS clusters in accounts and regions
     const discover = new StarlingFunction(this, "Discover", {
       folder: "discover",
       env: discoverEnv,
       access: {
         STARLING_TABLE: rowsOf(table, {
-          // The subjects, to tell those that take what it has found.
+          // The owners, to notify those that select the found clusters.
           read: [
             partitions.discoveries,
             partitions.found,
@@ -252,9 +252,9 @@ export class Wiring extends Construct {
           ],
           put: [partitions.discoveries, partitions.found, partitions.clusters, partitions.fleet],
           update: [partitions.discoveries, partitions.fleetVersion],
-          // What a look goes by, when it forgets a cluster.
+          // The ClusterDiscovery of a scan that unregisters a cluster.
           check: [partitions.discoveries],
-          // Of clusters that are gone.
+          // Rows of clusters that no longer exist.
           delete: [partitions.found, partitions.clusters, partitions.fleet],
         }),
         STARLING_INSTALLATION: plain(installationId),
@@ -336,7 +336,7 @@ export class Wiring extends Construct {
         STARLING_BUCKET: blobsOf(blobs, {
           read: ["plans", "artifacts"],
           write: ["plans"],
-          // Those of its contents, unread.
+          // The artifacts of its rollouts, without reading them.
           renew: ["artifacts"],
         }),
         STARLING_INSTALLATION: plain(installationId),
@@ -346,13 +346,13 @@ export class Wiring extends Construct {
         STARLING_QUEUE_REPORT: toReport.send(),
       },
       timeout: toRollout.functionTimeout,
-      // A processor of its own: a group of ten thousand is sealed in one step.
+      // This much memory gives a whole processor, because the snapshot of ten thousand clusters is taken in one step.
       memoryMiB: 1769,
       inMessageCircle: true,
     });
     rollout.workOn(toRollout, { batchSize: 10, maxConcurrency: bounds.rollout });
 
-    // render -> build: an artifact becomes a rendering, without a permission of any kind
+    // render -> build: renders an artifact, without any permission
     const build = new StarlingFunction(this, "Build", {
       folder: "build",
       env: buildEnv,
@@ -361,24 +361,24 @@ export class Wiring extends Construct {
       timeout: Duration.seconds(100),
       memoryMiB: 1769,
       layer: new KubectlV35Layer(this, "Kubectl"),
-      // The layer holds x86-64 binaries only, and says so nowhere.
+      // The layer has only x86-64 binaries, and does not declare it.
       architecture: Architecture.X86_64,
       confined: true,
     });
 
-    // rollout <-> render: who asked for what, and where it is kept; it reads no byte of a repository
+    // rollout <-> render: manages requests and stored renderings; it reads no content of a repository
     const render = new StarlingFunction(this, "Render", {
       folder: "render",
       env: renderEnv,
       access: {
         STARLING_TABLE: rowsOf(table, { read: [partitions.renderings], put: [partitions.renderings] }),
         STARLING_BUCKET: blobsOf(blobs, {
-          // It reads artifacts by handing out URLs that do, and writes what is incoming likewise.
+          // For signed URLs, with which `build` reads artifacts and writes incoming renderings.
           read: ["artifacts", "incoming", "renderings"],
           write: ["incoming", "renderings"],
           renew: ["artifacts"],
         }),
-        // For artifacts that are lost.
+        // To fetch lost artifacts again.
         STARLING_QUEUE_RESOLVE: toResolve.send(),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
         STARLING_BUILD_FUNCTION: invocationOf(build.lambda),
@@ -396,7 +396,7 @@ export class Wiring extends Construct {
       env: applyEnv,
       access: {
         STARLING_TABLE: rowsOf(table, {
-          // The subjects and the brake, because a suspend or a freeze holds back what was queued before it.
+          // The owners and the freezes, because a suspend or a freeze also holds back messages that were queued before it.
           read: [
             partitions.clusters,
             partitions.checks,
@@ -415,7 +415,7 @@ export class Wiring extends Construct {
         }),
         STARLING_INSTALLATION: plain(installationId),
         STARLING_SECRET_PREFIX: plain(`${installation}/clusters/`),
-        // For renderings that are lost, or needed still.
+        // To make lost renderings again, and to renew those that are still needed.
         STARLING_QUEUE_RENDER: toRender.send(),
         STARLING_QUEUE_APPLY: toApply.ownWork(),
         STARLING_QUEUE_APPLY_SLOW: toApplySlow.ownWork(),
@@ -441,11 +441,11 @@ export class Wiring extends Construct {
     });
     this.discoverRoleArn = discover.roleArn;
     this.caller = { roleArn: apply.roleArn, externalId: externalIdOf(installationId, "<name of the Cluster>") };
-    // What a cluster answers may fell its worker: no other cluster is in the same sandbox.
+    // A cluster's answer may crash its worker, so that each invocation works on one cluster.
     apply.workOn(toApply, { batchSize: 1, maxConcurrency: bounds.apply });
     apply.workOn(toApplySlow, { batchSize: 1, maxConcurrency: bounds.applySlow });
 
-    // apply, rollout -> report: events, metrics, and one word to the planner
+    // apply, rollout -> report: events, metrics, and a message to the planner
     const report = new StarlingFunction(this, "Report", {
       folder: "report",
       env: reportEnv,
@@ -463,7 +463,7 @@ export class Wiring extends Construct {
     });
     report.workOn(toReport, { batchSize: 100, maxConcurrency: bounds.report, batchWindow: Duration.seconds(1) });
 
-    // a dashboard of CloudWatch -> dashboard: it draws what the rows say, with the rights of nobody else
+    // CloudWatch dashboard -> dashboard: draws the rows, with rights of its own
     const dashboard = new StarlingFunction(this, "Dashboard", {
       folder: "dashboard",
       env: dashboardEnv,
@@ -484,7 +484,7 @@ export class Wiring extends Construct {
         STARLING_BUCKET: blobsOf(blobs, { read: ["plans", "inventories"] }),
         STARLING_INSTALLATION: plain(installationId),
       },
-      // The console waits no longer than this for a widget, and nobody who looks does.
+      // The CloudWatch console waits no longer for a widget.
       timeout: Duration.seconds(20),
       memoryMiB: 1024,
     });

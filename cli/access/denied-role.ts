@@ -28,7 +28,7 @@ export async function explained(denied: DeniedRole, accounts: EksAccounts): Prom
   if ("problem" in asked)
     return { ...finding, message: `${finding.message} (its trust policy was not read: ${asked.problem})` };
   if (asked.trust === undefined) {
-    const remedy = `create the role: \`starling cluster add\` prints the commands; docs/tasks/eks-access.md has a template`;
+    const remedy = `create the role: \`starling cluster add\` prints the commands; docs/tasks/eks-access.md shows the policy`;
     return { ...finding, code: "RoleMissing", message: `the role does not exist: ${finding.value}`, remedy };
   }
   return judged(denied, asked.trust);

@@ -1,4 +1,4 @@
-/** The files of examples/cluster-access, for those who do not deploy with the CDK. All of them come from what the construct does. */
+/** The files of examples/cluster-access, for people who do not deploy with the CDK. They are generated from the construct. */
 import { CfnOutput, type CfnResource } from "aws-cdk-lib";
 import { templateOf, written, yaml } from "#infra/cluster-access/template-file.ts";
 import { terraformModule } from "#infra/cluster-access/terraform-module.ts";
@@ -6,7 +6,7 @@ import { StarlingClusterAccess } from "#infra/constructs/starling-cluster-access
 import { defaultGroup, rbacManifests } from "#shared/fleet/access/cluster-rbac.ts";
 import { defaultRolePath } from "#shared/fleet/access/cluster-role-policy.ts";
 
-/** By path below examples/cluster-access. */
+/** The texts by path below examples/cluster-access. */
 export function accessFiles(): Readonly<Record<string, string>> {
   const template = `# Gives Starling access to one EKS cluster: a role for this Cluster only, and its access entry.\n# The permissions of its group are in starling-rbac.yaml. ${written}\n`;
   const rbac = `# The permissions of Starling's group in a cluster. Apply them: kubectl apply --server-side -f starling-rbac.yaml\n# The ClusterRole starling-fleet covers the manifests of the fleet. Bind further roles for anything else that you deploy. ${written}\n`;
@@ -28,16 +28,19 @@ function cloudFormationTemplate(): unknown {
       cluster: parameter("Cluster", "metadata.name of the Cluster in Starling"),
       eksCluster: parameter(
         "EksCluster",
-        "Name of the EKS cluster; its authentication mode has to know access entries",
+        "Name of the EKS cluster; its authentication mode must support access entries",
       ),
-      rolePath: parameter("RolePath", "Path that Starling may assume roles of", { default: defaultRolePath }),
-      roleName: parameter("RoleName", "The role's name, at most 64 characters; for example that of the Cluster"),
-      group: parameter("Group", "The Kubernetes group that Starling is in", {
+      rolePath: parameter("RolePath", "Path of the roles that Starling may assume", { default: defaultRolePath }),
+      roleName: parameter("RoleName", "Name of the role, at most 64 characters; for example the name of the Cluster"),
+      group: parameter("Group", "Kubernetes group of Starling", {
         default: defaultGroup,
         allowedPattern: "[a-z0-9.-]+",
       }),
     });
     for (const id of ["Role", "Entry"]) (access.node.findChild(id) as CfnResource).overrideLogicalId(id);
-    new CfnOutput(stack, "RoleArn", { value: access.roleArn, description: "Who Starling is to the cluster" });
+    new CfnOutput(stack, "RoleArn", {
+      value: access.roleArn,
+      description: "Role that Starling assumes to enter the cluster",
+    });
   });
 }

@@ -1,4 +1,4 @@
-/** The files of examples/discovery-access: the role that clusters are discovered with, as the construct makes it. */
+/** The files of examples/discovery-access: the role for discovery. They are generated from the construct. */
 import { CfnCondition, CfnOutput, type CfnResource, Fn } from "aws-cdk-lib";
 import {
   expression,
@@ -21,7 +21,7 @@ import {
 
 const header = `# Lets one ClusterDiscovery of Starling list the EKS clusters of this account, in all regions: one role.\n# ${written}\n`;
 
-/** By path below examples/discovery-access. */
+/** The texts by path below examples/discovery-access. */
 export function discoveryFiles(): Readonly<Record<string, string>> {
   return {
     "starling-discovery-access.template.yaml": header + yaml(cloudFormationTemplate()),
@@ -33,10 +33,10 @@ const texts = {
   discoverRole: "Output DiscoverRole of Starling's control stack",
   installationId: "Output ExternalId up to its slash: starling.<account>.<region>",
   discovery: "metadata.name of the ClusterDiscovery",
-  rolePath: "Path that Starling may assume roles of",
-  roleName: "The role's name, the same in each account",
-  parameterPath: "What spec.values.ssm.path begins with, such as /starling/clusters; empty: no parameter may be read",
-  organization: "Whether this is the account of spec.eks.organization, where the role may list accounts and units, too",
+  rolePath: "Path of the roles that Starling may assume",
+  roleName: "Name of the role, the same in each account",
+  parameterPath: "Beginning of spec.values.ssm.path, such as /starling/clusters; empty: the role may read no parameter",
+  organization: "Whether this is the account of spec.eks.organization, where the role may also list accounts and units",
 } as const;
 
 const logicalIds = {
@@ -46,7 +46,7 @@ const logicalIds = {
   Organization: "ListAccounts",
 } as const;
 
-/** The construct with parameters for its settings; what only some want is there on a condition. */
+/** The construct with parameters for its settings. Optional rights have a condition. */
 function cloudFormationTemplate(): unknown {
   return templateOf("Starling: finds the EKS clusters of an account", (stack, parameter) => {
     const parameterPath = parameter("ParameterPath", texts.parameterPath, {
@@ -71,7 +71,10 @@ function cloudFormationTemplate(): unknown {
     resource("Organization").cfnOptions.condition = new CfnCondition(stack, "ListsAccounts", {
       expression: Fn.conditionEquals(organization, "yes"),
     });
-    new CfnOutput(stack, "RoleArn", { value: access.roleArn, description: "Who Starling is to this account" });
+    new CfnOutput(stack, "RoleArn", {
+      value: access.roleArn,
+      description: "Role that Starling assumes in this account",
+    });
   });
 }
 
@@ -127,12 +130,15 @@ const module: readonly HclBlock[] = [
   ),
   {
     head: 'output "role_arn"',
-    attributes: { description: "Who Starling is to this account.", value: expression("aws_iam_role.starling.arn") },
+    attributes: {
+      description: "Role that Starling assumes in this account.",
+      value: expression("aws_iam_role.starling.arn"),
+    },
   },
   {
     head: 'output "discovery_role_name"',
     attributes: {
-      description: "For spec.eks.role.name of the ClusterDiscovery.",
+      description: "Value of spec.eks.role.name of the ClusterDiscovery.",
       value: expression(`trimprefix("${ref("var.role_path")}${ref("aws_iam_role.starling.name")}", "/")`),
     },
   },
@@ -142,7 +148,7 @@ function textValue(text: string): HclExpression {
   return expression(JSON.stringify(text));
 }
 
-/** @param count - how many there are; left out, one. */
+/** @param count - Terraform's count. Absent: one. */
 function policy(name: string, policyName: string, document: HclValue, count?: string): HclBlock {
   return {
     head: `resource "aws_iam_role_policy" "${name}"`,

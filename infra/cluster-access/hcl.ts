@@ -1,8 +1,8 @@
-/** Values and blocks in Terraform's language, laid out as `terraform fmt` does. */
+/** Values and blocks in Terraform's language, in the layout of `terraform fmt`. */
 
 export type HclValue = string | boolean | readonly HclValue[] | { readonly [key: string]: HclValue };
 
-/** An expression, and not a text: `var.group`. */
+/** An expression instead of a text: `var.group`. */
 export interface HclExpression {
   readonly expression: string;
 }
@@ -11,7 +11,7 @@ export interface HclBlock {
   /** `resource "aws_iam_role" "access"` */
   readonly head: string;
   readonly comment?: string;
-  /** In their order; a value in two lines or more stands alone. */
+  /** In their order. A value of several lines stands alone. */
   readonly attributes?: Readonly<Record<string, HclValue | HclExpression>>;
   readonly blocks?: readonly HclBlock[];
 }
@@ -56,7 +56,7 @@ export function ref(name: string): string {
   return `\${${name}}`;
 }
 
-/** A text that people give. */
+/** A variable of type string. */
 export function variable(
   name: string,
   { description, default: fallback }: { readonly description: string; readonly default?: HclExpression },

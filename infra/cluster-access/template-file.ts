@@ -1,7 +1,7 @@
 import { App, BootstraplessSynthesizer, CfnParameter, type IStackSynthesizer, Stack } from "aws-cdk-lib";
 import { dump } from "js-yaml";
 
-/** At the head of each file. */
+/** The note at the head of each file. */
 export const written = 'Written by "node infra/bin/cluster-access.ts".';
 
 export function yaml(value: unknown): string {
@@ -15,11 +15,11 @@ export type AddParameter = (
   more?: { default?: string; allowedPattern?: string; allowedValues?: string[] },
 ) => string;
 
-/** A CloudFormation template for people who do not deploy with the CDK: parameters in the place of props. */
+/** A CloudFormation template for people who do not deploy with the CDK. It has parameters instead of props. */
 export function templateOf(description: string, fill: (stack: Stack, parameter: AddParameter) => void): unknown {
   const app = new App({ analyticsReporting: false });
   const stack = new Stack(app, "Access", {
-    // Its optional member is typed as one that may be undefined, which is not the same to this compiler.
+    // The type of its optional member includes undefined, which `exactOptionalPropertyTypes` refuses.
     synthesizer: new BootstraplessSynthesizer() as IStackSynthesizer,
     description,
   });

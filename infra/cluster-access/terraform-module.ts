@@ -57,24 +57,24 @@ const settings: readonly HclBlock[] = [
   variable("installation_id", { description: "Output ExternalId up to its slash: starling.<account>.<region>." }),
   variable("cluster", { description: "metadata.name of the Cluster in Starling." }),
   variable("eks_cluster", {
-    description: "Name of the EKS cluster; its authentication mode has to know access entries.",
+    description: "Name of the EKS cluster; its authentication mode must support access entries.",
   }),
   variable("role_path", {
-    description: "Path that Starling may assume roles of.",
+    description: "Path of the roles that Starling may assume.",
     default: { expression: JSON.stringify(defaultRolePath) },
   }),
   variable("role_name", {
-    description: "The role's name; left out, that of the Cluster.",
+    description: "Name of the role (default: the name of the Cluster).",
     default: expression("null"),
   }),
   variable("group", {
-    description: "The Kubernetes group that Starling is in.",
+    description: "Kubernetes group of Starling.",
     default: expression(JSON.stringify(defaultGroup)),
   }),
   {
     head: 'variable "fleet_rules"',
     attributes: {
-      description: "What manifests of the fleet may hold.",
+      description: "Rights for the kinds that manifests of the fleet may have.",
       type: expression(ruleType),
       default: fleetRules.map(ruleValue),
     },
@@ -175,12 +175,15 @@ function fleetRule(): HclBlock {
 const outputs: readonly HclBlock[] = [
   {
     head: 'output "role_arn"',
-    attributes: { description: "Who Starling is to the cluster.", value: expression("aws_iam_role.starling.arn") },
+    attributes: {
+      description: "Role that Starling assumes to enter the cluster.",
+      value: expression("aws_iam_role.starling.arn"),
+    },
   },
   {
     head: 'output "access_role_name"',
     attributes: {
-      description: "For spec.access.role.name of the Cluster.",
+      description: "Value of spec.access.role.name of the Cluster.",
       value: expression(`trimprefix("${ref("var.role_path")}${ref("aws_iam_role.starling.name")}", "/")`),
     },
   },

@@ -6,16 +6,16 @@ import type * as z from "zod";
 import { dueShards } from "#shared/fleet/rows/due.ts";
 import { type Partition, stateIndex } from "#shared/fleet/rows/keys.ts";
 
-/** A permission and the name by which the function finds what it may use: one cannot be had without the other. */
+/** A permission together with the environment variable that names the resource, so that neither can be forgotten. */
 export interface Access {
-  /** What the environment variable holds. */
+  /** Value of the environment variable. */
   readonly value: string;
   readonly statements: readonly PolicyStatement[];
-  /** Why a resource of these statements ends in a wildcard; absent when none does. */
+  /** Reason for wildcards in these statements. Absent if there are none. */
   readonly wildcardReason?: string;
 }
 
-/** One access for every variable of a function's environment: a missing or unknown one does not compile. */
+/** One access for every variable of a function's environment. A missing or unknown variable does not compile. */
 export type AccessFor<Env extends z.ZodObject> = { readonly [Variable in keyof z.input<Env>]: Access };
 
 /** A resource of the state stack. */
@@ -27,14 +27,14 @@ export interface Named {
 export interface RowAccess {
   /** GetItem, BatchGetItem and Query. */
   readonly read?: readonly Partition[];
-  /** PutItem: creates a row or replaces the one that was read. */
+  /** PutItem: creates or replaces a row. */
   readonly put?: readonly Partition[];
-  /** BatchWriteItem: rows that stand by themselves. */
+  /** BatchWriteItem: writes rows without a condition. */
   readonly append?: readonly Partition[];
   /** UpdateItem: single attributes. */
   readonly update?: readonly Partition[];
   readonly delete?: readonly Partition[];
-  /** ConditionCheckItem: a transaction depends on the row and leaves it. */
+  /** ConditionCheckItem: a transaction depends on the row without changing it. */
   readonly check?: readonly Partition[];
   /** Query of a keys-only index. */
   readonly indexes?: readonly ("due" | "state")[];
@@ -51,7 +51,7 @@ const rowActions = {
 
 const indexPartitions = { due: dueShards, state: stateIndex.partition } as const;
 
-/** The table, and only these partitions of it. There is no way to ask for a Scan. */
+/** Access to these partitions of the table only. A Scan is never granted. */
 export function rowsOf(table: Named, access: RowAccess): Access {
   const statements: PolicyStatement[] = [];
   for (const verb of ["read", "put", "append", "update", "delete", "check"] as const) {
@@ -77,19 +77,19 @@ function leadingKeys(
   });
 }
 
-/** Folders of the bucket, as shared/fleet/blob-keys.ts names them. */
+/** Folders of the bucket; shared/fleet/blob-keys.ts defines them. */
 export type Folder = "artifacts" | "incoming" | "renderings" | "inventories" | "plans";
 
 export interface BlobAccess {
   readonly read?: readonly Folder[];
   readonly write?: readonly Folder[];
-  /** Of those that are read: what is there may be stored once more, and nothing else may. */
+  /** Folders whose existing blobs may be stored again, without any other write. */
   readonly renew?: readonly Folder[];
 }
 
 /**
- * The bucket, and only these folders of it. Who reads a folder may list it, because S3 answers a key that does not exist
- * with 404 only to those who may, and with 403 to all others; it holds the key that is read against `s3:prefix`.
+ * Access to these folders of the bucket only. A reader of a folder may also list it. Without that right, S3 answers 403 instead of
+ * 404 for a key that does not exist. S3 compares the key with `s3:prefix`.
  */
 export function blobsOf(bucket: Named, access: BlobAccess): Access {
   const { read = [], write = [], renew = [] } = access;
@@ -102,7 +102,7 @@ export function blobsOf(bucket: Named, access: BlobAccess): Access {
     ...grants
       .filter(({ folders }) => folders.length > 0)
       .map(({ action, folders }) => new PolicyStatement({ actions: [action], resources: keysIn(folders) })),
-    // One for each: what is copied is of the same folder.
+    // One statement for each folder, so that a copy stays in its folder.
     ...renew.map(
       (folder) =>
         new PolicyStatement({
@@ -121,11 +121,11 @@ export function blobsOf(bucket: Named, access: BlobAccess): Access {
     value: bucket.name,
     statements: read.length === 0 ? objects : [...objects, listing],
     wildcardReason:
-      "Blobs are named by the digest of their content, or by chance, so a grant can name their folder only.",
+      "The names of blobs are digests of their content, or random, so a grant can name only their folder.",
   };
 }
 
-/** One secret, known by its ARN. */
+/** Access to one secret by its ARN. */
 export function secretOf(arn: string): Access {
   return {
     value: arn,
@@ -133,7 +133,7 @@ export function secretOf(arn: string): Access {
   };
 }
 
-/** Whether one secret has a value, and never which. */
+/** The right to see whether a secret has a value, without reading it. */
 export function secretDescriptionOf(arn: string): Access {
   return {
     value: arn,
@@ -141,28 +141,28 @@ export function secretDescriptionOf(arn: string): Access {
   };
 }
 
-/** How many messages a queue has, and none of them. */
+/** The right to count the messages of a queue, without reading them. */
 export function queueLengthOf(queue: IQueue): Access {
   const statement = new PolicyStatement({ actions: ["sqs:GetQueueAttributes"], resources: [queue.queueArn] });
   return { value: queue.queueUrl, statements: [statement] };
 }
 
-/** What Lambda says of the account as a whole: its quota. */
+/** The right to read the account's quota of Lambda. */
 export function accountQuota(value: string): Access {
   return {
     value,
     statements: [new PolicyStatement({ actions: ["lambda:GetAccountSettings"], resources: ["*"] })],
-    wildcardReason: "The action takes no resource: it is about the account, and says its quotas and nothing else.",
+    wildcardReason: "The action has no resource: it returns the quotas of the account and nothing else.",
   };
 }
 
-/** One function, invoked and waited for. */
+/** The right to invoke one function. */
 export function invocationOf(lambda: IFunction): Access {
   const statement = new PolicyStatement({ actions: ["lambda:InvokeFunction"], resources: [lambda.functionArn] });
   return { value: lambda.functionName, statements: [statement] };
 }
 
-/** Log groups by function, to be looked through; they may be added until the template is made. */
+/** The right to search the log groups of functions. Groups may be added until the template is synthesized. */
 export function logsOf(groups: Readonly<Record<string, Named>>): Access {
   const resources = Lazy.list({ produce: () => Object.values(groups).map(({ arn }) => arn) });
   return {
@@ -176,7 +176,7 @@ export function logsOf(groups: Readonly<Record<string, Named>>): Access {
   };
 }
 
-/** A value that names nothing to be permitted. */
+/** A value that needs no permission. */
 export function plain(value: string): Access {
   return { value, statements: [] };
 }

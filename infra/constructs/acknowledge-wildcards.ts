@@ -3,8 +3,8 @@ import type { PolicyStatement } from "aws-cdk-lib/aws-iam";
 import type { IConstruct } from "constructs";
 
 /**
- * Tells cdk-nag the reason for each wildcard resource of one statement, by the exact id of its finding: a wildcard that
- * appears anywhere else still fails the synthesis.
+ * Gives cdk-nag the reason for each wildcard resource of one statement, with the exact id of its finding. Any other wildcard
+ * still fails the synthesis.
  */
 export function acknowledgeWildcards(scope: IConstruct, statement: PolicyStatement, reason: string): void {
   for (const resource of statement.resources) {
@@ -13,7 +13,7 @@ export function acknowledgeWildcards(scope: IConstruct, statement: PolicyStateme
   }
 }
 
-/** Writes a CloudFormation value as cdk-nag writes it into the id of a finding. */
+/** A CloudFormation value in the form that cdk-nag uses in the id of a finding. */
 function flatten(value: unknown): string {
   if (typeof value === "string") return value;
   const [[intrinsic, argument] = []] = Object.entries(value as Record<string, unknown>);

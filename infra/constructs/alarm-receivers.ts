@@ -8,13 +8,13 @@ import { EmailSubscription } from "aws-cdk-lib/aws-sns-subscriptions";
 import { Construct } from "constructs";
 
 export interface AlarmReceiversProps {
-  /** A topic that is there already. */
+  /** An existing topic. */
   readonly topicArn?: string;
-  /** Who gets a topic made for them. */
+  /** An address that gets a new topic. */
   readonly email?: string;
 }
 
-/** Who is told of alarms: nobody, until an operator says who. */
+/** The receivers of alarms. Without settings there are none. */
 export class AlarmReceivers extends Construct {
   readonly #topics: readonly ITopic[];
 
@@ -29,21 +29,21 @@ export class AlarmReceivers extends Construct {
   #topicFor(email: string): Topic {
     const account = { StringEquals: { "aws:SourceAccount": Aws.ACCOUNT_ID } };
     const cloudWatch = new ServicePrincipal("cloudwatch.amazonaws.com", { conditions: account });
-    // CloudWatch may not use the key that SNS has of its own: alarms would be lost.
+    // CloudWatch may not use the default key of SNS, so that alarms would be lost.
     const key = new Key(this, "Key", {
-      description: "Starling: alarms on their way to their receivers",
+      description: "Starling: encrypts alarms for their receivers",
       enableKeyRotation: true,
       removalPolicy: RemovalPolicy.DESTROY,
     });
     key.grant(cloudWatch, "kms:GenerateDataKey*", "kms:Decrypt");
     const topic = new Topic(this, "Topic", { enforceSSL: true, masterKey: key });
-    // With a policy of its own, which TLS takes, a topic lacks the one that lets its whole account publish.
+    // Enforcing TLS gives the topic a policy, which replaces the default policy that lets the whole account publish.
     topic.grantPublish(cloudWatch);
     topic.addSubscription(new EmailSubscription(email));
     return topic;
   }
 
-  /** Every alarm below, when it begins and when it is over. */
+  /** Sends every alarm of the scope to the receivers, when it begins and when it ends. */
   hearOf(scope: Construct): void {
     const actions = this.#topics.map((topic) => new SnsAction(topic));
     for (const alarm of scope.node.findAll()) {

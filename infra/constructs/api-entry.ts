@@ -23,8 +23,8 @@ import { gatewayRouteKeys } from "#shared/fleet/api/api-routes.ts";
 const webhookPath = "/hook/github";
 
 /**
- * Of an HTTP API: variables of a REST API, such as resourcePath, log a dash there. The path is a stranger's text, and
- * first, so that whatever is in it overwrites no other field. Who called is in the lines of `api`, too, by requestId.
+ * Fields of an HTTP API; variables of a REST API, such as resourcePath, would log a dash. The path is foreign text. It comes first,
+ * so that nothing in it can overwrite another field. The lines of `api` have the caller too, by requestId.
  */
 const accessLogFields = {
   path: "$context.path",
@@ -43,27 +43,27 @@ const accessLogFields = {
 } as const;
 
 export interface ApiEntryProps {
-  /** Behind IAM: requests signed with SigV4 by a principal who may `execute-api:Invoke`. */
+  /** Requests must be signed with SigV4 by a principal that may `execute-api:Invoke`. */
   readonly api: IFunction;
-  /** Open to the internet: the function itself verifies who sent the event. */
+  /** Open to the internet; the function itself verifies the sender of an event. */
   readonly webhook: IFunction;
-  /** An address that does not change when the stack is made anew. */
+  /** An address that does not change when the stack is created again. */
   readonly domain?: { readonly name: string; readonly certificateArn: string };
 }
 
-/** The two ways in from outside, throttled each by itself, with an access log that holds no bodies and no headers. */
+/** The API and the webhook, with separate throttles and an access log without bodies and headers. */
 export class ApiEntry extends Construct {
   readonly apiUrl: string;
   readonly webhookUrl: string;
-  /** What the DNS record of the domain is an alias of. */
+  /** Target of the DNS alias record of the domain. */
   readonly domainTarget?: string;
-  /** For people, and what they run. */
+  /** Policies for people and their programs. */
   readonly policies: ApiPolicies;
 
   constructor(scope: Construct, id: string, props: ApiEntryProps) {
     super(scope, id);
     const http = new HttpApi(this, "Http", { createDefaultStage: false, description: "Starling" });
-    // One permission for all of its routes: the policy of a function has 20 KB.
+    // One permission for all of its routes, because the policy of a function is limited to 20 KB.
     const toApi = new HttpLambdaIntegration("Api", props.api, { scopePermissionToRoute: false });
     const signed = new HttpIamAuthorizer();
     for (const key of gatewayRouteKeys()) {
@@ -79,13 +79,14 @@ export class ApiEntry extends Construct {
     if (toWebhook !== undefined) {
       Validations.of(toWebhook).acknowledge({
         id: "AwsSolutions-APIG4",
-        reason: "A git host cannot sign for IAM. The function verifies an HMAC over the raw body before it reads it.",
+        reason:
+          "A git host cannot sign for IAM. The function verifies an HMAC of the raw body before it parses the body.",
       });
     }
 
     const logs = new LogGroup(this, "AccessLog", {
-      // CloudWatch Logs keeps one resource policy of 5,120 characters for all groups that services write to. Groups below
-      // this path need no statement of their own there.
+      // CloudWatch Logs has one resource policy of 5,120 characters for all groups that services write to. Groups below this path
+      // need no statement in it.
       logGroupName: `/aws/vendedlogs/apis/${Stack.of(this).stackName}/access`,
       retention: RetentionDays.ONE_MONTH,
       removalPolicy: RemovalPolicy.DESTROY,
@@ -102,7 +103,7 @@ export class ApiEntry extends Construct {
     });
     const { defaultChild } = stage.node;
     if (!(defaultChild instanceof CfnStage)) throw new Error("an HttpStage holds no CfnStage");
-    // Strangers reach this route: they share less than what people and CI have.
+    // Anybody can call this route, so that it gets less than the route of people and CI.
     defaultChild.routeSettings = {
       [`${HttpMethod.POST} ${webhookPath}`]: { ThrottlingRateLimit: 10, ThrottlingBurstLimit: 40 },
     };

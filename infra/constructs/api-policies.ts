@@ -6,22 +6,22 @@ import { Construct } from "constructs";
 import { acknowledgeWildcards } from "#infra/constructs/acknowledge-wildcards.ts";
 
 /**
- * `GET /v1/clusters/*` and the like: a method, and the path of a request. API Gateway names to IAM the path as it was asked
- * for; each pattern means the same of the path of the route, where names are in braces.
+ * A method and the path of a request, such as `GET /v1/clusters/*`. API Gateway gives IAM the path of the request. Each pattern
+ * also fits the path of the route, which has names in braces.
  */
 type Requests = readonly (readonly [method: string, path: string])[];
 
-/** Everything but the audit log, which says who did what. */
+/** Reads of everything but the audit log. */
 const viewing: Requests = [
   ...["version", "whoami", "installation", "fleet", "events", "logs", "freezes"],
   ...["sources", "syncgroups", "syncs", "rollouts", "namespaces/*"],
   ...["clusters", "clusters/*", "clusterdiscoveries", "clusterdiscoveries/*", "clustervalues", "clustervalues/*"],
 ].map((path) => ["GET", `/v1/${path}`] as const);
 
-/** Renderings and artifacts as they are, with whatever secrets are in git. */
+/** Reads of whole renderings and artifacts, with the secrets that git has. */
 const reads: Requests = [["POST", "/v1/namespaces/*/contents"]];
 
-/** What stops and starts what is there already; nothing of it changes a document, or deletes an object of a cluster. */
+/** Operations that change no document and delete no object of a cluster. */
 const operates: Requests = [
   ...["suspend", "resume", "reconcile", "refresh"].map((verb) => ["POST", `/v1/namespaces/*/${verb}`] as const),
   ["POST", "/v1/freezes/*"],
@@ -34,13 +34,13 @@ const operates: Requests = [
 const everything: Requests = [["*", "/v1/*"]];
 
 /**
- * For roles and users of this account: viewer, operator and administrator, each with all of the one before it, and the
- * reader, a viewer who may also see what is in git. What is asked for is in the method and the path,
- * so that the gateway refuses it before a function runs.
+ * Policies for roles and users of this account: viewer, operator and administrator, each with all rights of the one before, and
+ * reader, a viewer who may also read the content of git. The method and the path of a request decide, so that the gateway refuses
+ * a request before a function runs.
  */
 export class ApiPolicies extends Construct {
   readonly viewer: ManagedPolicy;
-  /** Beside what a viewer or an operator has. */
+  /** For people who also have the policy of a viewer or an operator. */
   readonly reader: ManagedPolicy;
   readonly operator: ManagedPolicy;
   readonly administrator: ManagedPolicy;
@@ -50,27 +50,27 @@ export class ApiPolicies extends Construct {
     this.viewer = this.#policy("Viewer", {
       http,
       requests: viewing,
-      description: "May look at everything but the audit log",
+      description: "Read everything but the audit log",
     });
     this.reader = this.#policy("Reader", {
       http,
       requests: [...viewing, ...reads],
-      description: "May look as a viewer, and read renderings and artifacts as they are: for render and plan",
+      description: "Read as a viewer, and read whole renderings and artifacts, for render and plan",
     });
     this.operator = this.#policy("Operator", {
       http,
       requests: [...viewing, ...operates],
       description:
-        "May look as a viewer, and suspend, resume, reconcile, refresh, freeze, accept, recover and check clusters",
+        "Read as a viewer; suspend, resume, reconcile, refresh and freeze; accept, recover and check clusters",
     });
     this.administrator = this.#policy("Administrator", {
       http,
       requests: everything,
-      description: "May apply and delete documents, prune, read the audit log, and all else",
+      description: "Do everything: apply and delete documents, prune, read the audit log, and operate",
     });
   }
 
-  /** Whoever may look may look in CloudWatch, too, which invokes the function with the rights of who looks. */
+  /** Lets all of them see the dashboard in CloudWatch, which invokes the function with the rights of the person. */
   allowReading(dashboard: IFunction): void {
     for (const policy of [this.viewer, this.reader, this.operator, this.administrator]) {
       policy.addStatements(
@@ -90,12 +90,12 @@ export class ApiPolicies extends Construct {
     const resources = requests.map(([method, path]) => http.arnForExecuteApi(method, path, "$default"));
     const statement = new PolicyStatement({ actions: ["execute-api:Invoke"], resources });
     const policy = new ManagedPolicy(this, id, { description: `Starling: ${description}`, statements: [statement] });
-    // IAM deletes no policy that somebody still has: the deletion of the stack would stop at it.
+    // IAM does not delete a policy that is still attached, so that the deletion of the stack would fail.
     policy.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
     acknowledgeWildcards(
       policy,
       statement,
-      "Objects come and go: a policy names what is done, and to which kind of path.",
+      "Objects are created and deleted later, so a policy can name only operations and kinds of paths.",
     );
     return policy;
   }

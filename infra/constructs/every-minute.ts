@@ -6,8 +6,8 @@ import { Queue, QueueEncryption, RedrivePermission } from "aws-cdk-lib/aws-sqs";
 import { Construct } from "constructs";
 
 /**
- * Invokes a function every minute, with a role that can do nothing else. The scheduler hands the event over and does not
- * wait: what it could not hand over is a dead letter, and so is what the function did not get done.
+ * Invokes a function every minute, with a role that can do nothing else. The scheduler does not wait for the function. An event
+ * that it could not deliver becomes a dead letter, and so does an event that the function failed to handle.
  */
 export class EveryMinute extends Construct {
   readonly deadLetters: Queue;
@@ -18,15 +18,15 @@ export class EveryMinute extends Construct {
       encryption: QueueEncryption.SQS_MANAGED,
       enforceSSL: true,
       retentionPeriod: Duration.days(14),
-      // The scheduler and Lambda send to it, and no queue.
+      // Only the scheduler and Lambda send to it; no queue does.
       redriveAllowPolicy: { redrivePermission: RedrivePermission.DENY_ALL },
     });
     Validations.of(this.deadLetters).acknowledge({
       id: "AwsSolutions-SQS3",
-      reason: "It is the dead-letter queue of the schedule and the function below, which the rule does not look at.",
+      reason: "It is the dead-letter queue of the schedule and the function below, which the rule does not check.",
     });
-    // The scheduler serves every account: only for schedules of this one may it play the role. What it calls their source
-    // is their group, and never the schedule itself.
+    // The scheduler serves every account, but may assume the role only for schedules of this account. The source ARN is the group
+    // of the schedule, not the schedule itself.
     const group = Stack.of(this).formatArn({
       service: "scheduler",
       resource: "schedule-group",
@@ -47,7 +47,7 @@ export class EveryMinute extends Construct {
         arn: target.functionArn,
         roleArn: role.roleArn,
         deadLetterConfig: { arn: this.deadLetters.queueArn },
-        // The next minute asks again: an old tick has nothing to add.
+        // The next minute sends a new tick, so that an old one is not needed.
         retryPolicy: { maximumEventAgeInSeconds: 60, maximumRetryAttempts: 1 },
       },
     });
@@ -59,7 +59,7 @@ export class EveryMinute extends Construct {
     const failures = new CfnEventInvokeConfig(this, "Failures", {
       functionName: target.functionName,
       qualifier: "$LATEST",
-      // As above: what failed is not tried again, and what was throttled only within its minute.
+      // A failed tick is not tried again, and a throttled one only within its minute.
       maximumRetryAttempts: 0,
       maximumEventAgeInSeconds: 60,
       destinationConfig: { onFailure: { destination: this.deadLetters.queueArn } },

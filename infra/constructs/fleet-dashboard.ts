@@ -4,13 +4,13 @@ import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import { Construct } from "constructs";
 
 export interface FleetDashboardProps {
-  /** As the functions tell it with their metrics. */
+  /** Dimension of the functions' metrics. */
   readonly installationId: string;
-  /** What draws the views of the rows. */
+  /** The function that draws the views of the rows. */
   readonly dashboard: IFunction;
   /** Targets by their state. */
   readonly targets: readonly IMetric[];
-  /** Of what waits, for itself and for people, in seconds. */
+  /** Ages in seconds: of the oldest revision that a stage waits for, and of the oldest suspend. */
   readonly ages: readonly IMetric[];
 }
 
@@ -64,13 +64,13 @@ export class FleetDashboard extends Construct {
       });
     board.addWidgets(
       graph("Targets by state", targets, { stacked: true }),
-      graph("Oldest revision that something waits for, and longest suspend, in seconds", ages),
+      graph("Age of the oldest waiting revision and of the oldest suspend, in seconds", ages),
       graph(
-        "From a push to the first cluster, and to the last, in seconds",
+        "Time from a push to the first and the last ready cluster, in seconds",
         ["Minimum", "Maximum"].map((statistic) => reported("PushToReady", statistic)),
       ),
       graph(
-        "Applies, and drift",
+        "Applies and drift",
         ["Applies", "Drift"].map((name) => reported(name, "Sum")),
       ),
       graph("Syncs that changed, by phase", [phases("SyncPhase", installationId)]),
@@ -78,7 +78,7 @@ export class FleetDashboard extends Construct {
   }
 }
 
-/** Of whatever time a graph shows: nobody has to write down when a rollout was. */
+/** The changes of rollout phases in the time of a graph. */
 function rolloutPhases(installationId: string): MathExpression {
   return phases("RolloutPhase", installationId);
 }

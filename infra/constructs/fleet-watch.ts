@@ -5,31 +5,31 @@ import { RunbookAlarm } from "#infra/constructs/runbook-alarm.ts";
 import { surveyedStates } from "#shared/fleet/survey.ts";
 
 export interface FleetWatchProps {
-  /** As the functions tell it with their metrics. */
+  /** Dimension of the functions' metrics. */
   readonly installationId: string;
-  /** Of the fleet, or what it is to have. */
+  /** Number of clusters that the fleet has or will have. */
   readonly clusters: number;
   readonly tableName: string;
-  /** How old a revision may be that something still waits for. */
+  /** Age in days of a waiting revision above which an alarm is raised. */
   readonly oldestRevisionDays: number;
 }
 
-/** Between two surveys of the tick. */
+/** The time between two surveys of the tick. */
 const period = Duration.minutes(5);
-/** Zones, links and roles fail for many clusters at once; single clusters are away every day. */
+/** Single clusters are unreachable every day; a failed zone, link or role affects many at once. */
 const unreachablePercent = 10;
 /**
- * Write units in six hours, for each cluster. At rest it takes some 300 (36 looks of 8.1, docs/cost.md), and twenty rollouts
- * a day of five Syncs each another 1,100.
+ * Write units in six hours for each cluster. An idle cluster takes about 300 (36 checks of 8.1, docs/cost.md), and twenty rollouts
+ * a day of five Syncs each take another 1,100.
  */
 const unitsForEach = 3000;
 const fewestClusters = 100;
 
-/** Alarms on what the fleet comes to, whatever the machinery says of itself. */
+/** Alarms on the state of the fleet, independent of the state of functions and queues. */
 export class FleetWatch extends Construct {
   /** Targets by their state. */
   readonly targets: readonly IMetric[];
-  /** How old the oldest revision is that something waits for, and for how long what people have suspended has been. */
+  /** Ages of the oldest revision that a stage waits for, and of the oldest suspend. */
   readonly ages: readonly IMetric[];
   /** Write units of the table. */
   readonly writeUnits: IMetric;
@@ -41,29 +41,29 @@ export class FleetWatch extends Construct {
       new Metric({
         namespace: "Starling",
         metricName,
-        // Of the function that tells it, as it names itself.
+        // The name of the function that writes the metric.
         dimensionsMap: { service: "tick", installation: installationId, ...dimensions },
         period,
         statistic: "Maximum",
       });
-    // A survey may be late, or come with one more: one of two is enough, and the alarm does not flicker.
+    // A survey may be late or doubled. One of two periods is enough, so that the alarm does not flicker.
     const oneOfTwo = { evaluationPeriods: 2, datapointsToAlarm: 1 };
     new RunbookAlarm(this, "Halted", {
-      says: "A rollout has halted: more clusters failed or did not answer than it may bear, and nothing goes on by itself.",
+      says: "A rollout is halted: more clusters failed or did not answer than it allows. It does not continue by itself.",
       section: "halted-rollout",
       metric: reported("HaltedRollouts"),
       threshold: 0,
       ...oneOfTwo,
     });
     new RunbookAlarm(this, "StaleSource", {
-      says: "A Source was not looked at, or could not be, for an hour: what is pushed there reaches no cluster.",
+      says: "A Source could not be polled for an hour: new commits in its repository reach no cluster.",
       section: "stale-source",
       metric: reported("StaleSources"),
       threshold: 0,
       ...oneOfTwo,
     });
     new RunbookAlarm(this, "OldRevision", {
-      says: `A stage that nobody has suspended has waited for a newer revision for more than ${props.oldestRevisionDays} days.`,
+      says: `A stage has waited for a newer revision for more than ${props.oldestRevisionDays} days, and is not suspended.`,
       section: "old-revision",
       metric: reported("OldestRevision"),
       threshold: Duration.days(props.oldestRevisionDays).toSeconds(),
@@ -72,9 +72,9 @@ export class FleetWatch extends Construct {
 
     const byState = Object.fromEntries(surveyedStates.map((state) => [state, reported("Targets", { state })]));
     this.targets = Object.values(byState);
-    // No alarm: whoever has suspended something knows of it. The dashboard shows for how long.
+    // A suspend raises no alarm, because a person made it. The dashboard shows its age.
     this.ages = [reported("OldestRevision"), reported("OldestSuspend")];
-    // What is zero is not told.
+    // The survey writes no metric for zero.
     const all = surveyedStates.map((state) => `FILL(${state}, 0)`).join(" + ");
     new RunbookAlarm(this, "Unreachable", {
       says: `More than ${unreachablePercent} % of all targets are on clusters that do not answer.`,
@@ -99,7 +99,7 @@ export class FleetWatch extends Construct {
     this.writeUnits = writeUnits;
     const threshold = Math.max(props.clusters, fewestClusters) * unitsForEach;
     new RunbookAlarm(this, "Cost", {
-      says: `More than ${threshold} write units in six hours: twice what a fleet of this size takes that rolls out all day.`,
+      says: `The table took more than ${threshold} write units in six hours: twice the use of a fleet of this size that rolls out all day.`,
       section: "cost",
       metric: writeUnits.with({ period: Duration.hours(6) }),
       threshold,

@@ -6,10 +6,10 @@ import { Construct } from "constructs";
 
 const fileName = "git-ca.pem";
 
-/** Certificates beside the code: all variables of a function together have 4 KB, and a company's authorities are more. */
+/** A layer with certificates, because all variables of a function together are limited to 4 KB. */
 export class GitCaLayer extends Construct {
   readonly layer: LayerVersion;
-  /** Where the function finds them. */
+  /** The path of the file in the function. */
   readonly file = `/opt/${fileName}`;
 
   constructor(scope: Construct, id: string, pem: string) {
@@ -19,7 +19,7 @@ export class GitCaLayer extends Construct {
       writeFileSync(join(folder, fileName), pem);
       this.layer = new LayerVersion(this, "Layer", {
         code: Code.fromAsset(folder),
-        description: "Certificates to trust for git besides the public authorities",
+        description: "Certificates to trust for git in addition to the public authorities",
       });
     } finally {
       rmSync(folder, { recursive: true });

@@ -5,16 +5,16 @@ import type { IQueue } from "aws-cdk-lib/aws-sqs";
 import { Construct } from "constructs";
 
 export interface OperationsDashboardProps {
-  /** As the functions tell it with their metrics. */
+  /** Dimension of the functions' metrics. */
   readonly installationId: string;
   readonly queues: Readonly<Record<string, IQueue>>;
   readonly deadLetters: Readonly<Record<string, IQueue>>;
   readonly functions: Readonly<Record<string, IFunction>>;
-  /** How late the latest row is. */
+  /** How late the most overdue row was claimed. */
   readonly lag: IMetric;
   /** Rows of a newer version that are due. */
   readonly newerRows: IMetric;
-  /** Of the table. */
+  /** Write units of the table. */
   readonly writeUnits: IMetric;
   readonly tableName: string;
 }
@@ -22,7 +22,7 @@ export interface OperationsDashboardProps {
 const period = Duration.minutes(5);
 const width = 12;
 
-/** What the machinery does: the timer, queues, functions, throttles, dead letters, and what it all takes. */
+/** The dashboard of the timer, queues, functions, throttles, dead letters and costs. */
 export class OperationsDashboard extends Construct {
   readonly name: string;
 
@@ -36,7 +36,7 @@ export class OperationsDashboard extends Construct {
     const each = <T>(of: Readonly<Record<string, T>>, metric: (one: T, label: string) => IMetric) =>
       Object.entries(of).map(([name, one]) => metric(one, name));
     board.addWidgets(
-      graph("Tick: how late the latest row is, in seconds", [lag]),
+      graph("Tick: delay of the most overdue row, in seconds", [lag]),
       graph("Rows of a newer version that are due", [newerRows]),
       graph(
         "Queues: oldest message, in seconds",
@@ -59,7 +59,7 @@ export class OperationsDashboard extends Construct {
         each(functions, (lambda, label) => lambda.metricThrottles({ period, statistic: "Sum", label })),
       ),
       graph(
-        "Functions: 99 of 100 within, in milliseconds",
+        "Functions: duration of 99 %, in milliseconds",
         each(functions, (lambda, label) => lambda.metricDuration({ period, statistic: "p99", label })),
       ),
       graph(
@@ -71,7 +71,7 @@ export class OperationsDashboard extends Construct {
   }
 }
 
-/** What is paid for by its number: units of the table, and the time that functions run. */
+/** The graphs of costs: units of the table, and the time that functions run. */
 function costs(
   { installationId, tableName, functions }: OperationsDashboardProps,
   writeUnits: IMetric,

@@ -1,7 +1,7 @@
 import { Alarm, type AlarmProps, ComparisonOperator, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
 import type { Construct } from "constructs";
 
-/** Sections of docs/runbook.md below "Alarms", each about one thing that a person does; see test/synth/runbook.test.ts. */
+/** Sections of docs/runbook.md below "Alarms", one for each task of a person; see test/synth/runbook.test.ts. */
 export type RunbookSection =
   | "halted-rollout"
   | "stale-source"
@@ -19,16 +19,16 @@ export type RunbookSection =
 
 export interface RunbookAlarmProps
   extends Omit<AlarmProps, "alarmDescription" | "comparisonOperator" | "evaluationPeriods"> {
-  /** What is the matter; a sentence. */
+  /** The problem, as a sentence. */
   readonly says: string;
   readonly section: RunbookSection;
-  /** Above it by default. */
+  /** Default: greater than the threshold. */
   readonly comparisonOperator?: ComparisonOperator;
-  /** 1 by default. */
+  /** Default: 1. */
   readonly evaluationPeriods?: number;
 }
 
-/** An alarm that says where the runbook has what to do. What nobody measures is no matter, unless it says otherwise. */
+/** An alarm whose description names the section of the runbook. By default, missing data does not raise it. */
 export class RunbookAlarm extends Alarm {
   constructor(scope: Construct, id: string, { says, section, ...props }: RunbookAlarmProps) {
     super(scope, id, {

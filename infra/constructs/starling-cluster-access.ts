@@ -16,7 +16,7 @@ import {
   trustPolicy,
 } from "#shared/fleet/access/cluster-role-policy.ts";
 
-/** Where Kubernetes objects can be put: a `Cluster` of aws-cdk-lib/aws-eks or aws-eks-v2 that has a kubectl provider. */
+/** A target for Kubernetes objects: a `Cluster` of aws-cdk-lib/aws-eks or aws-eks-v2 that has a kubectl provider. */
 export interface ManifestTarget {
   addManifest(id: string, ...manifest: Record<string, unknown>[]): unknown;
 }
@@ -28,24 +28,24 @@ export interface StarlingClusterAccessProps {
   readonly installationId: string;
   /** `metadata.name` of the Cluster in Starling. */
   readonly cluster: string;
-  /** Name of the EKS cluster, of this stack's account and region; its authentication mode has to know access entries. */
+  /** Name of the EKS cluster in this stack's account and region; its authentication mode must support access entries. */
   readonly eksCluster: string;
-  /** In the path that Starling may assume roles of; `/starling/clusters/` by default. */
+  /** Path of the roles that Starling may assume. Default: `/starling/clusters/`. */
   readonly rolePath?: string;
-  /** The role's name; that of the Cluster by default. */
+  /** Name of the role. Default: the name of the Cluster. */
   readonly roleName?: string;
-  /** The Kubernetes group that Starling is in; `starling` by default. */
+  /** Kubernetes group of Starling. Default: `starling`. */
   readonly group?: string;
-  /** What manifests of the fleet may hold; the kinds that most have by default. */
+  /** Rights for the kinds that manifests of the fleet may have. Default: the most common kinds. */
   readonly fleetRules?: readonly AccessRule[];
-  /** Left out, apply `starling-rbac.yaml` to the cluster by kubectl. */
+  /** Absent: apply `starling-rbac.yaml` to the cluster with kubectl. */
   readonly manifests?: ManifestTarget;
 }
 
-/** Lets Starling into one EKS cluster: a role for this Cluster only, its access entry, and what its group may do. */
+/** Gives Starling access to one EKS cluster: a role for this Cluster only, its access entry, and the rights of its group. */
 export class StarlingClusterAccess extends Construct {
   readonly roleArn: string;
-  /** What the Cluster says in `spec.access.role.name`. */
+  /** The value of `spec.access.role.name` of the Cluster. */
   readonly accessRoleName: string;
 
   constructor(scope: Construct, id: string, props: StarlingClusterAccessProps) {
@@ -79,7 +79,7 @@ export class StarlingClusterAccess extends Construct {
   }
 }
 
-/** What IAM and EKS would refuse in the middle of a deployment. */
+/** Refuses values that IAM and EKS would refuse in the middle of a deployment. */
 function checked({ rolePath, roleName, group }: { rolePath: string; roleName: string; group: string }): void {
   const problems = [
     {
@@ -103,6 +103,6 @@ function checked({ rolePath, roleName, group }: { rolePath: string; roleName: st
   ];
   for (const { value, fits, desired, example } of problems) {
     if (Token.isUnresolved(value) || fits.test(value)) continue;
-    throw new Error(`${desired} of StarlingClusterAccess is "${value}"; give it ${example}`);
+    throw new Error(`${desired} of StarlingClusterAccess is "${value}"; expected ${example}`);
   }
 }

@@ -16,20 +16,20 @@ export interface StarlingDiscoveryAccessProps {
   readonly installationId: string;
   /** `metadata.name` of the ClusterDiscovery. */
   readonly discovery: string;
-  /** In the path that Starling may assume roles of; `/starling/discovery/` by default. */
+  /** Path of the roles that Starling may assume. Default: `/starling/discovery/`. */
   readonly rolePath?: string;
-  /** The role's name, the same in each account; `look` by default. */
+  /** Name of the role, the same in each account. Default: `look`. */
   readonly roleName?: string;
-  /** What `spec.values.ssm.path` begins with, such as `/starling/clusters`; left out: no parameter may be read. */
+  /** Beginning of `spec.values.ssm.path`, such as `/starling/clusters`. Absent: the role may read no parameter. */
   readonly parameterPath?: string;
-  /** In the account of `spec.eks.organization`: the role may list its accounts and units, too. */
+  /** Set it in the account of `spec.eks.organization`, where the role may also list accounts and units. */
   readonly organization?: boolean;
 }
 
 /** Lets one ClusterDiscovery list the EKS clusters of this account, in all regions: one role. */
 export class StarlingDiscoveryAccess extends Construct {
   readonly roleArn: string;
-  /** What the ClusterDiscovery says in `spec.eks.role.name`. */
+  /** The value of `spec.eks.role.name` of the ClusterDiscovery. */
   readonly discoveryRoleName: string;
 
   constructor(scope: Construct, id: string, props: StarlingDiscoveryAccessProps) {
@@ -66,14 +66,14 @@ interface Policy {
 }
 
 const reason =
-  "It only looks, at what has no resource of its own to name (lists), or is not there yet: clusters and parameters that are made later.";
+  "It only reads: lists, which have no resource to name, and clusters and parameters that are created later.";
 
-/** What IAM would refuse in the middle of a deployment, or Starling would never ask for. */
+/** Refuses values that IAM would refuse in the middle of a deployment, or that Starling would never use. */
 function checked(given: Readonly<Partial<Record<keyof typeof rules, string>>>): void {
   for (const [name, { fits, desired }] of Object.entries(rules)) {
     const value = given[name as keyof typeof rules];
     if (value === undefined || Token.isUnresolved(value) || fits.test(value)) continue;
-    throw new Error(`${name} of StarlingDiscoveryAccess is "${value}"; give it ${desired}`);
+    throw new Error(`${name} of StarlingDiscoveryAccess is "${value}"; expected ${desired}`);
   }
 }
 
@@ -83,6 +83,6 @@ const rules = {
   parameterPath: {
     fits: /^(\/[A-Za-z0-9_.-]+)+$/,
     desired:
-      "what the path begins with, without expressions and without a slash at its end, such as /starling/clusters",
+      "the beginning of the path, without expressions and without a slash at its end, such as /starling/clusters",
   },
 } as const;

@@ -27,7 +27,7 @@ const requireBanner =
   "import { createRequire as starlingCreateRequire } from 'node:module';" +
   "const require = starlingCreateRequire(import.meta.url);";
 
-/** What no name is known of beforehand: patterns, and the reason why they may hold a wildcard. */
+/** A permission for resources whose names are not known at deployment: patterns, and the reason for their wildcards. */
 export interface Grant {
   readonly action: string;
   readonly arns: readonly string[];
@@ -40,31 +40,31 @@ export interface StarlingFunctionProps<Env extends z.ZodObject> {
   readonly folder: string;
   /** The schema of its environment, from the folder's env.ts. */
   readonly env: Env;
-  /** What it may use, by the variable that names it. */
+  /** Its permissions, by the variable that names the resource. */
   readonly access: AccessFor<Env>;
-  /** What it may use that rows name, and no variable. */
+  /** Permissions for resources that rows name, not variables. */
   readonly namedByRows?: readonly Grant[];
-  /** One that outlives it; left out: a new one that forgets, and goes with the stack. */
+  /** A log group that outlives the function. Absent: a new one with a month of retention, which is deleted with the stack. */
   readonly logGroup?: Named;
   readonly timeout: Duration;
   readonly memoryMiB: number;
-  /** One that others trust: it is there already, or is made and outlives the stack. Left out: it goes with the stack. */
+  /** A role that others trust. It exists already, or it is created and outlives the stack. Absent: a role of the stack. */
   readonly trustedRole?: { readonly arn?: string };
-  /** Of the account's concurrency, kept for it; and it gets no more. */
+  /** Concurrency that is reserved for the function, which is also its maximum. */
   readonly reservedConcurrency?: number;
   readonly layer?: ILayerVersion;
-  /** Binaries of the layer decide; without one it is the cheaper arm64. */
+  /** Must fit the binaries of the layer. Default: arm64, which is cheaper. */
   readonly architecture?: Architecture;
   /**
-   * Its sandboxes are each one tenant's, and its role is denied everything but its log: nobody can give it more, not even
-   * by the policy of a resource.
+   * Each sandbox belongs to one tenant, and the role is denied everything but its log. Not even the policy of a resource can give
+   * it more.
    */
   readonly confined?: true;
-  /** It is part of a circle of messages by design; Lambda would stop it after about 16 rounds. */
+  /** The function is part of a circle of messages by design, which Lambda would stop after about 16 rounds. */
   readonly inMessageCircle?: true;
 }
 
-/** One function of Starling with a role and a log group of its own; it may do what `access` says, and log. */
+/** One function of Starling with its own role and log group. Its rights are those of `access`, and to log. */
 export class StarlingFunction<Env extends z.ZodObject> extends Construct {
   readonly lambda: NodejsFunction;
   readonly roleArn: string;
@@ -81,7 +81,7 @@ export class StarlingFunction<Env extends z.ZodObject> extends Construct {
 
     this.roleArn = role.roleArn;
     if (props.confined === true) {
-      // A grant on its key lets Lambda decrypt the environment in the role's name, and a denial would go before it.
+      // Lambda decrypts the environment in the role's name with a grant on the key, and a denial would override the grant.
       const own = ["logs:CreateLogStream", "logs:PutLogEvents", "kms:Decrypt"];
       role.addToPrincipalPolicy(new PolicyStatement({ effect: Effect.DENY, notActions: own, resources: ["*"] }));
     }
@@ -121,7 +121,7 @@ export class StarlingFunction<Env extends z.ZodObject> extends Construct {
         format: OutputFormat.ESM,
         target: "node24",
         mainFields: ["module", "main"],
-        // The SDK of the runtime changes under us; the lock file's does not.
+        // The runtime's SDK changes without notice; the version of the lock file does not.
         externalModules: [],
         banner: requireBanner,
         sourceMap: true,
@@ -132,14 +132,14 @@ export class StarlingFunction<Env extends z.ZodObject> extends Construct {
     });
     const { defaultChild } = this.lambda.node;
     if (!(defaultChild instanceof CfnFunction)) throw new Error("a NodejsFunction holds no CfnFunction");
-    // The asset is a digest: only this says whose code it is, to local/template/read-plan.ts above all.
+    // The asset's name is a digest. This metadata names the function, above all for local/template/read-plan.ts.
     defaultChild.addMetadata("starling:folder", props.folder);
   }
 
   #role(trusted: { readonly arn?: string } | undefined): IRole {
     if (trusted?.arn !== undefined) return Role.fromRoleArn(this, "Role", trusted.arn);
     const role = new Role(this, "Role", { assumedBy: new ServicePrincipal("lambda.amazonaws.com") });
-    // Another one of the same name would be another principal: trust policies and access entries would name nobody.
+    // A new role of the same name is another principal, which trust policies and access entries would not accept.
     if (trusted !== undefined) role.applyRemovalPolicy(RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE);
     return role;
   }
@@ -155,7 +155,7 @@ export class StarlingFunction<Env extends z.ZodObject> extends Construct {
     return { logGroup, arn: logGroup.logGroupArn };
   }
 
-  /** Feeds it from the queue, `maxConcurrency` batches at a time; a message that fails goes back alone. */
+  /** Invokes the function with batches of the queue, at most `maxConcurrency` at once. A failed message returns alone. */
   workOn(
     queue: WorkQueue,
     options: { readonly batchSize: number; readonly maxConcurrency: number; readonly batchWindow?: Duration },

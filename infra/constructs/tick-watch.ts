@@ -13,40 +13,40 @@ import { Construct } from "constructs";
 import { RunbookAlarm, runbookText } from "#infra/constructs/runbook-alarm.ts";
 
 export interface TickWatchProps {
-  /** As the function tells it with its metrics. */
+  /** Dimension of the function's metrics. */
   readonly installationId: string;
   readonly tick: IFunction;
-  /** Of the schedule, and of the function. */
+  /** Dead letters of the schedule and of the function. */
   readonly deadLetters: IQueue;
 }
 
 const period = Duration.minutes(1);
 
-/** No single tick that was throttled or failed takes so long, nor three of them. */
+/** More than the delay after three ticks that were throttled or failed. */
 const lateSeconds = 900;
 
 /**
- * Alarms on the only timer. Without it nothing fails: all that is due waits. So there is one for a tick that fails, one for
- * a tick that is not there, and one for what it is there for, whoever is to blame.
+ * Alarms on the only timer. When it does not run, nothing fails, but all due work waits. There is an alarm for a tick that fails,
+ * one for a tick that does not run, and one for work that is late for any reason.
  */
 export class TickWatch extends Construct {
-  /** How late the latest row was that a tick has claimed. */
+  /** The delay of the most overdue row that a tick has claimed. */
   readonly lag: Metric;
 
   constructor(scope: Construct, id: string, { installationId, tick, deadLetters }: TickWatchProps) {
     super(scope, id);
     new RunbookAlarm(this, "DeadLetters", {
-      says: "A tick could not be started, or did not get through; the letter says why. The next minute's claims what it left.",
+      says: "A tick could not be started, or failed; the dead letter says why. The tick of the next minute claims the rest.",
       section: "failing-timer",
       metric: deadLetters.metricApproximateNumberOfMessagesVisible({ period, statistic: "Maximum" }),
       threshold: 0,
     });
     new RunbookAlarm(this, "Failures", {
-      says: "Tick after tick fails: what is due waits. Its log says why.",
+      says: "Several ticks in a row failed, so that due work waits. The log of tick says why.",
       section: "failing-timer",
       metric: tick.metricErrors({ period, statistic: "Sum" }),
       threshold: 0,
-      // One throttled write is over with the next minute.
+      // A single throttled write is repaired in the next minute.
       evaluationPeriods: 5,
       datapointsToAlarm: 3,
     });
@@ -54,25 +54,24 @@ export class TickWatch extends Construct {
     this.lag = new Metric({
       namespace: "Starling",
       metricName: "DueLag",
-      // Of the function that tells it, as it names itself.
+      // The name of the function that writes the metric.
       dimensionsMap: { service: "tick", installation: installationId },
       period,
       statistic: "Maximum",
     });
     new RunbookAlarm(this, "Lag", {
-      says: "Something was due for a quarter of an hour before a tick came to it.",
+      says: "A row was due for more than 15 minutes before a tick claimed it.",
       section: "late-timer",
       metric: this.lag.with({ period: Duration.minutes(15) }),
       threshold: lateSeconds,
-      // A tick that does not say is one that fails, or that is not there: both ring for themselves, and none is late
-      // before the first has run.
+      // A missing metric means that ticks fail or do not run, which other alarms report. Before the first tick nothing is late.
       treatMissingData: TreatMissingData.IGNORE,
     });
   }
 
   /**
-   * A function that is not invoked has no metric, so that what is missing is the point; and yet nothing is missing before
-   * the first tick. Only two alarms together know both. Neither of them is ever red, nor rings.
+   * A function that is not invoked has no metric, so that missing data is the signal. Before the first tick, missing data is
+   * normal. Only two alarms together distinguish both cases. Neither of them ever goes into alarm itself.
    */
   #ringWhenSilent(tick: IFunction): void {
     const parts = {
@@ -83,21 +82,21 @@ export class TickWatch extends Construct {
       actionsEnabled: false,
     } as const;
     const now = new RunbookAlarm(this, "Now", {
-      says: "Without data while no tick has run for minutes. A part of the alarm Absence: it rings for nothing itself.",
+      says: "Has no data while no tick has run for minutes. It is a part of the alarm Absence and never goes into alarm itself.",
       metric: tick.metricInvocations({ period, statistic: "Sum" }),
       evaluationPeriods: 5,
       ...parts,
     });
     const ever = new RunbookAlarm(this, "Ever", {
-      says: "OK when a tick has run within a week. A part of the alarm Absence: it rings for nothing itself.",
-      // The longest that an alarm looks back.
+      says: "Is OK when a tick has run within a week. It is a part of the alarm Absence and never goes into alarm itself.",
+      // The longest period of an alarm.
       metric: tick.metricInvocations({ period: Duration.days(7), statistic: "Sum" }),
       ...parts,
     });
     const isSilent = AlarmRule.fromAlarm(now, AlarmState.INSUFFICIENT_DATA);
     new CompositeAlarm(this, "Absence", {
       alarmDescription: runbookText(
-        "No tick has run for minutes, and one has before: nothing that is due is done.",
+        "No tick has run for minutes, though ticks ran before: due work is not done.",
         "silent-timer",
       ),
       alarmRule: AlarmRule.allOf(isSilent, AlarmRule.fromAlarm(ever, AlarmState.OK)),

@@ -6,21 +6,21 @@ import { Construct } from "constructs";
 import { RunbookAlarm } from "#infra/constructs/runbook-alarm.ts";
 
 export interface WatchProps {
-  /** As the functions tell it with their metrics. */
+  /** Dimension of the functions' metrics. */
   readonly installationId: string;
   readonly deadLetters: Readonly<Record<string, IQueue>>;
   readonly queues: Readonly<Record<string, IQueue>>;
   readonly functions: Readonly<Record<string, IFunction>>;
-  /** Whom somebody waits for, and the timer: they must not lack a place to run in. */
+  /** Functions that callers wait for, and the timer. They must always have concurrency left. */
   readonly first: Readonly<Record<string, IFunction>>;
 }
 
-/** Longer than the longest delay that a message is sent with, 15 minutes, and a worker's 5 after it. */
+/** Longer than the longest delay of a message, 15 minutes, and the 5 minutes of a worker after it. */
 const oldSeconds = 1800;
 
 /**
- * Alarms on every queue's dead letters and oldest message, on functions that fail, on rows that nobody can read and on an account
- * that is too small.
+ * Alarms on every queue's dead letters and oldest message, on failing functions, on unreadable rows, and on an account whose
+ * quota is too small.
  */
 export class Watch extends Construct {
   /** Rows of a newer version that are due. */
@@ -30,7 +30,7 @@ export class Watch extends Construct {
     super(scope, id);
     for (const [name, queue] of Object.entries(props.deadLetters)) {
       new RunbookAlarm(this, `${name}DeadLetters`, {
-        says: `Messages for ${name} failed again and again; its log says why. No row is lost: the tick goes on sending.`,
+        says: `Messages for ${name} failed in every attempt; its log says why. No row is lost: the tick sends them again.`,
         section: "dead-letters",
         metric: queue.metricApproximateNumberOfMessagesVisible({ period: Duration.minutes(1), statistic: "Maximum" }),
         threshold: 0,
@@ -38,7 +38,7 @@ export class Watch extends Construct {
     }
     for (const [name, queue] of Object.entries(props.queues)) {
       new RunbookAlarm(this, `${name}Age`, {
-        says: `Messages for ${name} wait: its function fails, or has too few places for the work.`,
+        says: `Messages for ${name} wait too long: its function fails, or has too little concurrency for the work.`,
         section: "messages-wait",
         metric: queue.metricApproximateAgeOfOldestMessage({ period: Duration.minutes(5), statistic: "Maximum" }),
         threshold: oldSeconds,
@@ -47,37 +47,37 @@ export class Watch extends Construct {
 
     const { tick: _ringsForItself, ...others } = props.functions;
     new RunbookAlarm(this, "Errors", {
-      says: "A function fails again and again: it dies of time or memory, or of a right that it lacks.",
+      says: "A function fails repeatedly: it runs out of time or memory, or lacks a permission.",
       section: "function-errors",
       metric: sumOf(others, { label: "Failed", period: Duration.minutes(5) }, (lambda, period) =>
         lambda.metricErrors({ statistic: "Sum", period }),
       ),
       threshold: 0,
-      // What died once is tried again, and mostly in vain no more.
+      // A message of a single failure is tried again, mostly with success.
       evaluationPeriods: 3,
     });
 
     const newerRows = new Metric({
       namespace: "Starling",
       metricName: "NewerRows",
-      // Of the function that counts them, as it names itself.
+      // The name of the function that writes the metric.
       dimensionsMap: { service: "tick", installation: props.installationId },
       period: Duration.minutes(1),
       statistic: "Sum",
     });
     this.newerRows = newerRows;
     new RunbookAlarm(this, "NewerRows", {
-      says: "Rows that a newer version of Starling wrote are left alone: the deployment was rolled back.",
+      says: "Rows of a newer version of Starling are skipped: the deployment was rolled back.",
       section: "rows-of-a-newer-version",
       metric: newerRows,
       threshold: 0,
-      // While a deployment replaces one function after the other, the last of the old ones see rows of the new ones.
+      // During a deployment, functions of the old version see rows of the new version.
       evaluationPeriods: 10,
       datapointsToAlarm: 6,
     });
 
     new RunbookAlarm(this, "Throttled", {
-      says: "The account's concurrency is used up: the API or the timer did not run at once.",
+      says: "The account's concurrency is used up: the API or the timer was throttled.",
       section: "throttles",
       metric: sumOf(props.first, { label: "Throttled", period: Duration.minutes(1) }, (lambda, period) =>
         lambda.metricThrottles({ statistic: "Sum", period }),
@@ -95,7 +95,7 @@ function sumOf(
   metricOf: (lambda: IFunction, period: Duration) => IMetric,
 ): MathExpression {
   return new MathExpression({
-    // A function that nobody invokes tells nothing, and what has no operand has no sum.
+    // A function that is not invoked has no metric, and a sum with a missing operand has no value.
     expression: Object.keys(functions)
       .map((name) => `FILL(${name}, 0)`)
       .join(" + "),

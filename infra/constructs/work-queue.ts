@@ -10,26 +10,26 @@ import {
 import { Construct } from "constructs";
 import type { Access } from "#infra/constructs/access.ts";
 
-/** Lambda's advice: a batch that was throttled or crashed must not be delivered twice at once. */
+/** Lambda's advice, so that a throttled or crashed batch is not delivered twice at once. */
 const visibilityPerTimeout = 6;
-/** Lambda's advice is at least 5: fewer turn a throttle into a dead letter. */
+/** Lambda's advice is at least 5. With fewer receives, throttling turns messages into dead letters. */
 const fewestReceives = 5;
 
 export interface WorkQueueProps {
-  /** Of the function that works on it; the visibility timeout follows from it. */
+  /** Timeout of the function that works on the queue. The visibility timeout follows from it. */
   readonly functionTimeout: Duration;
   /**
-   * When a message comes back whose worker died, where working on it twice at once is harmless; Lambda wants it no shorter
-   * than the function's time.
+   * The time after which the message of a crashed worker returns, for work that may run twice at once. Lambda requires at least
+   * the function's timeout.
    */
   readonly visibilityTimeout?: Duration;
-  /** How often a message is tried before it is a dead letter; more where it is tried again soon. */
+  /** Number of attempts before a message is a dead letter; more if attempts follow each other quickly. */
   readonly maxReceiveCount?: number;
   /** First in, first out within a message group, in high-throughput mode. */
   readonly fifo?: true;
 }
 
-/** A queue in front of one function, with its dead-letter queue: encrypted, TLS only, both. */
+/** A queue for one function, with its dead-letter queue. Both are encrypted and require TLS. */
 export class WorkQueue extends Construct {
   readonly queue: Queue;
   readonly deadLetters: Queue;
@@ -46,7 +46,7 @@ export class WorkQueue extends Construct {
       fifoThroughputLimit: FifoThroughputLimit.PER_MESSAGE_GROUP_ID,
     };
     const stack = Stack.of(this);
-    // It has a name, since its dead-letter queue names it: two resources of a stack cannot refer to each other.
+    // The queue has a fixed name, because its dead-letter queue names it and two resources cannot refer to each other.
     const queueName = `${stack.stackName}-${id}${props.fifo === true ? ".fifo" : ""}`;
     const source = Queue.fromQueueArn(this, "Source", stack.formatArn({ service: "sqs", resource: queueName }));
     this.deadLetters = new Queue(this, "DeadLetters", {
@@ -61,13 +61,13 @@ export class WorkQueue extends Construct {
       redriveAllowPolicy: { redrivePermission: RedrivePermission.DENY_ALL },
       ...(props.fifo === true ? fifo : {}),
       visibilityTimeout: props.visibilityTimeout ?? advised,
-      // Rows are the truth and the tick sends again: an old message has nothing to say.
+      // The rows keep all state and the tick sends messages again, so that old messages are not needed.
       retentionPeriod: Duration.days(1),
       deadLetterQueue: { queue: this.deadLetters, maxReceiveCount: props.maxReceiveCount ?? fewestReceives },
     });
   }
 
-  /** For the function that works on it: going on in another call, and saying when what failed comes back. */
+  /** Access for the function that works on the queue: to continue in another call, and to set when a failed message returns. */
   ownWork(): Access {
     const actions = ["sqs:SendMessage", "sqs:ChangeMessageVisibility"];
     return {
@@ -76,7 +76,7 @@ export class WorkQueue extends Construct {
     };
   }
 
-  /** Sending to it, and its URL. */
+  /** Access to send to the queue. */
   send(): Access {
     return {
       value: this.queue.queueUrl,

@@ -115,10 +115,10 @@ describe("StarlingClusterAccess", () => {
   test.each([
     [
       { rolePath: "starling/" },
-      'rolePath of StarlingClusterAccess is "starling/"; give it a path such as /starling/clusters/',
+      'rolePath of StarlingClusterAccess is "starling/"; expected a path such as /starling/clusters/',
     ],
-    [{ cluster: "c".repeat(65) }, `roleName of StarlingClusterAccess is "${"c".repeat(65)}"; give it at most 64`],
-    [{ group: "system:masters" }, 'group of StarlingClusterAccess is "system:masters"; give it a name'],
+    [{ cluster: "c".repeat(65) }, `roleName of StarlingClusterAccess is "${"c".repeat(65)}"; expected at most 64`],
+    [{ group: "system:masters" }, 'group of StarlingClusterAccess is "system:masters"; expected a name'],
   ])("refuses what IAM or EKS would: %j", (more, message) => {
     expect(() => resourcesWith(more)).toThrow(message);
   });

@@ -51,6 +51,6 @@ test.each([
   const stack = new Stack(new App(), "Any");
   sayWhichAccounts(stack, rolesFor(settings));
   const infos = stack.node.metadata.filter(({ type }) => type === "aws:cdk:info").map(({ data }) => String(data));
-  const expected = expect.stringContaining("staging/clusters/* of its own account only; name others by setting");
+  const expected = expect.stringContaining("staging/clusters/* only in its own account; to allow other accounts, set");
   expect(infos).toEqual(said ? [expected] : []);
 });

@@ -112,39 +112,39 @@ describe("a synthesis says which quota to ask for", () => {
   test.each<[Context, string]>([
     [
       {},
-      "100 clusters (setting clusters) need 102 concurrent executions of Lambda; while 10 are there (setting concurrency), " +
-        "functions wait for each other: the queues alone may run 16 at once: ask for them (Service Quotas, Lambda, " +
-        "L-B99A9384), then say so by setting concurrency",
+      "100 clusters (setting clusters) need 102 concurrent executions of Lambda, but the account has 10 (setting concurrency): " +
+        "functions wait for each other: the queues alone may run 16 at once; request them (Service Quotas, Lambda, " +
+        "L-B99A9384), then raise setting concurrency",
     ],
     [
       { concurrency: "30" },
-      "100 clusters (setting clusters) need 102 concurrent executions of Lambda; while 30 are there (setting concurrency), " +
-        "none can be kept for the timer: ask for them",
+      "100 clusters (setting clusters) need 102 concurrent executions of Lambda, but the account has 30 (setting concurrency): " +
+        "none can be reserved for the timer; request them",
     ],
     [
       { clusters: "1000" },
-      "1000 clusters (setting clusters) need 102 concurrent executions of Lambda; while 10 are there (setting concurrency), " +
-        "2 clusters are worked on at once instead of 20: ask for them (Service Quotas, Lambda, L-B99A9384), " +
-        "then say so by setting concurrency",
+      "1000 clusters (setting clusters) need 102 concurrent executions of Lambda, but the account has 10 (setting concurrency): " +
+        "2 clusters are worked on at once instead of 20; request them (Service Quotas, Lambda, L-B99A9384), " +
+        "then raise setting concurrency",
     ],
     [
       { clusters: "10000", concurrency: "200" },
-      "10000 clusters (setting clusters) need 315 concurrent executions of Lambda; while 200 are there (setting " +
-        "concurrency), 121 clusters are worked on at once instead of 200: ask for them (Service Quotas, Lambda, " +
-        "L-B99A9384), then say so by setting concurrency",
+      "10000 clusters (setting clusters) need 315 concurrent executions of Lambda, but the account has 200 (setting " +
+        "concurrency): 121 clusters are worked on at once instead of 200; request them (Service Quotas, Lambda, " +
+        "L-B99A9384), then raise setting concurrency",
     ],
     [
       { clusters: "10000", concurrency: "315" },
-      "10000 clusters (setting clusters) need 315 concurrent executions of Lambda; 315 are there (setting concurrency)",
+      "10000 clusters (setting clusters) need 315 concurrent executions of Lambda; the account has 315 (setting concurrency)",
     ],
   ])("%j", (context, expected) => expect(said(context)).toEqual([expect.stringContaining(expected)]));
 });
 
 test("a queue that is said to take more than the account has is refused, with what to ask for", () => {
   expect(() => concurrencyOf({ applyConcurrency: "30", renderConcurrency: "4" })).toThrow(
-    "setting renderConcurrency 4 and applyConcurrency 30: with the other queues, the API and the timer that takes 56 " +
-      "concurrent executions of Lambda, and setting concurrency says that 10 are there; lower it, or ask for a larger " +
-      "quota (Service Quotas, Lambda, L-B99A9384) and say so by setting concurrency",
+    "setting renderConcurrency 4 and applyConcurrency 30: with the other queues, the API and the timer this needs 56 " +
+      "concurrent executions of Lambda, but setting concurrency is 10; lower the setting, or request a larger " +
+      "quota (Service Quotas, Lambda, L-B99A9384) and raise setting concurrency",
   );
   expect(concurrencyOf({ concurrency: "56", applyConcurrency: "30", renderConcurrency: "4" }).bounds).toEqual({
     resolve: 2,

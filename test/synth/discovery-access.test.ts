@@ -166,12 +166,12 @@ describe("StarlingDiscoveryAccess", () => {
   test.each([
     [
       { rolePath: "starling/" },
-      'rolePath of StarlingDiscoveryAccess is "starling/"; give it a path such as /starling/discovery/',
+      'rolePath of StarlingDiscoveryAccess is "starling/"; expected a path such as /starling/discovery/',
     ],
-    [{ roleName: "l k" }, 'roleName of StarlingDiscoveryAccess is "l k"; give it at most 64 of'],
+    [{ roleName: "l k" }, 'roleName of StarlingDiscoveryAccess is "l k"; expected at most 64 of'],
     [
       { parameterPath: "/starling/{{ eks.name }}" },
-      'parameterPath of StarlingDiscoveryAccess is "/starling/{{ eks.name }}"; give it what the path begins with',
+      'parameterPath of StarlingDiscoveryAccess is "/starling/{{ eks.name }}"; expected what the path begins with',
     ],
   ])("refuses what IAM would, or nobody would ask for: %j", (more, message) => {
     expect(() => stackWith(more)).toThrow(message);

@@ -42,8 +42,8 @@ test("without them nothing of it is made", async () => {
 });
 
 test.each([
-  [{ domain }, "setting domain needs setting domainCertificate: give both, or neither"],
-  [{ domainCertificate }, "setting domainCertificate needs setting domain: give both, or neither"],
+  [{ domain }, "setting domain requires setting domainCertificate; set both, or neither"],
+  [{ domainCertificate }, "setting domainCertificate requires setting domain; set both, or neither"],
 ])("one without the other is refused: %o", (given, message) => {
   expect(() => readSettings(given)).toThrow(message);
 });

@@ -49,22 +49,22 @@ describe("the setting", () => {
     [
       "a path of nothing",
       "none.pem",
-      /^setting gitCa is "none\.pem", and no file of this name can be read \(ENOENT\); give it the path of a file of certificates in PEM, or/,
+      /^setting gitCa is "none\.pem", and the file cannot be read \(ENOENT\); expected the path of a file of certificates in PEM, or/,
     ],
     [
       "a key with its certificate",
       first + key,
-      /, and it holds a private key, which is nobody's but its owner's; give it/,
+      /, and it contains a private key, which must not be deployed; give it/,
     ],
     [
       "half a certificate",
       `${first.slice(0, 120)}\n-----END CERTIFICATE-----`,
-      /, and certificate 1 in it is none that can be read;/,
+      /, and certificate 1 in it cannot be parsed;/,
     ],
     [
       "something else",
       "-----BEGIN PUBLIC KEY-----\n-----END PUBLIC KEY-----",
-      /, and there is no certificate in it; give it/,
+      /, and it contains no certificate; give it/,
     ],
     ["very much", first.repeat(3000), /, and it has more than 1000000 characters; give it/],
   ])("refuses %s", (_what, value, message) => {

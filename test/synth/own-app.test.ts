@@ -90,7 +90,7 @@ describe("an app of one's own", () => {
       `,
     );
     await expect(wrong).rejects.toThrow(
-      /setting clusters is 0; give it a whole number of at least 1\n.*there is no setting cluster; did you mean clusters\?/s,
+      /setting clusters is 0; expected a whole number of at least 1\n.*there is no setting cluster; did you mean clusters\?/s,
     );
   });
 });

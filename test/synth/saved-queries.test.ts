@@ -9,7 +9,7 @@ test("there is one for each question, named after the installation", () => {
   expect(queries.map(({ Name }) => Name).sort()).toEqual([
     "mine/about one object",
     "mine/on one cluster",
-    "mine/what one push led to",
+    "mine/what one push caused",
     "mine/what went wrong",
   ]);
 });

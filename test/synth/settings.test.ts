@@ -11,27 +11,27 @@ const shape: Readonly<Record<string, (typeof settingsSchema.shape)[keyof typeof 
 
 describe("a setting that is wrong is refused by name, with its value and what to write", () => {
   test.each<[string, unknown, RegExp]>([
-    ["installation", "", /^setting installation is ""; give it 1 to 40 letters, digits and dashes, a letter first$/],
+    ["installation", "", /^setting installation is ""; expected 1 to 40 letters, digits and dashes, a letter first$/],
     ["installation", "two words", /^setting installation is "two words"/],
     ["installation", "a".repeat(41), /^setting installation is "a{41}"/],
-    ["clusters", "many", /^setting clusters is "many"; give it a whole number of at least 1$/],
+    ["clusters", "many", /^setting clusters is "many"; expected a whole number of at least 1$/],
     ["clusters", "0", /^setting clusters is "0"/],
     ["clusters", 0, /^setting clusters is 0;/],
     ["clusters", 1.5, /^setting clusters is 1.5;/],
     ["clusters", "1e3", /^setting clusters is "1e3"/],
     ["clusters", ["1"], /^setting clusters is \["1"\];/],
-    ["concurrency", "9", /^setting concurrency is "9"; give it a whole number of at least 10$/],
+    ["concurrency", "9", /^setting concurrency is "9"; expected a whole number of at least 10$/],
     ["concurrency", "-10", /^setting concurrency is "-10"/],
     [
       "applyConcurrency",
       "1",
-      /^setting applyConcurrency is "1"; give it a whole number from 2 to 1000, or leave it out$/,
+      /^setting applyConcurrency is "1"; expected a whole number from 2 to 1000, or no value$/,
     ],
     ["reportConcurrency", 1001, /^setting reportConcurrency is 1001;/],
     [
       "clusterRoles",
       "starling-*",
-      /^setting clusterRoles is "starling-\*"; give it a path and a name, such as starling\/clusters\/\*, so that no role of/,
+      /^setting clusterRoles is "starling-\*"; expected a path and a name, such as starling\/clusters\/\* \(the roles of Starling/,
     ],
     ["clusterRoles", "*", /^setting clusterRoles is/],
     ["clusterRoles", "*/x", /^setting clusterRoles is/],
@@ -41,7 +41,7 @@ describe("a setting that is wrong is refused by name, with its value and what to
     [
       "clusterAccounts",
       "11112222333",
-      /^setting clusterAccounts is "11112222333"; give it account ids of 12 digits, sep/,
+      /^setting clusterAccounts is "11112222333"; expected account ids of 12 digits, sep/,
     ],
     ["clusterAccounts", "111122223333,*", /^setting clusterAccounts is/],
     ["clusterAccounts", "111122223333,", /^setting clusterAccounts is/],
@@ -50,25 +50,25 @@ describe("a setting that is wrong is refused by name, with its value and what to
     [
       "organization",
       "acme",
-      /^setting organization is "acme"; give it the id of an organization, such as o-a1b2c3d4e5$/,
+      /^setting organization is "acme"; expected the id of an organization, such as o-a1b2c3d4e5$/,
     ],
     ["organization", "*", /^setting organization is/],
-    ["gitAllow", 7, /^setting gitAllow is 7; give it host names, addresses and ranges, separated by commas, such as/],
+    ["gitAllow", 7, /^setting gitAllow is 7; expected host names, addresses and ranges, separated by commas, such as/],
     ["gitAllow", "https://git.corp.example", /^setting gitAllow is "https:/],
-    ["gitCa", "", /^setting gitCa is "", and no file of this name can be read/],
+    ["gitCa", "", /^setting gitCa is "", and the file cannot be read/],
     [
       "alarmTopicArn",
       "on-call",
-      /^setting alarmTopicArn is "on-call"; give it the ARN of an SNS topic, such as arn:aws:sns:/,
+      /^setting alarmTopicArn is "on-call"; expected the ARN of an SNS topic, such as arn:aws:sns:/,
     ],
-    ["domain", "Starling", /^setting domain is "Starling"; give it a host name in small letters, such as starling/],
+    ["domain", "Starling", /^setting domain is "Starling"; expected a host name in small letters, such as starling/],
     ["domain", "https://starling.example.com", /^setting domain is "https:/],
     ["domainCertificate", "arn:aws:iam::111122223333:server-certificate/x", /^setting domainCertificate is "arn/],
     ["alarmTopicArn", "arn:aws:sqs:eu-west-1:111122223333:on-call", /^setting alarmTopicArn is/],
     [
       "alarmEmail",
       "on-call",
-      /^setting alarmEmail is "on-call"; give it an e-mail address, such as on-call@example.com$/,
+      /^setting alarmEmail is "on-call"; expected an e-mail address, such as on-call@example.com$/,
     ],
   ])("%s: %j", (name, value, message) => {
     expect(() => starlingApp({ context: { [name]: value } })).toThrow(message);

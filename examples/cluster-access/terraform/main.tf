@@ -32,30 +32,30 @@ variable "cluster" {
 }
 
 variable "eks_cluster" {
-  description = "Name of the EKS cluster; its authentication mode has to know access entries."
+  description = "Name of the EKS cluster; its authentication mode must support access entries."
   type        = string
 }
 
 variable "role_path" {
-  description = "Path that Starling may assume roles of."
+  description = "Path of the roles that Starling may assume."
   type        = string
   default     = "/starling/clusters/"
 }
 
 variable "role_name" {
-  description = "The role's name; left out, that of the Cluster."
+  description = "Name of the role (default: the name of the Cluster)."
   type        = string
   default     = null
 }
 
 variable "group" {
-  description = "The Kubernetes group that Starling is in."
+  description = "Kubernetes group of Starling."
   type        = string
   default     = "starling"
 }
 
 variable "fleet_rules" {
-  description = "What manifests of the fleet may hold."
+  description = "Rights for the kinds that manifests of the fleet may have."
   type = list(object({
     api_groups     = list(string)
     resources      = list(string)
@@ -274,11 +274,11 @@ resource "kubernetes_cluster_role_binding_v1" "fleet" {
 }
 
 output "role_arn" {
-  description = "Who Starling is to the cluster."
+  description = "Role that Starling assumes to enter the cluster."
   value       = aws_iam_role.starling.arn
 }
 
 output "access_role_name" {
-  description = "For spec.access.role.name of the Cluster."
+  description = "Value of spec.access.role.name of the Cluster."
   value       = trimprefix("${var.role_path}${aws_iam_role.starling.name}", "/")
 }

@@ -28,25 +28,25 @@ variable "discovery" {
 }
 
 variable "role_path" {
-  description = "Path that Starling may assume roles of."
+  description = "Path of the roles that Starling may assume."
   type        = string
   default     = "/starling/discovery/"
 }
 
 variable "role_name" {
-  description = "The role's name, the same in each account."
+  description = "Name of the role, the same in each account."
   type        = string
   default     = "scan"
 }
 
 variable "parameter_path" {
-  description = "What spec.values.ssm.path begins with, such as /starling/clusters; empty: no parameter may be read."
+  description = "Beginning of spec.values.ssm.path, such as /starling/clusters; empty: the role may read no parameter."
   type        = string
   default     = ""
 }
 
 variable "organization" {
-  description = "Whether this is the account of spec.eks.organization, where the role may list accounts and units, too."
+  description = "Whether this is the account of spec.eks.organization, where the role may also list accounts and units."
   type        = bool
   default     = false
 }
@@ -126,11 +126,11 @@ resource "aws_iam_role_policy" "organization" {
 }
 
 output "role_arn" {
-  description = "Who Starling is to this account."
+  description = "Role that Starling assumes in this account."
   value       = aws_iam_role.starling.arn
 }
 
 output "discovery_role_name" {
-  description = "For spec.eks.role.name of the ClusterDiscovery."
+  description = "Value of spec.eks.role.name of the ClusterDiscovery."
   value       = trimprefix("${var.role_path}${aws_iam_role.starling.name}", "/")
 }

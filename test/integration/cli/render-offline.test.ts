@@ -118,6 +118,6 @@ test("an object that is in no document is reported with those that are, and no i
   const { code, err } = await render(fleet, "fleet.web");
   expect(code).toBe(2);
   expect(err).toBe(
-    "error: no SyncGroup shop/fleet.web in the documents of -f\n  next: they have sync/fleet.web, syncgroup/fleet\n",
+    "error: SyncGroup shop/fleet.web does not exist in the documents of -f\n  next: they have sync/fleet.web, syncgroup/fleet\n",
   );
 });

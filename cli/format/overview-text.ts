@@ -136,12 +136,12 @@ function contentsText({ overview, columns: width, now }: OverviewView): string {
     const current = stages.filter((stage) => stage.current === number).map(({ name }) => name);
     const through = stages.filter(({ updatingTo }) => updatingTo?.rollout === number).map(({ name }) => name);
     const where = [
-      ...(through.length === 0 ? [] : [`in progress in ${through.join(", ")}`]),
+      ...(through.length === 0 ? [] : [`updating ${through.join(", ")}`]),
       ...(current.length === 0 ? [] : [`current in ${current.join(", ")}`]),
     ];
     return [String(number), revisionText(revision), formatAge(at, now), phase, where.join("; ")];
   });
-  const columns = ["ROLLOUT", "REVISION", "AGE", "PHASE", "STAGES"];
+  const columns = ["ROLLOUT", "REVISION", "AGE", "PHASE", "WHERE"];
   return formatTable({ columns, rows }, { headers: "show", indent: "  ", columns: width, last: "whole" });
 }
 

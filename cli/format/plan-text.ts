@@ -24,7 +24,7 @@ export interface ShownPlan extends Omit<Forecast, "differences"> {
   })[];
   /** The deletions, and what keeps or holds back single objects. */
   readonly deletions: Deletions;
-  /** What holds the plan back, or asks first. */
+  /** The reasons that hold the plan back, or ask first. */
   readonly guards: readonly string[];
   /** Clusters whose rows this version cannot read. */
   readonly unreadable: readonly string[];

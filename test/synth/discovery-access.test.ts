@@ -171,7 +171,7 @@ describe("StarlingDiscoveryAccess", () => {
     [{ roleName: "l k" }, 'roleName of StarlingDiscoveryAccess is "l k"; expected at most 64 of'],
     [
       { parameterPath: "/starling/{{ eks.name }}" },
-      'parameterPath of StarlingDiscoveryAccess is "/starling/{{ eks.name }}"; expected what the path begins with',
+      'parameterPath of StarlingDiscoveryAccess is "/starling/{{ eks.name }}"; expected the beginning of the path',
     ],
   ])("refuses what IAM would, or nobody would ask for: %j", (more, message) => {
     expect(() => stackWith(more)).toThrow(message);

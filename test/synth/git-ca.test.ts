@@ -54,7 +54,7 @@ describe("the setting", () => {
     [
       "a key with its certificate",
       first + key,
-      /, and it contains a private key, which must not be deployed; give it/,
+      /, and it contains a private key, which must not be deployed; expected/,
     ],
     [
       "half a certificate",
@@ -64,15 +64,17 @@ describe("the setting", () => {
     [
       "something else",
       "-----BEGIN PUBLIC KEY-----\n-----END PUBLIC KEY-----",
-      /, and it contains no certificate; give it/,
+      /, and it contains no certificate; expected/,
     ],
-    ["very much", first.repeat(3000), /, and it has more than 1000000 characters; give it/],
+    ["very much", first.repeat(3000), /, and it has more than 1000000 characters; expected/],
   ])("refuses %s", (_what, value, message) => {
     expect(() => readSettings({ gitCa: value })).toThrow(message);
   });
 
   test("repeats nothing of what may be a key", () => {
-    expect(() => readSettings({ gitCa: key })).toThrow(/^setting gitCa is a text in PEM, and it holds a private key/);
+    expect(() => readSettings({ gitCa: key })).toThrow(
+      /^setting gitCa is a text in PEM, and it contains a private key/,
+    );
     expect(() => readSettings({ gitCa: key })).not.toThrow(key.slice(30, 50));
   });
 });

@@ -22,11 +22,7 @@ describe("a setting that is wrong is refused by name, with its value and what to
     ["clusters", ["1"], /^setting clusters is \["1"\];/],
     ["concurrency", "9", /^setting concurrency is "9"; expected a whole number of at least 10$/],
     ["concurrency", "-10", /^setting concurrency is "-10"/],
-    [
-      "applyConcurrency",
-      "1",
-      /^setting applyConcurrency is "1"; expected a whole number from 2 to 1000, or no value$/,
-    ],
+    ["applyConcurrency", "1", /^setting applyConcurrency is "1"; expected a whole number from 2 to 1000, or no value$/],
     ["reportConcurrency", 1001, /^setting reportConcurrency is 1001;/],
     [
       "clusterRoles",
@@ -82,7 +78,7 @@ describe("a setting that is wrong is refused by name, with its value and what to
 
   test("a value that is long is cut", () => {
     const wrong = () => readSettings({ clusterRoles: "x".repeat(500) });
-    expect(wrong).toThrow(/^setting clusterRoles is "x{76}\.\.\.; give it/);
+    expect(wrong).toThrow(/^setting clusterRoles is "x{76}\.\.\.; expected/);
   });
 });
 

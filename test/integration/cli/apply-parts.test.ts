@@ -240,7 +240,7 @@ describe("apply in parts", () => {
     expect(cli.table.all()).toEqual(rows);
     const sure = await cli.run("apply -q -f other.yaml", { answer: "y" });
     expect(sure.code).toBe(0);
-    expect(sure.err.match(/Go on\?/g)).toHaveLength(1);
+    expect(sure.err.match(/Continue\?/g)).toHaveLength(1);
     const row = await cli.table.get(keys.object("payments", "SyncGroup", "g299"));
     expect(row?.spec.templates[0]?.name).toBe("api");
   });

@@ -49,9 +49,9 @@ describe("a group with three rollouts in progress", () => {
   2 early   4         117      118          1     0/0     0/1      2         updating for 9m
   3 rest    5         117      -            5     0       0        0         passed 2026-11-19 18:00:00Z
 
-  ROLLOUT  REVISION           AGE  PHASE     STAGES
+  ROLLOUT  REVISION           AGE  PHASE     WHERE
   119      main@sha1:9f2c1ab  4m   Waiting   current in canary
-  118      main@sha1:4be8a90  27m  Rolling   in progress in early
+  118      main@sha1:4be8a90  27m  Rolling   updating early
   117      main@sha1:77d01c3  15h  Complete  current in early, rest
 
   STAGE  WAITS FOR  SINCE  CLEARED BY
@@ -109,9 +109,9 @@ describe("a group with three rollouts in progress", () => {
   2 early   1,400     117      118          320 ████░░░░░░░░░░░░░░░░  22%    9/13 (+20 before)  3/138    480       updating for 9m
   3 rest    8,480     117      -            8,480 ████████████████████ 100%  0                  0        0         passed 2026-11-19 18:00:00Z
 
-  ROLLOUT  REVISION           AGE  PHASE     STAGES
+  ROLLOUT  REVISION           AGE  PHASE     WHERE
   119      main@sha1:9f2c1ab  4m   Waiting   current in canary
-  118      main@sha1:4be8a90  27m  Rolling   in progress in early
+  118      main@sha1:4be8a90  27m  Rolling   updating early
   117      main@sha1:77d01c3  15h  Complete  current in early, rest
 
   STAGE  WAITS FOR  SINCE  CLEARED BY
@@ -180,8 +180,8 @@ describe("what stands still", () => {
   1 canary  2         118      119          1     1/0     0/1      0         halted for 2m
   2 rest    2         118      -            2     0       0        0         passed 07:30:00Z
 
-  ROLLOUT  REVISION           AGE  PHASE     STAGES
-  119      main@sha1:9f2c1ab  4m   Halted    in progress in canary
+  ROLLOUT  REVISION           AGE  PHASE     WHERE
+  119      main@sha1:9f2c1ab  4m   Halted    updating canary
   118      main@sha1:4be8a90  27m  Complete  current in canary, rest
 
   STAGE   WAITS FOR  SINCE  CLEARED BY

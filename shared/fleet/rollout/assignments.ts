@@ -1,4 +1,4 @@
-/** What a cluster is given, so that it comes to a content: pure, from its Syncs and what was rendered for it. */
+/** The assignments that take a cluster to a rollout: pure, from its Syncs and its renderings. */
 
 import { defined } from "#shared/base/defined.ts";
 import { isFresh } from "#shared/fleet/blob-life.ts";
@@ -20,20 +20,23 @@ export interface Assignment {
 
 export interface RenderingRequest
   extends Pick<RenderingRow, "input" | "artifactDigest" | "path" | "render" | "specialise"> {
-  /** Name of the Source that has the artifact, and as of what. */
+  /** Name of the Source that has the artifact, and its revision. */
   readonly source: string;
   readonly revision: string;
-  /** Those that files of values are from. */
+  /** Sources that values files come from. */
   readonly besides: readonly PinnedSource[];
 }
 
-/** By digest of a rendering, what was left out of it, in words. */
+/** By digest of a rendering, the objects that were left out of it, with the reasons. */
 export type LeftOut = ReadonlyMap<string, readonly string[]>;
 
 export type Rendered =
-  /** Of a template that the cluster is not given there is none. */
+  /** A template that the cluster does not get has none. */
   | { readonly kind: "ready"; readonly digests: readonly (string | undefined)[]; readonly leftOut?: LeftOut }
-  /** Of the inputs, those whose rendering this subject has not asked for, or is old: it would not be told, or had. */
+  /**
+   * Inputs whose rendering this owner has not requested, or is old: the owner would not be informed, or the rendering
+   * could be lost.
+   */
   | { readonly kind: "pending"; readonly unasked: readonly number[] }
   | { readonly kind: "failed"; readonly reason: string };
 
@@ -43,16 +46,13 @@ export interface RenderingClock {
   readonly owner: Owner;
   readonly now: Date;
   readonly progressSeconds: number;
-  /**
-   * What failed before is asked for once more, however final it was: the Starling that is there since may render what the
-   * one before it could not.
-   */
+  /** A failed rendering is requested once more, however final it was: a newer version of Starling may render it. */
   readonly retriedAt?: string | undefined;
 }
 
 /**
- * How far the renderings of a target are: a renderer that began, and is not through in time, has failed. What was done long
- * ago may be gone, or go soon: it is asked for once more before anybody is given it.
+ * The progress of a target's renderings. A renderer that began and has not finished in time has failed. A rendering
+ * that was made long ago may be lost soon: it is requested once more before a cluster gets it.
  */
 export function targetRenderings(
   inputs: readonly TargetInput[],
@@ -94,7 +94,7 @@ function lateReason({ begunAt, failure }: RenderingRow): string {
   return because(renderFailed, `not rendered since ${begunAt}${failure === undefined ? "" : `: ${failure.message}`}`);
 }
 
-/** Of a reason for which somebody failed: that it was for want of a rendering. */
+/** Whether the reason of a failure is a missing rendering. */
 export function isRenderFailure(reason?: string): boolean {
   return reason?.startsWith(because(renderFailed, "")) === true;
 }
@@ -107,19 +107,22 @@ export interface Assigning {
   readonly owner: Owner;
   readonly cluster: string;
   readonly rollout: RolloutRow;
-  /** What the spec wants now: that is deleted by no content, however old. Undefined when the subject itself goes. */
+  /**
+   * Templates that the spec desires now: no rollout deletes them, however old it is. Undefined when the owner itself is
+   * being deleted.
+   */
   readonly relation: Pick<Relation, "templates" | "rollout"> | undefined;
-  /** By template of the content, in its order. */
+  /** By template of the rollout, in its order. */
   readonly inputs: readonly TargetInput[];
   readonly digests: readonly (string | undefined)[];
   readonly leftOut?: LeftOut | undefined;
-  /** Every Sync of the subject on the cluster. */
+  /** Every Sync of the owner on the cluster. */
   readonly syncs: readonly SyncRow[];
   readonly preexisting?: true | undefined;
   readonly now: Date;
 }
 
-/** The assignments that take a cluster to a content; none when it is there already. */
+/** The assignments that take a cluster to a rollout; none when the cluster has it already. */
 export function assignmentsFor(assigning: Assigning): readonly Assignment[] {
   const { owner, cluster, rollout, relation, inputs, digests, syncs, preexisting, now } = assigning;
   const previous = (name: string) => syncs.find((sync) => sync.name === name);
@@ -154,7 +157,7 @@ export function assignmentsFor(assigning: Assigning): readonly Assignment[] {
   return assignments;
 }
 
-/** Of what an assignment tells: each cluster has its own copy of it. */
+/** Length limit for texts of an assignment: each cluster has its own copy. */
 const mostReported = 5;
 
 function reportOf(texts: readonly string[] | undefined): Pick<Assigned, "leftOut"> {
@@ -163,7 +166,7 @@ function reportOf(texts: readonly string[] | undefined): Pick<Assigned, "leftOut
   return { leftOut: more > 0 ? [...texts.slice(0, mostReported), `and ${more} more`] : texts };
 }
 
-/** What the cluster has of templates that it is not given any more. */
+/** Syncs of templates that the cluster no longer gets. */
 export function leavingOf({ owner, rollout, inputs, syncs }: Assigning): readonly SyncRow[] {
   const disabled = rollout.plan.templates.filter((_, index) => {
     const input = inputs[index];
@@ -173,7 +176,7 @@ export function leavingOf({ owner, rollout, inputs, syncs }: Assigning): readonl
   return syncs.filter(({ name, desired }) => names.has(name) && desired.action !== "orphan");
 }
 
-/** Its Syncs, less the content's, less what the spec wants now. */
+/** The cluster's Syncs without those of the rollout, and without those that the spec desires now. */
 function removalsOf({ owner, rollout, relation, syncs }: Assigning): readonly SyncRow[] {
   const templates = [...rollout.plan.templates, ...(relation?.templates ?? [])];
   const kept = new Set(templates.map(({ name }) => syncName(owner, name)));
@@ -186,20 +189,20 @@ function insteadOf({ desired }: SyncRow): NonNullable<Assigned["instead"]> {
   return { revision, rollout, ...defined({ renderDigest, input, source }) };
 }
 
-/** Spread over the time that the group gives to starts; the same cluster always at the same moment of it. */
+/** Spreads starts over the group's `jitter`; a cluster always has the same moment. */
 function startOf({ cluster, now }: Pick<Assigning, "cluster" | "now">, jitter: string): Pick<Assigned, "startAt"> {
   const seconds = secondsOf(jitter);
   return seconds === 0 ? {} : { startAt: later(now, (hashOf(cluster) % seconds) + 1) };
 }
 
-/** What a deletion that is no longer wanted gives way to: what was there before. */
+/** The assignment that replaces a withdrawn deletion: the one before it. */
 export function takenBack(row: SyncRow, now: Date): Assigned | undefined {
   const { instead, attempt, apply } = row.desired;
   if (row.desired.action !== "delete" || instead?.renderDigest === undefined) return undefined;
   return { action: "apply", ...instead, attempt: attempt + 1, apply, assignedAt: now.toISOString() };
 }
 
-/** True when everything of a content was given to the cluster already, and nothing that it has not. */
+/** True when the cluster was assigned everything of a rollout, and nothing else. */
 export function isGiven(assigning: Assigning): boolean {
   const { owner, rollout, inputs, digests, syncs } = assigning;
   if (leavingOf(assigning).length > 0) return false;

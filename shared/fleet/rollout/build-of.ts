@@ -1,4 +1,4 @@
-/** What a rendering is built from: pure, from the template and what is bound of a cluster. */
+/** The input of a build: pure, from the template and the cluster's values. */
 import { defined } from "#shared/base/defined.ts";
 import { buildOptionsOf } from "#shared/fleet/rollout/chart-inputs.ts";
 import { overridden } from "#shared/fleet/rollout/override.ts";
@@ -7,7 +7,7 @@ import type { BoundInputs, PlannedTemplate, RenderingRow } from "#shared/fleet/r
 
 export type BuildInput = Pick<RenderingRow, "artifactDigest" | "path" | "render" | "specialise">;
 
-/** @param input - of the template on a cluster. */
+/** @param input - input of the template on a cluster. */
 export function buildOf(
   template: PlannedTemplate,
   {

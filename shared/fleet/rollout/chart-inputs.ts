@@ -1,4 +1,4 @@
-/** What a chart is rendered with on a cluster: pure, from the template and what is bound of the cluster. */
+/** The inputs of a chart on a cluster: pure, from the template and the cluster's values. */
 import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { canonicalJson, isJsonObject } from "#shared/base/json.ts";
@@ -13,7 +13,7 @@ import type { BuildOptions } from "#shared/source/render-options.ts";
 
 type ChartTemplate = Pick<PlannedTemplate, "name" | "apply" | "render" | "besides">;
 
-/** What of the options goes by the cluster; undefined when nothing does. */
+/** The options that depend on the cluster; undefined when none does. */
 export function boundInputs(
   template: ChartTemplate,
   cluster: TemplateCluster,
@@ -48,13 +48,13 @@ function someOf<Value>(map: Readonly<Record<string, Value>>): Readonly<Record<st
   return Object.keys(map).length === 0 ? undefined : map;
 }
 
-/** The minor version that a cluster has: it was found with it, or is said to have it. */
+/** The cluster's minor version, discovered or stated. */
 function versionOf({ labels }: TemplateCluster): string | undefined {
   const label = labels[versionLabel];
   return label !== undefined && /^\d+\.\d+$/.test(label) ? label : undefined;
 }
 
-/** As a rendering has it: everything written out. */
+/** The options as a rendering has them, with all defaults. */
 export function buildOptionsOf(template: ChartTemplate, bound: BoundInputs = {}): BuildOptions | undefined {
   const { render, name, apply } = template;
   if (render?.helm === undefined) return render === undefined ? undefined : defined({ ...render, helm: undefined });
@@ -95,7 +95,7 @@ function withValues(value: unknown, bound: Readonly<Record<string, unknown>>): u
 
 const digests = new WeakMap<HelmOptions, string>();
 
-/** Of the options as the template has them: taken once for all clusters of a plan. */
+/** Expressions of the template's options: found once for all clusters of a plan. */
 export function optionsDigest(options: HelmOptions): string {
   const digest = digests.get(options) ?? digestOf(options);
   digests.set(options, digest);

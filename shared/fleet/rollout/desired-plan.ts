@@ -1,4 +1,4 @@
-/** What a rollout is to do: pure functions from a subject, its sources and the fleet. */
+/** Computes what a rollout does: pure functions of an owner, its Sources and the fleet. */
 
 import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
@@ -31,17 +31,17 @@ import type { RenderOptions } from "#shared/source/render-options.ts";
 import type { Specialisation } from "#shared/source/specialisation.ts";
 import { normalFolder } from "#shared/source/tree-listing.ts";
 
-/** Part of every distinct input: a renderer that renders otherwise is a new plan. */
+/** Part of every distinct input: a renderer with other results makes a new plan. */
 export const renderEngine = "starling-render/1 kubectl-v35";
 
-/** What a SyncGroup and a user's Sync have in common for the planner. */
+/** The fields of a SyncGroup and of a user's Sync that the planner uses. */
 export type Relation = Pick<SyncGroupSpec, "clusters" | "templates"> & { readonly rollout: RolloutStrategy };
 
 type Plannable = "type" | "namespace" | "name" | "spec" | "operations";
-/** What a plan is made from, of what somebody wrote or is about to write. */
+/** The spec that a plan is made from, written or about to be written. */
 export type PlannedOwner = Pick<SyncGroupRow, Plannable> | Pick<UserSyncRow, Plannable>;
 
-/** What a plan needs of a Source's artifact. */
+/** The facts about a Source's artifact that a plan needs. */
 export type PlannedArtifact = Pick<Artifact, "revision" | "digest" | "charts" | "folders">;
 
 /** A user's Sync is a group of one cluster and one template. */
@@ -57,7 +57,7 @@ export function relationOf(row: PlannedOwner): Relation {
 
 export type DesiredPlan =
   | { readonly ok: true; readonly plan: Plan }
-  /** Nothing to plan yet, and why. */
+  /** Why there is nothing to plan yet. */
   | {
       readonly ok: false;
       readonly reason: Among<"SourceNotFound" | "SourceNotReady" | "RowTooLarge" | "NewerRow" | "NoProgress">;
@@ -65,7 +65,7 @@ export type DesiredPlan =
     };
 
 /**
- * The plan a subject asks for now: every template pinned to its Source's artifact. One that is to be deleted asks for a
+ * The desired plan of an owner: every template pinned to its Source's artifact. An owner that is being deleted has a
  * plan without templates.
  */
 export function desiredPlan(
@@ -95,7 +95,7 @@ export function desiredPlan(
   return { ok: true, plan: planOf({ templates }) };
 }
 
-/** @param artifacts - of every Source that it names. */
+/** @param artifacts - artifacts of every Source that it names. */
 function pinned(template: SyncTemplate, artifacts: ReadonlyMap<string, PlannedArtifact>): PlannedTemplate {
   const pins = [...artifacts].map(([source, artifact]) => ({
     artifact,
@@ -128,13 +128,13 @@ function pinOf(
   return { source, revision, artifactDigest: digest, ...defined({ counts }) };
 }
 
-/** The folder that all clusters have in common, whatever expressions come to. */
+/** The folder that all clusters have in common, whatever the expressions' values. */
 function fixedPart(path: string): string {
   const [fixed = ""] = path.split("{{", 1);
   return normalFolder(fixed === path ? path : fixed.slice(0, Math.max(0, fixed.lastIndexOf("/"))));
 }
 
-/** Of another folder than the template's it is found out anew what it is, where nobody said so. */
+/** The kind of a folder other than the template's is detected again, unless the override states it. */
 function pinnedOverride(
   { render }: SyncTemplate,
   override: TemplateOverride,
@@ -144,7 +144,7 @@ function pinnedOverride(
   return { ...override, render: detectedRender(override.path, artifact) ?? "detect" };
 }
 
-/** Charts are known by their folders. What is no chart is looked at when it is rendered. */
+/** Charts are recognised by their folders; every other folder is examined when it is rendered. */
 function detectedRender(path: string, { charts = [] }: PlannedArtifact): RenderOptions | undefined {
   return charts.includes(normalFolder(path)) ? { helm: helmOptions.parse({}) } : undefined;
 }
@@ -154,32 +154,32 @@ function planOf(parts: Omit<Plan, "planHash">): Plan {
   return { ...parts, planHash };
 }
 
-/** Only the content counts: a commit that leaves the part alone is no new plan. */
+/** Only the files count: a commit that does not change them makes no new plan. */
 function rolloutOf(template: PlannedTemplate) {
   const { revision: _revision, source: _source, besides, counts, artifactDigest, ...rollout } = template;
-  // By their names, for values name them.
+  // By name, because values files name their Source.
   const others = besides?.map((pin) => ({ source: pin.source, artifactDigest: pin.counts ?? pin.artifactDigest }));
   return { ...rollout, artifactDigest: counts ?? artifactDigest, ...defined({ besides: others }) };
 }
 
-/** What a plan goes by, in words: what is rendered, and not where its values come from. */
+/** The fields that a plan's hash covers: what is rendered, not where its values come from. */
 export function describeRevisions({ templates }: Pick<Plan, "templates">): string {
   const [revision = "the deletion", ...others] = new Set(templates.map((template) => template.revision));
   return others.length === 0 ? revision : `${others.length + 1} revisions`;
 }
 
-/** The distinct input a rendering is made from. */
+/** The distinct input of a rendering. */
 export interface RenderingInput {
   readonly artifactDigest: string;
   readonly path: string;
   readonly render?: RenderOptions;
-  /** Of a chart: what else it is rendered with. */
+  /** The further inputs of a chart. */
   readonly release?: { readonly name: string; readonly namespace: string };
-  /** Artifacts of other Sources, that files of values are from. */
+  /** Artifacts of other Sources with values files. */
   readonly besides?: readonly Pick<PinnedSource, "source" | "artifactDigest">[];
   readonly specialise?: Specialisation;
   readonly bound?: BoundInputs;
-  /** They are in it. */
+  /** True when the artifacts are in the digest. */
   readonly overrides?: readonly number[];
 }
 
@@ -191,20 +191,20 @@ export function inputDigest({ overrides: _applied, ...whole }: RenderingInput): 
   return digestOf({ ...input, render: { helm: optionsDigest(render.helm) }, engine: renderEngine });
 }
 
-/** One selected cluster in its place, with everything that its inputs are made from. */
+/** A selected cluster in its stage, with everything that its inputs are made from. */
 export interface Member {
   readonly cluster: string;
-  /** Of the Cluster object: registered anew under the same name, it is another one. */
+  /** Uid of the Cluster object: a new registration under the same name is another cluster. */
   readonly uid: string;
   /** Name of its stage. */
   readonly stage: string;
   readonly labels: FleetRow["labels"];
   readonly values: FleetRow["values"];
-  /** Version of the list in which it came to this stage. */
+  /** Version of the member list in which it joined this stage. */
   readonly since: number;
 }
 
-/** The selected clusters, each in exactly one stage (the first that matches), by name. */
+/** The selected clusters by name, each in exactly one stage (the first that matches). */
 export function membersOf(
   relation: Relation,
   fleet: readonly Pick<FleetRow, "name" | "uid" | "labels" | "values">[],
@@ -223,19 +223,22 @@ export function membersOf(
     .sort((a, b) => compareText(a.cluster, b.cluster));
 }
 
-/** How a list of members differs from the one before; a member of both that did not move keeps when it came. */
+/**
+ * How a member list differs from the one before. A member of both that did not move keeps the version in which it
+ * joined.
+ */
 export interface MemberChanges {
   readonly members: readonly Member[];
   readonly joined: readonly string[];
   readonly left: readonly string[];
   readonly relabelled: readonly string[];
-  /** The inputs of one that stayed where it was are others: that is new content. */
+  /** The inputs of a cluster that stayed in its stage have changed: that makes a new rollout. */
   readonly otherInputs: boolean;
 }
 
 /**
- * @param before - those without a uid are only known to have been there.
- * @param plan - of the newest content, which says what labels and values matter.
+ * @param before - members without a uid are only known to have been there.
+ * @param plan - plan of the newest rollout, which tells the labels and values that matter.
  */
 export function memberChanges(
   before: readonly Member[],
@@ -247,7 +250,7 @@ export function memberChanges(
   let otherInputs = false;
   const members = found.map((member) => {
     const old = known.get(member.cluster);
-    // Also one of whom only that is known: it may be in another stage, or be made from something else, than it was.
+    // Includes members that are only known to have been there: their stage or inputs may have changed.
     if (old === undefined || old.uid !== member.uid) joined.push(member.cluster);
     else if (old.stage !== member.stage) relabelled.push(member.cluster);
     else {
@@ -267,13 +270,13 @@ function haveSameInputs(plan: Pick<Plan, "templates">, a: Member, b: Member): bo
   return canonicalJson(inputsOf(plan, a)) === canonicalJson(inputsOf(plan, b));
 }
 
-/** What the templates of a plan are rendered from on a cluster, in their order. */
+/** The inputs of a plan's templates on a cluster, in order. */
 export function inputsOf({ templates }: Pick<Plan, "templates">, member: Omit<Member, "stage" | "since" | "uid">) {
   const { cluster: name, labels, values } = member;
   return templates.map((template) => inputOf(template, { name, labels, values }));
 }
 
-/** What is sealed of a cluster for a plan. */
+/** The entry of a cluster in a snapshot of a plan. */
 export function snapshotTarget(
   member: Pick<Member, "cluster" | "uid" | "labels" | "values">,
   plan: Plan,
@@ -291,14 +294,14 @@ export function snapshotTarget(
   return { cluster: member.cluster, uid: member.uid, inputs };
 }
 
-/** The first stage that takes the cluster; the last one takes every other. */
+/** The first stage that selects the cluster; the last one takes every other. */
 export function stageOf({ stages }: RolloutStrategy, cluster: SelectableCluster): string {
   const stage = stages.find(({ clusters }) => clusters === undefined || selects(clusters, cluster)) ?? stages.at(-1);
   if (stage === undefined) throw new Error("a strategy without stages");
   return stage.name;
 }
 
-/** What the template is rendered from on this cluster, or why that cannot be said. */
+/** The input of the template on this cluster, or the reason why it is unknown. */
 export function inputOf(
   planned: PlannedTemplate,
   cluster: Pick<FleetRow, "name" | "labels" | "values">,
@@ -333,8 +336,8 @@ export function inputOf(
 }
 
 /**
- * Equal for what takes every cluster to the same: the plan, what the inputs of members are made from, and whether what the
- * clusters remember was taken up since.
+ * Equal for plans that take every cluster to the same state: it covers the plan, the inputs of members, and whether a
+ * recovery has happened since.
  */
 export function planIdentity(
   plan: Plan,
@@ -343,7 +346,7 @@ export function planIdentity(
   return digestOf({ planHash: plan.planHash, inputs: seen.inputsVersion, recovered: seen.recovered ?? 0 });
 }
 
-/** The identity that a plan of a subject has now. */
+/** The identity of an owner's plan now. */
 export function identityNow(
   {
     rolloutState,

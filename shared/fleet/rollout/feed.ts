@@ -1,41 +1,41 @@
-/** What stages take next. */
+/** Decides which rollout a stage takes next. */
 import { frozenIn, isStalled, isUnbegun, stageRunKey, waitingOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { RolloutStateRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 export interface Feed {
   /** Index of the stage. */
   readonly stage: number;
-  /** Number of the content, or `newest` for the one that is wanted and has none yet. */
+  /** Number of the rollout, or `newest` for the desired one that has no number yet. */
   readonly rollout: number | "newest";
 }
 
 export interface Feeding {
   readonly stageRuns: ReadonlyMap<string, StageRunRow>;
-  /** Something is wanted that no stage has taken: the first stage may. */
+  /** Something is desired that no stage has taken: the first stage may take it. */
   readonly isNew: boolean;
   readonly supersede: "pipeline" | "finish";
   /**
-   * How many of each leg have a slot, and have used it for nothing for as long as their time would be, or can do nothing with it;
-   * by `stageRunKey`.
+   * By `stageRunKey`, the number of targets with a slot whose deadline has passed without progress, or whose attempt
+   * cannot progress.
    */
   readonly stuck: ReadonlyMap<string, number>;
-  /** Legs that halt as soon as the time is up of those that can do nothing with their slot; by `stageRunKey`. */
+  /** By `stageRunKey`, stage runs that halt as soon as the deadline of attempts that cannot progress has passed. */
   readonly halting: ReadonlySet<string>;
-  /** Those that pass then, and that later stages wait for. */
+  /** Stage runs that pass then, and that later stages wait for. */
   readonly passing: ReadonlySet<string>;
-  /** What is wanted is that nothing is left: it takes over from anything. */
+  /** The desired state is a deletion: it replaces everything. */
   readonly deletion: boolean;
   /** When the last suspension ended. */
   readonly resumedAt?: string | undefined;
 }
 
 /**
- * The first stage that takes something: an idle one takes the newest content that the stage before it passed, the first
- * one the newest that is wanted. A stage with a leg keeps it until it has passed; only one that is stalled, held, or ahead of
- * the stage before it, or that had assigned nothing when it was suspended, lets another in.
+ * Finds the first stage that takes a rollout. An idle stage takes the newest rollout that the stage before has passed,
+ * and the first stage the newest desired one. A stage keeps its stage run until it passes. It only lets another in when
+ * it is stalled, held, ahead of the stage before it, or had assigned nothing when it was suspended.
  */
 export function nextFeed(rolloutState: RolloutStateRow, feeding: Feeding): Feed | undefined {
-  // Nobody could verify anything: clusters that are registered later take it through the stages.
+  // No cluster could verify anything: clusters that are registered later take it through the stages.
   if (rolloutState.stages.every(({ members }) => members === 0) && !feeding.deletion) return undefined;
   for (const [index, stage] of rolloutState.stages.entries()) {
     const stageRun = stageRunOf(stage, feeding.stageRuns);
@@ -46,7 +46,7 @@ export function nextFeed(rolloutState: RolloutStateRow, feeding: Feeding): Feed 
       if (isFree && !waits) return { stage: index, rollout: "newest" };
       continue;
     }
-    // Where the first stage is behind, and nothing new is wanted: a stage that was removed had taken the newest.
+    // The first stage is behind although nothing new is desired: a removed stage had taken the newest.
     const offered = feeding.deletion ? comingTo(rolloutState, index) : offeredTo(rolloutState, index);
     if (feeding.deletion && (feeding.isNew || offered !== rolloutState.last)) continue;
     const has = Math.max(stage.current ?? 0, stageRun?.rollout ?? 0);
@@ -55,25 +55,28 @@ export function nextFeed(rolloutState: RolloutStateRow, feeding: Feeding): Feed 
   return undefined;
 }
 
-/** The newest content that comes to a stage: that the stage before it has passed, or, for the first one, the newest there is. */
+/**
+ * The newest rollout that reaches a stage: the one that the stage before has passed, or, for the first stage, the
+ * newest.
+ */
 function comingTo({ stages, ledger }: Pick<RolloutStateRow, "stages" | "ledger">, index: number): number {
   return (index === 0 ? ledger[0]?.number : stages[index - 1]?.current) ?? 0;
 }
 
-/** The newest content that a stage may take: less than what comes to it where a removed stage had not passed that. */
+/** The newest rollout that a stage may take: an older one when a removed stage had not passed the one that reaches it. */
 export function offeredTo(rolloutState: Pick<RolloutStateRow, "stages" | "ledger">, index: number): number {
   const coming = comingTo(rolloutState, index);
   const { bar } = rolloutState.stages[index] ?? {};
   return bar !== undefined && coming > bar.above && coming <= bar.upTo ? bar.above : coming;
 }
 
-/** What goes through a stage has passed the one before it, and nothing newer comes from there. */
+/** The stage run's rollout has passed the stage before, and nothing newer comes from there. */
 export function isCaughtUp(rolloutState: Pick<RolloutStateRow, "stages" | "ledger">, index: number): boolean {
   const { rollout = 0 } = rolloutState.stages[index]?.updatingTo ?? {};
   return comingTo(rolloutState, index) >= rollout && offeredTo(rolloutState, index) <= rollout;
 }
 
-/** The first stage that takes less than what comes to it, and which removed stage had not passed that. */
+/** The first stage that takes less than what reaches it, and the removed stage that had not passed that. */
 export function barredIn(
   rolloutState: Pick<RolloutStateRow, "stages" | "ledger">,
 ): { readonly stage: string; readonly removed: string; readonly rollout: number } | undefined {
@@ -92,7 +95,7 @@ export function stageRunOf(
   return updatingTo === undefined ? undefined : stageRuns.get(stageRunKey(updatingTo));
 }
 
-/** The legs that go through its stages, in their order. */
+/** The stage runs in progress, in the order of stages. */
 export function stageRunsIn(
   { stages }: Pick<RolloutStateRow, "stages">,
   stageRuns: ReadonlyMap<string, StageRunRow>,
@@ -100,7 +103,7 @@ export function stageRunsIn(
   return stages.flatMap((stage) => stageRunOf(stage, stageRuns) ?? []);
 }
 
-/** The leg that goes through a stage, or else the one that passed it last. */
+/** The stage run in progress, otherwise the one that passed last. */
 export function lastStageRunOf(
   { updatingTo, passed }: StageRecord,
   stageRuns: ReadonlyMap<string, StageRunRow>,
@@ -120,9 +123,9 @@ function letsIn({ ahead }: StageRecord, stageRun: StageRunRow, feeding: Feeding)
 }
 
 /**
- * Everybody who is left waits for a freeze, for a worker that does nothing, or for what others have to mend: none of that ends by
- * itself. Who waits for a slot goes first, unless nobody can have one before the leg halts; so do later stages, where the leg
- * passes when the time of the others is up.
+ * True when all remaining targets wait for a freeze, an idle worker, or a repair by others: none of that ends by
+ * itself. A target that waits for a slot goes first, unless none can get one before the stage run halts; later stages
+ * go first as well when the stage run passes at the deadline of the others.
  */
 function isHeld(stageRun: StageRunRow, { stuck, halting, passing }: Feeding): boolean {
   if (stageRun.counts.Assigned !== (stuck.get(stageRunKey(stageRun)) ?? 0) || passing.has(stageRunKey(stageRun)))
@@ -130,7 +133,7 @@ function isHeld(stageRun: StageRunRow, { stuck, halting, passing }: Feeding): bo
   return waitingOf(stageRun) === frozenIn(stageRun).length || halting.has(stageRunKey(stageRun));
 }
 
-/** Whether a content is on its way that nothing keeps from arriving. */
+/** Whether a rollout is in progress that nothing keeps from reaching the stage. */
 function isInFlight(rolloutState: RolloutStateRow, feeding: Feeding): boolean {
   return rolloutState.stages.some((stage, index) => {
     const stageRun = stageRunOf(stage, feeding.stageRuns);
@@ -140,7 +143,7 @@ function isInFlight(rolloutState: RolloutStateRow, feeding: Feeding): boolean {
   });
 }
 
-/** True when every stage is on the newest content, and nothing goes through any. */
+/** True when the newest rollout is every stage's current one, and no stage run is in progress. */
 export function isThrough(rolloutState: RolloutStateRow): boolean {
   return rolloutState.stages.every(
     ({ current, updatingTo }) => updatingTo === undefined && current === rolloutState.last,
@@ -148,11 +151,12 @@ export function isThrough(rolloutState: RolloutStateRow): boolean {
 }
 
 /**
- * The unit's stages under the names that the spec has now. They are known by name: a new one inherits what the one after
- * it is on, the last one what the last one was, and what a removed one had under way ends: what follows it takes only what
- * it had passed. No stage is on more than the one before it, nor, after an edit, on more than what its clusters come
- * from: a name that goes to other clusters says nothing of what those have verified. What goes through a stage already
- * waits until a stage that is put before it has passed that.
+ * The stages of the rollout state under the names of the present spec. A stage is known by its name. A new stage
+ * inherits the current rollout of the stage after it, or, when it is the last, of the last one. A removed stage ends
+ * its stage run, and the stage after it only takes what it had passed. No stage's current rollout is newer than that of
+ * the stage before, or, after an edit, than what its clusters come from: a name that moves to other clusters tells
+ * nothing about what those have verified. A stage run waits until a stage that is inserted before it has passed the
+ * same rollout.
  */
 export function stagesNamed(
   { stages: before, last }: Pick<RolloutStateRow, "stages" | "last">,
@@ -183,7 +187,7 @@ function withAhead({ ahead, ...stage }: StageRecord, before: StageRecord | undef
   return ahead === true || updatingTo.rollout > (before.current ?? 0) ? { ...stage, ahead: true } : stage;
 }
 
-/** Each on what the one before it is on, and on what its clusters come from, at most. */
+/** Limits each stage to the current rollout of the stage before it, and to what its clusters come from. */
 function onNoMore(stages: readonly StageRecord[], verified: ReadonlyMap<string, number>): readonly StageRecord[] {
   let most = Number.POSITIVE_INFINITY;
   return stages.map((stage) => {
@@ -194,15 +198,15 @@ function onNoMore(stages: readonly StageRecord[], verified: ReadonlyMap<string, 
   });
 }
 
-/** Of each stage, by name. */
+/** By name of the stage. */
 export interface StageMembers {
-  /** How many clusters it has now. */
+  /** Number of clusters that it has now. */
   readonly members: ReadonlyMap<string, number>;
-  /** The newest content that a former stage of one of them is on; given where what stages select was edited. */
+  /** The newest current rollout of the former stages of its clusters; present when the stages' selection was edited. */
   readonly verified?: ReadonlyMap<string, number>;
 }
 
-/** Of a stage that is no more: those that are where it was, and the next one that was there already, do without what it lacks. */
+/** The bar of a removed stage: stages in its place, and the next one that existed already, do without what it lacks. */
 function withBar(
   stages: readonly StageRecord[],
   { name, current = 0 }: StageRecord,

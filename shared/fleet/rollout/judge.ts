@@ -1,4 +1,4 @@
-/** Observed facts -> what became of a cluster that has a slot. The one place that says when a cluster has failed. */
+/** Decides from observed facts about a cluster with a slot: only this module decides that a cluster has failed. */
 
 import { defined } from "#shared/base/defined.ts";
 import { canonicalJson } from "#shared/base/json.ts";
@@ -11,37 +11,38 @@ import { isAway, isDenied, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 export interface Verdict {
   readonly state: "Waiting" | "Assigned" | "Succeeded" | "Failed" | "Unreachable";
   readonly reason: string;
-  /** When what is Assigned has used up its time. */
+  /** When the time of an Assigned cluster ends. */
   readonly deadline?: string;
 }
 
-/** What the brake says of one cluster. */
+/** The freezes of one cluster. */
 export interface Freezing {
-  /** That holds it now. */
+  /** The freeze that covers it now. */
   readonly freeze?: Freeze | undefined;
-  /** When one let go of it last. */
+  /** When a freeze last released it. */
   readonly releasedAt?: string | undefined;
 }
 
-/** What says until when a cluster has time. */
+/** The facts that limit a cluster's time. */
 export interface Deadlines {
-  /** Without progress. */
+  /** Seconds without progress. */
   readonly progressSeconds: number;
-  /** A suspension spends no deadline: the one that goes on, and when the last ended. */
+  /** The time of a suspension does not count: the present one, and when the last ended. */
   readonly pausedAt?: string | undefined;
   readonly resumedAt?: string | undefined;
-  /** Nor does a freeze. */
+  /** The time of a freeze does not count either. */
   readonly freezing?: Freezing | undefined;
 }
 
 /**
- * What an assigned cluster has come to. Observations about other attempts are ignored: numbers, not clocks, decide what
- * an observation is about.
- * - every Sync done with the digest that was assigned: Succeeded;
- * - a Sync Failed, or begun, looked at when that was due, and without progress for too long: Failed;
- * - Assigned as long as a worker may write for any of its Syncs: that one part does not answer stops no other;
- * - then Unreachable, or Waiting: answers again, more is to be assigned than fitted, or its assignment is gone with its Cluster.
- * @param syncs - the cluster's Syncs, those that were found.
+ * The state of an assigned cluster. Observations about other attempts are ignored: numbers, not clocks, decide what an
+ * observation is about.
+ * - every Sync is done with the assigned digest: Succeeded;
+ * - a Sync Failed, or it began, was checked when it was due, and made no progress for too long: Failed;
+ * - Assigned while a worker may write for any of its Syncs: an unreachable part stops no other;
+ * - then Unreachable, or Waiting: it answers again, more has to be assigned than fitted, or its assignment is gone with
+ *   its Cluster.
+ * @param syncs - the cluster's Syncs that were found.
  */
 export function judge(
   slot: Pick<SlotRow, "attempts" | "unwritten">,
@@ -70,12 +71,12 @@ export function judge(
   return { state: "Assigned", reason, ...defined({ deadline }) };
 }
 
-/** True when nobody came to look who was to look before: what is gone forward since is not known yet. */
+/** True when a due check did not happen: progress since then is unknown. */
 function isCheckLate({ observed }: SyncRow, deadline: string): boolean {
   return observed?.nextAt !== undefined && observed.nextAt < deadline;
 }
 
-/** @param open - its Syncs that are not done, for none of which a worker writes. */
+/** @param open - its Syncs that are not done, and for which no worker writes. */
 function settled(
   { unwritten }: Pick<SlotRow, "unwritten">,
   open: readonly { readonly observed: SyncRow["observed"] | undefined }[],
@@ -96,14 +97,15 @@ function isDone(row: SyncRow | undefined, observed: SyncRow["observed"]): boolea
   if (row?.desired.action === "orphan") return true;
   if (row === undefined || observed === undefined) return false;
   if (row.desired.action === "delete") return observed.phase === "Gone";
-  // What was seen ready and does not answer since was brought there all the same.
+  // A Sync that was ready and does not answer since has reached its assignment.
   const wasReady = observed.phase === "Ready" || (observed.readyAt !== undefined && isAway(row));
   return wasReady && observed.applied?.renderDigest === row.desired.renderDigest;
 }
 
 /**
- * When a Sync that its worker has begun has used up its time; it has it anew with everything that goes forward. What no
- * worker has begun has none: that is about whoever works on the cluster. Nor has what stands still, or is denied by the store.
+ * When the time of a Sync that its worker has begun ends; every progress begins it again. A Sync that no worker has
+ * begun has no deadline, because the cause is the cluster's other work. A suspended or frozen Sync, and one whose store
+ * denies access, has none either.
  */
 export function deadlineOf(row: SyncRow | undefined, clock: Deadlines): string | undefined {
   const { observed, desired } = row ?? {};
@@ -120,7 +122,7 @@ export function deadlineOf(row: SyncRow | undefined, clock: Deadlines): string |
   return later(last, clock.progressSeconds);
 }
 
-/** The worst object, or what is said of all. */
+/** The worst object, or the message about all. */
 export function reasonOf(observed: NonNullable<SyncRow["observed"]>): string {
   const [worst] = observed.problems;
   if (worst !== undefined)
@@ -128,7 +130,7 @@ export function reasonOf(observed: NonNullable<SyncRow["observed"]>): string {
   return observed.message === "" ? observed.reason : `${observed.reason}: ${observed.message}`;
 }
 
-/** True when the Sync has this rendering with these options, is ready, and is kept so: nothing needs to be sent. */
+/** True when the Sync is ready with this rendering and these options, and is kept so: nothing has to be assigned. */
 export function isUnchanged(
   sync: SyncRow | undefined,
   desired: Pick<SyncRow["desired"], "renderDigest" | "apply">,
@@ -137,17 +139,20 @@ export function isUnchanged(
   return sync.observed?.attempt === sync.desired.attempt && sync.observed.phase === "Ready";
 }
 
-/** True when this is what the Sync was given last, whatever became of it. */
+/** True when this is the Sync's last assignment, whatever its result. */
 export function isNewestAssignment(
   sync: SyncRow,
   desired: Pick<SyncRow["desired"], "renderDigest" | "apply">,
 ): boolean {
   if (sync.desired.action !== "apply" || sync.desired.renderDigest !== desired.renderDigest) return false;
-  // Not JSON.stringify: DynamoDB gives the members of a map back in an order of its own.
+  // JSON.stringify does not serve here: DynamoDB returns the members of a map in its own order.
   return canonicalJson(sync.desired.apply) === canonicalJson(desired.apply);
 }
 
-/** What is said of an object that the attempt cannot help: its kind or Namespace is missing, or it waits for others to let go. */
+/**
+ * Reasons of objects that the attempt cannot help: the kind or Namespace is missing, or the object waits for others to
+ * release it.
+ */
 const forOthersToRepair: ReadonlySet<string> = new Set([
   "KindUnavailable",
   "NoMatch",
@@ -163,8 +168,9 @@ const deleting: ReadonlySet<string> = new Set([
 ] satisfies readonly StatedReason[]);
 
 /**
- * True when an attempt stands still, and nothing in it can help: every object that is left lacks its kind or its Namespace, or
- * is being deleted and held, by a finalizer or by what goes before it. It may be done all the same, when others have done their part.
+ * True when an attempt stands still, and nothing in it can help: every remaining object lacks its kind or its
+ * Namespace, or is being deleted and held, by a finalizer or by an object before it. The attempt may still succeed
+ * after others have acted.
  */
 function isDoomed({ desired, observed }: SyncRow): boolean {
   if (observed?.attempt !== desired.attempt) return false;
@@ -174,14 +180,14 @@ function isDoomed({ desired, observed }: SyncRow): boolean {
   return standsStill && problems.length > 0 && problems.every((problem) => forOthersToRepair.has(problem.reason));
 }
 
-/** The same of a cluster that has a slot: of everything that is not done. */
+/** The same for a cluster with a slot: for everything that is not done. */
 export function areDoomed({ attempts }: Pick<SlotRow, "attempts">, syncs: readonly SyncRow[]): boolean {
   const own = syncs.filter(({ name, desired }) => attempts[name] === desired.attempt);
   const open = own.filter((sync) => !isDone(sync, sync.observed));
   return own.length === Object.keys(attempts).length && open.length > 0 && open.every(isDoomed);
 }
 
-/** True when something else may take the place of an attempt: nothing of it is applied, or everything is that can be. */
+/** True when another assignment may replace an attempt: nothing of it is applied, or everything that can be. */
 export function isReplaceable(sync: SyncRow): boolean {
   const { desired, observed } = sync;
   return (
@@ -193,16 +199,17 @@ export function isReplaceable(sync: SyncRow): boolean {
 }
 
 /**
- * True when the cluster was not ready before, on a content that its stage had passed. What a content broke that its stage
- * has not passed does not count, unless it found the cluster like that, and never made it ready: then each of its cures does, too.
- * @param on - what the stage passed last.
+ * True when the cluster was unhealthy before, with a rollout that its stage had passed. Damage by a rollout that its
+ * stage has not passed does not count, unless the rollout found the cluster unhealthy and never made it ready: then its
+ * cures count as well.
+ * @param on - the stage's current rollout.
  */
 export function isPreexisting({ desired, observed, paused }: SyncRow, current: number | undefined): boolean {
   if (observed === undefined || current === undefined) return false;
   const { phase } = observed;
   const wasReady = observed.attempt === desired.attempt && observed.readyAt !== undefined;
-  // A region that does not answer, or stands still, is not sick by that: what comes next may break all of it. Nor is whose
-  // attempt was taken from it before anything was found out.
+  // A region that does not answer, or is held, is not unhealthy: the next rollout may break all of it. An attempt that
+  // ended before its result was known counts neither.
   const isAway = phase === "Unreachable" || phase === "Reachable";
   const isCutShort = observed.attempt !== desired.attempt && phase !== "Failed" && observed.readyAt === undefined;
   const isUnknown = paused === undefined ? isAway || isCutShort : paused.freeze !== undefined;
@@ -210,7 +217,7 @@ export function isPreexisting({ desired, observed, paused }: SyncRow, current: n
   return phase !== "Ready" && phase !== "Gone";
 }
 
-/** Of a cluster by its Syncs: what was assigned last found it like that. */
+/** Whether the cluster's last assignments found it unhealthy. */
 export function wasUnhealthy(syncs: readonly Pick<SyncRow, "desired">[]): boolean {
   return syncs.some(({ desired }) => desired.preexisting === true);
 }

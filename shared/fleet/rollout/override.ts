@@ -1,15 +1,15 @@
-/** What a template is on a cluster: its overrides that are for it, in their order. Pure. */
+/** A template with its overrides for a cluster, in order: pure. */
 import { defined } from "#shared/base/defined.ts";
 import { type SelectableCluster, selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
 import type { PlannedOverride, PlannedTemplate } from "#shared/fleet/rows/rollout-rows.ts";
 
-/** Their places in the template's list. */
+/** Positions in the template's list. */
 export function overridesFor({ overrides = [] }: PlannedTemplate, cluster: SelectableCluster): readonly number[] {
   return overrides.flatMap(({ clusters }, index) => (selects(clusters, cluster) ? [index] : []));
 }
 
-/** Whether it is not given the template: what the last of its overrides says of that. */
+/** Whether the cluster does not get the template, by the last of its overrides. */
 export function isDisabledFor(
   { overrides = [] }: { readonly overrides?: readonly Pick<TemplateOverride, "clusters" | "disabled">[] | undefined },
   cluster: SelectableCluster,
@@ -21,8 +21,8 @@ export function isDisabledFor(
 const made = new WeakMap<PlannedTemplate, Map<string, PlannedTemplate>>();
 
 /**
- * The template with these overrides, each over those before it: parameters and the members of `apply` one by one, any other
- * field as a whole. The same object for the same overrides: a fleet has few sets of them.
+ * The template with these overrides, each applied over the ones before: parameters and the members of `apply` one by
+ * one, any other field as a whole. Equal overrides give the same object, because a fleet has few sets of them.
  */
 export function overridden(template: PlannedTemplate, overrides: readonly number[] = []): PlannedTemplate {
   if (overrides.length === 0) return template;

@@ -1,4 +1,4 @@
-/** The status half of a SyncGroup or Sync: the one place that says what state it is in. */
+/** The status half of a SyncGroup or Sync: only this module decides its state. */
 
 import { firstOf } from "#shared/base/counted.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -20,12 +20,12 @@ import type { RolloutStateRow, StageRecord, StageRunRow } from "#shared/fleet/ro
 import { type ClusterTallies, clusterCounts, haveDesired } from "#shared/fleet/sync/tally.ts";
 import type { Reason } from "#shared/kube/reasons.ts";
 
-/** Clusters named in a message; the rest is counted. */
+/** Number of clusters in a message; the rest is counted. */
 export const namesShownInStatus = 3;
-/** And so much of what a worker says of one. */
+/** Length of a worker's message in it. */
 const reasonShown = 120;
 
-/** A cluster that is not well when nothing changes. */
+/** An unhealthy cluster while nothing changes. */
 export interface Behind {
   readonly cluster: string;
   readonly state: "failed" | "unreachable";
@@ -36,15 +36,15 @@ export interface Behind {
 export interface StatusFacts {
   readonly now: Date;
   readonly rolloutState: RolloutStateRow;
-  /** At least those that are under way, and that passed last. */
+  /** At least the stage runs in progress, and those that passed last. */
   readonly stageRuns: ReadonlyMap<string, StageRunRow>;
   readonly desired: DesiredPlan;
   readonly freezeState?: FreezeState;
-  /** Clusters by the state of their Syncs, when nothing changes. */
+  /** Clusters by the state of their Syncs, while nothing changes. */
   readonly settled?: OwnerStatus["clusters"];
-  /** The first of those in them that are not well. */
+  /** The first unhealthy ones among them. */
   readonly behind?: readonly Behind[];
-  /** Of the arrivals that wait, those that nobody tries before somebody asks, or their stage passes something. */
+  /** Waiting catch-ups that are not tried before somebody asks, or a rollout passes their stage. */
   readonly stopped?: number;
 }
 
@@ -52,7 +52,7 @@ export function ownerStatus(row: OwnerRow, facts: StatusFacts): OwnerStatus {
   const { rolloutState, now } = facts;
   const state = stateOf(row, facts);
   const clusters = facts.settled ?? (isUnderWay(facts) ? clustersOf(facts, row.status.clusters) : row.status.clusters);
-  // Told with what everything came to: whoever waits for the one reads the other.
+  // Written together with the counts, because a reader that waits for one reads the other.
   const isReported = facts.settled !== undefined && isAnswered(row, rolloutState);
   return defined({
     observedGeneration: row.generation,
@@ -60,7 +60,7 @@ export function ownerStatus(row: OwnerRow, facts: StatusFacts): OwnerStatus {
     reconciled: (isReported ? row.operations.reconcile?.number : undefined) ?? row.status.reconciled,
     revision: rolloutState.ledger[0]?.revision ?? row.status.revision,
     noted: notedRevision(row, facts),
-    // Of a unit that could not be read, what was said of it last.
+    // For an unreadable rollout state, its last status.
     rollout: rolloutState.last === 0 ? row.status.rollout : rolloutState.last,
     stages: rolloutState.last === 0 ? row.status.stages : rolloutState.stages.map(stageStatus),
     state,
@@ -70,7 +70,7 @@ export function ownerStatus(row: OwnerRow, facts: StatusFacts): OwnerStatus {
   });
 }
 
-/** What a commit says that is not rolled out: everything that templates take is as in the newest content. */
+/** The commit that is not rolled out, because everything that templates use is as in the newest rollout. */
 function notedRevision(row: OwnerRow, { rolloutState, desired }: StatusFacts): string | undefined {
   const [newest] = rolloutState.ledger;
   if (!desired.ok || newest === undefined) return undefined;
@@ -79,7 +79,7 @@ function notedRevision(row: OwnerRow, { rolloutState, desired }: StatusFacts): s
   return identity === newest.identity && revision !== newest.revision ? revision : undefined;
 }
 
-/** Whether every cluster has been looked at since the newest `reconcile`. */
+/** Whether every cluster has been checked since the newest `reconcile`. */
 function isAnswered({ operations: { reconcile } }: OwnerRow, { handledReconcile, checking }: RolloutStateRow): boolean {
   return reconcile === undefined || (reconcile.number === handledReconcile && checking === undefined);
 }
@@ -88,10 +88,10 @@ function stageStatus({ name, current, updatingTo }: StageRecord): NonNullable<Ow
   return { name, ...defined({ current, updatingTo: updatingTo?.rollout }) };
 }
 
-/** Why a subject that is being deleted is not ready, when that came to a halt. */
+/** Why an owner that is being deleted is not ready, when the deletion stands still. */
 export const deletionFailed = "DeletionFailed" satisfies Reason;
 
-/** True while a stage takes clusters to something, or single ones are taken to where theirs is. */
+/** True while a stage updates clusters, or single clusters catch up. */
 function isUnderWay({ rolloutState, stageRuns, stopped = 0 }: StatusFacts): boolean {
   const { waiting, changing } = rolloutState.catchUps;
   return (
@@ -101,13 +101,16 @@ function isUnderWay({ rolloutState, stageRuns, stopped = 0 }: StatusFacts): bool
   );
 }
 
-/** The worst of them decides what is said; of several that stand still, the earliest. */
+/** The worst stage run decides the state; among several that stand still, the earliest. */
 function stalledStageRun({ rolloutState, stageRuns }: StatusFacts): StageRunRow | undefined {
   const stalled = stageRunsIn(rolloutState, stageRuns).filter(isStalled);
   return stalled.find(({ phase }) => phase === "Halted") ?? stalled[0];
 }
 
-/** Complete is said when the index has no Sync that is not ready, and never of a leg alone: that names those it moved. */
+/**
+ * Complete means that the index has no Sync that is not ready. A stage run alone never proves it, because it only names
+ * the clusters that it changed.
+ */
 function stateOf(row: OwnerRow, facts: StatusFacts): OwnerState {
   const { rolloutState, settled, desired } = facts;
   const { missing = [], unreadable = [] } = rolloutState;
@@ -121,7 +124,7 @@ function stateOf(row: OwnerRow, facts: StatusFacts): OwnerState {
   if (barredIn(rolloutState) !== undefined && stageRunsIn({ stages: goOn }, facts.stageRuns).length === 0)
     return "Stalled";
   if (isUnderWay(facts)) return freezeIn(facts) === undefined ? "Rolling" : "Frozen";
-  // Nobody has counted yet what everything came to.
+  // The results have not been counted yet.
   if (settled === undefined) return rolloutState.last === 0 ? "Waiting" : "Reconciling";
   if (settled.failed + settled.unreachable + settled.waiting > 0) return "Degraded";
   if (!isAnswered(row, rolloutState) || settled.changing > 0) return "Reconciling";
@@ -130,12 +133,15 @@ function stateOf(row: OwnerRow, facts: StatusFacts): OwnerState {
   return settled.ready === settled.selected ? "Complete" : "Drifted";
 }
 
-/** Holds every cluster. */
+/** True when the freeze covers every cluster. */
 function freezeIn({ freezeState, now }: StatusFacts): Freeze | undefined {
   return freezeState && freezeOfAll(freezeState, now);
 }
 
-/** Of each stage what its leg says, else whom the last left behind; the arrivals; and drift as it was counted last. */
+/**
+ * The counts of each stage run, otherwise of the clusters that the last one left behind; catch-ups; and drift as it was
+ * counted last.
+ */
 function clustersOf({ rolloutState, stageRuns }: StatusFacts, before: OwnerStatus["clusters"]): ClusterTallies {
   const { waiting, changing, failed, away: unreachable = 0 } = rolloutState.catchUps;
   const counts = { waiting, changing, failed, unreachable, drifted: before?.drifted };
@@ -144,7 +150,8 @@ function clustersOf({ rolloutState, stageRuns }: StatusFacts, before: OwnerStatu
     const { current, members } = stage;
     counts.failed += last?.counts.Failed ?? 0;
     counts.unreachable += last?.counts.Unreachable ?? 0;
-    // Not by slots: who failed has one until its worker is through, and who waits may have one of another content.
+    // Slots do not count here: a failed cluster has one until its worker has finished, and a waiting one may have one
+    // of another rollout.
     counts.changing += stageRun?.counts.Assigned ?? 0;
     counts.waiting += stageRun === undefined ? (current === undefined ? members : 0) : waitingOf(stageRun);
   }
@@ -216,7 +223,7 @@ function countsText({ selected, ready, drifted = 0 }: ClusterTallies): string {
   return drifted === 0 ? text : `${text}, ${drifted} with drift that stays`;
 }
 
-/** Who is not well when nothing changes, since when and why, and what ends it. */
+/** Unhealthy clusters while nothing changes, since when and why, and what ends that. */
 function behindTexts(
   { type, namespace, name }: OwnerRow,
   { settled, behind = [], stopped = 0, rolloutState: { unreadable = [] } }: StatusFacts,
@@ -224,7 +231,7 @@ function behindTexts(
   const others = stopped === 1 ? "1 more cluster does not catch up" : `${stopped} more clusters do not catch up`;
   const because = stopped === 0 ? "" : `; ${others} because of that`;
   const text = (state: Behind["state"], ends: (first: string, count: number) => string) => {
-    // Of those that cannot be read it is said why.
+    // Unreadable clusters have their own reason.
     const own = behind.filter((one) => one.state === state && !unreadable.includes(one.cluster));
     const [first] = own;
     if (first === undefined) return [];
@@ -247,7 +254,10 @@ function behindTexts(
   ];
 }
 
-/** Each is a name of the unit and a row of its cluster, for as long as it does not answer: renaming often adds to them. */
+/**
+ * Each is a name in the rollout state and a row of its cluster, for as long as the cluster does not answer: frequent
+ * renaming adds to them.
+ */
 function goneText({ rolloutState, desired, behind = [] }: StatusFacts): string {
   const kept = new Set(desired.ok ? desired.plan.templates.map(({ name }) => name) : rolloutState.templates);
   const { size } = new Set(rolloutState.templates).difference(kept);
@@ -268,7 +278,7 @@ function notFoundText(missing: readonly string[]): string {
   return `${one ? "cluster" : "clusters"} ${named(missing)} ${one ? "is" : "are"} not registered`;
 }
 
-/** A content that stands before a stage because a removed one had not passed it. */
+/** A rollout that waits before a stage because a removed stage had not passed it. */
 export function barredText(rolloutState: RolloutStateRow): string | undefined {
   const barred = barredIn(rolloutState);
   if (barred === undefined) return undefined;
@@ -276,7 +286,7 @@ export function barredText(rolloutState: RolloutStateRow): string | undefined {
   return `nothing verified: ${rollout} had not passed stage ${removed}, which was removed, and does not go to ${stage}`;
 }
 
-/** What a deletion waits for, with the way to go on without. */
+/** What a deletion waits for, with the way to continue without it. */
 function deletionText(facts: StatusFacts, counts: string): string {
   const stalled = stalledStageRun(facts);
   if (stalled?.phase === "Halted") {

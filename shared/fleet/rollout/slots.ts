@@ -1,4 +1,7 @@
-/** Who gets slots: never more than the bound over all legs, one of them kept so that a cure never waits for the sick. */
+/**
+ * Distributes slots: never more than the bound over all stage runs, with one kept so that a cure never waits for
+ * unhealthy clusters.
+ */
 import { defined } from "#shared/base/defined.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
@@ -6,13 +9,13 @@ import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
 import { boundOf, type StagePace, waitingOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { CatchUpCounts, RolloutStateRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
-/** Those of every stage, and the arrivals. */
+/** Stages, and the catch-ups. */
 const keptServed = 13;
 const unbounded = Number.MAX_SAFE_INTEGER;
 
-/** Whoever wants slots: a leg, or the arrivals. */
+/** A stage run or the catch-ups that need slots. */
 export interface Mover {
-  /** Index of the leg's stage; undefined for the arrivals. */
+  /** Index of the stage run's stage; undefined for the catch-ups. */
   readonly stage?: number;
   readonly stageRun?: StageRunRow;
   /** A stage's own bound. */
@@ -21,7 +24,7 @@ export interface Mover {
 
 export interface MoverTurn {
   readonly mover: Mover;
-  /** New slots that it may have; with none it may still go on in those that its clusters have. */
+  /** Number of new slots that it may have; without any it may still continue in the slots of its clusters. */
   readonly slots: number;
 }
 
@@ -29,18 +32,18 @@ export interface Movable {
   readonly rolloutState: Pick<RolloutStateRow, "stages" | "catchUps" | "last">;
   readonly stageRuns: ReadonlyMap<string, StageRunRow>;
   readonly rollout: Pick<RolloutStrategy, "stages">;
-  /** It is being deleted: nobody is taken to anything but that. */
+  /** The owner is being deleted: clusters only get the deletion. */
   readonly isGoing: boolean;
 }
 
-/** The legs that may go on and have somebody waiting, and the arrivals. */
+/** Stage runs that may continue and have waiting targets, and the catch-ups. */
 export function moversOf({ rolloutState, stageRuns, rollout, isGoing }: Movable): readonly Mover[] {
   const movers: Mover[] = [];
   for (const [stage, named] of rolloutState.stages.entries()) {
     const stageRun = stageRunOf(named, stageRuns);
     if (stageRun === undefined || stageRun.phase !== "Updating" || named.ahead === true || waitingOf(stageRun) === 0)
       continue;
-    // A subject that goes gives nothing more to anybody: its farewell is the newest content.
+    // An owner that is being deleted gives nothing else: its deletion is the newest rollout.
     if (isGoing && stageRun.rollout !== rolloutState.last) continue;
     const { maxConcurrent } = rollout.stages.find(({ name }) => name === named.name) ?? {};
     movers.push({ stage, stageRun, ...defined({ maxConcurrent }) });
@@ -52,7 +55,7 @@ export function changingOf(rolloutState: Pick<RolloutStateRow, "stages" | "catch
   return rolloutState.stages.reduce((sum, { changing }) => sum + changing, rolloutState.catchUps.changing);
 }
 
-/** Something changes, or a leg may go on. */
+/** A cluster changes, or a stage run may continue. */
 export function isMoving({ rolloutState, stageRuns }: Pick<Movable, "rolloutState" | "stageRuns">): boolean {
   const mayGoOn = (stage: StageRecord) => stage.ahead !== true && stageRunOf(stage, stageRuns)?.phase === "Updating";
   return changingOf(rolloutState) > 0 || rolloutState.stages.some(mayGoOn);
@@ -62,7 +65,7 @@ export function membersOfAll({ stages }: Pick<RolloutStateRow, "stages">): numbe
   return stages.reduce((sum, { members }) => sum + members, 0);
 }
 
-/** Counts that are others by so much; a row that was counted may be gone. */
+/** Counts with a change; a row that was counted may be gone. */
 export function catchUpsAfter(
   { waiting, changing, failed, away = 0 }: CatchUpCounts,
   change: Partial<CatchUpCounts>,
@@ -77,23 +80,23 @@ export function catchUpsAfter(
   };
 }
 
-/** As `served` has it. */
+/** The name as `served` has it. */
 function nameOf({ stageRun }: Mover): string {
   return stageRun?.stage ?? "";
 }
 
-/** Who was given slots last is its last. Whom it does not name had none for longer. */
+/** The last entry got slots last. An entry that is missing has waited longest. */
 export function servedNext({ served = [] }: Pick<RolloutStateRow, "served">, mover: Mover): readonly string[] {
   const name = nameOf(mover);
   return [...served.filter((other) => other !== name), name].slice(-keptServed);
 }
 
 /**
- * Everybody's turn, whoever had none for longest first: in a circle, those who may have none at the moment would be passed by,
- * and miss the next one, too. Each may have an even share of what is free. With a bound of two or more all but the first stage
- * that has clusters leave one slot to it, which the earliest that has something to do and holds none may have meanwhile. With
- * one there are only turns: were the earliest always first, commits that come faster than it is through would keep it from
- * everybody else.
+ * Turns for all, the longest waiting first: in a circle, an entry that may have none at the moment would be skipped,
+ * and would miss the next turn as well. Each may have an even share of the free slots. With a bound of two or more, all
+ * but the first stage with clusters leave it one slot, which the earliest stage with work and without a slot may use
+ * meanwhile. With a bound of one there are only turns: if the earliest always came first, commits that come faster than
+ * it finishes would block all others.
  */
 export function turnsOf(
   rolloutState: RolloutStateRow,
@@ -126,7 +129,10 @@ function roomOf({ maxConcurrent, stageRun, stage }: Mover, { stages }: RolloutSt
   return named === undefined || stageRun === undefined ? unbounded : ownRoom(named, maxConcurrent, stageRun.size);
 }
 
-/** Slots that a stage's own bound leaves in it. @param size - what a percentage is of: a leg's targets, or its members. */
+/**
+ * Slots that a stage's own bound leaves. @param size - base of a percentage: a stage run's targets, or the stage's
+ * members.
+ */
 export function ownRoom(stage: StageRecord, own: StagePace["maxConcurrent"] | undefined, size = stage.members): number {
   return own === undefined ? unbounded : ownBound(own, size) - changingIn(stage);
 }
@@ -135,7 +141,7 @@ export function ownBound(own: StagePace["maxConcurrent"], size: number): number 
   return Math.max(1, resolveCount(own, size));
 }
 
-/** Targets, and clusters that came to it. */
+/** Targets, and clusters that joined the stage. */
 export function changingIn({ changing, catchingUp = 0 }: StageRecord): number {
   return changing + catchingUp;
 }

@@ -1,4 +1,4 @@
-/** What a template's fields come to on a cluster: pure, from the template and what was bound of the cluster. */
+/** The values of a template's fields on a cluster: pure, from the template and the cluster's values. */
 import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
@@ -9,7 +9,7 @@ import type { BoundInputs } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Edits } from "#shared/source/edits.ts";
 import type { Specialisation } from "#shared/source/specialisation.ts";
 
-/** Nothing but these fields of what has more. */
+/** Exactly these fields of a larger object. */
 export function specialisationFieldsOf(template: SpecialisationFields): SpecialisationFields {
   const { parameters, substitute, targetNamespace } = template;
   return defined({ parameters, substitute, targetNamespace, ...pickEdits(template) });
@@ -20,7 +20,7 @@ function pickEdits(template: SpecialisationFields): Edits {
   return defined({ components, patches, namePrefix, nameSuffix, images, commonMetadata, createNamespace });
 }
 
-/** Nothing is bound of what is not used: it makes no other rendering, and lacks nothing. */
+/** Unused fields have no values: they make no other rendering, and lack nothing. */
 export function bindFields(
   { parameters = {}, substitute = false, targetNamespace }: SpecialisationFields,
   cluster: TemplateCluster,
@@ -43,7 +43,7 @@ export function bindFields(
   return { ...used, namespace: namespace.text };
 }
 
-/** As a rendering has it: everything written out. Undefined where the objects stay as they are. */
+/** The fields as a rendering has them, with all defaults. Undefined when the objects stay as they are. */
 export function specialisationOf(template: SpecialisationFields, bound: BoundInputs = {}): Specialisation | undefined {
   const { parameters, substitute = false, targetNamespace } = template;
   const specialise = defined({
@@ -57,7 +57,7 @@ export function specialisationOf(template: SpecialisationFields, bound: BoundInp
 
 const known = new WeakMap<SpecialisationFields, Edits>();
 
-/** The same object for the same template: its digest is taken once for all clusters. */
+/** The same object for the same template: its digest is computed once for all clusters. */
 function editsOf(template: SpecialisationFields): Edits | undefined {
   const edits = known.get(template) ?? pickEdits(template);
   known.set(template, edits);

@@ -1,4 +1,4 @@
-/** A content going through one stage: how far it is, whether it may go on, and when it has passed. Pure. */
+/** A rollout going through one stage: its progress, whether it may continue, and when it has passed. Pure. */
 
 import { defined } from "#shared/base/defined.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
@@ -15,10 +15,10 @@ import {
 } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Among } from "#shared/kube/reasons.ts";
 
-/** Read live: changing it helps at once. */
+/** Settings that are read each time, so that a change helps at once. */
 export type StagePace = Pick<RolloutStrategy, "maxConcurrent" | "maxFailures" | "maxUnreachable">;
 
-/** Of a leg: its phase, where that says all. */
+/** The phase of a stage run, when it tells everything. */
 type StageRunReason = StageRunPhase | Among<"TooManyFailures" | "DeletionFailed" | "StageRemoved" | "Newer">;
 
 export interface StageRunVerdict {
@@ -27,12 +27,12 @@ export interface StageRunVerdict {
   readonly message: string;
 }
 
-/** A leg keeps so many transitions and failures in its row. */
+/** Number of transitions and failures in a stage run's row. */
 const keptTransitions = 20;
 const keptFailures = 10;
-/** And so much of what each says: a worker's words may be 2 KB long. */
+/** Length of each of their messages: a worker's message may have 2 KB. */
 const keptText = 300;
-/** What one planner looks after at once. */
+/** Number of clusters that one planner manages at once. */
 const mostSlots = 500;
 
 export const noTargets = Object.fromEntries(targetStates.map((state) => [state, 0])) as Record<TargetState, number>;
@@ -53,12 +53,12 @@ export function isStalled({ phase }: Pick<StageRunRow, "phase">): boolean {
   return stalledPhases.some((stalled) => stalled === phase);
 }
 
-/** Targets that this content changes: sealed, less those that had it already and those that left. */
+/** Targets that this rollout changes: the snapshot without those that had it already and those that left. */
 export function changedSize({ size, counts }: Pick<StageRunRow, "size" | "counts">): number {
   return size - counts.Unchanged - counts.Skipped;
 }
 
-/** Failed targets that count. */
+/** Failed targets that count against the budget. */
 export function failuresOf({
   counts,
   preexistingFailures,
@@ -66,12 +66,12 @@ export function failuresOf({
   return counts.Failed - preexistingFailures;
 }
 
-/** Targets that wait, for a slot or for whatever comes before that. */
+/** Targets that wait, for a slot or for something before it. */
 export function waitingOf({ counts }: Pick<StageRunRow, "counts">): number {
   return counts.Waiting + counts.Rendering;
 }
 
-/** Orders of those that a freeze holds. */
+/** Orders of the targets that a freeze covers. */
 export function frozenIn({ frozen }: Pick<StageRunRow, "frozen">): readonly number[] {
   return Object.values(frozen?.by ?? {}).flat();
 }
@@ -81,7 +81,7 @@ export function isUnbegun({ counts }: Pick<StageRunRow, "counts">): boolean {
   return counts.Assigned + counts.Succeeded + counts.Failed + counts.Unreachable === 0;
 }
 
-/** Clusters of the group that may be changing at once. */
+/** Clusters of the group that may change at once. */
 export function boundOf({ maxConcurrent }: StagePace, members: number): number {
   return Math.min(mostSlots, Math.max(1, resolveCount(maxConcurrent, members)));
 }
@@ -94,34 +94,37 @@ export function catchUpBudget({ maxFailures }: Pick<StagePace, "maxFailures">, m
   return Math.max(1, resolveCount(maxFailures, members));
 }
 
-/** What else decides about a leg. */
+/** The other facts that decide about a stage run. */
 export interface Judged {
-  /** It deletes: it needs no evidence, and leaves nobody behind. */
+  /** It deletes: it needs no evidence, and leaves no cluster behind. */
   readonly deletion?: boolean;
   /** Its stage has to verify a rollout on a cluster: see `mustVerify`. */
   readonly mustVerify?: boolean;
 }
 
-/** The first stage verifies on a cluster, unless it says that it is optional. @param name - of the stage. */
+/** The first stage verifies on a cluster, unless it is optional. @param name - name of the stage. */
 export function mustVerify({ stages }: Pick<RolloutStrategy, "stages">, name: string): boolean {
   const [first] = stages;
   return first?.name === name && first.optional !== true;
 }
 
-/** All targets that the leg was to change have left. Nobody verified anything: clusters that joined since may. */
+/**
+ * All targets that the stage run was to change have left. Nothing was verified; clusters that joined since may verify
+ * it.
+ */
 export function isLeft(stageRun: StageRunRow, judged: Judged = {}): boolean {
   if (stageRun.size === 0) return judged.mustVerify === true;
   return changedSize(stageRun) === 0 && (stageRun.counts.Skipped > 0 || stageRun.left === true);
 }
 
 /**
- * Where a leg stands. Percentages are of what it changes; while not all of that is known, of what it may change.
- * Leaving is no evidence: a leg whose targets have all left has verified nothing.
+ * The verdict about a stage run. Percentages are of the targets that it changes; while some are unknown, of those that
+ * it may change. Leaving is no evidence: a stage run whose targets have all left has verified nothing.
  */
 export function verdictOf(stageRun: StageRunRow, pace: StagePace, judged: Judged = {}): StageRunVerdict {
   const { deletion = false } = judged;
   const changed = changedSize(stageRun);
-  // Who was sick before keeps its objects, too.
+  // A cluster that was unhealthy before keeps its objects as well.
   const failures = deletion ? stageRun.counts.Failed : failuresOf(stageRun);
   const isOver = waitingOf(stageRun) + stageRun.counts.Assigned === 0;
   const budget = deletion ? 0 : resolveCount(pace.maxFailures, changed);
@@ -170,8 +173,8 @@ function passedText({ size, stage, counts }: StageRunRow): string {
 }
 
 /**
- * The row names the first targets that failed, and the last that do not answer. A failure that counts against the budget stands
- * before every preexisting one. @param leg - counts it already.
+ * The row names the first failed targets, and the last unreachable ones. A failure that counts against the budget comes
+ * before every preexisting one. @param stageRun - with the target in its counts.
  */
 export function withOutcome(
   stageRun: StageRunRow,
@@ -197,7 +200,7 @@ export function withOutcome(
   };
 }
 
-/** What became of a target holds no longer. */
+/** The result of a target no longer holds. */
 export function withoutOutcome(stageRun: StageRunRow, { cluster, order, state, preexisting }: TargetRow): StageRunRow {
   const wasPreexisting = state === "Failed" && preexisting === true;
   return {
@@ -209,7 +212,7 @@ export function withoutOutcome(stageRun: StageRunRow, { cluster, order, state, p
   };
 }
 
-/** The leg with another standing, told once. */
+/** The stage run with another phase; the change is reported once. */
 export function withVerdict(
   stageRun: StageRunRow,
   verdict: Omit<StageRunVerdict, "phase"> & { phase: StageRunPhase },
@@ -232,8 +235,9 @@ export function withVerdict(
 }
 
 /**
- * It gave way: what waited never gets a turn, and what is changing is counted by no leg until another adopts it.
- * @param by - the content that took its place; undefined: its stage was removed.
+ * A superseded stage run: what waited never gets a turn, and no stage run counts its changing clusters until another
+ * adopts them.
+ * @param by - the rollout that replaced it; undefined when its stage was removed.
  */
 export function superseded(stageRun: StageRunRow, by: number | undefined, at: string): StageRunRow {
   const { Waiting, Rendering, Assigned, Superseded } = stageRun.counts;

@@ -1,4 +1,4 @@
-/** While months pass, what somebody refers to is there, and what nobody refers to is gone, whoever dies between two calls. */
+/** While months pass, blobs that a row refers to stay, and other blobs expire, although functions die between two calls. */
 import { describe, expect, test } from "vitest";
 import { createRandom, type Random } from "#local/base/random.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
@@ -12,7 +12,7 @@ import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";
 const day = 86_400;
 const clusters = { c1: "canary", r1: "rest", r2: "rest" };
 
-/** Written down anew: nothing of this is asked of the code that renews. */
+/** A second implementation, which uses none of the code that renews. */
 function namedBy({ desired, observed }: SyncRow): readonly string[] {
   const { applied } = observed ?? {};
   const named = [desired.renderDigest, desired.instead?.renderDigest, applied?.renderDigest];
@@ -28,7 +28,10 @@ function sourceOf(world: CollectionWorld): SourceRow | undefined {
   return world.made.rows<SourceRow>("Source")[0];
 }
 
-/** Of what can be rendered for who comes, and of what is wanted, by which it would be rendered again. */
+/**
+ * The artifacts from which a cluster that joins is rendered, and those from which a desired rendering would be made
+ * again.
+ */
 function artifactsOf(world: CollectionWorld): ReadonlySet<string> {
   const rollouts = world.made.rows<RolloutRow>("Rollout").filter(({ expiresAt }) => expiresAt === undefined);
   const ofRollouts = rollouts.flatMap(({ plan }) => plan.templates.map(({ artifactDigest }) => artifactDigest));
@@ -40,12 +43,12 @@ function artifactsOf(world: CollectionWorld): ReadonlySet<string> {
   );
 }
 
-/** The renderings that are wanted, by their inputs. */
+/** The renderings that are desired, by their inputs. */
 function inputsOf(world: CollectionWorld): ReadonlySet<string> {
   return new Set(world.syncs().flatMap(({ desired }) => [desired.input ?? [], desired.instead?.input ?? []].flat()));
 }
 
-/** @param lost - what ended while nothing ran, and nobody has needed since. */
+/** @param lost - the blobs that expired while no function ran, and that nothing has needed since. */
 function expectNeeded(world: CollectionWorld, lost: ReadonlySet<string>): void {
   const needed = renderingsOf(world).union(artifactsOf(world));
   expect([...needed.difference(lost)].filter((key) => !world.has(key))).toEqual([]);
@@ -55,8 +58,8 @@ function expectNeeded(world: CollectionWorld, lost: ReadonlySet<string>): void {
 }
 
 /**
- * What is wanted is there again after a time in which nothing ran; what else was tried may be lost, and what clusters that
- * come later are rendered from is fetched then. @returns what is lost.
+ * Desired blobs are restored after a time in which no function ran. Other tried renderings may be lost; later clusters
+ * are rendered from artifacts that are fetched then. @returns the blobs that are lost.
  */
 async function expectHealed(world: CollectionWorld): Promise<ReadonlySet<string>> {
   const before = [...renderingsOf(world).union(artifactsOf(world))].filter((key) => !world.has(key));
@@ -87,7 +90,7 @@ const nobody = { by: "ana", at: "2026-11-21T08:00:00.000Z" };
 const acts: Readonly<Record<string, Act>> = {
   push: (world, random) => world.push(`${random.integer(0, 1_000_000)}`),
   revert: (world, random) => world.push(world.commits[random.integer(0, world.commits.length - 1)]?.content ?? ""),
-  // Clusters that can be reached only by the one timer.
+  // Clusters that are reachable only by this timer.
   unplug: (world, random) => void world.unplugged.add(random.chance(0.5) ? "r1" : "c1"),
   plug: (world) => world.unplugged.clear(),
   fail: (world, random) => void world.failing.add(random.chance(0.5) ? "r2" : "c1"),
@@ -125,23 +128,26 @@ async function play(seed: number, story: { readonly deaths: number; readonly ste
   return { world, lost };
 }
 
-/** Years take as long as fifty runs of other properties. */
+/** A story of years takes as long as fifty runs of other properties. */
 const runs = Math.ceil(propertyRuns(50) / 50);
 const seeds = propertySeeds.flatMap((seed) => Array.from({ length: runs }, (_, run) => seed * 1000 + run));
 
-describe("months", { timeout: 120_000 }, () => {
-  test.each(seeds)("of pushes, silence and deaths (seed %i)", async (seed) => {
-    const { world, lost } = await play(seed, { deaths: 0.1, steps: 15 });
-    world.unplugged.clear();
-    world.failing.clear();
-    await world.made.operate({});
-    await world.pass(280);
-    expectNeeded(world, lost);
-    expectGone(world);
-  });
+describe("months of pushes, silence and deaths", { timeout: 120_000 }, () => {
+  test.each(seeds)(
+    "needed blobs stay and other blobs expire through months of pushes, silence and deaths (seed %i)",
+    async (seed) => {
+      const { world, lost } = await play(seed, { deaths: 0.1, steps: 15 });
+      world.unplugged.clear();
+      world.failing.clear();
+      await world.made.operate({});
+      await world.pass(280);
+      expectNeeded(world, lost);
+      expectGone(world);
+    },
+  );
 });
 
-test("what is lost with the row by which it would be made again is there again all the same", {
+test("a rendering that is lost together with its row is made again", {
   timeout: 60_000,
 }, async () => {
   const world = await new CollectionWorld().begin(clusters, { ...rings, maxConcurrent: 2 }, web);

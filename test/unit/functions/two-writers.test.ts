@@ -1,4 +1,4 @@
-/** Two functions write one row: whatever one of them writes between the other's read and its write is still there. */
+/** Two functions write one row: a write of one function between the other's read and write is not lost. */
 import { describe, expect, test } from "vitest";
 import { acquireLease } from "#functions/apply/lease/lease.ts";
 import { claimDue } from "#functions/tick/claim-due.ts";
@@ -13,14 +13,14 @@ import { PlannerWorld, silentLog, silentMetrics } from "#test/support/planner-wo
 import { type ApiFixture, apiFixture, cluster, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
-/** Every writer reads before it writes; what makes one call only has no gap. */
+/** Every writer reads before it writes; a writer with a single call would have no gap. */
 const fewestGaps = 2;
 
-describe("api", () => {
+describe("the API and another writer", () => {
   const groupPath = "/v1/namespaces/payments/syncgroups/shop";
   const group = (path: string) => syncGroup("shop", [{ name: "web", source: "app", path }]);
 
-  /** Somebody's request, with another's right before one of its calls. */
+  /** One request, with another writer right before one of its calls. */
   async function requests(gap: Gap, rival: (api: ApiFixture) => Promise<unknown>): Promise<ApiFixture> {
     const table = new MemoryTable();
     const api = apiFixture(table);
@@ -72,7 +72,7 @@ describe("api", () => {
     expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 
-  test("an apply leaves what the planner said meanwhile", async () => {
+  test("an apply keeps the status that the planner wrote meanwhile", async () => {
     const gaps = await inEveryGap(async (gap) => {
       let said: string | undefined;
       const api = await requests(gap, async (other) => {
@@ -89,7 +89,7 @@ describe("api", () => {
     expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 
-  test("of two that apply, the second sees the first", async () => {
+  test("the second of two applies sees the first", async () => {
     const gaps = await inEveryGap(async (gap) => {
       let rivals = 0;
       const api = await requests(gap, async (other) => {
@@ -103,7 +103,7 @@ describe("api", () => {
     expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 
-  test("an apply leaves what a worker saw of the Cluster meanwhile", async () => {
+  test("an apply keeps what a worker wrote about the Cluster meanwhile", async () => {
     const gaps = await inEveryGap(async (gap) => {
       let seen: string | undefined;
       const api = await requests(gap, async (other) => {
@@ -123,7 +123,7 @@ describe("api", () => {
     expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 
-  test("what is forgotten with its Cluster stays forgotten, and no number is used again", async () => {
+  test("a Sync that is forgotten with its Cluster stays forgotten, and no attempt number is used again", async () => {
     const gaps = await inEveryGap(async (gap) => {
       let attempt = 0;
       const key = keys.sync("c1", "payments", "shop.web");
@@ -131,11 +131,11 @@ describe("api", () => {
         const [row, fleet] = [await other.table.get(key), await other.table.get(keys.fleet("c1"))];
         if (row === undefined) return;
         if (fleet === undefined) {
-          // Passed on by a planner that knew it.
+          // The write of a planner that had read the row before.
           await other.table.update({ update: key, set: { reconcile: 7 }, add: { version: 1 } });
           return;
         }
-        // As the planner may: only where the cluster is registered.
+        // The planner may assign only where the cluster is registered.
         attempt = row.desired.attempt + 1;
         const next: SyncRow = { ...row, version: row.version + 1, desired: { ...row.desired, attempt } };
         await other.table.write([{ put: next, when: { version: row.version } }]);
@@ -150,7 +150,7 @@ describe("api", () => {
     expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 
-  test("the fence of who takes the lease of a Cluster that is forgotten is not taken back", async () => {
+  test("the fence of a worker that acquires the lease of a forgotten Cluster is not lowered", async () => {
     const gaps = await inEveryGap(async (gap) => {
       let fence = 0;
       const key = keys.lease("c1");
@@ -169,10 +169,10 @@ describe("api", () => {
   });
 });
 
-describe("the planner", () => {
+describe("the planner and another writer", () => {
   const clusters = ["a", "b"];
 
-  /** All clusters run the first revision, and the second is rendered: the next look assigns it. */
+  /** All clusters run the first revision, and the second is rendered: the next call assigns it. */
   async function begun(): Promise<PlannerWorld> {
     const made = await fresh();
     await made.rollOut();
@@ -182,7 +182,7 @@ describe("the planner", () => {
     return made;
   }
 
-  /** The first revision is rendered: the next look assigns it. */
+  /** The first revision is rendered: the next call assigns it. */
   async function fresh(): Promise<PlannerWorld> {
     const made = new PlannerWorld();
     for (const name of clusters) await made.addCluster(name, "all");
@@ -197,7 +197,7 @@ describe("the planner", () => {
     return (await made.sync(name))?.desired;
   }
 
-  test("does not erase what a worker saw", async () => {
+  test("the planner does not erase what a worker observed", async () => {
     const gaps = await inEveryGap(async (gap) => {
       const made = await begun();
       let saw = false;
@@ -213,26 +213,29 @@ describe("the planner", () => {
     expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 
-  test.each(["suspended", "deletion"] as const)("starts nothing after it is %s, and does not undo it", async (verb) => {
-    const gaps = await inEveryGap(async (gap) => {
-      const made = await begun();
-      const act = { by: "ana", at: made.now.toISOString() };
-      let assigned: readonly unknown[] | undefined;
-      await made.plan(
-        gap(made.table, async () => {
-          await made.operate(verb === "suspended" ? { suspended: act } : { deletion: { ...act, cascade: "delete" } });
-          assigned = await Promise.all(clusters.map((name) => desiredOf(made, name)));
-        }),
-      );
-      if (assigned === undefined) return;
-      expect((await made.group()).operations[verb]).toMatchObject(act);
-      if (verb === "deletion") return;
-      expect(await Promise.all(clusters.map((name) => desiredOf(made, name)))).toEqual(assigned);
-    });
-    expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
-  });
+  test.each(["suspended", "deletion"] as const)(
+    "the planner starts nothing after the group is changed to %s, and does not undo that",
+    async (verb) => {
+      const gaps = await inEveryGap(async (gap) => {
+        const made = await begun();
+        const act = { by: "ana", at: made.now.toISOString() };
+        let assigned: readonly unknown[] | undefined;
+        await made.plan(
+          gap(made.table, async () => {
+            await made.operate(verb === "suspended" ? { suspended: act } : { deletion: { ...act, cascade: "delete" } });
+            assigned = await Promise.all(clusters.map((name) => desiredOf(made, name)));
+          }),
+        );
+        if (assigned === undefined) return;
+        expect((await made.group()).operations[verb]).toMatchObject(act);
+        if (verb === "deletion") return;
+        expect(await Promise.all(clusters.map((name) => desiredOf(made, name)))).toEqual(assigned);
+      });
+      expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
+    },
+  );
 
-  test("does not undo a new spec, and follows it", async () => {
+  test("the planner does not undo a new spec, and follows it", async () => {
     const gaps = await inEveryGap(async (gap) => {
       const made = await begun();
       const templates = [{ name: "app", source: "app", path: "other" }];
@@ -247,28 +250,34 @@ describe("the planner", () => {
   });
 
   test.each([
-    ["runs something", begun],
+    ["runs a revision", begun],
     ["is new", fresh],
-  ] as const)("assigns nothing to a cluster that %s and is unregistered meanwhile", async (_what, begin) => {
-    const gaps = await inEveryGap(async (gap) => {
-      const made = await begin();
-      let forgotten: unknown;
-      let isGone = false;
-      await made.plan(
-        gap(made.table, async () => {
-          isGone = true;
-          await unregister(made, "a");
-          forgotten = await desiredOf(made, "a");
-        }),
-      );
-      if (isGone) expect(await desiredOf(made, "a")).toEqual(forgotten);
-      else expect(await desiredOf(made, "a")).toMatchObject({ action: "apply" });
-      expect(await desiredOf(made, "b")).toMatchObject({ action: "apply", revision: made.rollouts().at(-1)?.revision });
-    });
-    expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
-  });
+  ] as const)(
+    "the planner assigns nothing to a cluster that %s and is unregistered meanwhile",
+    async (_what, begin) => {
+      const gaps = await inEveryGap(async (gap) => {
+        const made = await begin();
+        let forgotten: unknown;
+        let isGone = false;
+        await made.plan(
+          gap(made.table, async () => {
+            isGone = true;
+            await unregister(made, "a");
+            forgotten = await desiredOf(made, "a");
+          }),
+        );
+        if (isGone) expect(await desiredOf(made, "a")).toEqual(forgotten);
+        else expect(await desiredOf(made, "a")).toMatchObject({ action: "apply" });
+        expect(await desiredOf(made, "b")).toMatchObject({
+          action: "apply",
+          revision: made.rollouts().at(-1)?.revision,
+        });
+      });
+      expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
+    },
+  );
 
-  test("that runs twice decides once", async () => {
+  test("the planner decides once when two calls run at the same time", async () => {
     const gaps = await inEveryGap(async (gap) => {
       const made = await begun();
       await made.plan(gap(made.table, () => made.plan()));
@@ -279,7 +288,7 @@ describe("the planner", () => {
     expect(gaps).toBeGreaterThanOrEqual(fewestGaps);
   });
 
-  /** As api does it: the Cluster's rows go, then what was assigned is forgotten. */
+  /** Unregisters a cluster as the API does: first its rows are deleted, then its Sync is forgotten. */
   async function unregister(made: PlannerWorld, name: string): Promise<void> {
     await made.removeCluster(name);
     const row = await made.sync(name);
@@ -290,8 +299,8 @@ describe("the planner", () => {
   }
 });
 
-describe("a tick", () => {
-  test("leaves a row alone that was written meanwhile", async () => {
+describe("the tick and another writer", () => {
+  test("the tick leaves a row alone that was written meanwhile", async () => {
     const gaps = await inEveryGap(async (gap) => {
       const table = new MemoryTable();
       const sender = new MemorySender();

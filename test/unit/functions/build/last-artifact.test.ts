@@ -12,7 +12,7 @@ async function artifact(text: string) {
   };
 }
 
-test("an artifact is read once, another one instead of it, and again what could not be read", async () => {
+test("an artifact is read once, replaced by the next one, and read again after a failure", async () => {
   const [a, b] = [await artifact("a"), await artifact("b")];
   const read: string[] = [];
   const failing = new Set<string>();
@@ -33,14 +33,14 @@ test("an artifact is read once, another one instead of it, and again what could 
   await expect(last.read(a)).rejects.toThrow("it does not answer");
   failing.clear();
   expect(await last.read(a)).toEqual(first);
-  // What is there in its place is no artifact of this digest, however often it is asked for.
+  // The bytes at this URL are not the artifact of this digest, however often it is asked for.
   for (let time = 0; time < 2; time++) {
     await expect(last.read({ ...b, artifactUrl: a.artifactUrl })).rejects.toMatchObject({ code: "ArtifactInvalid" });
   }
   expect(read).toEqual(["a", "b", "a", "a", "a", "a"]);
 });
 
-test("others beside it are read once, too, and go when a job does without them", async () => {
+test("the artifacts of values are also read once, and dropped when a job does not need them", async () => {
   const [chart, values, more] = [await artifact("chart"), await artifact("values"), await artifact("more")];
   const read: string[] = [];
   const last = new LastArtifact({

@@ -1,4 +1,4 @@
-/** The widget of the dashboard, over rows that a planner has made: what it says, and what it can be brought to say. */
+/** The dashboard's widget over rows that a planner made: its pages, and what hostile texts can do to them. */
 import { describe, expect, test } from "vitest";
 import { dashboardHandler } from "#functions/dashboard/dashboard-handler.ts";
 import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -18,7 +18,7 @@ function widget(world: PlannerWorld, table: Table = world.table) {
   return { faults, see: (event: unknown) => handler(event, invocation) };
 }
 
-/** A group of three stages, which the api has written into the directory. */
+/** A group of two stages, with its entry in the directory as the API writes it. */
 async function fleetOf(size: number): Promise<PlannerWorld> {
   const world = new PlannerWorld();
   for (let at = 0; at < size; at++) await world.addCluster(`c-${at}`, at < 2 ? "canary" : "broad");
@@ -29,7 +29,7 @@ async function fleetOf(size: number): Promise<PlannerWorld> {
       { name: "broad" },
     ] as never,
     maxConcurrent: "50%",
-    // So that neither one failure nor one cluster that is away halts it.
+    // Neither one failure nor one unreachable cluster halts it.
     maxFailures: "20%",
     maxUnreachable: "20%",
   });
@@ -42,7 +42,7 @@ function entryOf() {
   return { pk: "OWNERS", sk: `${namespace}#${kind}#${name}`, schema: 1, version: 1 };
 }
 
-/** What a stage's numbers are by the rows of single targets, of those that wait and of those that have a turn. */
+/** The numbers of a stage, counted in the rows of its targets and slots. */
 function recount(world: PlannerWorld, stageRun: StageRunRow) {
   const targets = world
     .targets(stageRun.rollout)
@@ -64,8 +64,8 @@ function recount(world: PlannerWorld, stageRun: StageRunRow) {
   };
 }
 
-describe("counts", () => {
-  test("are those of the rows of single clusters, in every state that a rollout comes to", async () => {
+describe("the counts on a group's page", () => {
+  test("the counts are those of the rows of single clusters, in every state of a rollout", async () => {
     const world = await fleetOf(12);
     const { see } = widget(world);
     const states = new Set<string>();
@@ -83,11 +83,11 @@ describe("counts", () => {
         const stageRun = world
           .stageRuns()
           .find((one) => one.rollout === ref.rollout && one.stage === stage.name && one.snapshot === ref.snapshot);
-        if (stageRun === undefined) throw new Error("the leg of a stage has no row");
+        if (stageRun === undefined) throw new Error("the stage run of a stage has no row");
         const told = { done, failed: Number(failed?.split("/")[0]), unreachable: Number(unreachable?.split("/")[0]) };
         expect({ ...told, changing: Number(changing) }).toEqual(recount(world, stageRun));
       }
-      // The bar of the fleet's page is all who are selected.
+      // The bar on the fleet's page counts all selected clusters.
       const [[, , , , , ready = ""] = []] = tableIn(await see({ path: "/" }), "SyncGroups and Syncs, the worst first");
       if (world.rolloutState().stages.length > 0) expect(ready.split("/")[1]).toBe("12");
     };
@@ -119,7 +119,7 @@ describe("counts", () => {
   });
 });
 
-describe("other people's words", () => {
+describe("texts that other people wrote", () => {
   const hostile = [
     `<script>alert(1)</script>`,
     `"><img src=x onerror=alert(1)>`,
@@ -129,7 +129,7 @@ describe("other people's words", () => {
     "x".repeat(10_000),
   ];
 
-  test.each(hostile)("%j is a text, in what it says and in what a click sends", async (text) => {
+  test.each(hostile)("the widget shows %j as a text, and a click sends it as a text", async (text) => {
     const world = await fleetOf(3);
     await world.setSource(text);
     await world.plan();
@@ -169,18 +169,18 @@ describe("other people's words", () => {
         widgetContext: { theme: "url(evil)", timeRange: { start: 1e300, end: "never" }, forms: { all: { a: {} } } },
       },
     ],
-  ])("%j is answered with HTML", async (event) => {
+  ])("the widget answers %j with HTML", async (event) => {
     const { see } = widget(await fleetOf(1));
     expect(await see(event)).toContain('<div class="starling');
   });
 });
 
-describe("in CloudWatch", () => {
-  test("says what it is where the console asks", async () => {
+describe("the widget in CloudWatch", () => {
+  test("the widget describes itself when the console asks", async () => {
     expect(await widget(new PlannerWorld()).see({ describe: true })).toMatch(/^## Starling\n/);
   });
 
-  test("follows the console's theme, and brings no script, no frame and no address of elsewhere", async () => {
+  test("the widget follows the console's theme, and has no script, no frame and no address of another site", async () => {
     const world = await fleetOf(3);
     await world.plan();
     const { see } = widget(world);
@@ -192,7 +192,7 @@ describe("in CloudWatch", () => {
     expect(light).toContain("cwdb-no-default-styles");
   });
 
-  test("leads from the fleet to a Sync by what the console sends back", async () => {
+  test("the widget's links lead from the fleet to a Sync by the events that the console sends back", async () => {
     const world = await fleetOf(3);
     await world.plan();
     await world.renderAll();
@@ -216,7 +216,7 @@ describe("in CloudWatch", () => {
     expect(textOf(html)).toContain("ImagePullBackOff");
   });
 
-  test("takes what somebody typed, and the time that the graphs show", async () => {
+  test("the widget uses what a person typed, and the time range of the graphs", async () => {
     const world = await fleetOf(3);
     await world.plan();
     const { see } = widget(world);
@@ -232,7 +232,7 @@ describe("in CloudWatch", () => {
   });
 });
 
-test("what fails is said, and logged; a look never writes", async () => {
+test("the widget shows and logs a failure, and never writes to the table", async () => {
   const world = await fleetOf(3);
   await world.plan();
   const written: unknown[] = [];

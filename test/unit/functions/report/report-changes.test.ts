@@ -27,7 +27,7 @@ const aboutSync = (cluster: string, name = "web.app"): ReportMessage => ({
 });
 const events = (on = table) => on.all().filter((row): row is EventRow => row.type === "Event");
 
-test("Syncs that changed are told as events and counted, and the planner is woken once", async () => {
+test("changed Syncs become events and metrics, and the planner is woken once", async () => {
   await table.write([
     { put: syncRowOf("c1", { observed: { phase: "Ready" } }) },
     { put: syncRowOf("c2", { observed: { phase: "Failed", reason: "Invalid" } }) },
@@ -49,7 +49,7 @@ test("Syncs that changed are told as events and counted, and the planner is woke
   expect(sender.take()).toEqual([{ to: "rollout", owner, clusters: ["c1", "c2", "c3"] }]);
 });
 
-test("told twice, there is nothing new to read", async () => {
+test("a repeated report writes nothing new", async () => {
   await table.write([{ put: syncRowOf("c1", { observed: { phase: "Ready" } }) }]);
   await report([aboutSync("c1")]);
   const before = table.all();
@@ -57,7 +57,7 @@ test("told twice, there is nothing new to read", async () => {
   expect(table.all()).toEqual(before);
 });
 
-test("what is gone meanwhile is nothing to tell", async () => {
+test("a report about a deleted row writes and sends nothing", async () => {
   await report([
     aboutSync("gone"),
     { to: "report", about: { kind: "Rollout", owner, stageRun: { rollout: 9, stage: "all", snapshot: 1 } } },
@@ -66,7 +66,7 @@ test("what is gone meanwhile is nothing to tell", async () => {
   expect(sender.take()).toEqual([]);
 });
 
-test("a content in a stage is told about, and does not wake its own planner", async () => {
+test("a report about a stage run becomes an event and a metric, and does not wake its planner", async () => {
   const stageRun = { rollout: 4, stage: "canary", snapshot: 1 };
   const at = "2026-11-21T08:00:00.000Z";
   const transitions = [{ at, phase: "Halted", reason: "TooManyFailures", message: "1 cluster failed" }];
@@ -81,7 +81,7 @@ test("a content in a stage is told about, and does not wake its own planner", as
   expect(sender.take()).toEqual([]);
 });
 
-test("more events than a transaction takes are written all the same", async () => {
+test("more events than fit into a transaction are all written", async () => {
   const clusters = Array.from({ length: 150 }, (_, index) => `c${index}`);
   for (const cluster of clusters) await table.write([{ put: syncRowOf(cluster, { observed: { phase: "Ready" } }) }]);
   await report(clusters.map((cluster) => aboutSync(cluster)));
@@ -89,7 +89,7 @@ test("more events than a transaction takes are written all the same", async () =
   expect(sender.take()).toHaveLength(1);
 });
 
-test("each subject is told of its own Syncs, with the push that they are about, whatever a newer version wrote", async () => {
+test("each group is woken for its own Syncs with the push that they are about, and rows of a newer version are left out", async () => {
   const other = { ...owner, name: "api" };
   await table.write([
     { put: syncRowOf("c1", { observed: { phase: "Ready" } }) },

@@ -13,7 +13,7 @@ const pace = { maxConcurrent: 4 };
 const data = async (made: PlannerWorld) => (await made.sync("a", "web.data"))?.desired;
 const rollouts = (made: PlannerWorld) => made.rows<RolloutRow>("Rollout").map(({ number }) => number);
 
-/** `a` is done with a rollout that drops `data`, and has `data` again as the stage's current rollout has it. */
+/** `a` is done with a rollout that drops `data`, and has `data` again from the stage's current rollout. */
 async function restored(): Promise<PlannerWorld> {
   const made = await worldOf(["a", "b", "c"], pace, both);
   await made.rollOut();

@@ -17,7 +17,7 @@ let table: MemoryTable;
 let sender: MemorySender;
 let now: Date;
 let counted: Record<string, number>;
-/** What was told of DueLag, tick by tick. */
+/** The values of the metric DueLag, tick by tick. */
 let lags: number[];
 const metrics: Metrics = {
   count(name, value) {
@@ -51,7 +51,7 @@ async function due(key: RowKey, seconds: number, more: Partial<Row> = {}): Promi
   await table.write([{ put: row }]);
 }
 
-/** How often each method of a table was called. */
+/** Counts the calls of each method of a table. */
 function counting(through: Table): Table & { readonly calls: Record<string, number> } {
   const calls: Record<string, number> = {};
   const counted = Object.entries(through).map(([name, method]) => [
@@ -64,8 +64,8 @@ function counting(through: Table): Table & { readonly calls: Record<string, numb
   return { ...through, ...Object.fromEntries(counted), calls };
 }
 
-describe("a tick", () => {
-  test("sends what each row that is due waits for, and leaves the others", async () => {
+describe("a tick over the rows that are due", () => {
+  test("a tick sends the message of each row that is due, and leaves the others", async () => {
     await due(keys.sync("c1", "shop", "web.app"), -1);
     await due(keys.rendering("sha256:aa"), 0);
     await due(keys.rolloutState(owner), 1);
@@ -82,15 +82,15 @@ describe("a tick", () => {
     expect(sender.take()).toEqual([{ to: "rollout", owner }]);
   });
 
-  test("that finds nothing sends nothing", async () => {
+  test("a tick that finds no row that is due sends nothing", async () => {
     expect(await tick()).toBe(0);
     expect(sender.take()).toEqual([]);
   });
 
-  test("sends one message for a cluster, however many of its Syncs are due", async () => {
+  test("a tick sends one message for a page of a cluster's Syncs, however many of them are due", async () => {
     const key = (index: number) => keys.sync("c1", "shop", `web.t${index}`);
     for (let index = 0; index < 30; index++) {
-      // All in one shard, as rows that share a page are.
+      // All rows are in one shard, so that they share pages.
       await due(key(index), -1, { dueShard: "DUE#03" });
     }
     await tick();
@@ -99,13 +99,13 @@ describe("a tick", () => {
     expect(messages[0]).toEqual({ to: "apply", cluster: "c1" });
   });
 
-  test("that finds nothing asks for nothing but the shards", async () => {
+  test("a tick that finds no row that is due only reads the shards", async () => {
     const through = counting(lagging(table, table));
     await tick(through);
     expect(Object.keys(through.calls)).toEqual(["queryIndex"]);
   });
 
-  test("works through every page of a shard", async () => {
+  test("a tick goes through every page of a shard", async () => {
     for (let index = 0; index < 80; index++) {
       await due(keys.sync(`c${index}`, "shop", "web.app"), -1, { dueShard: "DUE#03" });
     }
@@ -113,7 +113,7 @@ describe("a tick", () => {
     expect(new Set(sender.take().map((message) => JSON.stringify(message))).size).toBe(80);
   });
 
-  test("ends where an index shows for long what was claimed", async () => {
+  test("a tick ends although the index still shows claimed rows", async () => {
     for (let index = 0; index < 80; index++) {
       await due(keys.sync(`c${index}`, "shop", "web.app"), -1, { dueShard: "DUE#03" });
     }
@@ -124,21 +124,21 @@ describe("a tick", () => {
     expect(through.calls.update).toBe(80);
   });
 
-  test("that could not claim a row says so, and sends nothing for it", async () => {
+  test("a tick that cannot claim a row fails, and sends nothing for the row", async () => {
     await due(keys.sync("c1", "shop", "web.app"), -1);
     const through: Table = { ...lagging(table, table), update: () => Promise.reject(new Error("no table")) };
     await expect(tick(through)).rejects.toThrow("no table");
     expect(sender.take()).toEqual([]);
   });
 
-  test("works through any number of rows", async () => {
+  test("a tick goes through any number of rows", async () => {
     for (let index = 0; index < 300; index++) await due(keys.sync(`c${index}`, "shop", "web.app"), -index);
     expect(await tick()).toBe(300);
     expect(new Set(sender.take().map((message) => JSON.stringify(message))).size).toBe(300);
     expect(await tick()).toBe(0);
   });
 
-  test("waits longer each time that comes to nothing", async () => {
+  test("a row that stays due is claimed again at growing intervals", async () => {
     const key = keys.sync("c1", "shop", "web.app");
     await due(key, 0);
     const waits: number[] = [];
@@ -154,7 +154,7 @@ describe("a tick", () => {
     expect(waits).toEqual([30, 60, 120, 240, 480, 900, 900, 900]);
   });
 
-  test("leaves everything else of the row alone", async () => {
+  test("a tick changes only the due time and the number of dispatches of a row", async () => {
     const key = keys.sync("c1", "shop", "web.app");
     await due(key, 0, { statePk: "S", stateSk: "Ready#c1" });
     const before = await table.get(key);
@@ -165,7 +165,7 @@ describe("a tick", () => {
   });
 });
 
-describe("rows of a newer version", () => {
+describe("rows of a newer version in a shard", () => {
   const theirs = { schema: rowSchema + 1 };
   const rows: Readonly<Record<string, RowKey>> = {
     Sync: keys.object("shop", "Sync", "one"),
@@ -174,23 +174,26 @@ describe("rows of a newer version", () => {
     Cluster: keys.cluster("c1"),
     SyncOnCluster: keys.sync("c1", "shop", "web.app"),
     Lease: keys.lease("c1"),
-    Unit: keys.rolloutState(owner),
+    RolloutState: keys.rolloutState(owner),
     Rendering: keys.rendering("sha256:aa"),
   };
 
-  test.each(Object.entries(rows))("%s: cost nobody of their shard a message, and are not written", async (_, key) => {
-    const shard = { dueShard: "DUE#03" };
-    await due(key, -60, { ...theirs, ...shard });
-    for (let index = 0; index < 60; index++) await due(keys.sync(`d${index}`, "shop", "web.app"), -1, shard);
-    const before = (await table.getMany([key], { newer: "kept" }))[0];
-    expect(await tick()).toBe(60);
-    expect(sender.take()).toHaveLength(60);
-    expect(counted).toEqual({ NewerRows: 1 });
-    expect((await table.getMany([key], { newer: "kept" }))[0]).toEqual(before);
-    expect(await tick()).toBe(0);
-  });
+  test.each(Object.entries(rows))(
+    "a row of a newer version delays no message of its shard, and is not written: %s",
+    async (_, key) => {
+      const shard = { dueShard: "DUE#03" };
+      await due(key, -60, { ...theirs, ...shard });
+      for (let index = 0; index < 60; index++) await due(keys.sync(`d${index}`, "shop", "web.app"), -1, shard);
+      const before = (await table.getMany([key], { newer: "kept" }))[0];
+      expect(await tick()).toBe(60);
+      expect(sender.take()).toHaveLength(60);
+      expect(counted).toEqual({ NewerRows: 1 });
+      expect((await table.getMany([key], { newer: "kept" }))[0]).toEqual(before);
+      expect(await tick()).toBe(0);
+    },
+  );
 
-  test("that fill whole pages are passed by", async () => {
+  test("rows of a newer version that fill whole pages are passed over", async () => {
     const shard = { dueShard: "DUE#03" };
     for (let index = 0; index < 60; index++) {
       await due(keys.sync(`d${index}`, "shop", "web.app"), -60, { ...theirs, ...shard });
@@ -201,15 +204,15 @@ describe("rows of a newer version", () => {
   });
 });
 
-describe("how late the latest row was", () => {
-  test("is told of each tick, and is nothing where nothing was due", async () => {
+describe("the metric DueLag", () => {
+  test("the metric is counted with each tick, and is zero when no row was due", async () => {
     await tick();
     await due(keys.sync("c1", "shop", "web.app"), 60);
     await tick();
     expect(lags).toEqual([0, 0]);
   });
 
-  test("is the time since it was due, of the latest one in any shard", async () => {
+  test("the metric is the lateness of the latest row in any shard", async () => {
     await due(keys.sync("c1", "shop", "web.app"), -7, { dueShard: "DUE#03" });
     await due(keys.sync("c2", "shop", "web.app"), -1800, { dueShard: "DUE#04" });
     for (let index = 0; index < 60; index++) {
@@ -219,7 +222,7 @@ describe("how late the latest row was", () => {
     expect(lags).toEqual([1800]);
   });
 
-  test("does not grow with the messages for it: who was told may have found nothing to write", async () => {
+  test("the metric does not grow with repeated messages for a row, because their receiver may have had nothing to write", async () => {
     const key = keys.sync("c1", "shop", "web.app");
     await due(key, -2);
     for (let times = 0; times < 8; times++) {
@@ -229,7 +232,7 @@ describe("how late the latest row was", () => {
     expect(lags).toEqual([2, 3, 3, 3, 3, 3, 3, 3]);
   });
 
-  test("leaves out what nobody can read, and what another tick has claimed", async () => {
+  test("the metric leaves out unreadable rows, and rows that another tick has claimed", async () => {
     await due(keys.sync("c2", "shop", "web.app"), -900);
     const older = new MemoryTable();
     for (const row of table.all()) await older.write([{ put: row }]);
@@ -239,7 +242,7 @@ describe("how late the latest row was", () => {
     expect(lags).toEqual([900, 0]);
   });
 
-  test("is not told by a tick that did not get through", async () => {
+  test("the metric is not counted by a tick that failed", async () => {
     await due(keys.sync("c1", "shop", "web.app"), -900);
     const through: Table = { ...lagging(table, table), update: () => Promise.reject(new Error("no table")) };
     await expect(tick(through)).rejects.toThrow("no table");
@@ -247,8 +250,8 @@ describe("how late the latest row was", () => {
   });
 });
 
-describe("two ticks at once", () => {
-  test.each([1, 2, 3, 4, 5])("claim each row once (%i)", async (seed) => {
+describe("two simultaneous ticks", () => {
+  test.each([1, 2, 3, 4, 5])("two simultaneous ticks claim each row once (%i)", async (seed) => {
     for (let index = 0; index < 20; index++) await due(keys.sync(`c${index}`, "shop", "web.app"), -1);
     const ports = (jitter: number) => new DisturbedPorts({ table, sender }, { jitter }).table;
     const sent = await Promise.all([tick(ports(seed)), tick(ports(seed + 100))]);
@@ -258,8 +261,8 @@ describe("two ticks at once", () => {
   });
 });
 
-describe("an index that is behind", () => {
-  test("makes no claim on a row that has moved on, is not due any more, or is gone", async () => {
+describe("a tick with an index that is behind", () => {
+  test("a tick does not claim a row that was made due later, is no longer due, or is deleted", async () => {
     const [moved, done, gone] = ["moved", "done", "gone"].map((name) => keys.sync(name, "shop", "web.app")) as [
       RowKey,
       RowKey,
@@ -277,7 +280,7 @@ describe("an index that is behind", () => {
     expect(sender.take()).toEqual([]);
   });
 
-  test("shows a row that was claimed before, and it is not claimed again", async () => {
+  test("a tick does not claim a row again that was claimed before", async () => {
     await due(keys.sync("c1", "shop", "web.app"), -1);
     const older = new MemoryTable();
     for (const row of table.all()) await older.write([{ put: row }]);
@@ -286,7 +289,7 @@ describe("an index that is behind", () => {
   });
 });
 
-test("a tick that dies before it has sent costs one watchdog", async () => {
+test("a tick that dies before it has sent a message delays the message by one interval", async () => {
   await due(keys.sync("c1", "shop", "web.app"), -1);
   const broken = { send: () => Promise.reject(new Error("the process is gone")) };
   await expect(
@@ -297,7 +300,7 @@ test("a tick that dies before it has sent costs one watchdog", async () => {
   expect(await tick()).toBe(1);
 });
 
-test("a shard that cannot be read does not keep the others from their messages", async () => {
+test("a shard that cannot be read does not keep back the messages of other shards", async () => {
   for (let index = 0; index < 100; index++) await due(keys.sync(`c${index}`, "shop", "web.app"), -1);
   const broken = dueAttributes(keys.sync("c0", "shop", "web.app"), at).dueShard;
   const lame = lagging(table, table);
@@ -316,16 +319,16 @@ test.each<[string, RowKey, Message]>([
   ["Source", keys.object("shop", "Source", "app"), { to: "resolve", source: { namespace: "shop", name: "app" } }],
   ["SyncGroup", keys.object("shop", "SyncGroup", "web"), { to: "rollout", owner }],
   ["Sync of a user", keys.object("shop", "Sync", "x"), { to: "rollout", owner: { ...owner, kind: "Sync", name: "x" } }],
-  ["rolloutState", keys.rolloutState(owner), { to: "rollout", owner }],
+  ["rollout state", keys.rolloutState(owner), { to: "rollout", owner }],
   ["rendering", keys.rendering("sha256:aa"), { to: "render", input: "sha256:aa" }],
   ["Sync on a cluster", keys.sync("c1", "shop", "web.app"), { to: "apply", cluster: "c1" }],
-])("a %s that is due waits for its function", async (_name, key, message) => {
+])("a row that is due sends the message for its function: %s", async (_name, key, message) => {
   await due(key, 0);
   await tick();
   expect(sender.take()).toEqual([message]);
 });
 
-test("a row that nothing is known to wait for is claimed and sends nothing", async () => {
+test("a row of a type that no function waits for sends nothing", async () => {
   await due({ pk: "FLEET", sk: "c1" }, 0);
   expect(await tick()).toBe(0);
   expect(sender.take()).toEqual([]);

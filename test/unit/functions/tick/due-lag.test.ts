@@ -1,4 +1,4 @@
-/** What DueLag tells of a fleet in which everybody does what is theirs: nobody is to be called for it. */
+/** The metric DueLag in a fleet in which every function does its part: it must raise no alarm. */
 import { expect, test } from "vitest";
 import { claimDue } from "#functions/tick/claim-due.ts";
 import { dueAttributes, timerAttributes } from "#shared/fleet/rows/due.ts";
@@ -8,7 +8,7 @@ import { ana, begin, names, worldOf } from "#test/support/planner-story.ts";
 import { type PlannerWorld, silentLog } from "#test/support/planner-world.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
-/** A tick each minute, and who is told of a row does what there is to do. @returns what each tick told. */
+/** One tick a minute; the receiver of a message does its work. @returns the metric of each tick. */
 async function ticks(
   count: number,
   world: { readonly table: Table; now(): Date; advance(): Promise<void>; told(): Promise<void> },
@@ -24,7 +24,7 @@ async function ticks(
   return lags;
 }
 
-/** The planner is real; workers and renderers have looked at what is theirs before each tick, and have nothing to say. */
+/** The planner is real; workers and renderers have checked their rows before each tick, and have nothing to report. */
 function planned(world: PlannerWorld) {
   return {
     table: world.table,
@@ -39,7 +39,7 @@ function planned(world: PlannerWorld) {
   };
 }
 
-test("is no lag: a rollout whose clusters take an hour, as they may", async () => {
+test("a rollout whose clusters take an hour within their deadline causes no lag", async () => {
   const world = await worldOf(names(3), { progressDeadline: "2h" });
   await begin(world);
   for (const { cluster } of world.slots()) await world.finish(cluster, "Verifying");
@@ -47,7 +47,7 @@ test("is no lag: a rollout whose clusters take an hour, as they may", async () =
   expect(Math.max(...(await ticks(60, planned(world))))).toBeLessThan(300);
 });
 
-test("is no lag: a rollout that people have suspended", async () => {
+test("a suspended rollout causes no lag", async () => {
   const world = await worldOf(names(3), { progressDeadline: "2h" });
   await begin(world);
   await world.operate({ suspended: ana(world.now) });
@@ -55,7 +55,7 @@ test("is no lag: a rollout that people have suspended", async () => {
   expect(Math.max(...(await ticks(60, planned(world))))).toBeLessThan(300);
 });
 
-test("is no lag: an assignment that waits on its cluster while people have suspended its subject", async () => {
+test("an assignment that waits while its group is suspended causes no lag", async () => {
   const connect = () => Promise.reject(new Error("nobody is to ask the cluster"));
   const world = await new WorkerWorld({ connect, distrust() {} }).begin();
   await world.assign("web", []);

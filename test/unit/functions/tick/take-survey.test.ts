@@ -1,4 +1,4 @@
-/** What the metrics tell of a fleet, every five minutes, without a look at any of its clusters' rows. */
+/** The metrics about a fleet every five minutes, which are computed without the rows of its clusters. */
 import { expect, test } from "vitest";
 import { everyMinute } from "#functions/tick/every-minute.ts";
 import { takeSurvey } from "#functions/tick/take-survey.ts";
@@ -27,7 +27,7 @@ async function setStatus(world: PlannerWorld, status: Partial<SourceStatus>): Pr
   return next;
 }
 
-/** As `name{dimension}=value`. */
+/** The metrics as `name dimension value`. */
 async function told(world: PlannerWorld): Promise<readonly string[]> {
   const lines: string[] = [];
   const tell = (name: string, value: number, dimensions: Readonly<Record<string, string>> = {}) =>
@@ -47,7 +47,7 @@ async function looked(world: PlannerWorld): Promise<void> {
   await setStatus(world, { attemptedAt: world.now.toISOString() });
 }
 
-test("a fleet on the newest content tells how many targets are ready, and nothing else", async () => {
+test("a fleet that runs the newest rollout has only the number of ready targets", async () => {
   const world = await listed(await worldOf(names(3), {}));
   await world.rollOut();
   await world.plan();
@@ -55,7 +55,7 @@ test("a fleet on the newest content tells how many targets are ready, and nothin
   expect(await told(world)).toEqual(["Targets ready 3"]);
 });
 
-test("a halted rollout is told for as long as it is, with the targets that failed and the age of what waits", async () => {
+test("a halted rollout is counted for as long as it is halted, with its failed targets and the age of the waiting revision", async () => {
   const world = await listed(await worldOf({ c1: "canary", c2: "rest", c3: "rest" }, rings));
   await world.rollOut();
   await revise(world, "bbb");
@@ -66,7 +66,7 @@ test("a halted rollout is told for as long as it is, with the targets that faile
   expect(await told(world)).toEqual(halted);
   world.advanceClock(3000);
   expect(await told(world)).toEqual(halted.with(1, "OldestRevision 3600"));
-  // Somebody knows of it.
+  // A person who suspends the group knows of it.
   await world.operate({ suspended: ana(world.now) });
   await world.plan();
   expect(await told(world)).not.toContain("HaltedRollouts 1");
@@ -76,7 +76,7 @@ test.each([
   { when: "before the push", suspendFirst: true },
   { when: "after it, in the middle of the rollout", suspendFirst: false },
 ])(
-  "a group that was suspended $when waits because somebody wants it to: how long is told, and nothing else",
+  "a group that was suspended $when has only the age of the suspension, and no age of a waiting revision",
   async ({ suspendFirst }) => {
     const world = await listed(await worldOf({ c1: "canary", c2: "rest", c3: "rest" }, rings));
     await world.rollOut();
@@ -91,7 +91,7 @@ test.each([
     const lines = await told(world);
     expect(lines).toContain("OldestSuspend 7200");
     expect(lines.filter((line) => /OldestRevision|Halted/.test(line))).toEqual([]);
-    // What it did not take while it was suspended is as old as it is from then on.
+    // The age of a revision that waited for the resume counts from the resume on.
     await world.operate({ resumed: ana(world.now) });
     await begin(world);
     world.advanceClock(60);
@@ -100,7 +100,7 @@ test.each([
   },
 );
 
-test("of what is suspended the longest is told, Sources too", async () => {
+test("the age of the longest suspension is counted, also of Sources", async () => {
   const world = await listed(await worldOf(names(1), {}));
   await world.rollOut();
   await world.plan();
@@ -113,7 +113,7 @@ test("of what is suspended the longest is told, Sources too", async () => {
   expect(await told(world)).toContain("OldestSuspend 360");
 });
 
-test("a cluster that does not answer is a target of its own state", async () => {
+test("an unreachable cluster counts as a target in the state unreachable", async () => {
   const world = await listed(await worldOf(names(4), { maxUnreachable: 1 }));
   await begin(world);
   await world.finish("c000", "Unreachable");
@@ -124,10 +124,10 @@ test("a cluster that does not answer is a target of its own state", async () => 
 });
 
 test.each([
-  { is: "could not be looked at for an hour", ago: 3600, lookedAgo: 0, stale: true },
-  { is: "could not be looked at for less", ago: 3599, lookedAgo: 0, stale: false },
-  { is: "was not looked at for its interval and an hour", ago: undefined, lookedAgo: 3600 + 300, stale: true },
-  { is: "was not looked at for less", ago: undefined, lookedAgo: 3600 + 299, stale: false },
+  { is: "could not be polled for an hour", ago: 3600, lookedAgo: 0, stale: true },
+  { is: "could not be polled for less than an hour", ago: 3599, lookedAgo: 0, stale: false },
+  { is: "was not polled for its interval and an hour", ago: undefined, lookedAgo: 3600 + 300, stale: true },
+  { is: "was not polled for less than that", ago: undefined, lookedAgo: 3600 + 299, stale: false },
 ])("a Source that $is: stale is $stale", async ({ ago, lookedAgo, stale }) => {
   const world = await listed(await worldOf(names(1), {}));
   const before = (seconds: number) => new Date(world.now.getTime() - seconds * 1000).toISOString();
@@ -143,7 +143,7 @@ test.each([
   expect(await told(world)).not.toContain("StaleSources 1");
 });
 
-test("it is taken when a sandbox begins, and then every five minutes, after what is due", async () => {
+test("the survey is taken when a sandbox begins, and then every five minutes, after the rows that are due", async () => {
   const world = await listed(await worldOf(names(1), {}));
   await world.rollOut();
   await world.plan();

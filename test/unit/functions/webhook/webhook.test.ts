@@ -112,8 +112,8 @@ async function deliver(delivery: Delivery = {}) {
 
 const woken = (...names: string[]) => names.map((name) => ({ to: "resolve", source: { namespace: "shop", name } }));
 
-describe("a push", () => {
-  test("wakes the Sources of its repository, however they spell it", async () => {
+describe("a push to the webhook", () => {
+  test("a push wakes the Sources of its repository, however they spell its URL", async () => {
     await addSource("plain", {});
     await addSource("spelled", { url: "https://GitHub.com:443/Acme/Fleet.git" });
     await addSource("other", { url: "https://github.com/acme/fleet2" });
@@ -138,17 +138,17 @@ describe("a push", () => {
     [{ semver: ">=1", tagPrefix: "app/" }, "push-tag", false],
     [{ commit: "a".repeat(40) }, "push-branch", true],
   ];
-  test.each(refs)("with ref %j and %s: woken is %s", async (ref, event, wakes) => {
+  test.each(refs)("a Source with ref %j and a push of %s: woken is %s", async (ref, event, wakes) => {
     await addSource("one", ref === undefined ? {} : { ref });
     expect((await deliver({ body: fixture(event) })).woken).toEqual(wakes ? woken("one") : []);
   });
 
-  test("does not wake what is suspended", async () => {
+  test("a push does not wake a suspended Source", async () => {
     await addSource("one", { operations: { suspended: { by: "me", at: "2026-01-01T00:00:00.000Z", number: 1 } } });
     expect(await deliver()).toMatchObject({ status: 202, woken: [] });
   });
 
-  test("may come in base64, or as a form", async () => {
+  test("a push may be encoded in base64, or sent as a form", async () => {
     await addSource("one", {});
     expect(await deliver({ encoding: "base64" })).toMatchObject({ status: 202, woken: woken("one") });
     const form = {
@@ -158,20 +158,20 @@ describe("a push", () => {
     expect(await deliver(form)).toMatchObject({ status: 202, woken: woken("one") });
   });
 
-  test("is only a hint: no commit of it is read, and twice is twice the same", async () => {
+  test("a push is only a hint: its commit is not used, and a repeated push has the same effect", async () => {
     await addSource("one", {});
     const first = await deliver();
     expect(JSON.stringify(first.woken)).not.toContain("6113728f");
     expect(await deliver()).toEqual(first);
   });
 
-  test("of a form that is no push is refused", async () => {
+  test("a body that is no push is refused", async () => {
     for (const body of ["", "{}", "[]", "null", '{"ref": 1}', '{"ref":"refs/heads/main"}', "payload=1"]) {
       expect(await deliver({ body })).toMatchObject({ status: 400, woken: [] });
     }
   });
 
-  test("with addresses that mean something else to a pattern or a parser matches nothing", async () => {
+  test("a push with a URL that has a special meaning in patterns or parsers matches no Source", async () => {
     await addSource("one", {});
     for (const url of [".*", "https://github.com/.*", "https://[", "__proto__", "a#b"]) {
       const body = JSON.stringify({ ref: "refs/heads/main", repository: { clone_url: url } });
@@ -180,8 +180,8 @@ describe("a push", () => {
   });
 });
 
-describe("the sender", () => {
-  test("is verified with either of two secrets", async () => {
+describe("the signature of the webhook's sender", () => {
+  test("a sender is verified with either of two secrets", async () => {
     secret = '["old", "new"]';
     await addSource("one", {});
     expect(await deliver({ signedWith: "old" })).toMatchObject({ status: 202 });
@@ -190,33 +190,33 @@ describe("the sender", () => {
   });
 
   const signatures: readonly (readonly [legend: string, headers: Readonly<Record<string, string>>])[] = [
-    ["none", { "x-hub-signature-256": "" }],
-    ["an empty one", { "x-hub-signature-256": "sha256=" }],
-    ["a short one", { "x-hub-signature-256": "sha256=00" }],
-    ["one of another kind", { "x-hub-signature-256": `sha1=${"0".repeat(40)}` }],
-    ["a wrong one", { "x-hub-signature-256": `sha256=${"0".repeat(64)}` }],
+    ["nothing", { "x-hub-signature-256": "" }],
+    ["an empty text", { "x-hub-signature-256": "sha256=" }],
+    ["a short text", { "x-hub-signature-256": "sha256=00" }],
+    ["a signature of another kind", { "x-hub-signature-256": `sha1=${"0".repeat(40)}` }],
+    ["a wrong signature", { "x-hub-signature-256": `sha256=${"0".repeat(64)}` }],
     [
-      "only sha1",
+      "only a SHA-1",
       {
         "x-hub-signature-256": "",
         "x-hub-signature": `sha1=${createHmac("sha1", "s3cret").update(pushBranch).digest("hex")}`,
       },
     ],
   ];
-  test.each(signatures)("with %s for a signature is refused without detail", async (_legend, headers) => {
+  test.each(signatures)("a sender with %s for a signature is refused without detail", async (_legend, headers) => {
     await addSource("one", {});
     const answer = await deliver({ headers });
     expect(answer).toEqual({ status: 401, body: '{"message":"unauthorized"}', woken: [] });
   });
 
-  test("that changed the body after signing is refused", async () => {
+  test("a sender that changed the body after signing is refused", async () => {
     const signature = createHmac("sha256", "s3cret").update(pushBranch).digest("hex");
     const headers = { "x-hub-signature-256": `sha256=${signature}` };
     expect(await deliver({ body: `${pushBranch} `, headers })).toMatchObject({ status: 401 });
   });
 
   test.each(['[""]', "[]", '""', "s3cret", '["a","b","c"]', "[1]", ""])(
-    "is refused while the secret is %s, even when it signs with nothing",
+    "a sender is refused while the secret is %s, even when it signs with an empty key",
     async (text) => {
       secret = text;
       await addSource("one", {});
@@ -225,7 +225,7 @@ describe("the sender", () => {
     },
   );
 
-  test("never makes a secret, a body or a signature appear in the log", async () => {
+  test("no secret, body or signature appears in the log", async () => {
     await addSource("one", {});
     await deliver();
     await deliver({ signedWith: "wrong" });
@@ -235,16 +235,16 @@ describe("the sender", () => {
   });
 });
 
-describe("other events", () => {
+describe("other events at the webhook", () => {
   test("a ping is answered", async () => {
     expect(await deliver({ body: fixture("ping"), event: "ping" })).toMatchObject({ status: 200, woken: [] });
   });
 
-  test("a ping from nobody is not", async () => {
+  test("a ping with a wrong signature is refused", async () => {
     expect(await deliver({ body: fixture("ping"), event: "ping", signedWith: "x" })).toMatchObject({ status: 401 });
   });
 
-  test("the rest is let pass", async () => {
+  test("other events are accepted and wake nothing", async () => {
     await addSource("one", {});
     expect(await deliver({ event: "issues" })).toMatchObject({ status: 202, woken: [] });
   });
@@ -254,7 +254,7 @@ describe("other events", () => {
     expect(await deliver({ body, signedWith: "wrong" })).toMatchObject({ status: 413, woken: [] });
   });
 
-  test("an event of another shape is not understood", async () => {
+  test("an event of another shape is not accepted", async () => {
     const handler = webhookHandler({ table, sender, secrets: { read: async () => secret }, log, secretName: "x" });
     expect(await handler({ body: 1 }, {})).toMatchObject({ statusCode: 503 });
     expect(await handler({}, {})).toMatchObject({ statusCode: 401 });

@@ -89,7 +89,7 @@ const mayGoUnused = new Set([
   "discover sts:AssumeRole arn:<AWS::Partition>:iam::<AWS::AccountId>:role/starling/discovery/*",
   // Lambda itself sends there in the name of the role, what a tick did not get done.
   "tick sqs:SendMessage <WiringEveryMinuteDeadLetters>",
-  // What was lost, which on a quiet day is nothing, or little.
+  // Lost entries in these partitions, of which a quiet day has few or none.
   ...["CL#*", "DISCOVERIES", "NS#*#Source", "NS#*#SyncGroup", "REND#*", "ROLL#*"].map((key) => `tick ${key}`),
   `tick dynamodb:UpdateItem ${table}`,
   ...["Apply", "Discover", "Render", "Resolve", "Rollout"].map(
@@ -161,12 +161,12 @@ describe("of the people of an installation", () => {
     ["GET", "/v1/freezes"],
     ["GET", "/v1/syncgroups?limit=10"],
   ];
-  /** What is in git, with whatever secrets. */
+  /** The contents of git, with any secrets. */
   const read: readonly Request[] = [
     ["POST", `${ns}/syncgroups/none/contents`, { renderings: [] }],
     ["POST", `${ns}/sources/none/contents`, { artifacts: [] }],
   ];
-  /** Of the ways to change something, those that an operator has. What there is not is not found, by the function. */
+  /** The changes that an operator may make. The function answers 404 for an object that does not exist. */
   const operate: readonly Request[] = [
     ["POST", "/v1/freezes/brake", reason],
     ["DELETE", "/v1/freezes/brake"],
@@ -183,7 +183,7 @@ describe("of the people of an installation", () => {
     ["POST", `${ns}/syncs/none/prune`, { ...reason, uids: [] }],
   ];
 
-  /** What the gateway said, or that it let the request through to the function. */
+  /** The gateway's answer, or that it let the request through to the function. */
   async function answerTo(person: ApiSession, [method, path, body]: Request): Promise<string> {
     try {
       await person.call(method, path, body);

@@ -84,7 +84,7 @@ test("several first commands at once all find what they need, and leave nothing 
   expect(underWay()).toEqual([]);
 });
 
-test("what is locked otherwise since is installed in place of what was there", async () => {
+test("packages that the lock file changed are installed in place of the old ones", async () => {
   await starling("one");
   write("node_modules/left/over.txt", "of before");
   lockTool("1.0.1");
@@ -103,7 +103,7 @@ test("an installation without the Node that is locked since is made anew, althou
   expect(ended.err).toContain("Installing the dependencies");
 });
 
-test("what cannot be installed is told, nothing is started, and what was there stays", async () => {
+test("a failed install is reported, nothing is started, and the old packages stay", async () => {
   write("node_modules/left/over.txt", "of before");
   lockTool("1.0.0", { "another-one": "file:nowhere" });
   const ended = await starling("one");

@@ -126,7 +126,7 @@ const names = async (): Promise<readonly string[]> =>
   (JSON.parse(await world.rendering()) as { metadata: { name: string } }[]).map((object) => object.metadata.name);
 
 describe("a rendering", () => {
-  test("of plain files has every object below the folder, sorted by identity", async () => {
+  test("a rendering of plain files has every object below the folder, sorted by identity", async () => {
     await world.ask(
       {
         "deploy/z.yaml": configMap("a"),
@@ -146,7 +146,7 @@ describe("a rendering", () => {
     expect(world.builds).toBe(0);
   });
 
-  test("keeps what YAML means to kubectl", async () => {
+  test("a rendering keeps the meaning that YAML has for kubectl", async () => {
     await world.ask({
       "a.yaml":
         "apiVersion: example.com/v1\nkind: W\nmetadata: {name: 'w:A'}\nspec: {mode: 0644, on: yes, big: 9007199254740993}",
@@ -157,7 +157,7 @@ describe("a rendering", () => {
     );
   });
 
-  test("of a kustomization is what kustomize builds", async () => {
+  test("a rendering of a kustomization is the output of kustomize", async () => {
     await world.ask(
       {
         "base/kustomization.yaml": "resources: [a.yaml]",
@@ -170,7 +170,7 @@ describe("a rendering", () => {
     expect(await names()).toEqual(["p-a"]);
   });
 
-  test("joins folders with a kustomization of their own to the plain files around them", async () => {
+  test("a rendering joins folders with a kustomization of their own to the plain files around them", async () => {
     await world.ask({
       "a.yaml": configMap("a"),
       "sub/kustomization.yaml": "resources: [b.yaml]\nnamePrefix: p-",
@@ -183,7 +183,7 @@ describe("a rendering", () => {
     expect(world.builds).toBe(1);
   });
 
-  test("by choice is plain, and reads every file", async () => {
+  test("a rendering as plain files reads every file", async () => {
     await world.ask(
       {
         "kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamePrefix: p-",
@@ -196,7 +196,7 @@ describe("a rendering", () => {
     expect(world.builds).toBe(0);
   });
 
-  test("is the same digest for the same objects in other files", async () => {
+  test("a rendering of the same objects in other files has the same digest", async () => {
     await world.ask({ "a.yaml": configMap("a"), "b.yaml": configMap("b") });
     await world.render();
     const first = (await world.row()).digest;
@@ -207,7 +207,7 @@ describe("a rendering", () => {
   });
 });
 
-describe("what cannot be rendered fails for good, and says why", () => {
+describe("a folder that cannot be rendered fails for good, with the reason", () => {
   const rows: readonly (readonly [
     legend: string,
     files: Readonly<Record<string, string>>,
@@ -334,7 +334,7 @@ describe("what cannot be rendered fails for good, and says why", () => {
     expect(world.told()).toEqual(["web"]);
   });
 
-  test("an artifact with other content than its digest says", async () => {
+  test("an artifact whose content does not fit its digest fails", async () => {
     await world.blobs.overwrite(blobKeys.artifact("sha256:aa"), await packArtifact([]));
     await world.put({ artifactDigest: "sha256:aa", path: "." });
     await world.render(web);
@@ -345,7 +345,7 @@ describe("what cannot be rendered fails for good, and says why", () => {
   });
 });
 
-describe("what is done", () => {
+describe("a finished rendering", () => {
   const day = 86_400_000;
   const pass = (days: number) => {
     world.now = new Date(world.now.getTime() + days * day);
@@ -362,7 +362,7 @@ describe("what is done", () => {
     world.sender.take();
   };
 
-  test("is there for as long as somebody asks for it, and what it is made from too, and is made once", async () => {
+  test("a rendering and its inputs are kept as long as somebody asks for it, and it is made once", async () => {
     await begin();
     for (let asked = 0; asked < 10; asked++) {
       pass(50);
@@ -377,7 +377,7 @@ describe("what is done", () => {
     expect(await there()).toEqual([false, false]);
   });
 
-  test("is noted every half day at most, however many ask", async () => {
+  test("the use of a rendering is recorded every half day at most, however many ask", async () => {
     await begin();
     pass(0.4);
     for (let asked = 0; asked < 3; asked++) await world.render();
@@ -388,7 +388,7 @@ describe("what is done", () => {
     expect(world.told()).toEqual([]);
   });
 
-  test("and gone is made again by who asks, and that makes it new", async () => {
+  test("a rendering that is gone is made again for the next one who asks, and is new then", async () => {
     await begin();
     const { digest = "", artifactDigest } = await world.row();
     pass(1);
@@ -403,7 +403,7 @@ describe("what is done", () => {
     expect(artifactDigest).toBe((await world.row()).artifactDigest);
   });
 
-  test("without what it is made from has that fetched, as of the revision that who asked knew", async () => {
+  test("a rendering without its artifact has the artifact fetched at the revision that its requester knew", async () => {
     await begin();
     const source = { namespace: "shop", name: "fleet", revision: "main@sha1:0f" };
     const { artifactDigest } = await world.row();
@@ -418,7 +418,7 @@ describe("what is done", () => {
   });
 
   test.each(["before", "after"] as const)(
-    "is kept by the next who asks, where one dies %s any of its calls",
+    "the next request keeps a rendering when one dies %s any of its calls",
     async (when) => {
       for (let at = 1, hasDied = true; hasDied; at++) {
         world = new World();
@@ -450,7 +450,7 @@ describe("what is done", () => {
     },
   );
 
-  test("is stored over what was left there long ago", async () => {
+  test("a rendering is stored over the remains of an old one", async () => {
     await begin();
     const { artifactDigest, path } = await world.row();
     pass(59);
@@ -462,13 +462,13 @@ describe("what is done", () => {
   });
 });
 
-describe("what is lost", () => {
+describe("a lost blob", () => {
   const source = { namespace: "shop", name: "fleet" };
   const other = { namespace: "other", name: "fleet" };
   const asks = (more: Partial<RenderMessage>) =>
     renderInput({ to: "render", input: "sha256:in", ...more }, world.ports());
 
-  test("an artifact is asked for at those who may have it, once for each try", async () => {
+  test("a lost artifact is requested from the Sources that may have it, once for each try", async () => {
     await world.put({ artifactDigest: "sha256:aa", path: "." });
     await asks({ notify: web, source });
     expect(world.sender.take()).toEqual([{ to: "resolve", source, lost: "sha256:aa" }]);
@@ -486,7 +486,7 @@ describe("what is lost", () => {
     );
   });
 
-  test("that of values is asked for at those who may have it, and no other", async () => {
+  test("a lost artifact of values is requested from the Sources that may have it, and no other", async () => {
     const valuesFrom = [{ path: "a.yaml", optional: false, from: { source: "values", artifactDigest: "sha256:bb" } }];
     const chart = { releaseName: "web", namespace: "shop", crds: "Skip", lookup: "Refuse", hooks: "Omit" } as const;
     await world.put({ artifactDigest: "sha256:aa", path: ".", render: { helm: { ...chart, valuesFrom } } });
@@ -505,7 +505,7 @@ describe("what is lost", () => {
     );
   });
 
-  test("a rendering is made again, and told", async () => {
+  test("a lost rendering is made again, and reported", async () => {
     await world.ask({ "a.yaml": configMap("a") });
     await world.render(web);
     const { digest = "" } = await world.row();
@@ -528,7 +528,7 @@ describe("what is lost", () => {
     expect(world.told()).toEqual(["api"]);
   });
 
-  test("a rendering that was changed is stored over", async () => {
+  test("a rendering that was changed is overwritten", async () => {
     await world.ask({ "a.yaml": configMap("a") });
     await world.render(web);
     const { digest = "" } = await world.row();
@@ -539,7 +539,7 @@ describe("what is lost", () => {
     expect(await world.blobs.get(key)).toEqual(bytes);
   });
 
-  test("a rendering that is lost again and again is made ever more rarely", async () => {
+  test("a rendering that is lost repeatedly is made ever more rarely", async () => {
     await world.ask({ "kustomization.yaml": "resources: [a.yaml]", "a.yaml": configMap("a") });
     await world.render(web);
     const { digest = "" } = await world.row();
@@ -555,7 +555,7 @@ describe("what is lost", () => {
     expect(made).toEqual([0, 5, 15, 35, 75]);
   });
 
-  test("what comes out otherwise is told to who missed it", async () => {
+  test("a rendering with another digest than the lost one is reported to the owner that missed it", async () => {
     await world.ask({ "a.yaml": configMap("a") });
     await world.render(web);
     world.sender.take();
@@ -564,7 +564,7 @@ describe("what is lost", () => {
     expect(await world.row()).toMatchObject({ state: "Done", tries: 1 });
   });
 
-  test("a thousand clusters that miss it while it cannot be made do not have it tried a thousand times", async () => {
+  test("a rendering that cannot be made is not tried once for each of a thousand clusters that miss it", async () => {
     await world.ask({ "a.yaml": configMap("a") });
     await world.render(web);
     const { digest = "", artifactDigest } = await world.row();
@@ -583,7 +583,7 @@ describe("single flight", () => {
     await world.ask({ "kustomization.yaml": "resources: [a.yaml]", "a.yaml": configMap("a") });
   });
 
-  test("a message that comes twice renders once, and tells again", async () => {
+  test("a message that comes twice renders once, and reports again", async () => {
     await world.render(web);
     await world.render(web);
     await world.render();
@@ -591,7 +591,7 @@ describe("single flight", () => {
     expect(world.told()).toEqual(["web", "web"]);
   });
 
-  test("who asks while another renders is told with the rest", async () => {
+  test("an owner that asks while another one renders is notified with the others", async () => {
     world.beforeBuild = async () => {
       await world.render(api);
       await world.render(web);
@@ -604,7 +604,7 @@ describe("single flight", () => {
     expect(await world.row()).not.toHaveProperty("waiting");
   });
 
-  test("a claim that ran out is taken over, and the one who comes back late changes nothing", async () => {
+  test("a claim that ended is taken over, and its late worker changes nothing", async () => {
     world.beforeBuild = async () => {
       world.now = new Date("2026-03-01T10:02:01.000Z");
       await world.render(api);
@@ -616,7 +616,7 @@ describe("single flight", () => {
     expect(world.told()).toEqual(["web"]);
   });
 
-  test("a worker that dies leaves a row that is due when its claim runs out", async () => {
+  test("a worker that dies leaves a row that is due when its claim ends", async () => {
     const ports = world.ports();
     const table = Object.assign(Object.create(world.table) as MemoryTable, {
       get: (key: Parameters<MemoryTable["get"]>[0]) => world.table.get(key),
@@ -635,7 +635,7 @@ describe("single flight", () => {
     expect(world.told()).toEqual(["web"]);
   });
 
-  test("when it was begun first is kept over its tries, and begins anew when it is made again", async () => {
+  test("the time of the first try is kept over all tries, and starts anew when the rendering is made again", async () => {
     const later = (seconds: number) => {
       world.now = new Date(world.now.getTime() + seconds * 1000);
     };
@@ -656,7 +656,7 @@ describe("single flight", () => {
     expect(await world.row()).toMatchObject({ state: "Done", begunAt: world.now.toISOString() });
   });
 
-  test("what may pass is tried again later, and its reason is in the row", async () => {
+  test("a transient error is tried again later, and its reason is in the row", async () => {
     world.beforeBuild = async () => {
       throw new StarlingError("too slow", { code: "KustomizeFailed", retry: "transient" });
     };
@@ -670,7 +670,7 @@ describe("single flight", () => {
     expect(world.told()).toEqual(["web"]);
   });
 
-  test("what may be the input's fault has failed after five tries, and is tried again ever more rarely", async () => {
+  test("an error that may be the input's has failed after five tries, and is tried again ever more rarely", async () => {
     const mayBe = () => {
       world.beforeBuild = async () => {
         throw new StarlingError("kustomize ended with SIGKILL", { code: "KustomizeFailed", retry: "transient" });
@@ -740,7 +740,7 @@ describe("single flight", () => {
     expect(world.told()).toEqual(["web"]);
   });
 
-  test("what begins and never ends has failed after five tries, and is tried again", async () => {
+  test("a build that never ends has failed after five tries, and is tried again", async () => {
     const ports = world.ports();
     const dying = {
       ...ports,
@@ -792,13 +792,13 @@ describe("single flight", () => {
     expect(await world.row()).toMatchObject({ state: "Pending", failure: { message: "no kubectl", permanent: false } });
   });
 
-  test("an artifact that is not there yet is waited for", async () => {
+  test("the rendering waits for an artifact that is missing", async () => {
     await world.put({ artifactDigest: "sha256:bb", path: "." });
     await world.render(web);
     expect(await world.row()).toMatchObject({ state: "Pending", failure: { code: "BlobNotFound", permanent: false } });
   });
 
-  test("what nobody asked for is not rendered", async () => {
+  test("an input that nobody asked for is not rendered", async () => {
     await renderInput({ to: "render", input: "sha256:other", notify: web }, world.ports());
     expect(world.told()).toEqual([]);
   });

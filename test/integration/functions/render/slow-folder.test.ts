@@ -15,12 +15,12 @@ const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
 const places = 4;
 const turns = 2;
 
-/** The queue in front of the renderers, which have so many places, and builds that end when the test says so. */
+/** The queue in front of the renderers, which have a number of places, and builds that end when the test ends them. */
 class World {
   readonly table = new MemoryTable();
   readonly sender = new MemorySender();
   now = new Date("2026-03-01T10:00:00.000Z");
-  /** What is built now, by its input's name, and how it ends. */
+  /** The builds in progress by their input's name, each with the function that ends it. */
   readonly building = new Map<string, () => void>();
   readonly built: string[] = [];
   readonly queue: RenderMessage[] = [];
@@ -47,7 +47,7 @@ class World {
     return { digest: `sha256:${name}`, objects: 1, leftOut: [], bytes: new Uint8Array() };
   }
 
-  /** A row that somebody wants, and the message of it. */
+  /** Writes a row that somebody asks for, and sends its message. */
   async ask(path: string, name: string): Promise<void> {
     const row: RenderingRow = {
       ...keys.rendering(name),
@@ -93,7 +93,7 @@ class World {
 let world: World;
 beforeEach(async () => {
   world = new World();
-  // What nobody knows yet is found out with the first one.
+  // The first build shows that the folder is slow, which nobody knows before.
   await world.ask("slow", "first");
   await world.settle();
   await world.passAndEnd(25);
@@ -103,7 +103,7 @@ beforeEach(async () => {
 const slow = ["s1", "s2", "s3", "s4", "s5"];
 const under = () => [...world.building.keys()].sort();
 
-test("of five inputs two are rendered at once, another folder's at once beside them, and all come out in turn", async () => {
+test("two of five inputs are rendered at once, another folder's beside them, and all are rendered in turn", async () => {
   for (const name of slow) await world.ask("slow", name);
   await world.settle();
   expect(under()).toEqual(["s1", "s2"]);
@@ -121,10 +121,10 @@ test("of five inputs two are rendered at once, another folder's at once beside t
   for (const name of slow) expect(await world.table.get(keys.rendering(name))).toMatchObject({ state: "Done" });
 });
 
-test("who died with a turn has it no longer than its claim, and a call that is lost is made up for by the watchdog", async () => {
+test("a dead renderer keeps its turn no longer than its claim, and the watchdog replaces a lost call", async () => {
   for (const name of slow) await world.ask("slow", name);
   await world.settle();
-  // Both die: nothing is heard of them again.
+  // Both die: they never report again.
   world.building.clear();
   world.atWork.clear();
   world.now = new Date(later(world.now, 130));

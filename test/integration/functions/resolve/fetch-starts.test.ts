@@ -125,7 +125,7 @@ async function untilEnded(world: World, count: number): Promise<void> {
   await vi.waitFor(() => expect(world.ended).toHaveLength(count), patience);
 }
 
-test("three that die are told, and the next is begun when it has rested, or when somebody asks", async () => {
+test("three fetches that die are reported, and the next begins after a rest, or when somebody asks", async () => {
   const world = await startWorld();
   world.git.beforeFetch(() => world.kill());
 
@@ -190,7 +190,7 @@ test("three that die are told, and the next is begun when it has rested, or when
   expect(status.handledReconcile).toBeDefined();
 }, 120_000);
 
-test("three that die for no fault of the commit cost a quarter of an hour", async () => {
+test("three fetches that die for no fault of the commit cost a quarter of an hour", async () => {
   const world = await startWorld();
   world.git.beforeFetch((fetch) => {
     if (fetch <= 3) world.kill();
@@ -208,7 +208,7 @@ test("three that die for no fault of the commit cost a quarter of an hour", asyn
   for (const gone of ["fetch", "failures"]) expect((await world.row()).status).not.toHaveProperty(gone);
 }, 120_000);
 
-test("another revision begins anew", async () => {
+test("another revision is fetched without a rest", async () => {
   const world = await startWorld();
   world.git.beforeFetch(() => world.kill());
   await untilEnded(world, 1);
@@ -230,7 +230,7 @@ test("another revision begins anew", async () => {
   expect((await world.row()).status.artifact).toMatchObject({ revision: `main@sha1:${second}` });
 }, 120_000);
 
-test("of two at once one fetches", async () => {
+test("only one of two functions fetches at a time", async () => {
   const world = await startWorld();
   const { promise: opened, resolve: open } = Promise.withResolvers<void>();
   world.git.beforeFetch(() => opened);
@@ -244,7 +244,7 @@ test("of two at once one fetches", async () => {
   expect(await world.revisions()).toHaveLength(1);
 }, 120_000);
 
-test("of fifty pushes while one is fetched, the newest is fetched next, and no other", async () => {
+test("after fifty pushes during a fetch, only the newest commit is fetched", async () => {
   const world = await startWorld();
   const { promise: opened, resolve: open } = Promise.withResolvers<void>();
   world.git.beforeFetch(() => opened);
@@ -265,7 +265,7 @@ test("of fifty pushes while one is fetched, the newest is fetched next, and no o
   expect(await world.revisions()).toHaveLength(2);
 }, 120_000);
 
-test("a burst of messages with nobody at work makes one fetch", async () => {
+test("a burst of messages without a fetch in progress makes one fetch", async () => {
   const world = await startWorld();
   await untilEnded(world, 1);
   const before = world.git.fetches();
@@ -277,7 +277,7 @@ test("a burst of messages with nobody at work makes one fetch", async () => {
   expect((await world.row()).status.artifact).toMatchObject({ revision: `main@sha1:${newest}` });
 }, 120_000);
 
-test("what somebody changes about the Source while it is fetched is not fetched again for that", async () => {
+test("a change of the Source during its fetch causes no second fetch", async () => {
   const world = await startWorld();
   const { promise: opened, resolve: open } = Promise.withResolvers<void>();
   world.git.beforeFetch(() => opened);
@@ -304,7 +304,7 @@ test("a reconcile waits for no fetch that may hang", async () => {
   expect(await world.ready()).toMatchObject({ status: "True" });
 }, 120_000);
 
-test("one that was given up wakes up when another has done its work, and changes nothing", async () => {
+test("a fetch that was given up and wakes up after another one has finished changes nothing", async () => {
   const world = await startWorld({ overrun: "abandoned" });
   const { promise: opened, resolve: open } = Promise.withResolvers<void>();
   world.git.beforeFetch((fetch) => {

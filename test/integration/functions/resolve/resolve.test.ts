@@ -185,7 +185,7 @@ describe("a Source that follows a branch", () => {
     world = await worldWith({ git: { url: server.url(repository), ref: { branch: "main" } }, paths: ["deploy"] });
   });
 
-  test("has its artifact for as long as it is looked at, and nothing is fetched for that", async () => {
+  test("a Source has its artifact as long as it is polled, and nothing is fetched for that", async () => {
     await world.resolve();
     const before = (await world.row()).status.artifact;
     const stored = world.blobs.keys();
@@ -206,7 +206,7 @@ describe("a Source that follows a branch", () => {
     expect((await world.row()).version).toBe(version + 1);
   });
 
-  test("that nobody looked at for months fetches again what has ended meanwhile", async () => {
+  test("a Source that was not polled for months fetches a lost artifact again", async () => {
     await world.resolve();
     const stored = world.blobs.keys();
     world.pass(90);
@@ -225,7 +225,7 @@ describe("a Source that follows a branch", () => {
       world.sender.take();
     });
 
-    test("keeps its artifact, asks nothing of git and tells nobody", async () => {
+    test("a suspended Source keeps its artifact, asks git nothing and sends no message", async () => {
       const stored = world.blobs.keys();
       const before = await world.row();
       for (let polls = 0; polls < 10; polls++) {
@@ -243,7 +243,7 @@ describe("a Source that follows a branch", () => {
       expect(world.sender.take()).toEqual([]);
     });
 
-    test("says when it is gone, and fetches it when it is resumed", async () => {
+    test("a suspended Source reports a lost artifact, and fetches it when it is resumed", async () => {
       const { digest = "" } = (await world.row()).status.artifact ?? {};
       world.blobs.lose(blobKeys.artifact(digest));
       expect(await world.resolve({ lost: digest, revision: `main@sha1:${first}` })).toEqual([]);
@@ -260,7 +260,7 @@ describe("a Source that follows a branch", () => {
     });
   });
 
-  test("stores what comes back over what was left of it long ago", async () => {
+  test("an artifact that is fetched again is stored over the remains of the old one", async () => {
     await world.resolve();
     const stored = world.blobs.keys();
     const at = new Date("2026-02-02T00:00:00Z");
@@ -285,7 +285,7 @@ describe("a Source that follows a branch", () => {
     });
     const had = () => ({ lost, revision: `main@sha1:${first}` });
 
-    test("fetches it at the revision, and stays what it is", async () => {
+    test("a Source fetches a past artifact at its revision, and keeps its current one", async () => {
       const before = await world.row();
       const bytes = await world.blobs.get(blobKeys.artifact(lost));
       world.blobs.lose(blobKeys.artifact(lost));
@@ -307,7 +307,7 @@ describe("a Source that follows a branch", () => {
         },
         "ArtifactGone",
       ],
-    ])("says of a revision %s what is lost, and what to do", async (_what, asked, expected) => {
+    ])("a Source reports for a revision %s what is lost, and what to do", async (_what, asked, expected) => {
       world.blobs.lose(blobKeys.artifact(lost));
       const message = await asked();
       await world.resolve(message);
@@ -318,14 +318,14 @@ describe("a Source that follows a branch", () => {
       expect(await world.ready()).toMatchObject({ status: "True" });
     });
 
-    test("asks nothing of git while it is suspended", async () => {
+    test("a suspended Source asks git for no past artifact", async () => {
       world.blobs.lose(blobKeys.artifact(lost));
       await world.change(() => ({ operations: { suspended: { by: "ana", at: world.now.toISOString(), number: 1 } } }));
       expect(await world.resolve(had())).toEqual([]);
     });
   });
 
-  test("is pinned, stored and announced", async () => {
+  test("a revision is pinned, stored and announced", async () => {
     expect(await world.resolve()).toEqual(["list refs/heads/main", "fetch deploy"]);
     const { status } = await world.row();
     expect(status.artifact).toMatchObject({
@@ -362,7 +362,7 @@ describe("a Source that follows a branch", () => {
     ]);
   });
 
-  test("costs one listing when nothing changed, and tells nobody", async () => {
+  test("a poll costs one listing when nothing changed, and sends no message", async () => {
     await world.resolve();
     world.sender.take();
     const before = await world.row();
@@ -376,7 +376,7 @@ describe("a Source that follows a branch", () => {
     expect(dueAtOf(after.dueKey ?? "") > "2026-03-01T10:09:00").toBe(true);
   });
 
-  test("moves with the branch", async () => {
+  test("a Source moves with the branch", async () => {
     await world.resolve();
     world.sender.take();
     const second = await server.commitFiles(repository, { "deploy/app.yaml": "a: 2\n" }, { message: "Second" });
@@ -387,7 +387,7 @@ describe("a Source that follows a branch", () => {
     expect(await everyRow(world.table, { pk: "REV#shop#fleet" })).toHaveLength(2);
   });
 
-  test("keeps its artifact for a commit that leaves the part alone, and goes by the new revision", async () => {
+  test("a Source keeps its artifact for a commit outside of its paths, and takes the new revision", async () => {
     await world.resolve();
     const before = (await world.row()).status.artifact;
     const committedAt = "2026-02-02T00:00:00.000Z";
@@ -402,7 +402,7 @@ describe("a Source that follows a branch", () => {
     expect(after).toEqual({ ...before, revision: `main@sha1:${second}`, subject: "Docs", committedAt });
   });
 
-  test("keeps its artifact while the branch is gone, backs off, and recovers", async () => {
+  test("a Source keeps its artifact while the branch is gone, backs off, and recovers", async () => {
     await world.resolve();
     const { artifact } = (await world.row()).status;
     await server.commitFiles(repository, { x: "y" }, { message: "Other", branch: "other" });
@@ -432,14 +432,14 @@ describe("a Source that follows a branch", () => {
     expect(await world.ready()).toMatchObject({ status: "True" });
   });
 
-  test("fetches again when its paths changed", async () => {
+  test("a Source fetches again when its paths changed", async () => {
     await world.resolve();
     await world.change((row) => ({ spec: { ...row.spec, paths: ["docs"] }, generation: 2 }));
     expect(await world.resolve()).toEqual(["list refs/heads/main", "fetch docs"]);
     expect((await world.row()).status.artifact?.files).toBe(1);
   });
 
-  test("fetches again after paths that were not there, though the reference stands", async () => {
+  test("a Source fetches again after its paths were missing, although the reference has not changed", async () => {
     await world.resolve();
     await world.change((row) => ({ spec: { ...row.spec, paths: ["deploy", "nope"] }, generation: 2 }));
     await world.resolve();
@@ -453,7 +453,7 @@ describe("a Source that follows a branch", () => {
     expect((await world.row()).status.artifact?.files).toBe(2);
   });
 
-  test("looks again when the spec changed under it", async () => {
+  test("a Source polls again when its spec changed during the poll", async () => {
     world.beforeWrite = () => world.change((row) => ({ spec: { ...row.spec, paths: ["docs"] }, generation: 2 }));
     await world.resolve();
     const { status } = await world.row();
@@ -463,7 +463,7 @@ describe("a Source that follows a branch", () => {
     expect(files.map((file) => file.path)).toEqual(["docs/a.md"]);
   });
 
-  test("tells its subjects after a crash between writing and telling", async () => {
+  test("a Source notifies its owners after a crash between the write and the messages", async () => {
     const ports = world.ports();
     const dying = { ...ports, sender: { send: async () => Promise.reject(new Error("killed")) } };
     await expect(resolveSource(message, dying, context)).rejects.toThrow("killed");
@@ -477,7 +477,7 @@ describe("a Source that follows a branch", () => {
     expect(await everyRow(world.table, { pk: "REV#shop#fleet" })).toHaveLength(1);
   });
 
-  test("gives up for now when the row never stands still", async () => {
+  test("a Source gives up for now when its row changes at every write", async () => {
     const ports = world.ports();
     const table = Object.assign(Object.create(ports.table) as typeof ports.table, {
       get: (desired: typeof key) => world.table.get(desired),
@@ -486,14 +486,14 @@ describe("a Source that follows a branch", () => {
     await expect(resolveSource(message, { ...ports, table }, context)).rejects.toBeInstanceOf(ConflictError);
   });
 
-  test("does nothing while suspended or gone", async () => {
+  test("a Source that is suspended or deleted is not polled", async () => {
     await world.change(() => ({ operations: { suspended: { by: "me", at: "2026-03-01T00:00:00.000Z", number: 1 } } }));
     expect(await world.resolve()).toEqual([]);
     await world.table.write([{ delete: key }]);
     expect(await world.resolve()).toEqual([]);
   });
 
-  test("says which reconcile it handled", async () => {
+  test("a Source records which reconcile it handled", async () => {
     await world.change(() => ({ operations: { reconcile: { by: "me", at: "2026-03-01T09:59:00.000Z", number: 7 } } }));
     await world.resolve();
     expect((await world.row()).status.handledReconcile).toBe(7);
@@ -627,7 +627,7 @@ describe("what goes wrong", () => {
     }
   });
 
-  test("a secret that is not there", async () => {
+  test("a secret that does not exist", async () => {
     const world = await worldWith({ git: { url: closed.url("fleet"), credentials: { secret: "x", kind: "basic" } } });
     const ports = world.ports();
     const read = async () => Promise.reject(new StarlingError("no x", { code: "SecretNotFound", retry: "transient" }));

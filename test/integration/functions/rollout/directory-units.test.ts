@@ -1,4 +1,7 @@
-/** What DynamoDB counts when a label changes somewhere: the same for a small group of a small fleet and of a large one. */
+/**
+ * The units that DynamoDB counts when a label changes somewhere: the same for a small group of a small fleet and of a
+ * large one.
+ */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createTable } from "#local/aws/services/create-resources.ts";
 import { only } from "#local/machine/deployment.ts";

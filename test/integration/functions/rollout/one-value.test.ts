@@ -38,7 +38,7 @@ test("three renderings are asked for, three workers are told, and three rows of 
   const after = await versions();
   expect(all.filter((name) => after.get(name) !== before.get(name))).toEqual(three);
 
-  // What nobody uses is nothing new.
+  // A value that no cluster uses causes no work.
   heard.length = 0;
   await group.setValues(["c5"], { colour: "red" });
   await group.rollOut("one", group.call);

@@ -77,7 +77,7 @@ async function read(server: KubeApiServer, path: string, token = server.token) {
   return clusterRequest(server, { path, token });
 }
 
-/** What etcd gives whoever asks for all of it. @throws Error when it does not. */
+/** The answer of etcd to a request for everything. @throws Error when it refuses. */
 function everyKeyOf(origin: string): Promise<string> {
   const start = origin.startsWith("https:") ? httpsRequest : httpRequest;
   const options = { method: "POST", rejectUnauthorized: false, agent: false };

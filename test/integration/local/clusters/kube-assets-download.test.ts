@@ -25,7 +25,7 @@ async function archiveOf(files: Readonly<Record<string, string>>): Promise<Buffe
 
 const sha512 = (bytes: Buffer) => createHash("sha512").update(bytes).digest("hex");
 
-/** What the server answers by path; a URL is a redirect there. */
+/** The server's answers by path; a URL is a redirect there. */
 const answers = new Map<string, Buffer | URL>();
 const asked: string[] = [];
 let close = async () => {};

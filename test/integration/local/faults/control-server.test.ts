@@ -7,7 +7,7 @@ import { defined } from "#shared/base/defined.ts";
 
 let host: ClusterHost;
 let control: ControlServer;
-/** What the fault proxy was told. */
+/** The calls that the fault proxy received. */
 const told: (readonly [FaultOptions, number | undefined])[] = [];
 const opened: string[] = [];
 

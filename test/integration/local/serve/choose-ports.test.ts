@@ -14,7 +14,7 @@ test("ports that nobody chose are free, and none that a connection going out may
   }
 });
 
-test("what was chosen stays, and what is taken is said with the flag that chooses another", async () => {
+test("a chosen port stays, and a taken port is reported with the flag that chooses another", async () => {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as { readonly port: number };

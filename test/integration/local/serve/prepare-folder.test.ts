@@ -28,7 +28,7 @@ afterEach(() => rmSync(home, { recursive: true, force: true }));
 const modeOf = (path: string) => statSync(path).mode & 0o777;
 
 describe("a state folder", () => {
-  test("is made for its owner only, and found again", async () => {
+  test("the folder is made for its owner only, and found again", async () => {
     const folder = join(home, "a", "state");
     await prepareFolder(folder);
     expect(modeOf(folder)).toBe(0o700);
@@ -36,14 +36,14 @@ describe("a state folder", () => {
     expect(readdirSync(folder)).toEqual([".gitignore"]);
   });
 
-  test("may be an empty one that is there, whose rights are taken from others", async () => {
+  test("an existing empty folder may be used, and the access of others is removed", async () => {
     const folder = join(home, "empty");
     mkdirSync(folder, { mode: 0o755 });
     await prepareFolder(folder);
     expect(modeOf(folder)).toBe(0o700);
   });
 
-  test("is found again after a first start that failed, and where an older Starling made it", async () => {
+  test("the folder is found again after a failed first start, and if an older Starling made it", async () => {
     const failed = join(home, "failed");
     await prepareFolder(failed);
     writeFileSync(join(failed, "log"), "it did not start");
@@ -55,7 +55,7 @@ describe("a state folder", () => {
     expect(readdirSync(older)).toEqual([".gitignore", "identity.json"]);
   });
 
-  test("is not one that holds something else, which is left as it is", async () => {
+  test("a folder that holds other files is refused, and left unchanged", async () => {
     const folder = join(home, "site");
     mkdirSync(folder, { mode: 0o755 });
     writeFileSync(join(folder, "index.html"), "");
@@ -68,7 +68,7 @@ describe("a state folder", () => {
     expect(readdirSync(folder)).toEqual(["index.html"]);
   });
 
-  test("is not one with a .gitignore of somebody else's", async () => {
+  test("a folder with a .gitignore of somebody else is refused", async () => {
     const folder = join(home, "site");
     mkdirSync(folder);
     writeFileSync(join(folder, ".gitignore"), "*\n");
@@ -98,7 +98,7 @@ describe("in a git repository", () => {
     expect(execFileSync("git", ["-C", repository, "status", "--porcelain"]).toString()).toBe("?? .gitignore\n");
   });
 
-  test("is seen through a link, in a worktree, and where the state was before the repository", async () => {
+  test("the repository is found through a link, in a worktree, and if the state was there before it", async () => {
     symlinkSync(repository, join(home, "link"));
     const linked = join(home, "link", "state");
     await expect(prepareFolder(linked)).rejects.toMatchObject(refused(linked));

@@ -1,4 +1,4 @@
-/** What others on this machine, and web pages in its browsers, are told by the ports of a machine. */
+/** Answers of a machine's ports to other users of this machine, and to web pages in its browsers. */
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
@@ -89,7 +89,7 @@ const target = (name: string) => ({ "x-amz-target": name, "content-type": "appli
 const madeUp = (service: string) =>
   `AWS4-HMAC-SHA256 Credential=AKIA/20260101/us-east-1/${service}/aws4_request, SignedHeaders=host;x-amz-date, Signature=${"0".repeat(64)}`;
 
-/** What a port would answer if it took anything, whichever service is behind it. */
+/** The answer of a port that accepts any request, whichever service is behind it. */
 const questions: readonly Asking[] = [
   {},
   { path: "/v1/clusters" },
@@ -156,7 +156,7 @@ describe.each(doors)("$name", ({ origin }) => {
   });
 
   test.each(["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "127.0.0.1:", "0.0.0.0", "127.1"])(
-    "does not know itself by the name of %j",
+    "the machine does not accept the host name %j",
     async (name) => {
       const { port } = new URL(await origin());
       for (const host of [name, ...(name.includes("evil") ? [`${name}:${port}`] : [])]) {

@@ -47,7 +47,7 @@ describe("a token is accepted", () => {
     expect(world.server.calls().at(-1)).toMatchObject({ operation: "GetCallerIdentity", region: "eu-west-1" });
   });
 
-  test("of another region of the partition", async () => {
+  test("a token of another region of the partition is accepted", async () => {
     await expect(verifyEksToken(await tokenFor(homeCluster("a", "us-east-2")), verifier())).resolves.toBeDefined();
   });
 
@@ -168,7 +168,7 @@ describe("a token is refused", () => {
     await expect(verifyEksToken(token, verifier())).rejects.toThrow('missing expected "k8s-aws-v1." prefix');
   });
 
-  test.each(["=", "==", "+", "/", "A=\n"])("whose base64 ends with %j", async (end) => {
+  test.each(["=", "==", "+", "/", "A=\n"])("a token whose base64 ends with %j is refused", async (end) => {
     await expect(verifyEksToken(`${await tokenFor()}${end}`, verifier())).rejects.toThrow("illegal base64 data");
   });
 
@@ -182,12 +182,12 @@ describe("a token is refused", () => {
     await expect(verifyEksToken(token, { ...verifier(), clusterName: "b" })).rejects.toThrow("got 403");
   });
 
-  test("whose session token is not that of its key", async () => {
+  test("a token whose session token does not belong to its key is refused", async () => {
     const token = await tokenFor(undefined, { sessionToken: "made up" });
     await expect(verifyEksToken(token, verifier())).rejects.toThrow("InvalidClientTokenId");
   });
 
-  test("of the global endpoint outside of the partition aws", async () => {
+  test("a token of the global endpoint outside of the partition aws is refused", async () => {
     const url = urlOf(await tokenFor()).replace("sts.eu-west-1.", "sts.");
     const inChina = { ...verifier(), partition: "aws-cn", region: "cn-north-1" };
     await expect(verifyEksToken(tokenOf(url), inChina)).rejects.toThrow("global endpoint unsupported");

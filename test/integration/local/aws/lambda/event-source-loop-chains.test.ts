@@ -1,4 +1,4 @@
-/** What event sources do about functions that call themselves through a queue, and about those that are killed. */
+/** The handling by event sources of functions that call themselves through a queue, and of functions that are killed. */
 import { randomUUID } from "node:crypto";
 import {
   CreateQueueCommand,

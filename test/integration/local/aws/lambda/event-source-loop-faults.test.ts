@@ -37,7 +37,7 @@ async function consume(queueUrl: string): Promise<SqsRecord[]> {
 
 const mostTries = 10;
 
-/** What the SDK gives up after three tries in a row is sent again: the consumer is on trial here. */
+/** Sends again what the SDK gives up after three tries, because only the consumer is tested here. */
 async function sendPatiently(command: SendMessageBatchCommand): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {

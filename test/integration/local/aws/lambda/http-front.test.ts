@@ -267,7 +267,7 @@ test("10 MB go in, one byte more is 413", async () => {
   expect(events).toHaveLength(1);
 });
 
-test("what no route matches is 404; a method that only a signed route takes wants a signature", async () => {
+test("a path that no route matches is 404; a method that only a signed route takes needs a signature", async () => {
   const get = { method: "GET", query: {}, headers: {}, body: "" };
   expect(await send({ ...get, path: "/nowhere" })).toMatchObject({ status: 404, body: '{"message":"Not Found"}' });
   expect(await send({ ...get, path: "/hook/%E0%A4%A" })).toMatchObject({ status: 404 });

@@ -36,7 +36,7 @@ beforeEach(() => {
   connections = [];
 });
 
-/** A sandbox with a client of its own, as a function's SDK has it. */
+/** A sandbox with a client of its own, like a function's SDK. */
 function calling(paths: (event: unknown) => readonly string[]): () => Sandbox {
   return () => {
     const agent = new Agent({ keepAlive: true });
@@ -145,7 +145,7 @@ describe("connections between two invocations", () => {
     await expect.poll(() => connections.filter((socket) => socket.destroyed).length).toBe(3);
   });
 
-  test("of one sandbox are not those of another", async () => {
+  test("connections of one sandbox are not those of another", async () => {
     const lambda = fated("closed");
     const gate = Promise.withResolvers<void>();
     const agent = new Agent({ keepAlive: true });

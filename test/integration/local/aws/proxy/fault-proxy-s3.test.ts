@@ -42,7 +42,7 @@ test("If-None-Match: * writes an object once", async () => {
   expect(await read(Key)).toBe("first");
 });
 
-test("of many creators at once exactly one succeeds", async () => {
+test("exactly one of many creators at once succeeds", async () => {
   const Key = randomUUID();
   const outcomes = await Promise.allSettled(
     Array.from({ length: 20 }, (_, index) =>

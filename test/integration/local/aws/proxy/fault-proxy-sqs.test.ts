@@ -58,7 +58,7 @@ async function sendOne(queueUrl: string, body: string): Promise<void> {
   );
 }
 
-/** Bodies in the order of arrival, until as many came as expected and then nothing more within a second. */
+/** Bodies in the order of arrival, until the expected number arrived and then no more within a second. */
 async function drain(queueUrl: string, expected: number): Promise<string[]> {
   const bodies: string[] = [];
   const deadline = Date.now() + 15_000;

@@ -212,7 +212,7 @@ test.each(connectionFaults)("random resets %s happen on every service", async (_
   expect(aws.proxy.injected()).toMatchObject({ [`dynamodb:${fault}`]: 1, [`sqs:${fault}`]: 1, [`s3:${fault}`]: 1 });
 });
 
-test("what a broken receive took is visible again at once", async () => {
+test("messages of a broken receive are visible again at once", async () => {
   const { QueueUrl } = await aws.sqs.send(new CreateQueueCommand({ QueueName: "taken" }));
   await aws.sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: "m" }));
   aws.proxy.failCall(1, "after");
@@ -261,7 +261,7 @@ test("a long poll that its client left gives its message to the next poll, or ba
     .toBe("second");
 });
 
-test("where time runs faster, what a reader hides comes back the sooner", async () => {
+test("messages that a reader hides come back sooner where time runs faster", async () => {
   const fast = await startAwsEmulators({ seed: 1, rate: 50 });
   try {
     const { QueueUrl = "" } = await fast.sqs.send(new CreateQueueCommand({ QueueName: "hurried" }));

@@ -66,7 +66,7 @@ test("a secret is created, read by name and ARN, and versioned", async () => {
   });
 });
 
-test("who signs with another key, or may not read it, is refused as AWS refuses it", async () => {
+test("a reader with another key, or without permission, is refused as AWS refuses it", async () => {
   const client = await start({
     allows: ({ principalArn, operation, secretId }) =>
       principalArn === user.principalArn || (operation === "GetSecretValue" && secretId.startsWith("clusters/")),

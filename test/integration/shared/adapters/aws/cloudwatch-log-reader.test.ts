@@ -1,4 +1,4 @@
-/** What the functions have logged, by FilterLogEvents: a page may hold nothing and not be the last. */
+/** Reads the functions' logs by FilterLogEvents: a page may be empty and not be the last. */
 import { CloudWatchLogsClient } from "@aws-sdk/client-cloudwatch-logs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Principals } from "#local/aws/iam/principals.ts";
@@ -57,7 +57,7 @@ test("a log that is too long to be looked through is no log that says nothing", 
   expect(await read("audit")).toEqual({ lines: [], isMore: false });
 });
 
-test("who changed what is in the log of the API alone, and what the functions logged in the others", async () => {
+test("the audit log is read from the API alone, and the functions' logs from the others", async () => {
   for (const group of groups.values()) put(group, id);
   expect((await read("audit")).lines.map((line) => line.function)).toEqual(["api"]);
   expect((await read()).lines.map((line) => line.function).sort()).toEqual(["apply", "rollout"]);

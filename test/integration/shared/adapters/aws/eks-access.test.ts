@@ -26,7 +26,7 @@ beforeEach(() => {
 });
 
 describe("a session of a role", () => {
-  test("is asked for once, for every cluster of the account and everybody at once", async () => {
+  test("the session is requested once, for every cluster of the account and all callers at once", async () => {
     const asked = ["spoke", "other"].flatMap((name) => [
       access.token(target(spokeCluster(name), { role }), anew),
       access.endpoint(target(spokeCluster(name), { role })),
@@ -37,14 +37,14 @@ describe("a session of a role", () => {
     expect(world.count("sts AssumeRole")).toBe(1);
   });
 
-  test("is replaced before it ends", async () => {
+  test("the session is replaced before it ends", async () => {
     await access.token(target(spokeCluster("spoke"), { role }), anew);
     world.pass(51);
     await access.token(target(spokeCluster("spoke"), { role }), anew);
     expect(world.count("sts AssumeRole")).toBe(2);
   });
 
-  test("is used to its last minute while no other can be had", async () => {
+  test("the session is used to its last minute while STS gives no other one", async () => {
     await access.token(target(spokeCluster("spoke"), { role }), anew);
     world.fail(() => ({ status: 503, code: "ServiceUnavailable", message: "no" }));
     world.pass(58);
@@ -55,7 +55,7 @@ describe("a session of a role", () => {
     });
   });
 
-  test("comes from the STS of Starling's own region, and is good for clusters of every region", async () => {
+  test("the session comes from the STS of Starling's own region, and is valid for clusters of every region", async () => {
     await access.token(target(spokeCluster("spoke"), { role }), anew);
     const token = await access.token(target(spokeCluster("far", "ap-south-1"), { role }), anew);
     expect(world.server.calls().map(({ service, region }) => `${service} ${region}`)).toEqual(["sts us-east-1"]);
@@ -63,7 +63,7 @@ describe("a session of a role", () => {
     expect(new URL(signed).host).toBe("sts.ap-south-1.amazonaws.com");
   });
 
-  test("is needed for no cluster that Starling reaches as itself", async () => {
+  test("the session is not needed for a cluster that Starling reaches as itself", async () => {
     await access.endpoint(target(homeArn));
     await access.token(target(homeArn), anew);
     expect(world.operations()).toEqual(["eks DescribeCluster"]);
@@ -72,7 +72,7 @@ describe("a session of a role", () => {
   test.each([
     ["another external id", { arn: spokeRole, externalId: "starling.111122223333.us-east-1/c2" }],
     ["another role", { arn: `${spokeRole}-2`, externalId }],
-  ])("with %s is refused with the role and what to do", async (_what, wrong) => {
+  ])("a session with %s is refused with the role and what to do", async (_what, wrong) => {
     for (const name of ["spoke", "other"]) {
       await expect(access.endpoint(target(spokeCluster(name), { role: wrong }))).rejects.toMatchObject({
         code: "RoleDenied",
@@ -94,7 +94,7 @@ describe("a session of a role", () => {
     ["PackedPolicyTooLarge", 400, "TokenTooLarge", /session tags/],
     ["InternalFailure", 500, "StsUnavailable", /STS in us-east-1 answered/],
     ["ExpiredToken", 403, "StsUnavailable", /STS in us-east-1 answered/],
-  ])("that ends in %s (%d) is %s", async (code, status, expected, message) => {
+  ])("a session request that ends in %s (%d) is %s", async (code, status, expected, message) => {
     world.fail(() => ({ status, code, message: "no" }));
     const asked = access.token(target(spokeCluster("spoke"), { role }), anew);
     await expect(asked).rejects.toMatchObject({ code: expected, message: expect.stringMatching(message) });
@@ -105,7 +105,7 @@ describe("a session of a role", () => {
 });
 
 describe("a token", () => {
-  test("is kept for ten minutes", async () => {
+  test("a token is kept for ten minutes", async () => {
     const first = await access.token(target(homeArn), anew);
     world.pass(9);
     expect(await access.token(target(homeArn), anew)).toBe(first);
@@ -113,7 +113,7 @@ describe("a token", () => {
     expect(await access.token(target(homeArn), anew)).not.toBe(first);
   });
 
-  test("that was refused is made anew, from a new session where that one is not brand new", async () => {
+  test("a token that was refused is made anew, with a new session if the old one is not brand new", async () => {
     const first = await access.token(target(spokeCluster("spoke"), { role }), anew);
     world.pass(2);
     const all = await Promise.all([1, 2, 3].map(() => access.token(target(spokeCluster("spoke"), { role }), again)));
@@ -124,8 +124,8 @@ describe("a token", () => {
   });
 });
 
-describe("where a cluster is", () => {
-  test("is asked once a day, however often it is needed", async () => {
+describe("the address of a cluster", () => {
+  test("the address is requested once a day, however often it is needed", async () => {
     await Promise.all([1, 2, 3].map(() => access.endpoint(target(homeArn))));
     world.pass(24 * 60 - 1);
     const described = {
@@ -139,7 +139,7 @@ describe("where a cluster is", () => {
     expect(world.count("eks DescribeCluster")).toBe(2);
   });
 
-  test("is asked again when nobody was there, once a minute at most", async () => {
+  test("the address is requested again when no server answered there, once a minute at most", async () => {
     await access.endpoint(target(homeArn));
     world.addCluster(homeArn, { endpoint: "https://127.0.0.1:10" });
     access.distrust(target(homeArn));
@@ -148,7 +148,7 @@ describe("where a cluster is", () => {
     expect(await access.endpoint(target(homeArn))).toMatchObject({ server: "https://127.0.0.1:10" });
   });
 
-  test("is not asked where the Cluster's row has it, for a day after EKS said so", async () => {
+  test("the address in the Cluster's row is used for a day after EKS reported it", async () => {
     await access.endpoint(target(homeArn));
     const known = access.address(target(homeArn));
     const another = world.access();
@@ -163,14 +163,14 @@ describe("where a cluster is", () => {
     expect(world.count("eks DescribeCluster")).toBe(2);
   });
 
-  test("is asked where the row has it of another cluster", async () => {
+  test("the address is requested if the row has that of another cluster", async () => {
     await access.endpoint(target(spokeCluster("spoke"), { role }));
     const known = access.address(target(spokeCluster("spoke"), { role }));
     world.addCluster(homeArn, { endpoint: "https://127.0.0.1:10" });
     expect(await world.access().endpoint(target(homeArn), known)).toMatchObject({ server: "https://127.0.0.1:10" });
   });
 
-  test("is asked when nobody is where the row says, and the row is not believed again", async () => {
+  test("the address is requested if no server answers at the row's, and the row is not trusted again", async () => {
     await access.endpoint(target(homeArn));
     const known = access.address(target(homeArn));
     world.addCluster(homeArn, { endpoint: "https://127.0.0.1:10" });
@@ -183,7 +183,7 @@ describe("where a cluster is", () => {
     expect(world.count("eks DescribeCluster")).toBe(2);
   });
 
-  test("stays what it was while EKS is away", async () => {
+  test("the address stays unchanged while EKS does not answer", async () => {
     await access.endpoint(target(homeArn));
     world.pass(24 * 60 + 1);
     world.fail(() => ({ status: 400, code: "ThrottlingException", message: "Rate exceeded" }));
@@ -203,7 +203,7 @@ describe("where a cluster is", () => {
     ["AccessDeniedException", 403, "EksDenied", /allow eks:DescribeCluster on it/],
     ["ServerException", 500, "EksUnavailable", /EKS did not describe/],
     ["UnrecognizedClientException", 403, "RegionOff", /eu-west-1 is not enabled for account 111122223333/],
-  ])("is not told on %s (%d): %s", async (code, status, expected, message) => {
+  ])("the address is unknown after %s (%d): %s", async (code, status, expected, message) => {
     world.fail(() => ({ status, code, message: "no" }));
     const asked = access.endpoint(target(homeArn));
     await expect(asked).rejects.toMatchObject({ code: expected, retry: "transient" });
@@ -211,7 +211,7 @@ describe("where a cluster is", () => {
   });
 
   test.each(["CREATING", "DELETING", "FAILED", "PENDING"] as const)(
-    "is not used while it is %s, and asked again half a minute later",
+    "the address of a cluster that is %s is not used, and requested again half a minute later",
     async (status) => {
       world.addCluster(homeArn, { status });
       await expect(access.endpoint(target(homeArn))).rejects.toMatchObject({
@@ -227,7 +227,7 @@ describe("where a cluster is", () => {
     },
   );
 
-  test("is not that of a cluster of ours with the same name", async () => {
+  test("the address is not that of a cluster of Starling's account with the same name", async () => {
     world.addCluster(homeCluster("spoke"));
     await expect(access.endpoint(target(spokeCluster("spoke")))).rejects.toMatchObject({
       code: "EksClusterNotFound",
@@ -237,7 +237,7 @@ describe("where a cluster is", () => {
     });
   });
 
-  test("of a cluster that is gone is said to be nowhere", async () => {
+  test("the address of a cluster that is gone is an error", async () => {
     await expect(access.endpoint(target(spokeCluster("gone"), { role }))).rejects.toMatchObject({
       code: "EksClusterNotFound",
       message: expect.stringContaining("EKS does not know arn:"),
@@ -246,7 +246,7 @@ describe("where a cluster is", () => {
     });
   });
 
-  test("is asked with a new session when the old one has ended behind our back", async () => {
+  test("the address is requested with a new session when the old one has ended early", async () => {
     await access.token(target(spokeCluster("spoke"), { role }), anew);
     world.pass(2);
     let refused = 0;

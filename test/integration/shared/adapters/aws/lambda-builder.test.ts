@@ -187,7 +187,7 @@ describe("a build that somebody else has taken over", () => {
     });
   });
 
-  test("may write in some sizes, each of which is signed, and in no larger one than a rendering may have", async () => {
+  test("the build may write in some sizes, each of which is signed, and in none above the limit of a rendering", async () => {
     const jobs: BuildJob[] = [];
     beAnswering({ outcome: "failed", code: "Gone", message: "", permanent: true }, async (job) => jobs.push(job));
     await expect(ask(await world.artifact({ "a.yaml": configMap("sizes") }))).rejects.toMatchObject({ code: "Gone" });
@@ -272,7 +272,7 @@ describe("a build that somebody else has taken over", () => {
     expect(statuses).toEqual([200, 403, 412, 403, 412, 403, 412, 403]);
   });
 
-  test("has what it left taken when it is what it tells", async () => {
+  test("a rendering that the build left is accepted if its digest is the reported one", async () => {
     beAnswering(done, upload("left"));
     const artifact = await world.artifact({ "a.yaml": configMap("a") });
     expect(Buffer.from((await ask(artifact)).bytes).toString()).toBe("left");

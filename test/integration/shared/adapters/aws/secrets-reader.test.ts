@@ -1,4 +1,4 @@
-/** What Secrets Manager refuses, as it says it on the wire. */
+/** Refusals of Secrets Manager, as it sends them. */
 
 import { createServer } from "node:http";
 import { SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
@@ -24,7 +24,7 @@ const none = {
 
 const away = { type: "InternalServiceError", message: "try again" };
 
-/** What is answered: a refusal, or what the secret holds. */
+/** The answer: a refusal, or the value of the secret. */
 let refusal: Refusal | undefined;
 let held: object;
 let asked: number;
@@ -120,7 +120,7 @@ describe("a value", () => {
   const read = (reader: SecretsManagerReader, fresh?: "fresh") =>
     reader.read("token", fresh === undefined ? {} : { fresh: true });
 
-  test("is asked for once in five minutes, for each secret, and seen when it changes", async () => {
+  test("the value is read once in five minutes for each secret, and a change is seen", async () => {
     const reader = new SecretsManagerReader(client, clock);
     held = { SecretString: "one" };
     expect(await read(reader)).toBe("one");
@@ -132,14 +132,14 @@ describe("a value", () => {
     expect([await read(reader), asked]).toEqual(["two", 3]);
   });
 
-  test("is asked for once by all who want it at a time", async () => {
+  test("the value is read once for all callers at the same time", async () => {
     const reader = new SecretsManagerReader(client, clock);
     held = { SecretString: "one" };
     expect(await Promise.all(Array.from({ length: 20 }, () => read(reader)))).toEqual(Array(20).fill("one"));
     expect(asked).toBe(1);
   });
 
-  test("that is kept outlives a fresh question that is not answered", async () => {
+  test("a kept value survives a fresh read that is not answered", async () => {
     const reader = new SecretsManagerReader(client, clock);
     held = { SecretString: "one" };
     await read(reader);
@@ -148,7 +148,7 @@ describe("a value", () => {
     expect([await read(reader), asked]).toEqual(["one", 2]);
   });
 
-  test("is given no more when a fresh question finds that it is gone", async () => {
+  test("the value is no longer given when a fresh read finds that it is gone", async () => {
     const reader = new SecretsManagerReader(client, clock);
     held = { SecretString: "one" };
     await read(reader);
@@ -158,7 +158,7 @@ describe("a value", () => {
     expect(asked).toBe(2);
   });
 
-  test("is asked for again by whoever needs a fresh one, which is kept for the others", async () => {
+  test("the value is read again for a caller that needs a fresh one, and kept for the others", async () => {
     const reader = new SecretsManagerReader(client, clock);
     held = { SecretString: "one" };
     await read(reader);
@@ -167,7 +167,7 @@ describe("a value", () => {
     expect([await read(reader), asked]).toEqual(["two", 2]);
   });
 
-  test("that was refused is asked for again after half a minute, or by whoever needs a fresh one", async () => {
+  test("a value that was refused is read again after half a minute, or for a caller that needs a fresh one", async () => {
     const reader = new SecretsManagerReader(client, clock);
     refusal = none;
     const refused = () => expect(read(reader)).rejects.toMatchObject({ code: "SecretNotFound" });
@@ -185,7 +185,7 @@ describe("a value", () => {
     expect([await read(reader, "fresh"), asked]).toEqual(["", 4]);
   });
 
-  test("for which there was no answer is asked for again at once", async () => {
+  test("a value whose read was not answered is read again at once", async () => {
     const reader = new SecretsManagerReader(client, clock);
     refusal = away;
     await expect(read(reader)).rejects.toMatchObject({ code: "SecretsUnavailable" });
@@ -194,13 +194,13 @@ describe("a value", () => {
     expect(await read(reader)).toBe("one");
   });
 
-  test("is asked for again in the next session when its own has ended", async () => {
+  test("the value is read again in the next session when its own has ended", async () => {
     refusal = { type: "ExpiredTokenException", message: "The security token included in the request is expired" };
     await expect(read(new SecretsManagerReader(client, clock))).rejects.toMatchObject({ code: "SecretsUnavailable" });
     expect(asked).toBe(2);
   });
 
-  test("that is no text is told as one that is not there", async () => {
+  test("a value that is no text is reported like a missing one", async () => {
     held = { SecretBinary: "eA==" };
     await expect(read(new SecretsManagerReader(client, clock))).rejects.toMatchObject({ code: "SecretNotFound" });
   });

@@ -41,7 +41,7 @@ test("subjects with the longest names have groups that SQS takes, each its own",
   for (const group of groups) expect(group.length).toBeLessThanOrEqual(longestGroupId);
 });
 
-test("where nobody answers it says that another try may help", async () => {
+test("the sender reports that another try may help if no server answers", async () => {
   const nowhere = "http://127.0.0.1:1";
   const credentials = { accessKeyId: "key", secretAccessKey: "secret" };
   const silent = new SQSClient({ region: "us-east-1", endpoint: nowhere, credentials, maxAttempts: 1 });

@@ -1,4 +1,4 @@
-/** What git servers are asked, and what is made of each sort of answer. */
+/** The requests to git servers, and the handling of each sort of answer. */
 import { afterEach, describe, expect, test } from "vitest";
 import { defaultGitLimits, type GitLimits } from "#shared/adapters/git/git-limits.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
@@ -143,7 +143,7 @@ describe("one commit is asked for", () => {
       [],
       [`want ${oid} side-band-64k shallow filter\n`, "deepen 1\n", `${withoutFiles}\n`],
     ],
-  ])("of a server of the old protocol %s", async (_what, features, paths, lines) => {
+  ])("one commit is requested from a server of the old protocol %s", async (_what, features, paths, lines) => {
     for (const said of ["NAK\n", `ACK ${oid}\n`]) {
       const shallow = [line(`shallow ${oid}\n`), flush, line(`ACK ${oid} ready\n`)];
       const git = await serve({
@@ -269,13 +269,13 @@ describe("a repository that moved on its host", () => {
       response.writeHead(at % 2 === 0 ? 301 : 399, { location: `/x${at + 1}.git/info/refs` }).end();
     };
 
-  test("is followed over three addresses, and is then asked where it is", async () => {
+  test("a moved repository is followed over three addresses, and then fetched at the last one", async () => {
     const git = await serve({ refs: moving(3), pack: wholePack });
     expect(await fetchTree(git)).toMatchObject(whole);
     expect(git.requests.map(({ url }) => url.split("/")[1])).toEqual(["x.git", "x1.git", "x2.git", "x3.git", "x3.git"]);
   });
 
-  test("is not followed for ever", async () => {
+  test("a moved repository is not followed for ever", async () => {
     const git = await serve({ refs: moving(4) });
     await expect(fetchTree(git)).rejects.toMatchObject({
       code: "GitOperationFailed",
@@ -289,7 +289,7 @@ describe("a repository that moved on its host", () => {
 describe("references", () => {
   const refs = (...lines: readonly string[]) => ({ pack: saying(...lines.map((each) => line(`${each}\n`)), flush) });
 
-  test("are what was asked for, though the server says more", async () => {
+  test("only the requested references are listed, though the server sends more", async () => {
     const git = await serve(refs(`${oid} refs/heads/main`, `${oid} refs/tags/v1`, `${oid} refs/heads/main-2`));
     expect(await list(git)).toEqual([
       { ref: "refs/heads/main", oid },
@@ -297,7 +297,7 @@ describe("references", () => {
     ]);
   });
 
-  test("may be as many as may be, with names as long as they may be", async () => {
+  test("the largest allowed number of references, with the longest allowed names, is listed", async () => {
     const long = `refs/heads/main${"x".repeat(240)}`;
     const git = await serve(refs(`${oid} refs/heads/main`, `${oid} ${long}`));
     expect(await list(git, { maxRefs: 2 })).toMatchObject([{}, { ref: long }]);

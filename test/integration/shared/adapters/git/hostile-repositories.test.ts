@@ -79,7 +79,7 @@ describe("a few objects that unfold to 10^9 entries", () => {
     expect(await pathsOf(await made.commit(await made.tree(entries)), ["deploy"])).toEqual(["deploy/a.yaml"]);
   });
 
-  test("nor do folders without an end", async () => {
+  test("folders without an end do no harm", async () => {
     let oid = await made.tree([]);
     for (let level = 0; level < 300; level++) oid = await made.tree([{ mode: "40000", name: "dddd", oid }]);
     await expect(fetchTree(await made.commit(oid))).rejects.toMatchObject({
@@ -136,7 +136,7 @@ describe("names", () => {
     expect(await pathsOf(await made.commit(tree))).toEqual(["A.yaml", "a.yaml"]);
   });
 
-  test("of version control are no part of an artifact", async () => {
+  test("files of version control are no part of an artifact", async () => {
     const oid = await made.blob("a: 1\n");
     const config = await made.tree([{ mode: "100644", name: "config", oid }]);
     const tree = await made.tree([
@@ -147,12 +147,12 @@ describe("names", () => {
   });
 });
 
-describe("what is no file, folder or link", () => {
+describe("an entry that is no file, folder or link", () => {
   const modes: readonly (readonly [mode: RawEntry["mode"], problem: string])[] = [
     ["160000", "is a submodule, whose files are not fetched; commit its files in the repository itself"],
     ["60000", "has the mode 60000, which is not a file's; remove it"],
   ];
-  test.each(modes)("of the mode %s refuses the revision by its path", async (mode, problem) => {
+  test.each(modes)("an entry of the mode %s refuses the revision by its path", async (mode, problem) => {
     const oid = await made.blob("a: 1\n");
     const tree = await made.tree([{ mode, name: "x", oid }]);
     const commit = await made.commit(

@@ -179,7 +179,7 @@ describe("fetchTree", () => {
 });
 
 describe("the time that whoever asks has left", () => {
-  test("is enough, whatever fraction of a millisecond it is", async () => {
+  test("the time left may be any fraction of a millisecond", async () => {
     const hurried = { ...repository("fleet"), timeLeftMs: () => 19_628.25 };
     expect(await remote.listRefs(hurried, ["HEAD"])).toHaveLength(1);
     expect((await remote.fetchTree(hurried, { oid: first, paths: ["base"] })).files).toHaveLength(1);
@@ -196,14 +196,14 @@ describe("the time that whoever asks has left", () => {
 describe("credentials", () => {
   const right = { kind: "basic", username: "x-access-token", password: "s3cret" } as const;
 
-  test("are sent, and give access", async () => {
+  test("credentials are sent, and give access", async () => {
     const repository = { url: closed.url("secret"), credentials: right };
     const [head] = await remote.listRefs(repository, ["HEAD"]);
     const tree = await remote.fetchTree(repository, { oid: head?.oid ?? "", paths: ["."] });
     expect(tree.files.map(({ path }) => path)).toEqual(["a.yaml"]);
   });
 
-  test("that are missing or wrong are told apart, and never shown", async () => {
+  test("missing and wrong credentials are distinguished, and never shown", async () => {
     await expect(remote.listRefs({ url: closed.url("secret") }, ["HEAD"])).rejects.toMatchObject({
       code: "GitAuthenticationFailed",
       message: expect.stringContaining("it needs credentials, or does not exist"),
@@ -252,7 +252,7 @@ describe("the network", () => {
         else if (request.url?.startsWith("/v0/")) {
           delete request.headers["git-protocol"];
           request.url = request.url.slice("/v0".length);
-          // Whoever is refused hangs up.
+          // A client that is refused closes the connection.
           serveHttpBackend({ root: join(root, "open"), request, response }).catch(() => {});
         } else if (!request.url?.startsWith("/silent")) response.end("<html>hello</html>");
       }).listen(0, "127.0.0.1");

@@ -53,7 +53,7 @@ describe("I13: one file of 1.5 GB in 2 MB", () => {
     return JSON.parse(out);
   }
 
-  test("is not made where the server sends it all the same", async () => {
+  test("the file is not built if the server sends it all the same", async () => {
     await big.git("config", "uploadpack.allowFilter", "false");
     const { said, peakMiB } = await measured("deploy");
     expect(said).toContain("GitTooLarge: the commit has an object of 1572864000 bytes; at most 104857600 are read");
@@ -61,7 +61,7 @@ describe("I13: one file of 1.5 GB in 2 MB", () => {
     expect(peakMiB).toBeLessThan(400);
   }, 60_000);
 
-  test("is not sent where the server can leave it out, and does no harm beside spec.paths", async () => {
+  test("the file is not sent if the server can leave it out, and does no harm beside spec.paths", async () => {
     await big.git("config", "uploadpack.allowFilter", "true");
     const beside = await measured("deploy");
     expect(beside.said).toBe("deploy/a.yaml");

@@ -26,7 +26,7 @@ afterAll(async () => {
   rmSync(root, { recursive: true, force: true });
 });
 
-/** What becomes of the same files in a commit of a git server, and in folders of this machine. */
+/** The same files, read from a commit of a git server and from folders of this machine. */
 const ways: readonly (readonly [
   way: string,
   filesOf: (contents: Contents, paths: readonly string[]) => Promise<Files>,
@@ -110,14 +110,14 @@ describe.each(ways)("%s, a link gives what it leads to", (_way, filesOf) => {
     expect(textsOf(await filesOf(contents, ["app"]))).toEqual(files);
   });
 
-  test("and has the digest of the same files without links", async () => {
+  test("the artifact has the digest of the same files without links", async () => {
     const linked = await filesOf({ "app/a.yaml": to("../x/a.yaml"), "x/a.yaml": "a", "app/b": to("../x") }, ["app"]);
     const plain = await filesOf({ "app/a.yaml": "a", "app/b/a.yaml": "a" }, ["app"]);
     expect(treeDigest(linked)).toBe(treeDigest(plain));
   });
 });
 
-describe.each(ways)("%s, what cannot be read refuses all by its path", (_way, filesOf) => {
+describe.each(ways)("%s, an unreadable file refuses the whole folder by its path", (_way, filesOf) => {
   const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n";
   const circle = /is part of a cycle of links/;
   const cases: readonly (readonly [legend: string, contents: Contents, message: RegExp])[] = [
@@ -164,7 +164,7 @@ describe.each(ways)("%s, what cannot be read refuses all by its path", (_way, fi
     await expect(filesOf(contents, ["app"])).rejects.toThrow(message);
   });
 
-  test("but not what is outside of the paths, or left out by its name", async () => {
+  test("a file outside of the paths, or left out by its name, is not refused", async () => {
     const contents = { "app/a.yaml": "a", "app/x.png": to("/etc/passwd"), "b/a": to("/etc/passwd"), "b/c": pointer };
     expect(textsOf(await filesOf(contents, ["app"]))).toEqual({ "app/a.yaml": "a" });
   });

@@ -51,7 +51,7 @@ describe("a server that leads away", () => {
     });
   });
 
-  test("to what is no address at all", async () => {
+  test("a redirect to an invalid address is refused", async () => {
     const url = await serve({ refs: (response) => void response.writeHead(302, { location: "http://[" }).end() });
     await expect(list(url)).rejects.toMatchObject({ code: "GitOperationFailed" });
   });
@@ -67,7 +67,7 @@ describe("a server that leads away", () => {
 });
 
 describe("a server that lies", () => {
-  test("what it compressed without being asked is not unfolded", async () => {
+  test("an answer that is compressed without a request is not decompressed", async () => {
     const bomb = gzipSync(Buffer.alloc(100_000_000));
     const gzipped: GitAnswer = (response) => void response.writeHead(200, { "content-encoding": "gzip" }).end(bomb);
     await expect(list(await serve({ refs: gzipped }))).rejects.toMatchObject({ code: "GitOperationFailed" });

@@ -19,7 +19,10 @@ interface Hostile {
   readonly setting: string;
   /** Further settings, without which git does not come to it. */
   readonly with?: readonly (readonly [name: string, value: string])[];
-  /** What makes a plain git run the program. Absent: only at a terminal, in a tool of its own, or in a later git. */
+  /**
+   * The command with which a plain git runs the program. Absent: only at a terminal, in a tool of its own, or in a
+   * later git.
+   */
   readonly runs?: readonly string[];
 }
 
@@ -134,7 +137,7 @@ function folderWith(name: string, ...all: readonly Hostile[]): string {
   const folder = join(home, "folders", name.replaceAll(/[^\w.]/g, "-"));
   fs.cpSync(plain, folder, { recursive: true });
   const protocols = configLine("protocol.allow", "always") + configLine("protocol.ext.allow", "always");
-  // What one includes counts as what it has.
+  // Settings of an included file count like those of the file itself.
   const included = join(folder, ".git", "included");
   fs.writeFileSync(included, protocols + all.map(configLines).join(""));
   fs.appendFileSync(join(folder, ".git", "config"), configLine("include.path", included));
@@ -244,7 +247,7 @@ function expectDone(outcomes: Awaited<ReturnType<typeof standingIn>>, folders: r
   expect(outcomes.map(([here, legend, ended]) => [here, legend, ended === "done"])).toEqual(expected);
 }
 
-test("No git of Starling runs a program that the folder names, by whoever stands in it", async () => {
+test("No git of Starling runs a program that the folder names, whichever command starts it there", async () => {
   const folders = [...hostile.map((one) => folderWith(one.setting, one)), folderWith("all", ...hostile)];
   for (const folder of folders) {
     for (const name of hooks) fs.copyFileSync(programFor(`hook ${name}`), join(folder, ".git", "hooks", name));
@@ -255,7 +258,7 @@ test("No git of Starling runs a program that the folder names, by whoever stands
   expectDone(outcomes, folders);
 }, 120_000);
 
-test("A git of Starling goes by no repository and no template of its environment, and runs no editor, pager or diff from there", async () => {
+test("A git of Starling uses no repository, template, editor, pager or diff of its environment", async () => {
   const folder = folderWith("environment");
   const named = folderWith("named", ...hostile);
   const programs = [

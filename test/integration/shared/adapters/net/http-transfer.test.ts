@@ -41,7 +41,7 @@ test("bytes come and go, by the URL alone", async () => {
   expect(server.requests[0]?.headers).not.toHaveProperty("content-length");
 });
 
-describe("what another try may mend is tried three times", () => {
+describe("an error that another try may repair is tried three times", () => {
   test.each<[string, ScriptedAnswer, string]>([
     ["a broken connection", "reset", "the other side closed the connection .*socket hang up"],
     ["500", { status: 500 }, "S3 answered 500 to a presigned (GET|PUT)$"],
@@ -77,7 +77,7 @@ test("a conflict of two writes at once is another try's", async () => {
   expect(server.requests).toHaveLength(2);
 });
 
-test("what is said with a refusal is not read to its end", async () => {
+test("the body of a refusal is not read to its end", async () => {
   server.restart(() => ({ status: 403, body: "x".repeat(20_000_000) }));
   await expect(transfer.download(url)).rejects.toMatchObject(failed("S3 answered 403"));
   await vi.waitFor(() => expect(server.cutOff()).toBe(1), { timeout: 30_000 });
@@ -91,9 +91,9 @@ test("as many bytes come as may, and not one more", async () => {
   expect(server.requests).toHaveLength(2);
 });
 
-test("who falls silent is not waited for", async () => {
+test("a server that falls silent is not waited for", async () => {
   const impatient = new HttpTransfer({ silenceMs: 50 });
-  // Of a body that is announced nothing comes.
+  // The server announces a body and sends none of it.
   server.restart(() => ({ status: 200, headers: { "content-length": "5" } }));
   await expect(impatient.download(url)).rejects.toMatchObject(failed(""));
 });

@@ -1,4 +1,7 @@
-/** What people get wrong in their first folder: each is told with its file or field, what it is, and what to do. */
+/**
+ * Mistakes that people make in their first folder: each is reported with its file or field, the problem, and what to
+ * do.
+ */
 import { expect, test } from "vitest";
 import { locateHelm } from "#shared/adapters/render/helm-binary.ts";
 import { HelmTemplate } from "#shared/adapters/render/helm-template.ts";

@@ -182,7 +182,7 @@ const chart = (releaseName: string) => ({
   render: { helm: { releaseName, namespace: "default", crds: "CreateReplace" as const } },
 });
 
-describe("what is rendered is what the binary alone makes of", () => {
+describe("a rendering has the objects that the binary alone makes of", () => {
   test.each(["kustomize-guestbook", "monitoring/base", "monitoring/prod", "monitoring/dev"])("%s", async (path) => {
     const { objects, leftOut } = await rendered(path);
     expect(byId(objects)).toEqual(byId(printed(kubectl, ["kustomize", path])));

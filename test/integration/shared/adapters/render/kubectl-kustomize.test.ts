@@ -232,7 +232,7 @@ describe("hostile kustomizations", () => {
       });
     });
 
-    test("what a build has started ends with it, and nobody waits for it", async () => {
+    test("a process that a build has started ends with it, and nobody waits for it", async () => {
       const mark = join(folder, "mark");
       const path = await program("starter", `(trap '' HUP; while :; do :; done) & echo $! > ${mark}; echo 'a: b'`);
       const starter = new KubectlKustomize({ kubectl: async () => path, timeoutSeconds: 60 });

@@ -11,7 +11,10 @@ const chart = "apiVersion: builtin\nkind: HelmChartInflationGenerator\nmetadata:
 const plugin = "apiVersion: example.com/v1\nkind: Leak\nmetadata: {name: leak}\n";
 const functionPlugin = `${plugin.replace("name: leak", "name: leak, annotations: {config.kubernetes.io/function: 'exec: {path: ./program}'}")}`;
 
-/** Where kubectl, kustomize, helm, git and curl look for preferences, credentials and plugins, below any home. */
+/**
+ * The files in which kubectl, kustomize, helm, git and curl look for preferences, credentials and plugins, below any
+ * home.
+ */
 function dotConfigs(marks: string, options: Readonly<Record<string, string>>): Record<string, string> {
   const program = (name: string): string => `#!/bin/sh\n: > ${marks}/${name}\n`;
   const listed = Object.entries(options).map(([name, value]) => ({ name, default: value }));
@@ -60,7 +63,7 @@ function dotConfigs(marks: string, options: Readonly<Record<string, string>>): R
     sh: program("sh"),
     "docker-credential-program": program("docker"),
     program: program("program"),
-    // What a shell runs that is started as `helm version`.
+    // A shell that is started as `helm version` runs this.
     version: program("version"),
   };
 }
@@ -94,7 +97,7 @@ describe("preferences that a repository brings", () => {
     /** `MARKS` stands for a folder in which every file is an effect. */
     readonly options: Readonly<Record<string, string>>;
     readonly kustomization: string;
-    /** Where the build itself asks for nothing that is forbidden. */
+    /** Whether the build itself asks for nothing that is forbidden. */
     readonly builds: boolean;
   }[] = [
     {

@@ -11,7 +11,7 @@ import { makeScratchFolder } from "#shared/adapters/render/scratch-folder.ts";
 process.stdout.write((await makeScratchFolder("render")) + "\\n");
 setInterval(() => {}, 1000);
 `;
-/** What lay there under its own id was made by a process before it. */
+/** A folder under its own id was made by an earlier process. */
 const successor = `
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -50,7 +50,7 @@ async function kill(child: ChildProcess): Promise<void> {
   await once(child, "exit");
 }
 
-test("what a killed process has left is removed at the next start, and what another one uses is not", async () => {
+test("the files of a killed process are removed at the next start, and those in use are not", async () => {
   const [killed, left] = await start(holder);
   await writeFile(join(folder, left, "secret.yaml"), "a: 1\n");
   const [, used] = await start(holder);

@@ -26,7 +26,7 @@ function inodesOf(scratch: string, names: readonly string[]): readonly number[] 
 }
 
 /** ext4 looks for each new file at all that were deleted lately. */
-test("what one piece of work has written and removed is what the next one writes", async () => {
+test("the next task reuses the files that a task has written and removed", async () => {
   const first = await makeScratchFolder("render");
   writeTree(
     join(first, "tree"),

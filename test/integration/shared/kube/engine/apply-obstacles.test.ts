@@ -24,7 +24,7 @@ import { applyRequest, faultyEngineWorld } from "#test/support/engine-world.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
 import { type ClientCall, watchedClient } from "#test/support/watched-client.ts";
 
-/** What stands in the way of an apply, of a deletion and of a search, in a cluster that does as it is told. */
+/** Obstacles of an apply, of a deletion and of a search, in a cluster with settable faults. */
 const cluster = forAllTests(faultyEngineWorld);
 afterEach(() => cluster.setFaults({}));
 
@@ -68,7 +68,7 @@ describe("an apply", () => {
   }
   const conversion = { message: "request to convert CR to an invalid group/version: moved.example.com/v1" };
 
-  test("that meets entries of a version that is gone tags them with its own, and comes again", async () => {
+  test("an apply that meets entries of a removed version writes them with its own, and tries again", async () => {
     const { before, objects } = await moved("moved");
     const { client, calls } = troubled(({ method, name }, earlier) =>
       method === "apply" && name === "w" && !earlier.includes("apply w") ? refused(conversion) : undefined,
@@ -81,7 +81,7 @@ describe("an apply", () => {
     expect(new Set(entries.map(({ apiVersion }) => apiVersion))).toEqual(new Set([newer]));
   });
 
-  test("that meets them again is left for later, and is not tried for ever", async () => {
+  test("an apply that meets such entries again is left for later, and is not tried for ever", async () => {
     const { before, objects } = await moved("moved-again");
     const { client, calls } = troubled(({ method, name }) =>
       method === "apply" && name === "w" ? refused(conversion) : undefined,
@@ -91,7 +91,7 @@ describe("an apply", () => {
     expect(calls.filter((call) => call === "apply w")).toHaveLength(2);
   });
 
-  test("of a kind that answers 404 for a moment comes again; one of a kind of the server's own does not", async () => {
+  test("an apply of a custom kind that answers 404 for a moment is tried again; one of a built-in kind is not", async () => {
     const own = "moment.example.com";
     await cluster.applied("moment-definition", [namespace("moment"), definition(own)]);
     const { client, calls } = troubled(({ method, name }, earlier) => {
@@ -108,7 +108,7 @@ describe("an apply", () => {
     expect(calls.filter((call) => call === "apply c")).toHaveLength(1);
   });
 
-  test("of what is not base64 names the fields, what to do, and no value", async () => {
+  test("an apply of invalid base64 names the fields, what to do, and no value", async () => {
     const bad = secret("default/bad", { one: "hunter two!", two: "hunter three!", fine: "eA==" });
     const config = manifest({ ...configMap("default/blob"), data: {}, binaryData: { image: "hunter four!" } } as never);
     const result = await cluster.apply("base64", [bad, config]);
@@ -122,7 +122,7 @@ describe("an apply", () => {
     expect(JSON.stringify(result)).not.toContain("hunter");
   });
 
-  test("of a kind that may not be read fails alone, and a stranger's object of another kind is still seen", async () => {
+  test("an apply of a kind that may not be read fails alone, and a stranger's object of another kind is still found", async () => {
     const theirs = { "app.kubernetes.io/managed-by": "Helm" };
     const annotations = { "meta.helm.sh/release-name": "r", "meta.helm.sh/release-namespace": "default" };
     const chart = { metadata: { name: "chart", namespace: "default", labels: theirs, annotations } };
@@ -148,25 +148,28 @@ describe("an apply", () => {
 test.each([
   ["the cluster stopped answering", "ECONNREFUSED", "unreachable"],
   ["the time was up", "ETIMEDOUT", "waiting"],
-])("where %s, what was applied before is told, and no definition is gone by", async (_why, code, outcome) => {
-  const group = `${outcome}.example.com`;
-  await cluster.applied(`${outcome}-definition`, [definition(group)]);
-  const deadline = inSeconds(60);
-  let now = new Date();
-  const { client } = troubled((call) => {
-    if (!(call.method === "apply" && call.name === "late")) return undefined;
-    if (outcome === "waiting") now = deadline;
-    return new KubeError({ method: "PATCH", path: "/", secret: false }, { message: "", causes: [], code });
-  });
-  // Workloads come after custom objects.
-  const objects = [widget(group, "default/w"), deployment("default/late")];
-  const clock = { now: () => now, sleep: async () => {} };
-  const result = await applySet(client, applyRequest(`${outcome}-late`, objects, { deadline, clock }));
-  expect(result).toMatchObject({ outcome, definitions: {} });
-  expect(told(result).objects).toMatchObject({ "Widget w": "created" });
-});
+])(
+  "if %s, the objects that were applied before are reported, and no definition is recorded",
+  async (_why, code, outcome) => {
+    const group = `${outcome}.example.com`;
+    await cluster.applied(`${outcome}-definition`, [definition(group)]);
+    const deadline = inSeconds(60);
+    let now = new Date();
+    const { client } = troubled((call) => {
+      if (!(call.method === "apply" && call.name === "late")) return undefined;
+      if (outcome === "waiting") now = deadline;
+      return new KubeError({ method: "PATCH", path: "/", secret: false }, { message: "", causes: [], code });
+    });
+    // Workloads come after custom objects.
+    const objects = [widget(group, "default/w"), deployment("default/late")];
+    const clock = { now: () => now, sleep: async () => {} };
+    const result = await applySet(client, applyRequest(`${outcome}-late`, objects, { deadline, clock }));
+    expect(result).toMatchObject({ outcome, definitions: {} });
+    expect(told(result).objects).toMatchObject({ "Widget w": "created" });
+  },
+);
 
-test("what an earlier run of the same attempt applied is not touched again, and the rest is", async () => {
+test("an object that an earlier run of the same attempt applied is not written again, and the others are", async () => {
   const [first, second] = [configMap("default/first"), configMap("default/second")];
   const inventory = await cluster.applied("resumed", [first, second]);
   const { client, calls } = troubled(() => undefined);
@@ -190,7 +193,7 @@ describe("the deletion of a set", () => {
   const parentStatus = (set: string) =>
     cluster.statusOf(`/api/v1/namespaces/starling-system/configmaps/${parentName(claimFor(set))}`);
 
-  test("whose parent may not be deleted says so, and the parent stays", async () => {
+  test("a deletion that may not delete the parent reports that, and the parent stays", async () => {
     const set = await applied("parented");
     const about = { kinds: ["ConfigMap"], operations: ["DELETE" as const] };
     await cluster.setFaults({
@@ -204,7 +207,7 @@ describe("the deletion of a set", () => {
     expect(await parentStatus("parented")).toBe(404);
   });
 
-  test("whose time is up when the parent's turn comes goes on in the next run", async () => {
+  test("a deletion whose time ends before the parent's turn continues in the next run", async () => {
     const set = await applied("timed");
     const deadline = inSeconds(60);
     let now = new Date();
@@ -218,7 +221,7 @@ describe("the deletion of a set", () => {
     expect(await parentStatus("timed")).toBe(200);
   });
 
-  test("that is cut off at its parent is looked at again, and no failure", async () => {
+  test("a deletion that is cut off at its parent is checked again, and is no failure", async () => {
     const set = await applied("cut-parent");
     const deadline = inSeconds(60);
     const { client, clock } = cutOffClient(cluster.client, { verb: "delete", kind: "ConfigMap", path: "/", deadline });
@@ -229,7 +232,7 @@ describe("the deletion of a set", () => {
     expect(await deleteSet(cluster.client, again)).toMatchObject({ outcome: "done", timeWasUp: false });
   });
 
-  test("that keeps its parent leaves it", async () => {
+  test("a deletion that keeps its parent leaves it in the cluster", async () => {
     const set = await applied("kept-parent");
     const request = { ...set, parent: "keep" as const, clock: systemClock, deadline: inSeconds(60) };
     expect(await deleteSet(cluster.client, request)).toMatchObject({ outcome: "done", timeWasUp: false });
@@ -244,7 +247,7 @@ describe("a search for members", () => {
       .map(({ id, version, live }) => [id.kind, id.name, version, stringAt(live, "metadata", "name")])
       .sort();
 
-  test("finds them in all kinds, with their versions, and nobody else's", async () => {
+  test("a search finds the members in all kinds, with their versions, and no other object", async () => {
     await cluster.applied("found", [configMap("default/found"), deployment("default/found")]);
     await cluster.applied("others", [configMap("default/others")]);
     const found = await findMembers(cluster.client, search("found"));
@@ -263,7 +266,7 @@ describe("a search for members", () => {
     ]);
   });
 
-  test("names the kinds that may not be listed", async () => {
+  test("a search names the kinds that may not be listed", async () => {
     await cluster.applied("partly", [configMap("default/partly")]);
     const { client } = troubled(({ method, name }) =>
       method === "list" && (name === "secrets" || name === "deployments")
@@ -275,7 +278,7 @@ describe("a search for members", () => {
     expect(names(found)).toEqual([["ConfigMap", "partly", "v1", "partly"]]);
   });
 
-  test("does not take half of the members for all of them", async () => {
+  test("a search does not take half of the members for all of them", async () => {
     const { client } = troubled(({ method, name }) =>
       method === "list" && name === "secrets"
         ? refused({ status: 500, message: "etcdserver: leader changed" })

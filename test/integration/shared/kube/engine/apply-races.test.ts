@@ -1,4 +1,4 @@
-/** An object is another one, or another's, by the time that it is applied: between what was known of it and the write. */
+/** An object is replaced, or gets another owner, between the read and the write of an apply. */
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "#shared/base/json.ts";
 import type { ApplyErrorFacts } from "#shared/kube/apply-error.ts";
@@ -32,7 +32,7 @@ function meanwhile(method: ClientCall["method"], happen: (nth: number) => Promis
   return { client, calls };
 }
 
-/** What others do to an object of this name. */
+/** Changes that other writers make to an object of this name. */
 const patched = (name: string, body: object) =>
   cluster.raw("PATCH", `${all}/${name}?fieldManager=them`, { as: "merge-patch", body: body as JsonObject });
 
@@ -55,7 +55,7 @@ describe("an object that was applied", () => {
     ["was made anew by another tool", (name) => remade(name, ofHelm), foreign, "theirs"],
     ["was written to by others", (name) => patched(name, { data: { more: "x" } }), { outcome: "configured" }, "2"],
     ["was made anew by hand", (name) => remade(name), { outcome: "configured", adopted: true }, "2"],
-  ])("and %s is looked at before it is written", async (what, change, expected, value) => {
+  ])("an applied object that %s is read before it is written", async (what, change, expected, value) => {
     const name = what.replaceAll(" ", "-");
     const inventory = await cluster.applied(name, [configMap(`default/${name}`, { k: "1" })]);
     await change(name);
@@ -70,7 +70,7 @@ describe("an object that was applied", () => {
     await patched("back", { data: { k: "theirs" } });
     expect((await cluster.apply("back", objects, { inventory })).objects).toMatchObject([{ outcome: "unchanged" }]);
     expect(await dataOf("back")).toEqual({ k: "1" });
-    // As another worker makes it anew, which was not recorded.
+    // Another worker makes it anew, and does not record that.
     await cluster.raw("DELETE", `${all}/back`);
     await cluster.applied("back", objects);
     expect((await cluster.apply("back", objects, { inventory })).objects).toMatchObject([{ outcome: "unchanged" }]);
@@ -93,7 +93,7 @@ describe("an object that was found just before", () => {
   test.each([
     [3, "configured", 4],
     [99, "failed", 4],
-  ])("and changes %i times is tried four times at most", async (changes, outcome, applies) => {
+  ])("an object that changes %i times is tried four times at most", async (changes, outcome, applies) => {
     const name = `changes-${changes}`;
     const inventory = await cluster.applied(name, [configMap(`default/${name}`)]);
     const { client, calls } = meanwhile("apply", async (nth) => {
@@ -107,7 +107,7 @@ describe("an object that was found just before", () => {
     if (object?.outcome === "failed") expect(object.failure).toMatchObject({ class: "conflict", retryable: true });
   });
 
-  test("and cannot be read again fails with why", async () => {
+  test("an object that cannot be read again fails with the reason", async () => {
     const inventory = await cluster.applied("unread", [configMap("default/unread")]);
     await patched("unread", { data: { more: "x" } });
     const { client } = meanwhile("get", async () => {
@@ -119,7 +119,7 @@ describe("an object that was found just before", () => {
   });
 });
 
-describe("what kubectl set", () => {
+describe("fields that kubectl set", () => {
   const madeByKubectl = (name: string) =>
     cluster.raw("POST", `${all}?fieldManager=kubectl-client-side-apply`, {
       body: {
@@ -132,20 +132,20 @@ describe("what kubectl set", () => {
     ["a writer comes between", { status: 409, reason: "Conflict", message: "the object has been modified" }, 1],
     ["what is taken over has moved", { status: 422, reason: "Invalid", message: "test failed" }, 1],
     ["a writer comes between each time", { status: 409, reason: "Conflict", message: "the object was modified" }, 99],
-  ])("is taken over, where %s", async (what, facts, times) => {
+  ])("fields of kubectl are taken over if %s", async (what, facts, times) => {
     const name = what.replaceAll(" ", "-");
     await madeByKubectl(name);
     const { client, calls } = meanwhile("patch", async (nth) => {
       if (nth <= times) throw refused(facts);
     });
     const result = await applySet(client, applyRequest(name, [configMap(`default/${name}`, { k: "1" })]));
-    // What is left of it is taken over at the next look.
+    // The remaining fields are taken over at the next check.
     expect(result.outcome).toBe("applied");
     expect(await dataOf(name)).toEqual(times === 1 ? { k: "1" } : { k: "1", old: "1" });
     expect(calls.filter((call) => call === "patch")).toHaveLength(times === 1 ? 2 : 3);
   });
 
-  test("and may not be taken over is told of", async () => {
+  test("fields of kubectl that may not be taken over are reported", async () => {
     await madeByKubectl("not-allowed");
     const { client } = meanwhile("patch", async () => {
       throw refused({ status: 403, reason: "Forbidden", message: "no patches" });
@@ -155,7 +155,7 @@ describe("what kubectl set", () => {
   });
 });
 
-describe("what is recorded without a uid was not there", () => {
+describe("an object that is recorded without a uid did not exist", () => {
   const job = manifest({
     apiVersion: "batch/v1",
     kind: "Job",
@@ -213,20 +213,20 @@ describe("the parent of a set", () => {
     return { calls, begun: begin(set, unseen) };
   }
 
-  test("whose Namespace another worker makes right before is written at once", async () => {
+  test("the parent is written at once if another worker makes its Namespace right before", async () => {
     await begin("other-worker");
     const { begun, calls } = first("beside", { status: 409, reason: "AlreadyExists", message: "already exists" });
     expect(await begun).toMatchObject({ kind: "written" });
     expect(calls).toEqual(["starling-system", parentName(claimFor("beside"))]);
   });
 
-  test("whose Namespace may not be made is not written, and that is told", async () => {
+  test("the parent is not written if its Namespace may not be made, and that is reported", async () => {
     const { begun, calls } = first("kept-out", { status: 403, reason: "Forbidden", message: "no namespaces for you" });
     await expect(begun).rejects.toMatchObject({ class: "forbidden", message: expect.stringContaining("for you") });
     expect(calls).toEqual(["starling-system"]);
   });
 
-  test("that is deleted right before it is written is made anew", async () => {
+  test("a parent that is deleted right before it is written is made anew", async () => {
     await begin("gone-parent");
     const { client } = meanwhile("replace", () => cluster.raw("DELETE", pathOf("gone-parent")));
     expect(await begin("gone-parent", client)).toMatchObject({ kind: "written" });
@@ -236,7 +236,7 @@ describe("the parent of a set", () => {
   test.each([
     ["no uid to tell", undefined],
     ["a uid that is none", "x\ny"],
-  ])("is not written to a cluster that has %s", async (_what, uid) => {
+  ])("the parent is not written to a cluster that has %s", async (_what, uid) => {
     const client = clientWith(cluster.client, {
       get: async () => (uid === undefined ? undefined : ({ metadata: { name: "kube-system", uid } } as never)),
     });
@@ -261,7 +261,7 @@ describe("the parent of a set", () => {
     else expect(result).toMatchObject({ class: "forbidden" });
   });
 
-  test("that may not be written is told of at once", async () => {
+  test("a parent that may not be written is reported at once", async () => {
     await begin("read-only");
     const { client, calls } = meanwhile("replace", async () => {
       throw refused({ status: 403, reason: "Forbidden", message: "no" });
@@ -272,7 +272,7 @@ describe("the parent of a set", () => {
   });
 });
 
-describe("where the time of a run is up while it reads", () => {
+describe("if the time of a run ends while it reads", () => {
   const silence = { message: "no answer", causes: [], code: "ETIMEDOUT" };
   const unanswered = () => new KubeError({ method: "GET", path: "/", secret: false }, silence);
 
@@ -301,7 +301,7 @@ describe("where the time of a run is up while it reads", () => {
     expect(await cluster.statusOf(`${all}/cut-read`)).toBe(404);
   });
 
-  test("an object that changed meanwhile is, too", async () => {
+  test("an object that changed meanwhile is left for the next run, too", async () => {
     const inventory = await cluster.applied("cut-again", [configMap("default/cut-again", { k: "1" })]);
     await patched("cut-again", { data: { more: "x" } });
     const { client, ...time } = cutAtRead(1, "cut-again");

@@ -184,7 +184,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     });
   });
 
-  test("what comes after a failed Namespace is not begun", async () => {
+  test("the objects in a Namespace that failed are not applied", async () => {
     const bad = manifest({ apiVersion: "v1", kind: "Namespace", metadata: { name: "Not_A_Name" } });
     const result = await cluster.apply("badns", [bad, configMap("default/badns")]);
     expect(outcomes(result.objects)).toEqual({
@@ -223,7 +223,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
       await cluster.raw("POST", `/api/v1/namespaces/${name}/configmaps?fieldManager=helm`, { body });
     };
 
-    test("nobody's are adopted, and said to be", async () => {
+    test("an object without an owner is adopted, and that is reported", async () => {
       await setUp("nobodys", {});
       const result = await cluster.apply("nobodys", [configMap("nobodys/c", { mine: "1" })]);
       expect(result.objects).toMatchObject([{ outcome: "configured", adopted: true }]);
@@ -231,7 +231,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
       expect(live.data).toEqual({ mine: "1", theirs: "1" });
     });
 
-    test("another tool's are refused, and not touched", async () => {
+    test("an object of another tool is refused, and not written", async () => {
       await setUp("fluxed", { labels: { "kustomize.toolkit.fluxcd.io/name": "apps" } });
       const result = await cluster.apply("fluxed", [configMap("fluxed/c", { mine: "1" }), configMap("fluxed/d")]);
       expect(outcomes(result.objects)).toEqual({ "ConfigMap fluxed/c": "failed", "ConfigMap fluxed/d": "created" });
@@ -244,13 +244,13 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
       expect(adopted.outcome).toBe("applied");
     });
 
-    test("another set's are refused", async () => {
+    test("an object of another set is refused", async () => {
       await cluster.apply("set-a", [namespace("shared"), configMap("shared/c")]);
       const result = await cluster.apply("set-b", [configMap("shared/c", { k: "2" })]);
       expect(failureIn(result.objects)).toMatchObject({ reason: "ForeignOwner" });
     });
 
-    test("the parent of a Sync is refused, and keeps what it remembers", async () => {
+    test("the parent of a Sync is refused, and keeps its records", async () => {
       const claim = claimFor("victim", { attempt: 7 });
       await ensureParent(cluster.client, { claim, groupKinds: [] });
       const path = "/api/v1/namespaces/starling-system/configmaps/tests.victim";
@@ -260,7 +260,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
       expect(await cluster.raw("GET", path)).toEqual(before);
     });
 
-    test("many of one namespace are looked at with one LIST and refused one by one", async () => {
+    test("many objects of one namespace are read with one LIST and refused one by one", async () => {
       await setUp("many", { labels: { "kapp.k14s.io/app": "1" } });
       const names = ["a", "b", "c", "d", "e", "f", "g", "h"];
       const result = await cluster.apply(
@@ -271,7 +271,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
       expect(failed).toEqual(["c"]);
     });
 
-    test("what kubectl set is taken over: what the manifest lacks goes", async () => {
+    test("fields that kubectl set are taken over: those that the manifest lacks are removed", async () => {
       await cluster.apply("kubectl-ns", [namespace("kubectl")]);
       const annotations = { "kubectl.kubernetes.io/last-applied-configuration": "{}" };
       const body = { ...configMap("kubectl/c", { old: "1", k: "0" }), metadata: { name: "c", annotations } };
@@ -287,7 +287,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
       ).toBeUndefined();
     });
 
-    test("one that is being deleted is waited for, not applied", async () => {
+    test("the apply waits for an object that is being deleted", async () => {
       await setUp("going", { finalizers: ["example.com/hold"] });
       const path = "/api/v1/namespaces/going/configmaps/c";
       await cluster.raw("DELETE", path);

@@ -25,7 +25,7 @@ describe.each(clusterTargets)("checkHealth on $name", ({ start }) => {
     ],
   });
 
-  test("what was read to find drift is not read again, and says the same", async () => {
+  test("objects that were read to find drift are not read again, with the same result", async () => {
     const inventory = await cluster.applied("twice", [
       namespace("twice"),
       configMap("twice/a"),
@@ -43,11 +43,11 @@ describe.each(clusterTargets)("checkHealth on $name", ({ start }) => {
     });
     const again = await checkHealth(counting, { inventory, clock: systemClock, live });
     expect(again).toEqual(await health(inventory));
-    // One for the Pods of the Deployment that is not ready.
+    // One request for the Pods of the Deployment that is not ready.
     expect(reads).toEqual(["list"]);
   });
 
-  test("counts what is ready and names what is not, worst first", async () => {
+  test("the check counts ready objects and names the others, worst first", async () => {
     const inventory = await cluster.applied("mixed", [
       namespace("mixed"),
       configMap("mixed/c"),
@@ -82,7 +82,7 @@ describe.each(clusterTargets)("checkHealth on $name", ({ start }) => {
     expect(await health(second)).toMatchObject({ notReady: [{ reason: "LatestGenerationNotObserved" }] });
   });
 
-  test("says what the Pods of an unready workload say", async () => {
+  test("the check reports the errors of an unready workload's Pods", async () => {
     const inventory = await cluster.applied("pods", [namespace("pods"), deployment("pods/web")]);
     const pod = {
       apiVersion: "v1",

@@ -1,4 +1,4 @@
-/** What a look says of that which it may not read, which is another one by now, or which removes itself. */
+/** Results of a check for objects that it may not read, that were replaced, or that remove themselves. */
 import { afterEach, describe, expect, test } from "vitest";
 import { systemClock } from "#shared/adapters/system.ts";
 import type { ApplyErrorFacts } from "#shared/kube/apply-error.ts";
@@ -42,7 +42,7 @@ const job = (name: string, more: object = { ttlSecondsAfterFinished: 0 }) =>
   });
 const jobPath = (name: string) => `/apis/batch/v1/namespaces/default/jobs/${name}`;
 
-/** Of whatever group is not served for the moment. */
+/** Makes a group that is not served for the moment. */
 async function silenced(group: string, set: string) {
   const inventory = await cluster.applied(set, [
     definition(group),
@@ -58,7 +58,7 @@ describe("health", () => {
   const look = (inventory: HealthRequest["inventory"], more: Partial<HealthRequest> = {}, client = cluster.client) =>
     checkHealth(client, { inventory, clock: systemClock, ...more });
 
-  test("of a kind that is not served for the moment is unknown, and of others known", async () => {
+  test("health of a kind that is not served for the moment is unknown, and of others known", async () => {
     const report = await look(await silenced("quiet.example.com", "quiet"));
     expect(report).toMatchObject({ total: 3, ready: 2, failed: 0, worst: "Unknown" });
     expect(report.notReady).toMatchObject([
@@ -66,7 +66,7 @@ describe("health", () => {
     ]);
   });
 
-  test("of a kind that may not be read is unknown, and says why", async () => {
+  test("health of a kind that may not be read is unknown, with the reason", async () => {
     const inventory = await cluster.applied("hidden", [configMap("default/hidden"), job("hidden")]);
     const report = await look(inventory, {}, refusing(reads("hidden")));
     expect(report.notReady).toMatchObject([
@@ -79,12 +79,12 @@ describe("health", () => {
     ["does not answer", () => refused({ code: "ECONNREFUSED" }), "unreachable"],
     ["lets nobody in", () => refused({ status: 401 }), "auth"],
     ["answers with more than is taken", () => refused({ code: "AnswerTooLarge" }), "tooLarge"],
-  ])("of a cluster that %s is none", async (_what, why, expected) => {
+  ])("a cluster that %s has no health", async (_what, why, expected) => {
     const inventory = await cluster.applied("away", [configMap("default/away")]);
     await expect(look(inventory, {}, refusing(reads("away"), why))).rejects.toMatchObject({ class: expected });
   });
 
-  test("of what has its name by now is not its own", async () => {
+  test("the health of another object with its name is not its own", async () => {
     const inventory = await cluster.applied("heir", [configMap("default/heir")]);
     await cluster.raw("DELETE", `${core}/heir`);
     await cluster.raw("POST", core, { body: configMap("default/heir") });
@@ -103,7 +103,7 @@ describe("health", () => {
     ["that failed and is made again says how it is now", {}, true, "left", "JobNotStarted"],
     ["that had not failed and is gone has finished", {}, false, "gone", undefined],
     ["that does not remove itself is missed", { ttlSecondsAfterFinished: undefined }, true, "gone", "NotFound"],
-  ])("of a Job %s", async (what, spec, hadFailed, left, reason) => {
+  ])("the health of a Job %s", async (what, spec, hadFailed, left, reason) => {
     const name = what.replaceAll(" ", "-").slice(0, 40);
     const one = job(name, { ttlSecondsAfterFinished: 0, ...spec });
     const inventory = await cluster.applied(name, [JSON.parse(JSON.stringify(one)) as ManifestObject]);
@@ -120,7 +120,7 @@ describe("health", () => {
     if (reason === "JobFailed") expect(report).toMatchObject({ failed: 1, worst: "Failed" });
   });
 
-  test("of a Job that failed before is unknown where Jobs may not be read", async () => {
+  test("health of a Job that failed before is unknown if Jobs may not be read", async () => {
     const inventory = await cluster.applied("unread-job", [job("unread-job")]);
     const failedJobs = new Set(["Job default/unread-job"]);
     const report = await look(inventory, { failedJobs }, refusing(reads("unread-job")));
@@ -130,7 +130,7 @@ describe("health", () => {
   test.each([
     ["which may not be read", {}, forbidden],
     ["which are chosen by an expression", { matchExpressions: [{ key: "app", operator: "Exists" }] }, undefined],
-  ])("of a workload says nothing of its Pods %s", async (what, more, why) => {
+  ])("the health of a workload includes none of its Pods %s", async (what, more, why) => {
     const name = what.replaceAll(" ", "-");
     const web = deployment(`default/${name}`) as ManifestObject & { readonly spec: { readonly selector: object } };
     const chosen = manifest({ ...web, spec: { ...web.spec, selector: { ...web.spec.selector, ...more } } } as never);
@@ -148,7 +148,7 @@ describe("health", () => {
 });
 
 describe("drift", () => {
-  test("of a kind that is not served for the moment is not known, and nothing of it is missed", async () => {
+  test("drift of a kind that is not served for the moment is unknown, and none of its objects is missing", async () => {
     const inventory = await silenced("dumb.example.com", "dumb");
     const report = await detectDrift(cluster.client, inventory);
     expect(report).toMatchObject({ clean: false, drifted: [], definitions: inventory.definitions });
@@ -161,7 +161,7 @@ describe("drift", () => {
     expect(report.unread[0]?.failure.message).toContain("dumb.example.com");
   });
 
-  test("of a kind that may not be listed is not known; that of others is", async () => {
+  test("drift of a kind that may not be listed is unknown; that of others is known", async () => {
     const inventory = await cluster.applied("unlisted", [configMap("default/unlisted"), job("unlisted")]);
     await cluster.raw("DELETE", `${core}/unlisted`);
     const report = await detectDrift(refusing(reads("jobs")), inventory);
@@ -182,7 +182,7 @@ describe("drift", () => {
       [],
       { clean: false, unread: [{ kind: "ConfigMap", failure: { class: "transient" } }] },
     ],
-  ])("of objects in several namespaces %s", async (_what, why, missing, rest) => {
+  ])("drift of objects in several namespaces %s", async (_what, why, missing, rest) => {
     const inventory = await cluster.applied("spread", [configMap("default/a"), configMap("kube-public/b")]);
     await cluster.raw("DELETE", `${core}/a`);
     await cluster.raw("DELETE", `${core.replace("default", "kube-public")}/b`);
@@ -193,13 +193,13 @@ describe("drift", () => {
     expect(report).toMatchObject(rest);
   });
 
-  test("of a cluster that does not answer is none", async () => {
+  test("a cluster that does not answer has no drift", async () => {
     const inventory = await cluster.applied("off", [configMap("default/off")]);
     const client = refusing(reads("configmaps"), () => refused({ code: "ECONNREFUSED" }));
     await expect(detectDrift(client, inventory)).rejects.toMatchObject({ class: "unreachable" });
   });
 
-  test("names what was replaced by another object with the mark, and who wrote it last", async () => {
+  test("drift names an object that was replaced by another one with the mark, and its last writer", async () => {
     const inventory = await cluster.applied("swapped", [configMap("default/swapped")]);
     await cluster.raw("DELETE", `${core}/swapped`);
     const labels = { [partOfLabel]: inventory.setId };
@@ -217,7 +217,7 @@ describe("drift", () => {
     ["the newest of several", [first, last, second], "last at 2026-03-01T00:00:00Z"],
     ["what is known of one that says little", [[]], "an unknown manager at an unknown time"],
     ["one that says when before one that does not", [["x"], first], "first at 2026-01-01T00:00:00Z"],
-  ])("names %s", async (_what, times, lastWriter) => {
+  ])("drift names %s", async (_what, times, lastWriter) => {
     const inventory = await cluster.applied("written", [configMap("default/written")]);
     const live = await cluster.client.get(
       { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps", namespaced: true } as never,
@@ -242,7 +242,7 @@ describe("drift", () => {
     expect(report.drifted).toMatchObject([{ how: "changed", lastWriter }]);
   });
 
-  test("is looked for where strangers are known to be, also of kinds of which nothing is recorded", async () => {
+  test("drift is searched for where foreign objects are known, also in kinds without recorded objects", async () => {
     const inventory = await cluster.applied("also", [configMap("default/also")]);
     const labels = { [partOfLabel]: inventory.setId };
     const secrets = "/api/v1/namespaces/default/secrets";
@@ -269,7 +269,7 @@ describe("the generation of a definition", () => {
   const kinds = [{ group, kind: "Widget" }];
   const name = `widgets.${group}`;
 
-  test("that may not be read is not known; one that cannot be read for the moment is an error", async () => {
+  test("a generation that may not be read is unknown; one that cannot be read for the moment is an error", async () => {
     await cluster.applied("made", [definition(group)]);
     expect(await definitionGenerations(cluster.client, kinds)).toEqual({ [name]: 1 });
     expect(await definitionGenerations(refusing(reads(name)), kinds)).toEqual({});
@@ -277,7 +277,7 @@ describe("the generation of a definition", () => {
     await expect(definitionGenerations(down, kinds)).rejects.toMatchObject({ class: "transient" });
   });
 
-  test("is left to the next run where the time was up, and is an error where it was not", async () => {
+  test("a generation is left to the next run if the time was over, and is an error if it was not", async () => {
     await cluster.applied("made", [definition(group)]);
     const objects = [widget(group, "default/made")];
     const deadline = inSeconds(60);
@@ -296,7 +296,7 @@ describe("the generation of a definition", () => {
     await expect(applySet(broken, applyRequest("made-late", objects))).rejects.toMatchObject({ class: "transient" });
   });
 
-  test("that grows while its objects are applied is not gone by", async () => {
+  test("a generation that grows while its objects are applied is recorded as it was before", async () => {
     const own = "grows.example.com";
     const made = definition(own);
     await cluster.applied("grows", [made]);

@@ -8,11 +8,11 @@ import { forAllTests } from "#test/support/for-tests.ts";
 
 const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-describe.each(clusterTargets)("what a deletion would take along, on $name", ({ start }) => {
+describe.each(clusterTargets)("objects that a deletion would remove as well, on $name", ({ start }) => {
   const cluster = forAllTests(async () => clusterFixture(await start()));
   const guard = (name: string) => guardNamespace(cluster.client, objectIdOf(namespace(name)));
 
-  /** Past Starling, as anybody may. */
+  /** Writes without Starling, as any user may. */
   async function put(ns: string, plural: string, object: ManifestObject): Promise<void> {
     const group = object.apiVersion.includes("/") ? `/apis/${object.apiVersion}` : "/api/v1";
     await cluster.raw("POST", `${group}/namespaces/${ns}/${plural}`, { body: object });
@@ -35,7 +35,7 @@ describe.each(clusterTargets)("what a deletion would take along, on $name", ({ s
     },
   );
 
-  test("a Namespace that holds what every one does, and what comes and goes by itself, may go", async () => {
+  test("a Namespace that holds only default objects and short-lived ones may be deleted", async () => {
     await begun("bare");
     await put("bare", "serviceaccounts", named("bare", "ServiceAccount", "default"));
     await put("bare", "configmaps", configMap("bare/kube-root-ca.crt"));
@@ -53,7 +53,7 @@ describe.each(clusterTargets)("what a deletion would take along, on $name", ({ s
     expect(await guard("bare")).toBeUndefined();
   });
 
-  /** Each looks like what every namespace holds, and is not. */
+  /** Each looks like a default object of a namespace, and is none. */
   test.each<[string, string, (ns: string) => ManifestObject]>([
     ["another ServiceAccount", "serviceaccounts", (ns) => named(ns, "ServiceAccount", "robot")],
     ["a ConfigMap called default", "configmaps", (ns) => configMap(`${ns}/default`)],
@@ -106,7 +106,7 @@ describe.each(clusterTargets)("what a deletion would take along, on $name", ({ s
     [3, "ConfigMap %/a0, ConfigMap %/a1, ConfigMap %/a2; Starling deletes it when they are gone:"],
     [4, "ConfigMap %/a0, ConfigMap %/a1, ConfigMap %/a2 and others; Starling deletes it when they are gone:"],
     [9, "ConfigMap %/a0, ConfigMap %/a1, ConfigMap %/a2 and others; Starling deletes it when they are gone:"],
-  ])("of %i objects the first three are named", async (count, expected) => {
+  ])("the first three of %i objects are named", async (count, expected) => {
     const ns = `holds-${count}`;
     await begun(ns);
     for (let index = 0; index < count; index++) await put(ns, "configmaps", configMap(`${ns}/a${index}`));
@@ -114,14 +114,14 @@ describe.each(clusterTargets)("what a deletion would take along, on $name", ({ s
     expect((await guard(ns))?.message.slice(0, desired.length)).toBe(desired);
   });
 
-  test("what is in another Namespace holds nobody", async () => {
+  test("an object in another Namespace delays no deletion", async () => {
     await begun("next-door");
     await begun("empty");
     await put("next-door", "configmaps", configMap("next-door/c"));
     expect(await guard("empty")).toBeUndefined();
   });
 
-  test("a definition with objects waits, in whatever namespace they are; without any it may go", async () => {
+  test("a definition with objects in any namespace waits; without objects it may be deleted", async () => {
     const group = "guarded.example.com";
     const defined = definition(group);
     const guardOf = () => guardDefinition(cluster.client, objectIdOf(defined));
@@ -145,7 +145,7 @@ describe.each(clusterTargets)("what a deletion would take along, on $name", ({ s
     });
   });
 
-  test("a definition that is not served waits: nobody can see whether objects of it are stored", async () => {
+  test("a definition that is not served waits, because its stored objects cannot be seen", async () => {
     const group = "unserved.example.com";
     const defined = definition(group);
     const path = `/apis/${group}/v1/namespaces/default/widgets`;

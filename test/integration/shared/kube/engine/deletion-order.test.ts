@@ -1,6 +1,6 @@
 /**
- * Objects that depend on each other are deleted in the reverse of the order in which they are applied. What a deletion finds in the
- * cluster is read past Starling, at the moment of each DELETE.
+ * Objects that depend on each other are deleted in the reverse of the order in which they are applied. The test reads
+ * the cluster without Starling, at the moment of each DELETE.
  */
 import { describe, expect, test } from "vitest";
 import { systemClock } from "#shared/adapters/system.ts";
@@ -72,7 +72,7 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
     return { ...set, inventory: changeInventory(set.inventory, { recorded: [], settled: result.settled }) };
   }
 
-  /** Prunes, and notes at each DELETE which of the objects are there still. */
+  /** Prunes, and notes at each DELETE which of the objects still exist. */
   async function watchedPrune(set: Applied, keep: readonly ManifestObject[], paths: Readonly<Record<string, string>>) {
     const seen: string[] = [];
     const client = watchedClient(cluster.client, async ({ method, name }) => {
@@ -84,7 +84,7 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
     return { result: await pruneSet(client, pruneRequest(set, keep)), seen };
   }
 
-  test("what depends on something is gone before that is deleted, whatever their kinds are", async () => {
+  test("a dependent object is gone before its dependency is deleted, whatever their kinds", async () => {
     const ns = "kinds";
     const keep = [namespace(ns)];
     const chain = [
@@ -99,7 +99,7 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
     expect(result).toMatchObject({ outcome: "done", notes: [] });
   });
 
-  test("what a finalizer holds keeps what it depends on, also at one remove, and is named", async () => {
+  test("an object that a finalizer holds keeps its direct and indirect dependencies, and is named", async () => {
     const ns = "holding";
     const chain = [
       configMap(`${ns}/db`),
@@ -179,7 +179,7 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
     expect(seen).toEqual(["middle with first, middle", "first with first"]);
   });
 
-  test("a Namespace and a definition of a later wave go last all the same, and hold nobody", async () => {
+  test("a Namespace and a definition of a later wave are deleted last all the same, and delay no object", async () => {
     const group = "laterwave.example.com";
     const ns = "late-wave";
     const late = [annotated(namespace(ns), { [wave]: "5" }), annotated(definition(group), { [wave]: "5" })];
@@ -195,7 +195,7 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
       });
   });
 
-  test("what depends on each other in a circle, or says it unreadably, goes by its kind, and that is told", async () => {
+  test("objects with circular or unreadable dependencies are deleted by kind, and that is reported", async () => {
     const ns = "circle";
     const keep = [namespace(ns)];
     const set = await applied(ns, [...keep, configMap(`${ns}/a`), configMap(`${ns}/b`), deployment(`${ns}/web`)]);
@@ -214,7 +214,7 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
     ]);
   });
 
-  test("what depends on something that stays does not matter", async () => {
+  test("a dependency on an object that stays does not matter", async () => {
     const ns = "stays";
     const keep = [namespace(ns), configMap(`${ns}/db`)];
     const web = annotated(configMap(`${ns}/web`), { [dependsOn]: `/namespaces/${ns}/ConfigMap/db` });
@@ -224,7 +224,7 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
     expect(await isUntouched(config(ns, "db"))).toBe(true);
   });
 
-  test("what is marked to stay keeps what it depends on, and that is told", async () => {
+  test("an object that is marked to stay keeps its dependencies, and that is reported", async () => {
     const ns = "marked";
     const keep = [namespace(ns)];
     const set = await applied(ns, [
@@ -252,7 +252,7 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
     });
   });
 
-  test("a dependence that somebody took out of the cluster is none any more", async () => {
+  test("a dependency that somebody removed in the cluster counts no longer", async () => {
     const ns = "taken-out";
     const keep = [namespace(ns)];
     const set = await applied(ns, [
@@ -268,7 +268,7 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
     await releaseTemplates(config(ns, "web"));
   });
 
-  test("the dependence of what is no member any more holds nothing", async () => {
+  test("the dependency of an object that is no longer a member keeps nothing", async () => {
     const ns = "left-set";
     const keep = [namespace(ns)];
     const set = await applied(ns, [

@@ -180,7 +180,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
     const { live: _metadata, ...inTwo } = report;
     expect(atOnce).toEqual(inTwo);
     if (expected.length > 0) return;
-    // What only moved is recorded as it is now, and is proof again.
+    // An object whose version only changed is recorded with the new version, and is proof again.
     expect(report.moved).toHaveLength(1);
     const entries = inventory.entries.map((entry) => report.moved.find(({ uid }) => uid === entry.uid) ?? entry);
     expect(await detectDrift(cluster.client, { ...inventory, entries })).toMatchObject({ clean: true, moved: [] });
@@ -201,7 +201,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
   test.each([
     ["alone", []],
     ["while another of its kind differs", ["ConfigMap b changed"]],
-  ])("what was put back and stayed so was undone by nobody: %s", async (_what, others) => {
+  ])("a corrected object that stayed unchanged counts as undone by nobody: %s", async (_what, others) => {
     const ns = `stays-${others.length}`;
     const inventory = await cluster.applied(ns, [namespace(ns), configMap(`${ns}/a`), configMap(`${ns}/b`)]);
     const undone = { rounds: 2, inAll: 2, state: "missing", by: "somebody", fields: "" };
@@ -213,7 +213,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
     expect(report.moved).toEqual(inventory.entries.filter(({ id }) => id.name === "a"));
   });
 
-  test("what only copied the label is foreign: reported, not drift", async () => {
+  test("an object that only copied the label is foreign: reported, not drift", async () => {
     const inventory = await cluster.applied("copied", [namespace("copied"), configMap("copied/c")]);
     const labels = { [partOfLabel]: inventory.setId };
     const copy = { ...configMap("copied/copy"), metadata: { name: "copy", namespace: "copied", labels } };
@@ -241,7 +241,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
     await vi.waitUntil(pruned, { timeout: 5_000 });
     const report = await detectDrift(cluster.client, inventory);
     expect(drift(report)).toEqual([`CustomResourceDefinition widgets.${group} changed`, "Widget w changed"]);
-    // While its objects differ, the old generation stays: the next look has to compare them again.
+    // While its objects differ, the old generation stays, because the next check has to compare them again.
     expect(report.definitions).toEqual(inventory.definitions);
   });
 

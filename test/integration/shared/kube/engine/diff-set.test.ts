@@ -31,7 +31,7 @@ describe.each(clusterTargets)("diffSet on $name", ({ start }) => {
   ];
   const setOf = (ns: string) => [namespace(ns), configMap(`${ns}/c`), deployment(`${ns}/web`, env)];
 
-  test("of what was applied is nothing, at one LIST for each kind, whatever the server has defaulted", async () => {
+  test("the diff of applied objects is empty, at one LIST for each kind, whatever defaults the server has set", async () => {
     await cluster.applied("same", setOf("same"));
     const calls: string[] = [];
     const client = watchedClient(cluster.client, async ({ method, name }) => {
@@ -41,7 +41,7 @@ describe.each(clusterTargets)("diffSet on $name", ({ start }) => {
     expect(calls.toSorted()).toEqual(["list configmaps", "list deployments", "list namespaces"]);
   });
 
-  test("is what would be created, changed and deleted, and nothing is written", async () => {
+  test("the diff has the objects that would be created, changed and deleted, and nothing is written", async () => {
     const before = await cluster.applied("all", [...setOf("all"), configMap("all/old")]);
     const changed = [
       namespace("all"),
@@ -64,7 +64,7 @@ describe.each(clusterTargets)("diffSet on $name", ({ start }) => {
     expect({ after: told(after), entries: before.entries.length }).toEqual({ after: [], entries: 4 });
   });
 
-  test("is nothing of what is left as it is by its marks, but that it would be made", async () => {
+  test("the diff of objects that marks leave unchanged shows only that they would be made", async () => {
     const ssa = (mark: string, name: string, data: Readonly<Record<string, string>>) => {
       const object = configMap(`marks/${name}`, data);
       const annotations = { "kustomize.toolkit.fluxcd.io/ssa": mark };
@@ -76,7 +76,7 @@ describe.each(clusterTargets)("diffSet on $name", ({ start }) => {
     expect(told(await diffSet(cluster.client, asked("marks", desired)))).toEqual(["created ConfigMap new"]);
   });
 
-  test("finds what somebody has changed by hand, and not what others have added", async () => {
+  test("the diff finds fields that somebody changed by hand, and not fields that others added", async () => {
     await cluster.applied("hand", setOf("hand"));
     await cluster.raw("PATCH", "/apis/apps/v1/namespaces/hand/deployments/web", {
       as: "merge-patch",
@@ -92,7 +92,7 @@ describe.each(clusterTargets)("diffSet on $name", ({ start }) => {
     expect(valueAt(found.differences[0]?.after, "data", "k")).toBe("1");
   });
 
-  test("takes no value that the server only writes otherwise for a difference", async () => {
+  test("the diff ignores values that the server only writes in another form", async () => {
     const limits = (cpu: string) => {
       const { spec, ...rest } = deployment("written/web") as ManifestObject & { readonly spec: JsonObject };
       const container = { name: "web", image: "web:1", resources: { limits: { cpu } } };
@@ -109,7 +109,7 @@ describe.each(clusterTargets)("diffSet on $name", ({ start }) => {
     ]);
   });
 
-  test("of a set that brings its own namespace and kinds is all of it", async () => {
+  test("the diff of a set with its own namespace and kinds shows all of it", async () => {
     const group = "brought.example.com";
     const objects = [namespace("brought"), definition(group), widget(group, "brought/w"), configMap("brought/c")];
     expect(told(await diffSet(cluster.client, asked("brought", objects))).toSorted()).toEqual([
@@ -120,7 +120,7 @@ describe.each(clusterTargets)("diffSet on $name", ({ start }) => {
     ]);
   });
 
-  test("names what the server would refuse, and what belongs to others", async () => {
+  test("the diff names objects that the server would refuse, and objects of other owners", async () => {
     await cluster.applied("refused", setOf("refused"));
     await cluster.raw("POST", "/api/v1/namespaces/refused/configmaps", {
       body: {
@@ -149,7 +149,7 @@ describe.each(clusterTargets)("diffSet on $name", ({ start }) => {
     expect(found).toContain("refused ConfigMap theirs ForeignOwner");
   });
 
-  test("keeps what is marked, what prune: false keeps, hooks, and what only copied the label", async () => {
+  test("the diff keeps marked objects, those of prune: false, hooks, and copies of the label", async () => {
     const hook = manifest({
       ...configMap("kept/hook"),
       metadata: { name: "hook", namespace: "kept", annotations: { "helm.sh/hook": "pre-install" } },

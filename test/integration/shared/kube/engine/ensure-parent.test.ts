@@ -55,7 +55,7 @@ describe.each(clusterTargets)("ensureParent on $name", ({ start }) => {
     expect(await cluster.raw("GET", pathOf(set))).toEqual(before);
   });
 
-  test("of many workers at once, the newest is the one the cluster remembers", async () => {
+  test("the cluster remembers the newest of many workers at once", async () => {
     const fences = [1, 2, 3, 4, 5, 6];
     await Promise.all(
       fences.map((fence) => ensureParent(cluster.client, { claim: claimFor("race", { fence }), groupKinds })),

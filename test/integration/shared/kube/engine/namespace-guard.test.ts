@@ -65,7 +65,7 @@ describe.each(clusterTargets)("a Namespace that left the set on $name", ({ start
     return stringAt(live, "metadata", "deletionTimestamp") !== undefined;
   }
 
-  test("goes with what controllers put into every one", async () => {
+  test("a Namespace with only the objects of its controllers is deleted", async () => {
     await pruned("furnished", [
       ...["kube-root-ca.crt", "openshift-service-ca.crt", "istio-ca-root-cert", "istio-ca-crl"].map(config),
       account("default"),
@@ -74,7 +74,7 @@ describe.each(clusterTargets)("a Namespace that left the set on $name", ({ start
     expect(await isGoing("furnished")).toBe(true);
   });
 
-  test("goes with copies of what is in all of the cluster's own", async () => {
+  test("a Namespace with copies of objects that all of the cluster's own have is deleted", async () => {
     const own = ["kube-node-lease", "kube-public", "kube-system", "default"];
     const copies = ["copy-1", "copy-2", "copy-3", "copy-4", "copy-5", "copy-6"].map(config);
     for (const ns of own) for (const copy of copies) await put(ns, copy);
@@ -91,7 +91,7 @@ describe.each(clusterTargets)("a Namespace that left the set on $name", ({ start
     );
     expect(await isGoing("copied-too")).toBe(false);
 
-    // Their data are nobody's copy.
+    // Their data are no copies.
     const changed: Found = ["api/v1/configmaps", { ...configMap("x/copy-1", { k: "my own" }) }];
     expect((await pruned("other-config", [changed]))?.message).toContain("ConfigMap other-config/copy-1;");
     expect((await pruned("other-secret", [pull("my own")]))?.message).toContain("Secret other-secret/pull;");
@@ -104,7 +104,7 @@ describe.each(clusterTargets)("a Namespace that left the set on $name", ({ start
 
   test.each<[string, Found, string]>([
     ["a ConfigMap", config("theirs"), "ConfigMap"],
-    ["what sorts after the furniture", config("zz-theirs"), "ConfigMap"],
+    ["one that sorts after the defaults", config("zz-theirs"), "ConfigMap"],
     ["a ServiceAccount", account("robot"), "ServiceAccount"],
     ["what is called like an account of OpenShift", account("builder"), "ServiceAccount"],
     ["what is called like a binding of OpenShift", binding("system:deployers"), "RoleBinding"],
@@ -115,7 +115,7 @@ describe.each(clusterTargets)("a Namespace that left the set on $name", ({ start
     ],
     ["a Secret that is only called like one", secret({ name: "builder-dockercfg-x7k2p" }), "Secret"],
     ["a claim", claim("data"), "PersistentVolumeClaim"],
-  ])("stays for %s of somebody else", async (what, stranger, kind) => {
+  ])("a Namespace stays for %s of somebody else", async (what, stranger, kind) => {
     const ns = `holds-${what.replaceAll(/[^a-z]/gi, "").toLowerCase()}`;
     const furniture = ["kube-root-ca.crt", "openshift-service-ca.crt", "istio-ca-root-cert", "istio-ca-crl"].map(
       config,
@@ -127,7 +127,7 @@ describe.each(clusterTargets)("a Namespace that left the set on $name", ({ start
     expect(await isGoing(ns)).toBe(false);
   });
 
-  test("goes with what OpenShift puts into every one, where that is served", async () => {
+  test("a Namespace with OpenShift's default objects is deleted if OpenShift's kinds are served", async () => {
     const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     const group = "project.openshift.io";
     await cluster.raw("POST", definitions, { body: definition(group) });

@@ -8,7 +8,7 @@ import { faultyEngineWorld, pruneRequest } from "#test/support/engine-world.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
 import { watchedClient } from "#test/support/watched-client.ts";
 
-/** What stands in the way of a deletion, in a cluster that does as it is told. */
+/** Obstacles of a deletion, in a cluster with settable faults. */
 const cluster = forAllTests(faultyEngineWorld);
 afterEach(() => cluster.setFaults({}));
 
@@ -29,7 +29,7 @@ function told(result: PruneResult) {
   };
 }
 
-/** Deletes under the nose of the prune, between its look at the object and its deletion. */
+/** Deletes the object between the prune's read and its deletion. */
 function rivalled(rival: () => Promise<unknown>): ClusterClient {
   return watchedClient(cluster.client, async ({ method }) => {
     if (method === "delete") await rival();
@@ -53,7 +53,7 @@ test("a deletion that is refused fails alone, and its object stays in the invent
   expect(await cluster.statusOf(configPath("refused"))).toBe(200);
 });
 
-test("what takes the name between the look and the deletion survives", async () => {
+test("an object that takes the name between the read and the deletion survives", async () => {
   const keep = [namespace("replaced")];
   const set = await applied("replaced", [...keep, configMap("replaced/c")]);
   const client = rivalled(async () => {
@@ -66,7 +66,7 @@ test("what takes the name between the look and the deletion survives", async () 
   expect(await cluster.statusOf(configPath("replaced"))).toBe(200);
 });
 
-test("what goes between the look and the deletion is deleted", async () => {
+test("an object that disappears between the read and the deletion counts as deleted", async () => {
   const keep = [namespace("gone")];
   const set = await applied("gone", [...keep, configMap("gone/c")]);
   const client = rivalled(() => cluster.raw("DELETE", configPath("gone")));
@@ -88,7 +88,7 @@ test("a cluster that does not answer ends the prune, and nothing is settled", as
   expect(await cluster.statusOf(configPath("silent"))).toBe(200);
 });
 
-test("where nothing is to be deleted, nothing is asked", async () => {
+test("no request is sent if nothing is to be deleted", async () => {
   const set = await applied("idle", [namespace("idle")]);
   const asked: string[] = [];
   const client = watchedClient(cluster.client, async ({ method }) => void asked.push(method));
@@ -96,7 +96,7 @@ test("where nothing is to be deleted, nothing is asked", async () => {
   expect(asked).toEqual([]);
 });
 
-test("an API that does not answer keeps its objects in the inventory, and its name is told", async () => {
+test("an API that does not answer keeps its objects in the inventory, and its name is reported", async () => {
   const group = "silent.example.com";
   const keep = [namespace("hidden"), definition(group)];
   const set = await applied("hidden", [...keep, widget(group, "hidden/w")]);
@@ -150,7 +150,7 @@ test("objects of a kind that is defined and not served for the moment are not ta
   await expect.poll(() => cluster.statusOf(widgetPath), { timeout: 20_000 }).toBe(200);
 });
 
-test("what is called like a group is no definition of it: nothing waits for it", async () => {
+test("a resource whose name only looks like a definition of a group does not make the prune wait", async () => {
   const keep = [namespace("called")];
   const called = { ...configMap("called/x.apps"), metadata: { name: "x.apps", namespace: "called" } };
   const set = await applied("called", [...keep, called, deployment("called/web")]);

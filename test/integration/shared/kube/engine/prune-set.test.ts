@@ -79,7 +79,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     expect(about("s")).toEqual(["get s", "delete s", "get s"]);
   });
 
-  test("what is gone already is settled", async () => {
+  test("an object that is gone already counts as deleted", async () => {
     const keep = [namespace("already")];
     const set = await applied("already", [...keep, configMap("already/c")]);
     await cluster.raw("DELETE", configPath("already"));

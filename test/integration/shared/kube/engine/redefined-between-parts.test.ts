@@ -66,7 +66,7 @@ test.each<[string, Parts]>([
       second: ([first]) => ({ done: new Set(first === undefined ? [] : [keyOf(first)]) }),
     },
   ],
-])("what was applied in %s before is compared by the definition of then", async (what, parts) => {
+])("objects that were applied in %s before are compared by the definition of that time", async (what, parts) => {
   const group = `${what.slice(2)}.example.com`;
   const [begun, result] = await inTwo(`in-${what.slice(2)}`, group, parts);
   expect(result.outcome).toBe("applied");
@@ -91,7 +91,7 @@ test("a run that is cut off records the definitions that it read before it appli
   expect(report.drifted.map(({ id, how }) => `${id.name} ${how}`)).toEqual(["first changed"]);
 });
 
-test("where the first run recorded none, the second says nothing of what it did not apply", async () => {
+test("the second run records nothing of objects that it did not apply if the first run recorded nothing", async () => {
   const group = "unread.example.com";
   await cluster.applied("unread-kinds", [definition(group)]);
   const objects = setOf(group);
@@ -107,7 +107,7 @@ test("where the first run recorded none, the second says nothing of what it did 
   expect(report.drifted.map(({ id }) => id.name)).toEqual(["first"]);
 });
 
-test("what is put back says nothing of those that were only compared", async () => {
+test("a correction records nothing of objects that were only compared", async () => {
   const group = "corrected.example.com";
   await cluster.applied("corrected-kinds", [definition(group)]);
   const objects = setOf(group);
@@ -119,7 +119,7 @@ test("what is put back says nothing of those that were only compared", async () 
   expect(report.drifted.map(({ id }) => id.name)).toEqual(["first"]);
 });
 
-test("a set that is applied whole goes by the definition of now", async () => {
+test("a set that is applied in one run uses the current definition", async () => {
   const group = "whole.example.com";
   await cluster.applied("whole-kinds", [definition(group)]);
   const objects = [widget(group, "default/first"), widget(group, "default/second")];

@@ -41,7 +41,7 @@ const world = forEachTest(async () => {
   };
 });
 
-/** What was written to the cluster, in the order of the answers: `Pod p`, `-Pod p` for what was deleted. */
+/** The writes to the cluster, in the order of the answers: `Pod p`, and `-Pod p` for a deletion. */
 function written(): readonly string[] {
   return world.host.requests().flatMap(({ method, dryRun, status, object = "" }) => {
     if (method === "GET" || dryRun || status >= 300) return [];
@@ -199,7 +199,7 @@ describe("A06: a worker that may give away what it has, and no more", () => {
   }
   const objects = [binding("reader"), role("reader", "configmaps"), account, namespace("shop")];
 
-  test("has a new Role and its binding made in one run", async () => {
+  test("the worker makes a new Role and its binding in one run", async () => {
     await grant("configmaps");
     const result = await applySet(world.limited, applyRequest("rows", objects));
     expect(outcomes(result.objects)).toEqual({
@@ -210,7 +210,7 @@ describe("A06: a worker that may give away what it has, and no more", () => {
     });
   });
 
-  test("is told what it lacks", async () => {
+  test("the worker reports the permissions that it lacks", async () => {
     await grant("secrets");
     const result = await applySet(world.limited, applyRequest("rows", objects));
     const failures = result.objects.flatMap((object) => ("failure" in object ? [object.failure] : []));
@@ -223,14 +223,14 @@ describe("A06: a worker that may give away what it has, and no more", () => {
   });
 });
 
-describe("A13: where a Namespace", () => {
-  test("is missing, nothing of what goes into it is sent before it is there", async () => {
+describe("A13: a Namespace of the set", () => {
+  test("the objects of a missing Namespace are not sent before it exists", async () => {
     await world.applied("rows", [configMap("shop/c"), deployment("shop/web"), namespace("shop")]);
     const [first] = world.host.requests().filter(({ path, method }) => method !== "GET" && path.includes("shop"));
     expect(plainly(first?.object)).toBe("Namespace shop");
   });
 
-  test("cannot be made, nothing else is tried, dry or not", async () => {
+  test("the objects of a Namespace that cannot be made are not tried, dry or not", async () => {
     await world.host.setFaults("c1", {
       webhooks: [{ name: "no.example.com", does: "deny", message: "no", kinds: ["Namespace"] }],
     });
@@ -241,7 +241,7 @@ describe("A13: where a Namespace", () => {
   });
 });
 
-test("A18: of a definition that goes with an object of its kind, the object goes first, and is gone before", async () => {
+test("A18: an object is deleted, and gone, before the definition of its kind is deleted", async () => {
   const keep = [namespace("shop")];
   const claim = claimFor("rows");
   await ensureParent(world.client, { claim, groupKinds: [] });

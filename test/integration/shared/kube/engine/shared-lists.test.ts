@@ -1,4 +1,7 @@
-/** Sets of one cluster that are looked at one after the other: what is asked of its API server, and that each sees its own. */
+/**
+ * Sets of one cluster that are checked one after the other: the requests to its API server, and the objects that each
+ * set finds.
+ */
 import { startClusterHost } from "@starling/embedded-apiserver";
 import { expect, test } from "vitest";
 import { systemClock } from "#shared/adapters/system.ts";
@@ -49,12 +52,12 @@ test("one list of each kind is for all, and each finds what changed of its own",
   expect(asked().sort()).toEqual([
     "GET /api/v1/configmaps",
     "GET /api/v1/namespaces",
-    // What moved is read in full, by its set alone.
+    // A changed object is read in full, by its set alone.
     "GET /api/v1/namespaces/b/configmaps",
   ]);
 });
 
-test("where all have their objects in one namespace no other is read", async () => {
+test("no other namespace is read if all objects are in one namespace", async () => {
   await cluster.applied("first", [namespace("shared")]);
   const one = await cluster.applied("one", [configMap("shared/one")]);
   const two = await cluster.applied("two", [configMap("shared/two")]);
@@ -64,7 +67,7 @@ test("where all have their objects in one namespace no other is read", async () 
   expect(asked()).toEqual(["GET /api/v1/namespaces/shared/configmaps"]);
 });
 
-test("a copy of a label is told of where it was told of before, and nowhere else", async () => {
+test("a copy of a label is reported as before, and nowhere else", async () => {
   const [a, b] = await sets("a", "b");
   if (a === undefined || b === undefined) throw new Error("there are no sets");
   const label = { "applyset.kubernetes.io/part-of": a.setId };
@@ -80,7 +83,7 @@ test("a copy of a label is told of where it was told of before, and nowhere else
   expect(shared.foreign).toEqual(alone.foreign);
 });
 
-test("who asks again, comes late or after a write reads what is there then", async () => {
+test("a set that asks again, late or after a write reads the current state", async () => {
   const [a, b, c] = await sets("a", "b", "c");
   if (a === undefined || b === undefined || c === undefined) throw new Error("there are no sets");
   const lists = new SharedLists([a, b, c], clock);
@@ -90,7 +93,7 @@ test("who asks again, comes late or after a write reads what is there then", asy
   await edit("a");
   await edit("b");
   expect(await isClean(a)).toBe(false);
-  // What was listed before is good enough for who asks for the first time.
+  // An existing list is fresh enough for a set that asks for the first time.
   expect(await isClean(b)).toBe(true);
   await edit("c");
   const kind = await client.lookup({ group: "", kind: "ConfigMap" });
@@ -119,7 +122,7 @@ test("a definition is asked for once", async () => {
   expect(asked().filter((request) => request.endsWith("/widgets"))).toEqual([`GET /apis/${group}/v1/widgets`]);
 });
 
-test("what is too much for all is asked for once, and then each reads its own by what it may read itself", async () => {
+test("a list that is too large for all is requested once, and then each set reads its own objects", async () => {
   const inventories = await sets("a", "b", "c");
   await edit("c");
   const wide: string[] = [];

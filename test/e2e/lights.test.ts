@@ -143,7 +143,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
         expect((await cli.run("get clusters")).out).toMatch(/^canary-2 .* Ready .* 1\/1 /m);
         const next = await world.push("app", { "deploy/settings.yaml": config("Not_A_Name") });
         await world.waitFor("it is halted", async () => (await world.group("web")).status.state === "Halted");
-        const desired = `runs main@sha1:${short}, wanted main@sha1:${next.slice(0, 7)}: the rollout is halted`;
+        const desired = `runs main@sha1:${short}, desired main@sha1:${next.slice(0, 7)}: the rollout is halted`;
         const syncs = await cli.run("get syncs -o wide");
         expect(syncs.out).toMatch(new RegExp(`^web\\.app +canary-2 .* OutOfSync .* ${desired}$`, "m"));
         expect(syncs.out).toMatch(new RegExp(`^web\\.app +canary-1 +main@sha1:${short} +0/1 +Failed `, "m"));

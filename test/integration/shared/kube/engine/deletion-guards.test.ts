@@ -141,7 +141,7 @@ describe.each(clusterTargets)("objects that a deletion would remove as well, on 
     });
     for (const name of ["b", "c", "d"]) await cluster.raw("DELETE", `${path}/${name}`);
     expect(await guardOf()).toMatchObject({
-      message: expect.stringContaining(`still has the objects Widget.${group} defined/a; it`),
+      message: expect.stringContaining(`still has the objects Widget.${group} defined/a; Starling deletes it`),
     });
   });
 

@@ -81,7 +81,7 @@ describe.each(clusterTargets)("a Job that removes itself, on $name", ({ start })
     expect((await world.sync("job-lost"))?.observed).toMatchObject({
       phase: "Failed",
       problems: [
-        { object: "Job job-lost/migrate", reason: "JobLost", message: expect.stringContaining("another attempt") },
+        { object: "Job job-lost/migrate", reason: "JobLost", message: expect.stringContaining("the next attempt") },
       ],
     });
     expect(await cluster.statusOf(pathOf("job-lost"))).toBe(404);

@@ -122,11 +122,11 @@ const cases: Readonly<Record<string, Case>> = {
   },
   "100,000 levels": {
     attack: () => lists(list(deep(100_000))),
-    finding: malformed("nested 100002 deep"),
+    finding: malformed("nested 100002 levels deep"),
   },
   "a number of a million digits": {
     attack: () => lists(list(item("a", `,"generation":${"9".repeat(1_000_000)}`))),
-    finding: malformed("a number of 1000000 digits"),
+    finding: malformed("a number with 1000000 digits"),
   },
   "members called __proto__": {
     attack: () => lists('{"__proto__":{"items":[],"polluted":1},"metadata":{"__proto__":{"polluted":1}}}'),

@@ -347,7 +347,7 @@ test.each([
 
 /** Rows may be older than the schema that refuses these. */
 test.each([
-  ["", "is empty, which would trust the public authorities"],
+  ["", "is empty, so that the connection would trust the public authorities"],
   [" ", "is empty"],
   ["bm9uZQ==", "contains no PEM certificate"],
 ])("an authority %j never becomes the public ones", async (caData, expected) => {

@@ -25,7 +25,7 @@ test("the outcome is written without its details, and work goes on", async () =>
   expect(await worker.observed()).toMatchObject({
     phase: "Failed",
     reason: "ApplyFailed",
-    message: expect.stringMatching(/only the outcome is told: row .* filler \(398 KB\).*make what is written/),
+    message: expect.stringMatching(/only the outcome is told: row .* filler \(398 KB\).*make its content smaller/),
     problems: [],
   });
   const lease = await worker.world.lease();

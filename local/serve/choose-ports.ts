@@ -71,7 +71,7 @@ async function problemWith(port: number): Promise<string | undefined> {
     await once(server, "listening");
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === "EADDRINUSE") return "is taken by another process";
+    if (code === "EADDRINUSE") return "is in use by another process";
     return code === "EACCES" ? "needs root privileges" : `cannot be used: ${code}`;
   }
   server.close();

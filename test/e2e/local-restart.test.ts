@@ -111,7 +111,7 @@ describe("the machine in the background", () => {
     try {
       const taken = await up();
       expect(taken.code).toBe(3);
-      expect(taken.err).toContain(`port ${port} of 127.0.0.1 is taken by another process`);
+      expect(taken.err).toContain(`port ${port} of 127.0.0.1 is in use by another process`);
       expect(processesWith(state)).toEqual([]);
     } finally {
       other.close();

@@ -22,7 +22,7 @@ test("a chosen port stays, and a taken port is reported with the flag that choos
     const ports = await withLastingPorts({ git: port });
     expect(ports.git).toBe(port);
     await expect(requireFreePorts(ports)).rejects.toThrow(
-      `port ${port} of 127.0.0.1 is taken by another process (--git-port)`,
+      `port ${port} of 127.0.0.1 is in use by another process (--git-port)`,
     );
     expect(await withLastingPorts(ports)).toEqual(ports);
   } finally {

@@ -1,7 +1,7 @@
 import { StarlingError } from "#shared/base/errors.ts";
 
 const remedies: readonly (readonly [problem: RegExp, remedy: string])[] = [
-  [/^is not the name|^is there twice/, "rename it"],
+  [/^is not a valid file name|^is there twice/, "rename it"],
   [/submodule/, "commit its files in the repository itself"],
   [/Git LFS/, "commit the file itself (git lfs migrate export)"],
   [/link/, "commit the file or folder itself instead of the link"],

@@ -89,6 +89,6 @@ function checkName(
     throw gitTooLarge(`${found}; at most ${limits.maxPathBytes} are taken`, narrowPaths);
   }
   const isHostile = name === "" || name === "." || name === ".." || /[/\\\p{Cc}]/u.test(name);
-  if (isHostile) throw refusedPath(path, "is not the name of a file on every system");
+  if (isHostile) throw refusedPath(path, "is not a valid file name on every system");
   if (isTaken) throw refusedPath(path, "is there twice");
 }

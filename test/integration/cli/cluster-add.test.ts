@@ -265,7 +265,7 @@ describe("by tags", () => {
     expect(ran.err).toContain("next: exclude them with --account and --regions");
     const refused = await add(search.replace(spoke, far));
     expect(refused.err).toContain(
-      `cannot assume ${adminIn(far)}: ${principal} may not sts:AssumeRole (User: ${principal} is not authorized`,
+      `cannot assume ${adminIn(far)}: ${principal} is not allowed to sts:AssumeRole (User: ${principal} is not authorized`,
     );
     expect(await registered()).toEqual([]);
   });

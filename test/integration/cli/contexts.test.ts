@@ -181,7 +181,9 @@ describe("a role", () => {
   test("a role that does not trust the keys is named, and the installation is asked nothing", async () => {
     const ran = await cli.run("whoami");
     expect(ran).toMatchObject({ code: 3, out: "" });
-    expect(ran.err).toContain(`cannot assume role ${role} of context prod: ${principal} may not sts:AssumeRole (`);
+    expect(ran.err).toContain(
+      `cannot assume role ${role} of context prod: ${principal} is not allowed to sts:AssumeRole (`,
+    );
     expect(cli.requests()).toBe(0);
   });
 });

@@ -89,7 +89,7 @@ test("a role that may not be read is denied as before, with why", async () => {
   const found = await explained(denied, asAdmin());
   expect(found).toMatchObject({ link: "role", code: "RoleDenied", remedy: denied.finding.remedy });
   expect(found.message).toMatch(
-    /\(its trust policy was not read: arn:aws:sts::444455556666:assumed-role\/admin\/\S+ may not iam:GetRole \(User: /,
+    /\(its trust policy was not read: arn:aws:sts::444455556666:assumed-role\/admin\/\S+ is not allowed to iam:GetRole \(User: /,
   );
   const home = await explained(
     denied,

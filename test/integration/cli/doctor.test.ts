@@ -213,7 +213,7 @@ describe("the installation", () => {
     world.machine.proxy.setFaults(quiet);
     expect(ran).toMatchObject({ code: 3, healthy: false, ailing: ["concurrency: unchecked"] });
     expect(ran.finding("concurrency")).toMatchObject({
-      because: expect.stringMatching(/does not know: AWS throttles the requests .*Rate/),
+      because: expect.stringMatching(/does not know: AWS throttles the requests.*Rate/),
     });
   });
 });

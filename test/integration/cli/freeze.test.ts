@@ -222,7 +222,7 @@ describe("get freezes", () => {
 
   test("a cluster shows that it is frozen until it is thawed", async () => {
     await cli.run("freeze inc-1 --clusters env=prod --reason x");
-    expect((await cli.run("get clusters")).out).toMatch(/c1 .*Frozen.*by ana: x; starling thaw inc-1/);
+    expect((await cli.run("get clusters")).out).toMatch(/c1 .*Frozen.*by ana: x; run `starling thaw inc-1`/);
     expect((await cli.run("get cluster c2")).out).not.toContain("Frozen");
     await cli.run("thaw");
     expect((await cli.run("get clusters")).out).not.toContain("Frozen");

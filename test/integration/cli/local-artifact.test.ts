@@ -52,7 +52,7 @@ describe("a working folder of a stranger", () => {
     const sum = createHash("sha1").update(index.subarray(0, -20)).digest();
     writeFileSync(join(folder, ".git", "index"), Buffer.concat([index.subarray(0, -20), sum]));
     rmSync(join(folder, "xx_beside.yaml"));
-    await expect(pathsOf()).rejects.toThrow(/"\.\." of the repository is no name of a file/);
+    await expect(pathsOf()).rejects.toThrow(/"\.\." of the repository is not a valid file name/);
     expect(await pathsOf(["deploy"])).toEqual(["deploy/a.yaml"]);
   });
 
@@ -61,7 +61,9 @@ describe("a working folder of a stranger", () => {
     execFileSync("sh", ["-c", 'mkfifo "$0"', join(folder, "deploy", "pipe.yaml")]);
     expect(await pathsOf(["deploy"])).toEqual(["deploy/a.yaml"]);
     writeFileSync(join(folder, "deploy", "two\nlines.yaml"), "{}\n");
-    await expect(pathsOf(["deploy"])).rejects.toThrow(/"deploy\/two\\nlines.yaml" of the repository is no name/);
+    await expect(pathsOf(["deploy"])).rejects.toThrow(
+      /"deploy\/two\\nlines.yaml" of the repository is not a valid file name/,
+    );
   });
 
   test("a folder runs no program that its git settings name", async () => {

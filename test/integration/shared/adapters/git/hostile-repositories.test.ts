@@ -106,7 +106,7 @@ describe("names", () => {
       code: "GitPathRefused",
       retry: "permanent",
       message: expect.stringMatching(
-        /^the path "deploy\/.*is not the name of a file on every system; rename it, or narrow spec.paths$/,
+        /^the path "deploy\/.*is not a valid file name on every system; rename it, or narrow spec.paths$/,
       ),
     });
     await expect(pathsOf(oid, ["other"])).resolves.toEqual([]);

@@ -8,8 +8,9 @@ import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /**
- * A rendering that a cluster misses is made again by its row. Where that has ended, too, it is asked for anew, as the content
- * has it that the cluster was given; where that is history, what comes next takes its place.
+ * The row of a rendering that a cluster misses makes it again. When that row has expired too, the rendering is
+ * requested again, with the plan of the rollout that the cluster was given. When that rollout is no longer kept, the
+ * next one replaces it.
  */
 export async function askForLost(
   transaction: Transaction,

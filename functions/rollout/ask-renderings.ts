@@ -11,13 +11,13 @@ import { rowSchema } from "#shared/fleet/rows/row.ts";
 
 export interface Asking {
   readonly requests: readonly RenderingRequest[];
-  /** Those that are known, by their input. */
+  /** Known renderings, by input. */
   readonly renderings: ReadonlyMap<string, RenderingRow>;
 }
 
 /**
- * Asks for renderings, and once more for those that failed and rest, or are old. Where another subject was first, the
- * renderer adds this one to those that it tells.
+ * Requests renderings, and requests again those that failed and wait for a back-off, or are old. When another owner was
+ * first, the renderer adds this one to the owners that it informs.
  */
 export async function askRenderings(
   { known: { owner }, at, now, messages }: Transaction,

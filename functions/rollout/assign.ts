@@ -11,11 +11,11 @@ import { withWorkerHalf } from "#shared/fleet/rows/worker-half.ts";
 import type { Message } from "#shared/messages.ts";
 
 export interface AssignedSync extends Assignment {
-  /** The Sync as it was read; undefined when there is none yet. */
+  /** The Sync as it was read; undefined when it does not exist yet. */
   readonly before: SyncRow | undefined;
 }
 
-/** The one place where the planner says what a cluster is to have. */
+/** Writes an assignment: only this function decides what a cluster should have. */
 export function assign(
   transaction: Transaction,
   { cluster, name, desired, before: found }: AssignedSync,
@@ -28,7 +28,7 @@ export function assign(
   const key = keys.sync(cluster, owner.namespace, name);
   const from = desired.startAt === undefined ? now : new Date(desired.startAt);
   const isOrphan = desired.action === "orphan";
-  // Whoever was begun waits for nobody, and who has no slot was not assigned.
+  // A Sync that has begun does not wait for its start, and a cluster without a slot was not assigned.
   const others = Math.min(changingOf(rolloutState), queuedNow(rolloutState.queuedUntil, now));
   const timer = { ...dueAttributes(key, watchdogBehind(from, others)), dispatches: 1 };
   const row = {
@@ -48,12 +48,15 @@ export function assign(
   transaction.put<SyncRow>({ ...row, type: "SyncOnCluster" }, before);
 }
 
-/** What was left by an object that had the same name is nobody's: nothing of it was assigned by this one. */
+/** Leftovers of a former object of the same name do not belong to this one, because it assigned none of them. */
 function unobserved({ operations: _operations, ...row }: SyncRow): SyncRow {
   return withWorkerHalf(row, { observed: undefined, held: undefined, deaths: row.deaths });
 }
 
-/** In the shape of a UUID; the same for the same place, so that a lost table finds its objects again. */
+/**
+ * Has the shape of a UUID, and is equal for the same place, so that the objects are found again after a loss of the
+ * table.
+ */
 function syncUid(
   installation: string,
   sync: { readonly namespace: string; readonly name: string; readonly cluster: string },
@@ -62,7 +65,7 @@ function syncUid(
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20, 32)].join("-");
 }
 
-/** Tells a cluster's worker, when it is to begin. */
+/** Informs a cluster's worker, at the time when it is to begin. */
 export function wakeUp(cluster: string, startAt: string | undefined, now: Date): readonly Message[] {
   if (startAt === undefined) return [{ to: "apply", cluster }];
   const seconds = Math.max(0, Math.ceil((Date.parse(startAt) - now.getTime()) / 1000));

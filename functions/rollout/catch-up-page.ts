@@ -13,8 +13,8 @@ import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { SnapshotTarget, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 /**
- * Clusters that came to a stage get what it is on. Where nothing has passed yet they go with the leg that is under way, and
- * else wait for the next. @returns how many had their turn.
+ * Clusters that joined a stage get its current rollout. When nothing has passed yet, they join the stage run in
+ * progress, and otherwise wait for the next one. @returns the number of clusters that had their turn.
  */
 export async function catchUpPage(
   transaction: Transaction,
@@ -35,7 +35,7 @@ export async function catchUpPage(
     if (isSelected(known, fleet)) startOver(transaction, rows);
     const stage = stageNow(known, fleet);
     const stageRun = stage && stageRunOf(stage, known.stageRuns);
-    // Also one that is in no stage for the moment: the next list says where it is, or that it left.
+    // Includes a cluster that is in no stage at the moment: the next list tells its stage, or that it left.
     if (stage === undefined || stage.current !== undefined)
       transaction.putCatchUp(cluster, "waiting", { why: "joined" });
     else if (stageRun !== undefined) late.set(stageRun, [...(late.get(stageRun) ?? []), fleet]);
@@ -44,7 +44,10 @@ export async function catchUpPage(
   return done;
 }
 
-/** The one exception of the seal: until a stage has passed anything, who comes to it goes with its leg. */
+/**
+ * The one exception to a snapshot: until a rollout has passed the stage, clusters that join the stage also join its
+ * stage run.
+ */
 async function append(
   transaction: Transaction,
   { stageRun, fleet }: { readonly stageRun: StageRunRow; readonly fleet: readonly FleetRow[] },
@@ -54,7 +57,8 @@ async function append(
   const rollout = transaction.rollout(stageRun.rollout);
   const pages = await Promise.all(stageRun.pages.map(({ key }) => lists.read<SnapshotTarget>(key)));
   const known = new Map(pages.flat().map(({ cluster, uid }) => [cluster, uid]));
-  // A leg has one target of a name: with those who are registered anew it begins anew, unless it stands still.
+  // A stage run has one target of a name: with clusters that were registered again it takes a new snapshot, unless it
+  // stands still.
   const isAnew = fleet.some(({ name, uid }) => known.has(name) && known.get(name) !== uid);
   const stage = transaction.rolloutState.stages.findIndex(({ updatingTo }) => isSameStageRun(updatingTo, stageRun));
   if (isAnew && !isStalled(stageRun)) return startStageRun(transaction, { stage, rollout }, ports);
@@ -64,7 +68,7 @@ async function append(
   );
   const fresh = others.map((row) => snapshotTarget({ ...row, cluster: row.name }, rollout.plan));
   if (fresh.length === 0) return;
-  // Most come one by one: were each a page of its own, the row would grow with them.
+  // Most clusters join one by one: if each had a page of its own, the row would grow with them.
   const last = pages.at(-1) ?? [];
   const isFull = last.length >= snapshotPageSize;
   const key = await lists.store(isFull ? fresh : [...last, ...fresh]);

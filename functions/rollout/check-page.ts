@@ -12,7 +12,7 @@ import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 /** Members in one step. */
 const pageSize = 20;
 
-/** Every Sync of the members is looked at now, whatever its interval. */
+/** Every Sync of the members is checked now, whatever its interval. */
 export async function checkPage(
   transaction: Transaction,
   job: Extract<Job, { do: "check" }>,
@@ -33,12 +33,12 @@ export async function checkPage(
   return at < members.length ? { ...job, at } : undefined;
 }
 
-/** @returns false when somebody wrote it meanwhile: it may be another one now. */
+/** @returns false when another writer changed it meanwhile: it may be another assignment now. */
 async function askSync(
   sync: SyncRow,
   { asked, now, ports }: { readonly asked: number; readonly now: Date; readonly ports: PlannerPorts },
 ): Promise<boolean> {
-  // What nobody is to look at would be due for ever.
+  // A Sync that must not be checked would be due for ever.
   if (sync.reconcile === asked || nextWork({ ...sync, reconcile: asked }) === undefined) return true;
   const key = keys.sync(sync.cluster, sync.namespace, sync.name);
   try {

@@ -20,41 +20,41 @@ import type { CatchUpRow, SnapshotTarget, StageRunRow } from "#shared/fleet/rows
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type ClusterTallies, clusterCounts, indexTallies, type Tally, worseOf } from "#shared/fleet/sync/tally.ts";
 
-/** By the index's words. */
+/** By the states of the index. */
 const indexed = new Map(Object.entries(indexTallies).map(([phase, state]) => [stateIndex.word(phase), state]));
 
 export interface ByState {
   readonly counts: ClusterTallies;
-  /** The first of those that are not well, by name. */
+  /** The first unhealthy clusters, by name. */
   readonly failed: readonly string[];
   readonly unreachable: readonly string[];
-  /** A catch-up ended so lately that the index may not say it yet, or a cluster is another than it says. */
+  /** A catch-up ended so lately that the index may not have it yet, or a cluster differs from the index. */
   readonly isNews: boolean;
-  /** The index has not heard yet of one that is not well. */
+  /** The index does not have an unhealthy cluster yet. */
   readonly isBehind: boolean;
 }
 
 export interface SeenInCheck {
   readonly all: boolean;
-  /** Of clusters whose rows were read. */
+  /** Facts about clusters whose rows were read. */
   readonly states: ReadonlyMap<string, Tally>;
 }
 
-/** What the index says of a cluster when it has heard of these rows. */
+/** The state of a cluster in the index once the index has these rows. */
 export function stateByRows(syncs: readonly Pick<SyncRow, "stateSk">[]): Tally {
   const words = syncs.map(({ stateSk = "" }) => stateIndex.parse(stateSk)?.state ?? "");
   return words.map((word) => indexed.get(word) ?? "ready").reduce(worseOf, "ready");
 }
 
-/** A look that is not about everybody reads so many Syncs of a state at most. */
+/** A check of some clusters reads at most this many Syncs of a state. */
 const mostRead = 100;
 
 /**
- * Counts of the members by their worst Sync. Only those that are not ready are read, from the state index: a moment behind,
- * put right by the next look. A catch-up that failed, or found no answer, within the index's lag counts as that.
- * So does what the look read of a cluster, better or worse.
- * @param look.all - it is a look at everybody. Any other reads a page of each state: of one with more, it goes by what was
- *   counted before, which the next look at everybody puts right.
+ * Counts the members by their worst Sync. Only Syncs that are not ready are read, from the state index: it may lag a
+ * moment, and the next check corrects that. A catch-up that failed or did not answer within the index's lag counts as
+ * such, and so do rows that the check read of a cluster, better or worse.
+ * @param check.all - true for a check of every cluster. Any other check reads a page of each state; for a state with
+ *   more, it uses the earlier count, which the next full check corrects.
  */
 export async function clustersByState(known: Known, check: SeenInCheck, ports: PlannerPorts): Promise<ByState> {
   const { all, states } = check;
@@ -71,14 +71,14 @@ export async function clustersByState(known: Known, check: SeenInCheck, ports: P
   for (const { state, cluster } of pages.flat()) note(cluster, indexed.get(state) ?? "ready");
   const cut = pages.filter(({ length }) => length === most);
   const full = new Set(cut.flatMap(([first]) => (first === undefined ? [] : (indexed.get(first.state) ?? []))));
-  // Of a state with more than a page nobody knows whether the index has heard of one of them.
+  // For a state with more than a page, nobody knows whether the index has one of them.
   const isNews = (cluster: string, state: Tally) => (worst.get(cluster) ?? "ready") !== state && !full.has(state);
   const others = [...states].filter(([cluster, state]) => isNews(cluster, state));
   for (const [cluster, state] of others) worst.set(cluster, state);
   for await (const cluster of unreadable(known, ports)) note(cluster, "unreachable");
   for (const { cluster } of catchUps.failed) note(cluster, "failed");
   for (const { cluster } of catchUps.away) note(cluster, "unreachable");
-  // Of the arrivals that wait only those are read that are counted already.
+  // Waiting catch-ups are only read when they are counted already.
   const asked = rolloutState.catchUps.waiting === 0 ? [] : [...worst.keys()];
   const counted = await table.getMany(
     asked.map((cluster) => keys.catchUp(owner, "waiting", cluster)),
@@ -89,7 +89,7 @@ export async function clustersByState(known: Known, check: SeenInCheck, ports: P
   const counts = { ready: 0, drifted: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 };
   for (const state of worst.values()) counts[state]++;
   const before = row.status.clusters;
-  // Nobody has counted them yet.
+  // They have not been counted yet.
   if ([...full].some((state) => (before?.[state] ?? 0) < counts[state]))
     return clustersByState(known, { ...check, all: true }, ports);
   for (const state of full) counts[state] = before?.[state] ?? 0;
@@ -109,8 +109,8 @@ export async function clustersByState(known: Known, check: SeenInCheck, ports: P
 }
 
 /**
- * Clusters whose catch-up ended so lately that the index may not say it yet; and those that nothing was assigned to, as it
- * could not be rendered. After its lag the index says the others, and whether they are ready by themselves since.
+ * Clusters whose catch-up ended so lately that the index may not have it yet, and clusters without an assignment
+ * because they could not be rendered. After its lag the index has the others, and whether they have become ready since.
  */
 async function catchUpsThatEnded(
   { owner, rolloutState }: Known,
@@ -119,7 +119,7 @@ async function catchUpsThatEnded(
   const { failed, away = 0 } = rolloutState.catchUps;
   const now = clock.now().toISOString();
   const isWithinLag = (at: string) => later(at, lagSeconds) > now;
-  // A version before this one did not note it.
+  // A version before this one did not record it.
   const mayBeNews = isWithinLag(rolloutState.catchUpEndedAt ?? now);
   const assigned = rolloutState.stages.reduce((sum, { failedCatchUps }) => sum + failedCatchUps, 0);
   const read = async (state: "failed" | "away", isRead: boolean) =>
@@ -136,7 +136,7 @@ async function catchUpsThatEnded(
   };
 }
 
-/** Those that are named; where there may be more than that, those that are found to be. */
+/** The named clusters; where there may be more, those that are found. */
 async function* unreadable(known: Known, ports: PlannerPorts): AsyncGenerator<string> {
   const { unreadable: named = [] } = known.rolloutState;
   yield* named;
@@ -148,7 +148,7 @@ async function* unreadable(known: Known, ports: PlannerPorts): AsyncGenerator<st
   }
 }
 
-/** Members to whom nothing was assigned of what their stage has: the index has nothing of them, or what was before. */
+/** Members that were assigned nothing of their stage's rollout: the index has nothing of them, or something older. */
 async function unassigned(known: Known, ports: PlannerPorts): Promise<readonly (readonly [string, Tally])[]> {
   const found: [string, Tally][] = [];
   const bare = known.rolloutState.stages.filter(({ current, updatingTo }) => (current ?? updatingTo) === undefined);
@@ -167,7 +167,7 @@ async function unassigned(known: Known, ports: PlannerPorts): Promise<readonly (
   return found.filter(([cluster]) => members.has(cluster));
 }
 
-/** Members of its stage that wait for the next leg: they were registered anew while this one stood still. */
+/** Members of its stage that wait for the next stage run: they were registered again while this one stood still. */
 async function notIn(stageRun: StageRunRow, known: Known, ports: PlannerPorts): Promise<readonly Member[]> {
   if (stageRun.membersVersion === known.rolloutState.membersVersion) return [];
   const orders = Array.from({ length: stageRun.size }, (_, order) => order);
@@ -176,7 +176,7 @@ async function notIn(stageRun: StageRunRow, known: Known, ports: PlannerPorts): 
   return members.filter(({ cluster, uid, stage }) => stage === stageRun.stage && snapshot.get(cluster) !== uid);
 }
 
-/** One that is lost is made anew when its leg goes on: to count is no reason to begin with that again. */
+/** A lost snapshot is taken again when its stage run continues: a count is no reason to begin that. */
 export async function targetsAt(
   stageRun: StageRunRow,
   orders: readonly number[],

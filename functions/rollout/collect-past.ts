@@ -1,4 +1,4 @@
-/** Rows of contents that no stage is on, or moves to, and that are no history any more. */
+/** Deletes the rows of rollouts that are no stage's current one, not in progress, and no longer kept as history. */
 import { allPast } from "#functions/rollout/ledger.ts";
 import type { PlannerPorts } from "#functions/rollout/planner-ports.ts";
 import type { Known } from "#functions/rollout/read-owner.ts";
@@ -11,8 +11,8 @@ import type { RowOf } from "#shared/fleet/rows/stored-row.ts";
 import type { Table } from "#shared/ports.ts";
 
 /**
- * A page of the rows of the first content that is past: what is deleted is not found again, so that no cursor is needed,
- * and numbers and seals are never used twice, so that nobody writes such a row again.
+ * Deletes a page of the rows of the first past rollout. Deleted rows are not found again, so that no cursor is needed.
+ * Numbers and snapshots are never used twice, so that nobody writes such a row again.
  * @returns undefined when none is left.
  */
 export async function collectPast(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
@@ -26,8 +26,8 @@ export async function collectPast(known: Known, ports: PlannerPorts): Promise<Tr
 }
 
 /**
- * When a subject goes, nothing is history but its last content, of which somebody may still have to tell: that one goes by
- * itself. @returns undefined when there is no more to collect.
+ * When an owner is deleted, only its last rollout is kept, because it may still have to be reported; that row expires.
+ * @returns undefined when there is no more to delete.
  */
 export async function collectAll(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
   const [newest, ...others] = known.rolloutState.ledger;
@@ -44,18 +44,18 @@ export async function collectAll(known: Known, ports: PlannerPorts): Promise<Tra
   const { rows } = await oldRows(transaction, newest.number, ports.table);
   const unmarked = rows.filter((row) => row.type !== "Target" && row.expiresAt === undefined);
   for (const row of unmarked) transaction.put({ ...row, expiresAt: expiryOf(transaction.now) }, row);
-  // In a step of its own: a leg is never written without the rows that it counts.
+  // In a step of its own: a stage run is never written without the rows that it counts.
   if (unmarked.length === 0) for (const row of rows) if (row.type === "Target") transaction.delete(row);
   return transaction.hasChanged() ? transaction : undefined;
 }
 
-/** As many as one step writes. What only a newer version can read is nobody's to change. */
+/** As many rows as one step writes. Nobody changes rows of a newer version. */
 async function oldRows(transaction: Transaction, number: number, table: Table) {
   const { owner } = transaction.known;
   const most = transaction.room();
   const rows: RowOf<"Target" | "StageRun" | "Rollout">[] = [];
   const parts: readonly RowRange<"Target" | "StageRun" | "Rollout">[] = [
-    // Who lists contents misses it at once.
+    // The first row to go, so that lists of rollouts lose it at once.
     { pk: keys.rollout(owner, number).pk, prefix: keys.rollout(owner, number).sk },
     ranges.stageRuns(owner, number),
     ranges.rolloutTargets(owner, number),

@@ -33,25 +33,25 @@ import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 import { valueArtifacts } from "#shared/source/helm/helm-release.ts";
 
-/** A cluster that may be next. */
+/** A cluster whose turn may be next. */
 export interface Candidate {
   readonly target: SnapshotTarget;
   readonly rows: ClusterRows;
   readonly rollout: RolloutRow;
   readonly stage: string;
-  /** What it is a target of; absent for one that comes outside the legs. */
+  /** The stage run that it is a target of; absent for a catch-up. */
   readonly stageRun?: StageRunRow;
   readonly order?: number;
-  /** What could not be rendered before is to be tried once more. */
+  /** Inputs that could not be rendered before are tried once more. */
   readonly retriedAt?: string | undefined;
-  /** Names of the Syncs that it gets of the content; left out: all. */
+  /** Names of the Syncs that it gets of the rollout; when absent, all. */
   readonly only?: ReadonlySet<string> | undefined;
 }
 
 /** By input. */
 export interface Renderings {
   readonly rows: ReadonlyMap<string, RenderingRow>;
-  /** Why those that only a newer version can read are not there. */
+  /** Why renderings that only a newer version can read are missing. */
   readonly newer: ReadonlyMap<string, string>;
 }
 
@@ -63,21 +63,21 @@ export type Step =
       readonly requests: readonly RenderingRequest[];
     }
   | { readonly do: "freeze"; readonly name: string }
-  /** What is under way there is this very content: it is counted from now on. */
+  /** Its attempt is for this very rollout: it is counted from now on. */
   | { readonly do: "adopt"; readonly slot: SlotRow }
   | {
       readonly do: "assign";
       readonly assignments: readonly Assignment[];
-      /** What it has of templates that it is not given any more. */
+      /** Its Syncs of templates that it no longer gets. */
       readonly leaving: readonly SyncRow[];
     }
-  /** It has nothing else to do than to keep the objects of these for itself. */
+  /** It only has to keep the objects of these templates. */
   | { readonly do: "leave"; readonly leaving: readonly SyncRow[]; readonly reason: string }
   | { readonly do: "forget"; readonly syncs: readonly SyncRow[]; readonly reason: string };
 
 export const itsTurn = { do: "wait", for: "turn", requests: [] } as const;
 
-/** Renderings of everything that the targets need. */
+/** Renderings that the targets need. */
 export async function readRenderings(targets: readonly SnapshotTarget[], table: Table): Promise<Renderings> {
   const inputs = new Set(targets.flatMap(digestsOf));
   const found = await table.getMany([...inputs].map(keys.rendering), { newer: "kept" });
@@ -90,7 +90,7 @@ function digestsOf({ inputs }: SnapshotTarget): readonly string[] {
   return inputs.flatMap((input) => ("digest" in input ? [input.digest] : []));
 }
 
-/** What is done about a cluster whose turn may have come. */
+/** Decides about a cluster whose turn may have come. */
 export function decide(
   candidate: Candidate,
   renderings: Renderings,
@@ -146,14 +146,14 @@ export function decide(
   const freeze = fleet && freezeOver(freezeState, fleet.labels, now);
   const waits: Step = freeze === undefined ? itsTurn : { do: "freeze", name: freeze.name };
   const assignments = assignmentsFor(assigning).filter(({ name }) => candidate.only?.has(name) ?? true);
-  // Who is given back what it lost keeps whatever it has since.
+  // A cluster that gets back what it lost keeps whatever it has received since.
   const leaving = candidate.only === undefined ? leavingOf(assigning) : [];
   if (slot !== undefined) {
     const given = syncs.filter(({ name }) => name in slot.attempts);
-    // Of what the slot is not for, something may have failed before.
+    // Something that the slot is not for may have failed before.
     const isWhole = isGiven(assigning) && assignments.every(({ name }) => name in slot.attempts);
     const isBusy = !isWhole && !given.every(isReplaceable);
-    // A slot that a live leg counts stays that leg's.
+    // A slot that belongs to a stage run in progress stays with that stage run.
     if (stageRun === undefined || isCounted(slot, known) || isBusy) return waits;
     if (isWhole) return { do: "adopt", slot };
   }
@@ -165,17 +165,17 @@ export function decide(
   return { do: "leave", leaving, reason: `is not given ${names} any more; the objects stay` };
 }
 
-/** The newest content of which something is assigned. */
+/** The newest rollout that something is assigned of. */
 export function newestOf(syncs: readonly SyncRow[]): number {
   return Math.max(0, ...syncs.flatMap(({ desired }) => (desired.action === "apply" ? [desired.rollout] : [])));
 }
 
-/** True when a leg that is under way counts what the slot was given for. */
+/** True when a stage run in progress counts the slot's target. */
 function isCounted({ stageRun }: SlotRow, { stageRuns }: Known): boolean {
   return stageRun !== undefined && stageRuns.has(stageRunKey(stageRun));
 }
 
-/** Why a cluster is no target of its stage any more. */
+/** Why a cluster is no longer a target of its stage. */
 function strayedText({ rows: { fleet }, target, stage }: Candidate, { row }: Known): string | undefined {
   const relation = relationOf(row);
   if (fleet === undefined) return "no longer registered; its objects stay";

@@ -20,18 +20,18 @@ export function isGoing({ row }: Pick<Known, "row">, cascade: "delete" | "orphan
   return row.operations.deletion?.cascade === cascade;
 }
 
-/** The objects stay, and nothing is waited for: a page of its Syncs is forgotten. @returns `done` when none is left. */
+/** The objects stay, and nothing waits: a page of its Syncs is forgotten. @returns `done` when none is left. */
 export async function forgetOwner(known: Known, ports: PlannerPorts): Promise<Transaction | "done"> {
   return (
     (await sweep(known, ports)) ??
-    // Before the slots that a leg counts are gone.
+    // This happens before the slots of stage runs are deleted.
     (await collectAll(known, ports)) ??
     (await dropRows(known, ports)) ??
     remove(known, ports)
   );
 }
 
-/** The last steps of a deletion, when nothing is left in any cluster. @returns undefined while that is not so. */
+/** The last steps of a deletion, when no cluster has anything left. @returns undefined before that. */
 export async function deletion(known: Known, ports: PlannerPorts): Promise<Transaction | "done" | undefined> {
   const { rolloutState, rollouts } = known;
   const isDeleted = rolloutState.last === 0 || rollouts.get(rolloutState.last)?.plan.deletion !== undefined;
@@ -39,9 +39,9 @@ export async function deletion(known: Known, ports: PlannerPorts): Promise<Trans
 }
 
 /**
- * A page of the clusters that may have something, by the rows themselves: an index may be behind. What is found there is
- * forgotten, or goes through all stages once more: its cluster came to one after the leg of that was sealed.
- * @returns undefined when all were looked at.
+ * Checks a page of the clusters that may have something, by the rows themselves, because an index may lag. A Sync that
+ * is found is forgotten, or goes through all stages once more: its cluster joined a stage after that stage's snapshot.
+ * @returns undefined when all were checked.
  */
 async function sweep(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
   const { rolloutState } = known;
@@ -49,7 +49,7 @@ async function sweep(known: Known, ports: PlannerPorts): Promise<Transaction | u
   if (rolloutState.sweep === undefined) {
     const entries = await liveEntries(known.owner, ports.table);
     const clusters = await ports.lists.store(await everyCluster(known, entries, ports));
-    // Whatever the unit remembers: nobody looks for the others again.
+    // This uses everything that the rollout state remembers: nobody searches for the others again.
     const found = entries.map(({ sync }) => templateOf(known.owner, sync));
     const templates = [...new Set([...rolloutState.templates, ...found])].sort();
     transaction.edit({ sweep: { clusters, at: 0 }, templates });
@@ -76,7 +76,7 @@ async function sweep(known: Known, ports: PlannerPorts): Promise<Transaction | u
   return transaction;
 }
 
-/** Whoever has something by the state index, or has a slot, and then the members: what is left to do comes first. */
+/** Clusters with a Sync in the state index, or a slot, and then the members: remaining work comes first. */
 async function everyCluster(
   known: Known,
   entries: Awaited<ReturnType<typeof liveEntries>>,
@@ -87,7 +87,7 @@ async function everyCluster(
   return [...new Set([...entries, ...slots.rows, ...members].map(({ cluster }) => cluster))];
 }
 
-/** One of the same name that comes later has none of them. */
+/** A later owner of the same name has none of them. */
 async function dropRows(known: Known, { table, clock }: PlannerPorts): Promise<Transaction | undefined> {
   const { owner } = known;
   const transaction = new Transaction(known, clock.now());
@@ -100,7 +100,7 @@ async function dropRows(known: Known, { table, clock }: PlannerPorts): Promise<T
   return transaction.hasChanged() ? transaction : undefined;
 }
 
-/** The subject and its directory entries go; the unit stays, so that numbers are not used twice. */
+/** Deletes the owner and its directory entries; the rollout state stays, so that numbers are not used twice. */
 async function remove({ owner, row, rolloutState }: Known, { table }: PlannerPorts): Promise<"done"> {
   const uses = relationOf(row).templates.flatMap(templateSources);
   const { version } = rolloutState;

@@ -8,7 +8,10 @@ import { isCaughtUp, stageRunOf } from "#shared/fleet/rollout/feed.ts";
 import { isLeft, isStalled, mustVerify, refOf, verdictOf, withVerdict } from "#shared/fleet/rollout/stage-runs.ts";
 import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
-/** Says where each leg stands: one that has passed leaves its stage on its content. @returns undefined when all is said. */
+/**
+ * Computes the phase of each stage run. One that has passed makes its rollout the stage's current one. @returns
+ * undefined when no phase changes.
+ */
 export async function endStageRuns(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
   const transaction = new Transaction(known, ports.clock.now());
   const { rollout: settings } = relationOf(known.row);
@@ -18,7 +21,7 @@ export async function endStageRuns(known: Known, ports: PlannerPorts): Promise<T
     const rollout = transaction.rollout(stageRun.rollout);
     const isAhead = stage.ahead === true && !isCaughtUp(transaction.rolloutState, index);
     if (stage.ahead === true && !isAhead) transaction.editStage(stage.name, ({ ahead: _waited, ...kept }) => kept);
-    // Its stage has another name now. One that stands still begins nothing by that.
+    // Its stage was renamed. A stage run that stands still does not begin anything because of that.
     if (stageRun.stage !== stage.name && !isStalled(stageRun)) {
       await startStageRun(transaction, { stage: index, rollout }, ports);
       continue;
@@ -26,7 +29,7 @@ export async function endStageRuns(known: Known, ports: PlannerPorts): Promise<T
     const deletion = rollout.plan.deletion !== undefined;
     const judged = { deletion, mustVerify: mustVerify(settings, stage.name) };
     const verdict = verdictOf(stageRun, settings, judged);
-    // Clusters that joined instead of those that left may verify it.
+    // Clusters that joined in place of those that left may verify it.
     const areOthers = stage.members > 0 && stageRun.membersVersion < known.rolloutState.membersVersion;
     if (verdict.phase === "NothingVerified" && isLeft(stageRun, judged) && areOthers) {
       await startStageRun(transaction, { stage: index, rollout }, ports);
@@ -41,7 +44,7 @@ export async function endStageRuns(known: Known, ports: PlannerPorts): Promise<T
   return transaction.hasChanged() ? transaction : undefined;
 }
 
-/** Its stage is on its content: who joined since it was sealed wants that, too. */
+/** Its rollout is the stage's current one: clusters that joined after the snapshot desire it as well. */
 async function pass(
   transaction: Transaction,
   { stageRun, name }: { readonly stageRun: StageRunRow; readonly name: string },

@@ -5,7 +5,7 @@ export const rolloutEnv = z.object({
   STARLING_TABLE: z.string().min(1),
   STARLING_BUCKET: z.string().min(1),
   STARLING_INSTALLATION: z.string().min(1),
-  /** Its own: it goes on in another call, and says when what failed comes back. */
+  /** Its own queue: the planner continues in another call, and sets when a failed message returns. */
   STARLING_QUEUE_ROLLOUT: z.url(),
   STARLING_QUEUE_RENDER: z.url(),
   STARLING_QUEUE_APPLY: z.url(),

@@ -22,11 +22,14 @@ interface CatchingUp extends Filling {
   readonly slots: number;
 }
 
-/** Clusters that joined, came back or moved get what their stage is on, at any time; those that wait are passed by. */
+/**
+ * Clusters that joined, returned or moved get their stage's current rollout, at any time; those that have to wait are
+ * skipped.
+ */
 export async function fillCatchUps(transaction: Transaction, catchingUp: CatchingUp): Promise<void> {
   const { known } = transaction;
   const { slots, catchUps: waiting, isRendered, ports } = catchingUp;
-  // Nobody's turn comes: those that wait are not even read.
+  // No turn comes: waiting catch-ups are not even read.
   const as = heldAs(transaction);
   const { catchUpsHeld: held } = known.rolloutState;
   const isHeld = held?.as === as && (held.rendering === 0 || !isRendered);
@@ -35,7 +38,7 @@ export async function fillCatchUps(transaction: Transaction, catchingUp: Catchin
   const range = { ...ranges.catchUps(known.owner, "waiting"), limit: most, newer: "kept" } as const;
   for await (const page of allPages((start) => ports.table.query({ ...range, ...start }))) {
     for (const row of page) if (isNewer(row)) transaction.cannotRead(clusterOfKey(row));
-    // A call asks for as many renderings as could be given slots next: others need the renderers, too.
+    // A call requests as many renderings as could get slots next, because others need the renderers as well.
     const left = Math.max(0, most - [...waiting.values()].filter((wait) => wait === "asked").length);
     const readable = page.filter((row) => !isNewer(row));
     const catchUps = readable.filter(({ cluster }) => !waiting.has(cluster)).slice(0, left);
@@ -50,8 +53,8 @@ export async function fillCatchUps(transaction: Transaction, catchingUp: Catchin
 }
 
 /**
- * Where one was given the slot that another of its stage gave back, all others wait for what they did, and need not be read
- * again. @param given - the stages of those who were given slots.
+ * When a catch-up got the slot that another one of its stage released, all others wait for the same as before, and need
+ * not be read again. @param given - the stages of the catch-ups that got slots.
  */
 function keepHeld(transaction: Transaction, held: CatchUpsHeld | undefined, given: readonly string[]): void {
   if (held?.as === undefined || held.rendering > 0 || held.as !== heldAs(transaction)) return;
@@ -66,7 +69,7 @@ function isEachStopped(known: Known): boolean {
   return known.rolloutState.stages.every((stage) => isStopped(known, stage));
 }
 
-/** Of the arrivals that wait, those that nobody tries before somebody asks, or their stage passes something. */
+/** Waiting catch-ups that are not tried before somebody asks, or a rollout passes their stage. */
 export function stoppedCatchUps(transaction: Transaction): number {
   const { known } = transaction;
   const { stages, catchUps, catchUpsHeld } = known.rolloutState;
@@ -91,7 +94,7 @@ function countsOf(names: readonly string[]): Readonly<Record<string, number>> {
   return Object.fromEntries([...Map.groupBy(names, (name) => name)].map(([name, { length }]) => [name, length]));
 }
 
-/** Equal as long as those that a freeze or their stage holds are the same, and held. */
+/** Equal while the same catch-ups are held by a freeze or by their stage. */
 function heldAs(transaction: Transaction): string {
   const { known, rolloutState } = transaction;
   const { stages, unreadable = [] } = rolloutState;
@@ -102,11 +105,11 @@ function heldAs(transaction: Transaction): string {
 
 interface CatchUpCandidate extends Candidate {
   readonly catchUp: CatchUpRow;
-  /** After this it comes to what its stage is on. */
+  /** After this it gets its stage's current rollout. */
   readonly isMore: boolean;
 }
 
-/** @returns the stages of those who were given slots. */
+/** @returns the stages of the catch-ups that got slots. */
 async function bringIn(
   transaction: Transaction,
   catchUps: readonly CatchUpRow[],
@@ -126,14 +129,14 @@ async function bringIn(
     const missed = rows && (await missedBy(catchUp, { rows, known }, ports));
     if (rows === undefined) waiting.set(catchUp.cluster, "others");
     else if (entry === undefined || stage?.current === undefined || (missed === undefined && isAhead(rows, stage))) {
-      // Gone, or it is a target of what passes there next.
+      // The cluster is gone, or is a target of the next stage run.
       if (await isListNew()) transaction.dropCatchUp(catchUp);
       else waiting.set(catchUp.cluster, "turn");
     } else if (isStopped(known, stage)) waiting.set(catchUp.cluster, "others");
     else {
       const { rollout, only } = missed ?? { rollout: transaction.rollout(rolloutFor(rows.syncs, stage, known)) };
       const target = snapshotTarget({ ...entry, cluster: catchUp.cluster }, rollout.plan);
-      // A joiner is no reason to render again what rests.
+      // A cluster that joins is no reason to render again before the back-off ends.
       const retriedAt = catchUp.why === "returned" ? catchUp.since : undefined;
       const isMore = only !== undefined && !isAhead(rows, stage);
       candidates.push({ target, rows, rollout, stage: stage.name, retriedAt, only, catchUp, isMore });
@@ -154,7 +157,10 @@ async function bringIn(
   return given;
 }
 
-/** What it lost of a content, and is wanted; undefined where there is nothing, or that content is history. */
+/**
+ * The Syncs of a rollout that it lost and that are desired; undefined without any, or when the rollout is no longer
+ * kept.
+ */
 async function missedBy(
   { rollout: number }: CatchUpRow,
   { rows, known }: { readonly rows: ClusterRows; readonly known: Known },
@@ -172,14 +178,17 @@ function waitOf(step: Step, stage: string): CatchUpWait | undefined {
   return step.do === "away" ? "others" : undefined;
 }
 
-/** More catch-ups failed than the stage bears: no other is tried before the stage passes something, or somebody asks. */
+/**
+ * More catch-ups failed than the stage tolerates: no other is tried before a rollout passes the stage, or somebody
+ * asks.
+ */
 function isStopped({ row }: Known, { failedCatchUps, members }: StageRecord): boolean {
   return failedCatchUps > catchUpBudget(relationOf(row).rollout, members);
 }
 
 const given: ReadonlySet<TargetState> = new Set<TargetState>(["Succeeded", "Failed", "Unreachable"]);
 
-/** What goes through its stage has been given to it already, or all of that and more: it is not taken back. */
+/** The cluster was assigned the stage run's rollout already, or that and more: it does not go back. */
 export function isAhead({ targets, syncs }: ClusterRows, { current = 0, updatingTo }: StageRecord): boolean {
   const has = newestOf(syncs);
   if (updatingTo !== undefined && has > current && updatingTo.rollout >= has) return true;
@@ -190,8 +199,9 @@ export function isAhead({ targets, syncs }: ClusterRows, { current = 0, updating
 }
 
 /**
- * What its stage is on. No cluster goes back by moving: where it has something newer, it gets the oldest content that is
- * as new and that the stage before its own has passed, and else keeps what it has. What no stage has passed is taken back.
+ * The stage's current rollout. No cluster goes back by moving: a cluster with something newer gets the oldest rollout
+ * that is as new and that the stage before its own has passed, and otherwise keeps what it has. A rollout that no stage
+ * has passed is withdrawn.
  */
 export function rolloutFor(
   syncs: readonly SyncRow[],

@@ -21,7 +21,7 @@ export async function fillSlots(known: Known, filling: Filling): Promise<Transac
   for (const { mover, slots } of turnsOf(rolloutState, movers, rollout)) {
     const transaction = new Transaction(known, now);
     if (mover.stageRun === undefined) await fillCatchUps(transaction, { ...filling, slots });
-    // Those that wait are passed by: who is behind them may not have to.
+    // Those that have to wait are skipped: the ones behind them may not have to.
     else while ((await fillStageRun(transaction, { ...filling, stageRun: mover.stageRun, slots })) && !isOver(filling));
     if (transaction.hasChanged()) transaction.edit({ served: servedNext(rolloutState, mover) });
     else if (transaction.messages.length === 0 && !isOver(filling)) continue;

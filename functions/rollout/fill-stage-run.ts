@@ -9,18 +9,21 @@ import { refOf, stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import type { StageRunRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 
 /**
- * Clusters looked at in one step: those that may get the free slots, as far as there is room for their Syncs, slots and
- * checks, and a few more, for not every one needs its own.
+ * Clusters checked in one step: those that may get the free slots, as far as their Syncs, slots and checks fit, and a
+ * few more, because not every one needs its own.
  */
 export function mostNext(transaction: Transaction, slots: number): number {
   const fitting = Math.floor(transaction.room() / (transaction.rolloutState.templates.length + 2));
   return Math.min(60, Math.min(slots, fitting) + 5);
 }
 
-/** What this call found to be waiting for something: it is not looked at again by the same call. */
+/** Targets that this call found waiting: the same call does not check them again. */
 export type Waiting = Set<string>;
 
-/** For what an arrival waits: a freeze by its name; its stage's own bound; a rendering, which this call may have asked for. */
+/**
+ * What a catch-up waits for: a freeze by its name; its stage's own bound; a rendering, which this call may have
+ * requested.
+ */
 export type CatchUpWait =
   | { readonly freeze: string }
   | { readonly bound: string }
@@ -31,11 +34,11 @@ export type CatchUpWait =
 
 export interface Filling {
   readonly waiting: Waiting;
-  /** The same of arrivals, by cluster. */
+  /** The same for catch-ups, by cluster. */
   readonly catchUps: Map<string, CatchUpWait>;
-  /** Something may have changed for anybody, and not only for those of whom something was told. */
+  /** Something may have changed for any cluster, not only for the reported ones. */
   readonly all: boolean;
-  /** What could not be rendered may be by now. */
+  /** Inputs that could not be rendered may be rendered by now. */
   readonly isRendered: boolean;
   readonly until: Date;
   readonly ports: PlannerPorts;
@@ -51,7 +54,7 @@ interface Filled extends Filling {
 }
 
 /**
- * Targets of a leg whose turn it is are given to, as far as there are slots, or become what they are already.
+ * Gives slots to targets of a stage run whose turn it is, or records that they have the rollout already.
  * @returns whether all of these wait, and others may not have to.
  */
 export async function fillStageRun(
@@ -80,19 +83,25 @@ export async function fillStageRun(
     waiting.add(goingOn(stageRun));
     return false;
   }
-  // Nobody's attempt is looked at for each word of another's worker.
+  // The attempt of one cluster is not checked for each report of another's worker.
   const mayGoOn =
     mayTake(transaction, stageRun, slots) && (all || orders.some((order) => !stageRun.aside.includes(order)));
   return mayGoOn && orders.every((order) => waiting.has(targetPlace(stageRun, order)));
 }
 
-/** Who has a slot that this leg does not count needs no other; of the leg that gave way to it they were sealed first. */
+/**
+ * A target with a slot that this stage run does not count needs no other; the snapshot has the targets of a superseded
+ * stage run first.
+ */
 function mayTake({ known }: Transaction, { stage, counts }: StageRunRow, slots: number): boolean {
   const { changing = 0 } = known.rolloutState.stages.find(({ name }) => name === stage) ?? {};
   return slots > 0 || changing > counts.Assigned;
 }
 
-/** Those that had a turn before come first; then as many new ones as could be given slots next, and who was set aside. */
+/**
+ * Targets that had a turn before come first; then as many new ones as could get slots next, and those that were set
+ * aside.
+ */
 function nextOrders(
   transaction: Transaction,
   { stageRun, slots, waiting }: Pick<Filled, "stageRun" | "slots" | "waiting">,
@@ -100,7 +109,7 @@ function nextOrders(
   const most = mostNext(transaction, slots);
   const isFresh = (order: number) => !waiting.has(targetPlace(stageRun, order));
   const before = [...stageRun.returned, ...stageRun.rendering].filter(isFresh).slice(0, most);
-  // Renderings that hang keep nobody: where a call finds nothing else, it looks further.
+  // Renderings that hang stop nobody: a call that finds nothing else checks further targets.
   const isHanging = before.length === 0 && !waiting.has(goingOn(stageRun));
   const rendering = isHanging ? 0 : Math.max(0, stageRun.rendering.length - slots);
   const next = mayTake(transaction, stageRun, slots)
@@ -108,11 +117,11 @@ function nextOrders(
     : 0;
   const ahead = Array.from({ length: Math.max(0, next) }, (_, index) => stageRun.next + index);
   const aside = stageRun.aside.filter(isFresh);
-  // With nothing to give, only those may go on that have a slot of a leg that gave way.
+  // Without free slots, only targets with a slot of a superseded stage run may continue.
   return (slots === 0 ? [...aside, ...before, ...ahead] : [...before, ...ahead, ...aside]).slice(0, most);
 }
 
-/** Among those that wait: something has been done in the leg by this call. */
+/** True when this call has done something in the stage run. */
 function goingOn(stageRun: StageRunRow): string {
   return `${stageRunKey(stageRun)} goes on`;
 }
@@ -126,7 +135,7 @@ interface Target extends Candidate {
   readonly order: number;
 }
 
-/** What was decided about a target is noted in the lists and counts of its leg. */
+/** Records the decision about a target in the lists and counts of its stage run. */
 function noteTarget(
   transaction: Transaction,
   { stageRun: before, order, rows, stage, rollout }: Target,
@@ -144,7 +153,7 @@ function noteTarget(
     const isThere = stageRun[list].includes(order);
     if (!isThere) move({ [list]: [...kept[list], order] }, list === "rendering" ? "Rendering" : "Waiting");
   } else if (step.do === "freeze") {
-    // Those who are frozen already are it as of then.
+    // Targets that are frozen already keep their time.
     const { as, by } = kept.frozen ?? { as: frozenAs(transaction), by: {} };
     move({ frozen: { as, by: { ...by, [step.name]: [...(by[step.name] ?? []), order] } } }, "Waiting");
   } else if (step.do === "assign") move({}, "Assigned");

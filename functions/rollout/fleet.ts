@@ -9,23 +9,29 @@ import { isNewer, type Row, type RowKeyOf } from "#shared/fleet/rows/row.ts";
 import { isOfType, type RowRead } from "#shared/fleet/rows/stored-row.ts";
 import type { Precondition, Table, Write } from "#shared/ports.ts";
 
-/** A page of the whole directory has thousands of entries, and a transaction checks so many of them beside all else. */
+/**
+ * A page of the whole directory has thousands of entries, and a transaction checks this many of them besides everything
+ * else.
+ */
 const mostAsked = 40;
 
 export interface Fleet {
-  /** Those that were read, by name. */
+  /** The entries that were read, by name. */
   readonly clusters: readonly FleetRow[];
-  /** Names of those that are registered, and whose labels and values only a newer version can read. */
+  /** Names of registered clusters whose labels and values only a newer version can read. */
   readonly unreadable: ReadonlySet<string>;
-  /** Clusters that are named, and not registered. */
+  /** Named clusters that are not registered. */
   readonly missing: readonly string[];
-  /** Whether the entry of a cluster was read, or is not there; any other is as it was. */
+  /** Whether the entry of a cluster was read, or does not exist; any other is as it was. */
   readonly isRead: (cluster: string) => boolean;
-  /** The write that fails where the entry of a cluster is not as it was read; undefined of one that was not read. */
+  /**
+   * The check that fails when the entry of a cluster has changed since it was read; undefined for an entry that was not
+   * read.
+   */
   readonly checkOf: (cluster: string) => Write | undefined;
 }
 
-/** The registered clusters that a selection may take: those that it names, or every one. */
+/** The registered clusters that a selection may take: the named ones, or every one. */
 export async function readFleet({ names, notNames = [] }: ClusterSelection, table: Table): Promise<Fleet> {
   const rows =
     names === undefined
@@ -38,9 +44,9 @@ export async function readFleet({ names, notNames = [] }: ClusterSelection, tabl
 }
 
 /**
- * Of what a selection without names may take only what is other since: the entries that were written, and those of members
- * where values are others.
- * @returns undefined where nobody knows which these are, or where they are so many that the whole directory is read.
+ * Reads only what has changed for a selection without names: the entries that were written, and those of members whose
+ * values changed.
+ * @returns undefined when the changes are unknown, or so many that the whole directory is read.
  */
 export async function readChanged(
   since: FleetChanges | undefined,
@@ -55,7 +61,7 @@ export async function readChanged(
   return { ...(await fleetOf(rows, table)), missing: [], isRead, checkOf: checksOf(rows, isRead) };
 }
 
-/** Whether one can be read by now, or is registered no more, of which only a newer version could say what it is. */
+/** Whether a cluster that only a newer version could read can be read by now, or is no longer registered. */
 export async function someAreReadable(clusters: readonly string[], table: Table): Promise<boolean> {
   if (clusters.length === 0) return false;
   const rows = await table.getMany(clusters.map(keys.fleet), { newer: "kept" });
@@ -66,13 +72,13 @@ function checksOf(rows: readonly Row[], isRead: (cluster: string) => boolean): F
   const byCluster = new Map(rows.map((row) => [clusterOfKey(row), row]));
   return (cluster) => {
     const row = byCluster.get(cluster);
-    // One that cannot be read is asked for at each look.
+    // A cluster that cannot be read is asked for at each check.
     if (!isRead(cluster) || (row !== undefined && isNewer(row))) return undefined;
     return { check: keys.fleet(cluster), when: row === undefined ? "absent" : asRead(row) };
   };
 }
 
-/** One that was registered anew may have the version of the one before. */
+/** A cluster that was registered again may have the version of the former one. */
 function asRead(row: Row): readonly Precondition[] {
   const version = { attribute: "version", equals: row.version };
   return "uid" in row && typeof row.uid === "string" ? [version, { attribute: "uid", equals: row.uid }] : [version];
@@ -88,8 +94,8 @@ async function fleetOf(
 }
 
 /**
- * What is to be read for the version, whatever the size of the fleet: the versions of its parts, or the few rows that are
- * named; and that of the ClusterValues.
+ * The rows that the version is read from, whatever the size of the fleet: the versions of the directory's parts, or the
+ * few named rows; and the version of the ClusterValues.
  */
 export function fleetVersionKeys(selection: ClusterSelection): readonly RowKeyOf<"Fleet" | "FleetVersion">[] {
   const { names = [] } = selection;
@@ -102,8 +108,8 @@ function isFew({ names }: ClusterSelection): boolean {
 }
 
 /**
- * Another one, and `readFleet` may find something else.
- * @param rows - those of these keys among others.
+ * A text that changes when `readFleet` may find something else.
+ * @param rows - rows with these keys, possibly among others.
  */
 export function fleetVersionOf(selection: ClusterSelection, rows: readonly Row[]): string {
   const versions = rows.filter((row) => isOfType(row, "FleetVersion"));

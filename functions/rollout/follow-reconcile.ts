@@ -21,8 +21,8 @@ const pageSize = 25;
 type State = keyof Checking["counts"];
 
 /**
- * Takes a `reconcile` up: what failed of the legs under way and of the arrivals gets another turn, and every Sync is looked
- * at. It skips neither evidence nor bounds. @returns undefined when there is none.
+ * Starts a `reconcile`: failed targets of stage runs and failed catch-ups get another turn, and every Sync is checked.
+ * It skips neither evidence nor bounds. @returns undefined when there is none.
  */
 export function startReconcile(known: Known, ports: PlannerPorts): Transaction | undefined {
   const { rolloutState, row, stageRuns } = known;
@@ -31,7 +31,7 @@ export function startReconcile(known: Known, ports: PlannerPorts): Transaction |
     return undefined;
   if (row.operations.suspended !== undefined) return undefined;
   const transaction = new Transaction(known, ports.clock.now());
-  // Of a stage that nothing goes through, those that what passed it left behind.
+  // In a stage without a stage run, the targets that the last one left behind.
   const failed = rolloutState.stages.flatMap((stage): readonly Job[] => {
     const stageRun = lastStageRunOf(stage, stageRuns);
     return stageRun === undefined || stageRun.counts.Failed === 0 ? [] : [{ do: "retry", stageRun: refOf(stageRun) }];
@@ -46,16 +46,16 @@ export function startReconcile(known: Known, ports: PlannerPorts): Transaction |
 }
 
 /**
- * Who has been looked at since, cluster by cluster in their order: by the number that the worker says it has handled. What
- * the state index says may be from before.
- * @returns undefined when nothing new was seen of it.
+ * Counts the clusters that have been checked since, in their order, by the number that their worker reports as handled.
+ * The state index may be older.
+ * @returns undefined when nothing new was seen.
  */
 export async function followReconcile(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
   const { rolloutState, row } = known;
   const { checking } = rolloutState;
-  // What is on its way is counted when it has arrived.
+  // Work in progress is counted when it has ended.
   if (checking === undefined || rolloutState.jobs.length > 0 || isMoving(known)) return undefined;
-  // A suspension spends no deadline: workers stand still meanwhile.
+  // The time of a suspension does not count, because workers stand still meanwhile.
   if (row.operations.suspended !== undefined) return undefined;
   const transaction = new Transaction(known, ports.clock.now());
   const { at, now } = transaction;
@@ -65,7 +65,7 @@ export async function followReconcile(known: Known, ports: PlannerPorts): Promis
   const counts = { ...checking.counts };
   let { checked } = checking;
   for await (const state of statesSince(known, { members: members.slice(checked), number: checking.number }, ports)) {
-    // Who waits longer than a cluster may take waits for nobody; the time begins anew with every one that is done.
+    // A check that takes longer than a cluster may take ends; the time begins again with every cluster that is done.
     if (state === undefined && !isLate) break;
     counts[state ?? "changing"]++;
     checked++;
@@ -80,11 +80,11 @@ export async function followReconcile(known: Known, ports: PlannerPorts): Promis
 
 interface Asked {
   readonly members: readonly Member[];
-  /** Of the `reconcile`. */
+  /** Number of the `reconcile`. */
   readonly number: number;
 }
 
-/** Of each member what it is; undefined when it has not been looked at since, or is still changing because of it. */
+/** The state of each member; undefined when it has not been checked since, or is still changing because of that. */
 async function* statesSince(
   known: Known,
   { members, number }: Asked,
@@ -107,13 +107,13 @@ async function* statesSince(
 
 function stateSince({ desired, observed, paused, reconcile = 0 }: SyncRow, asked: number): State | undefined {
   if (desired.action === "orphan") return "waiting";
-  // It waits for the planner's word, not for a worker's look.
+  // It waits for the planner, not for a worker's check.
   if (paused !== undefined) return paused.freeze === undefined ? "failed" : "waiting";
   if (observed?.attempt !== desired.attempt) return undefined;
   const { phase, handledReconcile = 0 } = observed;
-  // What nobody was asked to look at was not there yet: all that is seen of it was seen since.
+  // A Sync that nobody was asked to check did not exist yet: everything seen of it is newer.
   const isChecked = reconcile < asked || handledReconcile >= asked;
   const isOver = isChecked && phase !== "Applying" && phase !== "Verifying";
-  // Who answers again waits for its turn.
+  // A cluster that answers again waits for its turn.
   return isOver || phase === "Reachable" ? (phaseTallies[phase] ?? "ready") : undefined;
 }

@@ -11,13 +11,13 @@ import { isNewer } from "#shared/fleet/rows/row.ts";
 import { syncStateOf } from "#shared/fleet/rows/sync-state-of.ts";
 import { type ClusterTallies, haveDesired } from "#shared/fleet/sync/tally.ts";
 
-/** When every cluster is seen to have what is wanted, none should have a template any more that is not wanted. */
+/** When every cluster has what is desired, none should have a template any more that is not desired. */
 export function mayForget({ rolloutState, known }: Transaction, settled: ClusterTallies): boolean {
   const isGoing = known.row.operations.deletion !== undefined;
   return haveDesired(settled) === settled.selected && isThrough(rolloutState) && !isGoing && leftBehind(known).size > 0;
 }
 
-/** Templates that may be on a cluster and that the newest content does not have. */
+/** Templates that may be on a cluster and that the newest rollout does not have. */
 function leftBehind({ rolloutState, rollouts }: Known): ReadonlySet<string> {
   const newest = rollouts.get(rolloutState.last);
   if (newest === undefined) return new Set();
@@ -25,9 +25,9 @@ function leftBehind({ rolloutState, rollouts }: Known): ReadonlySet<string> {
 }
 
 /**
- * Those are forgotten of which no cluster has anything. What is found of one nevertheless is looked for as long as it is
- * there; what a member has of it, and no content will come to, is taken away by another one.
- * @returns that step; undefined where there is nothing of the kind.
+ * Forgets the templates that no cluster has anything of. A Sync that is found nevertheless is searched for as long as
+ * it exists; when a member has one that no rollout will reach, another rollout deletes it.
+ * @returns that step; undefined when nothing is to be done.
  */
 export async function forgetTemplates(transaction: Transaction, ports: PlannerPorts): Promise<Transaction | undefined> {
   const { known, rolloutState } = transaction;
@@ -46,7 +46,7 @@ export async function forgetTemplates(transaction: Transaction, ports: PlannerPo
   return anew;
 }
 
-/** Found by the state index, which may be behind, and read. */
+/** Found by the state index, which may lag, and read. */
 async function syncsOf({ owner }: Known, templates: ReadonlySet<string>, { table }: PlannerPorts) {
   const entries = (await liveEntries(owner, table)).filter(({ sync }) => templates.has(templateOf(owner, sync)));
   const desired = entries.map(({ cluster, sync }) => keys.sync(cluster, owner.namespace, sync));
@@ -54,7 +54,7 @@ async function syncsOf({ owner }: Known, templates: ReadonlySet<string>, { table
   return rows.filter((row) => isNewer(row) || !["Gone", "Orphaned"].includes(syncStateOf(row)));
 }
 
-/** Else another content follows, which comes to everybody. */
+/** Otherwise another rollout follows, which reaches every cluster. */
 function isNewestDesired(known: Known): boolean {
   const { desired, rolloutState } = known;
   return desired.ok && rolloutState.ledger[0]?.identity === identityNow(known, desired.plan);

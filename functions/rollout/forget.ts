@@ -7,12 +7,15 @@ import { forgotten } from "#shared/fleet/rows/lineage.ts";
 import { orphaning, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { withWorkerHalf } from "#shared/fleet/rows/worker-half.ts";
 
-/** `deselected`: it is the same cluster. `gone`: whoever has its name next may be another, and nothing is known of it. */
+/**
+ * `deselected`: it is the same cluster. `gone`: the next cluster of its name may be another one, and nothing is known
+ * of it.
+ */
 export type ForgetReason = "deselected" | "gone";
 
 /**
- * What is assigned to a cluster is forgotten, and its objects stay. The rows stay for their numbers: were these to begin
- * anew, the cluster would refuse every Sync (`ClusterAhead`) when it is selected again.
+ * Forgets what is assigned to a cluster; its objects stay. The rows stay for their numbers: if these began again, the
+ * cluster would refuse every Sync (`ClusterAhead`) when it is selected again.
  * @param syncs - see `toForget`.
  */
 export function forgetAssigned(
@@ -30,7 +33,7 @@ export function forgetAssigned(
   }
 }
 
-/** Those of which something is to be forgotten. */
+/** Syncs with something to forget. */
 export function toForget(syncs: readonly SyncRow[], as: ForgetReason): readonly SyncRow[] {
   return syncs.filter(({ desired, observed }) => {
     return desired.action !== "orphan" || (as === "gone" && observed !== undefined);

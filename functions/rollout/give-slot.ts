@@ -28,8 +28,8 @@ export function giveSlot(transaction: Transaction, giving: Giving, ports: Planne
     assign(transaction, { ...assignment, before }, ports);
   }
   for (const sync of paused) pauseSync(transaction, sync, { reason: followsText, at: transaction.at });
-  // A Cluster that was deleted, or registered anew, since it was looked at gets nothing. What is assigned to it is forgotten
-  // after that, before or after this is written; for the rest a check costs as much as a write.
+  // A Cluster that was deleted, or registered again, since it was checked gets nothing. Its assignments are forgotten
+  // after that, before or after this write; for the rest a check costs as much as a write.
   if (!isKnown && fleet !== undefined)
     transaction.write({ check: keys.fleet(cluster), when: [{ attribute: "uid", equals: fleet.uid }] });
   const attempts = Object.fromEntries(written.map(({ name, desired }) => [name, desired.attempt]));
@@ -48,7 +48,7 @@ export function giveSlot(transaction: Transaction, giving: Giving, ports: Planne
   const { correlationId } = rollout;
   for (const message of wakeUp(cluster, written[0]?.desired.startAt, now))
     transaction.messages.push({ ...message, ...defined({ correlationId }) });
-  // No worker that begins now can use up its time before.
+  // No worker that begins now can reach its deadline before.
   const first = later(now, secondsOf(relationOf(known.row).rollout.progressDeadline));
   const { deadline = first } = transaction.rolloutState;
   transaction.edit({

@@ -18,15 +18,15 @@ import { isInForce } from "#shared/fleet/rows/freezes-row.ts";
 import type { RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { clusterCounts, phaseTallies } from "#shared/fleet/sync/tally.ts";
 
-/** A subject with nothing to do is looked at this often, for messages that were lost. */
+/** Seconds between two checks of an owner with nothing to do, for lost messages. */
 const idleSeconds = 600;
-/** And this often while clusters change outside its legs, or just did in one: what says so is an index that lags behind. */
+/** Seconds while clusters change outside its stage runs, or just did in one: the index that shows it lags. */
 const changingSeconds = 60;
 
 /**
- * There is nothing more to decide for now: the status says what is seen, and the unit waits for its next look. A look that
- * found nothing new writes nothing.
- * @returns what is to be decided after all, where something is found that should be gone.
+ * Nothing more is to be decided for now: the status shows what is seen, and the rollout state waits for its next check.
+ * A check that found nothing new writes nothing.
+ * @returns a further decision, when something is found that should not exist.
  */
 export async function rest(
   known: Known,
@@ -56,7 +56,7 @@ export async function rest(
   const isSeen = rolloutState.checking === undefined && settled?.changing === 0 && !isNews;
   const seconds = isSeen || rolloutState.last === 0 ? idleSeconds : changingSeconds;
   const thaw = known.freezeState.freezes.filter((one) => isInForce(one, now)).flatMap(({ until }) => until ?? []);
-  // Somebody's word is awaited: a worker's, soon; or, where everything stands still, people's.
+  // A report is awaited: soon, when it is a worker's, or from people, when everything stands still.
   const still = later(now, jittered(seconds, `${rolloutState.pk}${now.toISOString()}`));
   const watchdog = isStill ? still : watchdogAt(now, 0);
   const [nearest] = [rolloutState.deadline ?? [], ...thaw].flat().sort();
@@ -76,23 +76,26 @@ interface Times {
   readonly isIdle: boolean;
 }
 
-/** A watchdog that has grown past what is nearest, or that was lost, is put back; else the row stays as it is. */
+/**
+ * A watchdog that has grown past the nearest deadline, or that was lost, is set again; otherwise the row stays as it
+ * is.
+ */
 function isOnTime({ rolloutState: { dueKey, dispatches = 0 }, at }: Transaction, { nearest, isIdle }: Times): boolean {
   if (dueKey === undefined) return false;
   const set = dueAtOf(dueKey);
   return isIdle ? dispatches === 0 && set > at : nearest === undefined || set <= nearest;
 }
 
-/** Slots have no deadline before the one that is known, or before what is assigned now could have used one up. */
+/** Slots have no deadline before the known one, or before that of the present assignments. */
 function setDeadline(transaction: Transaction, deadline: string | undefined): void {
   const { rolloutState, at } = transaction;
-  // Slots that were given since are not among those that were looked at.
+  // Slots that were given since are not among those that were checked.
   const given = rolloutState.deadline !== undefined && rolloutState.deadline > at ? rolloutState.deadline : undefined;
   const next = changingOf(rolloutState) === 0 ? undefined : (deadline ?? given);
   if (next !== rolloutState.deadline) transaction.edit({ deadline: next });
 }
 
-/** A content that is wanted while the first stage takes none may be replaced by the next before it is taken: that is recorded. */
+/** A rollout that is desired while the first stage takes none may be replaced before it is taken: that is recorded. */
 export function noteDesired(transaction: Transaction): void {
   const { rolloutState, known } = transaction;
   const { desired, row } = known;
@@ -102,7 +105,7 @@ export function noteDesired(transaction: Transaction): void {
   transaction.edit(withDesired(rolloutState, { identity, revision: describeRevisions(desired.plan) }));
 }
 
-/** As the index has it; what was seen for certain a moment ago and is worse is believed until the index has had time. */
+/** The counts of the index; a worse result that was read a moment ago counts until the index has had time. */
 async function settledCounts(
   known: Known,
   { all, states, now }: SeenInCheck & { readonly now: Date },
@@ -110,7 +113,7 @@ async function settledCounts(
 ): Promise<Settled | undefined> {
   if (known.rolloutState.last === 0 && membersOfAll(known.rolloutState) > 0) return undefined;
   const certain = justSettled(known, now);
-  // What was counted before is of a leg then, and says nothing of the others.
+  // The earlier counts are about a stage run then, and tell nothing about the others.
   const check = { all: all || certain.length > 0, states };
   const { counts, isNews, isBehind, ...named } = await clustersByState(known, check, ports);
   const worst = (state: keyof Certain) => Math.max(counts[state], ...certain.map((seen) => seen[state]));
@@ -119,7 +122,7 @@ async function settledCounts(
   return { settled, behind: await behindOf(known, named, ports), isNews, isBehind };
 }
 
-/** Also a look that reads other clusters says nothing better, for as long as the index may be behind. */
+/** A check that reads other clusters tells nothing better either, while the index may lag. */
 function noteSeen(transaction: Transaction, { failed, unreachable, changing }: Certain): void {
   const { known, now, at } = transaction;
   const isKnown = justSettled(known, now).some(
@@ -128,7 +131,7 @@ function noteSeen(transaction: Transaction, { failed, unreachable, changing }: C
   if (!isKnown) transaction.edit({ lately: { at, failed, unreachable, changing } });
 }
 
-/** Of those who are named: since when, and why, as their workers say it. */
+/** For each named cluster since when, and why, as its worker reports it. */
 async function behindOf(
   known: Known,
   named: Pick<ByState, "failed" | "unreachable">,
@@ -148,13 +151,13 @@ type Settled = Required<Pick<StatusFacts, "settled" | "behind">> & Pick<ByState,
 type Certain = Omit<NonNullable<RolloutStateRow["lately"]>, "at">;
 
 /**
- * What a `reconcile` found that was over a moment ago, or a look read then; and what the legs came to that passed then, or to
- * a standstill.
+ * The result of a `reconcile` that ended a moment ago, or of rows that were read then; and the results of stage runs
+ * that passed or stopped then.
  */
 function justSettled({ rolloutState: { lately, stages }, stageRuns }: Known, now: Date): readonly Certain[] {
   const isRecent = (at: string | undefined) => at !== undefined && later(at, lagSeconds) > now.toISOString();
   const last = stages.flatMap((stage) => lastStageRunOf(stage, stageRuns) ?? []);
-  // What was looked at since is known better.
+  // Clusters that were checked since are known better.
   const isNews = (at = "") => isRecent(at) && at > (lately?.at ?? "");
   const ended = last.filter(({ transitions }) => isNews(transitions.at(-1)?.at));
   const sum = (state: "Failed" | "Unreachable") => ended.reduce((all, { counts }) => all + counts[state], 0);

@@ -7,7 +7,7 @@ import type { Transaction } from "#functions/rollout/transaction.ts";
 
 const outcome = { state: "Skipped" as const, reason: "no longer selected; its objects stay" };
 
-/** Those that are no longer selected: their Syncs are forgotten, their objects stay. @returns how many that were. */
+/** Forgets the Syncs of clusters that are no longer selected; their objects stay. @returns the number of clusters. */
 export async function leavePage(
   transaction: Transaction,
   page: readonly string[],
@@ -19,11 +19,11 @@ export async function leavePage(
   for (const [index, cluster] of page.entries()) {
     const rows = found.get(cluster);
     if (rows === undefined) continue;
-    // A deletion is about everybody who has something, selected or not.
+    // A deletion concerns every cluster that has something, selected or not.
     if (known.row.operations.deletion !== undefined && rows.fleet !== undefined) continue;
     if (!forget(transaction, rows, ports)) return index;
     for (const catchUp of rows.catchUps) transaction.dropCatchUp(catchUp);
-    // What kept its stage from passing does so no longer.
+    // Clusters that kept their stage from passing no longer do.
     for (const target of [...rows.targets.filter(isLeftBehind), ...rows.left]) transaction.amend(target, outcome);
     takeSlot(transaction, rows);
   }
@@ -33,7 +33,7 @@ export async function leavePage(
 /** @returns false when not all of it fitted: the rest is for the next step. */
 function forget(transaction: Transaction, { fleet, syncs }: ClusterRows, ports: PlannerPorts): boolean {
   const { known } = transaction;
-  // Selected again meanwhile, or another one under its name: what is there is not what was assigned.
+  // The cluster was selected again meanwhile, or another one has its name: its Syncs are not those that were assigned.
   const as = fleet === undefined || isSelected(known, fleet) ? "gone" : "deselected";
   const forgotten = toForget(syncs, as);
   const room = transaction.room() - 6 - known.rolloutState.stages.length;

@@ -1,10 +1,10 @@
 import { defined } from "#shared/base/defined.ts";
 import type { RolloutRow, RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
 
-/** A unit keeps so many of the newest contents, besides those that a stage is on or moves to. */
+/** Number of the newest rollouts that a rollout state keeps, besides the current ones and those in progress. */
 const keptContents = 10;
 
-/** What a unit knows of its contents when there is one more: the others that it kept are past, and collected. */
+/** The ledger with one more rollout: the others that it kept are past, and are deleted. */
 export function withRollout(
   { stages, former, ledger, past = [] }: RolloutStateRow,
   { number, identity, revision, createdAt: at }: RolloutRow,
@@ -19,7 +19,7 @@ export function withRollout(
   return { last: number, ledger: all.filter(isKept), ...pastOf([...past, ...others]) };
 }
 
-/** Something else is wanted than before, by its identity: where no stage took that, it is skipped. */
+/** Another plan is desired than before, by its identity: when no stage took the earlier one, it is skipped. */
 export function withDesired(
   { desired, skipped, ledger }: Pick<RolloutStateRow, "desired" | "skipped" | "ledger">,
   now: NonNullable<RolloutStateRow["desired"]>,
@@ -30,7 +30,7 @@ export function withDesired(
   return { desired: next, skipped: { count: count + 1, from, to: desired.revision } };
 }
 
-/** Of one that another object left, or that goes, everything is past. */
+/** For a rollout state of another object, or of an owner that is deleted, every rollout is past. */
 export function allPast({
   ledger,
   past = [],

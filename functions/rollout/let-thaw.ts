@@ -11,7 +11,7 @@ import { freezeOver, isInForce } from "#shared/fleet/rows/freezes-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
-/** Equal as long as those whom a freeze holds can be no others. */
+/** Equal while the clusters that a freeze covers cannot have changed. */
 export function frozenAs({ known, now }: Pick<Transaction, "known" | "now">): string {
   return digestOf([
     known.freezeState.freezes.filter((freeze) => isInForce(freeze, now)),
@@ -20,8 +20,8 @@ export function frozenAs({ known, now }: Pick<Transaction, "known" | "now">): st
 }
 
 /**
- * A freeze may hold thousands, who are not read at each look: when freezes, or the members, are others, the labels of all of
- * them are, and those who are let go have their turn.
+ * A freeze may cover thousands of clusters, which are not read at each check: when the freezes or the members change,
+ * the labels of all of them are read, and released clusters have their turn.
  */
 export async function letThaw(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
   const transaction = new Transaction(known, ports.clock.now());

@@ -21,12 +21,12 @@ import { fleetChanges, lastWritten } from "#shared/fleet/rows/fleet-version.ts";
 import { ranges } from "#shared/fleet/rows/keys.ts";
 import type { RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
 
-/** In their order: in another list another one is next. */
+/** Members in their order: another list has another order. */
 export const nobodyChecked = { checked: 0, counts: { ready: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 } };
 
 /**
- * Computes anew who the members are, when the fleet or what is selected of it has changed. Who came, moved or left is
- * work for jobs; what was sealed stays as it is. Where the same is selected, only what is other in the fleet is read.
+ * Computes the members again when the fleet or the selection has changed. Clusters that joined, moved or left are work
+ * for jobs; snapshots stay as they are. When the selection is the same, only changes of the fleet are read.
  * @returns undefined when nothing has changed.
  */
 export async function refreshMembers(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
@@ -47,7 +47,7 @@ interface Before {
   readonly before: readonly Member[];
 }
 
-/** @returns undefined where the whole directory has to be read, or the few clusters that are named. */
+/** @returns undefined when the whole directory has to be read, or the few named clusters. */
 async function changedSince(
   since: string,
   { known: { row, rolloutState, fleetParts }, before }: Before,
@@ -64,7 +64,7 @@ function selectedNow({ row, fleetVersion }: Known): NonNullable<RolloutStateRow[
   return { by: selectionOf(relation, namesOf(relation)), fleet: fleetVersion };
 }
 
-/** @param names - of the stages, in their order. */
+/** @param names - names of the stages, in order. */
 function selectionOf({ clusters, rollout }: Relation, names: readonly string[]): string {
   const stages = rollout.stages.map((stage, index) => ({ name: names[index], clusters: stage.clusters }));
   return digestOf({ clusters, stages });
@@ -75,8 +75,8 @@ function namesOf({ rollout }: Relation): readonly string[] {
 }
 
 /**
- * Old name -> new name, where nothing of what is selected is another than names, and no stage had one of these: then they
- * are the same stages. Whatever else is another, a stage is known by its name.
+ * Maps old names to new ones when only names of stages changed, and no stage had one of the new names: then they are
+ * the same stages. After any other change, a stage is known by its name.
  */
 function renamedStages({ rolloutState, row }: Known): ReadonlyMap<string, string> {
   const relation = relationOf(row);
@@ -86,7 +86,7 @@ function renamedStages({ rolloutState, row }: Known): ReadonlyMap<string, string
   return new Map(areNew && rolloutState.selected?.by === selectionOf(relation, before) ? renamed : []);
 }
 
-/** From all of the fleet that may be selected. @param before - as in `Before`. */
+/** Uses the whole part of the fleet that may be selected. @param before - as in `Before`. */
 export async function membersAnew(known: Known, before: readonly Member[], ports: PlannerPorts): Promise<Transaction> {
   const fleet = await readFleet(relationOf(known.row).clusters, ports.table);
   return membersFrom(fleet, { known, before }, ports);
@@ -99,7 +99,8 @@ async function membersFrom(fleet: Fleet, { known, before }: Before, ports: Plann
   const version = rolloutState.membersVersion + 1;
   const renamed = renamedStages(known);
   const former = before.map((member) => ({ ...member, stage: renamed.get(member.stage) ?? member.stage }));
-  // Whoever was selected and cannot be read stays as it was: it is neither gone nor anything else. So does who is no other.
+  // A selected cluster that cannot be read stays as it was: it is neither gone nor anything else. An unchanged cluster
+  // stays as well.
   const unread = former.filter(({ cluster }) => fleet.unreadable.has(cluster));
   const same = former.filter(({ cluster }) => !fleet.isRead(cluster));
   const found = [...membersOf(relation, fleet.clusters, version), ...unread, ...same].sort(byName);
@@ -116,7 +117,7 @@ async function membersFrom(fleet: Fleet, { known, before }: Before, ports: Plann
   for (const { stage } of members) counts.set(stage, (counts.get(stage) ?? 0) + 1);
   renameStages(transaction, renamed);
   if (left.length > 0) transaction.addJobs({ do: "leave", clusters: await ports.lists.store(left), at: 0 });
-  // Where nothing was ever taken, the first legs have everybody.
+  // When nothing was ever taken, the first stage runs have every cluster.
   const catchingUp = rolloutState.last === 0 ? [] : [...joined, ...relabelled];
   if (catchingUp.length > 0)
     transaction.addJobs({ do: "catchUp", clusters: await ports.lists.store(catchingUp), at: 0 });
@@ -127,7 +128,7 @@ async function membersFrom(fleet: Fleet, { known, before }: Before, ports: Plann
     stages: stagesNamed(transaction.rolloutState, namesOf(relation), { members: counts, ...verified }),
     selected,
     members: await ports.lists.store(members),
-    // The first of all lists: none is older.
+    // This is the first list: none is older.
     blobsAt: rolloutState.members === undefined ? transaction.at : rolloutState.blobsAt,
     membersVersion: version,
     missing: fleet.missing,
@@ -141,9 +142,9 @@ async function membersFrom(fleet: Fleet, { known, before }: Before, ports: Plann
 }
 
 /**
- * The version of the directory is believed for good, and an entry may be read as it was before the transaction that grew it:
- * DynamoDB isolates a transaction from each read, and not from two of them. So the entries that were written last have to
- * be what was read when this is committed.
+ * The version of the directory counts for good, but an entry may be read as it was before the transaction that raised
+ * the version: DynamoDB isolates a transaction from each read, not from two of them. So the entries that were written
+ * last must still be the ones that were read when this is committed.
  */
 function checkEntries(transaction: Transaction, { checkOf }: Fleet): void {
   const { rolloutState, fleetParts } = transaction.known;
@@ -153,7 +154,7 @@ function checkEntries(transaction: Transaction, { checkOf }: Fleet): void {
   for (const check of checks.slice(0, Math.max(0, transaction.room()))) transaction.write(check);
 }
 
-/** Of those that only a newer version can read the first few: when one of them can be read, everybody is read. */
+/** The first few clusters that only a newer version can read: when one of them becomes readable, every cluster is read. */
 function unreadStrangers({ unreadable, isRead }: Fleet, { known, before }: Before): readonly string[] | undefined {
   const members = new Set(before.map(({ cluster }) => cluster));
   const earlier = known.rolloutState.selected?.unread?.filter((cluster) => !isRead(cluster)) ?? [];
@@ -165,19 +166,19 @@ function byName(a: Member, b: Member): number {
   return compareText(a.cluster, b.cluster);
 }
 
-/** Nothing that is computed from members would be other than it is: who changed in the fleet is no member, nor was one. */
+/** Nothing that depends on members would change: the changed clusters are no members, and were none. */
 function isSame(
   { before, members }: Readonly<Record<"before" | "members", readonly Member[]>>,
   { rolloutState }: Pick<Known, "rolloutState">,
   now: Pick<RolloutStateRow, "missing"> & NonNullable<RolloutStateRow["selected"]>,
 ): boolean {
-  // Without a version what could not be read is counted anew.
+  // Without a version, unreadable clusters are counted again.
   const isCounted =
     rolloutState.members !== undefined && rolloutState.selected?.by === now.by && rolloutState.selected.fleet !== "";
   return isCounted && canonicalJson([before, rolloutState.missing]) === canonicalJson([members, now.missing]);
 }
 
-/** By stage, the newest content that a stage is on from which one of its members comes. */
+/** By stage, the newest current rollout of the stages that its members come from. */
 function verifiedBy(
   members: readonly Member[],
   former: readonly Member[],
@@ -194,8 +195,8 @@ function verifiedBy(
 }
 
 /**
- * What goes through one is sealed anew, as its name is sealed, too. Slots and arrivals go by their stage's name as well: until
- * the job has given them the new one, no stage counts them.
+ * A stage run takes a new snapshot when its stage is renamed, because a snapshot has the name. Slots and catch-ups have
+ * their stage's name as well: until the job has given them the new one, no stage counts them.
  */
 function renameStages(transaction: Transaction, renamed: ReadonlyMap<string, string>): void {
   for (const [before, name] of renamed) {
@@ -206,7 +207,10 @@ function renameStages(transaction: Transaction, renamed: ReadonlyMap<string, str
   }
 }
 
-/** Its leg ends; the slots of it are counted with those that no stage has, and what it had passed nobody goes back from. */
+/**
+ * Ends the stage run of a removed stage. Its slots are counted with those of no stage, and no cluster goes back from
+ * what the stage had passed.
+ */
 function endRemovedStages(transaction: Transaction, names: ReadonlySet<string>): void {
   for (const { name, current = 0, updatingTo, changing } of transaction.rolloutState.stages) {
     if (names.has(name)) continue;
@@ -219,8 +223,8 @@ function endRemovedStages(transaction: Transaction, names: ReadonlySet<string>):
 }
 
 /**
- * A stage that was removed and is there again has the slots that were given in it before: no stage had them meanwhile. Nor had
- * any those that could not be read then, and can be since.
+ * A stage that was removed and exists again has the slots that were given in it before, because no stage had them
+ * meanwhile. The same holds for slots that could not be read then, and can be since.
  */
 async function countReturnedSlots(transaction: Transaction, { table }: PlannerPorts): Promise<void> {
   const { known, rolloutState } = transaction;
@@ -238,7 +242,7 @@ async function countReturnedSlots(transaction: Transaction, { table }: PlannerPo
   transaction.countCatchUps({ changing: others });
 }
 
-/** @throws StarlingError when it is lost. */
+/** @throws StarlingError when the list is lost. */
 export async function readMembers({ rolloutState }: Known, ports: PlannerPorts): Promise<readonly Member[]> {
   return rolloutState.members === undefined ? [] : ports.lists.read<Member>(rolloutState.members);
 }

@@ -2,14 +2,14 @@ import type { Transaction } from "#functions/rollout/transaction.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 
-/** What a look still has to do. */
+/** The remaining work of a call. */
 export interface Remaining {
-  /** The first that is to be looked at. */
+  /** The first cluster that has to be checked. */
   readonly slot: SlotRow | undefined;
   readonly counts: readonly number[];
 }
 
-/** @throws StarlingError `NoProgress` when a step changed nothing: the call would take the same step for ever. */
+/** @throws StarlingError `NoProgress` when a step changed nothing: the call would repeat the step for ever. */
 export function requireProgress(
   { step, transaction }: { readonly step: string; readonly transaction: Transaction },
   before: Remaining,

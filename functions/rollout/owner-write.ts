@@ -5,8 +5,9 @@ import { isUnplanned, type OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Write } from "#shared/ports.ts";
 
 /**
- * Goes into every transaction of the planner: writes the subject's status when it changed, and otherwise checks that the
- * subject is still what was read. So a decision made before a suspend or a new spec is never written after it.
+ * Part of every transaction of the planner: it writes the owner's status when that changed, and otherwise checks that
+ * the owner is still as it was read. So a decision that was made before a suspend or a new spec is never written after
+ * it.
  */
 export function ownerWrite(row: OwnerRow, facts: StatusFacts): Write {
   const status = ownerStatus(row, facts);

@@ -1,4 +1,4 @@
-/** How an attempt ends that is not done: nothing more is written for it, and its slot is kept until no worker can write. */
+/** Ends an unfinished attempt: nothing more is written for it, and its slot is kept until no worker can write. */
 
 import type { FoundLease } from "#functions/rollout/read-clusters.ts";
 import type { SeenSlot } from "#functions/rollout/seen-slot.ts";
@@ -12,10 +12,10 @@ import { isNewer } from "#shared/fleet/rows/row.ts";
 import type { Paused, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { syncStateOf } from "#shared/fleet/rows/sync-state-of.ts";
 
-/** Nothing is written there any more until the planner assigns anew. */
+/** No worker writes there any more until the planner assigns again. */
 export function pauseSync(transaction: Transaction, sync: SyncRow, paused: Paused): void {
   const { observed, desired } = sync;
-  // What was seen of an earlier attempt says nothing: nobody may begin this one any more.
+  // Observations of an earlier attempt tell nothing: no worker may begin this one any more.
   const isDone = observed?.attempt === desired.attempt && (observed.phase === "Ready" || observed.phase === "Gone");
   if (isDone) return;
   const row: SyncRow = { ...sync, paused };
@@ -23,8 +23,8 @@ export function pauseSync(transaction: Transaction, sync: SyncRow, paused: Pause
 }
 
 /**
- * An older version of Starling let slots grow beyond one transaction. Such a slot keeps as many attempts as one has now; the
- * others are paused, and the next turn gives them anew.
+ * An older version of Starling let slots grow beyond one transaction. Such a slot keeps as many attempts as one has
+ * now; the others are paused, and the next turn assigns them again.
  */
 export function shrinkSlot(transaction: Transaction, { slot, syncs }: Pick<SeenSlot, "slot" | "syncs">): SlotRow {
   const paused = syncs.slice(mostAssignments, 2 * mostAssignments);
@@ -34,13 +34,16 @@ export function shrinkSlot(transaction: Transaction, { slot, syncs }: Pick<SeenS
   return transaction.putSlot({ ...slot, attempts, unwritten: true }, slot);
 }
 
-/** The slot is free when no worker can be at it that began before; else it is kept until that one is through. */
+/**
+ * Releases the slot when no worker that began before can still be working; otherwise the slot is kept until that worker
+ * has finished.
+ */
 export function pauseSlot(transaction: Transaction, { slot, lease }: Pick<SeenSlot, "slot" | "lease">): void {
   if (lease !== undefined && isNewer(lease)) {
     transaction.putSlot({ ...slot, releasing: { fence: Number.MAX_SAFE_INTEGER } }, slot);
     return;
   }
-  // Whoever takes the lease after this reads that nothing is to be written.
+  // A worker that takes the lease after this reads that nothing is to be written.
   const when = lease === undefined ? ("absent" as const) : { version: lease.version };
   transaction.write({ check: keys.lease(slot.cluster), when });
   if (lease !== undefined && isLive(lease, transaction.now))
@@ -52,7 +55,7 @@ function isLive(lease: FoundLease, now: Date): boolean {
   return isNewer(lease) || (lease.leaseUntil ?? "") > now.toISOString();
 }
 
-/** Nobody says so when it does. */
+/** The end of a lease is not reported. */
 export function endOf(lease: FoundLease | undefined, now: Date): Pick<Verdict, "deadline"> | undefined {
   const isKnown = lease !== undefined && !isNewer(lease) && isLive(lease, now);
   return isKnown ? defined({ deadline: lease.leaseUntil }) : undefined;

@@ -6,15 +6,15 @@ import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import type { Failure } from "#shared/lambda/sqs-handler.ts";
 import { ownerKey, type RolloutMessage } from "#shared/messages.ts";
 
-/** Of a batch; each waits for the table most of the time. */
+/** Owners of a batch that are planned at once; each waits for the table most of the time. */
 const ownersAtOnce = 5;
 
 type Reported = RolloutMessage & { readonly correlationId?: string };
 
 /**
- * The subjects of a batch, a few side by side. Messages of one subject are one look; on the FIFO queue they are neighbours
- * anyway.
- * @returns those that are to be tried again.
+ * Plans the owners of a batch, a few side by side. The messages of one owner make one call; on the FIFO queue they are
+ * neighbours anyway.
+ * @returns the messages that have to be tried again.
  */
 export async function planBatch(
   messages: readonly Reported[],
@@ -24,7 +24,7 @@ export async function planBatch(
   const { clock } = ports;
   const end = clock.now().getTime() + leftMs;
   const byOwner = Map.groupBy([...messages.entries()], ([, message]) => ownerKey(message.owner));
-  // Whoever comes first leaves as much time to those behind it.
+  // The first owners leave an equal share of the time to those behind them.
   const eachMs = leftMs / Math.ceil(byOwner.size / ownersAtOnce);
   const failures: Failure[] = [];
   await runConcurrently([...byOwner.values()], ownersAtOnce, async (group) => {
@@ -43,7 +43,7 @@ export async function planBatch(
   return failures;
 }
 
-/** Of all clusters together that the messages name; of any, where one names none. */
+/** All clusters that the messages name; every cluster when a message names none. */
 export function reportOf(messages: readonly RolloutMessage[]): Omit<PlannerCall, "until"> {
   if (messages.some(({ clusters, after }) => (clusters ?? after) === undefined)) return {};
   const rendered = messages.some(({ clusters }) => clusters?.length === 0);

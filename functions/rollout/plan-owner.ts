@@ -1,6 +1,7 @@
 /**
- * The planner's story: read what is known, decide, write, then send; again, until there is nothing more to decide for now.
- * It is the only writer of units, contents, legs, slots, targets, arrivals and assignments.
+ * The planner's loop: it reads the facts, decides, writes, and sends; and repeats that until nothing more is to be
+ * decided for now. It is the only writer of rollout states, rollouts, stage runs, slots, targets, catch-ups and
+ * assignments.
  */
 
 import { collectPast } from "#functions/rollout/collect-past.ts";
@@ -38,17 +39,17 @@ const mostNamed = 1000;
 
 /** What a call of the planner is about. */
 export interface PlannerCall {
-  /** Clusters of which something was told; undefined: of any. */
+  /** Reported clusters; undefined for any. */
   readonly clusters?: ReadonlySet<string>;
-  /** A look at everybody goes on: of those that may answer again, by name, nobody behind this one was asked. */
+  /** A full check continues: clusters that may answer again, by name, were asked up to this one. */
   readonly after?: string;
-  /** Somebody named none, as renderers do: something may be rendered by now. */
+  /** A message named no cluster, as renderers' messages do: something may be rendered by now. */
   readonly rendered?: boolean;
-  /** It stops then, and asks for another call. */
+  /** The call stops then, and requests another one. */
   readonly until: Date;
 }
 
-/** What is to be looked at in this call, and what of it was. */
+/** The work of this call, and what of it was done. */
 interface Check {
   readonly round: Round;
   /** Clusters that may answer again, by name; and those of them that were not asked yet. */
@@ -56,7 +57,7 @@ interface Check {
   readonly answering: Answering["answering"];
   /** What was read of them. */
   readonly states: Answering["states"];
-  /** What was found of all slots has said what stages take. */
+  /** All slots have been checked, which determines what stages take. */
   isFed: boolean;
   readonly until: Date;
   readonly waiting: Waiting;
@@ -84,7 +85,7 @@ export async function planOwner(owner: Owner, call: PlannerCall, given: GivenPor
       if (transaction === "done") return;
       requireProgress({ step, transaction }, before, remainingOf(check));
       if (transaction.hasChanged()) {
-        // The call may be over before it rests, and something else be wanted by the next one.
+        // The call may end before it is idle, and something else may be desired in the next one.
         noteDesired(transaction);
         known = await transaction.commit(ports.table);
       }
@@ -98,7 +99,7 @@ export async function planOwner(owner: Owner, call: PlannerCall, given: GivenPor
   }
 }
 
-/** How many it gave work to; what each of them does is in their own lines. */
+/** The number of clusters that got work; each has its own lines. */
 function reportWork({ known: { owner }, rolloutState, messages }: Transaction, { log }: PlannerPorts): void {
   const [apply, render] = (["apply", "render"] as const).map((to) => messages.filter((each) => each.to === to).length);
   if (apply === 0 && render === 0) return;
@@ -106,8 +107,9 @@ function reportWork({ known: { owner }, rolloutState, messages }: Transaction, {
 }
 
 /**
- * For the next call: of whom nothing was asked yet; and whether something may be rendered. A look at everybody goes on as one,
- * behind those that were asked: of the slots it looks at all once more, for only all together say that a stage is held.
+ * The next call's message: the clusters that were not asked yet, and whether something may be rendered. A full check
+ * continues after the clusters that were asked. It checks all slots once more, because only all of them together tell
+ * that a stage is held.
  */
 function leftOf(check: Check | undefined, call: PlannerCall): readonly Pick<RolloutMessage, "clusters" | "after">[] {
   const { round, answering = [...(call.clusters ?? [])], asked = [] } = check ?? {};
@@ -126,11 +128,11 @@ function isOfAll({ clusters, after }: PlannerCall): boolean {
 }
 
 async function beginScan(known: Known, call: PlannerCall, { table }: PlannerPorts): Promise<Check> {
-  // Somebody asks for a look because messages may be lost.
+  // A person asks for a check because messages may be lost.
   const isAsked = known.row.operations.reconcile?.number !== known.rolloutState.handledReconcile;
   const clusters = isAsked || isOfAll(call) ? undefined : call.clusters;
   const round = await slotsToCheck(known, clusters, table);
-  // What has a slot says by it whether it answers.
+  // A cluster with a slot shows by that slot whether it answers.
   const others = clusters?.difference(new Set(round.slots.map(({ cluster }) => cluster)));
   const again = new Set([...(await mayAnswerAgain(known, others, table)), ...round.unread]);
   const { after = "" } = call;
@@ -140,10 +142,10 @@ async function beginScan(known: Known, call: PlannerCall, { table }: PlannerPort
   return { ...fresh, round, asked, answering: [...asked], isRendered, until: call.until };
 }
 
-/** What a step decided, and the step's name. */
+/** The decision of a step, and the step's name. */
 interface Decided {
   readonly step: string;
-  /** `done`: there is nothing more to decide for now. */
+  /** `done`: nothing more is to be decided for now. */
   readonly transaction: Transaction | "done";
 }
 
@@ -163,7 +165,7 @@ async function nextOrRest(known: Known, check: Check, ports: PlannerPorts): Prom
 type Step = readonly [name: string, take: () => MaybeStep | Promise<MaybeStep>];
 type MaybeStep = Transaction | "done" | undefined;
 
-/** In this order, the first that has something to do. A step is `done` when the subject is gone. */
+/** The first step of this list that has something to do. A step is `done` when the owner is gone. */
 function stepsOf(known: Known, check: Check, ports: PlannerPorts): readonly Step[] {
   if (isGoing(known, "orphan")) return [["forgetOwner", () => forgetOwner(known, ports)]];
   return [
@@ -171,7 +173,7 @@ function stepsOf(known: Known, check: Check, ports: PlannerPorts): readonly Step
     ["settleSlots", () => settleSlots(known, check.round, ports)],
     ["restartReturned", () => restartReturned(known, check, ports)],
     ["restoreTemplates", () => restoreTemplates(known, ports)],
-    // Jobs first: a list of members that is computed while they run would add to them.
+    // Jobs come first: a list of members that is computed while they run would add to them.
     ["runJob", () => runJob(known, ports)],
     ["refreshMembers", () => refreshMembers(known, ports)],
     ["endStageRuns", () => endStageRuns(known, ports)],
@@ -192,7 +194,7 @@ function stepsOf(known: Known, check: Check, ports: PlannerPorts): readonly Step
   ];
 }
 
-/** What a look still has to do: every step that writes nothing makes less of it, or notes what it looked at. */
+/** The remaining work of a call: every step that writes nothing reduces it, or records what it checked. */
 function remainingOf({ round, answering, waiting, catchUps }: Check): Remaining {
   return { slot: round.slots[0], counts: [round.slots.length, answering.length, waiting.size, catchUps.size] };
 }

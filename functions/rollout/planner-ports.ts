@@ -2,7 +2,7 @@ import type { Lists } from "#functions/rollout/lists.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import type { BlobStore, Ids, Log, MessageSender, Table } from "#shared/ports.ts";
 
-/** What a call is given. */
+/** The ports of a call. */
 export interface GivenPorts {
   readonly table: Table;
   readonly blobs: BlobStore;
@@ -14,7 +14,7 @@ export interface GivenPorts {
   readonly installation: string;
 }
 
-/** What its steps have: what one of them read of a list is there for the next. */
+/** The ports of its steps: a list that one of them has read is there for the next. */
 export interface PlannerPorts extends Omit<GivenPorts, "blobs"> {
   readonly lists: Lists;
   readonly blobs: Pick<BlobStore, "renew">;

@@ -11,31 +11,31 @@ import { isOfType } from "#shared/fleet/rows/stored-row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 
-/** Of one that only a newer version can read it is not known who has it. */
+/** The holder of a lease that only a newer version can read is unknown. */
 export type FoundLease = LeaseRow | NewerRow;
 
-/** What there is of one cluster, as far as it was asked for. */
+/** The rows of one cluster, as far as they were asked for. */
 export interface ClusterRows {
   readonly cluster: string;
-  /** Absent: it is not registered. */
+  /** Absent when it is not registered. */
   readonly fleet?: FleetRow | undefined;
   readonly slot?: SlotRow | undefined;
   readonly lease?: FoundLease | undefined;
   readonly catchUps: readonly CatchUpRow[];
-  /** Every Sync of the subject, also of templates that are gone. */
+  /** Every Sync of the owner, including those of removed templates. */
   readonly syncs: readonly SyncRow[];
-  /** Of the legs that are under way. */
+  /** Its targets in the stage runs in progress. */
   readonly targets: readonly TargetRow[];
-  /** Of what its stage, or another, has passed last, where that left it behind. */
+  /** Its targets in the stage runs that passed last and left it behind, in its stage or another. */
   readonly left: readonly TargetRow[];
-  /** Why some of it, other than the lease, is not here: only a newer version can read it. */
+  /** Why some of the rows, other than the lease, are missing: only a newer version can read them. */
   readonly newer?: string | undefined;
 }
 
 type Part = "slot" | "lease" | "catchUps" | "syncs" | "targets" | "left";
 type PartKey = RowKeyOf<"Slot" | "Lease" | "CatchUp" | "SyncOnCluster" | "Target">;
 
-/** Clusters by name, in their order, each with its entry in the fleet and the parts that are named. */
+/** Clusters by name, in their order, each with its entry in the fleet and the requested rows. */
 export async function readClusters(
   { owner, rolloutState }: Pick<Known, "owner" | "rolloutState">,
   { clusters, with: parts }: { readonly clusters: readonly string[]; readonly with: readonly Part[] },
@@ -59,12 +59,12 @@ export async function readClusters(
   return new Map(clusters.map((cluster) => [cluster, rowsOf(cluster, found.get(cluster) ?? [], rolloutState)]));
 }
 
-/** Of every Sync of the subject that a cluster may have. */
+/** Keys of every Sync of the owner that a cluster may have. */
 export function syncKeys({ owner, rolloutState }: Pick<Known, "owner" | "rolloutState">, cluster: string) {
   return rolloutState.templates.map((name) => keys.sync(cluster, owner.namespace, syncName(owner, name)));
 }
 
-/** For a step about them: it knows their arrivals, and leaves alone those that cannot be read. @returns the others. */
+/** For a step about clusters: it reads their catch-ups, and leaves unreadable clusters alone. @returns the others. */
 export async function seeClusters(
   transaction: Transaction,
   desired: Parameters<typeof readClusters>[1],
@@ -78,7 +78,7 @@ export async function seeClusters(
   return new Map([...found].filter(([, { newer }]) => newer === undefined));
 }
 
-/** Of those that are registered the entries in the fleet with the values that count, by name. @throws StarlingError `NewerRow` */
+/** The entries of registered clusters with their effective values, by name. @throws StarlingError `NewerRow` */
 export async function valuedEntries(
   clusters: Iterable<ClusterRows>,
   table: Table,
@@ -87,7 +87,7 @@ export async function valuedEntries(
   return new Map((await withEffectiveValues(entries, table)).map((entry) => [entry.name, entry]));
 }
 
-/** It failed, or did not answer, when its leg was through with it. */
+/** It failed, or did not answer, when its stage run had finished with it. */
 export function isLeftBehind({ state }: TargetRow): boolean {
   return state === "Failed" || state === "Unreachable";
 }

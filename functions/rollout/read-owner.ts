@@ -11,24 +11,24 @@ import type { RolloutRow, RolloutStateRow, StageRunRow } from "#shared/fleet/row
 import { isNewer, newerRowText, type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
 
-/** What grows with a subject's spec (clusters that it names, too), and not with its fleet. */
+/** Facts that grow with an owner's spec (including the clusters that it names), not with its fleet. */
 export interface Known {
   readonly owner: Owner;
   readonly row: OwnerRow;
   readonly rolloutState: RolloutStateRow;
-  /** Those that stages are on or move to, and that one had passed which is no more; by number. */
+  /** Current rollouts, those in progress, and the one that a removed stage had passed; by number. */
   readonly rollouts: ReadonlyMap<number, RolloutRow>;
-  /** Those that are under way, and those that each stage passed last; by `stageRunKey`. */
+  /** Stage runs in progress, and those that passed each stage last; by `stageRunKey`. */
   readonly stageRuns: ReadonlyMap<string, StageRunRow>;
   readonly desired: DesiredPlan;
   readonly freezeState: FreezeState;
-  /** Of what the subject may select: another one, and members may be others. */
+  /** Version of the fleet that the owner may select from: when it changes, members may change. */
   readonly fleetVersion: string;
-  /** The versions of the fleet's directory, where the subject goes by those. */
+  /** The versions of the fleet's directory, when the owner depends on them. */
   readonly fleetParts: readonly FleetVersionRow[];
 }
 
-/** @returns undefined when the subject does not exist. @throws StarlingError `FreezesUnreadable` */
+/** @returns undefined when the owner does not exist. @throws StarlingError `FreezesUnreadable` */
 export async function readOwner(owner: Owner, ports: { readonly table: Table }): Promise<Known | undefined> {
   const first = await ports.table.getMany([
     keys.object(owner.namespace, owner.kind, owner.name),
@@ -60,7 +60,7 @@ export async function readOwner(owner: Owner, ports: { readonly table: Table }):
     ],
     { newer: "kept" },
   );
-  // A cluster that only a newer version can read is passed by; anything else is needed to decide at all.
+  // A cluster that only a newer version can read is skipped; every other row is needed to decide at all.
   const newer = second.filter(isNewer).find((row) => keys.fleet.parse(row) === undefined);
   if (newer !== undefined) throw new StarlingError(newerRowText(newer), { code: "NewerRow", retry: "permanent" });
   const reading = freezeStateAmong(second);
@@ -81,7 +81,7 @@ export async function readOwner(owner: Owner, ports: { readonly table: Table }):
   };
 }
 
-/** One that another object of the same name left goes on with its numbers, because clusters remember them. */
+/** The rollout state of a former object of the same name continues with its numbers, because clusters remember them. */
 export function rolloutStateFor({ uid }: OwnerRow, owner: Owner, found: RolloutStateRow | undefined): RolloutStateRow {
   if (found?.uid === uid) return found;
   return {

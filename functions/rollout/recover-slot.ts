@@ -10,10 +10,11 @@ import { mayTakeOver } from "#shared/kube/parent-object.ts";
 type Recovery = NonNullable<OwnerRow["operations"]["recovered"]>;
 
 /**
- * After a `recover --all`, a Sync that its cluster refuses goes on from what the cluster remembers: the new table may never have
- * assigned anything to that cluster when people asked. Each Sync does so once for each `recover`, so that two tables that are in
- * use at the same time do not take turns.
- * @returns the slot without these Syncs, which its cluster's next turn gives anew; undefined when nothing goes on like that.
+ * After a `recover --all`, a Sync that its cluster refuses continues from what the cluster remembers: the new table may
+ * never have assigned anything to that cluster when people asked. Each Sync does so once for each `recover`, so that
+ * two tables in use at the same time do not take turns.
+ * @returns the slot without these Syncs, which its cluster's next turn assigns again; undefined when none continues
+ *   like that.
  */
 export function goOnFromRemembered(transaction: Transaction, seen: SeenSlot): SeenSlot | undefined {
   const { slot, syncs, clock } = seen;
@@ -38,7 +39,7 @@ export function goOnFromRemembered(transaction: Transaction, seen: SeenSlot): Se
 function isRefused({ desired, observed, recovered }: SyncRow, act: Recovery): boolean {
   const { remembered } = observed ?? {};
   if (remembered === undefined || observed?.attempt !== desired.attempt || observed.phase !== "Failed") return false;
-  // What was applied since is protected again from another table.
+  // Objects that were applied since are protected again from another table.
   if ((observed.applied?.at ?? "") >= act.at || recovered?.at === act.at) return false;
   return mayTakeOver(remembered, act.from);
 }

@@ -6,9 +6,9 @@ import { isSameStageRun } from "#shared/fleet/rollout/stage-runs.ts";
 import type { StageRunRef, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 /**
- * Why one that failed, or does not answer, is no target of its stage any more, by the list of members; undefined where it is.
- * Who left a stage keeps it from nothing, whether it came to that before or after. What succeeded is evidence still. A
- * deletion is about everybody who has something, in whatever stage.
+ * Why a failed or unreachable cluster is no longer a target of its stage, by the list of members; undefined when it
+ * still is. A cluster that has left a stage no longer affects that stage's verdict, whether it failed before or after.
+ * Its success remains evidence. A deletion concerns every cluster that has something, in whatever stage.
  */
 export async function strayedFrom(
   transaction: Transaction,
@@ -17,18 +17,18 @@ export async function strayedFrom(
 ): Promise<string | undefined> {
   const { known, rolloutState } = transaction;
   const stageRun = transaction.stageRun(ref);
-  // Nobody has moved since it was sealed.
+  // No cluster has moved since the snapshot.
   if (stageRun === undefined || stageRun.membersVersion === rolloutState.membersVersion) return undefined;
   if (transaction.rollout(stageRun.rollout).plan.deletion !== undefined) return undefined;
-  // It may have another name by now.
+  // The stage may have been renamed.
   const stage = rolloutState.stages.find(({ updatingTo }) => isSameStageRun(updatingTo, stageRun));
   const member = (await readMembers(known, ports)).find((one) => one.cluster === cluster);
-  // Who is in none is forgotten by a job.
+  // A job forgets clusters that are in no stage.
   if (stage === undefined || member === undefined || member.stage === stage.name) return undefined;
   return `moved to stage ${member.stage}`;
 }
 
-/** Of a cluster's targets those that it failed, or did not answer for, before it left their stages. */
+/** A cluster's failed or unreachable targets from before it left their stages. */
 export async function releaseTemplates(
   transaction: Transaction,
   targets: readonly TargetRow[],

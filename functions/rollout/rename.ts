@@ -5,7 +5,7 @@ import type { Transaction } from "#functions/rollout/transaction.ts";
 import { ranges } from "#shared/fleet/rows/keys.ts";
 import type { Job } from "#shared/fleet/rows/rollout-rows.ts";
 
-/** Slots that were given in a stage, and those that nothing came of as arrivals to it, go by its new name and are counted there. */
+/** Gives slots of a renamed stage, and its unfinished catch-ups, the new name, so that they are counted there. */
 export async function renamePage(
   transaction: Transaction,
   job: Extract<Job, { do: "rename" }>,
@@ -14,7 +14,7 @@ export async function renamePage(
   const { owner } = transaction.known;
   const slots = (await rowsAbout(ranges.slots(owner), table)).rows.filter(({ stage }) => stage === job.stage);
   for (const slot of slots.slice(0, transaction.room())) transaction.putSlot({ ...slot, stage: job.to }, slot);
-  // A slot that is given back under the old name may still become an arrival under it.
+  // A slot that is released under the old name may still become a catch-up under it.
   if (slots.length > 0) return job;
   const { rows, rest } = await readPage(transaction, { range: ranges.catchUpsTried(owner), job }, table);
   for (const catchUp of rows) if (catchUp.stage === job.stage) transaction.changeCatchUp(catchUp, { stage: job.to });

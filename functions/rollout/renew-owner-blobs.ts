@@ -9,9 +9,9 @@ import type { RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 
 /**
- * Every list that is named is stored once more, in time, and every artifact that a content names: what is named later was
- * stored later. What no row names goes by itself, also what was left by somebody who died; what is lost is made anew, or
- * fetched, by whoever needs it. @returns undefined while all are young.
+ * Stores every named list once more before it expires, and every artifact of a rollout: whatever is named later was
+ * stored later. Blobs that no row names expire, including those of a worker that died. A lost blob is made or fetched
+ * again when it is needed. @returns undefined while all are young.
  */
 export async function renewOwnerBlobs(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
   const { lists, clock } = ports;
@@ -24,7 +24,7 @@ export async function renewOwnerBlobs(known: Known, ports: PlannerPorts): Promis
   return transaction;
 }
 
-/** What a content is rendered from, for as long as its row is there. */
+/** The artifacts of a rollout, for as long as its row exists. */
 export async function renewArtifacts(
   rollouts: readonly Pick<RolloutRow, "plan">[],
   { blobs, clock }: Pick<PlannerPorts, "blobs" | "clock">,
@@ -35,7 +35,7 @@ export async function renewArtifacts(
     await isThere(blobs.renew(blobKeys.artifact(digest), before));
 }
 
-/** Jobs are done by then. */
+/** Jobs have ended by then. */
 function listsOf({ rolloutState, stageRuns }: Known): ReadonlySet<string> {
   const ofStageRuns = [...stageRuns.values()].flatMap(({ pages }) => pages.map(({ key }) => key));
   return new Set(
@@ -43,7 +43,7 @@ function listsOf({ rolloutState, stageRuns }: Known): ReadonlySet<string> {
   );
 }
 
-/** Also those that are history: clusters that are behind have them. */
+/** Includes rollouts that are history: clusters that are behind have them. */
 async function rolloutsOf({ owner, rolloutState }: Known, { table }: PlannerPorts): Promise<readonly RolloutRow[]> {
   const rows = await table.getMany(
     rolloutState.ledger.map(({ number }) => keys.rollout(owner, number)),

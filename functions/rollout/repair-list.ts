@@ -11,14 +11,14 @@ import { refOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { Job } from "#shared/fleet/rows/rollout-rows.ts";
 
 /**
- * Somebody read a list that is lost, or is not what was stored: the first such list is made anew, and what was assigned is
- * found again. @throws StarlingError when none is found to be.
+ * A list that was read is lost, or differs from what was stored: the first such list is made again, and its assignments
+ * are found again. @throws StarlingError when no list is lost.
  */
 export async function repairList(known: Known, ports: PlannerPorts): Promise<Transaction> {
   const { rolloutState, owner, stageRuns } = known;
   const transaction = new Transaction(known, ports.clock.now());
   if (rolloutState.members !== undefined && (await isLost(rolloutState.members, known, ports))) {
-    // Nobody who left is forgotten by it.
+    // No cluster that left is forgotten because of it.
     const clusters = [...(await clustersWithSyncs(owner, ports.table))].sort();
     const before = clusters.map((cluster) => ({ cluster, uid: "", stage: "", labels: {}, values: {}, since: 0 }));
     return membersAnew(known, before, ports);
@@ -41,7 +41,7 @@ export async function repairList(known: Known, ports: PlannerPorts): Promise<Tra
         await startStageRun(transaction, { stage, rollout: transaction.rollout(stageRun.rollout) }, ports);
         return transaction;
       }
-      // It is read only for what could not be rendered: that is tried again as by a `reconcile`.
+      // The snapshot is only read for targets that could not be rendered: they are tried again, as by a `reconcile`.
       if (stageRun.unrendered.length === 0) continue;
       transaction.putStageRun({ ...stageRun, unrendered: [] });
       transaction.addJobs({ do: "retry", stageRun: refOf(stageRun) });
@@ -57,7 +57,7 @@ async function isLost(key: string, { owner }: Known, { lists, log }: PlannerPort
   return true;
 }
 
-/** Those whom a list that is lost may have named: whoever is where it is to be stays there. */
+/** The clusters that a lost list may have named: a cluster that is where it belongs stays there. */
 async function allOf({ do: what }: Job, known: Known, ports: PlannerPorts): Promise<readonly string[]> {
   const members = (await readMembers(known, ports)).map(({ cluster }) => cluster);
   if (what === "catchUp") return members;

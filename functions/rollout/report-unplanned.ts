@@ -11,12 +11,12 @@ import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
 import { isNewer, type Row } from "#shared/fleet/rows/row.ts";
 import type { Write } from "#shared/ports.ts";
 
-/** Until a subject that lacks a row is looked at again. */
+/** Seconds until an owner that lacks a row is checked again. */
 const newerSeconds = 600;
 
 /**
- * What cannot be written, or read, or makes no progress, would be tried again for ever: people are told what to make smaller,
- * to update or to report, where they look. A subject that cannot be read itself is shown as what it is by whoever lists it.
+ * A decision that cannot be written or read, or makes no progress, would be repeated for ever: the status tells people
+ * what to make smaller, to update or to report. An owner that cannot be read itself is shown as unreadable in lists.
  */
 export async function reportUnplanned(owner: Owner, error: StarlingError, ports: GivenPorts): Promise<void> {
   const { code, message } = error;
@@ -42,14 +42,14 @@ function reasonOf(error: StarlingError): Extract<DesiredPlan, { ok: false }>["re
   return isNewerRow(error) ? "NewerRow" : "RowTooLarge";
 }
 
-/** When the subject is tried again by itself. What is too large waits for people, who wake the planner. */
+/** When the owner is tried again without an event. An oversized row waits for people, whose change wakes the planner. */
 function againAt(error: StarlingError, { dispatches = 0 }: Row, now: Date): string | undefined {
   if (isRowTooLarge(error)) return undefined;
   // Nobody may be there to wake it when the stack is updated.
   return isNewerRow(error) ? later(now, newerSeconds) : watchdogAt(now, dispatches);
 }
 
-/** The tick counts its dispatches: each time without progress comes later than the one before. */
+/** The tick counts its dispatches: each one without progress comes later than the one before. */
 function dueAgain(write: Extract<Write, { put: Row }>, { dispatches }: Row, at: string): Write {
   return { ...write, put: due(write.put, at, dispatches) };
 }

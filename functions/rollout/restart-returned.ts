@@ -21,8 +21,8 @@ import type { Table } from "#shared/ports.ts";
 const pageSize = 20;
 
 /**
- * Clusters that may answer again: those of which something was told, or all that the index says it of. A deletion waits for
- * everybody, and asks whether those that do not answer are registered still.
+ * Clusters that may answer again: the reported ones, or all that the index has as such. A deletion waits for every
+ * cluster, and asks whether those that do not answer are still registered.
  */
 export async function mayAnswerAgain(
   known: Known,
@@ -33,7 +33,7 @@ export async function mayAnswerAgain(
   const { owner, rolloutState, row } = known;
   const entries = await stateEntries(owner, table, "Reachable");
   const answering = new Set(entries.map(({ cluster }) => cluster));
-  // These wait for their turn as it is.
+  // These wait for their turn anyway.
   const catchingUp =
     answering.size * rolloutState.catchUps.waiting > 0
       ? await rowsAbout(ranges.catchUps(owner, "waiting"), table)
@@ -50,11 +50,11 @@ export async function mayAnswerAgain(
 
 const none = { rows: [] } as const;
 
-/** Targets of legs that do not answer. */
+/** Targets of stage runs that do not answer. */
 async function thoseAway({ owner, rolloutState, stageRuns }: Known, table: Table): Promise<readonly string[]> {
   const away: string[] = [];
   for (const stageRun of stageRunsIn(rolloutState, stageRuns)) {
-    // It names them while they are few.
+    // The stage run names them while they are few.
     const named = stageRun.away.length >= stageRun.counts.Unreachable;
     const { rows, unread } = named
       ? { rows: [], unread: stageRun.away }
@@ -64,15 +64,18 @@ async function thoseAway({ owner, rolloutState, stageRuns }: Known, table: Table
   return away;
 }
 
-/** Clusters to be asked whether they answer again, and what was read of those that were: what an index says may be older. */
+/**
+ * Clusters that have to be asked whether they answer again, and what was read of those that were: an index may be
+ * older.
+ */
 export interface Answering {
   readonly answering: string[];
   readonly states: Map<string, Tally>;
 }
 
 /**
- * Clusters that did not answer and do now wait for their turn again: in the leg that they are a target of, else to come to
- * what their stage is on. The index may be behind: what it names is read.
+ * Clusters that answer again wait for their turn: in the stage run that they are a target of, otherwise as a catch-up.
+ * The index may lag, so that the clusters that it names are read.
  * @returns the next page of them, or undefined when all were asked.
  */
 export async function restartReturned(
@@ -93,7 +96,7 @@ export async function restartReturned(
   for (const rows of found.values()) {
     const { cluster, fleet, syncs, targets } = rows;
     if (isSelected(known, fleet)) states.set(cluster, stateByRows(syncs));
-    // Registered anew, it has nothing of what was there, and nobody says so.
+    // A cluster that was registered again has nothing of the former one, and nothing reports that.
     const isClear = fleet === undefined || syncs.every(({ desired }) => desired.action === "orphan");
     const isGone = row.operations.deletion !== undefined && isClear;
     const isAgain = isGone || readable.includes(cluster) || syncs.some(answersAgain);
@@ -111,11 +114,11 @@ export async function restartReturned(
     }
     const stage = stageNow(known, fleet);
     if (stage === undefined) continue;
-    // One that could not be rendered for fails again, whether it answers or not.
+    // A cluster that could not be rendered for fails again, whether it answers or not.
     const isUnrendered = rows.catchUps.some(({ reason }) => isRenderFailure(reason));
     const isMissing = rows.catchUps.some(({ rollout }) => rollout !== undefined);
     if (stage.current === undefined || (isAhead(rows, stage) && !isMissing) || isUnrendered) continue;
-    // Nothing is left to be said of it, and it would be given nothing.
+    // Nothing remains to be reported about it, and it would get nothing.
     const later = desiredLater(known, transaction.rollout(rolloutFor(syncs, stage, known)));
     const isNoted = rows.catchUps.length + rows.left.length > 0 || readable.includes(cluster);
     if (!isNoted && syncs.every((sync) => !answersAgain(sync) || later.has(sync.name))) continue;
@@ -124,11 +127,11 @@ export async function restartReturned(
   }
   if (readable.length > 0) {
     const left = transaction.rolloutState.unreadable?.filter((cluster) => !readable.includes(cluster)) ?? [];
-    // Of those that could not be read the members have what was known before.
+    // For clusters that could not be read, the members have the earlier facts.
     const { selected } = transaction.rolloutState;
     transaction.edit({ unreadable: left, selected: selected && { ...selected, fleet: "" } });
     if (unreadable.length >= keptUnreadable) {
-      // There may be more than were named: of everybody is only known any more that it was a member.
+      // There may be more than the named ones: all that is known about each is that it was a member.
       const members = (await readMembers(known, ports)).map((member) => ({ ...member, uid: "" }));
       transaction.edit({ members: await ports.lists.store(members) });
     }

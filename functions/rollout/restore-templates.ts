@@ -15,14 +15,14 @@ import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Job, RolloutRow, RolloutStateRow, SlotRow, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isAway, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
-/** Targets looked at in one step. */
+/** Targets checked in one step. */
 const pageSize = 30;
 
 /**
- * Where templates were put back that a content is taking away from a stage, who has lost them gets them as the stage has
- * them. What is dropped once more that may have been given back goes with a content of its own: this one is through with
- * those who have it.
- * @returns undefined where nothing was put back, or taken away again, since the last look.
+ * When templates were put back that a rollout is deleting from a stage, clusters that have lost them get them as the
+ * stage has them. A template that is dropped once more, and may have been restored, is deleted by a rollout of its own,
+ * because this one has finished with those clusters.
+ * @returns undefined when no template was put back, or deleted again, since the last check.
  */
 export function restoreTemplates(known: Known, ports: PlannerPorts): Transaction | undefined {
   const transaction = new Transaction(known, ports.clock.now());
@@ -42,12 +42,12 @@ export function restoreTemplates(known: Known, ports: PlannerPorts): Transaction
   return transaction.hasChanged() ? transaction : undefined;
 }
 
-/** The same once more, with another number: who has something that it does not have loses that. */
+/** The same plan with another number: clusters that have something that it does not have lose that. */
 export function takeAwayAnew(transaction: Transaction): void {
   transaction.edit({ inputsVersion: transaction.known.rolloutState.inputsVersion + 1 });
 }
 
-/** Templates that a stage has, and that the content of its leg takes away. */
+/** Templates that a stage has, and that its stage run deletes. */
 function takenBy({ rollout }: StageRunRow, current: number, transaction: Transaction): ReadonlySet<string> {
   return templatesOf(transaction.rollout(current)).difference(templatesOf(transaction.rollout(rollout)));
 }
@@ -56,22 +56,19 @@ function templatesOf({ plan }: Pick<RolloutRow, "plan">): ReadonlySet<string> {
   return new Set(plan.templates.map(({ name }) => name));
 }
 
-/** Templates that the spec has now, for anybody or for this cluster. */
+/** Templates that the spec has now, for any cluster or for this one. */
 function templatesDesired({ row }: Pick<Known, "row">, fleet?: FleetRow): ReadonlySet<string> {
   const templates = row.operations.deletion === undefined ? relationOf(row).templates : [];
   const own = templates.filter((template) => fleet === undefined || !isDisabledFor(template, fleet));
   return new Set(own.map(({ name }) => name));
 }
 
-/** Of their Syncs. */
+/** The names of their Syncs. */
 export function desiredNames(known: Known, fleet?: FleetRow): ReadonlySet<string> {
   return named(known, templatesDesired(known, fleet));
 }
 
-/**
- * Names of the Syncs that a cluster lost of a content, and that are wanted; also of those that were given back and did not
- * get there.
- */
+/** Names of the desired Syncs that a cluster lost by a rollout, including those that were restored and did not arrive. */
 export function lostOf(
   known: Known,
   rollout: RolloutRow,
@@ -84,8 +81,8 @@ export function lostOf(
 }
 
 /**
- * What a cluster was losing in a slot that ends while nothing is taken back in that: it is missed afterwards.
- * @returns the content that has it; undefined where nothing that it was losing is wanted again.
+ * The Syncs that a cluster was losing in a slot that ends without a withdrawal: they are missing afterwards.
+ * @returns the rollout that has them; undefined when none of them is desired again.
  */
 export function missedIn(
   { known, rolloutState, now }: Transaction,
@@ -97,12 +94,12 @@ export function missedIn(
   return isMissed ? hadBefore(rolloutState, slot) : undefined;
 }
 
-/** What the stage of a slot is on; where that is no more, the newest content that such a one had passed. */
+/** The current rollout of a slot's stage; when that stage was removed, the newest rollout that such a stage had passed. */
 export function hadBefore({ stages, former }: RolloutStateRow, slot: Pick<SlotRow, "stage">): number | undefined {
   return stages.find(({ name }) => name === slot.stage)?.current ?? former;
 }
 
-/** Names of the Syncs that a content neither gives nor takes away: they are wanted, and come with another one. */
+/** Names of the Syncs that a rollout neither assigns nor deletes: they are desired, and come with another one. */
 export function desiredLater(known: Known, rollout: RolloutRow): ReadonlySet<string> {
   return named(known, templatesDesired(known).difference(templatesOf(rollout)));
 }
@@ -112,8 +109,9 @@ function named({ owner }: Known, templates: Iterable<string>): ReadonlySet<strin
 }
 
 /**
- * Targets that have lost something come to their stage once more, for that; whatever seal they lost it under. So does who came
- * to the stage since its leg was sealed: what that takes away the stage that it was in may have taken from it.
+ * Targets that have lost something catch up with their stage for it, under whichever snapshot they lost it. Clusters
+ * that joined the stage after its snapshot do the same, because the stage that they left may have lost it to that
+ * rollout.
  */
 export async function restorePage(
   transaction: Transaction,
@@ -127,7 +125,7 @@ export async function restorePage(
   const late = await lateIn(transaction, stageRun, ports);
   const orders = Array.from({ length: Math.max(0, Math.min(pageSize, stageRun.size - at)) }, (_, index) => at + index);
   const snapshot = [...(await readSnapshot(stageRun, orders, ports.lists)).values()].map(({ cluster }) => cluster);
-  // The list of members stays what it is for as long as there are jobs.
+  // The list of members stays as it is while there are jobs.
   const clusters = orders.length > 0 ? snapshot : late.slice(at - stageRun.size, at - stageRun.size + pageSize);
   const found = await seeClusters(transaction, { clusters, with: ["slot", "catchUps", "syncs"] }, table);
   for (const [index, cluster] of clusters.entries()) {
@@ -141,7 +139,7 @@ export async function restorePage(
   return next < stageRun.size + late.length ? { ...job, at: next } : undefined;
 }
 
-/** Members of its stage since it was sealed. */
+/** Members that joined its stage after the snapshot. */
 async function lateIn(
   { known, rolloutState }: Transaction,
   stageRun: StageRunRow,
@@ -155,7 +153,7 @@ async function lateIn(
   );
 }
 
-/** A bare cluster lost nothing; and what a slot is for is taken back in that. */
+/** An empty cluster has lost nothing; and the Syncs of a slot are withdrawn within that slot. */
 function hasLost(
   { known }: Transaction,
   {

@@ -18,15 +18,15 @@ import type { RolloutRow, SnapshotTarget, TargetInput } from "#shared/fleet/rows
 import { isNewer, keyText, type RowKeyOf } from "#shared/fleet/rows/row.ts";
 
 interface Unrendered {
-  /** Of the row that says so. */
+  /** Number of the rollout or catch-up row. */
   readonly key: RowKeyOf<"Target" | "CatchUp">;
   readonly target: SnapshotTarget;
   readonly rollout: RolloutRow | undefined;
 }
 
 /**
- * Who could not be rendered for and could be by now: nothing was assigned there, and they have another turn. Where nobody
- * tries any more, because the row has ended, somebody is asked to.
+ * Targets that could not be rendered for and could be by now get another turn, because nothing was assigned there. When
+ * a row has expired and nothing renders it any more, the rendering is requested.
  */
 export async function retryRendered(
   known: Known,
@@ -51,7 +51,7 @@ export async function retryRendered(
   return undefined;
 }
 
-/** Targets of the legs that stages had last, and then clusters that came to a stage. */
+/** Targets of the stages' last stage runs, and then catch-ups. */
 async function* unrendered(known: Known, { lists, table }: PlannerPorts): AsyncGenerator<readonly Unrendered[]> {
   const { owner, rolloutState, stageRuns, rollouts } = known;
   for (const stage of rolloutState.stages) {
@@ -79,14 +79,14 @@ async function* unrendered(known: Known, { lists, table }: PlannerPorts): AsyncG
   }
 }
 
-/** Those for which everything is rendered by now. A path that says nothing for a cluster says nothing later either. */
+/** Targets whose renderings all exist by now. A path without a value for a cluster has none later either. */
 function renderedAmong(found: readonly Unrendered[], { rows }: Renderings): readonly Unrendered["key"][] {
   const isRendered = (input: TargetInput) =>
     "disabled" in input || ("digest" in input && rows.get(input.digest)?.state === "Done");
   return found.filter(({ target }) => target.inputs.every(isRendered)).map(({ key }) => key);
 }
 
-/** What the target waits for and no row asks for. */
+/** The renderings that the target waits for and that no row requests. */
 function endedAmong({ target, rollout }: Unrendered, { rows, newer }: Renderings): readonly RenderingRequest[] {
   if (rollout === undefined) return [];
   return target.inputs.flatMap((input, index) =>

@@ -7,10 +7,10 @@ import type { CatchUpRow, Job, TargetRow } from "#shared/fleet/rows/rollout-rows
 import { isNewer, type RowRange } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
 
-/** Rows in one step: of an arrival two are written. */
+/** Rows in one step: a catch-up needs two writes. */
 export const failedInPage = 30;
 
-/** Targets of a leg that failed, or arrivals, get another turn, and count anew. */
+/** Failed targets of a stage run, or failed catch-ups, get another turn, and are counted again. */
 export async function retryPage(
   transaction: Transaction,
   job: Extract<Job, { do: "retry" }>,
@@ -28,7 +28,10 @@ export async function retryPage(
   return rest;
 }
 
-/** Who failed has another turn: in its leg; outside of it where that has passed, or where it came later. */
+/**
+ * A failed target gets another turn: in its stage run, or as a catch-up when that has passed or the cluster joined
+ * later.
+ */
 export async function tryAgain(
   transaction: Transaction,
   failed: readonly (TargetRow | CatchUpRow)[],
@@ -44,13 +47,13 @@ export async function tryAgain(
     }
     if (row.type === "CatchUp") transaction.dropCatchUp(row);
     else transaction.catchUp([row]);
-    // Also what one that had joined is rendered from is asked for again: somebody wants it.
+    // The inputs of a cluster that joined are requested again as well, because somebody needs them.
     const { rollout } = row.type === "CatchUp" ? row : {};
     transaction.putCatchUp(row.cluster, "waiting", { why: "returned", ...defined({ rollout }) });
   }
 }
 
-/** It is to come to a stage: what became of it there before is over, and what it lost is missed still. */
+/** The cluster has to catch up: its earlier result there no longer counts, and what it lost is still missing. */
 export function startOver(transaction: Transaction, { catchUps, left }: Pick<ClusterRows, "catchUps" | "left">): void {
   for (const catchUp of catchUps) {
     if (keys.catchUp.read(catchUp).state === "waiting") continue;
@@ -61,7 +64,7 @@ export function startOver(transaction: Transaction, { catchUps, left }: Pick<Clu
   transaction.catchUp(left);
 }
 
-/** Those that nothing came of as arrivals to a stage are targets of what it has passed since, or arrive at that. */
+/** Unfinished catch-ups of a stage are targets of what it has passed since, or catch up with that. */
 export async function clearPage(
   transaction: Transaction,
   job: Extract<Job, { do: "clear" }>,
@@ -70,16 +73,16 @@ export async function clearPage(
   const range = ranges.catchUpsTried(transaction.known.owner);
   const { rows, rest } = await readPage(transaction, { range, job }, table);
   const others = new Set(transaction.rolloutState.stages.flatMap(({ name }) => (name === job.stage ? [] : [name])));
-  // Also one that failed in a stage that is no more.
+  // Includes one that failed in a stage that was removed.
   const over = rows.filter(({ stage = "" }) => !others.has(stage));
   for (const catchUp of over) if (catchUp.rollout === undefined) transaction.dropCatchUp(catchUp);
-  // What was to be put back is missed still.
+  // Syncs that had to be restored are still missing.
   const missing = over.filter(({ rollout }) => rollout !== undefined);
   await tryAgain(transaction, missing, table);
   return rest;
 }
 
-/** @returns the rows that can be read, and what is left of the job. */
+/** @returns the rows that can be read, and the rest of the job. */
 export async function readPage<Type extends "Target" | "CatchUp">(
   transaction: Transaction,
   { range, job }: { readonly range: RowRange<Type>; readonly job: Extract<Job, { after?: string }> },

@@ -5,8 +5,8 @@ import type { RowOf } from "#shared/fleet/rows/stored-row.ts";
 import type { Table } from "#shared/ports.ts";
 
 /**
- * Rows about clusters, and the clusters of those that only a newer version can read: these cost nobody else anything.
- * @param range - with a limit: so many rows at most.
+ * Rows about clusters, and the clusters of rows that only a newer version can read: these cost the others nothing.
+ * @param range - with a limit: at most that many rows.
  */
 export async function rowsAbout<Type extends "Slot" | "Target" | "CatchUp">(
   range: RowRange<Type> & { readonly limit?: number },

@@ -12,7 +12,7 @@ import type { Job } from "#shared/fleet/rows/rollout-rows.ts";
 /** Clusters in one step of a job. */
 const pageSize = 20;
 
-/** One page of the first job. @returns undefined when there is none. */
+/** Does one page of the first job. @returns undefined when there is none. */
 export async function runJob(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
   const [job, ...others] = known.rolloutState.jobs;
   if (job === undefined) return undefined;
@@ -22,7 +22,7 @@ export async function runJob(known: Known, ports: PlannerPorts): Promise<Transac
   return transaction;
 }
 
-/** @returns what is left of the job. */
+/** @returns the rest of the job. */
 async function runPage(transaction: Transaction, job: Job, ports: PlannerPorts): Promise<Job | undefined> {
   if (job.do === "retry") return retryPage(transaction, job, ports);
   if (job.do === "clear") return clearPage(transaction, job, ports);

@@ -1,7 +1,7 @@
 import { canonicalJson } from "#shared/base/json.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 
-/** True when two rows differ in nothing but what every write changes. */
+/** True when two rows differ only in what every write changes. */
 export function isSameRow(one: object, other: object | undefined): boolean {
   return canonicalJson(withoutTimes(one)) === canonicalJson(withoutTimes(other ?? {}));
 }

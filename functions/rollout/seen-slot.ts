@@ -5,15 +5,15 @@ import type { Paused, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 type Clock = Deadlines & { readonly now: Date };
 
-/** A slot, and what there is of its cluster. */
+/** A slot, with the rows of its cluster. */
 export interface SeenSlot {
   readonly slot: SlotRow;
   readonly syncs: readonly SyncRow[];
   readonly catchUps: readonly CatchUpRow[];
   readonly clock: Clock;
   readonly verdict: Verdict;
-  /** Nothing more is to be written by this attempt: why. */
+  /** Why this attempt writes nothing more. */
   readonly paused: Paused | undefined;
-  /** Read of what gives its slot back while a worker may be writing. */
+  /** Read when a slot is released while a worker may be writing. */
   readonly lease: FoundLease | undefined;
 }

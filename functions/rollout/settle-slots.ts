@@ -24,28 +24,31 @@ import { isNewer } from "#shared/fleet/rows/row.ts";
 import type { Paused, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 
-/** Slots looked at in one step. */
+/** Slots checked in one step. */
 const pageSize = 25;
 
-/** Of one leg: how many attempts nothing in them can help, and of how many the failure would not count. */
+/**
+ * Of one stage run: the number of attempts that cannot progress by themselves, and of those whose failure would not
+ * count.
+ */
 export interface Doomed {
   readonly all: number;
   readonly preexisting: number;
 }
 
-/** Slots that are still to be looked at in this call, and what was found of their deadlines. */
+/** Slots that this call still has to check, and what was found about their deadlines. */
 export interface Round {
   readonly slots: SlotRow[];
-  /** Clusters of which the slot cannot be read, as far as all were looked at. */
+  /** Clusters whose slot cannot be read, when all slots were checked. */
   readonly unread: readonly string[];
   readonly all: boolean;
-  /** By `stageRunKey`: those of which a worker that could have begun did not, or cannot go on. */
+  /** By `stageRunKey`: targets whose worker could have begun and did not, or cannot continue. */
   readonly stuck: Map<string, number>;
   readonly doomed: Map<string, Doomed>;
   deadline: string | undefined;
 }
 
-/** @param clusters - of which something was told; undefined: of any. */
+/** @param clusters - reported clusters; undefined for any. */
 export async function slotsToCheck(
   { owner }: Pick<Known, "owner">,
   clusters: ReadonlySet<string> | undefined,
@@ -62,8 +65,8 @@ export async function slotsToCheck(
 }
 
 /**
- * Clusters that have a slot take the state that they show: what is ready, failed or does not answer gives its slot back.
- * @returns the next page of them, or undefined when all were looked at.
+ * Clusters with a slot get the state that they show: one that is ready, failed or unreachable releases its slot.
+ * @returns the next page of them, or undefined when all were checked.
  */
 export async function settleSlots(known: Known, round: Round, ports: PlannerPorts): Promise<Transaction | undefined> {
   const page = round.slots.splice(0, pageSize);
@@ -86,7 +89,7 @@ export async function settleSlots(known: Known, round: Round, ports: PlannerPort
     if (isForOthers) doom(round.doomed, { slot, isPreexisting: wasUnhealthy(syncs) });
     if (isOver) continue;
     round.deadline = [round.deadline, deadline].sort()[0];
-    // Who looks at some knows of no other deadline than the unit does.
+    // A check of some slots knows no other deadline than that of the rollout state.
     const { deadline: nearest = "~" } = transaction.rolloutState;
     if (!round.all && deadline !== undefined && deadline < nearest) transaction.edit({ deadline });
   }
@@ -143,7 +146,7 @@ async function readSeen(
       releasedAt: releasedAt(freezeState, labels, now),
     };
     const clock = { ...clockOf(known, now), freezing };
-    // Who wrote what cannot be read may be at it still.
+    // The writer of an unreadable row may still be working.
     const isPaused = clock.pausedAt !== undefined || freezing?.freeze !== undefined;
     const isUnsure = unread.has(slot.cluster) && (isPaused || stuckAt(slot, syncs, clock) > transaction.at);
     const verdict = isUnsure ? ({ state: "Assigned", reason: "" } as const) : judge(slot, syncs, clock);
@@ -159,7 +162,10 @@ async function readSeen(
   return judged.map((one) => ({ ...one, lease: leases.get(one.slot.cluster) }));
 }
 
-/** What failed; and whom a freeze holds for as long as it would have had time: others may need the slot meanwhile. */
+/**
+ * Releases slots of failed attempts, and of clusters that a freeze has held for the time of an attempt, because others
+ * may need the slot.
+ */
 function pausedFor(
   { slot, syncs, clock, verdict }: Pick<SeenSlot, "slot" | "syncs" | "clock" | "verdict">,
   { known, now, at }: Transaction,
@@ -173,7 +179,7 @@ function pausedFor(
   return isForNobody ? undefined : { reason: freezeText(freeze), at, freeze: freeze.name };
 }
 
-/** The whole subject is being deleted: nobody waits for what else was begun, for it may never be done. */
+/** The whole owner is being deleted: nothing waits for other attempts, which may never end. */
 function isOvertaken({ rollout }: SlotRow, { row, rolloutState, rollouts }: Known): boolean {
   return (
     row.operations.deletion !== undefined &&
@@ -182,7 +188,7 @@ function isOvertaken({ rollout }: SlotRow, { row, rolloutState, rollouts }: Know
   );
 }
 
-/** What has no deadline is no failure, and for as long as one would be it is waited for. */
+/** A hold without a deadline is no failure, and is waited for as long as an attempt may take. */
 function stuckAt({ since }: SlotRow, syncs: readonly SyncRow[], { resumedAt, freezing, progressSeconds }: Deadlines) {
   const starts = syncs.flatMap(({ desired }) => desired.startAt ?? []);
   const ends = [resumedAt, freezing?.releasedAt, freezing?.freeze?.at].filter((time) => time !== undefined);
@@ -190,7 +196,7 @@ function stuckAt({ since }: SlotRow, syncs: readonly SyncRow[], { resumedAt, fre
   return later(last, progressSeconds);
 }
 
-/** @returns when it is to be looked at, where it keeps its slot. */
+/** @returns when to check it again, when it keeps its slot. */
 async function settle(
   transaction: Transaction,
   seen: SeenSlot,
@@ -214,15 +220,15 @@ async function settle(
   if (verdict.state === "Succeeded" || slot.unwritten === true) for (const sync of syncs) removeGone(transaction, sync);
   if (slot.stageRun === undefined) settleCatchUp(transaction, slot, verdict);
   else await settleTarget(transaction, seen, ports);
-  // Nothing was taken back of what is wanted again: the group is suspended.
+  // A deletion that is no longer desired was not withdrawn: the group is suspended.
   const missed = missedIn(transaction, slot, syncs);
   if (missed !== undefined) transaction.putCatchUp(slot.cluster, "waiting", { why: "returned", rollout: missed });
   return paused === undefined && !isCutShort(seen) ? undefined : endOf(lease, transaction.now);
 }
 
 /**
- * An attempt of the slot ends, and its worker did not say so: it was forgotten with its Cluster, left to the cluster, or paused
- * because the slot had no room. The worker may believe for a while that the attempt goes on.
+ * An attempt of the slot ends without a report of its worker: it was forgotten with its Cluster, left to the cluster,
+ * or paused because the slot had no room. The worker may assume for a while that the attempt continues.
  */
 function isCutShort({ slot, syncs, verdict }: Pick<SeenSlot, "slot" | "syncs" | "verdict">): boolean {
   if (verdict.state === "Assigned") return false;
@@ -259,7 +265,7 @@ function settleCatchUp(transaction: Transaction, { cluster, stage, restores }: S
   if (state === "Unreachable") transaction.putCatchUp(cluster, "away", { ...again, reason, stage });
 }
 
-/** Rows of Syncs that were deleted from the cluster. An orphan's row stays: its attempts must never repeat. */
+/** Rows of Syncs that were deleted from the cluster. An orphan's row stays, because its attempts must never repeat. */
 function removeGone(transaction: Transaction, sync: SyncRow): void {
   const { desired, observed } = sync;
   const isGone = observed?.phase === "Gone" && observed.attempt === desired.attempt;
@@ -267,13 +273,13 @@ function removeGone(transaction: Transaction, sync: SyncRow): void {
 }
 
 /**
- * A removal that is no longer wanted ends here: what was there before it is given back in the same slot. What is wanted for
- * others only is left to the cluster.
+ * Withdraws a deletion that is no longer desired: the assignment before it is restored in the same slot. A Sync that
+ * only other clusters desire is left in the cluster.
  */
 async function takeBack(transaction: Transaction, { slot, syncs }: SeenSlot, ports: PlannerPorts): Promise<boolean> {
   const { known, now } = transaction;
   const { deletion, suspended } = known.row.operations;
-  // Nothing is deleted meanwhile either: a worker reads both before it writes.
+  // Nothing is deleted meanwhile either, because a worker reads both before it writes.
   if (deletion !== undefined || suspended !== undefined) return false;
   const names = desiredNames(known);
   const withdrawn = syncs.flatMap((sync) => {

@@ -13,21 +13,24 @@ export const mostAssignments = 50;
 /** Why an attempt is paused that its slot has no room for. */
 export const followsText = "it follows when the rest of its slot is done";
 
-/** What one step gives to a cluster, and what its slot is for afterwards. */
+/** The assignments of one step for a cluster, and what its slot is for afterwards. */
 export interface Portion {
   readonly written: readonly Assignment[];
-  /** The slot's attempts that go on as they are, by name. */
+  /** The slot's attempts that continue as they are, by name. */
   readonly goingOn: SlotRow["attempts"];
-  /** Attempts of the slot that are paused, because the slot names `mostAssignments` at most. The next turn gives them anew. */
+  /**
+   * Attempts of the slot that are paused, because a slot names at most `mostAssignments`. The next turn assigns them
+   * again.
+   */
   readonly paused: readonly SyncRow[];
-  /** Not everything is given by this step. */
+  /** This step does not assign everything. */
   readonly isPart: boolean;
 }
 
 /**
- * Bounds the attempts of a slot. Without the bound, each renaming of all templates adds some to the slot of a cluster whose
- * worker does not begin, until no transaction can hold the slot. What the content applies comes first; then removals that the
- * slot names already.
+ * Limits the attempts of a slot. Without the limit, each renaming of all templates adds some to the slot of a cluster
+ * whose worker does not begin, until no transaction can hold the slot. Templates that the rollout applies come first;
+ * then deletions that the slot names already.
  */
 export function portionOf(
   { slot, syncs }: Pick<ClusterRows, "slot" | "syncs">,

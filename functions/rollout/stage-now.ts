@@ -10,7 +10,10 @@ export function isSelected({ row }: Pick<Known, "row">, fleet: FleetRow | undefi
   return fleet !== undefined && selects(relationOf(row).clusters, fleet);
 }
 
-/** The stage that a cluster is in by its labels of now; undefined when it is not selected, or the unit has no such stage yet. */
+/**
+ * The stage of a cluster by its present labels; undefined when it is not selected, or the rollout state has no such
+ * stage yet.
+ */
 export function stageNow(
   { row, rolloutState }: Pick<Known, "row" | "rolloutState">,
   fleet: FleetRow | undefined,
@@ -21,8 +24,8 @@ export function stageNow(
 }
 
 /**
- * Whether the list of members is about the fleet that there is; asked once, after the clusters were read. Who is not where the
- * list has it may be back before another is made, which would say nothing of that: it waits until one is.
+ * Whether the list of members fits the present fleet; asked once, after the clusters were read. A cluster that is not
+ * where the list has it may return before another list is made, which would not show that: it waits until one is made.
  */
 export function listCheck({ row, fleetVersion }: Pick<Known, "row" | "fleetVersion">, table: Table) {
   let answer: Promise<boolean> | undefined;

@@ -25,12 +25,12 @@ import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { Plan, RolloutRow, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 
-/** Targets in one blob: what a look at a leg reads of its list. */
+/** Targets in one blob: what a check of a stage run reads of its snapshot. */
 export const snapshotPageSize = 1000;
 
 /**
- * The first stage that may take a content takes it: its leg is sealed, with the members of now and what they are rendered
- * from. @returns undefined when no stage takes anything.
+ * Starts the first stage run that may start: it takes a snapshot of the present members and their inputs. @returns
+ * undefined when no stage takes anything.
  */
 export async function startNextStageRun(
   known: Known,
@@ -59,13 +59,13 @@ export async function startNextStageRun(
   if (feed === undefined) return undefined;
   const transaction = new Transaction(known, ports.clock.now());
   const rollout = feed.rollout === "newest" ? newRollout(transaction, identity) : transaction.rollout(feed.rollout);
-  // A Source that nobody looked at since, or that went back, may have stored it long ago.
+  // A Source that was not polled since, or that went back, may have stored it long ago.
   if (feed.rollout === "newest") await renewArtifacts([rollout], ports);
   await startStageRun(transaction, { stage: feed.stage, rollout }, ports);
   return transaction;
 }
 
-/** The legs that have this verdict when the time is up of what nothing in an attempt can help. */
+/** The stage runs that will have this verdict at the deadline of the attempts that cannot progress by themselves. */
 function endingAs(
   phase: StageRunVerdict["phase"],
   { rolloutState, row, stageRuns }: Known,
@@ -81,11 +81,14 @@ function endingAs(
   });
 }
 
-/** A `refresh`: whatever is under way is sealed anew, with the terms and the members of now; what passed stays. */
+/**
+ * A `refresh`: every stage run in progress takes a new snapshot, with the present settings and members; stages that
+ * have passed keep theirs.
+ */
 async function takeNewSnapshot(known: Known, asked: number, ports: PlannerPorts): Promise<Transaction> {
   const transaction = new Transaction(known, ports.clock.now());
   transaction.edit({ handledRefresh: asked });
-  // What a removed stage had not passed goes through those of now with a number of its own.
+  // A rollout that a removed stage had not passed goes through the present stages with a number of its own.
   if (barredIn(known.rolloutState) !== undefined)
     transaction.edit({ inputsVersion: known.rolloutState.inputsVersion + 1 });
   for (const [stage, named] of known.rolloutState.stages.entries()) {
@@ -130,7 +133,7 @@ function triggerOf(plan: Plan, before: RolloutRow | undefined, recovered: number
   return recovered === undefined ? "inputs" : "recover";
 }
 
-/** Seals a content for a stage; whatever goes through it now gives way. */
+/** Takes the snapshot of a rollout for a stage; the stage run in progress is superseded. */
 export async function startStageRun(
   transaction: Transaction,
   { stage: index, rollout }: { readonly stage: number; readonly rollout: RolloutRow },
@@ -181,7 +184,7 @@ export async function startStageRun(
     preexistingFailures: 0,
     failures: [],
     away: [],
-    // Nobody may have come to what was asked for then.
+    // No cluster may have joined for what was requested then.
     ...defined({ retriedAt: old?.retriedAt, left: hasLost(old, rollout) }),
     startedAt: transaction.at,
     transitions: [{ at: transaction.at, phase: "Updating", reason: "Updating", message }],
@@ -198,12 +201,12 @@ export async function startStageRun(
   transaction.report(stageRun);
 }
 
-/** Whether targets left before this content was verified in the stage: a new snapshot is no evidence. */
+/** Whether targets left before this rollout was verified in the stage: a new snapshot is no evidence. */
 function hasLost(old: StageRunRow | undefined, { number }: RolloutRow): true | undefined {
   return old?.rollout === number && (old.left === true || old.counts.Skipped > 0) ? true : undefined;
 }
 
-/** A deletion is about every cluster that has something of the subject: who is in no stage of it goes with the last. */
+/** A deletion concerns every cluster that has something of the owner: a cluster without a stage goes with the last. */
 async function membersFor(
   { known, rolloutState }: Transaction,
   { stage, rollout }: { readonly stage: string; readonly rollout: RolloutRow },
@@ -222,8 +225,8 @@ async function membersFor(
 type Standing = "unhealthy" | "well";
 
 /**
- * Clusters that have a slot, of whatever stage. They come first: what they keep counts in the stage's own bound before anybody
- * is given a new one.
+ * Clusters with a slot, of any stage. They come first: the slots that they keep count in the stage's own bound before
+ * another cluster gets a new one.
  */
 async function holdersOf({ owner }: Known, { table }: PlannerPorts): Promise<readonly string[]> {
   const { rows } = await rowsAbout(ranges.slots(owner), table);
@@ -231,8 +234,8 @@ async function holdersOf({ owner }: Known, { table }: PlannerPorts): Promise<rea
 }
 
 /**
- * Who holds something of a leg that was not passed comes first. Sealed anew, a content keeps its evidence: those who were seen
- * to be ready with it, also by a seal that looked at nobody again.
+ * Clusters with something of a stage run that has not passed come first. A new snapshot keeps the evidence of its
+ * rollout: the clusters that were ready with it, also by a snapshot that checked none of them again.
  */
 async function standingIn(
   stageRun: StageRunRow,

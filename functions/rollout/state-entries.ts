@@ -2,17 +2,17 @@ import { allItems } from "#shared/base/all-pages.ts";
 import { type Owner, stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { IndexEntry, Table } from "#shared/ports.ts";
 
-/** An index is behind its table for so long at most, as far as anybody is told. */
+/** Longest lag of an index behind its table, as far as is known. */
 export const lagSeconds = 30;
 
-/** Every Sync of a subject by the state index, only those of one phase when it is given. May be a moment behind. */
+/** Every Sync of an owner by the state index, only of one phase when it is given. The index may lag a moment behind. */
 export async function stateEntries(owner: Owner, table: Table, phase?: string) {
   const range = stateIndex.range(owner, phase);
   const entries = await Array.fromAsync(allItems((start) => table.queryIndex({ ...range, ...start })));
   return entries.flatMap(({ sort }) => stateIndex.parse(sort) ?? []);
 }
 
-/** The first Syncs in a phase, by their clusters: so many at most, or all of them. */
+/** The first Syncs in a phase, by their clusters: at most this many, or all of them. */
 export async function firstEntries(
   owner: Owner,
   table: Table,
@@ -28,12 +28,12 @@ export async function firstEntries(
   return found.flatMap(({ sort }) => stateIndex.parse(sort) ?? []);
 }
 
-/** Those in which something of it is, or may be. */
+/** States in which the cluster has something of the Sync, or may have. */
 export async function clustersWithSyncs(owner: Owner, table: Table): Promise<ReadonlySet<string>> {
   return new Set((await liveEntries(owner, table)).map(({ cluster }) => cluster));
 }
 
-/** Its Syncs of which something is, or may be, in a cluster. */
+/** Its Syncs of which a cluster has something, or may have. */
 export async function liveEntries(owner: Owner, table: Table) {
   const entries = await stateEntries(owner, table);
   return entries.filter(({ state }) => state !== "Orphaned" && state !== "Gone");

@@ -21,15 +21,15 @@ import { verdictOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 export interface Turns<Next extends Candidate> {
-  /** Those who may be next, in this order. */
+  /** The candidates in this order. */
   readonly candidates: readonly Next[];
-  /** How many of them may get one. */
+  /** Number of them that may get a slot. */
   readonly slots: number;
-  /** Notes what was decided about one: in a leg's lists, or of an arrival. */
+  /** Records the decision about one: in a stage run's lists, or for a catch-up. */
   readonly note: (next: Next, step: Step) => void;
 }
 
-/** What is decided about each is done, as far as there are slots and room; what they wait for is asked to be rendered. */
+/** Carries out each decision as far as slots and room suffice, and requests the missing renderings. */
 export async function takeStageTurns<Next extends Candidate>(
   transaction: Transaction,
   { candidates, slots, note }: Turns<Next>,
@@ -42,15 +42,15 @@ export async function takeStageTurns<Next extends Candidate>(
   let [left, isLast] = [slots, false];
   for (const candidate of candidates) {
     const { rows, stageRun, order = 0 } = candidate;
-    // Nobody new is passed by: a leg knows the last that was looked at, and not who of them was not.
+    // No new target is skipped: a stage run knows the last checked one, not which of them was not.
     if (isLast && stageRun !== undefined && order >= stageRun.next) continue;
     const decided = decide(candidate, renderings, transaction);
     const step = (await isMissed(candidate, decided)) ? itsTurn : withinBound(candidate, decided, transaction);
     if (transaction.room() < 4 + assignedAtOnce(step, rows)) break;
     if (step.do === "assign") {
-      // What failed in this very step may be more than it may bear.
+      // The failures of this very step may exceed its budget.
       if (stageRun !== undefined && isOverBudget(transaction, stageRun)) break;
-      // Who keeps a slot that another stage gave may have taken the last of what its own bound allows.
+      // A cluster that keeps a slot of another stage may have used up the stage's own bound.
       isLast =
         rows.slot === undefined &&
         (left === 0 || (stageRun !== undefined && isFull(transaction, candidate.stage, stageRun.size)));
@@ -69,8 +69,8 @@ export async function takeStageTurns<Next extends Candidate>(
 }
 
 /**
- * Whether it would be done for what a cluster is at the moment, of which the list of members may never tell: a target that is
- * passed by, or one that comes to a stage, and is in another or rendered from something else by the list.
+ * Whether the decision depends on a state of the cluster that the list of members may never show: a target that is
+ * skipped, or a catch-up that the list has in another stage or with other inputs.
  */
 function missedCheck({ known }: Transaction, ports: PlannerPorts) {
   const isListNew = listCheck(known, ports.table);
@@ -84,8 +84,8 @@ function missedCheck({ known }: Transaction, ports: PlannerPorts) {
 }
 
 /**
- * Of those who come to a stage no more are begun than its own bound allows, nor of its leg's targets in a slot that another
- * stage gave; a leg is given no more slots than that.
+ * A stage begins no more catch-ups than its own bound allows, nor targets in a slot of another stage; a stage run gets
+ * no more slots than that.
  */
 function withinBound({ stageRun, stage, rows: { slot } }: Candidate, step: Step, transaction: Transaction): Step {
   if (step.do !== "assign") return step;
@@ -94,7 +94,7 @@ function withinBound({ stageRun, stage, rows: { slot } }: Candidate, step: Step,
   return isElsewhere && isFull(transaction, stage, stageRun.size) ? itsTurn : step;
 }
 
-/** As many change in the stage as its own bound allows. */
+/** As many clusters change in the stage as its own bound allows. */
 export function isFull(
   { rolloutState, known }: Pick<Transaction, "rolloutState" | "known">,
   name: string,

@@ -33,19 +33,19 @@ import { isOfType } from "#shared/fleet/rows/stored-row.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Table, Write } from "#shared/ports.ts";
 
-/** What a unit may be changed to; what is undefined it has no more. */
+/** Changes of a rollout state; a field that is undefined is removed. */
 type RolloutStateChange = {
   readonly [Name in keyof RolloutStateRow]?:
     | RolloutStateRow[Name]
     | (object extends Pick<RolloutStateRow, Name> ? undefined : never);
 };
 
-/** DynamoDB takes so many actions in one transaction. */
+/** Number of actions that DynamoDB takes in one transaction. */
 const mostActions = 100;
-/** A unit names so many clusters that only a newer version can read. */
+/** Number of clusters that a rollout state names as readable only by a newer version. */
 export const keptUnreadable = 100;
 
-/** What became of a cluster. */
+/** The result of a cluster. */
 export interface TargetOutcome {
   readonly state: Extract<TargetState, "Succeeded" | "Unchanged" | "Failed" | "Unreachable" | "Skipped" | "Superseded">;
   readonly reason: string;
@@ -54,24 +54,24 @@ export interface TargetOutcome {
   readonly preexisting?: true | undefined;
 }
 
-/** What a step saw that no row says. */
+/** Observations of a step that no row has. */
 type Seen = Pick<StatusFacts, "settled" | "behind" | "stopped">;
 
 /**
- * One step of the planner, while it is put together: the unit with its legs, and whatever goes with them. All of it is
- * written at once under the unit's version. A target's row changes together with the counts of its leg, in `record` and
- * `amend`; what has no row is counted by whoever moves it.
+ * One step of the planner while it is composed: the rollout state with its stage runs, and the rows that belong to it.
+ * Everything is written at once under the version of the rollout state. A target's row changes together with the counts
+ * of its stage run, in `record` and `amend`; a target without a row is counted by the step that moves it.
  */
 export class Transaction {
   readonly known: Known;
   readonly now: Date;
   readonly messages: Message[] = [];
   #rolloutState: RolloutStateRow;
-  /** As they are after this step. */
+  /** Stage runs as they are after this step. */
   readonly #stageRuns: Map<string, StageRunRow>;
   readonly #rollouts: Map<number, RolloutRow>;
   readonly #writes: Write[] = [];
-  /** By key, those that are there; with what was read of them. */
+  /** Existing catch-ups by key, as far as they were read. */
   readonly #catchUps = new Map<string, Row | undefined>();
   readonly #reported: StageRunRef[] = [];
   #isNews = false;
@@ -98,7 +98,7 @@ export class Transaction {
     return rollout;
   }
 
-  /** Rows that still fit; the unit, the subject, and a leg of every stage with the one before it are counted already. */
+  /** Rows that still fit; the rollout state, the owner, and two stage runs for every stage are counted already. */
   room(): number {
     return mostActions - 2 - this.#rolloutState.stages.length * 2 - this.#writes.length;
   }
@@ -107,7 +107,7 @@ export class Transaction {
     return this.#rolloutState !== this.known.rolloutState || this.#changedStageRuns().length + this.#writes.length > 0;
   }
 
-  /** False where everything that it writes is there already: the next step would decide the same again. */
+  /** False when everything that it writes exists already: the next step would decide the same again. */
   isNews(): boolean {
     const { rolloutState, stageRuns } = this.known;
     return (
@@ -126,7 +126,10 @@ export class Transaction {
     return !isSameRow(status, before);
   }
 
-  /** Something is written outside of the transaction, or somebody else's write was met there: the next step finds other rows. */
+  /**
+   * Something is written outside of the transaction, or another writer was faster there: the next step finds other
+   * rows.
+   */
   noteOtherWrites(): void {
     this.#isNews = true;
   }
@@ -151,7 +154,7 @@ export class Transaction {
     this.#stageRuns.set(stageRunKey(stageRun), stageRun);
   }
 
-  /** Moves targets of a leg from one state to another, in its counts. */
+  /** Moves targets of a stage run from one state to another, in its counts. */
   count(stageRun: StageRunRow, change: Partial<Record<TargetState, number>>): StageRunRow {
     const current = this.stageRun(stageRun) ?? stageRun;
     const counts = { ...current.counts };
@@ -167,18 +170,18 @@ export class Transaction {
     this.edit(withRollout(this.#rolloutState, rollout));
   }
 
-  /** Work for the steps after this one, once what is there already is done. */
+  /** Work for the steps after this one, after the existing jobs. */
   addJobs(...jobs: readonly Job[]): void {
     this.edit({ jobs: [...this.#rolloutState.jobs, ...jobs] });
   }
 
-  /** The leg lets another content in, or ends with its stage. */
+  /** Ends a stage run: another rollout replaces it, or its stage was removed. */
   supersede(stageRun: StageRunRow, by: number | undefined): void {
     this.putStageRun(superseded(this.stageRun(stageRun) ?? stageRun, by, this.at));
     this.report(stageRun);
   }
 
-  /** What it says is another thing now: people are told. */
+  /** Its phase has changed, so that people are informed. */
   report(stageRun: StageRunRow): void {
     this.#reported.push(refOf(stageRun));
     this.messages.push(...reports(this.known.owner, [refOf(stageRun)]));
@@ -197,7 +200,10 @@ export class Transaction {
     this.#countSlot(slot, -1);
   }
 
-  /** One without a leg is an arrival's, which its stage counts, too; one whose stage is gone is among them. */
+  /**
+   * A slot without a stage run belongs to a catch-up, which its stage counts as well; slots of removed stages are among
+   * them.
+   */
   #countSlot({ stageRun, stage: name }: Pick<SlotRow, "stageRun" | "stage">, by: number): void {
     const isThere = this.#rolloutState.stages.some((stage) => stage.name === name);
     const counted = stageRun === undefined ? "catchingUp" : "changing";
@@ -205,7 +211,7 @@ export class Transaction {
     this.editStage(name, (stage) => ({ ...stage, [counted]: Math.max(0, (stage[counted] ?? 0) + by) }));
   }
 
-  /** What became of a target, out of the state that it was counted in. */
+  /** Records the result of a target, from the state that it was counted in. */
   record(
     stageRun: StageRunRow,
     target: { readonly cluster: string; readonly order: number },
@@ -220,7 +226,10 @@ export class Transaction {
     this.putStageRun(withOutcome(counted, { cluster, ...to }));
   }
 
-  /** Something else becomes of a target that had failed, or did not answer. Without it, the target has another turn. */
+  /**
+   * Changes the result of a target that had failed, or did not answer. Without a new result, the target gets another
+   * turn.
+   */
   amend(target: TargetRow, to?: Pick<TargetOutcome, "state" | "reason">): void {
     const stageRun = this.stageRun(target.stageRun);
     if (stageRun === undefined) return;
@@ -232,12 +241,12 @@ export class Transaction {
     else this.put<TargetRow>({ ...kept, ...to, endedAt: this.at }, target);
   }
 
-  /** What was found of them, whether it can be read or not: one cluster has one arrival of a state at most. */
+  /** Catch-ups that were found, readable or not: a cluster has at most one of each state. */
   see(rows: readonly Row[]): void {
     for (const row of rows) this.#catchUps.set(keyText(row), row);
   }
 
-  /** One that is there already stays what it is, but for what its cluster lost. */
+  /** An existing catch-up stays as it is, except for what its cluster lost. */
   putCatchUp(
     cluster: string,
     state: CatchUpState,
@@ -255,16 +264,16 @@ export class Transaction {
     if (catchUp.rollout === undefined || found === undefined || !isOfType(found, "CatchUp")) return;
     if (found.rollout !== undefined) return;
     this.changeCatchUp(found, { rollout: catchUp.rollout });
-    // A transaction names a row once. What else is missing of another content the next one brings.
+    // A transaction names a row once. The next step brings what is missing of another rollout.
     this.#catchUps.set(keyText(key), undefined);
   }
 
-  /** What their stage has passed left them behind, and they are no more. */
+  /** Removes catch-ups that were left behind when their stage passed. */
   catchUp(left: readonly TargetRow[]): void {
     for (const target of left) this.amend(target, { state: "Superseded", reason: "comes to its stage again" });
   }
 
-  /** What is undefined it has no more. */
+  /** A field that is undefined is removed. */
   changeCatchUp(catchUp: CatchUpRow, change: { readonly stage?: string; readonly rollout?: number | undefined }): void {
     const next = defined({ ...catchUp, ...change });
     this.put<CatchUpRow>(next, catchUp);
@@ -280,21 +289,21 @@ export class Transaction {
 
   #countCatchUp({ stage, reason }: Pick<CatchUpRow, "stage" | "reason">, state: CatchUpState, by: number): void {
     this.countCatchUps({ [state]: by });
-    // What was found of those that wait was of others.
+    // The counts of waiting catch-ups were about others.
     if (state === "waiting") this.edit({ catchUpsHeld: undefined });
-    // A cluster that does not answer, or could not be rendered for, says nothing about the rollout.
+    // A cluster that does not answer, or could not be rendered for, tells nothing about the rollout.
     if (state === "failed" && !isRenderFailure(reason))
       this.editStage(stage, (one) => ({ ...one, failedCatchUps: Math.max(0, one.failedCatchUps + by) }));
   }
 
-  /** It is left alone, and looked at again whenever everybody is. */
+  /** Leaves the cluster alone until the next full check. */
   cannotRead(cluster: string): void {
     const { unreadable = [] } = this.#rolloutState;
     if (unreadable.includes(cluster) || unreadable.length >= keptUnreadable) return;
     this.edit({ unreadable: [...unreadable, cluster] });
   }
 
-  /** A row over the one that was read, or where there was none. */
+  /** Writes a row over the one that was read, or where there was none. */
   put<Written extends Row>(row: Omit<Written, "schema" | "version">, before?: Written): Written {
     const write = putOver(row, before);
     this.#writes.push(write);
@@ -311,7 +320,7 @@ export class Transaction {
     this.#writes.push(write);
   }
 
-  /** The subject's row with the status that this step leaves; a check of it where nothing is to be said. */
+  /** The owner's row with the status after this step, or a check of the row when the status stays. */
   status(seen: Seen = {}): Write {
     return ownerWrite(this.known.row, {
       ...this.known,
@@ -323,9 +332,9 @@ export class Transaction {
   }
 
   /**
-   * @param until - nobody needs to look before.
-   * @returns what is known after it.
-   * @throws ConflictError when somebody else wrote what this was decided on.
+   * @param until - no check is needed before this time.
+   * @returns the facts after the step.
+   * @throws ConflictError when another writer changed the rows that this was decided on.
    */
   async commit(table: Table, { until, ...seen }: Seen & { readonly until?: string } = {}): Promise<Known> {
     const { rolloutState: before, row } = this.known;
@@ -366,7 +375,7 @@ export function reports(owner: Owner, stageRuns: readonly StageRunRef[] = []): r
 
 function putOver<Written extends Row>(row: Omit<Written, "schema" | "version">, before: Written | undefined) {
   const version = before?.version ?? 0;
-  // Nothing else is missing of it.
+  // Nothing else of it is missing.
   const put = { ...row, schema: rowSchema, version: version + 1 } as unknown as Written;
   return { put, when: version === 0 ? ("absent" as const) : { version } };
 }

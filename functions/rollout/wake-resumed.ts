@@ -6,18 +6,18 @@ import { Transaction } from "#functions/rollout/transaction.ts";
 import { ranges } from "#shared/fleet/rows/keys.ts";
 import type { Message } from "#shared/messages.ts";
 
-/** Whoever stood still while the subject was suspended is told that it no longer is. */
+/** Informs workers and catch-ups that stood still during a suspension. */
 export async function wakeResumed(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
   const messages = await reportedResume(known, ports);
   if (messages === undefined) return undefined;
   const transaction = new Transaction(known, ports.clock.now());
-  // What was begun has all its time anew.
+  // Attempts that had begun get their whole time again.
   transaction.edit({ deadline: undefined });
   transaction.messages.push(...messages);
   return transaction;
 }
 
-/** @returns undefined where there is no resume that the subject's status does not know of yet. */
+/** @returns undefined when the owner's status has every resume already. */
 export async function reportedResume(
   { owner, row: { status, operations } }: Pick<Known, "owner" | "row">,
   { table, clock }: Pick<PlannerPorts, "table" | "clock">,

@@ -10,7 +10,7 @@ import type { BlobClients, RowClients } from "#shared/lambda/core-clients.ts";
 import { type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
-/** What a step that has begun may take. */
+/** Milliseconds that a step may take once it has begun. */
 const reserveMs = 15_000;
 
 /** The planner. */
@@ -34,7 +34,7 @@ export function wireRollout(env: RolloutEnv, aws: RowClients & BlobClients, opti
   return sqsHandler({
     queue: "rollout",
     log,
-    // While one is out of sight, its subject stands still.
+    // While one of its messages is invisible, its owner stands still.
     returns: new SqsReturns(aws.sqs, env.STARLING_QUEUE_ROLLOUT),
     work: (messages, context) => planBatch(messages, context.getRemainingTimeInMillis() - reserveMs, ports),
   });

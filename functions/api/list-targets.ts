@@ -253,7 +253,7 @@ function waitingReason(
   if (!stageRun.aside.includes(order)) return "";
   if (slot === undefined) return "has its turn with the next look at all";
   return slot.releasing === undefined
-    ? `settles what content ${slot.rollout} began`
+    ? `settles what rollout ${slot.rollout} began`
     : "waits until its worker is through";
 }
 

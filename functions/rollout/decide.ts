@@ -113,7 +113,7 @@ export function decide(
   const others = rolloutState.stages.filter(({ name }) => name !== stage);
   const isPassed = others.some(({ current = 0 }) => current >= newest) || (rolloutState.former ?? 0) >= newest;
   if (stageRun !== undefined && !isOwnerDeletion && newest > rollout.number && isPassed)
-    return { do: "unchanged", reason: `keeps content ${newest}, which another stage has passed` };
+    return { do: "unchanged", reason: `keeps rollout ${newest}, which another stage has passed` };
   // Its last attempt was given up, and its worker may still be writing.
   if (slot?.releasing !== undefined) return itsTurn;
   const { rollout: settings } = relationOf(row);

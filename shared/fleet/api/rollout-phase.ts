@@ -49,7 +49,7 @@ export function rolloutPhase(
   if (next !== undefined) return { phase: "Waiting", reason: "Waiting", message: waitingText(next) };
   const ended = stageRuns.find(({ phase }) => phase === "Superseded");
   const past = stages.find(({ name }) => !stageRuns.some(({ stage, phase }) => stage === name && phase === "Passed"));
-  const message = ended?.message ?? (past === undefined ? "" : `stage ${past.name} takes a newer content instead`);
+  const message = ended?.message ?? (past === undefined ? "" : `stage ${past.name} takes a newer rollout instead`);
   return { phase: "Superseded", reason: "Newer", message };
 }
 
@@ -64,5 +64,5 @@ function nextStage(rollout: number, stages: readonly Stage[]): Stage | undefined
 function waitingText({ name, updatingTo }: Stage): string {
   return updatingTo === undefined
     ? `stage ${name} takes it next`
-    : `stage ${name} takes it when it is through with content ${updatingTo.rollout}`;
+    : `stage ${name} takes it when it is through with rollout ${updatingTo.rollout}`;
 }

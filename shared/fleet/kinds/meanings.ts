@@ -79,7 +79,7 @@ const meanings: Readonly<Record<string, string>> = {
   "Sync.spec.cluster": "cannot change: delete the Sync and write another",
   "Sync.spec.render": "as in a SyncGroup's template",
   "SyncGroup.spec.clusters": "see Selecting clusters",
-  "SyncGroup.spec.rollout": "how newer contents go through the clusters",
+  "SyncGroup.spec.rollout": "how newer rollouts go through the clusters",
   "SyncGroup.spec.rollout.jitter": "starts are spread over this time, for those who want no waves",
   "SyncGroup.spec.rollout.maxConcurrent":
     "clusters of the group changing at once, over all stages; at least 1, 500 at most",
@@ -96,7 +96,7 @@ const meanings: Readonly<Record<string, string>> = {
     "true: a rollout passes the first stage unverified while no cluster is in it",
   "SyncGroup.spec.rollout.stages[].name": "what it is known by; new names alone make no new stages",
   "SyncGroup.spec.rollout.supersede":
-    "whether newer contents follow while older ones are under way, or only once these end",
+    "whether newer rollouts follow while older ones are in progress, or only once these end",
   "SyncGroup.spec.templates": "1 to 20; each becomes a Sync `GROUP.TEMPLATE` on every selected cluster",
   "SyncGroup.spec.templates[].apply": "how it is applied, and kept so",
   "SyncGroup.spec.templates[].apply.defaultNamespace":

@@ -248,7 +248,7 @@ export function superseded(stageRun: StageRunRow, by: number | undefined, at: st
     Assigned: 0,
     Superseded: Superseded + Waiting + Rendering + Assigned,
   };
-  const reported = by === stageRun.rollout ? "sealed anew" : `content ${by} took over`;
+  const reported = by === stageRun.rollout ? "a new snapshot was taken" : `rollout ${by} replaced it`;
   const [reason, message]: readonly [StageRunReason, string] =
     by === undefined ? ["StageRemoved", "its stage was removed"] : ["Newer", reported];
   const ended = withVerdict({ ...stageRun, counts }, { phase: "Superseded", reason, message }, at);

@@ -85,7 +85,7 @@ describe("a paused attempt", () => {
     expect(stateSk).toBe("Failed#c1#web");
     expect(observed).toMatchObject({ attempt: 1, phase: "Failed", reason: "Paused" });
     expect(observed?.message).toBe(
-      "parked (DeadlineExceeded); it has another turn by newer content, or by: starling reconcile sync/web -n tests",
+      "paused (DeadlineExceeded); a newer rollout gives it another turn, or: starling reconcile sync/web -n tests",
     );
   });
 
@@ -101,7 +101,7 @@ describe("a paused attempt", () => {
     const row = await rowOf();
     expect(reason).toBeDefined();
     expect(row.observed).toMatchObject({ phase: "Failed", reason: "Paused", problems });
-    expect(row.observed?.message).toContain(`${message}; parked (DeadlineExceeded)`);
+    expect(row.observed?.message).toContain(`${message}; paused (DeadlineExceeded)`);
     expect(row.stateSk).toBe("Failed#c1#web");
   });
 

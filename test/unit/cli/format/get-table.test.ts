@@ -223,7 +223,7 @@ c1    -        Ready  2d   12s   0/0    ring=canary
     expect(table("Rollout", rollouts)).toBe(
       `NAMESPACE  NAME     REVISION           TRIGGER  STAGE       DONE  FAILED  STATE       FOR  AGE
 payments   shop-12  main@sha1:9f2c1ab  plan     2/2 rest    1/3   1       Rolling     16m  16m
-payments   shop-11  main@sha1:9f2c1ab  plan     1/1 canary  1/1   0       Superseded  10m  16m  Newer: stage rest takes a newer content instead
+payments   shop-11  main@sha1:9f2c1ab  plan     1/1 canary  1/1   0       Superseded  10m  16m  Newer: stage rest takes a newer rollout instead
 `,
     );
   });

@@ -132,7 +132,7 @@ Rolling: stage rest goes on
     expect(waiting).toMatch(/3 rest +0 .* empty\n/);
     const over = stageRun(12, "rest", {
       phase: "Superseded",
-      message: "content 13 took over",
+      message: "rollout 13 replaced it",
       supersededBy: 13,
       counts: { Superseded: 2 },
       endedAt: "2026-11-20T08:02:00.000Z",
@@ -144,7 +144,7 @@ Rolling: stage rest goes on
       lines: "some",
       now,
     });
-    expect(superseded).toContain("ended 08:02:00Z\nSuperseded: content 13 took over\n");
+    expect(superseded).toContain("ended 08:02:00Z\nSuperseded: rollout 13 replaced it\n");
     expect(superseded).toMatch(/2 rest +2 .* superseded by 13\n/);
   });
 

@@ -332,7 +332,7 @@ describe("the rollouts of a group and of all groups", () => {
     ]);
     const { items } = (await api.call("GET", `${path}/2/targets?state=Waiting`)).body;
     expect(items.map(({ cluster, reason }: Record<string, string>) => [cluster, reason])).toEqual([
-      ["c2", "settles what content 1 began"],
+      ["c2", "settles what rollout 1 began"],
       ["c3", "waits until its worker is through"],
       ["c4", "waits until freeze inc-1 ends"],
       ["c5", ""],
@@ -342,7 +342,7 @@ describe("the rollouts of a group and of all groups", () => {
 
   test("the targets of a superseded stage run are listed with that message", async () => {
     const api = await withTargets(["Succeeded", "Succeeded", "Waiting", "Waiting"]);
-    const message = "content 3 took over";
+    const message = "rollout 3 replaced it";
     const stageRuns = {
       rest: { phase: "Superseded", message, returned: [], supersededBy: 3, endedAt: "2026-11-20T07:53:00.000Z" },
     } as const;

@@ -24,7 +24,7 @@ test("the planner reports a stage run that another rollout superseded", async ()
   await revise(made, "bbb");
   expect(reported(made)).toEqual(
     expect.arrayContaining([
-      "1#all Superseded: content 2 took over",
+      "1#all Superseded: rollout 2 replaced it",
       "2#all Updating: stage all begins, with 1 to look at",
     ]),
   );

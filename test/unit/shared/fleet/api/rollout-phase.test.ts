@@ -56,7 +56,7 @@ test.each<[string, string, RolloutPhase, string]>([
     "canary:118 early:116>117 rest:116",
     "canary:Passed",
     "Waiting",
-    "stage early takes it when it is through with content 117",
+    "stage early takes it when it is through with rollout 117",
   ],
   ["canary:119>120 early:118 rest:117", "canary:Passed early:Passed", "Waiting", "stage rest takes it next"],
   ["canary:118 rest:", "canary:Passed", "Waiting", "stage rest takes it next"],
@@ -66,7 +66,7 @@ test.each<[string, string, RolloutPhase, string]>([
   ["all:118", "all:Passed", "Complete", "all is Passed"],
   // No stage may take it any more.
   ["canary:117>119 early:117 rest:117", "canary:Superseded", "Superseded", "canary is Superseded"],
-  ["canary:119 early:117 rest:117", "canary:Passed", "Superseded", "stage early takes a newer content instead"],
+  ["canary:119 early:117 rest:117", "canary:Passed", "Superseded", "stage early takes a newer rollout instead"],
   ["canary:119 early:117>119 rest:117", "canary:Passed early:Superseded", "Superseded", "early is Superseded"],
   [
     "canary:120 early:119 rest:117>119",
@@ -75,7 +75,7 @@ test.each<[string, string, RolloutPhase, string]>([
     "rest is Superseded",
   ],
   // A leg that no stage names any more moves nothing.
-  ["canary:118 rest:119", "canary:Passed early:Moving", "Superseded", "stage rest takes a newer content instead"],
+  ["canary:118 rest:119", "canary:Passed early:Moving", "Superseded", "stage rest takes a newer rollout instead"],
 ])("%s, with %s, is %s", (stages, stageRuns, phase, message) => {
   expect(rolloutPhase(118, stagesOf(stages), stageRunsOf(stageRuns))).toMatchObject({ phase, message });
 });

@@ -220,10 +220,10 @@ describe("what is told of a leg", () => {
       phase: "Superseded",
       supersededBy: 2,
       endedAt: at,
-      message: "content 2 took over",
+      message: "rollout 2 replaced it",
       counts: { Waiting: 0, Rendering: 0, Assigned: 0, Superseded: 6, Succeeded: 4, Failed: 5 },
     });
     expect([ended.rendering, ended.aside, ended.returned, ended.unrendered]).toEqual([[], [], [], []]);
-    expect(superseded(stageRun, 1, at).message).toBe("sealed anew");
+    expect(superseded(stageRun, 1, at).message).toBe("a new snapshot was taken");
   });
 });

@@ -136,7 +136,7 @@ describe("what a content in a stage tells of", () => {
     expect(stageRunEvents({ ...stageRun(way), version: 99 }).map(keyText)).toEqual(events.map(keyText));
   });
 
-  test("is another event for another stage, and when it was sealed anew", () => {
+  test("is another event for another stage, and when it took a new snapshot", () => {
     const stageRuns = [stageRun(way), { ...stageRun(way), stage: "rest" }, { ...stageRun(way), snapshot: 2 }];
     expect(new Set(stageRuns.flatMap(stageRunEvents).map(keyText)).size).toBe(6);
   });

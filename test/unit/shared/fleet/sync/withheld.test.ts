@@ -74,6 +74,6 @@ test("what a user wrote is not deleted while it is there", () => {
 
 test("who reads that it is parked reads why, and what gives it another turn", () => {
   expect(withheldFrom(1, standing({ row: paused }), now)?.message).toBe(
-    "parked (DeadlineExceeded); it has another turn by newer content, or by: starling reconcile syncgroup/web -n shop",
+    "paused (DeadlineExceeded); a newer rollout gives it another turn, or: starling reconcile syncgroup/web -n shop",
   );
 });

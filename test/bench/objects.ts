@@ -144,8 +144,8 @@ function role(name: string, place: Place): ManifestObject {
 
 function roleBinding(name: string, place: Place): ManifestObject {
   const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name };
-  const owners = [{ kind: "ServiceAccount", name, namespace: place.namespace }];
-  return object("rbac.authorization.k8s.io/v1", "RoleBinding", metadata(name, place), { roleRef, owners });
+  const subjects = [{ kind: "ServiceAccount", name, namespace: place.namespace }];
+  return object("rbac.authorization.k8s.io/v1", "RoleBinding", metadata(name, place), { roleRef, subjects });
 }
 
 function clusterRole(name: string, place: Place): ManifestObject {
@@ -157,8 +157,8 @@ function clusterRole(name: string, place: Place): ManifestObject {
 function clusterRoleBinding(name: string, place: Place): ManifestObject {
   const { namespace, ...rest } = metadata(`${place.namespace}-${name}`, place);
   const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: rest.name };
-  const owners = [{ kind: "ServiceAccount", name, namespace }];
-  return object("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", rest, { roleRef, owners });
+  const subjects = [{ kind: "ServiceAccount", name, namespace }];
+  return object("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", rest, { roleRef, subjects });
 }
 
 function networkPolicy(name: string, place: Place): ManifestObject {

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 
 const script = fileURLToPath(new URL("../../../scripts/run.mjs", import.meta.url));
-const small = ["--project", "rolloutState", "test/unit/shared/base/json.test.ts"];
+const small = ["--project", "unit", "test/unit/shared/base/json.test.ts"];
 
 function npmTest(...args: readonly string[]): Promise<{ readonly code: number; readonly output: string }> {
   // The run of this test may itself require real checks.

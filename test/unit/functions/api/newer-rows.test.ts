@@ -245,7 +245,7 @@ describe("a row of a newer version is listed beside the others, and shown alone"
         clear: [],
       },
       { reason: "catchUps", clusters: { names: ["c9"] } },
-      { reason: "slots", message: expect.stringContaining("oldest c2") },
+      { reason: "slots", message: expect.stringContaining("oldest: c2") },
       { reason: "source" },
     ]);
   });

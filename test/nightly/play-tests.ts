@@ -16,7 +16,7 @@ interface TestSuite {
 /** Tests that `npm test` plays with fixed seeds, a few times, and on embedded API servers. */
 export const testSuites = {
   properties: {
-    args: ["--project", "rolloutState", "planner.property", "json-extent", "apply-order"],
+    args: ["--project", "unit", "planner.property", "json-extent", "apply-order"],
     env: ({ seed, count = "2000" }) => ({ STARLING_PROPERTY_SEED: seed, STARLING_PROPERTY_RUNS: count }),
   },
   stories: {

@@ -88,9 +88,9 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
           }
           findings.push(...(await inaccessible(page)).map((finding) => `${place} ${colorScheme}: ${finding}`));
           if (place !== group) continue;
-          // Of so many only some are read: how many there are is said by the counts of the stages.
+          // The page reads only some of so many clusters; the counts of the stages give their number.
           const cut = await page.getByText(/^This shows \d+ of /).allTextContents();
-          if (size === 10_000 && !cut.join().includes(" of 720: all of them."))
+          if (size === 10_000 && !cut.join().includes(" of 720 clusters; see all clusters."))
             findings.push(`${place}: ${cut.join()}`);
           // Paper is white, whatever the screen is.
           await page.emulateMedia({ colorScheme: "dark", media: "print" });

@@ -159,7 +159,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
         expect(clusters.out).toMatch(/^broad-1 .* Ready .* 1\/1 /m);
         const page = (await cli.run("describe sync/web.app --cluster canary-2")).out;
         expect(page).toMatch(
-          new RegExp(`^Wanted: +main@sha1:${next.slice(0, 7)} +by web-2: the rollout is halted$`, "m"),
+          new RegExp(`^Out of sync: +main@sha1:${next.slice(0, 7)} +by web-2: the rollout is halted$`, "m"),
         );
         expect(page).toMatch(/^Status: +OutOfSync /m);
         expect((await cli.run("describe cluster/canary-2")).out).toMatch(/^Status: +OutOfSync /m);

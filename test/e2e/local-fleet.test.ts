@@ -65,7 +65,7 @@ describe("a repository, on the clusters that are there", () => {
     expect(again.err).toContain("syncgroup/shop exists, and is not changed");
     const other = await cli("local up --repo shop --path chart");
     expect(other).toMatchObject({ code: 2 });
-    expect(other.err).toContain("--path comes to chart, and syncgroup/shop has deploy/overlays/");
+    expect(other.err).toContain("--path is chart, but syncgroup/shop has deploy/overlays/");
     const specs = (text: string) => JSON.parse(text).items.map(({ spec }: { spec: unknown }) => spec);
     expect(specs((await cli("get sources,syncgroups -o json")).out)).toEqual(specs(before.out));
   });

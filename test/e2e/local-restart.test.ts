@@ -118,7 +118,7 @@ describe("the machine in the background", () => {
     }
     expect(await up("--clusters", "4")).toMatchObject({
       code: 2,
-      err: expect.stringContaining("--clusters 4 is asked for"),
+      err: expect.stringContaining("cannot change the clusters to --clusters 4"),
     });
   });
 });

@@ -113,7 +113,7 @@ describe("a paused attempt", () => {
     worker.host.clearRequests();
     const stuck = await check();
     expect(stuck).toMatchObject({ stateSk: "Failed#c1#web", observed: { phase: "Failed", reason: "Paused" } });
-    expect(stuck.observed?.message).toMatch(/^1 of 2 objects ready; parked \(DeadlineExceeded\)/);
+    expect(stuck.observed?.message).toMatch(/^1 of 2 objects ready; paused \(DeadlineExceeded\)/);
     expect(stuck.observed?.problems).toHaveLength(1);
 
     await byHand(connection(), { method: "PATCH", path: `${path}/status`, body: readyStatus });

@@ -137,7 +137,7 @@ describe.runIf(hasVersionBefore())("in the middle of a rollout", () => {
     },
   );
 
-  test("a command that is newer than the stack looks, and says what it cannot ask for", {
+  test("a newer command reads what the version before has written", {
     timeout: 600_000,
   }, async () => {
     const code = (folder: string) => before.code(folder) ?? functionCode(folder);
@@ -156,16 +156,6 @@ describe.runIf(hasVersionBefore())("in the middle of a rollout", () => {
         "get clusters",
       ])
         expect(await told(line)).toMatchObject({ line, code: 0 });
-      for (const line of ["get clustervalues", "logs syncgroup/web -n shop"]) {
-        const asked = await told(line);
-        expect(asked).toMatchObject({ line, code: 3 });
-        expect(asked.says, line).toContain("the installation does not know this request");
-        expect(asked.says, line).toContain("next: starling doctor");
-      }
-      const doctor = await told("doctor");
-      expect(doctor.code).toBe(1);
-      expect(doctor.says).toContain("the stack is older than this command");
-      expect(doctor.says).toContain("remedy:  npx cdk deploy --all");
       cli.close();
     });
   });

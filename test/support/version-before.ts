@@ -7,7 +7,7 @@ import { pathToFileURL } from "node:url";
 import type { FunctionCode } from "#local/machine/function-code.ts";
 
 /** Of which test/synth/fixtures/version-before.json has the templates. With a release both are made anew. */
-const commit = "4376e3ccf877993265f3f003cf06ebafa7d63cd6";
+const commit = "ec1e7705ff05be0c26b4fd81363d9c6af9f95ec4";
 
 export interface VersionBefore {
   /** A checkout of it, which runs with this one's dependencies. */

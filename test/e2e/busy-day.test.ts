@@ -1,6 +1,6 @@
 import { describe, test } from "vitest";
 import { everyday } from "#local/aws/wire/fault-options.ts";
-import { tellBusyDay } from "#test/support/busy-day.ts";
+import { playBusyDay } from "#test/support/busy-day.ts";
 import { startWorld } from "#test/support/e2e-world.ts";
 import { storyTargets } from "#test/support/fleet-targets.ts";
 
@@ -11,7 +11,7 @@ describe.each(storyTargets)("on $name", (target) => {
   test("people, pushes and groups that cross each other end as git wants it", { timeout: 900_000 }, async () => {
     const world = await startWorld({ target, faults, tickEveryMs: 1000, pollMs: 250 });
     try {
-      await tellBusyDay(world, { patienceSeconds: 300 });
+      await playBusyDay(world, { patienceSeconds: 300 });
     } finally {
       await world.close();
     }

@@ -8,12 +8,12 @@ import { callLine, type RecordedCall } from "#local/aws/proxy/call-recorder.ts";
 import { type FaultOptions, hostile, quiet } from "#local/aws/wire/fault-options.ts";
 import { pacedClock } from "#local/base/paced-clock.ts";
 import { createRandom } from "#local/base/random.ts";
-import { awaitEnd, fewClusters, type StoryOptions, storyBound, tellStory } from "#test/support/chaos-story.ts";
+import { awaitFullSlots } from "#test/support/await-full-slots.ts";
+import { awaitEnd, fewClusters, playStory, type StoryOptions, storyBound } from "#test/support/chaos-story.ts";
 import { type DeathPoint, planDeaths } from "#test/support/death-plan.ts";
 import { startWorld, type World, type WorldOptions } from "#test/support/e2e-world.ts";
 import { embeddedFleet } from "#test/support/fleet.ts";
 import { storyTargets } from "#test/support/fleet-targets.ts";
-import { awaitFullHouse } from "#test/support/full-house.ts";
 import { meanwhile } from "#test/support/meanwhile.ts";
 import { type MortalSandboxes, mortalSandboxes } from "#test/support/mortal-sandboxes.ts";
 import { type NormalForm, normalForm } from "#test/support/normal-form.ts";
@@ -112,8 +112,8 @@ describe.each(storyTargets)("on $name", (fleet) => {
       longest.set(functionName, Math.max(calls, longest.get(functionName) ?? 0));
     });
     const calm = await open({ sandboxes: mortal.sandboxes });
-    awaitFullHouse(calm, "broad", atOnce);
-    await tellStory(calm, story);
+    awaitFullSlots(calm, "broad", atOnce);
+    await playStory(calm, story);
     quietEnd = await calm.waitFor("the last event is told", async () => {
       const form = await normalForm(calm);
       return form.events.some((event) => event.includes("RolloutPassed | web-3: stage broad ")) && form;
@@ -141,7 +141,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
   describe.runIf(everything)("the end is the same with", () => {
     test.each(Object.entries({ ...always, ...(long ? oneByOne : {}) }))("%s", async (_name, faults) => {
       const made = await open({ faults });
-      await tellStory(made, story);
+      await playStory(made, story);
       // What is told late, after calls that failed, is told of a cluster that has gone on by then.
       const told = faults.sqs.lose > 0 || faults.dynamodb.throttle > 0 ? "some" : "all";
       expect(neverHappened(faults, made.machine.proxy.injected())).toEqual([]);
@@ -151,7 +151,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
     test("every queue purged at random moments", async () => {
       const random = createRandom(seed);
       const made = await open();
-      await meanwhile(tellStory(made, story), async () => {
+      await meanwhile(playStory(made, story), async () => {
         await sleep(random.integer(100, 1500));
         await made.machine.purgeQueues();
       });
@@ -170,7 +170,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
           return wire({ clock: { ...clock, now: () => new Date(clock.now().getTime() + offMs) } });
         },
       });
-      await meanwhile(tellStory(made, story), async () => {
+      await meanwhile(playStory(made, story), async () => {
         await Promise.all([made.machine.tick(), made.machine.tick()]);
         await sleep(200);
       });
@@ -216,7 +216,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
       const plan = planDeaths(mortals, plans);
       const made = await open({ timeoutSeconds: shortClaims, sandboxes: mortals.sandboxes });
       // Where all of the first that die had begun nothing else, that Sync rests for longer with each: half an hour in all.
-      await tellStory(made, { ...story, patienceSeconds: 2 * patienceSeconds });
+      await playStory(made, { ...story, patienceSeconds: 2 * patienceSeconds });
       mortals.judgeBy(undefined);
       await expectQuietEnd(made, "some");
       const deaths = mortals.deaths().map(({ functionName, number, death }) => `${functionName} ${death} ${number}`);

@@ -2,10 +2,10 @@
 import { expect, test } from "vitest";
 import { quiet } from "#local/aws/wire/fault-options.ts";
 import { type PacedClock, pacedClock } from "#local/base/paced-clock.ts";
+import { alarmWatch, runbookCommands, runbookWords, untilSurveyed } from "#test/support/alarm-watch.ts";
 import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
 import type { EmbeddedLine } from "#test/support/embedded-metrics.ts";
 import { embeddedFleet } from "#test/support/fleet.ts";
-import { nightWatch, runbookCommands, runbookWords, untilSurveyed } from "#test/support/night-watch.ts";
 import { webWorldOn } from "#test/support/web-world.ts";
 import { openWorldCli } from "#test/support/world-cli.ts";
 import { synthesizeTemplates } from "#test/synth/synthesized.ts";
@@ -41,7 +41,7 @@ test("what nobody sees by day is found by its alarm, and cured by its section of
     { rings: { canary: 2, broad: 2 }, files: content("blue"), rollout, world },
     async (it, commit) => {
       const cli = openWorldCli(it);
-      const watch = nightWatch(resources, lines, it);
+      const watch = alarmWatch(resources, lines, it);
       /** What rings over what is told from here on. */
       const ringing = async () => {
         const from = lines.length;

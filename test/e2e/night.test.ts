@@ -2,10 +2,10 @@
 import { expect, test } from "vitest";
 import { quiet } from "#local/aws/wire/fault-options.ts";
 import type { ApiList, LogItem } from "#shared/fleet/api/objects.ts";
+import { alarmWatch, runbookWords, untilSurveyed } from "#test/support/alarm-watch.ts";
 import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
 import type { EmbeddedLine } from "#test/support/embedded-metrics.ts";
 import { embeddedFleet } from "#test/support/fleet.ts";
-import { nightWatch, runbookWords, untilSurveyed } from "#test/support/night-watch.ts";
 import { runbookSections } from "#test/support/runbook.ts";
 import { webWorldOn } from "#test/support/web-world.ts";
 import { openWorldCli } from "#test/support/world-cli.ts";
@@ -26,7 +26,7 @@ test("a halted rollout is found by its alarm, and cured by its section of the ru
     { rings: { canary: 1, broad: 2 }, files: good("blue"), world },
     async (it, commit) => {
       const cli = openWorldCli(it);
-      const watch = nightWatch(resources, lines, it);
+      const watch = alarmWatch(resources, lines, it);
       const state = (name: string, from: number) => watch(`FleetWatch${name}`, from);
       await it.untilInSync("web", commit);
       const before = lines.length;

@@ -1,5 +1,6 @@
 import type { InterceptedRequest } from "@starling/embedded-apiserver";
 import { describe, expect, test } from "vitest";
+import { awaitFullSlots } from "#test/support/await-full-slots.ts";
 import {
   configMap,
   deployment,
@@ -9,10 +10,9 @@ import {
 } from "#test/support/e2e-documents.ts";
 import { namespace, type World } from "#test/support/e2e-world.ts";
 import { fleetTargets, noRealServers, realServers, storyTargets } from "#test/support/fleet-targets.ts";
-import { awaitFullHouse } from "#test/support/full-house.ts";
+import { holdWrites } from "#test/support/hold-writes.ts";
 import { untilIdle } from "#test/support/until-idle.ts";
 import { webGroup, webWorldOn } from "#test/support/web-world.ts";
-import { holdWrites } from "#test/support/withheld-writes.ts";
 
 const configs = `/api/v1/namespaces/${namespace}/configmaps`;
 
@@ -91,7 +91,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
           world.monitor.reset();
           world.fleet.clearRequests();
           // One of three is kept for the first ring.
-          awaitFullHouse(world, "broad", 2);
+          awaitFullSlots(world, "broad", 2);
           const second = await world.push("app", settings("green"));
           await world.untilInSync("web", second);
           expect(world.monitor.most()).toHaveLength(2);

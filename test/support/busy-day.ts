@@ -21,7 +21,7 @@ import {
 import { label, operate } from "#test/support/busy-people.ts";
 import { busyWitness, type Witness } from "#test/support/busy-witness.ts";
 import { namespace, type World } from "#test/support/e2e-world.ts";
-import { holdWrites, refuseWrites } from "#test/support/withheld-writes.ts";
+import { holdWrites, refuseWrites } from "#test/support/hold-writes.ts";
 
 export interface BusyDayOptions {
   readonly patienceSeconds?: number;
@@ -39,7 +39,7 @@ const sentAgainSeconds = 3;
  */
 const stillSeconds = 60;
 
-export async function tellBusyDay(world: World, options: BusyDayOptions = {}): Promise<void> {
+export async function playBusyDay(world: World, options: BusyDayOptions = {}): Promise<void> {
   const day = begin(world, options);
   for (const chapter of [settleIn, pushOnAndOn, suspendAndDeselect, suspendGroup, meetAtOneObject, holdObject]) {
     options.step?.(chapter.name);

@@ -101,14 +101,14 @@ function homeManifest(name: string): string {
   return yaml({ apiVersion: "v1", kind: "Namespace", metadata: { name } });
 }
 
-export interface WantedObject {
+export interface DesiredObject {
   readonly path: string;
   readonly title: string;
   readonly data?: unknown;
 }
 
 /** The object in a file, with its name in the API server. */
-export function wantedObject(file: string): WantedObject {
+export function desiredObject(file: string): DesiredObject {
   const { kind, metadata, data } = parseJson(file.replace(/^---\n/, "")) as unknown as {
     readonly kind: string;
     readonly metadata: { readonly name: string; readonly namespace?: string };

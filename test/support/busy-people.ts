@@ -4,7 +4,7 @@ import { ApiAnswer } from "#local/machine/api-session.ts";
 import type { SyncObject } from "#shared/fleet/api/objects.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { namespace, type World } from "#test/support/e2e-world.ts";
-import { rowsPut } from "#test/support/put-rows.ts";
+import { writtenRows } from "#test/support/written-rows.ts";
 
 interface Said {
   /** The path of the object below its namespace. */
@@ -24,7 +24,7 @@ export async function operate(world: World, verb: "suspend" | "resume", said: Sa
   const held = Promise.withResolvers<void>();
   const stop = world.machine.proxy.intercept({
     async before({ service, request }) {
-      const puts = service === "dynamodb" ? rowsPut(request) : [];
+      const puts = service === "dynamodb" ? writtenRows(request) : [];
       if (!puts.some(isNext)) return;
       held.resolve();
       await acknowledged.promise;

@@ -11,12 +11,12 @@ import { blindCalls } from "#test/support/blind-calls.ts";
 import {
   busyPlaces,
   type Contents,
+  type DesiredObject,
+  desiredObject,
   type Folder,
   filesOf,
   homesOfAll,
   parts,
-  type WantedObject,
-  wantedObject,
 } from "#test/support/busy-fleet.ts";
 import type { World } from "#test/support/e2e-world.ts";
 import { handUserAgent } from "#test/support/kube-call.ts";
@@ -59,16 +59,16 @@ export function busyWitness(world: World): Witness {
   });
 
   /** For objects of both groups, the group that had them first owns them. */
-  function wantedBy(folder: Folder, cluster: string): readonly WantedObject[] {
+  function wantedBy(folder: Folder, cluster: string): readonly DesiredObject[] {
     const others = folder === "deploy" ? [] : wantedBy("deploy", cluster);
     if (!busyPlaces[folder].includes(cluster)) return [];
     return [...files]
       .filter(([file]) => file.startsWith(`${folder}/`))
-      .map(([, text]) => wantedObject(text))
+      .map(([, text]) => desiredObject(text))
       .filter(({ path }) => others.every((other) => other.path !== path));
   }
 
-  function desired(cluster: string): readonly WantedObject[] {
+  function desired(cluster: string): readonly DesiredObject[] {
     return (Object.keys(parts) as Folder[]).flatMap((folder) => wantedBy(folder, cluster));
   }
 
@@ -87,7 +87,7 @@ export function busyWitness(world: World): Witness {
     }
   }
 
-  function mayMakeAgain(cluster: string, { path, title }: Pick<WantedObject, "path" | "title">): void {
+  function mayMakeAgain(cluster: string, { path, title }: Pick<DesiredObject, "path" | "title">): void {
     mayBeMade.set(`${cluster} ${path}`, (mayBeMade.get(`${cluster} ${path}`) ?? 1) + 1);
     uids.delete(`${cluster} ${title}`);
   }

@@ -4,7 +4,7 @@ import type { HttpReply } from "#local/aws/wire/emulator-client.ts";
 import { isOfType } from "#shared/fleet/rows/stored-row.ts";
 import { isAway, isOutstanding, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { handUserAgent } from "#test/support/kube-call.ts";
-import { rowsPut } from "#test/support/put-rows.ts";
+import { writtenRows } from "#test/support/written-rows.ts";
 
 export interface ChangeMonitor {
   /** Must be called with every finished request to the API servers. */
@@ -84,7 +84,7 @@ export function watchChanges(): ChangeMonitor {
     onCall(call, reply) {
       if (call.service !== "dynamodb" || reply.status !== 200) return;
       seen += 1;
-      for (const row of rowsPut(call.request)) if (isOfType(row, "SyncOnCluster")) onRow(row);
+      for (const row of writtenRows(call.request)) if (isOfType(row, "SyncOnCluster")) onRow(row);
     },
     changing: () => [...changing.keys()].sort(),
     most: () => mostAtOnce(changes),

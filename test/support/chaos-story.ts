@@ -96,7 +96,7 @@ export interface StoryOptions {
   readonly chapters?: number;
 }
 
-export async function tellStory(world: World, options: StoryOptions = {}): Promise<void> {
+export async function playStory(world: World, options: StoryOptions = {}): Promise<void> {
   await world.join(...ringsOf(options.rings ?? manyClusters));
   await options.before?.(0);
   let commit = await world.createRepository("app", revisions[0] ?? {});
@@ -174,7 +174,7 @@ const patienceAfterSeconds = 30;
 const backoffSecondsAfter = 900;
 
 /** The events that a story expects: all, all but lost ones, or any. */
-export type Told = "all" | "some" | "anything";
+export type ExpectedEvents = "all" | "some" | "anything";
 
 /**
  * Waits until the rows show no more effects of the weather. @param told - `"some"` where messages are lost, because
@@ -184,7 +184,7 @@ export type Told = "all" | "some" | "anything";
 export async function awaitEnd(
   world: World,
   quiet: NormalForm,
-  told: Told,
+  told: ExpectedEvents,
 ): Promise<{ readonly form: NormalForm; readonly desired: NormalForm }> {
   const deadline = performance.now() + Math.max(patienceAfterSeconds, backoffSecondsAfter / world.clock.rate) * 1000;
   const desired = told === "all" ? quiet : { ...quiet, events: [] };

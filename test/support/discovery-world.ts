@@ -19,10 +19,10 @@ import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow, FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import { awsClients } from "#shared/lambda/aws-clients.ts";
 import type { MessageSender, Table } from "#shared/ports.ts";
+import { healthyInstallation } from "#test/support/healthy-installation.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
-import { quietParts } from "#test/support/quiet-parts.ts";
 
 const homeAccount = "111122223333";
 const installation = `starling.${homeAccount}.us-east-1`;
@@ -161,7 +161,7 @@ export async function startDiscoveryWorldOn<T extends Table>(table: T): Promise<
     async apply(...documents) {
       const ports = {
         ...{ table, sender, clock, log, installation, ids: randomIds, blobs: new MemoryBlobStore() },
-        ...quietParts,
+        ...healthyInstallation,
       };
       const caller = { principal: "arn:aws:iam::111122223333:user/test" };
       await applyDocuments(ports, { documents, mode: "write", confirmed: "confirmed", caller });

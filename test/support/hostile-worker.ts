@@ -16,7 +16,7 @@ export interface HostileWorker {
   readonly api: HostileApi;
   readonly world: WorkerWorld;
   /** Runs the routine check of applied objects at a later time. */
-  lookAgain(options?: { readonly remainingMs?: number }): Promise<void>;
+  checkAgain(options?: { readonly remainingMs?: number }): Promise<void>;
   observed(): Promise<Observed>;
   /** The names of objects with a Sync's label in the honest server. */
   members(): readonly string[];
@@ -38,7 +38,7 @@ export async function startHostileWorker(): Promise<HostileWorker> {
   return {
     api,
     world,
-    async lookAgain(options = {}) {
+    async checkAgain(options = {}) {
       world.aheadMs += 700_000;
       await world.work(options);
     },

@@ -19,33 +19,33 @@ import { defined } from "#shared/base/defined.ts";
 import { gatewayRouteKeys } from "#shared/fleet/api/api-routes.ts";
 import type { Log } from "#shared/ports.ts";
 import { type EmulatedClients, startEmulatedClients } from "#test/support/emulated-clients.ts";
+import { healthyInstallation } from "#test/support/healthy-installation.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
-import { quietParts } from "#test/support/quiet-parts.ts";
 
 const key = { accessKeyId: "AKTEST", secretAccessKey: "not-a-secret" };
 const webhookSecret = "s3cret";
 
-export interface Told {
+export interface FrontAnswer {
   readonly status: number;
   readonly text: string;
 }
 
 /** The API and the webhook function over HTTP, with an emulated DynamoDB. */
-export interface FrontDoors {
+export interface HttpFronts {
   readonly table: DynamoTable;
   readonly proxy: EmulatedClients["proxy"];
   readonly sender: MemorySender;
   /** The log lines of the functions. */
   readonly log: readonly Readonly<Record<string, unknown>>[];
   /** Sends a signed request to the API. The body is sent unchanged. */
-  ask(method: string, path: string, body?: string): Promise<Told>;
+  ask(method: string, path: string, body?: string): Promise<FrontAnswer>;
   /** Sends a signed push to the webhook. */
-  push(body: string, contentType?: string): Promise<Told>;
+  push(body: string, contentType?: string): Promise<FrontAnswer>;
   stop(): Promise<void>;
 }
 
-export async function startFrontDoors(): Promise<FrontDoors> {
+export async function startHttpFronts(): Promise<HttpFronts> {
   const emulated = await startEmulatedClients({ seed: 1 });
   const deployed = only(readPlan(await synthesize()).tables, "table");
   await createTable(emulated.aws.dynamo, deployed);
@@ -64,7 +64,7 @@ export async function startFrontDoors(): Promise<FrontDoors> {
     ids: randomIds,
     log,
     installation: "test",
-    ...quietParts,
+    ...healthyInstallation,
   });
   const webhook = webhookHandler({ table, sender, secrets, log, secretName: "webhook" });
   const lambda = (functionName: string, handler: typeof api) =>
@@ -119,7 +119,7 @@ interface Exchange {
   readonly body: string | undefined;
 }
 
-function exchange(url: URL, { method, headers, body }: Exchange): Promise<Told> {
+function exchange(url: URL, { method, headers, body }: Exchange): Promise<FrontAnswer> {
   return new Promise((resolve, reject) => {
     const request = httpRequest(url, { method, headers }, (response) => {
       text(response).then((told) => resolve({ status: response.statusCode ?? 0, text: told }), reject);

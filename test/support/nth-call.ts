@@ -8,8 +8,8 @@ import {
   endStory,
   fewClusters,
   patient,
+  playStory,
   type StoryOptions,
-  tellStory,
 } from "#test/support/chaos-story.ts";
 import { startWorld, type World } from "#test/support/e2e-world.ts";
 import { type CallFailure, type FailingCalls, failingCalls } from "#test/support/failing-calls.ts";
@@ -83,7 +83,7 @@ function play(rate: number, { calls, at }: Watch): Promise<void> {
     try {
       step("tell the story", world);
       calls.begin(world);
-      await tellStory(world, patient(story, rate));
+      await playStory(world, patient(story, rate));
       step("look at what is in sync");
       await at(world, "inSync");
       step("end the story");

@@ -37,7 +37,7 @@ export const silentMetrics: Metrics = { count: () => {}, seconds: () => {} };
 export const owner: Owner = { namespace: "shop", kind: "SyncGroup", name: "web" };
 
 /** Acts as the api writes them; those without a number are new and get the next one. */
-export type Told = {
+export type OperationsInput = {
   readonly [Verb in keyof Operations]: Omit<NonNullable<Operations[Verb]>, "number"> & { readonly number?: number };
 };
 
@@ -150,7 +150,7 @@ export class PlannerWorld {
     await this.table.write([{ put: this.#asked(row) }]);
   }
 
-  async operate(told: Told): Promise<void> {
+  async operate(told: OperationsInput): Promise<void> {
     const row = await this.group();
     const acts = Object.entries(told).map(([verb, act]) => [verb, { number: this.#nextAct++, ...act }]);
     const operations = Object.fromEntries(acts) as Operations;

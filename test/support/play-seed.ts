@@ -5,14 +5,14 @@ import { quiet } from "#local/aws/wire/fault-options.ts";
 import { pacedClock } from "#local/base/paced-clock.ts";
 import { createRandom } from "#local/base/random.ts";
 import { skewedSandboxes } from "#local/machine/skewed-sandboxes.ts";
-import { tellBusyDay } from "#test/support/busy-day.ts";
+import { playBusyDay } from "#test/support/busy-day.ts";
 import {
   awaitEnd,
   checkInvariants,
   fewClusters,
   patient,
+  playStory,
   type StoryOptions,
-  tellStory,
 } from "#test/support/chaos-story.ts";
 import { startWorld, type World } from "#test/support/e2e-world.ts";
 import { inTime } from "#test/support/in-time.ts";
@@ -35,7 +35,7 @@ const mortalSeconds = 120;
 export async function playQuiet(rate: number): Promise<NormalForm> {
   const world = await startWorld({ faults: quiet, seed: 1, rate, tickEveryMs, pollMs });
   try {
-    await tellStory(world, patient(story, rate));
+    await playStory(world, patient(story, rate));
     const end = await world.waitFor("the last event is told", async () => {
       const form = await normalForm(world);
       return form.events.some((event) => event.includes("RolloutPassed | web-2: stage broad ")) && form;
@@ -56,7 +56,7 @@ export function playSeed(
 ): Promise<void> {
   return inWeather(seed, rate, {
     tell: ({ world, weather, patience }) =>
-      tellStory(world, { ...story, ...patience, before: () => setClusters(world, weather) }),
+      playStory(world, { ...story, ...patience, before: () => setClusters(world, weather) }),
     async end({ world, weather }) {
       const { form, desired } = await awaitEnd(world, quietEnd, toldIn(weather));
       assert.deepEqual(form, desired, "the end is another than on a quiet day");
@@ -69,7 +69,7 @@ export function playSeed(
 export function playBusySeed(seed: number, rate: number): Promise<void> {
   return inWeather(seed, rate, {
     tell: ({ world, weather, patience, step }) =>
-      tellBusyDay(world, { ...patience, step, joined: () => setClusters(world, weather) }),
+      playBusyDay(world, { ...patience, step, joined: () => setClusters(world, weather) }),
     end: async () => {},
   });
 }

@@ -20,7 +20,7 @@ import {
   manifest,
   namespace,
 } from "#test/support/cluster-fixture.ts";
-import { untilAs } from "#test/support/until-as.ts";
+import { untilEqual } from "#test/support/until-equal.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
 /** A server that knows the group by a token. */
@@ -121,8 +121,8 @@ describe.each(targets)("the group of the access on %s", (_name, start) => {
   async function giveAccess(): Promise<void> {
     await applyRbac(admin.client, defaultGroup);
     // A real server decides by what its informers have seen.
-    await untilAs(() => starling.statusOf("/api/v1/namespaces/starling-system/configmaps/x"), 404);
-    await untilAs(() => starling.statusOf("/api/v1/namespaces/other/secrets/x"), 404);
+    await untilEqual(() => starling.statusOf("/api/v1/namespaces/starling-system/configmaps/x"), 404);
+    await untilEqual(() => starling.statusOf("/api/v1/namespaces/other/secrets/x"), 404);
   }
 
   /** What `starling cluster check` says of the authorization. */
@@ -151,14 +151,14 @@ describe.each(targets)("the group of the access on %s", (_name, start) => {
   test("is found to be less where a binding is gone or a verb is missing, and is mended by giving it again", async () => {
     await giveAccess();
     await admin.raw("DELETE", `/apis/${rbac}/clusterrolebindings/starling-fleet`);
-    await untilAs(async () => (await checked()).state, "broken");
+    await untilEqual(async () => (await checked()).state, "broken");
     expect(await applyRbac(admin.client, defaultGroup)).toEqual(["ClusterRoleBinding starling-fleet created"]);
     const rules = [{ apiGroups: ["*"], resources: ["*"], verbs: ["get", "create", "patch"] }];
     await admin.raw("PATCH", `/apis/${rbac}/clusterroles/starling-fleet`, { as: "merge-patch", body: { rules } });
-    await untilAs(async () => (await checked()).state, "limited");
+    await untilEqual(async () => (await checked()).state, "limited");
     expect((await checked()).message).toMatch(/^manifests of a fleet may not delete configmaps, /);
     expect(await applyRbac(admin.client, defaultGroup)).toEqual(["ClusterRole starling-fleet configured"]);
-    await untilAs(checked, { link: "authorization", state: "ok" });
+    await untilEqual(checked, { link: "authorization", state: "ok" });
   });
 
   test("is enough for a Sync from its first apply to its deletion, and may be given twice", async () => {
@@ -177,19 +177,19 @@ describe.each(targets)("the group of the access on %s", (_name, start) => {
     const objects = fleetObjects(server.controllers);
     await world.assign("web", objects);
     await world.work();
-    await untilAs(() => look("Ready"), "Ready");
+    await untilEqual(() => look("Ready"), "Ready");
 
     // What somebody changed is put back, and what left the folder is deleted.
     const settings = "/api/v1/namespaces/shop/configmaps/settings";
     await admin.raw("PATCH", settings, { as: "merge-patch", body: { data: { k: "edited" } } });
-    await untilAs(() => look("Ready"), "Ready");
+    await untilEqual(() => look("Ready"), "Ready");
     expect(await admin.raw("GET", settings)).toMatchObject({ data: { k: "1" } });
     await world.assign(
       "web",
       objects.filter(({ kind }) => kind !== "CronJob" && kind !== "RoleBinding"),
     );
     await world.work();
-    await untilAs(() => look("Ready"), "Ready");
+    await untilEqual(() => look("Ready"), "Ready");
     expect(await admin.statusOf("/apis/batch/v1/namespaces/shop/cronjobs/nightly")).toBe(404);
     expect(await admin.statusOf(`/apis/${rbac}/namespaces/shop/rolebindings/web`)).toBe(404);
 
@@ -200,9 +200,9 @@ describe.each(targets)("the group of the access on %s", (_name, start) => {
       await world.work();
       return Promise.all([settings, "/api/v1/namespaces/shop/secrets/key"].map(admin.statusOf));
     };
-    await untilAs(isGone, [404, 404]);
+    await untilEqual(isGone, [404, 404]);
     const shop = "/api/v1/namespaces/shop";
-    if (server.controllers === "on") await untilAs(() => admin.statusOf(shop), 404);
+    if (server.controllers === "on") await untilEqual(() => admin.statusOf(shop), 404);
     else expect(await admin.raw("GET", shop)).toMatchObject({ status: { phase: "Terminating" } });
     connection.close();
   });

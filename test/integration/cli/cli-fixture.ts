@@ -12,10 +12,10 @@ import { sharedSandbox } from "#local/aws/lambda/sandbox.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import { gatewayRouteKeys } from "#shared/fleet/api/api-routes.ts";
 import type { LogLine, LogQuery, Table } from "#shared/ports.ts";
+import { healthyInstallation } from "#test/support/healthy-installation.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
-import { quietParts } from "#test/support/quiet-parts.ts";
 import { serveBlobs } from "#test/support/served-blobs.ts";
 import { type Ran, ranTo, startNode } from "#test/support/started-process.ts";
 
@@ -77,7 +77,7 @@ export async function startCliFixtureOver<T extends Table>(
     clock: systemClock,
     ids: randomIds,
     installation: "starling.111122223333.eu-west-1",
-    ...quietParts,
+    ...healthyInstallation,
     links,
     logs: { read: async (query) => linesSince(logLines, query) },
     log: { info: write, warn: write, error: write },

@@ -12,7 +12,7 @@ type Fate = (typeof fates)[number];
 /** What people do, each when so many messages have arrived since the one before. */
 export type Story = readonly (readonly [deliveries: number, act: Act])[];
 
-interface Told {
+interface StoryEnd {
   /** By cluster and Sync: what its API server was given, one after the other. */
   readonly given: ReturnType<PlannerModel["servers"]["given"]>;
   readonly excesses: readonly string[];
@@ -32,7 +32,7 @@ const most = 300;
  * Tells a story of a group that is rolled out: its planner's n-th effect (from 1) meets that fate; at 0 none does.
  * @throws where it does not come to rest.
  */
-export async function tellWithGap(story: Story, at: number, fate: Fate): Promise<Told> {
+export async function playWithGap(story: Story, at: number, fate: Fate): Promise<StoryEnd> {
   const model = new PlannerModel(fewClusters + 1);
   const play = new Play(model, { rings: [0, 1], group: new ModelGroup(strategy, 2, "one") });
   await play.begin("rolled out");

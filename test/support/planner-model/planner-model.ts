@@ -24,7 +24,7 @@ import { Crash, type Disturbance, DisturbedPorts, lagging } from "#test/support/
 import { ModelServers } from "#test/support/planner-model/model-servers.ts";
 import { ModelWorkers, type Outcome } from "#test/support/planner-model/model-workers.ts";
 import { PlannerWatch, WatchedTable } from "#test/support/planner-model/planner-watch.ts";
-import { owner, PlannerWorld, silentLog, silentMetrics, type Told } from "#test/support/planner-world.ts";
+import { type OperationsInput, owner, PlannerWorld, silentLog, silentMetrics } from "#test/support/planner-world.ts";
 
 export interface Delivery {
   readonly pick: number;
@@ -219,7 +219,7 @@ export class PlannerModel {
     this.send([{ to: "rollout", owner, clusters: [] }]);
   }
 
-  async operate(act: (operations: Operations, at: string) => Told): Promise<void> {
+  async operate(act: (operations: Operations, at: string) => OperationsInput): Promise<void> {
     if (this.isGone()) return;
     const { operations } = await this.world.group();
     await this.world.operate(act(operations, this.world.now.toISOString()));

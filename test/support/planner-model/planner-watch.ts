@@ -20,7 +20,7 @@ import type { Observed, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Write } from "#shared/ports.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import type { ModelServers } from "#test/support/planner-model/model-servers.ts";
-import { checkRestored, checkUnwanted, RestoredWatch } from "#test/support/planner-model/restored-watch.ts";
+import { checkRestored, checkTakenAway, RestoredWatch } from "#test/support/planner-model/restored-watch.ts";
 import { SkippedWatch } from "#test/support/planner-model/skipped-watch.ts";
 import { type Change, StageWatch } from "#test/support/planner-model/stage-watch.ts";
 
@@ -158,7 +158,7 @@ export class PlannerWatch {
     if (rolloutState === undefined) return;
     const stage = rolloutState.stages.find((one) => one.name === slot?.stage);
     if (slot?.stageRun === undefined && stage !== undefined && desired.action === "apply")
-      checkUnwanted(what, sync, stage, this);
+      checkTakenAway(what, sync, stage, this);
     if (slot !== undefined && desired.action === "apply") checkRestored(what, sync, slot, this);
     if (slot?.stageRun === undefined) return;
     const stageRun = this.#stageRun(slot.stageRun) as StageRunRow;

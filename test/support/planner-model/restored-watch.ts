@@ -113,7 +113,7 @@ export function checkRestored(what: string, { name, cluster, desired }: SyncRow,
 }
 
 /** Nobody who has been given what takes a template away gets that again from what was before, unless it is wanted again. */
-export function checkUnwanted(what: string, { name, cluster }: SyncRow, stage: StageRecord, watch: Watched): void {
+export function checkTakenAway(what: string, { name, cluster }: SyncRow, stage: StageRecord, watch: Watched): void {
   const { updatingTo } = stage;
   const group = watch.group();
   const template = [...templatesOf(group), ...rolloutTemplates(watch, stage.current)].find(

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { type FrontDoors, startFrontDoors } from "#test/support/http-fronts.ts";
+import { type HttpFronts, startHttpFronts } from "#test/support/http-fronts.ts";
 import { cluster, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 
 /** The longest message that people should read. */
 const shortAnswer = 100_000;
 
-let doors: FrontDoors;
+let fronts: HttpFronts;
 beforeAll(async () => {
-  doors = await startFrontDoors();
+  fronts = await startHttpFronts();
 });
-afterAll(() => doors.stop());
+afterAll(() => fronts.stop());
 
 const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
 
@@ -199,14 +199,14 @@ function wideSpec() {
 
 describe("the API refuses, in few words", () => {
   test.each(cases)("$name", async ({ body: sent, status, code, says, field }) => {
-    const before = doors.proxy.calls();
-    const told = await doors.ask("POST", "/v1/apply", sent);
+    const before = fronts.proxy.calls();
+    const told = await fronts.ask("POST", "/v1/apply", sent);
     const refused = JSON.parse(told.text) as Refusal;
     expect({ status: told.status, code: refused.code }).toEqual({ status, code });
     expect(told.text.length).toBeLessThan(shortAnswer);
     const problem = refused.problems?.find((candidate) => candidate.field === field);
     expect(field === undefined ? refused.message : problem?.message).toMatch(says);
-    expect(doors.proxy.calls()).toEqual(before);
+    expect(fronts.proxy.calls()).toEqual(before);
   });
 
   test.each([
@@ -216,7 +216,7 @@ describe("the API refuses, in few words", () => {
     ["a token of somebody else", "continue=eyJzdWJqZWN0Ijo1fQ", /^continue is not a token of this list/],
   ])("%s", async (_name, query, says) => {
     const plural = query.startsWith("labelSelector") ? "clusters" : "syncs";
-    const told = await doors.ask("GET", `/v1/${plural}?${query}`);
+    const told = await fronts.ask("GET", `/v1/${plural}?${query}`);
     expect(told.status).toBe(400);
     expect((JSON.parse(told.text) as Refusal).message).toMatch(says);
   });
@@ -230,10 +230,10 @@ describe("the API refuses, in few words", () => {
       { ...wide, spec: { ...wide.spec, values } },
       sync("small", { cluster: "wide", source: "big" }),
     ];
-    const told = await doors.ask("POST", "/v1/apply", body(...documents));
+    const told = await fronts.ask("POST", "/v1/apply", body(...documents));
     expect(told).toMatchObject({ status: 200 });
-    expect(await doors.table.get(keys.object("payments", "Source", "big"))).toMatchObject({ generation: 1 });
-    const read = await doors.ask("GET", "/v1/namespaces/payments/sources/big");
+    expect(await fronts.table.get(keys.object("payments", "Source", "big"))).toMatchObject({ generation: 1 });
+    const read = await fronts.ask("GET", "/v1/namespaces/payments/sources/big");
     expect(JSON.parse(read.text)).toMatchObject({ metadata: { annotations: { a: x(262_143) } } });
   });
 
@@ -242,22 +242,22 @@ describe("the API refuses, in few words", () => {
       const document = annotated({ note });
       return { ...document, metadata: { ...document.metadata, name: "full" } };
     };
-    expect(await doors.ask("POST", "/v1/apply", body(full("")))).toMatchObject({ status: 200 });
+    expect(await fronts.ask("POST", "/v1/apply", body(full("")))).toMatchObject({ status: 200 });
     const key = keys.object("payments", "Source", "full");
-    await doors.table.update({
+    await fronts.table.update({
       update: key,
       set: { status: { conditions: [], filler: x(200_000) } },
       add: { version: 1 },
     });
-    const before = await doors.table.get(key);
-    const told = await doors.ask("POST", "/v1/apply", body(full(x(250_000))));
+    const before = await fronts.table.get(key);
+    const told = await fronts.ask("POST", "/v1/apply", body(full(x(250_000))));
     expect({ status: told.status, ...JSON.parse(told.text) }).toMatchObject({
       status: 422,
       code: "RowTooLarge",
       message:
         "Source payments/full and its status are larger than a row may be: shorten its annotations, values or lists of names",
     });
-    expect(await doors.table.get(key)).toEqual(before);
+    expect(await fronts.table.get(key)).toEqual(before);
   });
 
   test.each([
@@ -272,13 +272,13 @@ describe("the API refuses, in few words", () => {
         const document = annotated({ a: character.repeat(count) });
         return { ...document, metadata: { ...document.metadata, namespace, name } };
       });
-      expect(await doors.ask("POST", "/v1/apply", body(...few))).toMatchObject({ status: 200 });
+      expect(await fronts.ask("POST", "/v1/apply", body(...few))).toMatchObject({ status: 200 });
     }
     const listed: string[] = [];
     let answers = 0;
     let after = "";
     do {
-      const told = await doors.ask("GET", `/v1/namespaces/${namespace}/sources${after}`);
+      const told = await fronts.ask("GET", `/v1/namespaces/${namespace}/sources${after}`);
       expect(told).toMatchObject({ status: 200 });
       const { items, metadata } = JSON.parse(told.text) as ToldList;
       answers += 1;
@@ -304,11 +304,11 @@ describe("the API refuses, in few words", () => {
       const named = (name: string, annotations: Readonly<Record<string, string>>) =>
         body({ ...document, metadata: { ...metadata, name, annotations } });
       for (let index = 0; index < 30; index++) {
-        const told = await doors.ask("POST", "/v1/apply", named(`l${index}`, { a: x(262_000) }));
+        const told = await fronts.ask("POST", "/v1/apply", named(`l${index}`, { a: x(262_000) }));
         expect(told).toMatchObject({ status: 200 });
       }
-      expect(await doors.ask("POST", "/v1/apply", named("last", {}))).toMatchObject({ status: 200 });
-      const told = await doors.ask("GET", `/v1/${plural}?limit=1000`);
+      expect(await fronts.ask("POST", "/v1/apply", named("last", {}))).toMatchObject({ status: 200 });
+      const told = await fronts.ask("GET", `/v1/${plural}?limit=1000`);
       expect(told).toMatchObject({ status: 200 });
       expect((JSON.parse(told.text) as ToldList).metadata.continue).toEqual(expect.any(String));
     },
@@ -326,17 +326,17 @@ describe("the webhook passes by, at once", () => {
     ["JSON deeper than the stack", `{"ref":"a","repository":{},"more":${nested(400_000)}}`, 202],
     ["what is no JSON", "{".repeat(900_000), 400],
   ])("%s", async (_name, sent, status) => {
-    const before = doors.log.length;
-    doors.sender.take();
-    const told = await doors.push(sent);
+    const before = fronts.log.length;
+    fronts.sender.take();
+    const told = await fronts.push(sent);
     expect(told.status).toBe(status);
     expect(told.text.length).toBeLessThan(200);
-    const form = await doors.push(
+    const form = await fronts.push(
       `payload=${encodeURIComponent(sent.slice(0, 150_000))}`,
       "application/x-www-form-urlencoded",
     );
     expect(form.status).toBeLessThan(500);
-    expect(doors.log.slice(before).filter((line) => line.message !== "push received")).toEqual([]);
-    expect(doors.sender.take()).toEqual([]);
+    expect(fronts.log.slice(before).filter((line) => line.message !== "push received")).toEqual([]);
+    expect(fronts.sender.take()).toEqual([]);
   });
 });

@@ -4,10 +4,10 @@ import type { JsonObject } from "#shared/base/json.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { type ManifestObject, valueAt } from "#shared/kube/kube-object.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
+import { startPatientWorker } from "#test/support/cluster-worker.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 import { byHand, type KubeCall } from "#test/support/kube-call.ts";
 import type { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
-import { startPatientWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startPatientWorker);
 const ssa = "kustomize.toolkit.fluxcd.io/ssa";

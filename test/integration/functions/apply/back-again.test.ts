@@ -2,10 +2,10 @@
 import { expect, test } from "vitest";
 import type { OwnerState } from "#shared/fleet/rows/object-rows.ts";
 import { configMap, deployment, namespace } from "#test/support/cluster-fixture.ts";
+import { namesOf, startClusterWorker } from "#test/support/cluster-worker.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
-import { namesOf, startTroubledWorker } from "#test/support/unhealthy-worker.ts";
 
-const worker = forEachTest(startTroubledWorker);
+const worker = forEachTest(startClusterWorker);
 const objects = [namespace("shop"), configMap("shop/a")];
 
 async function silent(): Promise<void> {

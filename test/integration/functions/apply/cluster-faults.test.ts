@@ -6,10 +6,10 @@ import { KubeTransport } from "#shared/adapters/kube/kube-transport.ts";
 import type { Phase } from "#shared/fleet/rows/sync-row.ts";
 import type { KubeError } from "#shared/kube/kube-error.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
+import { connectTimeoutMs, namesOf, startClusterWorker } from "#test/support/cluster-worker.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
-import { connectTimeoutMs, namesOf, startTroubledWorker } from "#test/support/unhealthy-worker.ts";
 
-const worker = forEachTest(startTroubledWorker);
+const worker = forEachTest(startClusterWorker);
 
 const before = [namespace("shop"), configMap("shop/kept"), configMap("shop/changed"), configMap("shop/gone")];
 const after = [namespace("shop"), configMap("shop/kept"), configMap("shop/changed", { k: "2" }), configMap("shop/new")];

@@ -5,8 +5,8 @@ import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { ErrorCode } from "#shared/base/error-codes.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
+import { namesOf, startPatientWorker } from "#test/support/cluster-worker.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
-import { namesOf, startPatientWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startPatientWorker);
 

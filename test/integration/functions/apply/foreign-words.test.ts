@@ -237,7 +237,7 @@ describe("discovery", () => {
     await worker.world.work();
     worker.api.attack((request, response) => request.url === "/apis" && answerJson(response, text));
     await worker.world.assign("web", [configMap("default/a"), widget]);
-    await worker.lookAgain();
+    await worker.checkAgain();
     expect((await worker.observed()).phase).not.toBe("Ready");
     expect(worker.members()).toEqual(expect.arrayContaining(["a", "b"]));
     expect(await worker.recorded()).toEqual(expect.arrayContaining(["a", "b"]));

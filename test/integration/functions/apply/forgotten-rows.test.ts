@@ -10,8 +10,8 @@ import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import { clusterFixture, configMap, endpointOf, namespace } from "#test/support/cluster-fixture.ts";
 import { clusterRow } from "#test/support/cluster-row.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
+import { healthyInstallation } from "#test/support/healthy-installation.ts";
 import { silentLog } from "#test/support/planner-world.ts";
-import { quietParts } from "#test/support/quiet-parts.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
 const clusters = forAllTests(() => startClusterHost({ controllers: "off" }));
@@ -45,7 +45,7 @@ async function unregister({ table, blobs, sender, clock }: WorkerWorld): Promise
     ids: randomIds,
     log: silentLog,
     installation: "installation-1",
-    ...quietParts,
+    ...healthyInstallation,
   };
   await deleteObject(ports, {
     reference: { kind: "Cluster", name: "c1" },

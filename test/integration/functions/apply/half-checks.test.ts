@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import type { ClusterConnector } from "#functions/apply/cluster/worker-ports.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import { clusterFixture, configMap, definition, namespace, widget } from "#test/support/cluster-fixture.ts";
+import { startPatientWorker } from "#test/support/cluster-worker.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
-import { startPatientWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startPatientWorker);
 

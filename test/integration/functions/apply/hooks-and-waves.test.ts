@@ -4,10 +4,10 @@ import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { JsonObject } from "#shared/base/json.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import { configMap, deployment, namespace } from "#test/support/cluster-fixture.ts";
+import { type ClusterWorker, startPatientWorker } from "#test/support/cluster-worker.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 import { byHand } from "#test/support/kube-call.ts";
 import { type Death, type JobEnd, playControllers, workUntil } from "#test/support/played-cluster.ts";
-import { startPatientWorker, type TroubledWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startPatientWorker);
 const jobs = "/apis/batch/v1/namespaces/shop/jobs";
@@ -35,7 +35,7 @@ const helm = (hook: string, policy?: string) => ({
 });
 
 /** The writes in order: names of objects, `-name` for a deletion. Repeated applies of one object count once. */
-function written({ host }: TroubledWorker): readonly string[] {
+function written({ host }: ClusterWorker): readonly string[] {
   const names = host.requests().flatMap(({ method, path, status, userAgent }) => {
     const name = path.split("/").at(-1) ?? "";
     if (userAgent === "e2e-by-hand" || status >= 300 || path.includes("starling-system")) return [];
@@ -45,13 +45,13 @@ function written({ host }: TroubledWorker): readonly string[] {
 }
 
 /** How often a Job was made. */
-function made({ host }: TroubledWorker, name: string): number {
+function made({ host }: ClusterWorker, name: string): number {
   return host
     .requests()
     .filter(({ method, path, result }) => method === "PATCH" && path === `${jobs}/${name}` && result === 201).length;
 }
 
-async function play(w: TroubledWorker, endOf?: (name: string) => JobEnd): Promise<void> {
+async function play(w: ClusterWorker, endOf?: (name: string) => JobEnd): Promise<void> {
   const [connection] = w.host.connections();
   if (connection === undefined) throw new Error("there is no cluster");
   const patch = (path: string, body: JsonObject) => byHand(connection, { method: "PATCH", path, body });
@@ -59,7 +59,7 @@ async function play(w: TroubledWorker, endOf?: (name: string) => JobEnd): Promis
 }
 
 /** Checks, and plays the controllers, until the Sync has the phase. */
-async function until(w: TroubledWorker, phase: string, endOf?: (name: string) => JobEnd): Promise<void> {
+async function until(w: ClusterWorker, phase: string, endOf?: (name: string) => JobEnd): Promise<void> {
   for (let check = 0; check < 40; check++) {
     await w.world.work();
     if ((await w.world.phase("web")) === phase) return;
@@ -69,7 +69,7 @@ async function until(w: TroubledWorker, phase: string, endOf?: (name: string) =>
   throw new Error(`it is not ${phase}: ${JSON.stringify((await w.observed()).message)}`);
 }
 
-async function exists(w: TroubledWorker, name: string): Promise<boolean> {
+async function exists(w: ClusterWorker, name: string): Promise<boolean> {
   return w.host.objects("c1").some((object) => (object.metadata as JsonObject).name === name);
 }
 
@@ -290,7 +290,7 @@ describe("a worker that dies at any write runs no hook twice, and comes to the s
   );
 
   /** @returns whether there was a write at which it could die. */
-  async function tellWith(death: Death, w: TroubledWorker): Promise<boolean> {
+  async function tellWith(death: Death, w: ClusterWorker): Promise<boolean> {
     const kube = new KubeConnection(w.endpoint, w.world.clock);
     const connector = { connect: async () => kube.client({ deadlineMs: Date.now() + 600_000 }), distrust() {} };
     await w.world.assign("web", short);

@@ -3,10 +3,10 @@ import { expect, test } from "vitest";
 import type { JsonObject } from "#shared/base/json.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
+import { startPatientWorker } from "#test/support/cluster-worker.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 import { byHand } from "#test/support/kube-call.ts";
 import { type JobEnd, playControllers } from "#test/support/played-cluster.ts";
-import { startPatientWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startPatientWorker);
 

@@ -207,7 +207,7 @@ test.each(Object.entries(cases))(
 
     worker.api.attack(attacked.attack());
     const { remainingMs } = attacked;
-    await worker.lookAgain(remainingMs === undefined ? {} : { remainingMs });
+    await worker.checkAgain(remainingMs === undefined ? {} : { remainingMs });
     expect(await worker.observed()).toMatchObject(attacked.finding);
     expect(await worker.observed()).not.toHaveProperty("drift");
     expect(worker.members()).toEqual(names);
@@ -221,7 +221,7 @@ test.each(Object.entries(cases))(
     expect(Reflect.get({}, "polluted")).toBeUndefined();
 
     worker.api.attack(undefined);
-    await worker.lookAgain();
+    await worker.checkAgain();
     expect(await worker.observed()).toMatchObject({ phase: expect.stringMatching(/^(Ready|Reachable)$/) });
   },
 );

@@ -8,10 +8,10 @@ import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type ManifestObject, valueAt } from "#shared/kube/kube-object.ts";
 import type { BlobStore } from "#shared/ports.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
+import { type ClusterWorker, startPatientWorker } from "#test/support/cluster-worker.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 import { byHand } from "#test/support/kube-call.ts";
 import { type Death, playControllers, workUntil } from "#test/support/played-cluster.ts";
-import { startPatientWorker, type TroubledWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startPatientWorker);
 const jobs = "/apis/batch/v1/namespaces/shop/jobs";
@@ -33,22 +33,22 @@ function sides(version: string, around: readonly ManifestObject[] = hooks) {
   };
 }
 
-async function assign(w: TroubledWorker, { install, upgrade }: ReturnType<typeof sides>): Promise<void> {
+async function assign(w: ClusterWorker, { install, upgrade }: ReturnType<typeof sides>): Promise<void> {
   await w.world.assign("web", install, {}, { upgrade });
 }
 
-async function play(w: TroubledWorker): Promise<void> {
+async function play(w: ClusterWorker): Promise<void> {
   const patch = (path: string, body: JsonObject) => byHand(connectionOf(w), { method: "PATCH", path, body });
   await playControllers(w.host.objects("c1"), patch);
 }
 
-function connectionOf(w: TroubledWorker) {
+function connectionOf(w: ClusterWorker) {
   const [connection] = w.host.connections();
   if (connection === undefined) throw new Error("there is no cluster");
   return connection;
 }
 
-async function untilReady(w: TroubledWorker): Promise<void> {
+async function untilReady(w: ClusterWorker): Promise<void> {
   for (let check = 0; check < 40; check++) {
     await w.world.work();
     if ((await w.world.phase("web")) === "Ready") return;
@@ -59,7 +59,7 @@ async function untilReady(w: TroubledWorker): Promise<void> {
 }
 
 /** Names of what is there of the Sync, hooks with how often each was made. */
-function held(w: TroubledWorker) {
+function held(w: ClusterWorker) {
   const made = (name: string) =>
     w.host
       .requests()
@@ -124,7 +124,7 @@ test.each([
 );
 
 /** As the planner does with a cluster that is deleted, or a group that is made anew: the objects stay. */
-async function forget({ world }: TroubledWorker): Promise<void> {
+async function forget({ world }: ClusterWorker): Promise<void> {
   const { observed: _observed, ...row } = (await world.sync("web")) as SyncRow;
   const desired = forgotten(row, world.clock.now().toISOString());
   const next: SyncRow = { ...row, desired, version: row.version + 1 };
@@ -212,7 +212,7 @@ describe("a worker that dies at any write", () => {
   );
 
   /** @returns whether there was a write at which it could die. */
-  async function diesInstalling(death: Death, w: TroubledWorker): Promise<boolean> {
+  async function diesInstalling(death: Death, w: ClusterWorker): Promise<boolean> {
     await assign(w, sides("1"));
     const hasDied = await dies(death, w);
     await untilReady(w);
@@ -223,7 +223,7 @@ describe("a worker that dies at any write", () => {
     return hasDied;
   }
 
-  async function diesComingBack(death: Death, w: TroubledWorker): Promise<boolean> {
+  async function diesComingBack(death: Death, w: ClusterWorker): Promise<boolean> {
     await assign(w, sides("1"));
     await untilReady(w);
     await forget(w);
@@ -234,7 +234,7 @@ describe("a worker that dies at any write", () => {
     return hasDied;
   }
 
-  async function dies(death: Death, w: TroubledWorker): Promise<boolean> {
+  async function dies(death: Death, w: ClusterWorker): Promise<boolean> {
     const kube = new KubeConnection(w.endpoint, w.world.clock);
     const connector = { connect: async () => kube.client({ deadlineMs: Date.now() + 600_000 }), distrust() {} };
     let left = death.at;

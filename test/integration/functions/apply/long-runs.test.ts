@@ -5,8 +5,8 @@ import { lastCheck } from "#shared/fleet/rows/routine.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import type { Table } from "#shared/ports.ts";
 import { clusterFixture, configMap, definition, namespace, widget } from "#test/support/cluster-fixture.ts";
+import { namesOf, startPatientWorker } from "#test/support/cluster-worker.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
-import { namesOf, startPatientWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startPatientWorker);
 

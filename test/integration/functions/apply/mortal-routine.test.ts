@@ -10,10 +10,10 @@ import { nextWork } from "#shared/fleet/rows/next-work.ts";
 import { type KubeObject, stringAt } from "#shared/kube/kube-object.ts";
 import type { Table } from "#shared/ports.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
+import { startPatientWorker } from "#test/support/cluster-worker.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 import { byHand } from "#test/support/kube-call.ts";
 import { silentLog, silentMetrics } from "#test/support/planner-world.ts";
-import { startPatientWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startPatientWorker);
 const names = ["a", "b", "c", "d", "e"];

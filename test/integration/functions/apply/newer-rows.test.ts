@@ -4,9 +4,9 @@ import { keys } from "#shared/fleet/rows/keys.ts";
 import { keyText, type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Log } from "#shared/ports.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
+import { startPatientWorker } from "#test/support/cluster-worker.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 import { silentLog } from "#test/support/planner-world.ts";
-import { startPatientWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startPatientWorker);
 

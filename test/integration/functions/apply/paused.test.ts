@@ -3,11 +3,11 @@ import { describe, expect, test } from "vitest";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import { configMap, deployment, namespace } from "#test/support/cluster-fixture.ts";
+import { namesOf, startClusterWorker } from "#test/support/cluster-worker.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 import { byHand } from "#test/support/kube-call.ts";
-import { namesOf, startTroubledWorker } from "#test/support/unhealthy-worker.ts";
 
-const worker = forEachTest(startTroubledWorker);
+const worker = forEachTest(startClusterWorker);
 
 const before = [namespace("shop"), configMap("shop/kept"), configMap("shop/gone")];
 const after = [namespace("shop"), configMap("shop/kept", { k: "2" }), configMap("shop/new")];

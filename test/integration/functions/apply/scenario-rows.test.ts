@@ -3,10 +3,10 @@ import { describe, expect, test } from "vitest";
 import type { JsonObject } from "#shared/base/json.ts";
 import { type ManifestObject, stringAt } from "#shared/kube/kube-object.ts";
 import { configMap, definition, deployment, manifest, namespace, widget } from "#test/support/cluster-fixture.ts";
+import { startPatientWorker } from "#test/support/cluster-worker.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 import { byHand } from "#test/support/kube-call.ts";
 import { playControllers } from "#test/support/played-cluster.ts";
-import { startPatientWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startPatientWorker);
 const group = "w.example.com";

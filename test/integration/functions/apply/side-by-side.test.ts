@@ -5,8 +5,8 @@ import { expect, test } from "vitest";
 import { parentName } from "#shared/kube/parent-object.ts";
 import type { BlobStore } from "#shared/ports.ts";
 import { definition, namespace, widget } from "#test/support/cluster-fixture.ts";
+import { startPatientWorker } from "#test/support/cluster-worker.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
-import { startPatientWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startPatientWorker);
 const longestMs = 5000;

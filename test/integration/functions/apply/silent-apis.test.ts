@@ -4,10 +4,10 @@ import type { ClusterFaults } from "@starling/embedded-apiserver";
 import { beforeEach, describe, expect, test } from "vitest";
 import { stringAt } from "#shared/kube/kube-object.ts";
 import { configMap, definition, namespace, widget } from "#test/support/cluster-fixture.ts";
+import { namesOf, startClusterWorker, startPatientWorker } from "#test/support/cluster-worker.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
-import { namesOf, startPatientWorker, startTroubledWorker } from "#test/support/unhealthy-worker.ts";
 
-const worker = forEachTest(startTroubledWorker);
+const worker = forEachTest(startClusterWorker);
 
 describe("an aggregated API that is down", () => {
   const group = "metrics.example.com";

@@ -3,8 +3,8 @@
 import type { ClusterFaults } from "@starling/embedded-apiserver";
 import { expect, test } from "vitest";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
+import { startPatientWorker } from "#test/support/cluster-worker.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
-import { startPatientWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startPatientWorker);
 

@@ -2,10 +2,10 @@
 import { expect, test } from "vitest";
 import { later } from "#shared/fleet/rows/due.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
+import { startClusterWorker } from "#test/support/cluster-worker.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
-import { startTroubledWorker } from "#test/support/unhealthy-worker.ts";
 
-const worker = forEachTest(startTroubledWorker);
+const worker = forEachTest(startClusterWorker);
 const before = [namespace("shop"), configMap("shop/a")];
 const after = [namespace("shop"), configMap("shop/a"), configMap("shop/b")];
 

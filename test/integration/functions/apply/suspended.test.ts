@@ -2,11 +2,11 @@
 import { describe, expect, test } from "vitest";
 import { dueAtOf } from "#shared/fleet/rows/due.ts";
 import { configMap, deployment, namespace } from "#test/support/cluster-fixture.ts";
+import { namesOf, startClusterWorker } from "#test/support/cluster-worker.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 import { byHand } from "#test/support/kube-call.ts";
-import { namesOf, startTroubledWorker } from "#test/support/unhealthy-worker.ts";
 
-const worker = forEachTest(startTroubledWorker);
+const worker = forEachTest(startClusterWorker);
 const suspended = { by: "ana", at: "2026-11-20T08:00:00.000Z", number: 1 };
 
 const before = [namespace("shop"), configMap("shop/kept"), configMap("shop/gone")];

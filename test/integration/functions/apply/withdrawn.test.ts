@@ -1,10 +1,10 @@
 /** A removal of what the spec wants again is not carried out, whatever was queued or begun before. */
 import { expect, test } from "vitest";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
+import { namesOf, startClusterWorker } from "#test/support/cluster-worker.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
-import { namesOf, startTroubledWorker } from "#test/support/unhealthy-worker.ts";
 
-const worker = forEachTest(startTroubledWorker);
+const worker = forEachTest(startClusterWorker);
 const objects = [namespace("shop"), configMap("shop/a"), configMap("shop/b")];
 
 const deletes = () => worker.host.requests().filter(({ method }) => method === "DELETE");

@@ -5,9 +5,9 @@
 import { expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
+import { startPatientWorker } from "#test/support/cluster-worker.ts";
 import { forEachTest } from "#test/support/for-tests.ts";
 import { byHand } from "#test/support/kube-call.ts";
-import { startPatientWorker } from "#test/support/unhealthy-worker.ts";
 
 const worker = forEachTest(startPatientWorker);
 /** Longer than a lease. */

@@ -2,10 +2,10 @@ import { apiHandler } from "#functions/api/api-handler.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Ids, Table } from "#shared/ports.ts";
+import { healthyInstallation } from "#test/support/healthy-installation.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
-import { quietParts } from "#test/support/quiet-parts.ts";
 import { versionedTable } from "#test/support/versioned-table.ts";
 
 const installation = "starling.111122223333.eu-west-1";
@@ -45,7 +45,7 @@ export function apiFixture(table = new MemoryTable(), through: Table = table): A
     clock,
     ids,
     installation,
-    ...quietParts,
+    ...healthyInstallation,
     log: { info: write, warn: write, error: write },
   });
   const raw = async (event: unknown) => {

@@ -9,11 +9,11 @@ import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table, Write } from "#shared/ports.ts";
+import { healthyInstallation } from "#test/support/healthy-installation.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { silentLog } from "#test/support/planner-world.ts";
-import { quietParts } from "#test/support/quiet-parts.ts";
 import { refusingWrites } from "#test/support/refusing-writes.ts";
 import { apiFixture, cluster, httpEvent, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
@@ -55,7 +55,7 @@ describe("an answer of the API", () => {
       clock: { now: () => new Date() },
       ids: { unique: () => "id" },
       installation: "i",
-      ...quietParts,
+      ...healthyInstallation,
       log: silentLog,
     };
     const answer = await apiHandler(ports)(httpEvent("GET", "/v1/version"), {});
@@ -73,7 +73,7 @@ describe("an answer of the API", () => {
       ...ports,
       clock: { now: () => new Date() },
       ids: { unique: () => "id" },
-      ...quietParts,
+      ...healthyInstallation,
       log: silentLog,
     });
     const event = httpEvent("GET", "/v1/namespaces/payments/sources/app");

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { ana, begin, ownPaths, revise, rings, worldOf } from "#test/support/planner-story.ts";
-import type { PlannerWorld, Told } from "#test/support/planner-world.ts";
+import type { OperationsInput, PlannerWorld } from "#test/support/planner-world.ts";
 
 const group = { ...rings, maxConcurrent: 20, maxFailures: 5, maxUnreachable: 5, progressDeadline: "60s" } as const;
 /** The clusters are named after the state that they get. */
@@ -50,8 +50,8 @@ async function inEveryState(): Promise<PlannerWorld> {
   return made;
 }
 
-const act = (made: PlannerWorld, verb: keyof Told, more: object = {}) =>
-  made.operate({ [verb]: { ...ana(made.now), ...more } } as Told);
+const act = (made: PlannerWorld, verb: keyof OperationsInput, more: object = {}) =>
+  made.operate({ [verb]: { ...ana(made.now), ...more } } as OperationsInput);
 
 /** Cluster -> the action, revision and attempt that it was assigned last, and whether it has a slot. */
 async function standing(made: PlannerWorld) {

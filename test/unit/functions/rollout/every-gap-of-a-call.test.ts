@@ -3,7 +3,7 @@
  * the end.
  */
 import { describe, expect, test } from "vitest";
-import { fates, type Story, tellWithGap } from "#test/support/planner-model/gap-story.ts";
+import { fates, playWithGap, type Story } from "#test/support/planner-model/gap-story.ts";
 
 const stories: Readonly<Record<string, Story>> = {
   "a rollout": [[0, { do: "revise", rollout: 1 }]],
@@ -23,7 +23,7 @@ const stories: Readonly<Record<string, Story>> = {
   ],
 };
 
-const last = ({ given }: Awaited<ReturnType<typeof tellWithGap>>) =>
+const last = ({ given }: Awaited<ReturnType<typeof playWithGap>>) =>
   Object.entries(given).map(([sync, all]) => [sync, all.at(-1)]);
 const kinds = new Set<string>();
 
@@ -32,12 +32,12 @@ describe.each(Object.entries(stories))("%s", (what, story) => {
     "the last assignments are the same where any call of the planner %s",
     { timeout: 120_000 },
     async (fate) => {
-      const quiet = await tellWithGap(story, 0, fate);
+      const quiet = await playWithGap(story, 0, fate);
       for (const kind of quiet.kinds) kinds.add(kind);
       // The two kinds of calls that go on late share the effects between them.
       const [first, step] = fate === "dies" ? [1, 1] : [fates.indexOf(fate), 2];
       for (let at = first; at <= quiet.effects; at += step) {
-        const told = await tellWithGap(story, at, fate);
+        const told = await playWithGap(story, at, fate);
         const where = `with effect ${at}`;
         expect(last(told), where).toEqual(last(quiet));
         // No cluster is taken back to an earlier rollout, or assigned one twice.

@@ -10,7 +10,7 @@ import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Clearing, type Wait, type WaitReason, waitReasons } from "#shared/fleet/waits/wait.ts";
 import { ana, begin, ownPaths, rings, web, worldOf } from "#test/support/planner-story.ts";
-import { owner, type PlannerWorld, type Told } from "#test/support/planner-world.ts";
+import { type OperationsInput, owner, type PlannerWorld } from "#test/support/planner-world.ts";
 import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
 
 interface Story {
@@ -34,7 +34,7 @@ const lax = { ...all, maxFailures: "100%", maxUnreachable: "100%" } as const;
 const two: Partial<RolloutStrategy> = { ...all, stages: [{ name: "rest", maxConcurrent: 1 }] };
 
 const act = async (made: PlannerWorld, told: object) =>
-  made.operate({ ...(await made.group()).operations, ...told } as Told);
+  made.operate({ ...(await made.group()).operations, ...told } as OperationsInput);
 /** Reports for the slots in the order of their names; the last report holds for all other slots. */
 const say = async (made: PlannerWorld, ...said: readonly Said[]) => {
   await begin(made);

@@ -110,7 +110,7 @@ test("messages that nothing led to begin a chain of their own", async () => {
 
 test("the message of an invocation that took too much memory comes back", async () => {
   const queue = await createQueue({ VisibilityTimeout: "5" });
-  const module = new URL("../../../../support/hungry-function.ts", import.meta.url).href;
+  const module = new URL("../../../../support/scripted-function.ts", import.meta.url).href;
   const reports = await work(queue.url, {
     functionName: "hungry",
     newSandbox: () => threadSandbox({ module, data: "", memoryMiB: 32 }),

@@ -221,7 +221,7 @@ describe("an invocation that takes too long", () => {
 });
 
 describe("threads", () => {
-  const module = new URL("../../../../support/hungry-function.ts", import.meta.url).href;
+  const module = new URL("../../../../support/scripted-function.ts", import.meta.url).href;
   const threads = (options: Partial<FunctionOptions> = {}) =>
     make({ ...options, newSandbox: () => threadSandbox({ module, data: "hello", memoryMiB: 32 }) });
   const event = (body: string) => ({ Records: [{ body, attributes: { ApproximateReceiveCount: "1" } }] });

@@ -18,7 +18,7 @@ interface AttributeJson {
 }
 
 /** @param request - of any operation that writes rows. */
-export function rowsPut(request: Readonly<Record<string, unknown>>): readonly Row[] {
+export function writtenRows(request: Readonly<Record<string, unknown>>): readonly Row[] {
   const items = (request.TransactItems ?? [{ Put: request }]) as readonly TransactItem[];
   return items.flatMap(({ Put }) => (Put?.Item === undefined ? [] : [unpackedRow(plainItem(Put.Item)) as Row]));
 }

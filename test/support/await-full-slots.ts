@@ -8,7 +8,7 @@ const lookEveryMs = 5;
  * Delays the end of each change in a ring until `count` clusters are changing at once. So all slots are in use on a
  * machine of any speed.
  */
-export function awaitFullHouse(
+export function awaitFullSlots(
   { fleet, monitor }: Pick<World, "fleet" | "monitor">,
   ring: string,
   count: number,

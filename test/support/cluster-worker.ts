@@ -11,7 +11,7 @@ import { setIdOf } from "#shared/kube/parent-object.ts";
 import { endpointOf } from "#test/support/cluster-fixture.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
-export interface TroubledWorker {
+export interface ClusterWorker {
   readonly host: ClusterHost;
   readonly endpoint: KubeEndpoint;
   readonly world: WorkerWorld;
@@ -42,15 +42,15 @@ export function namesOf(objects: readonly ManifestObject[]): string[] {
 }
 
 /** Where no network fails. */
-export function startPatientWorker(): Promise<TroubledWorker> {
+export function startPatientWorker(): Promise<ClusterWorker> {
   return start(patientMs);
 }
 
-export function startTroubledWorker(): Promise<TroubledWorker> {
+export function startClusterWorker(): Promise<ClusterWorker> {
   return start(connectTimeoutMs);
 }
 
-async function start(connectWithinMs: number): Promise<TroubledWorker> {
+async function start(connectWithinMs: number): Promise<ClusterWorker> {
   const host = await startClusterHost({ controllers: "off" });
   host.addCluster("c1");
   const endpoint = { ...endpointOf(await host.openPort("c1")), connectTimeoutMs: connectWithinMs };

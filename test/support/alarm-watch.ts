@@ -8,17 +8,17 @@ import { functionNamed, ofType, type Resource, textOf } from "#test/synth/synthe
 /**
  * The state of the alarm whose id begins with this name, such as `FleetWatchHalted`, over the lines from an index on.
  */
-export type NightWatch = (name: string, from: number) => AlarmState;
+export type AlarmWatch = (name: string, from: number) => AlarmState;
 
 /**
  * Computes what CloudWatch would report if every period looked like the lines of this machine. @param resources - of
  * the stacks.
  */
-export function nightWatch(
+export function alarmWatch(
   resources: readonly Resource[],
   lines: readonly EmbeddedLine[],
   { machine }: Pick<World, "machine">,
-): NightWatch {
+): AlarmWatch {
   const { Variables } = functionNamed(resources, "tick").Properties.Environment as {
     Variables: Record<string, unknown>;
   };

@@ -1,7 +1,7 @@
 import type { ApiPorts } from "#functions/api/api-ports.ts";
 
 /** An installation with nothing wrong: what the door is told of its parts where a test is about something else. */
-export const quietParts: Pick<ApiPorts, "account" | "links" | "logs" | "own"> = {
+export const healthyInstallation: Pick<ApiPorts, "account" | "links" | "logs" | "own"> = {
   account: {
     hasValue: async () => true,
     queueLength: async (queueUrl) => ({ arn: queueUrl, messages: 0 }),

@@ -186,13 +186,13 @@ test("a ready Sync that has drifted is told as that, however long ago that was f
   if (row.observed === undefined) throw new Error("the fixture has an observation");
   const since = "2026-11-20T07:00:00.000Z";
   const drift = { at: since, objects: 2, corrected: false };
-  const told = (status: "True" | "False") => {
+  const described = (status: "True" | "False") => {
     const conditions = [{ type: "Drifted", status, reason: "DriftDetected", message: "", since }];
     const observed = { ...row.observed, drift, conditions } as NonNullable<typeof row.observed>;
     return describeSync({ sync: groupSyncObject({ ...row, observed }, undefined), events: [], now });
   };
-  expect(told("True")).toContain("seen 2m ago   2 objects have drifted, and Starling does not correct the drift");
-  expect(told("False")).not.toContain("does not correct the drift");
+  expect(described("True")).toContain("seen 2m ago   2 objects have drifted, and Starling does not correct the drift");
+  expect(described("False")).not.toContain("does not correct the drift");
 });
 
 describe("selection", () => {

@@ -16,9 +16,9 @@ test.each([
   [["-n", "a", "get", "syncgroups", "-n", "b"], '--namespace was given twice, "a" and "b"; give it once', ""],
   [["get", "syncgroups", "--limit=5", "--limit", "5"], '--limit was given twice, "5" and "5"; give it once', " get"],
   [["get", "syncgroups", "-o", "json", "-oyaml"], '--output was given twice, "json" and "yaml"; give it once', ""],
-])("a flag that takes one value is refused when there are two: %j", async (words, told, verb) => {
+])("a flag that takes one value is refused when there are two: %j", async (words, message, verb) => {
   const { code, err } = await runWithoutTerminal(words, home);
-  expect({ code, err }).toEqual({ code: 2, err: `error: ${told}\n  next: starling${verb} --help\n` });
+  expect({ code, err }).toEqual({ code: 2, err: `error: ${message}\n  next: starling${verb} --help\n` });
 });
 
 test("a flag that takes several values takes them", async () => {

@@ -43,19 +43,19 @@ test("the events of all groups are listed in one order, page by page, none twice
   await memory.write([event({ namespace: "payments", kind: "SyncGroup", name: "g0" }, 13, "2")]);
   // Events of two groups have the same key, and stand likewise.
   await memory.write([event({ namespace: "payments", kind: "SyncGroup", name: "g0" }, 7)]);
-  const told: string[] = [];
+  const messages: string[] = [];
   let next = "";
   do {
     const { body } = await api.call("GET", `/v1/events?limit=7${next === "" ? "" : `&continue=${next}`}`);
     const list = body as Listed;
-    told.push(...list.items.map(({ message }) => message));
+    messages.push(...list.items.map(({ message }) => message));
     next = list.metadata.continue ?? "";
   } while (next !== "");
-  expect(told).toHaveLength(22);
-  expect(told.filter((text) => text.endsWith(" 7")).toSorted()).toEqual(["g0 7", "g1 7"]);
-  expect(told.slice(0, 3)).toEqual(["g1 19", "g0 18", "g2 17"]);
-  expect(told.slice(6, 8).toSorted()).toEqual(["g0 13", "g1 13"]);
-  expect(told.at(-1)).toBe("g0 0");
+  expect(messages).toHaveLength(22);
+  expect(messages.filter((text) => text.endsWith(" 7")).toSorted()).toEqual(["g0 7", "g1 7"]);
+  expect(messages.slice(0, 3)).toEqual(["g1 19", "g0 18", "g2 17"]);
+  expect(messages.slice(6, 8).toSorted()).toEqual(["g0 13", "g1 13"]);
+  expect(messages.at(-1)).toBe("g0 0");
 });
 
 test("the list of one namespace has the events of that namespace, and each event names its object", async () => {

@@ -21,7 +21,7 @@ function group(name: string, clusters: unknown) {
   return { ...document, spec: { ...document.spec, clusters } };
 }
 
-function told(api: ApiFixture): readonly string[] {
+function woken(api: ApiFixture): readonly string[] {
   return api.takeMessages().map((message) => (message.to === "rollout" ? message.owner.name : message.to));
 }
 
@@ -46,11 +46,11 @@ test("a Cluster that changes wakes the groups and Syncs that selected it before 
   await api.call("POST", "/v1/apply", { documents: before });
   api.takeMessages();
   await api.call("POST", "/v1/apply", { documents: [cluster("c1", { env: "dev" })] });
-  expect(told(api)).toEqual(["extra", "dev", "everywhere", "named"]);
+  expect(woken(api)).toEqual(["extra", "dev", "everywhere", "named"]);
   await api.call("POST", "/v1/apply", { documents: [cluster("c1", { env: "prod" })] });
-  expect(told(api)).toEqual(["extra", "dev", "everywhere", "named", "prod"]);
+  expect(woken(api)).toEqual(["extra", "dev", "everywhere", "named", "prod"]);
   await api.call("POST", "/v1/apply", { documents: [cluster("c3", { env: "test" })] });
-  expect(told(api)).toEqual(["everywhere"]);
+  expect(woken(api)).toEqual(["everywhere"]);
 });
 
 test("every change of a Cluster wakes a group in deletion, because it may have objects on any cluster", async () => {
@@ -59,14 +59,14 @@ test("every change of a Cluster wakes a group in deletion, because it may have o
   await api.call("DELETE", "/v1/namespaces/payments/syncgroups/others?confirm=true");
   api.takeMessages();
   await api.call("POST", "/v1/apply", { documents: [cluster("c1", { env: "dev" })] });
-  expect(told(api)).toEqual(["others"]);
+  expect(woken(api)).toEqual(["others"]);
 });
 
 test("ClusterValues wake the groups and Syncs of the clusters that they select or selected", async () => {
   const api = apiFixture();
   const applied = async (...documents: readonly unknown[]) => {
     await api.call("POST", "/v1/apply", { documents });
-    return told(api);
+    return woken(api);
   };
   const fleet = [cluster("c1", { env: "dev" }), cluster("c2", { env: "prod" }), cluster("c3", { env: "test" })];
   await applied(...fleet, ...before);
@@ -95,7 +95,7 @@ test("ClusterValues wake the groups and Syncs of the clusters that they select o
   expect(await applied(of({ names: ["c9"] }, { color: "green" }))).toEqual([]);
   expect(await applied(of({ names: ["c2"] }))).toEqual(ofC2);
   await api.call("DELETE", "/v1/clustervalues/look?confirm=true");
-  expect(told(api)).toEqual(ofC2);
+  expect(woken(api)).toEqual(ofC2);
 });
 
 test("a change of a Cluster that the planner does not use leaves the fleet's version as it is", async () => {
@@ -113,7 +113,7 @@ test("a change of a Cluster that the planner does not use leaves the fleet's ver
   await api.call("POST", "/v1/apply", { documents: [{ ...annotated, spec: moved }] });
   expect(await api.table.get(keys.cluster("c1"))).toMatchObject({ version: 3, generation: 2 });
   expect(versions(api)).toEqual(first);
-  expect(told(api)).toEqual([]);
+  expect(woken(api)).toEqual([]);
   await api.call("POST", "/v1/apply", { documents: [cluster("c1", { env: "prod" })] });
   expect(versions(api)).not.toEqual(first);
 });
@@ -127,6 +127,6 @@ test("a change of the fleet reads the groups in batches", { timeout: 60_000 }, a
   api.takeMessages();
   const { requests } = counted.counts;
   await api.call("POST", "/v1/apply", { documents: [cluster("c1", { env: "dev" })] });
-  expect(told(api)).toEqual([]);
+  expect(woken(api)).toEqual([]);
   expect(counted.counts.requests - requests).toBeLessThan(10);
 });

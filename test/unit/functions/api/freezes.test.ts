@@ -96,8 +96,8 @@ describe("a freeze by the API", () => {
     await api.call("POST", path, { reason: "INC-4711" });
     api.takeMessages();
     expect((await api.call("DELETE", path)).body.freeze.status.clusters).toBe(130);
-    const told = api.takeMessages().map((message) => (message.to === "apply" ? message.cluster : message.to));
-    expect(told.sort()).toEqual(names.sort());
+    const woken = api.takeMessages().map((message) => (message.to === "apply" ? message.cluster : message.to));
+    expect(woken.sort()).toEqual(names.sort());
   });
 
   test("freezes that cannot be read are neither shown as none nor overwritten", async () => {

@@ -40,7 +40,7 @@ const before: StageRecord = { name: "all", current: 12, members: 3, changing: 0,
  */
 async function withRollout({
   status = { conditions: [], state: "Rolling", rollout: 13 },
-  templates: wantedTemplates = [other, planned],
+  templates: plannedTemplates = [other, planned],
   stageRun: change = {},
   stages,
   rolloutState = {},
@@ -71,7 +71,7 @@ async function withRollout({
   const current = syncRow("c1", "shop.web");
   const assigned: SyncRow["desired"] = { ...current.desired, renderDigest: digest, revision: outOfSync, rollout: 13 };
   const stageRun = stageRunRow({ rollout: 13, stage: "all" }, ["Succeeded", "Waiting", "Waiting"], change);
-  const plan = { templates: wantedTemplates, planHash: "sha256:c1" };
+  const plan = { templates: plannedTemplates, planHash: "sha256:c1" };
   await api.table.write([
     { update: keys.object("payments", "SyncGroup", "shop"), set: { status } },
     { put: rolloutStateRow(stages ?? [{ ...before, ...stageRecord(stageRun) }], rolloutState) },

@@ -14,7 +14,7 @@ import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 const path = "/v1/clusters/c1/recover";
 const theirs = { attempt: 9, fence: 30, token: "token-9-of-others", inventory: `sha256:${"a".repeat(64)}` };
 const seen = { namespace: "payments", name: "shop.web", attempt: 9, token: "token-9-of-others" };
-const looked = [{ namespace: "payments", name: "app", number: 1 }];
+const polled = [{ namespace: "payments", name: "app", number: 1 }];
 
 async function withRefused(remembered: Remembered = theirs, api = apiFixture()) {
   await api.call("POST", "/v1/apply", {
@@ -44,7 +44,7 @@ async function rowsOf(api: ReturnType<typeof apiFixture>) {
 describe("the recovery of one Sync", () => {
   test("a recover moves the rows past what the cluster remembers, and replaces the open assignment, in one step", async () => {
     const api = await withRefused();
-    const body = { syncs: [seen], sources: looked, reason: "restored" };
+    const body = { syncs: [seen], sources: polled, reason: "restored" };
     const answer = await api.call("POST", path, body);
     expect(answer).toMatchObject({ status: 200, body: { recovered: ["payments/shop.web"], moved: [] } });
     const { sync, owner } = await rowsOf(api);
@@ -69,7 +69,7 @@ describe("the recovery of one Sync", () => {
 
   test("a recover of all clusters is also recorded for clusters without rows, with the former owner", async () => {
     const api = await withRefused({ ...theirs, owner: "another-installation" });
-    const body = { syncs: [seen], sources: looked, all: true, from: "another-installation" };
+    const body = { syncs: [seen], sources: polled, all: true, from: "another-installation" };
     expect(await api.call("POST", path, body)).toMatchObject({
       status: 200,
       body: { recovered: ["payments/shop.web"] },
@@ -86,7 +86,7 @@ describe("the recovery of one Sync", () => {
     ] as const) {
       const api = await withRefused(remembered);
       const before = await rowsOf(api);
-      const answer = await api.call("POST", path, { syncs: [seen], sources: looked, ...body });
+      const answer = await api.call("POST", path, { syncs: [seen], sources: polled, ...body });
       expect(answer).toMatchObject({ status: 200, body: { recovered: [], moved: ["payments/shop.web"] } });
       expect(await rowsOf(api)).toEqual(before);
     }
@@ -104,7 +104,7 @@ describe("the recovery of one Sync", () => {
       const { sync } = await rowsOf(api);
       const meanwhile = { ...sync, ...accepted(sync as SyncRow, { by: "somebody", at: "2026-11-01T08:00:00.000Z" }) };
       await api.table.write([{ put: meanwhile as SyncRow }]);
-      const body = { syncs: [seen], sources: looked, all: true };
+      const body = { syncs: [seen], sources: polled, all: true };
       expect((await api.call("POST", path, body)).body).toEqual({ ...answer, refused: [] });
       expect((await rowsOf(api)).sync).toEqual(meanwhile);
     }
@@ -112,7 +112,7 @@ describe("the recovery of one Sync", () => {
 
   test("a recover takes over from an owner that the request names", async () => {
     const api = await withRefused({ ...theirs, owner: "another-installation" });
-    const body = { syncs: [seen], sources: looked, from: "another-installation" };
+    const body = { syncs: [seen], sources: polled, from: "another-installation" };
     expect(await api.call("POST", path, body)).toMatchObject({ body: { recovered: ["payments/shop.web"] } });
   });
 
@@ -145,7 +145,7 @@ describe("the recovery of several groups on one cluster", () => {
 
   test("a recover records each group with its own Syncs, and the index says Orphaned for each Sync", async () => {
     const api = await withTwo();
-    const answer = await api.call("POST", path, { syncs: [seen, other], sources: looked });
+    const answer = await api.call("POST", path, { syncs: [seen, other], sources: polled });
     expect(answer.body).toEqual({ recovered: ["payments/shop.web", "payments/tools.web"], moved: [], refused: [] });
     for (const [group, name] of [
       ["shop", "shop.web"],
@@ -170,7 +170,7 @@ describe("the recovery of several groups on one cluster", () => {
         documents: [source("lib"), syncGroup(broken, [{ name: "web", source: "lib" }])],
       });
       api.takeMessages();
-      const answer = await api.call("POST", path, { syncs: [seen, other], sources: looked });
+      const answer = await api.call("POST", path, { syncs: [seen, other], sources: polled });
       expect(answer.body).toMatchObject({
         recovered: [`payments/${sound}.web`],
         moved: [],
@@ -188,7 +188,7 @@ describe("the recovery of several groups on one cluster", () => {
       const api = await withTwo();
       await api.table.write([{ update: key, set: { schema: 3 } }]);
       const before = (await api.table.getMany([key], { newer: "kept" }))[0];
-      const answer = await api.call("POST", path, { syncs: [seen, other], sources: looked });
+      const answer = await api.call("POST", path, { syncs: [seen, other], sources: polled });
       expect(answer).toMatchObject({
         status: 200,
         body: { recovered: ["payments/shop.web"], moved: ["payments/tools.web"] },
@@ -200,9 +200,9 @@ describe("the recovery of several groups on one cluster", () => {
   test("a recover needs no readable row of the Cluster, only a registered one", async () => {
     const api = await withRefused();
     await api.table.write([{ update: keys.cluster("c1"), set: { schema: 3 } }]);
-    const answer = await api.call("POST", path, { syncs: [seen], sources: looked });
+    const answer = await api.call("POST", path, { syncs: [seen], sources: polled });
     expect(answer).toMatchObject({ status: 200, body: { recovered: ["payments/shop.web"] } });
-    expect(await api.call("POST", "/v1/clusters/c9/recover", { syncs: [seen], sources: looked })).toMatchObject({
+    expect(await api.call("POST", "/v1/clusters/c9/recover", { syncs: [seen], sources: polled })).toMatchObject({
       status: 404,
       body: { message: "Cluster c9 does not exist" },
     });
@@ -218,10 +218,10 @@ describe("the recovery of several groups on one cluster", () => {
     const documents = [source("lib"), source("newer"), syncGroup("shop", templates)];
     await api.call("POST", "/v1/apply", { documents });
     await api.table.write([{ update: keys.object("payments", "Source", "newer"), set: { schema: 3 } }]);
-    const sources = [...looked, ...["lib", "newer"].map((name) => ({ namespace: "payments", name, number: 0 }))];
+    const sources = [...polled, ...["lib", "newer"].map((name) => ({ namespace: "payments", name, number: 0 }))];
     const { body } = await api.call("POST", path, { syncs: [seen], sources });
     expect(body.refused).toMatchObject([{ syncs: ["payments/shop.web"], code: "SourceNotReady" }]);
-    expect(body.refused[0].message).toMatch(/^source\/lib, source\/newer of namespace payments could not be looked at/);
+    expect(body.refused[0].message).toMatch(/^source\/lib, source\/newer of namespace payments could not be polled at/);
   });
 
   test("a recover waits for a Source whose last poll failed", async () => {
@@ -229,14 +229,14 @@ describe("the recovery of several groups on one cluster", () => {
     const key = keys.object("payments", "Source", "app");
     const status = (await api.table.get(key))?.status;
     await api.table.write([{ update: key, set: { status: { ...status, failures: 1 } } }]);
-    const answer = await api.call("POST", path, { syncs: [seen], sources: looked });
+    const answer = await api.call("POST", path, { syncs: [seen], sources: polled });
     expect(answer.body).toMatchObject({ recovered: [], refused: [{ code: "SourceNotReady" }] });
   });
 
   test("a recover continues the numbers of earlier commands on the group", async () => {
     const api = await withRefused();
     await api.call("POST", "/v1/namespaces/payments/syncgroups/shop/suspend", {});
-    await api.call("POST", path, { syncs: [seen], sources: looked });
+    await api.call("POST", path, { syncs: [seen], sources: polled });
     expect((await rowsOf(api)).owner?.operations).toMatchObject({
       suspended: { number: 1 },
       recovered: { number: 2 },
@@ -248,7 +248,7 @@ describe("the recovery of several groups on one cluster", () => {
     ["the attempt", { ...theirs, attempt: 10 }],
   ])("a recover changes nothing and audits nothing when only %s has changed", async (_what, remembered) => {
     const api = await withRefused(remembered);
-    const answer = await api.call("POST", path, { syncs: [seen], sources: looked });
+    const answer = await api.call("POST", path, { syncs: [seen], sources: polled });
     expect(answer.body).toEqual({ recovered: [], moved: ["payments/shop.web"], refused: [] });
     expect(api.log.filter(({ verb }) => String(verb).startsWith("recover"))).toEqual([]);
   });
@@ -272,7 +272,7 @@ describe("a recovery while others write", () => {
   ] as const)("a recover tries again when others write %s", async (_what, error, times, recovered, refused) => {
     const { api, fail } = await failing();
     fail(error, times);
-    const answer = await api.call("POST", path, { syncs: [seen], sources: looked });
+    const answer = await api.call("POST", path, { syncs: [seen], sources: polled });
     expect(answer).toMatchObject({ status: 200, body: { recovered, moved: [], refused } });
   });
 
@@ -283,7 +283,7 @@ describe("a recovery while others write", () => {
     await api.table.write([{ put: { ...sync, observed: { ...sync.observed, remembered: theirs } } as SyncRow }]);
     api.takeMessages();
     fail(busy, 1, "tools.web");
-    const both = { syncs: [seen, { ...seen, name: "tools.web" }], sources: looked };
+    const both = { syncs: [seen, { ...seen, name: "tools.web" }], sources: polled };
     expect(await api.call("POST", path, both)).toMatchObject({ status: 503, body: { code: "TableBusy" } });
     expect(api.takeMessages()).toEqual([
       { to: "rollout", owner: { namespace: "payments", kind: "SyncGroup", name: "shop" }, clusters: [] },

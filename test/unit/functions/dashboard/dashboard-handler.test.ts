@@ -84,8 +84,8 @@ describe("the counts on a group's page", () => {
           .stageRuns()
           .find((one) => one.rollout === ref.rollout && one.stage === stage.name && one.snapshot === ref.snapshot);
         if (stageRun === undefined) throw new Error("the stage run of a stage has no row");
-        const told = { done, failed: Number(failed?.split("/")[0]), unreachable: Number(unreachable?.split("/")[0]) };
-        expect({ ...told, changing: Number(changing) }).toEqual(recount(world, stageRun));
+        const shown = { done, failed: Number(failed?.split("/")[0]), unreachable: Number(unreachable?.split("/")[0]) };
+        expect({ ...shown, changing: Number(changing) }).toEqual(recount(world, stageRun));
       }
       // The bar on the fleet's page counts all selected clusters.
       const [[, , , , , ready = ""] = []] = tableIn(await see({ path: "/" }), "SyncGroups and Syncs, the worst first");

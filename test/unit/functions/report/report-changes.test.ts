@@ -96,8 +96,8 @@ test("each group is woken for its own Syncs with the push that they are about, a
     { put: { ...syncRowOf("c2", { observed: { phase: "Ready" } }), owner: other } },
     { put: { ...syncRowOf("c3", { observed: { phase: "Ready" } }), schema: rowSchema + 1 } },
   ]);
-  const told = ["c1", "c2", "c3"].map((cluster) => ({ ...aboutSync(cluster), correlationId: `push-${cluster}` }));
-  await report(told);
+  const reports = ["c1", "c2", "c3"].map((cluster) => ({ ...aboutSync(cluster), correlationId: `push-${cluster}` }));
+  await report(reports);
   expect(sender.take()).toEqual([
     { to: "rollout", owner, clusters: ["c1"], correlationId: "push-c1" },
     { to: "rollout", owner: other, clusters: ["c2"], correlationId: "push-c2" },

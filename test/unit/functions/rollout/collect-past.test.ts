@@ -214,8 +214,8 @@ describe("the rows that an earlier group of the same name left", { timeout: 60_0
   /** Replaces the group by another of its name, without a call of the planner in between. */
   async function replace(made: PlannerWorld, deletion?: "orphan"): Promise<void> {
     const { status: _status, ...row } = await made.group();
-    const told = deletion && { operations: { deletion: { ...ana(made.now), number: 1, cascade: deletion } } };
-    const another = { ...row, status: { conditions: [] }, uid: "another", version: row.version + 1, ...told };
+    const withDeletion = deletion && { operations: { deletion: { ...ana(made.now), number: 1, cascade: deletion } } };
+    const another = { ...row, status: { conditions: [] }, uid: "another", version: row.version + 1, ...withDeletion };
     await made.table.write([{ put: another, when: { version: row.version } }]);
   }
 

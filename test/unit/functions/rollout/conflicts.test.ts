@@ -50,6 +50,6 @@ test("a group waits for all renderings that another owner asks for at the same t
   });
   await made.plan(table);
   expect(others).toBeGreaterThan(20);
-  const told = made.sender.take().flatMap((message) => (message.to === "render" ? [message.input] : []));
-  expect(new Set(told).size).toBe(others);
+  const requested = made.sender.take().flatMap((message) => (message.to === "render" ? [message.input] : []));
+  expect(new Set(requested).size).toBe(others);
 });

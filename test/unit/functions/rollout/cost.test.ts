@@ -56,9 +56,9 @@ async function costOf(clusters: number, shape: { readonly templates: number; rea
     },
   };
   const group = new PlannedGroup({ name: "web", ...shape }, { table, blobs });
-  const call = async (told?: ReadonlySet<string>) => {
+  const call = async (named?: ReadonlySet<string>) => {
     isCounted = true;
-    await group.call(told);
+    await group.call(named);
     isCounted = false;
   };
   await group.create(Array.from({ length: clusters }, (_, index) => `c-${index}`));

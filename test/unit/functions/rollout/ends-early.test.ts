@@ -86,9 +86,9 @@ test("a cluster that a message names is checked, although a check of all cluster
   const later: RolloutMessage = { to: "rollout", owner, after: "b" };
   expect(await call(made, [later])).toEqual([]);
   expect(made.slots()).toEqual([]);
-  const told: readonly RolloutMessage[] = [later, { to: "rollout", owner, clusters: ["a"] }];
-  const left = await call(made, told, 0, 0);
-  expect(left).toEqual(told);
+  const before: readonly RolloutMessage[] = [later, { to: "rollout", owner, clusters: ["a"] }];
+  const left = await call(made, before, 0, 0);
+  expect(left).toEqual(before);
   expect(await call(made, left)).toEqual([]);
   expect(made.slots()).toMatchObject([{ cluster: "a" }]);
 });

@@ -37,13 +37,13 @@ describe.each(Object.entries(stories))("%s", (what, story) => {
       // The two kinds of calls that go on late share the effects between them.
       const [first, step] = fate === "dies" ? [1, 1] : [fates.indexOf(fate), 2];
       for (let at = first; at <= quiet.effects; at += step) {
-        const told = await playWithGap(story, at, fate);
+        const played = await playWithGap(story, at, fate);
         const where = `with effect ${at}`;
-        expect(last(told), where).toEqual(last(quiet));
+        expect(last(played), where).toEqual(last(quiet));
         // No cluster is taken back to an earlier rollout, or assigned one twice.
-        if (what === "a rollout") expect(told.given, where).toEqual(quiet.given);
-        expect(told.excesses, where).toEqual([]);
-        expect(told.isGone, where).toBe(quiet.isGone);
+        if (what === "a rollout") expect(played.given, where).toEqual(quiet.given);
+        expect(played.excesses, where).toEqual([]);
+        expect(played.isGone, where).toBe(quiet.isGone);
       }
     },
   );

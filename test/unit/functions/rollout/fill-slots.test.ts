@@ -220,16 +220,16 @@ test("a rendering's row names the group to notify, so that a lost message does n
   await made.plan();
   const [row] = made.rows<RenderingRow>("Rendering");
   if (row === undefined) throw new Error("no rendering was asked for");
-  const told = { to: "render", input: row.input } as const;
-  expect(made.sender.take()).toContainEqual(expect.objectContaining({ ...told, notify: owner }));
+  const request = { to: "render", input: row.input } as const;
+  expect(made.sender.take()).toContainEqual(expect.objectContaining({ ...request, notify: owner }));
   made.advanceClock(31);
   const { table, sender, blobs } = made;
   const ports = { table, sender, clock: { now: () => made.now }, log: silentLog, metrics: silentMetrics };
   await claimDue(ports);
   // The tick knows only the row's key; the row names the owner to notify.
-  expect(made.sender.take()).toContainEqual(told);
+  expect(made.sender.take()).toContainEqual(request);
   const built = { digest: digestOf("built"), objects: 1, bytes: Buffer.from("built") };
-  await renderInput(told, { ...ports, blobs, ids: randomIds, turns: 1, builder: { build: async () => built } });
+  await renderInput(request, { ...ports, blobs, ids: randomIds, turns: 1, builder: { build: async () => built } });
   expect(made.sender.take()).toEqual([expect.objectContaining({ to: "rollout", owner })]);
 });
 

@@ -251,8 +251,8 @@ describe("a reconcile of a group", () => {
     await made.rollOut();
     made.sender.take();
     await asked(made, 1);
-    const told = made.sender.take().filter(({ to }) => to === "apply");
-    expect(new Set(told.map((message) => "cluster" in message && message.cluster)).size).toBe(120);
+    const woken = made.sender.take().filter(({ to }) => to === "apply");
+    expect(new Set(woken.map((message) => "cluster" in message && message.cluster)).size).toBe(120);
     await made.plan();
     expect(made.sender.take().filter(({ to }) => to === "apply")).toEqual([]);
   });

@@ -135,13 +135,13 @@ describe("a stage run under a freeze", () => {
   });
 
   test.each([
-    ["word of a worker", ["p010"]],
+    ["report of a worker", ["p010"]],
     ["check", undefined],
-  ])("frozen clusters are not read again at each %s", async (_what, told) => {
+  ])("frozen clusters are not read again at each %s", async (_what, named) => {
     async function rowsRead(frozen: number): Promise<number> {
       const world = await frozenWorld(frozen);
       const counted = counting(world.table);
-      await world.plan(counted.table, told);
+      await world.plan(counted.table, named);
       return counted.read();
     }
     expect(await rowsRead(40)).toBe(await rowsRead(20));
@@ -270,9 +270,9 @@ describe("a stage run under a freeze", () => {
   });
 
   test.each([
-    ["word of a worker", ["a1"]],
+    ["report of a worker", ["a1"]],
     ["check", undefined],
-  ])("frozen joiners are not read again at each %s, and other joiners get slots", async (_what, told) => {
+  ])("frozen joiners are not read again at each %s, and other joiners get slots", async (_what, named) => {
     async function rowsRead(frozen: number): Promise<number> {
       const world = worldOfPages();
       await world.addCluster("a1", "all", { labels: { env: "dev" } });
@@ -283,7 +283,7 @@ describe("a stage run under a freeze", () => {
       for (const name of names(frozen, "p")) await world.addCluster(name, "all", { labels: { env: "prod" } });
       await begin(world);
       const counted = counting(world.table);
-      await world.plan(counted.table, told);
+      await world.plan(counted.table, named);
       await world.addCluster("z1", "all", { labels: { env: "dev" } });
       await begin(world);
       expect(world.slots().map(({ cluster }) => cluster)).toEqual(["z1"]);

@@ -63,7 +63,7 @@ describe("a deletion", { timeout: 60_000 }, () => {
 
 describe("a check of the whole group", { timeout: 60_000 }, () => {
   /** The cost of a check during a deletion that all clusters but one have completed. */
-  async function costOfLook(clusters: number) {
+  async function costOfCheck(clusters: number) {
     const made = await settledWorld(clusters, 1);
     await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
     await made.plan();
@@ -76,7 +76,7 @@ describe("a check of the whole group", { timeout: 60_000 }, () => {
   }
 
   test("a check during a deletion reads no cluster that is done", async () => {
-    expect(await costOfLook(120)).toEqual(await costOfLook(40));
+    expect(await costOfCheck(120)).toEqual(await costOfCheck(40));
   });
 
   /** The cost when all clusters but one were unreachable, and answer again, with a maxConcurrent of one. */
@@ -122,8 +122,8 @@ describe("a check of the whole group", { timeout: 60_000 }, () => {
       },
     };
     await made.plan(slow);
-    const [told] = made.sender.take();
-    expect(told).toEqual({ to: "rollout", owner, after: "c079" });
+    const [sent] = made.sender.take();
+    expect(sent).toEqual({ to: "rollout", owner, after: "c079" });
     expect(calls).toBe(6);
   });
 });

@@ -27,12 +27,12 @@ test("a due time of the rollout state that is later than a deadline, or was lost
 test.each([
   ["a check of all clusters", undefined],
   ["a report of the cluster's worker", ["a"]],
-])("the planner is due when the lease of a cluster that gave up its slot ends, after %s", async (_what, told) => {
+])("the planner is due when the lease of a cluster that gave up its slot ends, after %s", async (_what, named) => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 1, maxFailures: 1 });
   await begin(made);
   await made.observe("a", "Failed");
   await lease(made, "a", { fence: 2, seconds: 20 });
-  await made.plan(made.table, told);
+  await made.plan(made.table, named);
   expect(backoffSecondsAfter(made)).toBe(20);
   await lease(made, "a", { fence: 2, seconds: 25 });
   made.advanceClock(20);

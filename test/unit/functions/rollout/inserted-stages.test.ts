@@ -10,7 +10,7 @@ const fleet = { a: "canary", b: "early", c: "rest", d: "rest" };
 const revisionOf = async (made: PlannerWorld, cluster: string) => (await made.sync(cluster))?.desired.revision;
 const working = (made: PlannerWorld) => made.slots().map(({ cluster }) => cluster);
 
-async function lookOften(made: PlannerWorld): Promise<void> {
+async function checkOften(made: PlannerWorld): Promise<void> {
   for (let round = 0; round < 5; round++) await begin(made);
 }
 
@@ -24,10 +24,10 @@ describe("a canary stage that is inserted before the first stage", () => {
     await begin(made);
     expect(made.stageRun("nobody").phase).toBe("NothingVerified");
     await stagesOf(made, "canary", "nobody");
-    await lookOften(made);
+    await checkOften(made);
     expect(working(made)).toEqual(["a"]);
     await allSay(made, "Failed");
-    await lookOften(made);
+    await checkOften(made);
     expect(made.stageRun("canary").phase).toBe("Halted");
     expect(working(made)).toEqual([]);
     expect(await revisionOf(made, "c")).toBeUndefined();
@@ -42,10 +42,10 @@ describe("a canary stage that is inserted before the first stage", () => {
     await begin(made);
     expect(working(made)).toEqual(["a", "b"]);
     await made.finish("b");
-    await lookOften(made);
+    await checkOften(made);
     expect(working(made)).toEqual(["a"]);
     await allSay(made, "Failed");
-    await lookOften(made);
+    await checkOften(made);
     expect(await revisionOf(made, "c")).toBe("main@sha1:aaa");
     await made.setSource("ccc");
     await playOn(made);
@@ -61,10 +61,10 @@ describe("a canary stage that is inserted before the first stage", () => {
     await revise(made, "bbb");
     await made.setGroup({ stages: [stage("canary"), stage("early"), rest], maxConcurrent: 1 });
     await allSay(made, "Ready");
-    await lookOften(made);
+    await checkOften(made);
     expect(working(made)).toEqual(["a"]);
     await allSay(made, "Ready");
-    await lookOften(made);
+    await checkOften(made);
     expect(made.stages()).toEqual({ canary: "2", early: "1 (2)", rest: "1" });
     expect(working(made)).toEqual(["e"]);
     await playOn(made);
@@ -79,9 +79,9 @@ describe("a canary stage that is inserted before the first stage", () => {
       await made.rollOut();
       await revise(made, "bbb");
       await made.setGroup({ stages: [stage("canary"), stage("early"), rest], supersede: how });
-      await lookOften(made);
+      await checkOften(made);
       await allSay(made, "Failed");
-      await lookOften(made);
+      await checkOften(made);
       await allSay(made, "Failed");
       await made.setSource("ccc");
       await playOn(made);
@@ -123,7 +123,7 @@ test("a stage whose failed cluster was unregistered has verified nothing, also w
   await allSay(made, "Failed");
   await made.removeCluster("b");
   await made.setGroup({ stages: [stages[0], stage("nobody"), ...stages.slice(1)] as never, maxConcurrent: "100%" });
-  await lookOften(made);
+  await checkOften(made);
   expect(made.stageRun("early").phase).toBe("NothingVerified");
   expect(await revisionOf(made, "c")).toBe("main@sha1:aaa");
 });

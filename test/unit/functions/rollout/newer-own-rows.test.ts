@@ -101,8 +101,8 @@ describe("a slot that only a newer version can read", () => {
     const isLeftAlone = await makeNewer(made, key);
     await made.operate({ resumed: ana(made.now) });
     await made.plan();
-    const told = made.sender.take().filter((one) => one.to === "apply");
-    expect(told).toMatchObject([{ cluster: "a" }]);
+    const woken = made.sender.take().filter((one) => one.to === "apply");
+    expect(woken).toMatchObject([{ cluster: "a" }]);
     isLeftAlone();
   });
 

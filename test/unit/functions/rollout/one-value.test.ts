@@ -63,6 +63,6 @@ test("a value of three clusters causes three renderings and three targets, and n
   expect([...renderings()].filter((input) => !made.has(input))).toHaveLength(3);
   const after = await versions();
   expect(names(120).filter((name) => after[name] !== before[name])).toEqual(three);
-  const told = world.sender.take().flatMap((message) => (message.to === "apply" ? [message.cluster] : []));
-  expect([...new Set(told)].sort()).toEqual(three);
+  const woken = world.sender.take().flatMap((message) => (message.to === "apply" ? [message.cluster] : []));
+  expect([...new Set(woken)].sort()).toEqual(three);
 });

@@ -66,16 +66,16 @@ describe("messages of one group in one batch", () => {
     ["after it was through with some of its clusters", 2, 5],
     ["before anything was read", 0, 30],
   ])("a call whose time ends %s sends the renderer's message again", async (_when, asked, clusters) => {
-    const told = names(30);
-    const made = await worldOf(told, { maxConcurrent: "100%" });
+    const members = names(30);
+    const made = await worldOf(members, { maxConcurrent: "100%" });
     await begin(made);
-    for (const name of told) await made.finish(name);
+    for (const name of members) await made.finish(name);
     made.sender.take();
     let left = asked;
     const until = new Date(made.now.getTime() + 60_000);
     const clock = { now: () => (left-- > 0 ? made.now : until) };
     const ports = { table: made.table, blobs: made.blobs, sender: made.sender, ids: randomIds, log: silentLog };
-    const call = { until, clusters: new Set(told), rendered: true };
+    const call = { until, clusters: new Set(members), rendered: true };
     await planOwner(owner, call, { ...ports, clock, installation: "test" });
     const sent = made.sender.take().filter(({ to }) => to === "rollout");
     expect(sent).toMatchObject([{ clusters: { length: clusters } }, { clusters: { length: 0 } }]);

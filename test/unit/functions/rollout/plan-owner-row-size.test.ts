@@ -19,8 +19,8 @@ test("a group whose plan makes a row too large reports it, and the planner does 
   await world.table.write([{ put: large }]);
 
   await world.plan();
-  const told = await world.table.get(keys.object(owner.namespace, "SyncGroup", owner.name));
-  expect(told?.status).toMatchObject({
+  const stored = await world.table.get(keys.object(owner.namespace, "SyncGroup", owner.name));
+  expect(stored?.status).toMatchObject({
     state: "Waiting",
     observedGeneration: group.generation,
     ...said,

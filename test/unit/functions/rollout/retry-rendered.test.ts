@@ -45,9 +45,9 @@ describe("a stage run that has halted because of a rendering", () => {
     expect(made.stageRun("all").phase).toBe("Updating");
     expect(renderingOfA(made)).toMatchObject({ state: "Pending", tries: 0, waiting: [{ name: "web" }] });
     for (const gone of ["failure", "retryAt", "strikes"]) expect(renderingOfA(made)).not.toHaveProperty(gone);
-    const told = made.sender.take().filter((message) => message.to === "render");
+    const requests = made.sender.take().filter((message) => message.to === "render");
     const source = { namespace: "shop", name: "app", revision: "main@sha1:aaa" };
-    expect(told).toEqual([{ to: "render", input: renderingOfA(made)?.input, notify: owner, source }]);
+    expect(requests).toEqual([{ to: "render", input: renderingOfA(made)?.input, notify: owner, source }]);
 
     await made.renderAll(struck);
     await made.plan();
@@ -100,8 +100,8 @@ describe("a stage run that has halted because of a rendering", () => {
   test("a reconcile asks again for a rendering that failed, and the stage run goes on when it succeeds", async () => {
     const made = await failed(0, "no kind");
     await reconcile(made);
-    const told = made.sender.take().filter((message) => message.to === "render");
-    expect(told).toMatchObject([{ input: renderingOfA(made)?.input, notify: owner }]);
+    const requests = made.sender.take().filter((message) => message.to === "render");
+    expect(requests).toMatchObject([{ input: renderingOfA(made)?.input, notify: owner }]);
     expect(renderingOfA(made)).toMatchObject({ state: "Pending", tries: 0 });
     await made.renderAll();
     await made.plan();

@@ -19,7 +19,7 @@ async function unhealthyGroup(unhealthy: number, phase: "Failed" | "Unreachable"
   return made;
 }
 
-async function lookAt(made: PlannerWorld, cluster: string, seconds = 60): Promise<number> {
+async function readsOfCall(made: PlannerWorld, cluster: string, seconds = 60): Promise<number> {
   const { table, counts } = countedTable(made.table);
   made.advanceClock(seconds);
   await made.plan(table, [cluster]);
@@ -39,7 +39,7 @@ describe.each(["Failed", "Unreachable"] as const)(
       for (const unhealthy of [120, 240]) {
         const made = await unhealthyGroup(unhealthy, phase);
         expect(await clusters(made)).toMatchObject({ selected: 260, [state]: unhealthy });
-        reads.push(await lookAt(made, "c001"));
+        reads.push(await readsOfCall(made, "c001"));
         expect((await made.group()).status).toMatchObject({
           state: "Degraded",
           clusters: { selected: 260, [state]: unhealthy },
@@ -52,11 +52,11 @@ describe.each(["Failed", "Unreachable"] as const)(
 
     test("a call for a cluster behind the first page writes nothing, and the next call reads no more", async () => {
       const made = await unhealthyGroup(240, phase);
-      const read = await lookAt(made, "c001");
+      const read = await readsOfCall(made, "c001");
       const before = made.table.all();
       await made.plan(made.table, ["c200"]);
       expect(made.table.all()).toEqual(before);
-      expect(await lookAt(made, "c001", 1)).toBe(read);
+      expect(await readsOfCall(made, "c001", 1)).toBe(read);
     });
 
     test("a call for one cluster that finds a page of newly unhealthy clusters counts all of them", async () => {
@@ -69,12 +69,12 @@ describe.each(["Failed", "Unreachable"] as const)(
     test("a call for all clusters corrects the count, and so does a call for one when few are unhealthy", async () => {
       const made = await unhealthyGroup(220, phase);
       for (const name of names(110)) await made.observe(name, "Ready");
-      await lookAt(made, "c001");
+      await readsOfCall(made, "c001");
       expect(await clusters(made)).toMatchObject({ [state]: 220 });
       await made.plan();
       expect(await clusters(made)).toMatchObject({ [state]: 110, ready: 150 });
       for (const name of names(220)) await made.observe(name, "Ready");
-      await lookAt(made, "c001");
+      await readsOfCall(made, "c001");
       expect((await made.group()).status).toMatchObject({ state: "Complete", clusters: { [state]: 0, ready: 260 } });
     });
   },
@@ -99,7 +99,7 @@ test("an idle group reads only those unreachable catch-ups that ended a moment a
     made.advanceClock(3600);
     await made.plan();
     expect((await made.group()).status.state).toBe("Complete");
-    reads.push(await lookAt(made, "own"));
+    reads.push(await readsOfCall(made, "own"));
   }
   expect(reads[1]).toBe(reads[0]);
 });

@@ -19,10 +19,10 @@ async function suspended(): Promise<PlannerWorld> {
 /** @returns the clusters whose workers are woken by the resume. */
 async function resume(made: PlannerWorld): Promise<readonly string[]> {
   await made.operate({ resumed: ana(made.now) });
-  return told(made);
+  return wokenByPlan(made);
 }
 
-async function told(made: PlannerWorld): Promise<readonly string[]> {
+async function wokenByPlan(made: PlannerWorld): Promise<readonly string[]> {
   made.sender.take();
   await made.plan();
   return made.sender.take().flatMap((message) => (message.to === "apply" ? [message.cluster] : []));
@@ -32,17 +32,17 @@ describe("a resume of a group with a slot", () => {
   test("a resume wakes the slot's worker once, although nothing can be rolled out", async () => {
     const made = await suspended();
     await made.table.write([{ delete: source }]);
-    expect(await told(made)).toEqual([]);
+    expect(await wokenByPlan(made)).toEqual([]);
     expect(await resume(made)).toEqual(["a"]);
-    expect(await told(made)).toEqual([]);
+    expect(await wokenByPlan(made)).toEqual([]);
   });
 
   test("a resume wakes the slot's worker once, although the Source is unreadable", async () => {
     const made = await suspended();
     await setSchema(made, rowSchema + 1);
-    expect(await told(made)).toEqual([]);
+    expect(await wokenByPlan(made)).toEqual([]);
     expect(await resume(made)).toEqual(["a"]);
-    expect(await told(made)).toEqual([]);
+    expect(await wokenByPlan(made)).toEqual([]);
   });
 
   test("a resume wakes the slot's worker once, also when the planner was not called during the suspension", async () => {
@@ -50,6 +50,6 @@ describe("a resume of a group with a slot", () => {
     await begin(made);
     await made.operate({ suspended: ana(made.now) });
     expect(await resume(made)).toEqual(["a"]);
-    expect(await told(made)).toEqual([]);
+    expect(await wokenByPlan(made)).toEqual([]);
   });
 });

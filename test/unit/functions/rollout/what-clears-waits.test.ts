@@ -33,8 +33,8 @@ const all = { maxConcurrent: "100%" } as const;
 const lax = { ...all, maxFailures: "100%", maxUnreachable: "100%" } as const;
 const two: Partial<RolloutStrategy> = { ...all, stages: [{ name: "rest", maxConcurrent: 1 }] };
 
-const act = async (made: PlannerWorld, told: object) =>
-  made.operate({ ...(await made.group()).operations, ...told } as OperationsInput);
+const act = async (made: PlannerWorld, operations: object) =>
+  made.operate({ ...(await made.group()).operations, ...operations } as OperationsInput);
 /** Reports for the slots in the order of their names; the last report holds for all other slots. */
 const say = async (made: PlannerWorld, ...said: readonly Said[]) => {
   await begin(made);
@@ -289,7 +289,7 @@ async function call(made: PlannerWorld, method: string, path: string) {
 }
 
 const textOf = ({ verb, ...more }: Clearing) => [verb, ...Object.values(more)].join(" ");
-const told = (made: PlannerWorld, { on }: Pick<Story, "on">) =>
+const waitsOn = (made: PlannerWorld, { on }: Pick<Story, "on">) =>
   waitsOf(made).then((waits) => waits.filter((wait) => wait.reason === on));
 
 async function beginning({ pace = {}, templates = web, make }: Story): Promise<PlannerWorld> {
@@ -300,19 +300,19 @@ async function beginning({ pace = {}, templates = web, make }: Story): Promise<P
 
 describe.each(stories)("the wait for $on, where $when", (story) => {
   test("the rollout reports the wait with the commands that end it", async () => {
-    const [wait] = await told(await beginning(story), story);
+    const [wait] = await waitsOn(await beginning(story), story);
     expect(wait?.clear.map(textOf)).toEqual(story.clear);
   });
 
   test.each(story.clear)("the printed command ends the wait: %s", async (verb) => {
     const made = await beginning(story);
-    const [wait] = await told(made, story);
+    const [wait] = await waitsOn(made, story);
     const clearing = wait?.clear.find((one) => textOf(one) === verb);
     if (clearing === undefined) throw new Error(`nothing says ${verb}`);
     await clear(made, clearing, story);
     await begin(made);
     // No cluster is any healthier than before.
-    expect((await told(made, story)).filter(({ stage }) => stage === wait?.stage)).toEqual([]);
+    expect((await waitsOn(made, story)).filter(({ stage }) => stage === wait?.stage)).toEqual([]);
     await goOn(made);
     // A cluster that no longer stops others may still have failed.
     for (const {
@@ -327,7 +327,7 @@ describe.each(stories)("the wait for $on, where $when", (story) => {
     "a wait without commands ends %s",
     async () => {
       const made = await beginning(story);
-      expect(await told(made, story)).not.toEqual([]);
+      expect(await waitsOn(made, story)).not.toEqual([]);
       await story.end?.(made);
       await goOn(made);
       expect(await waitsOf(made)).toEqual([]);

@@ -5,8 +5,8 @@ import type { PlannerWorld } from "#test/support/planner-world.ts";
 
 /** The stage runs that were reported since the last call, each with its present message. */
 function reported(made: PlannerWorld): readonly string[] {
-  const told = made.sender.take().filter((message) => message.to === "report");
-  return told.flatMap(({ about }) => {
+  const reports = made.sender.take().filter((message) => message.to === "report");
+  return reports.flatMap(({ about }) => {
     if (about.kind !== "Rollout") return [];
     const { rollout, stage, snapshot } = about.stageRun;
     const stageRun = made

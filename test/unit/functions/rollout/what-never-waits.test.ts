@@ -226,8 +226,8 @@ describe("9: rows and steps that must not grow with the fleet", () => {
     made.sender.take();
     await made.setGroup({ maxConcurrent: 1, maxFailures: 0 });
     await made.plan();
-    const told = made.sender.take().filter((message) => message.to === "report");
-    expect(told.length).toBeLessThanOrEqual(1);
+    const reports = made.sender.take().filter((message) => message.to === "report");
+    expect(reports.length).toBeLessThanOrEqual(1);
     expect(made.stageRun("all").transitions.at(-1)?.phase).toBe(made.stageRun("all").phase);
     expect(later(made.now, 0)).toBe(made.stageRun("all").transitions.at(-1)?.at);
   });

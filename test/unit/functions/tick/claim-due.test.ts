@@ -309,10 +309,10 @@ test("a shard that cannot be read does not keep back the messages of other shard
     queryIndex: (query) => (query.pk === broken ? Promise.reject(new Error("refused")) : lame.queryIndex(query)),
   };
   await expect(tick(through)).rejects.toThrow("refused");
-  const told = sender.take().length;
+  const messages = sender.take().length;
   const left = await tick();
-  expect(told).toBeGreaterThan(left);
-  expect(told + left).toBe(100);
+  expect(messages).toBeGreaterThan(left);
+  expect(messages + left).toBe(100);
 });
 
 test.each<[string, RowKey, Message]>([

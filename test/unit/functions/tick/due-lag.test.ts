@@ -11,7 +11,7 @@ import { WorkerWorld } from "#test/support/worker-world.ts";
 /** One tick a minute; the receiver of a message does its work. @returns the metric of each tick. */
 async function ticks(
   count: number,
-  world: { readonly table: Table; now(): Date; advance(): Promise<void>; told(): Promise<void> },
+  world: { readonly table: Table; now(): Date; advance(): Promise<void>; receive(): Promise<void> },
 ): Promise<readonly number[]> {
   const lags: number[] = [];
   const metrics: Metrics = { count: () => {}, seconds: (_name, value) => lags.push(value) };
@@ -19,7 +19,7 @@ async function ticks(
     await world.advance();
     const sender = new MemorySender();
     await claimDue({ table: world.table, sender, clock: { now: world.now }, log: silentLog, metrics });
-    if (sender.take().length > 0) await world.told();
+    if (sender.take().length > 0) await world.receive();
   }
   return lags;
 }
@@ -35,7 +35,7 @@ function planned(world: PlannerWorld) {
       for (const row of theirs)
         await world.table.update({ update: { pk: row.pk, sk: row.sk }, remove: timerAttributes });
     },
-    told: () => world.plan(),
+    receive: () => world.plan(),
   };
 }
 
@@ -69,7 +69,7 @@ test("an assignment that waits while its group is suspended causes no lag", asyn
     async advance() {
       world.aheadMs += 60_000;
     },
-    told: async () => void (await world.work()),
+    receive: async () => void (await world.work()),
   });
   expect(await world.phase("web")).toBeUndefined();
   expect(Math.max(...lags)).toBeLessThan(300);

@@ -28,11 +28,11 @@ async function setStatus(world: PlannerWorld, status: Partial<SourceStatus>): Pr
 }
 
 /** The metrics as `name dimension value`. */
-async function told(world: PlannerWorld): Promise<readonly string[]> {
+async function metricsOf(world: PlannerWorld): Promise<readonly string[]> {
   const lines: string[] = [];
-  const tell = (name: string, value: number, dimensions: Readonly<Record<string, string>> = {}) =>
+  const add = (name: string, value: number, dimensions: Readonly<Record<string, string>> = {}) =>
     lines.push(`${[name, ...Object.values(dimensions)].join(" ")} ${value}`);
-  const metrics: Metrics = { count: tell, seconds: tell };
+  const metrics: Metrics = { count: add, seconds: add };
   await takeSurvey({
     table: world.table,
     sender: world.sender,
@@ -43,7 +43,7 @@ async function told(world: PlannerWorld): Promise<readonly string[]> {
   return lines.sort();
 }
 
-async function looked(world: PlannerWorld): Promise<void> {
+async function polled(world: PlannerWorld): Promise<void> {
   await setStatus(world, { attemptedAt: world.now.toISOString() });
 }
 
@@ -51,8 +51,8 @@ test("a fleet that runs the newest rollout has only the number of ready targets"
   const world = await listed(await worldOf(names(3), {}));
   await world.rollOut();
   await world.plan();
-  await looked(world);
-  expect(await told(world)).toEqual(["Targets ready 3"]);
+  await polled(world);
+  expect(await metricsOf(world)).toEqual(["Targets ready 3"]);
 });
 
 test("a halted rollout is counted for as long as it is halted, with its failed targets and the age of the waiting revision", async () => {
@@ -61,15 +61,15 @@ test("a halted rollout is counted for as long as it is halted, with its failed t
   await revise(world, "bbb");
   world.advanceClock(600);
   await allSay(world, "Failed");
-  await looked(world);
+  await polled(world);
   const halted = ["HaltedRollouts 1", "OldestRevision 600", "Targets failed 1", "Targets ready 2"];
-  expect(await told(world)).toEqual(halted);
+  expect(await metricsOf(world)).toEqual(halted);
   world.advanceClock(3000);
-  expect(await told(world)).toEqual(halted.with(1, "OldestRevision 3600"));
+  expect(await metricsOf(world)).toEqual(halted.with(1, "OldestRevision 3600"));
   // A person who suspends the group knows of it.
   await world.operate({ suspended: ana(world.now) });
   await world.plan();
-  expect(await told(world)).not.toContain("HaltedRollouts 1");
+  expect(await metricsOf(world)).not.toContain("HaltedRollouts 1");
 });
 
 test.each([
@@ -87,15 +87,15 @@ test.each([
     await world.plan();
     world.advanceClock(7200);
     await world.plan();
-    await looked(world);
-    const lines = await told(world);
+    await polled(world);
+    const lines = await metricsOf(world);
     expect(lines).toContain("OldestSuspend 7200");
     expect(lines.filter((line) => /OldestRevision|Halted/.test(line))).toEqual([]);
     // The age of a revision that waited for the resume counts from the resume on.
     await world.operate({ resumed: ana(world.now) });
     await begin(world);
     world.advanceClock(60);
-    const [oldest = "", ...others] = (await told(world)).filter((line) => line.startsWith("Oldest"));
+    const [oldest = "", ...others] = (await metricsOf(world)).filter((line) => line.startsWith("Oldest"));
     expect({ name: oldest.split(" ")[0], others }).toEqual({ name: "OldestRevision", others: [] });
   },
 );
@@ -110,7 +110,7 @@ test("the age of the longest suspension is counted, also of Sources", async () =
   world.advanceClock(300);
   await world.operate({ suspended: ana(world.now) });
   world.advanceClock(60);
-  expect(await told(world)).toContain("OldestSuspend 360");
+  expect(await metricsOf(world)).toContain("OldestSuspend 360");
 });
 
 test("an unreachable cluster counts as a target in the state unreachable", async () => {
@@ -119,28 +119,28 @@ test("an unreachable cluster counts as a target in the state unreachable", async
   await world.finish("c000", "Unreachable");
   for (const name of names(4).slice(1)) await world.finish(name, "Ready");
   await world.plan();
-  await looked(world);
-  expect(await told(world)).toContain("Targets unreachable 1");
+  await polled(world);
+  expect(await metricsOf(world)).toContain("Targets unreachable 1");
 });
 
 test.each([
-  { is: "could not be polled for an hour", ago: 3600, lookedAgo: 0, stale: true },
-  { is: "could not be polled for less than an hour", ago: 3599, lookedAgo: 0, stale: false },
-  { is: "was not polled for its interval and an hour", ago: undefined, lookedAgo: 3600 + 300, stale: true },
-  { is: "was not polled for less than that", ago: undefined, lookedAgo: 3600 + 299, stale: false },
-])("a Source that $is: stale is $stale", async ({ ago, lookedAgo, stale }) => {
+  { is: "could not be polled for an hour", ago: 3600, polledAgo: 0, stale: true },
+  { is: "could not be polled for less than an hour", ago: 3599, polledAgo: 0, stale: false },
+  { is: "was not polled for its interval and an hour", ago: undefined, polledAgo: 3600 + 300, stale: true },
+  { is: "was not polled for less than that", ago: undefined, polledAgo: 3600 + 299, stale: false },
+])("a Source that $is: stale is $stale", async ({ ago, polledAgo, stale }) => {
   const world = await listed(await worldOf(names(1), {}));
   const before = (seconds: number) => new Date(world.now.getTime() - seconds * 1000).toISOString();
   const failed = { type: "Ready", status: "False", reason: "GitNotFound", message: "" } as const;
   const row = await setStatus(world, {
-    attemptedAt: before(lookedAgo),
+    attemptedAt: before(polledAgo),
     conditions: ago === undefined ? [] : [{ ...failed, since: before(ago) }],
   });
   expect(row.spec.interval).toBe("5m");
-  expect((await told(world)).includes("StaleSources 1")).toBe(stale);
+  expect((await metricsOf(world)).includes("StaleSources 1")).toBe(stale);
   const held = { ...row, operations: { suspended: { ...ana(world.now), number: 1 } }, version: row.version + 1 };
   await world.table.write([{ put: held }]);
-  expect(await told(world)).not.toContain("StaleSources 1");
+  expect(await metricsOf(world)).not.toContain("StaleSources 1");
 });
 
 test("the survey is taken when a sandbox begins, and then every five minutes, after the rows that are due", async () => {
@@ -148,9 +148,9 @@ test("the survey is taken when a sandbox begins, and then every five minutes, af
   await world.rollOut();
   await world.plan();
   const lines: string[] = [];
-  const tell = (name: string) => lines.push(name);
+  const add = (name: string) => lines.push(name);
   const sender = new MemorySender();
-  const metrics: Metrics = { count: tell, seconds: tell };
+  const metrics: Metrics = { count: add, seconds: add };
   const tick = everyMinute({ table: world.table, sender, clock: { now: () => world.now }, log: silentLog, metrics });
   const minutes: string[] = [];
   for (let minute = 0; minute < 11; minute++) {

@@ -8,7 +8,11 @@ const threeRings = [
 ];
 const own = [{ name: "minikube", labels: {} }];
 
-function look(paths: readonly string[], folder: string, clusters: readonly { name: string; labels: object }[] = own) {
+function shapeIn(
+  paths: readonly string[],
+  folder: string,
+  clusters: readonly { name: string; labels: object }[] = own,
+) {
   return shapeOf({ paths, folder, clusters: clusters as typeof threeRings, where: "commit 1234 of shop" });
 }
 
@@ -27,7 +31,7 @@ describe("what a folder is", () => {
       isChart: true,
     },
   ])("$of", ({ paths, folder, path, isChart = false }) => {
-    expect(look(paths, folder)).toMatchObject({ path, isChart });
+    expect(shapeIn(paths, folder)).toMatchObject({ path, isChart });
   });
 
   const overlays = (...names: readonly string[]) => [
@@ -46,7 +50,7 @@ describe("what a folder is", () => {
     },
     { folder: ringPath, paths: overlays("canary", "early", "broad"), path: ringPath },
   ])("has a part for each ring or cluster: $folder, $path", ({ folder, paths, path }) => {
-    expect(look(paths, folder, threeRings).path).toBe(path);
+    expect(shapeIn(paths, folder, threeRings).path).toBe(path);
   });
 
   test.each([
@@ -104,15 +108,15 @@ describe("what a folder is", () => {
       words: "cluster minikube has no cluster.labels.ring",
     },
   ])("refuses $why", ({ paths, folder, words, clusters = own }) => {
-    expect(() => look(paths, folder, clusters)).toThrow(words);
-    expect(() => look(paths, folder, clusters)).toThrow(`--path is ${folder}: `);
+    expect(() => shapeIn(paths, folder, clusters)).toThrow(words);
+    expect(() => shapeIn(paths, folder, clusters)).toThrow(`--path is ${folder}: `);
   });
 
   /** Each was asked for among all of them: that took 5 s for 40,000, and a minute for these. */
   test("looks once through a repository of 120,000 folders", () => {
     const paths = Array.from({ length: 120_000 }, (_, index) => `deploy/${index}/web.yaml`);
-    expect(look(paths, "deploy")).toMatchObject({ path: "deploy", description: "manifests" });
-    expect(look([...paths, "deploy/minikube/kustomization.yaml"], "deploy")).toMatchObject({
+    expect(shapeIn(paths, "deploy")).toMatchObject({ path: "deploy", description: "manifests" });
+    expect(shapeIn([...paths, "deploy/minikube/kustomization.yaml"], "deploy")).toMatchObject({
       path: "deploy/{{ cluster.name }}",
     });
   });

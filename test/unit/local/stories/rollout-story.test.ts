@@ -5,9 +5,9 @@ import { RolloutStory } from "#local/stories/rollout-story.ts";
 const counts = { Waiting: 0, Rendering: 0, Assigned: 0, Succeeded: 0, Unchanged: 0, Failed: 0, Unreachable: 0 };
 
 /** The rollout of each look: so many of eight clusters are done, and the last look finds it complete. */
-function sessionOf(looks: readonly number[]): ApiSession {
+function sessionOf(reads: readonly number[]): ApiSession {
   let at = -1;
-  const now = () => looks[Math.max(0, at)] ?? 8;
+  const now = () => reads[Math.max(0, at)] ?? 8;
   const stage = () => ({ ...counts, Succeeded: now(), Assigned: now() === 8 ? 0 : 1, Waiting: Math.max(0, 7 - now()) });
   const startedAt = new Date(Date.now() - 60_000).toISOString();
   const answers: readonly (readonly [RegExp, () => unknown])[] = [

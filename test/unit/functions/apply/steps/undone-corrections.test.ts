@@ -23,11 +23,11 @@ const sorted = (entry: InventoryEntry, how: "missing" | "replaced" | "changed") 
 test.each([
   ["missing", "it is deleted, or its label is removed, each time, and after 5 corrections it is left alone;"],
   ["replaced", "another object is made under its name each time, and after 5 corrections it is left alone;"],
-] as const)("an object that is %s each time is left alone after five corrections, with a message", (how, told) => {
+] as const)("an object that is %s each time is left alone after five corrections, with a message", (how, beginning) => {
   const { toCorrect, leftAlone } = sorted(known({ state: how }), how);
   expect(toCorrect).toEqual([]);
   expect(leftAlone).toMatchObject([{ object: "ConfigMap shop/c", reason: "Drifted" }]);
-  expect(leftAlone[0]?.message.startsWith(told), leftAlone[0]?.message).toBe(true);
+  expect(leftAlone[0]?.message.startsWith(beginning), leftAlone[0]?.message).toBe(true);
 });
 
 test.each([

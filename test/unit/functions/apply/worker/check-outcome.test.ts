@@ -84,13 +84,13 @@ describe("a Sync with drift that stays", () => {
   });
 
   test("the worker reports drift when it begins and when it ends, because the group counts it", () => {
-    const told = (before: "True" | "False", after: "True" | "False") =>
+    const reported = (before: "True" | "False", after: "True" | "False") =>
       messagesOf({ row: { ...row, observed: seen(before) }, observed: seen(after) }, new Date(since)).map(
         ({ to }) => to,
       );
-    expect(told("False", "True")).toEqual(["report"]);
-    expect(told("True", "False")).toEqual(["report"]);
-    expect(told("True", "True")).toEqual([]);
+    expect(reported("False", "True")).toEqual(["report"]);
+    expect(reported("True", "False")).toEqual(["report"]);
+    expect(reported("True", "True")).toEqual([]);
   });
 
   test("a row that an older version indexed as Ready is written once", () => {

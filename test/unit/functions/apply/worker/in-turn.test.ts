@@ -17,8 +17,8 @@ function checked(template: string, nextAt: string, more: { reason?: string; trie
 }
 
 /** A Sync that is checked with the others of its cluster, for which the next check is due at eight. */
-function resting(template: string, lookedAt: string): SyncRow {
-  return syncRowOf("c1", { template, observed: { at: lookedAt } });
+function resting(template: string, checkedAt: string): SyncRow {
+  return syncRowOf("c1", { template, observed: { at: checkedAt } });
 }
 
 const routine = { 600: at("07:50:00") };

@@ -50,14 +50,14 @@ async function observed(world: WorkerWorld): Promise<Observed> {
 
 describe("a worker of several Syncs", () => {
   /** The Syncs that were reported before each check began, when each check takes this long. */
-  async function toldBefore(eachMs: number): Promise<readonly (readonly string[])[]> {
-    const told: string[] = [];
+  async function reportedBefore(eachMs: number): Promise<readonly (readonly string[])[]> {
+    const reported: string[] = [];
     const before: string[][] = [];
     const connector: ClusterConnector = {
       async connect() {
         for (const message of world.sender.take())
-          if (message.to === "report" && message.about.kind === "Sync") told.push(message.about.name);
-        before.push([...told]);
+          if (message.to === "report" && message.about.kind === "Sync") reported.push(message.about.name);
+        before.push([...reported]);
         world.aheadMs += eachMs;
         throw asked({ code: "ERR_CONNECT_TIMEOUT" });
       },
@@ -70,11 +70,11 @@ describe("a worker of several Syncs", () => {
   }
 
   test("a worker reports each Sync before the next one when the cluster is slow", async () => {
-    expect(await toldBefore(10_000)).toEqual([[], ["a"], ["a", "b"]]);
+    expect(await reportedBefore(10_000)).toEqual([[], ["a"], ["a", "b"]]);
   });
 
   test("a worker reports all Syncs at the end when the cluster is fast", async () => {
-    expect(await toldBefore(100)).toEqual([[], [], []]);
+    expect(await reportedBefore(100)).toEqual([[], [], []]);
   });
 });
 

@@ -29,7 +29,7 @@ interface Refusal {
   readonly problems?: readonly { readonly field: string; readonly message: string }[];
 }
 
-interface ToldList {
+interface AnsweredList {
   readonly metadata: { readonly continue?: string };
   readonly items: readonly { readonly metadata: { readonly name: string } }[];
 }
@@ -59,14 +59,14 @@ const cases: readonly Case[] = [
     body: body(...Array.from({ length: 1000 }, () => 0)),
     status: 422,
     code: "Invalid",
-    says: /^1000 problems in 1000 documents, of which the first 100 are told; nothing was applied$/,
+    says: /^1000 problems in 1000 documents, of which the first 100 are answer; nothing was applied$/,
   },
   {
     name: "a hundred thousand fields that nobody knows",
     body: `{"documents":[{"apiVersion":"starling.dev/v1alpha1","kind":"Source","metadata":{},"spec":{${Array.from({ length: 80_000 }, (_, index) => `"k${index}":1`).join(",")}}}]}`,
     status: 422,
     code: "Invalid",
-    says: /problems in 1 document, of which the first 100 are told/,
+    says: /problems in 1 document, of which the first 100 are answer/,
   },
   {
     name: "an annotation of 450 KB",
@@ -200,10 +200,10 @@ function wideSpec() {
 describe("the API refuses, in few words", () => {
   test.each(cases)("$name", async ({ body: sent, status, code, says, field }) => {
     const before = fronts.proxy.calls();
-    const told = await fronts.ask("POST", "/v1/apply", sent);
-    const refused = JSON.parse(told.text) as Refusal;
-    expect({ status: told.status, code: refused.code }).toEqual({ status, code });
-    expect(told.text.length).toBeLessThan(shortAnswer);
+    const answer = await fronts.ask("POST", "/v1/apply", sent);
+    const refused = JSON.parse(answer.text) as Refusal;
+    expect({ status: answer.status, code: refused.code }).toEqual({ status, code });
+    expect(answer.text.length).toBeLessThan(shortAnswer);
     const problem = refused.problems?.find((candidate) => candidate.field === field);
     expect(field === undefined ? refused.message : problem?.message).toMatch(says);
     expect(fronts.proxy.calls()).toEqual(before);
@@ -216,9 +216,9 @@ describe("the API refuses, in few words", () => {
     ["a token of somebody else", "continue=eyJzdWJqZWN0Ijo1fQ", /^continue is not a token of this list/],
   ])("%s", async (_name, query, says) => {
     const plural = query.startsWith("labelSelector") ? "clusters" : "syncs";
-    const told = await fronts.ask("GET", `/v1/${plural}?${query}`);
-    expect(told.status).toBe(400);
-    expect((JSON.parse(told.text) as Refusal).message).toMatch(says);
+    const answer = await fronts.ask("GET", `/v1/${plural}?${query}`);
+    expect(answer.status).toBe(400);
+    expect((JSON.parse(answer.text) as Refusal).message).toMatch(says);
   });
 
   test("the largest allowed objects are written and read", async () => {
@@ -230,8 +230,8 @@ describe("the API refuses, in few words", () => {
       { ...wide, spec: { ...wide.spec, values } },
       sync("small", { cluster: "wide", source: "big" }),
     ];
-    const told = await fronts.ask("POST", "/v1/apply", body(...documents));
-    expect(told).toMatchObject({ status: 200 });
+    const answer = await fronts.ask("POST", "/v1/apply", body(...documents));
+    expect(answer).toMatchObject({ status: 200 });
     expect(await fronts.table.get(keys.object("payments", "Source", "big"))).toMatchObject({ generation: 1 });
     const read = await fronts.ask("GET", "/v1/namespaces/payments/sources/big");
     expect(JSON.parse(read.text)).toMatchObject({ metadata: { annotations: { a: x(262_143) } } });
@@ -250,8 +250,8 @@ describe("the API refuses, in few words", () => {
       add: { version: 1 },
     });
     const before = await fronts.table.get(key);
-    const told = await fronts.ask("POST", "/v1/apply", body(full(x(250_000))));
-    expect({ status: told.status, ...JSON.parse(told.text) }).toMatchObject({
+    const answer = await fronts.ask("POST", "/v1/apply", body(full(x(250_000))));
+    expect({ status: answer.status, ...JSON.parse(answer.text) }).toMatchObject({
       status: 422,
       code: "RowTooLarge",
       message:
@@ -278,9 +278,9 @@ describe("the API refuses, in few words", () => {
     let answers = 0;
     let after = "";
     do {
-      const told = await fronts.ask("GET", `/v1/namespaces/${namespace}/sources${after}`);
-      expect(told).toMatchObject({ status: 200 });
-      const { items, metadata } = JSON.parse(told.text) as ToldList;
+      const answer = await fronts.ask("GET", `/v1/namespaces/${namespace}/sources${after}`);
+      expect(answer).toMatchObject({ status: 200 });
+      const { items, metadata } = JSON.parse(answer.text) as AnsweredList;
       answers += 1;
       listed.push(...items.map((item) => item.metadata.name));
       after = metadata.continue === undefined ? "" : `?continue=${metadata.continue}`;
@@ -291,7 +291,7 @@ describe("the API refuses, in few words", () => {
   });
 
   test.each(["sources", "syncgroups", "syncs", "clusters"])(
-    "%s of others are told, whatever one team wrote",
+    "%s of others are answer, whatever one team wrote",
     async (plural) => {
       const documents = {
         sources: source("large"),
@@ -304,13 +304,13 @@ describe("the API refuses, in few words", () => {
       const named = (name: string, annotations: Readonly<Record<string, string>>) =>
         body({ ...document, metadata: { ...metadata, name, annotations } });
       for (let index = 0; index < 30; index++) {
-        const told = await fronts.ask("POST", "/v1/apply", named(`l${index}`, { a: x(262_000) }));
-        expect(told).toMatchObject({ status: 200 });
+        const answer = await fronts.ask("POST", "/v1/apply", named(`l${index}`, { a: x(262_000) }));
+        expect(answer).toMatchObject({ status: 200 });
       }
       expect(await fronts.ask("POST", "/v1/apply", named("last", {}))).toMatchObject({ status: 200 });
-      const told = await fronts.ask("GET", `/v1/${plural}?limit=1000`);
-      expect(told).toMatchObject({ status: 200 });
-      expect((JSON.parse(told.text) as ToldList).metadata.continue).toEqual(expect.any(String));
+      const answer = await fronts.ask("GET", `/v1/${plural}?limit=1000`);
+      expect(answer).toMatchObject({ status: 200 });
+      expect((JSON.parse(answer.text) as AnsweredList).metadata.continue).toEqual(expect.any(String));
     },
   );
 });
@@ -328,9 +328,9 @@ describe("the webhook passes by, at once", () => {
   ])("%s", async (_name, sent, status) => {
     const before = fronts.log.length;
     fronts.sender.take();
-    const told = await fronts.push(sent);
-    expect(told.status).toBe(status);
-    expect(told.text.length).toBeLessThan(200);
+    const answer = await fronts.push(sent);
+    expect(answer.status).toBe(status);
+    expect(answer.text.length).toBeLessThan(200);
     const form = await fronts.push(
       `payload=${encodeURIComponent(sent.slice(0, 150_000))}`,
       "application/x-www-form-urlencoded",

@@ -18,7 +18,7 @@ describe.each(clusterTargets)("the message of a worker on $name", ({ start }) =>
   const toApply = (world: WorkerWorld) => world.sender.take().filter(({ to }) => to === "apply");
 
   /** Seconds from now until the Sync is due for a check. */
-  async function untilNextLook(world: WorkerWorld, name: string): Promise<number> {
+  async function untilNextCheck(world: WorkerWorld, name: string): Promise<number> {
     const nextAt = (await world.sync(name))?.observed?.nextAt ?? "";
     return Math.ceil((Date.parse(nextAt) - world.clock.now().getTime()) / 1000);
   }
@@ -29,7 +29,7 @@ describe.each(clusterTargets)("the message of a worker on $name", ({ start }) =>
       const after = await world.work({ receives });
       expect(await world.phase("back-twice")).toBe("Verifying");
       expect(after).toBeGreaterThan(0);
-      expect(Math.abs((after ?? 0) - (await untilNextLook(world, "back-twice")))).toBeLessThanOrEqual(1);
+      expect(Math.abs((after ?? 0) - (await untilNextCheck(world, "back-twice")))).toBeLessThanOrEqual(1);
       expect(toApply(world)).toEqual([]);
       world.aheadMs += 60_000;
     }
@@ -74,7 +74,7 @@ describe.each(clusterTargets)("the message of a worker on $name", ({ start }) =>
     world.aheadMs += 60_000;
     const after = await world.work({ receives: 1 });
     const sent = toApply(world);
-    const checks = [await untilNextLook(world, "back-first"), await untilNextLook(world, "back-second")].sort(
+    const checks = [await untilNextCheck(world, "back-first"), await untilNextCheck(world, "back-second")].sort(
       (a, b) => a - b,
     );
     expect(checks[1]).toBeGreaterThan((checks[0] ?? 0) + 1);
@@ -90,7 +90,7 @@ describe.each(clusterTargets)("the message of a worker on $name", ({ start }) =>
       world.aheadMs += 600_000;
       const connector: ClusterConnector = { connect: () => Promise.reject(new TypeError("a defect")), distrust() {} };
       after = await world.work({ receives: 1, connector });
-      const wait = await untilNextLook(world, "back-long");
+      const wait = await untilNextCheck(world, "back-long");
       const sent = toApply(world);
       if (wait > 62) expect({ after, sent: sent.length }).toEqual({ after: undefined, sent: 1 });
       if (wait < 58) expect({ after: after !== undefined, sent: sent.length }).toEqual({ after: true, sent: 0 });

@@ -49,7 +49,7 @@ describe.each(clusterTargets)("a Job that removes itself, on $name", ({ start })
     await cluster.raw("PATCH", `${pathOf(name)}/status`, { as: "merge-patch", body: { status } });
   }
 
-  async function lookAfter(world: WorkerWorld, seconds: number): Promise<void> {
+  async function checkAfter(world: WorkerWorld, seconds: number): Promise<void> {
     world.aheadMs += seconds * 1000;
     await world.work();
   }
@@ -57,10 +57,10 @@ describe.each(clusterTargets)("a Job that removes itself, on $name", ({ start })
   test("the Job has failed if it had failed before it was gone", async () => {
     const world = await applied("job-failed");
     await fail("job-failed");
-    await lookAfter(world, 5);
+    await checkAfter(world, 5);
     expect((await world.sync("job-failed"))?.observed).toMatchObject({ phase: "Verifying", objects: { failed: 1 } });
     await cluster.raw("DELETE", `${pathOf("job-failed")}?propagationPolicy=Background`);
-    for (let check = 0; check < 2; check++) await lookAfter(world, 32);
+    for (let check = 0; check < 2; check++) await checkAfter(world, 32);
     const gone = (await world.sync("job-failed"))?.observed;
     expect(gone).toMatchObject({
       phase: "Failed",
@@ -69,7 +69,7 @@ describe.each(clusterTargets)("a Job that removes itself, on $name", ({ start })
         { object: "Job job-failed/migrate", reason: "JobFailed", message: "the Job failed and removed itself" },
       ],
     });
-    await lookAfter(world, 700);
+    await checkAfter(world, 700);
     expect(await world.phase("job-failed")).toBe("Failed");
     expect(await cluster.statusOf(pathOf("job-failed"))).toBe(404);
   });
@@ -77,7 +77,7 @@ describe.each(clusterTargets)("a Job that removes itself, on $name", ({ start })
   test("the Job is lost if it was deleted before it began and before it can have removed itself", async () => {
     const world = await applied("job-lost", aDay);
     await cluster.raw("DELETE", `${pathOf("job-lost")}?propagationPolicy=Background`);
-    for (let check = 0; check < 3; check++) await lookAfter(world, 40);
+    for (let check = 0; check < 3; check++) await checkAfter(world, 40);
     expect((await world.sync("job-lost"))?.observed).toMatchObject({
       phase: "Failed",
       problems: [
@@ -91,21 +91,21 @@ describe.each(clusterTargets)("a Job that removes itself, on $name", ({ start })
     await world.work();
     expect(await cluster.statusOf(pathOf("job-lost"))).toBe(200);
     await complete("job-lost");
-    await lookAfter(world, 32);
+    await checkAfter(world, 32);
     expect(await world.phase("job-lost")).toBe("Ready");
   });
 
   test("the Job is complete if a check saw it complete, whoever deletes it afterwards, also for the next attempt", async () => {
     const world = await applied("job-seen", aDay);
     await complete("job-seen");
-    await lookAfter(world, 32);
+    await checkAfter(world, 32);
     expect(await world.phase("job-seen")).toBe("Ready");
     await cluster.raw("DELETE", `${pathOf("job-seen")}?propagationPolicy=Background`);
-    await lookAfter(world, 700);
+    await checkAfter(world, 700);
     expect(await world.phase("job-seen")).toBe("Ready");
     await world.assign("job-seen", [...objects, configMap("job-seen/more")]);
-    await lookAfter(world, 1);
-    await lookAfter(world, 32);
+    await checkAfter(world, 1);
+    await checkAfter(world, 32);
     expect(await world.phase("job-seen")).toBe("Ready");
     expect(await cluster.statusOf(pathOf("job-seen"))).toBe(404);
   });
@@ -113,14 +113,14 @@ describe.each(clusterTargets)("a Job that removes itself, on $name", ({ start })
   test("the Job counts as complete when its time to live can have passed", async () => {
     const world = await applied("job-late", aDay);
     await cluster.raw("DELETE", `${pathOf("job-late")}?propagationPolicy=Background`);
-    await lookAfter(world, aDay);
+    await checkAfter(world, aDay);
     expect(await world.phase("job-late")).toBe("Ready");
   });
 
   test("the Job counts as complete if it had not failed", async () => {
     const world = await applied("job-done");
     await cluster.raw("DELETE", `${pathOf("job-done")}?propagationPolicy=Background`);
-    await lookAfter(world, 32);
+    await checkAfter(world, 32);
     expect(await world.phase("job-done")).toBe("Ready");
   });
 });

@@ -33,11 +33,11 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
 
     async observed(): Promise<Observed> {
       const observed = (await this.sync(this.name))?.observed;
-      if (observed === undefined) throw new Error(`nobody has looked at ${this.name}`);
+      if (observed === undefined) throw new Error(`nobody has checked ${this.name}`);
       return observed;
     }
 
-    async lookLater(): Promise<Observed> {
+    async checkLater(): Promise<Observed> {
       this.aheadMs += intervalMs;
       await this.work();
       return this.observed();
@@ -74,7 +74,7 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
       const row = await this.sync(this.name);
       if (row === undefined) throw new Error(`there is no Sync ${this.name}`);
       await this.put({ ...row, reconcile: (row.reconcile ?? 0) + 1 });
-      return this.lookLater();
+      return this.checkLater();
     }
 
     path(name: string): string {
@@ -101,14 +101,14 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     const world = await begin();
     await world.give(["a"]);
     const old = await world.comesBack(configMap(`${world.name}/old`));
-    const found = await world.lookLater();
+    const found = await world.checkLater();
     expect(found).toMatchObject({ phase: "Ready", objects: { foreign: 1 } });
     const id = { group: "", kind: "ConfigMap", namespace: world.name, name: "old" };
     expect(found.foreign).toEqual([{ id, uid: old, member: true }]);
     expect(await cluster.statusOf(world.path("old"))).toBe(200);
 
     await world.ask(accepted(found.foreign));
-    const after = await world.lookLater();
+    const after = await world.checkLater();
     expect(after).toMatchObject({ phase: "Ready", handledPrune: 1, objects: { total: 2, foreign: 0 } });
     expect(after).not.toHaveProperty("foreign");
     expect(await cluster.statusOf(world.path("old"))).toBe(404);
@@ -121,7 +121,7 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     await cluster.raw("DELETE", world.path("a"));
     const uid = await world.comesBack(configMap(`${world.name}/a`));
     await world.ask([{ id: { group: "", kind: "ConfigMap", namespace: world.name, name: "a" }, uid }]);
-    const after = await world.lookLater();
+    const after = await world.checkLater();
     expect(after).toMatchObject({ handledPrune: 1 });
     const now = await cluster.raw("GET", world.path("a"));
     expect(stringAt(now, "metadata", "uid")).toBe(uid);
@@ -142,11 +142,11 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
       resourceVersion: stringAt(now, "metadata", "resourceVersion"),
     };
     await cluster.raw("PUT", `${parent}/tests.${world.name}`, { body: { ...before, metadata } });
-    expect((await world.lookLater()).objects.foreign).toBe(0);
+    expect((await world.checkLater()).objects.foreign).toBe(0);
 
     const found = await world.reconcile();
     expect(found.foreign?.map(({ id, member }) => [id.kind, id.name, member])).toEqual([["Secret", "s", true]]);
-    expect((await world.lookLater()).foreign).toEqual(found.foreign);
+    expect((await world.checkLater()).foreign).toEqual(found.foreign);
     // Another attempt forgets neither them nor where to look for them.
     expect((await world.give(["a", "b"])).foreign).toEqual(found.foreign);
     const kinds = "applyset.kubernetes.io/contains-group-kinds";
@@ -192,10 +192,10 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     const world = await begin();
     await world.give(["a"]);
     await world.comesBack(configMap(`${world.name}/old`));
-    const found = await world.lookLater();
+    const found = await world.checkLater();
     await meanwhile(world);
     await world.ask(accepted(found.foreign));
-    expect(await world.lookLater()).toMatchObject({ phase: "Ready", handledPrune: 1 });
+    expect(await world.checkLater()).toMatchObject({ phase: "Ready", handledPrune: 1 });
     expect(await cluster.statusOf(world.path("old"))).toBe(200);
   });
 
@@ -215,18 +215,18 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     const world = await new RestoredWorld({ connect: async () => client, distrust() {} }).begin();
     await world.give(["a"]);
     await world.comesBack(configMap(`${world.name}/old`));
-    const { foreign } = await world.lookLater();
+    const { foreign } = await world.checkLater();
     await world.ask(accepted(foreign));
-    const refused = await world.lookLater();
+    const refused = await world.checkLater();
     expect(refused).toMatchObject({ phase, reason: "PruneFailed" });
     expect(refused.handledPrune).toBe(handledPrune);
     expect(refused.problems[0]?.message).toContain("not today");
 
     refuses = false;
-    await world.lookLater();
+    await world.checkLater();
     expect(await cluster.statusOf(world.path("old"))).toBe(handledPrune === undefined ? 404 : 200);
     if (handledPrune !== undefined) await world.ask(accepted(foreign));
-    expect(await world.lookLater()).toMatchObject({ phase: "Ready" });
+    expect(await world.checkLater()).toMatchObject({ phase: "Ready" });
     expect(await cluster.statusOf(world.path("old"))).toBe(404);
   });
 
@@ -236,10 +236,10 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     const copied = configMap(`${world.name}/copy`);
     const body = { ...copied, metadata: { ...copied.metadata, labels: { [partOfLabel]: world.setId } } };
     await cluster.raw("POST", `/api/v1/namespaces/${world.name}/configmaps`, { body });
-    const found = await world.lookLater();
+    const found = await world.checkLater();
     expect(found.foreign).toEqual([expect.objectContaining({ member: false })]);
     await world.ask(accepted(found.foreign));
-    expect(await world.lookLater()).toMatchObject({ phase: "Ready", objects: { foreign: 1 } });
+    expect(await world.checkLater()).toMatchObject({ phase: "Ready", objects: { foreign: 1 } });
     expect(await cluster.statusOf(world.path("copy"))).toBe(200);
   });
 
@@ -253,9 +253,9 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     await cluster.raw("POST", `/api/v1/namespaces/${inner}/configmaps`, { body: theirs });
     const found = await world.reconcile();
     expect(found.foreign?.map(({ id }) => id.name)).toEqual(["old", inner]);
-    expect((await world.lookLater()).foreign).toEqual(found.foreign);
+    expect((await world.checkLater()).foreign).toEqual(found.foreign);
     await world.ask(accepted(found.foreign));
-    const waiting = await world.lookLater();
+    const waiting = await world.checkLater();
     expect(waiting).toMatchObject({ phase: "Applying", reason: "Pruning" });
     expect(waiting.problems[0]?.message).toContain("theirs");
     expect(await cluster.statusOf(`/api/v1/namespaces/${inner}`)).toBe(200);
@@ -267,15 +267,15 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     const world = await begin();
     await world.give(["a"]);
     await world.comesBack(configMap(`${world.name}/old`));
-    const found = await world.lookLater();
+    const found = await world.checkLater();
     await world.assignDelete(world.name);
     await world.work();
-    const held = await world.lookLater();
+    const held = await world.checkLater();
     expect(held.phase).not.toBe("Gone");
     expect(await cluster.statusOf(world.path("old"))).toBe(200);
     expect(await cluster.statusOf(world.path("a"))).toBe(404);
     await world.ask(accepted(found.foreign));
-    await world.lookLater();
+    await world.checkLater();
     expect(await cluster.statusOf(world.path("old"))).toBe(404);
   });
 
@@ -284,12 +284,12 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     await world.assign(world.name, [configMap(`default/${world.name}`)]);
     await world.work();
     await world.comesBack(configMap(`default/${world.name}-old`));
-    const found = await world.lookLater();
+    const found = await world.checkLater();
     await world.assignDelete(world.name);
     await world.work();
     expect(await world.observed()).toMatchObject({ phase: "Failed", reason: "UnrecordedMembers" });
     await world.ask(accepted(found.foreign));
-    expect(await world.lookLater()).toMatchObject({ phase: "Gone", handledPrune: 1 });
+    expect(await world.checkLater()).toMatchObject({ phase: "Gone", handledPrune: 1 });
     const parent = `/api/v1/namespaces/starling-system/configmaps/tests.${world.name}`;
     expect(await cluster.statusOf(parent)).toBe(404);
   });

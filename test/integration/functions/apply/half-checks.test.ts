@@ -13,7 +13,7 @@ const unauthorized = {
   body: { kind: "Status", status: "Failure", code: 401, reason: "Unauthorized", message: "Unauthorized" },
 };
 
-async function lookLater(): Promise<void> {
+async function checkLater(): Promise<void> {
   worker.world.aheadMs += 700_000;
   await worker.world.work();
 }
@@ -26,15 +26,15 @@ test("kinds that cannot be compared are reported: the first by its name and the 
   await worker.world.assign("web", [configMap("default/c"), ...groups.map((group) => widget(group, "default/w"))]);
   await worker.world.work();
   worker.reconnect();
-  const told: unknown[] = [];
+  const reported: unknown[] = [];
   for (const down of [groups.slice(0, 1), groups]) {
     await worker.host.setFaults("c1", { unavailableApis: down.map((group) => `v1.${group}`) });
-    await lookLater();
+    await checkLater();
     const drifted = (await worker.observed()).conditions.find(({ type }) => type === "Drifted");
     expect(drifted).toMatchObject({ status: "Unknown", reason: "NotCompared" });
-    told.push(drifted?.message.replace(/ could not be compared: .*/s, ""));
+    reported.push(drifted?.message.replace(/ could not be compared: .*/s, ""));
   }
-  expect(told).toEqual(["Widget", "Widget and 1 more kinds"]);
+  expect(reported).toEqual(["Widget", "Widget and 1 more kinds"]);
 });
 
 test("a correction during which the cluster begins to refuse access is reported, and is made later", async () => {
@@ -46,11 +46,11 @@ test("a correction during which the cluster begins to refuse access is reported,
   worker.host.intercept((request) =>
     request.method === "PATCH" && request.path.includes("/configmaps/c") ? unauthorized : "pass",
   );
-  await lookLater();
+  await checkLater();
   expect(await worker.observed()).toMatchObject({ phase: "Unreachable", drift: { objects: 1, corrected: false } });
   expect((await cluster.raw("GET", path)).data).toEqual({ k: "edited" });
   worker.host.intercept(undefined);
-  await lookLater();
+  await checkLater();
   // The planner gives a cluster that answers again another attempt.
   await worker.world.assign("web", [namespace("shop"), configMap("shop/c")]);
   await worker.world.work();
@@ -65,7 +65,7 @@ describe("a cluster that answers its worker again", () => {
 
   async function away(): Promise<void> {
     worker.host.intercept(() => unauthorized);
-    await lookLater();
+    await checkLater();
     expect(await worker.world.phase("web")).toBe("Unreachable");
     worker.host.intercept(undefined);
   }
@@ -76,7 +76,7 @@ describe("a cluster that answers its worker again", () => {
     await away();
     const cluster = clusterFixture({ endpoint: worker.endpoint });
     await cluster.raw("PATCH", path, { as: "merge-patch", body: { data: { k: "edited" } } });
-    await lookLater();
+    await checkLater();
     expect(await worker.observed()).toMatchObject({ phase: "Ready", drift: { objects: 1, corrected: true } });
     expect((await cluster.raw("GET", path)).data).toEqual({ k: "1" });
     await cluster.stop();
@@ -87,7 +87,7 @@ describe("a cluster that answers its worker again", () => {
     await worker.world.work();
     await worker.world.assign("web", objects("2"));
     await away();
-    await lookLater();
+    await checkLater();
     expect(await worker.observed()).toMatchObject({ phase: "Reachable", reason: "AnswersAgain", attempt: 2 });
     const cluster = clusterFixture({ endpoint: worker.endpoint });
     expect((await cluster.raw("GET", path)).data).toEqual({ k: "1" });

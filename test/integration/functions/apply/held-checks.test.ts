@@ -46,7 +46,7 @@ describe.each(clusterTargets)("checks that write nothing, on $name", ({ start })
       await world.table.write([{ put: next }]);
     }
 
-    async function lookAfter(world: WorkerWorld, seconds: number): Promise<void> {
+    async function checkAfter(world: WorkerWorld, seconds: number): Promise<void> {
       world.aheadMs += seconds * 1000;
       await world.work();
     }
@@ -61,15 +61,15 @@ describe.each(clusterTargets)("checks that write nothing, on $name", ({ start })
       await hold(world, name);
       await cluster.raw("DELETE", pathOf(name));
       const before = calls.filter(isWrite).length;
-      const told = new Set<string | undefined>();
+      const driftTimes = new Set<string | undefined>();
       for (let check = 1; check <= 5; check++) {
-        await lookAfter(world, 400);
+        await checkAfter(world, 400);
         const row = await rowOf(world, name);
         expect(row.observed).toMatchObject({ phase: "Verifying", drift: { objects: 1, corrected: false } });
-        expect(told.add(row.observed?.drift?.at).size, `look ${check}`).toBe(1);
+        expect(driftTimes.add(row.observed?.drift?.at).size, `check ${check}`).toBe(1);
         expect(drifted(row)).toBe("True");
         // Between two checks that compare, the worker checks health.
-        await lookAfter(world, 60);
+        await checkAfter(world, 60);
         expect(drifted(await rowOf(world, name))).toBe("True");
       }
       expect(calls.filter(isWrite)).toHaveLength(before);
@@ -90,11 +90,11 @@ describe.each(clusterTargets)("checks that write nothing, on $name", ({ start })
       const before = (await rowOf(world, name)).observed;
       await edit(name);
       const called = calls.length;
-      for (let check = 0; check < 3; check++) await lookAfter(world, 100);
+      for (let check = 0; check < 3; check++) await checkAfter(world, 100);
       expect(calls).toHaveLength(called);
       expect((await rowOf(world, name)).observed).toEqual(before);
 
-      await lookAfter(world, 500);
+      await checkAfter(world, 500);
       expect(calls.slice(called).filter(isWrite)).toEqual([]);
       const checked = await rowOf(world, name);
       expect(checked).toMatchObject({ desired: { attempt: 2 }, observed: { attempt: 1 } });
@@ -117,7 +117,7 @@ describe.each(clusterTargets)("checks that write nothing, on $name", ({ start })
       await world.assignDelete(name);
       await edit(name);
       const before = calls.filter(isWrite).length;
-      for (let check = 0; check < 3; check++) await lookAfter(world, 700);
+      for (let check = 0; check < 3; check++) await checkAfter(world, 700);
       expect(calls.filter(isWrite)).toHaveLength(before);
       expect((await rowOf(world, name)).observed?.drift).toMatchObject({ objects: 1, corrected: false });
       await release(world, name);

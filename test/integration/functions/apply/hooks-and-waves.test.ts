@@ -278,7 +278,7 @@ describe("a worker that dies at any write runs no hook twice, and comes to the s
       for (let at = 1; ; at++) {
         const w = await startPatientWorker();
         try {
-          if (!(await tellWith({ at, when }, w))) break;
+          if (!(await diesInstalling({ at, when }, w))) break;
           deaths += 1;
         } finally {
           await w.stop();
@@ -290,7 +290,7 @@ describe("a worker that dies at any write runs no hook twice, and comes to the s
   );
 
   /** @returns whether there was a write at which it could die. */
-  async function tellWith(death: Death, w: ClusterWorker): Promise<boolean> {
+  async function diesInstalling(death: Death, w: ClusterWorker): Promise<boolean> {
     const kube = new KubeConnection(w.endpoint, w.world.clock);
     const connector = { connect: async () => kube.client({ deadlineMs: Date.now() + 600_000 }), distrust() {} };
     await w.world.assign("web", short);

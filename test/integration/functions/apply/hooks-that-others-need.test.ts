@@ -43,7 +43,7 @@ const chart = (version: string) => [
 ];
 
 /** Names of what was made, `-name` for what was deleted. */
-function told(): readonly string[] {
+function madeAndDeleted(): readonly string[] {
   return worker.host.requests().flatMap(({ method, path, status, result, userAgent }) => {
     const name = path.split("/").at(-1) ?? "";
     if (userAgent === "e2e-by-hand" || status >= 300 || path.includes("starling-system")) return [];
@@ -70,12 +70,12 @@ test("an account that hooks before and after an apply need exists from the first
   await until("Ready");
   const ended = ["-create", "-patch", "-account"];
   const first = ["shop", "account", "create", "settings", "patch", ...ended];
-  expect(told()).toEqual(first);
+  expect(madeAndDeleted()).toEqual(first);
   expect(worker.members()).toEqual(["ConfigMap settings", "Namespace shop"]);
 
   await worker.world.assign("web", chart("2"));
   await until("Ready");
-  expect(told().slice(first.length)).toEqual(["account", "create", "patch", ...ended]);
+  expect(madeAndDeleted().slice(first.length)).toEqual(["account", "create", "patch", ...ended]);
 });
 
 test.each([
@@ -89,12 +89,12 @@ test.each([
     await worker.world.assign("web", objects);
     await until("Failed", (name) => (name === failing ? "Failed" : "Complete"));
     expect(await worker.observed()).toMatchObject({ reason: "HookFailed" });
-    expect(told()).toContain("-account");
+    expect(madeAndDeleted()).toContain("-account");
 
-    const begun = told().length;
+    const begun = madeAndDeleted().length;
     await worker.world.assign("web", objects);
     await until("Ready");
-    const again = told().slice(begun);
+    const again = madeAndDeleted().slice(begun);
     expect(again).toContain("account");
     expect(again.indexOf("account")).toBeLessThan(again.indexOf(failing));
     expect(again.lastIndexOf("-account")).toBeGreaterThan(again.indexOf(failing));

@@ -195,12 +195,12 @@ describe("a worker that dies at any write", () => {
     ["after", "does not install what came back", diesComingBack],
   ] as const)(
     "%s it takes effect %s",
-    async (when, _legend, tell) => {
+    async (when, _legend, dies) => {
       let deaths = 0;
       for (let at = 1; ; at++) {
         const w = await startPatientWorker();
         try {
-          if (!(await tell({ at, when }, w))) break;
+          if (!(await dies({ at, when }, w))) break;
           deaths += 1;
         } finally {
           await w.stop();

@@ -59,7 +59,7 @@ describe("the token of a secret", () => {
     ["by the public authorities", () => ({ server: server.url, token: { secret } }), '"caData"'],
     ["under another name", () => ({ ...endpointOf(server), tlsServerName: "api.example.com" }), '"tlsServerName"'],
     ["to another path", () => ({ ...endpointOf(server), server: `${server.url}/mine` }), '"server"'],
-  ])("the token is not sent %s: no connection is opened", async (_what, endpoint, told) => {
+  ])("the token is not sent %s: no connection is opened", async (_what, endpoint, field) => {
     const before = [server.connections(), evil.connections()];
     const client = await connectorWith(prodSecret).connect(clusterRow({ endpoint: endpoint() }), inAMinute());
     await expect(clusterUidOf(client)).rejects.toMatchObject({
@@ -68,7 +68,7 @@ describe("the token of a secret", () => {
       data: { secret },
       message: expect.stringContaining(`secret ${secret} is for another cluster`),
     });
-    await expect(clusterUidOf(client)).rejects.toMatchObject({ message: expect.stringContaining(`its ${told} is`) });
+    await expect(clusterUidOf(client)).rejects.toMatchObject({ message: expect.stringContaining(`its ${field} is`) });
     await expect(clusterUidOf(client)).rejects.toMatchObject({ message: expect.not.stringContaining(token) });
     expect([server.connections(), evil.connections()]).toEqual(before);
   });
@@ -154,19 +154,16 @@ describe("the token of a secret", () => {
   test.each([
     ["is a bare token", token],
     ["holds a token for nobody", JSON.stringify({ token })],
-  ])(
-    "the token is sent to no cluster when the secret %s, and the client is told how to repair it",
-    async (_what, text) => {
-      const before = server.connections();
-      await expect(clusterUidOf(await clientWith(text))).rejects.toMatchObject({
-        code: "SecretUnbound",
-        message: expect.stringMatching(
-          /^secret starling\/clusters\/c1 does not say which cluster it is for.* write \{"server":"https:\/\/127\.0\.0\.1:\d+","caData":"<that of spec\.endpoint>","token":"<the token>"\} into FILE, then: aws secretsmanager put-secret-value --secret-id starling\/clusters\/c1 --secret-string file:\/\/FILE$/,
-        ),
-      });
-      expect(server.connections()).toBe(before);
-    },
-  );
+  ])("the token is sent to no cluster when the secret %s, and the error says how to repair it", async (_what, text) => {
+    const before = server.connections();
+    await expect(clusterUidOf(await clientWith(text))).rejects.toMatchObject({
+      code: "SecretUnbound",
+      message: expect.stringMatching(
+        /^secret starling\/clusters\/c1 does not say which cluster it is for.* write \{"server":"https:\/\/127\.0\.0\.1:\d+","caData":"<that of spec\.endpoint>","token":"<the token>"\} into FILE, then: aws secretsmanager put-secret-value --secret-id starling\/clusters\/c1 --secret-string file:\/\/FILE$/,
+      ),
+    });
+    expect(server.connections()).toBe(before);
+  });
 });
 
 test("the connections to several clusters are kept at the same time", async () => {
@@ -264,12 +261,12 @@ function startServing(kinds: number) {
 }
 
 /** One connector, and how often it asks a cluster what it serves. */
-function looker(server: RecordingServer) {
+function countDiscoveries(server: RecordingServer) {
   const connector = connectorWith(() => clusterSecret({ server: server.url, caData: server.caData, token }));
   const row = clusterRow({ endpoint: endpointOf(server) });
   return {
     connect: (uid: string) => connector.connect({ ...row, uid }, inAMinute()),
-    async lookAt(uid: string) {
+    async discoveriesOf(uid: string) {
       const before = server.requests.length;
       const client = await connector.connect({ ...row, uid }, inAMinute());
       expect(await client.lookup({ group: "example.com", kind: "K0" })).toMatchObject({ outcome: "found" });
@@ -282,18 +279,18 @@ describe("the discovery of many clusters", () => {
   const own = forEachTest(() => startServing(1));
 
   test("the clusters that were not worked on for longest are forgotten", async () => {
-    const { connect, lookAt } = looker(own);
+    const { connect, discoveriesOf } = countDiscoveries(own);
     let others = 0;
     const connectToOthers = async (count: number) => {
       for (const end = others + count; others < end; others += 1) await connect(`other-${others}`);
     };
-    expect(await lookAt("c1")).toBe(1);
+    expect(await discoveriesOf("c1")).toBe(1);
     await connectToOthers(500);
-    expect(await lookAt("c1")).toBe(0);
+    expect(await discoveriesOf("c1")).toBe(0);
     await connectToOthers(999);
-    expect(await lookAt("c1")).toBe(0);
+    expect(await discoveriesOf("c1")).toBe(0);
     await connectToOthers(1000);
-    expect(await lookAt("c1")).toBe(1);
+    expect(await discoveriesOf("c1")).toBe(1);
   });
 });
 
@@ -301,17 +298,17 @@ describe("the discovery of clusters with many kinds", () => {
   const own = forEachTest(() => startServing(10_000));
 
   test("the clusters that were not worked on for longest are forgotten", async () => {
-    const { lookAt } = looker(own);
-    const lookAtAll = async (uids: readonly string[]) => {
+    const { discoveriesOf } = countDiscoveries(own);
+    const discoveriesOfAll = async (uids: readonly string[]) => {
       const asked: number[] = [];
-      for (const uid of uids) asked.push(await lookAt(uid));
+      for (const uid of uids) asked.push(await discoveriesOf(uid));
       return asked.join("");
     };
     const ten = Array.from({ length: 10 }, (_, n) => `c${n}`);
-    expect(await lookAtAll(ten)).toBe("1111111111");
-    expect(await lookAtAll(ten)).toBe("0000000000");
-    expect(await lookAtAll(["more", "more"])).toBe("10");
-    expect(await lookAtAll([...ten.slice(1), "c0"])).toBe("0000000001");
+    expect(await discoveriesOfAll(ten)).toBe("1111111111");
+    expect(await discoveriesOfAll(ten)).toBe("0000000000");
+    expect(await discoveriesOfAll(["more", "more"])).toBe("10");
+    expect(await discoveriesOfAll([...ten.slice(1), "c0"])).toBe("0000000001");
   });
 });
 
@@ -324,8 +321,8 @@ test.each<[string, ClusterSpec, string]>([
     "the Cluster has spec.eks.arn arn:aws:s3:::c1, which is no ARN of a cluster; apply it again",
   ],
 ])("a Cluster with %s is not connected to until it is repaired", async (_what, spec, message) => {
-  const told = { code: "InvalidCluster", retry: "permanent", message };
-  await expect(connectorWith(prodSecret).connect(clusterRow(spec), inAMinute())).rejects.toMatchObject(told);
+  const refusal = { code: "InvalidCluster", retry: "permanent", message };
+  await expect(connectorWith(prodSecret).connect(clusterRow(spec), inAMinute())).rejects.toMatchObject(refusal);
 });
 
 test.each([

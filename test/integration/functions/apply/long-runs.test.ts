@@ -241,7 +241,7 @@ test("a set has failed when a whole run applies none of it", async () => {
 });
 
 /** By the row, or by the routine of the cluster. */
-async function lookedAt(name: string): Promise<string> {
+async function lastCheckOf(name: string): Promise<string> {
   const [row, lease] = [await worker.world.sync(name), await worker.world.lease()];
   return (row === undefined ? undefined : lastCheck(row, lease?.routine)) ?? "";
 }
@@ -259,10 +259,10 @@ test("a set that needs many runs leaves the other Syncs their turns in each of t
     expect(run).toBeLessThan(40);
     const begun = world.clock.now().toISOString();
     const waiting = [];
-    for (const name of others) if ((await lookedAt(name)) < later(begun, -70)) waiting.push(name);
+    for (const name of others) if ((await lastCheckOf(name)) < later(begun, -70)) waiting.push(name);
     await world.work({ remainingMs: 90_000 });
     // In the first run the new assignment comes before them.
-    for (const name of run === 1 ? [] : waiting) expect((await lookedAt(name)) >= begun, name).toBe(true);
+    for (const name of run === 1 ? [] : waiting) expect((await lastCheckOf(name)) >= begun, name).toBe(true);
     world.aheadMs += 10_000;
   }
   expect([...counted("PATCH")].filter(([, count]) => count > 1)).toEqual([]);

@@ -86,14 +86,14 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       return this.observed();
     }
 
-    async lookLater(): Promise<Observed> {
+    async checkLater(): Promise<Observed> {
       this.aheadMs += intervalMs;
       return this.check();
     }
 
     async observed(): Promise<Observed> {
       const observed = (await this.sync(this.name))?.observed;
-      if (observed === undefined) throw new Error(`nobody has looked at ${this.name}`);
+      if (observed === undefined) throw new Error(`nobody has checked ${this.name}`);
       return observed;
     }
 
@@ -132,12 +132,12 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       const lost = await world.inventoryKey();
       await remove(lost);
 
-      const found = await world.lookLater();
+      const found = await world.checkLater();
       expect(found).toMatchObject({ phase: "Ready", rebuilt: { reason: "BlobNotFound", members: 3, foreign: 0 } });
       expect(await world.members()).toEqual(before);
       expect(await isThere(await world.inventoryKey())).toBe(true);
 
-      expect((await world.lookLater()).rebuilt).toEqual(found.rebuilt);
+      expect((await world.checkLater()).rebuilt).toEqual(found.rebuilt);
       await world.give(["a"]);
       expect(await world.check()).toMatchObject({ phase: "Ready", rebuilt: found.rebuilt });
       expect(await world.members()).toEqual(before.filter((member) => member.startsWith("a ")));
@@ -149,16 +149,16 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       [3, `; ClusterRole.${rbac}, ClusterRoleBinding.${rbac}, Namespace and others may not be listed`],
     ])(
       "a lost inventory is rebuilt, but for %i kinds, by a worker that may list only the Sync's namespaces",
-      async (kinds, told) => {
+      async (kinds, ending) => {
         const client = withinNamespaces(cluster.client);
         const world = await new LostWorld({ connect: async () => client, distrust() {} }, store()).begin();
         await world.assign(world.name, [...world.objects("a", "b"), ...clusterScoped(world.name, kinds)]);
         await world.check();
         const before = await world.members();
         await remove(await world.inventoryKey());
-        const found = await world.lookLater();
+        const found = await world.checkLater();
         expect(found).toMatchObject({ rebuilt: { reason: "BlobNotFound", members: 2, foreign: 0 } });
-        expect(found.rebuilt?.message.endsWith(told), found.rebuilt?.message).toBe(true);
+        expect(found.rebuilt?.message.endsWith(ending), found.rebuilt?.message).toBe(true);
         expect(await world.members()).toEqual(before);
       },
     );
@@ -193,7 +193,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
         },
       ]);
       expect(await world.names()).toEqual(["a", "new", "old"]);
-      expect((await world.lookLater()).foreign).toEqual(found.foreign);
+      expect((await world.checkLater()).foreign).toEqual(found.foreign);
     });
 
     test("an inventory whose bytes were changed counts as lost, and is reported", async () => {
@@ -203,9 +203,12 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       const before = await world.members();
       const Key = await world.inventoryKey();
       await s3.send(new PutObjectCommand({ Bucket, Key, Body: '{"schema":1,"entries":[]}' }));
-      expect(await world.lookLater()).toMatchObject({ phase: "Ready", rebuilt: { reason: "BlobCorrupt", members: 3 } });
+      expect(await world.checkLater()).toMatchObject({
+        phase: "Ready",
+        rebuilt: { reason: "BlobCorrupt", members: 3 },
+      });
       expect(await world.members()).toEqual(before);
-      const again = await world.lookLater();
+      const again = await world.checkLater();
       expect(again.phase).toBe("Ready");
       await world.give([]);
       expect(await world.check()).toMatchObject({ phase: "Ready" });
@@ -220,7 +223,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       await cluster.raw("DELETE", world.path("b"));
       const version = stringAt(await cluster.raw("GET", world.path("a")), "metadata", "resourceVersion");
       await remove(await world.inventoryKey());
-      const found = await world.lookLater();
+      const found = await world.checkLater();
       expect(found.rebuilt).toMatchObject({ members: 2, foreign: 0 });
       expect(found.drift).toMatchObject({ objects: 1, corrected: false });
       expect(stringAt(await cluster.raw("GET", world.path("a")), "metadata", "resourceVersion")).toBe(version);
@@ -233,7 +236,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       await world.check();
       await cluster.raw("DELETE", world.path("b"));
       await remove(await world.inventoryKey());
-      expect(await world.lookLater()).toMatchObject({ phase: "Ready", rebuilt: { members: 2, foreign: 0 } });
+      expect(await world.checkLater()).toMatchObject({ phase: "Ready", rebuilt: { members: 2, foreign: 0 } });
       expect(await world.names()).toEqual(["a", "b"]);
     });
 
@@ -252,9 +255,9 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       await world.check();
       const path = `/apis/batch/v1/namespaces/${world.name}/jobs/once`;
       await cluster.raw("DELETE", `${path}?propagationPolicy=Background`);
-      expect(await world.lookLater()).toMatchObject({ phase: "Ready" });
+      expect(await world.checkLater()).toMatchObject({ phase: "Ready" });
       await remove(await world.inventoryKey());
-      expect(await world.lookLater()).toMatchObject({ phase: "Ready", rebuilt: { reason: "BlobNotFound" } });
+      expect(await world.checkLater()).toMatchObject({ phase: "Ready", rebuilt: { reason: "BlobNotFound" } });
       expect(await cluster.statusOf(path)).toBe(404);
     });
 
@@ -284,7 +287,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     await world.give(["a"]);
     await world.check();
     const keep = "it is marked starling.dev/prune: disabled";
-    expect((await world.lookLater()).foreign).toEqual([expect.objectContaining({ member: true, keep })]);
+    expect((await world.checkLater()).foreign).toEqual([expect.objectContaining({ member: true, keep })]);
     await world.assignDelete(world.name);
     expect(await world.check()).not.toMatchObject({ reason: "UnrecordedMembers" });
     expect(await world.names()).toEqual(["kept"]);
@@ -324,7 +327,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
         expect(world.sender.take()).toContainEqual(expect.objectContaining({ to: "report" }));
 
         await store().overwrite(Key, bytes);
-        expect((await world.lookLater()).phase).toBe("Ready");
+        expect((await world.checkLater()).phase).toBe("Ready");
       },
     );
   });
@@ -340,7 +343,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     expect(found).toMatchObject({ phase: "Retrying", reason: "BlobDenied" });
     expect(found.message).toMatch(/inventories\/.* in the bucket blobs .*s3:ListBucket/);
     expect(await world.members()).toEqual(before);
-    const after = await world.lookLater();
+    const after = await world.checkLater();
     expect(after.phase).toBe("Ready");
     expect(after).not.toHaveProperty("rebuilt");
     expect(await world.names()).toEqual(["a"]);

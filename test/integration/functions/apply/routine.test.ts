@@ -262,10 +262,10 @@ describe("idle Syncs", () => {
     await worker.world.work({ remainingMs: 100_000 });
     stop();
     const after = await versions(five);
-    const told = after.filter((version, index) => version !== before[index]).length;
+    const rewritten = after.filter((version, index) => version !== before[index]).length;
     expect(checks).toBeGreaterThan(0);
-    expect(told).toBeGreaterThan(0);
-    expect(told).toBeLessThan(5);
+    expect(rewritten).toBeGreaterThan(0);
+    expect(rewritten).toBeLessThan(5);
     // It took long by then.
     expect(worker.world.sender.take()).toContainEqual({ to: "applySlow", cluster: "c1" });
     await worker.world.work();

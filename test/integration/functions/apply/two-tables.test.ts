@@ -21,10 +21,10 @@ const laterMs = 700_000;
 
 describe.each(clusterTargets)("on $name", (target) => {
   const cluster = forAllTests(async () => clusterFixture(await target.start()));
-  let told = 0;
+  let worlds = 0;
 
   async function begin() {
-    const name = `tables-${++told}`;
+    const name = `tables-${++worlds}`;
     const blobs = new MemoryBlobStore();
     const writes: string[] = [];
     /** Called before each write; a worker that it throws at writes nothing any more. */

@@ -19,14 +19,14 @@ if (embedded === undefined) throw new Error("there is no cluster to work on");
 
 describe("while a worker works", () => {
   const cluster = forAllTests(async () => clusterFixture(await embedded.start()));
-  let told = 0;
+  let worlds = 0;
 
   /**
    * Runs one check, with another writer's write right before one of the worker's calls.
    * @returns whether that writer had its turn, and whether the worker had begun to check the cluster by then.
    */
   async function works(gap: Gap, rival: (world: WorkerWorld, name: string) => Promise<void>) {
-    const name = `two-${++told}`;
+    const name = `two-${++worlds}`;
     let checks = false;
     const connector = {
       async connect() {

@@ -43,12 +43,12 @@ describe.each(clusterTargets)("values that $name cannot decode", ({ start }) => 
       "binaryData.logo is not base64",
     ],
     ["of a Deployment", unfitDeployment(), "Deployment unfit/d", "quantities must match the regular expression"],
-  ])("%s are final, and the object and the field are named", async (_what, object, name, told) => {
+  ])("%s are final, and the object and the field are named", async (_what, object, name, message) => {
     await world.assign("unfit", [namespace("unfit"), object]);
     await world.work();
     const row = await world.sync("unfit");
     expect(row?.observed).toMatchObject({ phase: "Failed", problems: [{ object: name }] });
-    expect(row?.observed?.problems[0]?.message).toContain(told);
+    expect(row?.observed?.problems[0]?.message).toContain(message);
     for (const secretValue of [canary, "4711"]) expect(JSON.stringify(row)).not.toContain(secretValue);
     expect(row?.observed).not.toHaveProperty("nextAt");
   });

@@ -80,7 +80,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       return this.observed();
     }
 
-    async lookLater(missing?: ReadonlyMap<string, number>): Promise<Observed> {
+    async checkLater(missing?: ReadonlyMap<string, number>): Promise<Observed> {
       this.aheadMs += intervalMs;
       return this.check(missing);
     }
@@ -101,7 +101,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
 
     async observed(): Promise<Observed> {
       const observed = (await this.sync(this.name))?.observed;
-      if (observed === undefined) throw new Error(`nobody has looked at ${this.name}`);
+      if (observed === undefined) throw new Error(`nobody has checked ${this.name}`);
       return observed;
     }
 
@@ -124,9 +124,9 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       await world.give(["a", "b"], { drift });
       await remove(await world.inventoryKey());
       await remove(world.renderingKey("a", "b"));
-      expect(await world.lookLater()).toMatchObject({ phase: "Retrying", reason: "RenderingLost" });
+      expect(await world.checkLater()).toMatchObject({ phase: "Retrying", reason: "RenderingLost" });
       await store().overwrite(world.renderingKey("a", "b"), encodeRendering(world.objects("a", "b")).bytes);
-      expect(await world.lookLater()).toMatchObject({ phase: "Ready", rebuilt: { members: 3, foreign: 0 } });
+      expect(await world.checkLater()).toMatchObject({ phase: "Ready", rebuilt: { members: 3, foreign: 0 } });
       await world.give(["a"], { drift });
       expect(await world.names()).toEqual(["a"]);
     },
@@ -136,7 +136,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     const world = await begin();
     await world.give(["a", "old"], { prune: false });
     await world.give(["a"], { prune: false });
-    const found = await world.lookLater(new Map([[await world.inventoryKey(), 1]]));
+    const found = await world.checkLater(new Map([[await world.inventoryKey(), 1]]));
     expect(found.phase).toBe("Ready");
     expect(found).not.toHaveProperty("rebuilt");
     await world.give(["a"], { prune: true });
@@ -195,7 +195,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     await world.assign(world.name, [config("a")], { prune: false });
     await world.check();
     await remove(await world.inventoryKey());
-    const found = await world.lookLater();
+    const found = await world.checkLater();
     expect(found.foreign?.map(({ id, member }) => [id.name, member]).sort()).toEqual([
       [named("copy"), false],
       [named("kept"), true],
@@ -207,7 +207,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     expect(held).toMatchObject({ phase: "Failed", reason: "UnrecordedMembers" });
     expect(held.message).toMatch(new RegExp(`^ConfigMap default/${named("old")} carry the marks`));
     await cluster.raw("DELETE", `${path}/${named("old")}`);
-    expect(await world.lookLater()).toMatchObject({ phase: "Gone", reason: "Deleted" });
+    expect(await world.checkLater()).toMatchObject({ phase: "Gone", reason: "Deleted" });
     for (const name of ["kept", "copy"]) expect(await cluster.statusOf(`${path}/${named(name)}`)).toBe(200);
     expect(await cluster.statusOf(`${path}/${named("a")}`)).toBe(404);
   });
@@ -219,7 +219,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     const lifted = emulated.proxy.intercept({
       before: ({ service, operation }) => (service === "s3" && operation === "PutObject" ? "denied" : undefined),
     });
-    expect((await world.lookLater().finally(lifted)).phase).toBe("Retrying");
+    expect((await world.checkLater().finally(lifted)).phase).toBe("Retrying");
     expect(await world.names()).toEqual(["a", "b"]);
     await world.give(["a"]);
     expect(await world.names()).toEqual(["a"]);
@@ -234,7 +234,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       await world.check();
       await world.give(["a"], { prune: false, drift });
       await remove(await world.inventoryKey());
-      const found = await world.lookLater();
+      const found = await world.checkLater();
       expect(found).toMatchObject({ objects: { foreign: 1 }, rebuilt: { foreign: 1 } });
       expect(found.foreign?.map(({ id }) => `${id.kind} ${id.name}`)).toEqual(["Secret old"]);
     },
@@ -257,9 +257,9 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     await world.assign(world.name, [...world.objects("a"), job(1)]);
     await world.check();
     await cluster.raw("DELETE", `${jobs}/once?propagationPolicy=Background`);
-    expect((await world.lookLater()).phase).toBe("Ready");
+    expect((await world.checkLater()).phase).toBe("Ready");
     await remove(await world.inventoryKey());
-    expect(await world.lookLater()).toMatchObject({ phase: "Ready", rebuilt: { reason: "BlobNotFound" } });
+    expect(await world.checkLater()).toMatchObject({ phase: "Ready", rebuilt: { reason: "BlobNotFound" } });
     await cluster.raw("POST", jobs, { body: job(3, { "kustomize.toolkit.fluxcd.io/name": "apps" }) });
 
     await world.assign(world.name, [...world.objects("a"), job(2)]);

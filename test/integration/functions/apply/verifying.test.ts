@@ -64,7 +64,7 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
     return valueAt(container, "image");
   }
 
-  async function lookAfter(world: WorkerWorld, seconds: number): Promise<void> {
+  async function checkAfter(world: WorkerWorld, seconds: number): Promise<void> {
     world.aheadMs += seconds * 1000;
     await world.work();
   }
@@ -107,18 +107,18 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
   test("drift of the other objects is corrected at the interval, and not searched for before", async () => {
     const world = await waiting("unready-correct");
     await edit("unready-correct");
-    for (let check = 0; check < 3; check++) await lookAfter(world, 60);
+    for (let check = 0; check < 3; check++) await checkAfter(world, 60);
     expect(await dataOf("unready-correct")).toEqual({ k: "edited" });
     expect((await world.sync("unready-correct"))?.observed).not.toHaveProperty("drift");
-    await lookAfter(world, 500);
+    await checkAfter(world, 500);
     expect(await dataOf("unready-correct")).toEqual({ k: "1" });
     const corrected = (await world.sync("unready-correct"))?.observed;
     expect(corrected).toMatchObject({ phase: "Verifying", drift: { objects: 1, corrected: true } });
 
     await edit("unready-correct");
-    await lookAfter(world, 60);
+    await checkAfter(world, 60);
     expect(await dataOf("unready-correct")).toEqual({ k: "edited" });
-    await lookAfter(world, 700);
+    await checkAfter(world, 700);
     expect(await dataOf("unready-correct")).toEqual({ k: "1" });
   });
 
@@ -129,14 +129,14 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
     if (row === undefined) throw new Error("it was assigned");
     const asked: SyncRow = { ...row, version: row.version + 1, reconcile: 1 };
     await world.table.write([{ put: asked }]);
-    await lookAfter(world, 5);
+    await checkAfter(world, 5);
     expect(await dataOf("unready-asked")).toEqual({ k: "1" });
   });
 
   test("drift of the other objects is reported if it is not to be corrected", async () => {
     const world = await waiting("unready-report", { drift: "report" });
     await edit("unready-report");
-    await lookAfter(world, 700);
+    await checkAfter(world, 700);
     expect(await dataOf("unready-report")).toEqual({ k: "edited" });
     const reported = (await world.sync("unready-report"))?.observed;
     expect(reported).toMatchObject({ phase: "Verifying", drift: { objects: 1, corrected: false } });
@@ -147,9 +147,9 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
     const suspended = { by: "ana", at: "2026-11-20T08:00:00.000Z", number: 1 };
     await world.setOwner("unready-still", { operations: { suspended } });
     await edit("unready-still");
-    await lookAfter(world, 700);
+    await checkAfter(world, 700);
     await rollOut("unready-still");
-    await lookAfter(world, 60);
+    await checkAfter(world, 60);
     expect(await world.phase("unready-still")).toBe("Ready");
     expect((await world.sync("unready-still"))?.observed?.conditions).toContainEqual(
       expect.objectContaining({ type: "Drifted", status: "True", reason: "DriftDetected" }),
@@ -161,14 +161,14 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
     const world = await waiting("changed");
     await changeImage("changed");
     await rollOut("changed", 2);
-    await lookAfter(world, 5);
+    await checkAfter(world, 5);
     expect((await world.sync("changed"))?.observed).toMatchObject({
       phase: "Verifying",
       drift: { objects: 1, corrected: true },
     });
     expect(await imageOf("changed")).toBe("web:1");
     await rollOut("changed", 3);
-    await lookAfter(world, 60);
+    await checkAfter(world, 60);
     expect(await world.phase("changed")).toBe("Ready");
     expect(await imageOf("changed")).toBe("web:1");
   });
@@ -177,10 +177,10 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
     const world = await waiting("changed-report", { drift: "report" });
     await changeImage("changed-report");
     await rollOut("changed-report", 2);
-    await lookAfter(world, 5);
-    const told = (await world.sync("changed-report"))?.observed;
-    expect(told?.phase).toBe("Ready");
-    expect(told?.conditions).toContainEqual(expect.objectContaining({ type: "Drifted", status: "True" }));
+    await checkAfter(world, 5);
+    const reported = (await world.sync("changed-report"))?.observed;
+    expect(reported?.phase).toBe("Ready");
+    expect(reported?.conditions).toContainEqual(expect.objectContaining({ type: "Drifted", status: "True" }));
     expect(await imageOf("changed-report")).toBe("web:theirs");
   });
 
@@ -188,13 +188,13 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
     const world = await waiting("replaced");
     await replace("replaced");
     await rollOut("replaced");
-    await lookAfter(world, 60);
+    await checkAfter(world, 60);
     expect((await world.sync("replaced"))?.observed).toMatchObject({
       phase: "Retrying",
       reason: "ObjectsMissing",
       message: "ConfigMap replaced/c was replaced by another object of its name; it is put back",
     });
-    await lookAfter(world, 60);
+    await checkAfter(world, 60);
     expect(await dataOf("replaced")).toEqual({ k: "1" });
     const put = (await world.sync("replaced"))?.observed;
     expect(put).toMatchObject({ phase: "Ready", drift: { objects: 1, corrected: true } });
@@ -205,7 +205,7 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
     await replace("taken", { "argocd.argoproj.io/tracking-id": "shop:/ConfigMap:taken/c" });
     await rollOut("taken");
     for (let check = 0; check < 3; check++) {
-      await lookAfter(world, 60);
+      await checkAfter(world, 60);
       expect(await world.phase("taken")).not.toBe("Ready");
     }
     expect(await dataOf("taken")).toEqual({ k: "a stranger's" });
@@ -220,7 +220,7 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
       const world = await waiting(name, { drift });
       await replace(name);
       await rollOut(name);
-      await lookAfter(world, 60);
+      await checkAfter(world, 60);
       expect((await world.sync(name))?.observed).toMatchObject({
         phase: "Verifying",
         problems: [{ object: `ConfigMap ${name}/c`, reason: "Replaced" }],

@@ -149,36 +149,39 @@ describe.each(clusterTargets)("the rows that a worker reads again before it writ
       { stateSk: "Failed#c1#gate-paused", observed: { phase: "Failed", reason: "Paused" } },
     ],
     [
-      "told that a freeze has taken its turn",
+      "refused its turn by a freeze",
       "gate-turn",
       { freeze: "inc-1" },
       { stateSk: "Changing#c1#gate-turn", observed: { phase: "Applying", reason: "Waiting" } },
     ],
-  ])("an attempt that is %s while a long set is applied writes no more of it", async (_what, name, paused, told) => {
-    const { world, at, calls } = await begin();
-    const objects = Array.from({ length: 120 }, (_, index) => configMap(`${name}/c${index}`));
-    await world.assign(name, [namespace(name), ...objects]);
-    at(writes("c10"), async () => {
-      await world.pause(name, paused);
-      world.aheadMs += 20_000;
-    });
-    await world.work();
-    const written = calls.filter(isWrite).length;
-    // Those that were on their way when it was read again.
-    expect(written).toBeLessThan(40);
-    expect(await world.sync(name)).toMatchObject({
-      paused: { reason: "DeadlineExceeded" },
-      ...told,
-    });
-    for (let check = 0; check < 30; check++) {
-      world.aheadMs += 60_000;
+  ])(
+    "an attempt that is %s while a long set is applied writes no more of it",
+    async (_what, name, paused, expected) => {
+      const { world, at, calls } = await begin();
+      const objects = Array.from({ length: 120 }, (_, index) => configMap(`${name}/c${index}`));
+      await world.assign(name, [namespace(name), ...objects]);
+      at(writes("c10"), async () => {
+        await world.pause(name, paused);
+        world.aheadMs += 20_000;
+      });
       await world.work();
-    }
-    expect(calls.filter(isWrite)).toHaveLength(written);
-    await world.assign(name, [namespace(name), ...objects]);
-    await world.work();
-    expect(await world.phase(name)).toBe("Ready");
-  });
+      const written = calls.filter(isWrite).length;
+      // Those that were on their way when it was read again.
+      expect(written).toBeLessThan(40);
+      expect(await world.sync(name)).toMatchObject({
+        paused: { reason: "DeadlineExceeded" },
+        ...expected,
+      });
+      for (let check = 0; check < 30; check++) {
+        world.aheadMs += 60_000;
+        await world.work();
+      }
+      expect(calls.filter(isWrite)).toHaveLength(written);
+      await world.assign(name, [namespace(name), ...objects]);
+      await world.work();
+      expect(await world.phase(name)).toBe("Ready");
+    },
+  );
 
   test("a deletion of a long set stops when somebody desires the Sync again", async () => {
     const { world, at, calls } = await begin();
@@ -329,7 +332,7 @@ describe.each(clusterTargets)("the rows that a worker reads again before it writ
   test("an object that a newer assignment keeps is not pruned by a worker that lost its lease meanwhile", async () => {
     const { world, at, calls } = await begin();
     const name = "gate-claim";
-    const desired = [namespace(name), configMap(`${name}/kept`), configMap(`${name}/wanted`)];
+    const desired = [namespace(name), configMap(`${name}/kept`), configMap(`${name}/desired`)];
     await world.assign(name, desired);
     await world.work();
     await world.assign(name, [namespace(name), configMap(`${name}/kept`, { k: "2" })]);
@@ -359,7 +362,7 @@ describe.each(clusterTargets)("the rows that a worker reads again before it writ
     await expect(world.work({ table })).rejects.toBeInstanceOf(ConflictError);
     expect((await world.sync(name))?.desired.attempt).toBe(3);
     expect(calls.filter(({ method }) => method === "delete")).toEqual([]);
-    expect(await cluster.statusOf(`${configs(name)}/wanted`)).toBe(200);
+    expect(await cluster.statusOf(`${configs(name)}/desired`)).toBe(200);
   });
 
   test("rows that were read too long before the first turn are read again", async () => {

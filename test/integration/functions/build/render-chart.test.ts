@@ -440,13 +440,13 @@ describe("a field that changes with each rendering is refused, with object and f
 });
 
 describe("lookup", () => {
-  const looking = small('{{ $s := lookup "v1" "Secret" "shop" "pw" }}{{ $s | len | quote }}');
+  const withLookup = small('{{ $s := lookup "v1" "Secret" "shop" "pw" }}{{ $s | len | quote }}');
   const inHelper = small('{{ include "pw" . | quote }}', {
     "templates/_helpers.tpl": '\n{{ define "pw" }}\n{{- ("pw" | lookup "v1" "Secret" "shop") | len }}{{ end }}',
   });
 
   test("a call of lookup is refused by template and line", async () => {
-    await expect(render(looking)).rejects.toMatchObject({
+    await expect(render(withLookup)).rejects.toMatchObject({
       code: "ChartRefused",
       message: expect.stringMatching(/^templates\/x\.yaml:5:\d+: calls lookup.*existing Secret/),
     });
@@ -462,7 +462,7 @@ describe("lookup", () => {
   });
 
   test("lookup finds nothing if the Sync permits that", async () => {
-    expect(dataOf(await render(looking, { lookup: "Empty" }), "x")).toEqual({ k: "0" });
+    expect(dataOf(await render(withLookup, { lookup: "Empty" }), "x")).toEqual({ k: "0" });
   });
 });
 

@@ -13,7 +13,7 @@ beforeEach(async () => {
 
 afterEach(() => world.stop());
 
-async function lookEverywhere(table: Table = world.table): Promise<void> {
+async function scanAll(table: Table = world.table): Promise<void> {
   await Promise.all(fleetDiscoveries.map((name) => world.scan(name, { table })));
 }
 
@@ -25,7 +25,7 @@ const off = {
 };
 
 test("400 clusters of 30 accounts are found, each with the values of its tags", async () => {
-  await lookEverywhere();
+  await scanAll();
   const fleet = await world.fleet();
   expect(fleet).toHaveLength(400);
   expect(fleet[0]).toMatchObject({
@@ -58,16 +58,16 @@ test("a scan finds all other clusters despite throttles, a disabled region and a
     if (service !== "sts" && principalArn.includes(`:${offHere}:`)) return off;
     return isBusy && service !== "sts" && calls % 5 === 0 ? throttled : undefined;
   });
-  await lookEverywhere();
+  await scanAll();
   const unseen = fleetArns.filter((arn) => arn.includes(refusing) || arn.includes(offHere));
   // A throttle may occur three times in a row: the next scans find the remaining clusters.
   for (let round = 0; round < 5 && (await world.fleet()).length < 400 - unseen.length; round++) {
     world.pass(1);
-    await lookEverywhere();
+    await scanAll();
   }
   isBusy = false;
   world.pass(1);
-  await lookEverywhere();
+  await scanAll();
   const arns = (await world.fleet()).map(({ arn }) => arn);
   expect(arns.toSorted()).toEqual(fleetArns.filter((arn) => !unseen.includes(arn)).toSorted());
   const apps = (await world.row("apps")).status;
@@ -84,7 +84,7 @@ test("a scan finds all other clusters despite throttles, a disabled region and a
 });
 
 test("no cluster counts as gone because of throttles, disabled regions, refusals, half an answer, or an empty list", async () => {
-  await lookEverywhere();
+  await scanAll();
   const before = await world.fleet();
   const failures = [
     () => throttled,
@@ -97,24 +97,24 @@ test("no cluster counts as gone because of throttles, disabled regions, refusals
   for (const failure of failures) {
     world.fail(({ service }) => (service === "sts" ? undefined : failure()));
     world.pass(48);
-    await lookEverywhere();
+    await scanAll();
   }
   for (const account of fleetAccounts) world.distrust(account);
   world.fail(undefined);
   world.pass(48);
-  await lookEverywhere();
+  await scanAll();
   expect(await world.fleet()).toEqual(before);
   expect((await world.found()).filter(({ goneSince }) => goneSince !== undefined)).toEqual([]);
 }, 120_000);
 
 test("a scan that finds nothing new describes no cluster, and writes only that it ran", async () => {
-  await lookEverywhere();
+  await scanAll();
   const before = await world.found();
   world.operations();
   world.sender.take();
   world.pass(1);
   const { table, counts: ofTable } = countedTable(world.table);
-  await lookEverywhere(table);
+  await scanAll(table);
   // Each: its row with the mark, what was found (of which this table gives an empty page before the one that is full), and the end.
   expect(ofTable.requests).toBe(fleetDiscoveries.length * 4);
   const counts = Object.fromEntries(

@@ -111,7 +111,7 @@ class World {
     return new TextDecoder().decode(await this.blobs.get(blobKeys.rendering(digest ?? "")));
   }
 
-  told(): readonly string[] {
+  notified(): readonly string[] {
     return this.sender.take().map((message) => (message.to === "rollout" ? message.owner.name : message.to));
   }
 }
@@ -142,7 +142,7 @@ describe("a rendering", () => {
     expect(await world.row()).toMatchObject({ state: "Done", objects: 4, tries: 1 });
     expect(await world.row()).not.toHaveProperty("dueKey");
     expect(await world.row()).not.toHaveProperty("claim");
-    expect(world.told()).toEqual(["web"]);
+    expect(world.notified()).toEqual(["web"]);
     expect(world.builds).toBe(0);
   });
 
@@ -331,7 +331,7 @@ describe("a folder that cannot be rendered fails for good, with the reason", () 
     await world.render(web);
     expect(await world.row()).toMatchObject({ state: "Failed", failure: { ...failure, permanent: true } });
     expect(await world.row()).not.toHaveProperty("dueKey");
-    expect(world.told()).toEqual(["web"]);
+    expect(world.notified()).toEqual(["web"]);
   });
 
   test("an artifact whose content does not fit its digest fails", async () => {
@@ -367,7 +367,7 @@ describe("a finished rendering", () => {
     for (let asked = 0; asked < 10; asked++) {
       pass(50);
       await world.render(web);
-      expect(world.told()).toEqual(["web"]);
+      expect(world.notified()).toEqual(["web"]);
     }
     expect(await there()).toEqual([true, true]);
     expect(await world.row()).toMatchObject({ state: "Done", tries: 1, keptAt: world.now.toISOString() });
@@ -385,7 +385,7 @@ describe("a finished rendering", () => {
     pass(0.1);
     for (let asked = 0; asked < 3; asked++) await world.render();
     expect(await world.row()).toMatchObject({ version: 4, keptAt: world.now.toISOString() });
-    expect(world.told()).toEqual([]);
+    expect(world.notified()).toEqual([]);
   });
 
   test("a rendering that is gone is made again for the next one who asks, and is new then", async () => {
@@ -397,7 +397,7 @@ describe("a finished rendering", () => {
     world.blobs.lose(blobKeys.rendering(digest));
     await world.render(api);
     expect(await there()).toEqual([true, true]);
-    expect(world.told()).toEqual(["api"]);
+    expect(world.notified()).toEqual(["api"]);
     expect(await world.row()).toMatchObject({ state: "Done", losses: 1, doneAt: world.now.toISOString() });
     expect(await world.row()).not.toHaveProperty("keptAt");
     expect(artifactDigest).toBe((await world.row()).artifactDigest);
@@ -521,11 +521,11 @@ describe("a lost blob", () => {
     world.blobs.lose(key);
     // A message that does not say so makes nobody look.
     await world.render(web);
-    expect(world.told()).toEqual(["web"]);
+    expect(world.notified()).toEqual(["web"]);
     await asks({ lost: digest, notify: api });
     expect(await world.blobs.get(key)).toEqual(bytes);
     expect(await world.row()).toMatchObject({ state: "Done", digest, losses: 1 });
-    expect(world.told()).toEqual(["api"]);
+    expect(world.notified()).toEqual(["api"]);
   });
 
   test("a rendering that was changed is overwritten", async () => {
@@ -560,7 +560,7 @@ describe("a lost blob", () => {
     await world.render(web);
     world.sender.take();
     await asks({ lost: "sha256:before", notify: web });
-    expect(world.told()).toEqual(["web"]);
+    expect(world.notified()).toEqual(["web"]);
     expect(await world.row()).toMatchObject({ state: "Done", tries: 1 });
   });
 
@@ -588,7 +588,7 @@ describe("single flight", () => {
     await world.render(web);
     await world.render();
     expect(world.builds).toBe(1);
-    expect(world.told()).toEqual(["web", "web"]);
+    expect(world.notified()).toEqual(["web", "web"]);
   });
 
   test("an owner that asks while another one renders is notified with the others", async () => {
@@ -596,11 +596,11 @@ describe("single flight", () => {
       await world.render(api);
       await world.render(web);
       await world.render();
-      expect(world.told()).toEqual([]);
+      expect(world.notified()).toEqual([]);
     };
     await world.render(web);
     expect(world.builds).toBe(1);
-    expect(world.told()).toEqual(["web", "api"]);
+    expect(world.notified()).toEqual(["web", "api"]);
     expect(await world.row()).not.toHaveProperty("waiting");
   });
 
@@ -608,12 +608,12 @@ describe("single flight", () => {
     world.beforeBuild = async () => {
       world.now = new Date("2026-03-01T10:02:01.000Z");
       await world.render(api);
-      expect(world.told()).toEqual(["web", "api"]);
+      expect(world.notified()).toEqual(["web", "api"]);
     };
     await world.render(web);
     expect(world.builds).toBe(2);
     expect(await world.row()).toMatchObject({ state: "Done", tries: 2 });
-    expect(world.told()).toEqual(["web"]);
+    expect(world.notified()).toEqual(["web"]);
   });
 
   test("a worker that dies leaves a row that is due when its claim ends", async () => {
@@ -632,7 +632,7 @@ describe("single flight", () => {
     world.now = new Date("2026-03-01T10:02:00.001Z");
     await world.render();
     expect(await world.row()).toMatchObject({ state: "Done", tries: 2 });
-    expect(world.told()).toEqual(["web"]);
+    expect(world.notified()).toEqual(["web"]);
   });
 
   test("the time of the first try is kept over all tries, and starts anew when the rendering is made again", async () => {
@@ -663,11 +663,11 @@ describe("single flight", () => {
     await world.render(web);
     expect(await world.row()).toMatchObject({ state: "Pending", failure: { message: "too slow", permanent: false } });
     expect(dueAtOf((await world.row()).dueKey ?? "")).toBe("2026-03-01T10:00:05.000Z");
-    expect(world.told()).toEqual([]);
+    expect(world.notified()).toEqual([]);
     await world.render();
     expect(await world.row()).toMatchObject({ state: "Done" });
     expect(await world.row()).not.toHaveProperty("failure");
-    expect(world.told()).toEqual(["web"]);
+    expect(world.notified()).toEqual(["web"]);
   });
 
   test("an error that may be the input's has failed after five tries, and is tried again ever more rarely", async () => {
@@ -680,7 +680,7 @@ describe("single flight", () => {
       mayBe();
       await world.render(web);
       expect(await world.row()).toMatchObject({ state: "Pending", strikes: strike, failure: { permanent: false } });
-      expect(world.told()).toEqual([]);
+      expect(world.notified()).toEqual([]);
     }
     mayBe();
     await world.render();
@@ -697,7 +697,7 @@ describe("single flight", () => {
       },
     });
     expect(dueAtOf((await world.row()).dueKey ?? "")).toBe("2026-03-01T10:05:00.000Z");
-    expect(world.told()).toEqual(["web"]);
+    expect(world.notified()).toEqual(["web"]);
 
     // A message that is late finds it resting.
     await world.render();
@@ -706,13 +706,13 @@ describe("single flight", () => {
     mayBe();
     await world.render();
     expect(await world.row()).toMatchObject({ state: "Failed", tries: 6, retryAt: "2026-03-01T10:15:00.000Z" });
-    expect(world.told()).toEqual(["web"]);
+    expect(world.notified()).toEqual(["web"]);
     world.now = new Date("2026-03-01T10:15:00.000Z");
     await world.render();
     expect(await world.row()).toMatchObject({ state: "Done", tries: 7 });
     for (const gone of ["failure", "retryAt", "strikes", "waiting", "dueKey"])
       expect(await world.row()).not.toHaveProperty(gone);
-    expect(world.told()).toEqual(["web"]);
+    expect(world.notified()).toEqual(["web"]);
   });
 
   test("a chart whose templates never end has failed after five tries, and is named", async () => {
@@ -737,7 +737,7 @@ describe("single flight", () => {
         ),
       },
     });
-    expect(world.told()).toEqual(["web"]);
+    expect(world.notified()).toEqual(["web"]);
   });
 
   test("a build that never ends has failed after five tries, and is tried again", async () => {
@@ -769,12 +769,12 @@ describe("single flight", () => {
       state: "Failed",
       failure: { code: "RenderNeverEnded", permanent: false },
     });
-    expect(world.told()).toEqual(["web"]);
+    expect(world.notified()).toEqual(["web"]);
     world.now = new Date((await world.row()).retryAt ?? "");
     await world.render();
     expect(world.builds).toBe(1);
     expect(await world.row()).toMatchObject({ state: "Done" });
-    expect(world.told()).toEqual(["web"]);
+    expect(world.notified()).toEqual(["web"]);
   });
 
   test("a service that refuses, however often, says nothing about the input", async () => {
@@ -800,6 +800,6 @@ describe("single flight", () => {
 
   test("an input that nobody asked for is not rendered", async () => {
     await renderInput({ to: "render", input: "sha256:other", notify: web }, world.ports());
-    expect(world.told()).toEqual([]);
+    expect(world.notified()).toEqual([]);
   });
 });

@@ -160,7 +160,7 @@ async function worldWith(spec: unknown): Promise<World> {
   return world;
 }
 
-const told = [
+const ownerMessages = [
   { to: "rollout", owner: { namespace: "shop", kind: "Sync", name: "one" }, clusters: [] },
   { to: "rollout", owner: { namespace: "shop", kind: "SyncGroup", name: "web" }, clusters: [] },
 ];
@@ -356,7 +356,7 @@ describe("a Source that follows a branch", () => {
     expect(files.map((file) => [file.path, Buffer.from(file.content).toString()])).toEqual([
       ["deploy/app.yaml", "a: 1\n"],
     ]);
-    expect(world.sender.take()).toEqual(told);
+    expect(world.sender.take()).toEqual(ownerMessages);
     expect(await everyRow(world.table, { pk: "REV#shop#fleet" })).toMatchObject([
       { type: "Revision", artifact: { revision: `main@sha1:${first}` } },
     ]);
@@ -383,7 +383,7 @@ describe("a Source that follows a branch", () => {
     world.now = new Date("2026-03-01T10:05:00.000Z");
     await world.resolve();
     expect((await world.row()).status.artifact?.revision).toBe(`main@sha1:${second}`);
-    expect(world.sender.take()).toEqual(told);
+    expect(world.sender.take()).toEqual(ownerMessages);
     expect(await everyRow(world.table, { pk: "REV#shop#fleet" })).toHaveLength(2);
   });
 
@@ -471,7 +471,7 @@ describe("a Source that follows a branch", () => {
     expect(row.status.artifact?.revision).toBe(`main@sha1:${first}`);
     expect(dueAtOf(row.dueKey ?? "")).toBe("2026-03-01T10:00:30.000Z");
     await world.resolve();
-    expect(world.sender.take()).toEqual(told);
+    expect(world.sender.take()).toEqual(ownerMessages);
     await world.resolve();
     expect(world.sender.take()).toEqual([]);
     expect(await everyRow(world.table, { pk: "REV#shop#fleet" })).toHaveLength(1);

@@ -24,9 +24,9 @@ beforeAll(async () => {
 });
 afterAll(() => emulated.stop());
 
-async function rolloutStatesOf(look: () => Promise<void>): Promise<number> {
+async function rolloutStatesOf(work: () => Promise<void>): Promise<number> {
   const before = emulated.proxy.capacity().readUnits;
-  await look();
+  await work();
   return emulated.proxy.capacity().readUnits - before;
 }
 
@@ -44,7 +44,7 @@ test("a group of one cluster reads a few units more, whatever the size of the fl
   await group.create([...others, "own"]);
   await group.setValues(["own"], {}, { ring: "own" });
   await group.rollOut("one", group.call);
-  for (let look = 0; look < 2; look++) {
+  for (let call = 0; call < 2; call++) {
     group.anHourLater();
     await group.call();
   }

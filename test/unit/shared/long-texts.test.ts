@@ -51,7 +51,7 @@ const scanners: Readonly<Record<string, (text: string) => unknown>> = {
 
 describe("a text of 300,000 characters", () => {
   test.each(Object.keys(scanners))(
-    "is passed over a few times by %s",
+    "a text of 300,000 characters is scanned a few times by %s",
     (name) => {
       for (const piece of pieces) {
         const text = piece.repeat(length / piece.length);
@@ -63,23 +63,23 @@ describe("a text of 300,000 characters", () => {
 });
 
 describe("a text that is too long", () => {
-  test("is no label selector", () => {
+  test("a text that is too long is not a label selector", () => {
     const message = "has 10001 characters; expected at most 10000";
     expect(parseSelectorText("a".repeat(10_001))).toEqual({ ok: false, message });
   });
 
-  test("is no repository's address: DynamoDB would take no such key", () => {
+  test("a text that is too long is not a repository's address, because DynamoDB would refuse the key", () => {
     const longest = `https://h.example/${"a".repeat(1990)}`;
     expect(normaliseGitUrl(longest)).toBe(`h.example/${"a".repeat(1990)}`);
     expect(checkGitUrl(longest)).toBeUndefined();
     expect(normaliseGitUrl(`${longest}a`)).toBeUndefined();
     expect(checkGitUrl(`${longest}a`)).toBe("is longer than 2000 bytes; use the repository's own address");
-    // Percent-encoded, a character takes six bytes; in scp's form it stays itself, of two.
+    // A percent-encoded character takes six bytes; in scp's form it stays unchanged, with two bytes.
     expect(normaliseGitUrl(`https://h.example/${"é".repeat(400)}`)).toBeUndefined();
     expect(normaliseGitUrl(`git@h.example:${"é".repeat(1000)}`)).toBeUndefined();
   });
 
-  test("is cut where a message shows it", () => {
+  test("a text that is too long is cut in a message", () => {
     const problem = checkPathTemplate(`a/{{ ${"x".repeat(500)}\u001b[2J }}`);
     expect(problem).toMatch(/^"\{\{ x{74}\.\.\." is not an expression/);
     expect(checkPathTemplate("{{ \u001b[2J\n }}")).toMatch(/^"\{\{ \\u001b\[2J\\n \}\}" is not an expression/);

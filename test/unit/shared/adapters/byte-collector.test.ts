@@ -3,7 +3,7 @@ import { ByteCollector } from "#shared/adapters/byte-collector.ts";
 
 const kib = 1024;
 
-test("pieces of any size come back in their order, byte for byte", () => {
+test("the collector returns pieces of any size in their order, byte for byte", () => {
   const collector = new ByteCollector(1024 * kib);
   const sizes = [1, 0, 3, 64 * kib, 7, 200 * kib, 1];
   const pieces = sizes.map((size, index) => new Uint8Array(size).fill(index + 1));
@@ -11,7 +11,7 @@ test("pieces of any size come back in their order, byte for byte", () => {
   expect(collector.bytes().equals(Buffer.concat(pieces))).toBe(true);
 });
 
-test("as many bytes as are allowed fit, and of one more nothing is added", () => {
+test("a piece that would exceed the limit is not added, not even a part of it", () => {
   const collector = new ByteCollector(10);
   expect(collector.add(Uint8Array.of(1, 2, 3, 4, 5, 6))).toBe(true);
   expect(collector.add(Uint8Array.of(7, 8, 9, 10, 11))).toBe(false);
@@ -21,7 +21,7 @@ test("as many bytes as are allowed fit, and of one more nothing is added", () =>
   expect([...collector.bytes()]).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
 });
 
-test("a piece that its sender writes over later stays what it was", () => {
+test("a collected piece does not change when its sender overwrites the memory", () => {
   const collector = new ByteCollector(10);
   const piece = Uint8Array.of(1, 2);
   collector.add(piece);
@@ -29,7 +29,7 @@ test("a piece that its sender writes over later stays what it was", () => {
   expect([...collector.bytes()]).toEqual([1, 2]);
 });
 
-test("room is doubled, so that many small pieces are not copied each time, and never exceeds what is allowed", () => {
+test("the buffer doubles, so that many small pieces are not copied each time, and never exceeds the limit", () => {
   const collector = new ByteCollector(300 * kib);
   const room = () => collector.bytes().buffer.byteLength / kib;
   const rooms = [1, 64 * kib - 1, 1, 64 * kib, 1, 150 * kib].map((size) => {

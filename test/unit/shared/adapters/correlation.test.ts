@@ -7,7 +7,7 @@ import {
   underCorrelation,
 } from "#shared/adapters/correlation.ts";
 
-test("an id says what began and when", () => {
+test("a correlation id says which trigger began the work, and when", () => {
   const id = newCorrelation("push", new Date("2026-11-23T06:12:54.321Z"));
   expect(id).toMatch(/^push-20261123T061254Z-[0-9a-f]{8}$/);
   expect(beginningOf(id)).toEqual({ by: "push", at: new Date("2026-11-23T06:12:54.000Z") });
@@ -15,7 +15,7 @@ test("an id says what began and when", () => {
 });
 
 test.each(["", "push", "push-20261123T061254Z", "cron-20261123T061254Z-0011aabb", "push-20269923T061254Z-0011aabb"])(
-  "%j is none of ours",
+  "%j is not a correlation id of Starling",
   (id) => expect(beginningOf(id)).toBeUndefined(),
 );
 
@@ -25,9 +25,9 @@ test.each([
   { ids: ["tick-1", "tick-2"], leads: "tick-2" },
   { ids: ["push-1", "tick-2"], leads: "push-1" },
   { ids: ["push-1", "api-2", undefined, "tick-3"], leads: "api-2" },
-])("of $ids it is $leads", ({ ids, leads }) => expect(leadingCorrelation(ids)).toBe(leads));
+])("among the ids $ids, the leading one is $leads", ({ ids, leads }) => expect(leadingCorrelation(ids)).toBe(leads));
 
-test("it holds for what is done meanwhile, also side by side, and no longer", async () => {
+test("the current correlation id holds during the work, also for parallel work, and no longer", async () => {
   const seen = (id: string) =>
     underCorrelation(id, async () => {
       await Promise.resolve();
@@ -35,6 +35,6 @@ test("it holds for what is done meanwhile, also side by side, and no longer", as
     });
   expect(await Promise.all([seen("push-1"), seen("push-2")])).toEqual(["push-1", "push-2"]);
   expect(currentCorrelation()).toBeUndefined();
-  // What came without one goes on under what is there.
+  // A message without an id keeps the current id.
   expect(underCorrelation("push-1", () => underCorrelation(undefined, currentCorrelation))).toBe("push-1");
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { allItems, allPages, type PageStart } from "#shared/base/all-pages.ts";
 
-/** Two items, an empty page, one item; and what was asked of it. */
+/** Three pages: two items, none, one; and the requests that were made. */
 function threePages() {
   const asked: PageStart[] = [];
   const pages: Readonly<Record<string, { items: readonly string[]; next?: string }>> = {
@@ -16,13 +16,13 @@ function threePages() {
   return { asked, list };
 }
 
-test("every page is read once, in order, an empty one too", async () => {
+test("every page is read once, in order, also an empty one", async () => {
   const { asked, list } = threePages();
   expect(await Array.fromAsync(allPages(list))).toEqual([["a", "b"], [], ["c"]]);
   expect(asked).toEqual([{}, { after: "second" }, { after: "third" }]);
 });
 
-test("items come without their pages", async () => {
+test("allItems yields the items of all pages", async () => {
   expect(await Array.fromAsync(allItems(threePages().list))).toEqual(["a", "b", "c"]);
 });
 
@@ -30,7 +30,7 @@ test.each([
   { taken: 1, requests: 1 },
   { taken: 2, requests: 1 },
   { taken: 3, requests: 3 },
-])("who stops after item $taken asked for $requests pages", async ({ taken, requests }) => {
+])("a reader that stops after item $taken has asked for $requests pages", async ({ taken, requests }) => {
   const { asked, list } = threePages();
   let left = taken;
   for await (const _item of allItems(list)) if (--left === 0) break;

@@ -13,17 +13,17 @@ describe("a text of another system", () => {
     ["is cut", "x".repeat(50), `${"x".repeat(39)}…`],
     ["is cut between characters", "\u{1f980}".repeat(50), `${"\u{1f980}".repeat(19)}\ufffd…`],
     ["is cut though most of it is blank", `a${" ".repeat(1_000)}b`, "a…"],
-  ])("%s", (_legend, text, expected) => {
+  ])("a text of another system %s", (_legend, text, expected) => {
     expect(foreignText(text, 40)).toBe(expected);
   });
 
-  test("of many megabytes costs what is shown of it", () => {
+  test("the cost of a text of many megabytes depends on the part that is shown", () => {
     const text = "\u001b".repeat(50_000_000);
     expect(foreignText(text, 12)).toBe("\\u001b\\u001…");
   });
 });
 
-test("of many names a few are shown, and how many are not", () => {
+test("a long list of names is cut, with the number of names that are left out", () => {
   expect(foreignList(["a", "b"], 3)).toBe("a, b");
   expect(foreignList(["a", "b\u0000", "c", "d", "e"], 3)).toBe("a, b\\u0000, c and 2 more");
 });

@@ -15,11 +15,11 @@ describe("the extent of a JSON text", () => {
     ["-12.345e6", { values: 1, depth: 0, longestNumber: 3 }],
     ["[[[[", { values: 5, depth: 4, longestNumber: 0 }],
     ['"no end [[[', { values: 1, depth: 0, longestNumber: 0 }],
-  ])("%s", (text, expected) => {
+  ])("the extent of %s is computed", (text, expected) => {
     expect(jsonExtent(text)).toEqual(expected);
   });
 
-  test.each(propertySeeds)("never has fewer values or levels than what is parsed (seed %i)", (seed) => {
+  test.each(propertySeeds)("the extent has at least as many values and levels as the parsed text (seed %i)", (seed) => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 6 }), (text) => {
         const extent = jsonExtent(text);
@@ -38,7 +38,7 @@ test.each([
   ['{"a":-1000000000000000}', true],
   ['{"a":"1000000000000000"}', false],
   ['{"1000000000000000":1}', false],
-])("whether integers of %s may have to be read digit by digit", (text, expected) => {
+])("integers of %s may have to be read digit by digit: %s", (text, expected) => {
   expect(hasLongNumbers(jsonExtent(text))).toBe(expected);
 });
 

@@ -2,31 +2,34 @@ import { describe, expect, test } from "vitest";
 import { StarlingError } from "#shared/base/errors.ts";
 import { isOwnFault } from "#shared/base/own-fault.ts";
 
-/** As Node makes them. */
+/** An error as Node makes it. */
 function failed(code: string): Error {
   return Object.assign(new Error(`connect ${code} 10.0.0.1:443`), { code, syscall: "connect" });
 }
 
-describe("the fault is ours", () => {
-  test.each(["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EAGAIN"])("where this process lacks something: %s", (code) => {
-    expect(isOwnFault(failed(code))).toBe(true);
-  });
+describe("the fault is Starling's own", () => {
+  test.each(["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EAGAIN"])(
+    "a process that lacks a resource has the fault: %s",
+    (code) => {
+      expect(isOwnFault(failed(code))).toBe(true);
+    },
+  );
 
-  test("also behind what an adapter made of it", () => {
+  test("a lack of resources counts also as the cause of an adapter's error", () => {
     const cause = new Error("again", { cause: failed("EMFILE") });
-    const told = new StarlingError("STS was not asked", { code: "StsUnavailable", retry: "transient", cause });
-    expect(isOwnFault(told)).toBe(true);
+    const wrapped = new StarlingError("STS was not asked", { code: "StsUnavailable", retry: "transient", cause });
+    expect(isOwnFault(wrapped)).toBe(true);
   });
 });
 
 test.each<[string, unknown]>([
   ["a server that refuses", failed("ECONNREFUSED")],
   ["a name that nobody knows", failed("ENOTFOUND")],
-  // Where a sandbox has no IPv6, every cluster at such an address answers so.
+  // If a sandbox has no IPv6, connections to each cluster with an IPv6 address fail in this way.
   ["an address of no network of ours", failed("EADDRNOTAVAIL")],
   ["a resolver that is away", failed("EAI_AGAIN")],
   ["an error that only speaks of it", new Error("EMFILE")],
   ["nothing", undefined],
-])("the fault is not ours with %s", (_what, error) => {
+])("the fault is not Starling's with %s", (_what, error) => {
   expect(isOwnFault(error)).toBe(false);
 });

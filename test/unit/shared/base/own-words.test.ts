@@ -6,7 +6,7 @@ import { parseDocument } from "#shared/fleet/kinds/document.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
-/** As Node and the SDK make them. */
+/** An error as Node and the SDK make it. */
 function thrown(message: string, more: { readonly code?: string; readonly name?: string } = {}): Error {
   return Object.assign(new Error(message), more);
 }
@@ -37,7 +37,7 @@ const denied =
 const modified =
   'Operation cannot be fulfilled on deployments.apps "web": the object has been modified; please apply your changes to the latest version and try again';
 
-/** Legend: what a library, the system or a server says, the words before it, and whether it stays behind them. */
+/** The error of a library, the system or a server; the words before it; and whether the message keeps it in brackets. */
 const said: readonly (readonly [unknown, string, "kept" | "left out"])[] = [
   [
     thrown("connect ECONNREFUSED 10.0.0.1:443", { code: "ECONNREFUSED" }),
@@ -97,12 +97,12 @@ const said: readonly (readonly [unknown, string, "kept" | "left out"])[] = [
   ],
 ];
 
-test.each(said)("of %s it is said: %s", (error, words, raw) => {
-  const told = errorMessage(error);
-  expect(told.startsWith(words)).toBe(true);
-  expect(told).not.toContain("hunter2");
-  const own = error instanceof KubeError ? /\((.*)\)$/.exec(told)?.[1] : (error as Error).message;
-  if (raw === "kept" && own !== "") expect(told).toContain(`(${own})`);
+test.each(said)("the error %s is reported as: %s", (error, words, raw) => {
+  const message = errorMessage(error);
+  expect(message.startsWith(words)).toBe(true);
+  expect(message).not.toContain("hunter2");
+  const own = error instanceof KubeError ? /\((.*)\)$/.exec(message)?.[1] : (error as Error).message;
+  if (raw === "kept" && own !== "") expect(message).toContain(`(${own})`);
 });
 
 test.each([
@@ -112,11 +112,11 @@ test.each([
   ],
   ["a code without the system's text", thrown("no answer within 5000 ms", { code: "ETIMEDOUT" })],
   ["what nobody knows", thrown("something odd")],
-])("%s stays as it is", (_, error) => {
+])("the message of %s is not changed", (_, error) => {
   expect(errorMessage(error)).toBe(error.message);
 });
 
-/** Legend: the file, and what is said of it. */
+/** The file, and the message about it. */
 const yaml: readonly (readonly [string, string])[] = [
   ["a: {b: 1\nc: 2\n", "f.yaml:2:1: unclosed { in line 1"],
   ["a:\n  b: 1\n   c: 2\n", "f.yaml:3:5: a key is not indented like its neighbours"],
@@ -129,11 +129,11 @@ const yaml: readonly (readonly [string, string])[] = [
   ["- a\nb: 1\n", "a line belongs to nothing before it"],
 ];
 
-test.each(yaml)("of the YAML %j it is said: %s", (text, words) => {
+test.each(yaml)("the YAML %j is refused with: %s", (text, words) => {
   expect(errorMessage(caught(() => parseDocuments(text, "f.yaml")))).toContain(words);
 });
 
-/** Legend: a duration as people write it, and what to write instead; undefined where nobody knows. */
+/** A duration as people write it, and the proposed one; undefined where Starling has no proposal. */
 const durations: readonly (readonly [unknown, string | undefined])[] = [
   [10, "write 10s"],
   ["90", "write 90s"],
@@ -145,7 +145,7 @@ const durations: readonly (readonly [unknown, string | undefined])[] = [
 ];
 
 describe("a duration without its unit", () => {
-  test.each(durations)("%j: %s", (interval, words) => {
+  test.each(durations)("the duration %j is refused with the proposal %s", (interval, words) => {
     const parsed = parseDocument({
       apiVersion: "starling.dev/v1alpha1",
       kind: "Source",

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { isPlainPath, pathSegmentProblem } from "#shared/base/path-segment.ts";
 
 test.each(["web", "system:node-proxier", "Reader@x", "...", "a..b", "\u00e9", "with blank", "apis?x=1#y"])(
-  "%s is one segment of a path, once it is encoded",
+  "the text %s, once encoded, is one segment of a path",
   (text) => {
     expect(pathSegmentProblem(text)).toBeUndefined();
   },
@@ -17,7 +17,7 @@ test.each([
   ["a\r\nhost: b", "must not contain control characters"],
   ["a\u0000", "must not contain control characters"],
   ["\ud800", "must not contain half of a surrogate pair"],
-])("%j is none", (text, problem) => {
+])("the text %j is not a segment of a path: %s", (text, problem) => {
   expect(pathSegmentProblem(text)).toBe(problem);
 });
 
@@ -35,7 +35,7 @@ test.each([
   ["/v1/a\\..\\b", false],
   ["/v1/a b", false],
   ["/v1/a\n", false],
-])("%j is a path as it is written: %s", (path, isPlain) => {
+])("the text %j is a literal path: %s", (path, isPlain) => {
   expect(isPlainPath(path)).toBe(isPlain);
   if (isPlain) expect(new URL(`https://api.example.com${path}`).pathname).toBe(path);
 });

@@ -31,7 +31,7 @@ const labelPlace =
 const valuePlace =
   "set the value on the Cluster (spec.values) or in a ClusterValues that selects it, or take it from a tag (spec.values.fromTags of its ClusterDiscovery)";
 
-describe("a path", () => {
+describe("a path template", () => {
   test.each([
     [".", "."],
     ["deploy/base", "deploy/base"],
@@ -58,7 +58,7 @@ describe("a path", () => {
     ["a/{{ params.BELOW | path }}", "a/x/eu/prod"],
     ["a/{{ cluster.values.none | default(b) | path }}", "a/b"],
     ["a{{ cluster.values.dot }}", "a."],
-  ])("%s is %s", (text, path) => {
+  ])("the template %s yields %s", (text, path) => {
     expect(checkPathTemplate(text)).toBeUndefined();
     expect(renderPath(text, cluster)).toEqual({ ok: true, path });
   });
@@ -111,12 +111,12 @@ describe("a path", () => {
       '"/etc" for cluster eu-1 leads out of the artifact; correct its values',
     ],
     ["{{ cluster.labels.empty }}", '"" for cluster eu-1 leads out of the artifact; correct its values'],
-  ])("%s cannot be said for the cluster: %s", (text, message) => {
+  ])("the template %s is refused for the cluster: %s", (text, message) => {
     expect(checkPathTemplate(text)).toBeUndefined();
     expect(renderPath(text, cluster)).toEqual({ ok: false, message: `path: ${message}` });
   });
 
-  test("ends where a path that is written out would: fifty values make no path of fifty thousand characters", () => {
+  test("a template's result may be as long as a literal path, and no longer", () => {
     const long = { ...cluster, values: { v: "x".repeat(1000) } };
     expect(renderPath(`${"y".repeat(23)}/{{cluster.values.v}}`, long)).toMatchObject({ ok: true });
     const message = (length: number) =>
@@ -144,27 +144,27 @@ describe("a path", () => {
     "{{ constructor.constructor('x')() }}",
     "{{ cluster.values.a-b }}",
     "{{}}",
-  ])("%s is no expression, and the remedy is named", (text) => {
+  ])("the text %s is refused as an expression, with a remedy", (text) => {
     const problem = checkPathTemplate(`a/${text}`);
     expect(problem).toMatch(/is not an expression that Starling knows|has \{\{ without \}\}/);
     expect(renderPath(`a/${text}`, cluster)).toEqual({ ok: false, message: `path: ${problem}` });
   });
 
   test.each(["a/{{ cluster.name", "a/cluster.name }}", "{{ cluster.name }} }}"])(
-    "%s has half an expression",
+    "the template %s is refused for half an expression",
     (text) => {
       expect(checkPathTemplate(text)).toBe("has {{ without }} or }} without {{");
     },
   );
 
-  test("members that every object has are nobody's labels", () => {
+  test("members that every JavaScript object has are not labels of a cluster", () => {
     for (const name of ["constructor", "toString", "hasOwnProperty"]) {
       expect(renderPath(`{{ cluster.labels.${name} }}`, cluster)).toMatchObject({ ok: false });
       expect(renderPath(`{{ cluster.values.${name} | default(x) }}`, cluster)).toEqual({ ok: true, path: "x" });
     }
   });
 
-  test("`| path` is for paths: in a text that is none it would do nothing", () => {
+  test("a filter `| path` outside of a path is refused, because it would have no effect", () => {
     expect(checkPathTemplate("{{ cluster.name | path }}", "text")).toMatch(
       /has no effect here, because only a path may use it/,
     );

@@ -3,7 +3,7 @@ import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
 
 const policy: RetryPolicy = { tries: () => 5, firstWaitMs: 100, jitter: "none" };
 
-/** Fails as it is told, then answers how often it was tried; time passes by waiting alone. */
+/** Fails with the given failures, one at each try, then returns the number of tries; only waits take time. */
 async function tried(failures: readonly unknown[], changes: Partial<RetryPolicy> = {}, random = () => 0.5) {
   const waits: number[] = [];
   let now = 0;
@@ -24,21 +24,21 @@ async function tried(failures: readonly unknown[], changes: Partial<RetryPolicy>
   return { end, tries, waits };
 }
 
-describe("what fails", () => {
-  test("not at all is done once", async () => {
+describe("the tries of some work", () => {
+  test("work that succeeds is done once", async () => {
     expect(await tried([])).toEqual({ end: "done", tries: 1, waits: [] });
   });
 
-  test("is tried again until it succeeds, after waits that double", async () => {
+  test("failing work is tried again until it succeeds, after waits that double", async () => {
     expect(await tried(["a", "b", "c"])).toEqual({ end: "done", tries: 4, waits: [100, 200, 400] });
   });
 
-  test("as often as it may be tried ends with the last failure, and is not waited for", async () => {
+  test("the last allowed try ends with its failure, without another wait", async () => {
     const failures = ["a", "b", "c", "d", "e", "f"];
     expect(await tried(failures)).toEqual({ end: { error: "e" }, tries: 5, waits: [100, 200, 400, 800] });
   });
 
-  test("so that another try would not mend it is not tried again", async () => {
+  test("a failure that another try cannot repair is not tried again", async () => {
     const tries = (error: unknown) => (error === "for good" ? 1 : 5);
     expect(await tried(["a", "for good", "c"], { tries })).toEqual({
       end: { error: "for good" },
@@ -47,7 +47,7 @@ describe("what fails", () => {
     });
   });
 
-  test("after tries of somebody below counts for those", async () => {
+  test("tries of a lower layer count as tries", async () => {
     const triesIn = (error: unknown) => (error === "thrice" ? 3 : 1);
     expect(await tried(["thrice", "a", "b"], { triesIn })).toEqual({
       end: { error: "b" },
@@ -64,11 +64,11 @@ describe("a wait", () => {
     ["of full jitter is a part of itself", { jitter: "full" }, [50, 100, 200]],
     ["is what was asked for, whatever chance says", { jitter: "full", askedWaitMs: () => 7 }, [7, 7, 7]],
     ["is its own where nothing was asked for", { askedWaitMs: () => undefined }, [100, 200, 400]],
-  ])("%s", async (_name, changes, waits) => {
+  ])("a wait %s", async (_name, changes, waits) => {
     expect(await tried(["a", "b", "c"], changes)).toEqual({ end: "done", tries: 4, waits });
   });
 
-  test("that would last until the time is up is not begun", async () => {
+  test("a wait that would last until the deadline is not begun", async () => {
     expect(await tried(["a", "b", "c"], { untilMs: 300 })).toEqual({ end: { error: "b" }, tries: 2, waits: [100] });
     expect(await tried(["a", "b", "c"], { untilMs: 301 })).toEqual({
       end: { error: "c" },

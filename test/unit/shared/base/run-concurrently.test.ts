@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
 
-test("does everything once, never more than the limit at a time", async () => {
+test("every item is processed once, and never more than the limit at a time", async () => {
   const done: number[] = [];
   let running = 0;
   let most = 0;
@@ -20,7 +20,7 @@ test("does everything once, never more than the limit at a time", async () => {
   expect(most).toBe(7);
 });
 
-test("starts nothing after a failure, and fails with it", async () => {
+test("no item starts after a failure, and the run fails with it", async () => {
   const started: number[] = [];
   const work = async (item: number) => {
     started.push(item);
@@ -32,7 +32,7 @@ test("starts nothing after a failure, and fails with it", async () => {
   expect(started.length).toBeLessThan(5);
 });
 
-test("fails with the first failure when all that was begun has ended", async () => {
+test("the run fails with the first failure when all started items have ended", async () => {
   const ended: string[] = [];
   const slow = Promise.withResolvers<void>();
   const running = runConcurrently(["slow", "first", "second", "never begun"], 3, async (item) => {
@@ -47,6 +47,6 @@ test("fails with the first failure when all that was begun has ended", async () 
   expect(ended).toEqual(["first", "second", "slow", "Error: first"]);
 });
 
-test("has nothing to do for nothing", async () => {
+test("a run of no items ends at once", async () => {
   await expect(runConcurrently([], 3, () => Promise.reject(new Error("never")))).resolves.toBeUndefined();
 });

@@ -5,7 +5,7 @@ import { silentLog } from "#test/support/planner-world.ts";
 
 const context = { getRemainingTimeInMillis: () => 60_000 };
 
-/** Messages to apply about clusters, each received so often. */
+/** Messages to the queue `apply`, one for each cluster, with the number of times each was received. */
 function eventOf(received: Readonly<Record<string, number>>): SqsEvent {
   return {
     Records: Object.entries(received).map(([cluster, receives]) => ({
@@ -27,13 +27,13 @@ function noted(): MessageReturns & { readonly given: UndoneMessage[] } {
   };
 }
 
-/** By cluster: done with, comes back after so many seconds, or fails. */
+/** By cluster: the message is done, is due again after some seconds, or fails. */
 async function work({ cluster }: { readonly cluster: string }): Promise<number | undefined> {
   if (cluster === "broken") throw new Error("it fails");
   return { soon: 7, "at-once": 0 }[cluster];
 }
 
-test("messages that come back by themselves stay in the queue for their time, and those that failed for the queue's", async () => {
+test("a postponed message stays in the queue for the time it asks for, and a failed one for the queue's time", async () => {
   const delays = noted();
   const handler = sqsHandler({ queue: "apply", log: silentLog, delays, work: (all) => eachMessage(all, work) });
   const answer = await handler(eventOf({ done: 1, soon: 1, broken: 1, "at-once": 2 }), context);
@@ -48,7 +48,7 @@ test("messages that come back by themselves stay in the queue for their time, an
   ]);
 });
 
-test("what failed comes back as whoever returns it says", async () => {
+test("a failed message returns to the queue when the adapter for returns decides", async () => {
   const [returns, delays] = [noted(), noted()];
   const handler = sqsHandler({
     queue: "apply",
@@ -62,7 +62,7 @@ test("what failed comes back as whoever returns it says", async () => {
   expect(delays.given.map(({ receiptHandle }) => receiptHandle)).toEqual(["r-soon"]);
 });
 
-test("a message stays in the queue, too, where nobody could say when it comes back", async () => {
+test("a postponed message stays in the queue also if its delay cannot be set", async () => {
   const warned: string[] = [];
   const log = { ...silentLog, warn: (message: string) => void warned.push(message) };
   const delays = { giveBack: () => Promise.reject(new Error("SQS is away")) };
@@ -72,7 +72,7 @@ test("a message stays in the queue, too, where nobody could say when it comes ba
   expect(warned).toEqual(["messages come back late"]);
 });
 
-test("whoever works on a message knows how often it was received", async () => {
+test("a function sees how often its message was received", async () => {
   const seen: unknown[] = [];
   const handler = sqsHandler({
     queue: "apply",
@@ -89,7 +89,7 @@ test("whoever works on a message knows how often it was received", async () => {
   ]);
 });
 
-test("whoever works on a message is told when it was sent, where that is known", async () => {
+test("a function sees when its message was sent, if that is known", async () => {
   const seen: unknown[] = [];
   const handler = sqsHandler({
     queue: "apply",

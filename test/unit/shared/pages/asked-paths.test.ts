@@ -3,7 +3,7 @@ import { answerPage } from "#shared/pages/answer-page.ts";
 import { Refusal } from "#shared/pages/ask.ts";
 import { html } from "#shared/pages/view.ts";
 
-/** What each part of an address, and each parameter, may be when it comes with a link of a stranger's. */
+/** Parts of an address and parameters as a link from a stranger may have them. */
 const strange = ["..", ".", "%2e%2e", "..%2F..", "x%3Fa=b", "x%23", "%5C..", ""];
 const pages = [
   "/timeline?group=STRANGE/x",
@@ -25,7 +25,7 @@ const pages = [
 
 const cases = pages.flatMap((page) => strange.map((text) => page.replaceAll("STRANGE", text)));
 
-test.each(cases)("%s asks for nothing but what it is of", async (address) => {
+test.each(cases)("the page %s asks the API only for plain paths", async (address) => {
   const asked: string[] = [];
   const ask = (path: string) => {
     asked.push(path);

@@ -1,4 +1,4 @@
-/** Who is behind on the fleet page and among the versions: whoever is not known to have the newest content. */
+/** Clusters are behind, on the fleet page and among the versions, if they are not known to have the newest rollout. */
 import { expect, test } from "vitest";
 import type { Ask } from "#shared/pages/ask.ts";
 import { fleetPage } from "#shared/pages/fleet-page.ts";
@@ -23,17 +23,17 @@ function askOf(items: readonly Group[]): Ask {
 }
 
 const fleet = async (...items: readonly Group[]) => (await fleetPage(askOf(items), host)).main.toString();
-const nobody = "No cluster is behind: every cluster runs the newest rollout of its groups.";
+const noneBehind = "No cluster is behind: every cluster runs the newest rollout of its groups.";
 
-test("nobody is behind where every cluster of every group is seen with the newest content, drift or not", async () => {
+test("no cluster is behind if every cluster of every group was seen with the newest rollout, with or without drift", async () => {
   const drifted = { state: "Drifted", clusters: { ...none, ready: 8, drifted: 2 } };
   const html = await fleet(group("a"), group("b", {}, drifted));
-  expect(textOf(html)).toContain(nobody);
+  expect(textOf(html)).toContain(noneBehind);
   expect(textOf(html)).toContain("18 ready");
   expect(textOf(html)).toContain("2 with drift");
 });
 
-test("targets that nothing ever came to are behind, each counted", async () => {
+test("targets that never had a rollout are behind, and each is counted", async () => {
   const bare = { versions: [{ ...newest, clusters: 0, stages: [] }], bare: 10 };
   const halted = { state: "Halted", clusters: { ...none, ready: 0, failed: 1, waiting: 9 } };
   const html = await fleet(group("a"), group("b", bare, halted), group("c", bare, halted));
@@ -45,7 +45,7 @@ test("targets that nothing ever came to are behind, each counted", async () => {
   expect(textOf(html)).toContain("10 ready2 failed0 unreachable0 changing18 waiting");
 });
 
-test("clusters whose stage went on without them are behind, and are told among the versions", async () => {
+test("clusters that their stage passed over are behind, and are listed among the versions", async () => {
   const left = group("a", {}, { state: "Degraded", clusters: { ...none, ready: 7, unreachable: 2, waiting: 1 } });
   const html = await fleet(left);
   expect(textOf(html)).not.toContain("No cluster is behind");
@@ -56,21 +56,21 @@ test("clusters whose stage went on without them are behind, and are told among t
   expect(tableIn(versions, "Versions of a")[0]?.at(-1)).toBe("3 not seen with it yet");
 });
 
-test("a group that was never counted is not said to be up to date, and its clusters wait", async () => {
+test("a group whose clusters were never counted is not shown as up to date", async () => {
   const fresh = group("a", { versions: [], bare: 10 }, { state: undefined, clusters: undefined });
   expect(textOf(await fleet(fresh))).toContain("0 ready0 failed0 unreachable0 changing10 waiting");
   const unseen = group("a", { versions: [], bare: 0 }, { state: undefined, clusters: undefined });
   expect(textOf(await fleet(unseen))).not.toContain("No cluster is behind");
 });
 
-test("a group that rolls on, or is held, needs somebody while clusters of it are not well", async () => {
+test("a rolling group needs attention while some of its clusters have failed or are unreachable", async () => {
   const unhealthy = { state: "Rolling", clusters: { ...none, ready: 7, failed: 1, unreachable: 2 } };
   const html = await fleet(group("a", {}, unhealthy));
   expect(textOf(html)).not.toContain("Nothing has failed");
   expect(tableIn(html, "Needs attention")).toEqual([["Rolling", "shop/a", "-", "1 failed, 2 unreachable"]]);
 });
 
-test("a group that waits for a Source that is not there needs somebody, and one that waits for its turn does not", async () => {
+test("a group that waits for a missing Source needs attention, and a suspended one does not", async () => {
   const waiting = (reason: string) => ({
     state: "Waiting",
     conditions: [{ type: "Ready", status: "False", reason, message: `because of ${reason}`, since: at }],

@@ -1,4 +1,4 @@
-/** Where a view leaves something out it says so, with the number where that is known, and leads to the rest. */
+/** A page that leaves something out says so, with the number if it is known, and links to the rest. */
 import { expect, test } from "vitest";
 import { type Ask, Refusal } from "#shared/pages/ask.ts";
 import { fleetPage } from "#shared/pages/fleet-page.ts";
@@ -17,7 +17,7 @@ function numbered<T>(many: number, make: (name: string, at: number) => T): reado
   return Array.from({ length: many }, (_, index) => make(`n${String(index).padStart(4, "0")}`, index));
 }
 
-/** An API that gives out lists in pages, each as long as it is asked for; of what it does not have it says so. */
+/** An API that returns lists in pages of the requested size, and 404 for unknown objects. */
 function apiOf(
   lists: Readonly<Record<string, readonly object[]>>,
   objects: Readonly<Record<string, object>> = {},
@@ -43,7 +43,7 @@ function failedSource(name: string) {
 
 const counts = { selected: 4, ready: 1, failed: 0, unreachable: 1, changing: 2, waiting: 0 };
 
-/** With a cluster that does not answer, and some that are behind. */
+/** A group with a cluster that does not answer, and with clusters that are behind. */
 function group(name: string) {
   const versions = [
     { number: 2, revision: "main@sha1:2", at, clusters: 2, stages: ["rest"] },
@@ -69,13 +69,13 @@ function rollout(name: string, number = 1) {
   };
 }
 
-test("the fleet's page names every Source that needs somebody, however many there are", async () => {
+test("the fleet page names every Source that needs attention, up to its limit", async () => {
   const ask = apiOf({ "/v1/fleet": [], "/v1/sources": numbered(700, failedSource) });
   const html = (await fleetPage(ask, host)).main.toString();
   expect(tableIn(html, "Needs attention")).toHaveLength(700);
 });
 
-test("of more Sources than it asks for it says so, and leads to all of them", async () => {
+test("the fleet page says when it shows only the first 2,000 Sources, and links to all of them", async () => {
   const ask = apiOf({ "/v1/fleet": [], "/v1/sources": numbered(2400, failedSource) });
   const html = (await fleetPage(ask, host)).main.toString();
   expect(tableIn(html, "Needs attention")).toHaveLength(2000);
@@ -83,7 +83,7 @@ test("of more Sources than it asks for it says so, and leads to all of them", as
   expect(html).toContain('<a href="/sources">');
 });
 
-test("what does not answer, and what is behind, is told of ten groups, and of the others how many there are", async () => {
+test("the fleet page lists ten groups with unreachable or outdated clusters, and counts the others", async () => {
   const ask = apiOf({ "/v1/fleet": numbered(13, group), "/v1/sources": [] });
   const html = (await fleetPage(ask, host)).main.toString();
   expect(tableIn(html, "Clusters that do not answer")).toHaveLength(10);
@@ -92,7 +92,7 @@ test("what does not answer, and what is behind, is told of ten groups, and of th
   expect(textOf(html)).toContain("And 16 more with 19 clusters; see all versions.");
 });
 
-test("where a module runs is told of all groups and Syncs that are looked through, and of others that they were not", async () => {
+test("the page of a module says when it covers only the first SyncGroups and Syncs", async () => {
   const source = failedSource("app");
   const base = "/v1/namespaces/shop";
   const sync = (name: string) => ({ ...group(name), kind: "Sync" });
@@ -112,7 +112,7 @@ test("where a module runs is told of all groups and Syncs that are looked throug
   expect(text).toContain("This page shows the first 20 of 50 Syncs that users wrote.");
 });
 
-test("the timeline says of how many groups it is, and of how many rollouts of one", async () => {
+test("the timeline says how many groups it covers, and how many rollouts of one group", async () => {
   const all = apiOf({ "/v1/rollouts": numbered(620, (name) => rollout(name)) });
   const text = textOf((await timelinePage(all, {}, host)).main.toString());
   expect(text).toContain("the last 50 of 500");
@@ -124,7 +124,7 @@ test("the timeline says of how many groups it is, and of how many rollouts of on
   expect(own).toContain("This page covers the newest 50 rollouts; there are more.");
 });
 
-test("a group's page says how many clusters in trouble it does not name, and leads to them, to events and to rollouts", async () => {
+test("a group's page counts the unhealthy clusters that it does not name, and links to them, to events and to rollouts", async () => {
   const path = "/v1/namespaces/shop/syncgroups/web";
   const target = (cluster: string) => ({
     cluster,
@@ -182,7 +182,7 @@ test("a group's page says how many clusters in trouble it does not name, and lea
   expect(textOf(html)).toContain("This shows the newest 10; see all rollouts, with commits and authors.");
 });
 
-test("a Sync's page leads to all of its events, and to the rest of its history", async () => {
+test("a Sync's page links to all of its events, and to the rest of its history", async () => {
   const path = "/v1/namespaces/shop/syncs/web.app";
   const metadata = { namespace: "shop", name: "web.app", generation: 1 };
   const status = { state: "Ready", conditions: [], group: "web", template: "app" };

@@ -52,7 +52,7 @@ async function pageOf(gone: readonly string[]) {
   return (await syncPage(ask, asked, pageHost(new Date("2026-11-20T08:00:00.000Z")))).main.toString();
 }
 
-test("a Sync says who said each of its values, by the content that it was assigned", async () => {
+test("a Sync's page shows the origin of each of its values, from the rollout that it was assigned", async () => {
   const html = await pageOf([]);
   expect(tableIn(html, caption)).toEqual([
     ["path", "deploy/canary", "template from cluster.labels.ring"],
@@ -64,7 +64,7 @@ test("a Sync says who said each of its values, by the content that it was assign
 });
 
 test.each(["/v1/namespaces/shop/syncgroups/shop/rollouts/7", "/v1/clusters/c1"])(
-  "without %s it says so",
+  "a Sync's page without %s says what is missing",
   async (path) => {
     const html = await pageOf([path]);
     expect(tableIn(html, caption)).toEqual([]);

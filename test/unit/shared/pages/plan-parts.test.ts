@@ -19,19 +19,19 @@ const hostile = [
   "&lt;b&gt;",
 ];
 
-/** What stands in `<code>` and is a whole command. */
+/** The commands: the texts in `<code>` that begin with `starling`. */
 function commandsIn(html: string): readonly string[] {
   const codes = [...html.matchAll(/<code>(.*?)<\/code>/gs)].map(([, code = ""]) => textOf(code));
   return codes.filter((code) => code.startsWith("starling "));
 }
 
-/** As the command gets them from a shell. */
+/** The arguments that a shell passes to the command. */
 function argumentsOf(command: string): readonly string[] {
   const script = `starling() { for each in "$@"; do printf '%s\\0' "$each"; done; }\n${command}`;
   return execFileSync("sh", ["-c", script], { encoding: "utf8" }).split("\0").slice(0, -1);
 }
 
-/** Of an installation with this group and its Sync, and nothing that was rolled out. */
+/** An installation with this group and its Sync, and without rollouts. */
 const ask: Ask = async <T>(path: string) => {
   const [, , , namespace, kind, name, ...more] = path.split("/");
   if (more.length > 0 && more[0] !== "events" && kind === "syncgroups") throw new Refusal(404, "there is none");
@@ -43,14 +43,14 @@ const ask: Ask = async <T>(path: string) => {
   return answer as T;
 };
 
-test("a group's page names the command that says what is still to come", async () => {
+test("a group's page names the command that plans its next rollout", async () => {
   const { main } = await rolloutsPage(ask, { kind: "SyncGroup", namespace: "shop", name: "web" }, host);
   const html = main.toString();
   expect(html).toContain("<h2>What a plan would change</h2>");
   expect(commandsIn(html)).toEqual(["starling plan web -n shop"]);
 });
 
-test("a Sync's page names those of its group on its cluster, and of itself", async () => {
+test("a Sync's page names the commands to plan its group on its cluster, and to compare the Sync", async () => {
   const asked = { cluster: "c1", namespace: "shop", name: "web.app", query: {} };
   const html = (await syncPage(ask, asked, host)).main.toString();
   expect(html).toContain("<h2>What a plan would change</h2>");
@@ -60,12 +60,12 @@ test("a Sync's page names those of its group on its cluster, and of itself", asy
   ]);
 });
 
-test("a Sync of nobody's group is planned itself", () => {
+test("the page of a Sync without a group names the command that plans the Sync itself", () => {
   const html = planParts({ kind: "Sync", namespace: "shop", name: "own" }).toString();
   expect(commandsIn(html)).toEqual(["starling plan sync/own -n shop"]);
 });
 
-test.each(hostile)("a shell gives the name %j to the commands as it is, and the page stays a page", (text) => {
+test.each(hostile)("a shell passes the name %j to the commands unchanged, and the page escapes it", (text) => {
   const sync = { namespace: text, name: text, cluster: text };
   const owner = { kind: "SyncGroup", namespace: text, name: text } as const;
   const origins = Array.from({ length: 61 }, (_, at) => ({ field: `f${at}`, value: text, from: [text] }));

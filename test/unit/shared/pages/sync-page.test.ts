@@ -23,10 +23,10 @@ async function pageOf(phase: "Retrying" | "Verifying", nextAt: string): Promise<
 test.each([
   ["2026-11-20T08:01:40.000Z", "in 40s, at 08:01:40Z"],
   ["2026-11-20T08:00:10.000Z", "due since 08:00:10Z"],
-])("a Sync that is tried again says when the next try is: %s", async (nextAt, words) => {
+])("the page of a failed Sync says when the next try is: %s", async (nextAt, words) => {
   expect(await pageOf("Retrying", nextAt)).toContain(`Next try${words}`);
 });
 
-test("one that is not tried again says nothing of it", async () => {
+test("the page of a Sync that is not tried again has no next try", async () => {
   expect(await pageOf("Verifying", "2026-11-20T08:01:40.000Z")).not.toContain("Next try");
 });

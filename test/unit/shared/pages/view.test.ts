@@ -14,7 +14,7 @@ const hostile = [
   `&lt;b&gt;`,
 ];
 
-test.each(hostile)("%j stays a text, in a cell, an attribute and an address", (text) => {
+test.each(hostile)("the text %j is escaped in a cell, an attribute and an address", (text) => {
   const host = pageHost(new Date());
   const part = html`${table(text, [text, [text, "number"]], [[text, badge(text)]])}${brief(`${text} ${"x".repeat(300)}`)}${fields([[text, text]])}${host.link({ path: `/clusters/${encodeURIComponent(text)}`, query: { stage: text } }, text)}${bar([{ tone: "good", name: text, count: 3 }])}`;
   const made = part.toString();
@@ -24,7 +24,7 @@ test.each(hostile)("%j stays a text, in a cell, an attribute and an address", (t
   for (const obeyed of ["\u0000", "\u001b", "\u202e"]) expect(made).not.toContain(obeyed);
 });
 
-test("each cell says which column it is of: a narrow screen has no row for their names", () => {
+test("each cell names its column, because a narrow screen has no row of column names", () => {
   const made = table("Groups", ["State", ["Ready", "number"]], [["Failed", "1/2"]]).toString();
   expect(made).toContain('<td role="cell" data-name="State" class="word">Failed</td>');
   expect(made).toContain('<td role="cell" data-name="Ready" class="number">1/2</td>');
@@ -37,12 +37,12 @@ test("a command breaks between its words, and never within a flag", () => {
   expect(command("-f <FILE>").toString()).toBe('<code><span class="flag">-f</span> &lt;FILE&gt;</code>');
 });
 
-test("an object is no part of a page, whatever it says of itself", () => {
+test("an object cannot claim to be escaped", () => {
   const claims = { isEscaped: true, toString: () => "<b>" } as unknown as string;
   expect(() => html`${claims}`).toThrow("text");
 });
 
-test("the parts of a bar fill it, and each that is any is seen", () => {
+test("the parts of a bar fill it, and each part with a count is visible", () => {
   const counts = fc.array(fc.nat(10_000), { minLength: 1, maxLength: 5 });
   fc.assert(
     fc.property(counts, (many) => {

@@ -14,12 +14,12 @@ describe("age", () => {
     [47 * 3600, "47h"],
     [52 * 3600, "2d4h"],
     [12 * 86_400, "12d"],
-  ])("%i seconds are %s", (seconds, text) => {
+  ])("an age of %i seconds is shown as %s", (seconds, text) => {
     const now = new Date(Date.UTC(2026, 10, 20) + seconds * 1000);
     expect(formatAge("2026-11-20T00:00:00.000Z", now)).toBe(text);
   });
 
-  test("shows the date of another day", () => {
+  test("a time on another day is shown with its date", () => {
     const now = new Date("2026-11-20T08:00:00Z");
     expect(formatTime("2026-11-20T07:00:01.500Z", now)).toBe("07:00:01Z");
     expect(formatTime("2026-11-19T07:00:01.500Z", now)).toBe("2026-11-19 07:00:01Z");

@@ -18,7 +18,7 @@ function target(cluster: string, change: Partial<TargetItem>): TargetItem {
 
 const missing = 'Deployment shop/web: NotFound (namespaces "shop" not found)';
 
-test("whoever is tried again is told of at once, and whoever is not ready when it could have been", () => {
+test("a target is hindered as soon as it is tried again, or when it is not ready after some seconds", () => {
   const given = [
     target("c1", { reason: missing, retrying: true }),
     target("c2", { reason: missing, retrying: true }),
@@ -42,7 +42,7 @@ test("whoever is tried again is told of at once, and whoever is not ready when i
   ]);
 });
 
-test("the same cause with other numbers is the same", () => {
+test("two lines with the same reason but other numbers have the same cause", () => {
   const cause = (count: number) =>
     hindranceLines([
       target("c1", { state: "Verifying", reason: `Deployment shop/web: NotReady (${count}/3 available)` }),

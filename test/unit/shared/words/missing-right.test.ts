@@ -13,24 +13,24 @@ test.each([
   ["GET", "/v1/audit?id=push-1", "GET /v1/audit; the stack's AdministratorPolicy allows it"],
   ["DELETE", "/v1/freezes/all", "DELETE /v1/freezes/all; the stack's OperatorPolicy allows it"],
   ["POST", "/v1/clusters/c1/check", "POST /v1/clusters/c1/check; the stack's OperatorPolicy allows it"],
-])("%s %s names the least policy that has it", (method, path, words) => {
+])("a refused %s %s names the least policy that allows it", (method, path, words) => {
   expect(missingRight(method, path)).toBe(`execute-api:Invoke is missing for ${words}`);
 });
 
-test("the command tells it of what the gateway refuses, with what to type next", () => {
+test("a refusal by the gateway names the missing right and a command to type next", () => {
   const asked = { method: "GET", path: "/v1/clusters", context: "prod" };
   const failure = new ApiFailure({ status: 403, body: { message: "Forbidden" } }, asked);
   expect(failure.message).toBe(`Forbidden (context prod): ${missingRight("GET", "/v1/clusters")}`);
   expect(failure).toMatchObject({ exit: "unknown", next: expect.stringContaining("starling doctor") });
 });
 
-test("what the API refuses itself has its own words", () => {
+test("a refusal by the API itself keeps the API's message", () => {
   const body = { code: "Forbidden", message: "the request is not signed by an IAM principal" };
   const failure = new ApiFailure({ status: 403, body }, { method: "GET", path: "/v1/clusters", context: "prod" });
   expect(failure.message).toBe(`${body.message} (context prod)`);
 });
 
-test("a path without a route at the gateway is told as one that this installation does not know", () => {
+test("a path without a route at the gateway is reported as unknown to the installation", () => {
   const asked = { method: "GET", path: "/v1/audit?id=push-1", context: "prod" };
   const failure = new ApiFailure({ status: 404, body: { message: "Not Found" } }, asked);
   expect(failure.message).toBe(

@@ -1,4 +1,4 @@
-/** Everything that a cluster, a Sync, a group and a rollout can be, and that none of it is shown green while it is not. */
+/** All states of a cluster, a Sync, a group and a rollout: an object is shown as good only if nothing is wrong with it. */
 
 import { describe, expect, test } from "vitest";
 import { defined } from "#shared/base/defined.ts";
@@ -97,7 +97,7 @@ function rowIn(phase: Phase, action: Desired["action"], about: "newest" | "earli
   return { ...row, desired: { ...row.desired, action, attempt } };
 }
 
-/** One of all the things that can be said, and what of it is wrong. */
+/** A combination of facts, and the fault in the state that it is shown in. */
 type Wrong = string;
 
 function wordOf(
@@ -108,7 +108,7 @@ function wordOf(
   return stateWords().includes(said.word) ? [] : [`${desired.legend}: nobody can ask for ${said.word}`];
 }
 
-test("a Sync of a group is well when its newest attempt is ready and it runs what is wanted", () => {
+test("a group's Sync is good if its newest attempt is ready and its cluster has the desired rollout", () => {
   const wrong: Wrong[] = [];
   for (const phase of phases) {
     for (const action of actions) {
@@ -126,7 +126,7 @@ test("a Sync of a group is well when its newest attempt is ready and it runs wha
   expect(wrong).toEqual([]);
 });
 
-test("a Sync that a user wrote is well when it is ready, and its planner is not stuck with something else", () => {
+test("a user's Sync is good if it is ready and its planner is not stalled", () => {
   const there = phases.map((phase) => rowIn(phase, "apply", "newest"));
   const rows = [undefined, ...there, rowIn("Ready", "orphan", "newest")];
   const stuck: readonly OwnerState[] = ["Halted", "Stalled", "Waiting"];
@@ -145,7 +145,7 @@ test("a Sync that a user wrote is well when it is ready, and its planner is not 
   expect(wrong).toEqual([]);
 });
 
-describe("a group", () => {
+describe("the state of a group", () => {
   const counts = [
     { selected: 0, ready: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 },
     { selected: 2, ready: 2, changing: 0, failed: 0, unreachable: 0, waiting: 0 },
@@ -194,7 +194,7 @@ describe("a group", () => {
     };
   }
 
-  /** A unit through whose one stage something goes, or has passed. */
+  /** A rollout state with one stage, whose stage run is in this phase. */
   function openWith(phase: StageRunPhase | undefined): Pick<StatusFacts, "rolloutState" | "stageRuns"> {
     if (phase === undefined) return { rolloutState: rolloutStateRow([], { last: 12 }), stageRuns: new Map() };
     const stageRun = stageRunRow({ rollout: 12, stage: "all" }, ["Succeeded"], {
@@ -208,7 +208,7 @@ describe("a group", () => {
     };
   }
 
-  test("is well when every one of its clusters was seen ready, and nothing else is to be done", () => {
+  test("a group is good if all of its clusters are ready and nothing is left to do", () => {
     const wrong: Wrong[] = [];
     for (const about of everything()) {
       const { what, rollout, settled, missing, answered, source } = about;
@@ -224,7 +224,7 @@ describe("a group", () => {
       if (condition?.status !== (good ? "True" : "False")) wrong.push(`${legend}: Ready ${condition?.status}`);
       if (!good && condition?.message === "" && settled !== undefined) wrong.push(`${legend}: no reason`);
       wrong.push(...wordOf(objectState(syncGroupObject({ ...row, status })), { good, legend }));
-      // A spec or an act that the planner has not seen is not what the status is about.
+      // The status is not about a spec or a request that the planner has not seen.
       const later = { ...operations, reconcile: { ...act, number: 9 } };
       for (const changed of [{ generation: 2 }, { operations: later }]) {
         const said = objectState(syncGroupObject({ ...row, status, ...changed }));
@@ -235,7 +235,7 @@ describe("a group", () => {
   });
 });
 
-test("a cluster is well when it answers, is the one it was, and so are its Syncs", () => {
+test("a cluster is good if it answers, has the expected identity, and all of its Syncs are good", () => {
   const row: ClusterRow = { ...common, type: "Cluster", name: "c1", spec: {}, status: { conditions: [] } };
   const reachable = (status: "True" | "False", reason: string) => [
     { type: "Reachable", status, reason, message: "", since: common.createdAt },
@@ -272,7 +272,7 @@ test.each<[string, StageRunPhase, number, "plan" | "deletion", string, boolean]>
   ["passed", "Passed", 1, "plan", "Complete", true],
   ["passed without a cluster", "Passed", 0, "plan", "NoClusters", false],
   ["deleted what nobody had", "Passed", 0, "deletion", "Complete", true],
-])("a rollout that %s", (_what, phase, size, trigger, expected, good) => {
+])("the state of a rollout that %s", (_what, phase, size, trigger, expected, good) => {
   const stageRun = stageRunRow({ rollout: 12, stage: "all" }, [], { phase, size });
   const stage = stageRecord(stageRun);
   const { updatingTo: _moving, ...left } = stage;
@@ -283,16 +283,16 @@ test.each<[string, StageRunPhase, number, "plan" | "deletion", string, boolean]>
   expect(stateWords()).toContain(word);
 });
 
-test.each(rolloutPhases)("a rollout's phase %s is a word of the lists", (phase) => {
+test.each(rolloutPhases)("a rollout's phase %s is one of the words that lists accept", (phase) => {
   expect(stateWords()).toContain(phase);
 });
 
 test.each<[string, Partial<SourceRow>, string]>([
   ["is ready", {}, "Ready"],
-  ["has a spec that nobody has looked at", { generation: 2 }, "Reconciling"],
-  ["was asked for a look that it has not had", { operations: { reconcile: { ...act, number: 4 } } }, "Reconciling"],
+  ["has a spec that was not resolved yet", { generation: 2 }, "Reconciling"],
+  ["was asked for a poll that did not happen yet", { operations: { reconcile: { ...act, number: 4 } } }, "Reconciling"],
   ["is suspended", { operations: { suspended: act } }, "Suspended"],
-])("a Source that %s", (_legend, more, word) => {
+])("the state of a Source that %s", (_legend, more, word) => {
   const row: SourceRow = {
     ...common,
     type: "Source",
@@ -308,7 +308,7 @@ test.each<[string, Partial<SourceRow>, string]>([
   expect(objectState(sourceObject({ ...row, ...more })).word).toBe(word);
 });
 
-test("a suspended Source still says what is wrong with it", () => {
+test("a suspended Source still shows what is wrong with it", () => {
   const row: SourceRow = {
     ...common,
     type: "Source",
@@ -328,7 +328,7 @@ test("a suspended Source still says what is wrong with it", () => {
   });
 });
 
-test("what needs somebody comes before what does not, and what is well comes last", () => {
+test("states that need attention come first, and good states come last", () => {
   const ranks = [
     "Failed",
     "Halted",

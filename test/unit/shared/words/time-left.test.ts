@@ -6,7 +6,7 @@ import { now, overview, stageRun } from "#test/unit/cli/format/overview-fixture.
 
 type Counts = Partial<Record<TargetState, number>>;
 
-/** Canary has passed 119 in 60 s; early goes through it since 120 s; rest is still to come. */
+/** Canary has passed 119 in 60 s; early has been updating to it for 120 s; rest has not started. */
 function left(early: Counts, change: Partial<StageRunRow> = {}): string | undefined {
   const passed = stageRun(119, "canary", {
     counts: { Succeeded: 2 },
@@ -29,17 +29,17 @@ function left(early: Counts, change: Partial<StageRunRow> = {}): string | undefi
   );
 }
 
-test("as fast as those of its stage that are done; of stages to come nothing is foretold", () => {
+test("the time left is estimated from the finished clusters of the same stage", () => {
   // 120 s for 4 clusters, and 6 are left.
   expect(left({ Succeeded: 3, Unchanged: 1, Waiting: 5, Assigned: 1 })).toBe(
     "about 3m left in early, estimated from the 4 clusters that are done",
   );
 });
 
-test("nothing is foretold from fewer than three", () => {
+test("the time left is not estimated from fewer than three clusters", () => {
   expect(left({ Waiting: 8 })).toBeUndefined();
 });
 
-test("nor while a stage stands still", () => {
+test("the time left is not estimated while a stage is halted", () => {
   expect(left({ Succeeded: 4, Failed: 1, Waiting: 3 }, { phase: "Halted" })).toBeUndefined();
 });

@@ -48,18 +48,21 @@ test.each([
   ["arn:aws:eks:us-east-1:111122223333:cluster/a", "https://sts.us-east-1.amazonaws.com/"],
   ["arn:aws-cn:eks:cn-north-1:111122223333:cluster/a", "https://sts.cn-north-1.amazonaws.com.cn/"],
   ["arn:aws-us-gov:eks:us-gov-west-1:111122223333:cluster/a", "https://sts.us-gov-west-1.amazonaws.com/"],
-])("%s is asked at the STS of its region", async (arn, expected) => {
+])("the token for %s is presigned for the STS endpoint of its region", async (arn, expected) => {
   const { origin, pathname } = await urlFor(arn);
   expect(`${origin}${pathname}`).toBe(expected);
 });
 
-test("credentials of a user have no session token to send", async () => {
+test("a token of a user's credentials has no session token", async () => {
   const url = await urlFor(cluster.arn, { accessKeyId: "AKIAEXAMPLE", secretAccessKey: "s" });
   expect(url.searchParams.has("X-Amz-Security-Token")).toBe(false);
 });
 
-/** The signature by the book, from the text of the URL: https://docs.aws.amazon.com/IAM/latest/UserGuide/create-signed-request.html */
-test("the signature is that of the URL, with the cluster's name in a signed header", async () => {
+/**
+ * The signature as AWS documents it, from the text of the URL:
+ * https://docs.aws.amazon.com/IAM/latest/UserGuide/create-signed-request.html
+ */
+test("the signature matches the URL, and a signed header has the cluster's name", async () => {
   const url = await urlFor();
   const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
   const query = url.search
@@ -77,12 +80,12 @@ test("the signature is that of the URL, with the cluster's name in a signed head
 });
 
 describe("the size of a session token", () => {
-  test("of an ordinary session leaves room", async () => {
+  test("the token of an ordinary session is smaller than the limit", async () => {
     const token = await eksToken(cluster, { ...credentials, sessionToken: "A/".repeat(450) }, now);
     expect(token.length).toBeLessThan(4096);
   });
 
-  test("of a session with many tags is refused, with the cause and what to do", async () => {
+  test("the token of a session with many tags is refused, with the cause and the remedy", async () => {
     const asked = eksToken(cluster, { ...credentials, sessionToken: "A".repeat(3000) }, now);
     await expect(asked).rejects.toMatchObject({
       code: "TokenTooLarge",

@@ -10,7 +10,7 @@ beforeEach(() => {
   questions = new SharedQuestions({ now: () => new Date(now) });
 });
 
-/** @param code - of what goes wrong; without one it is answered. */
+/** @param code - the code of the failure; without one the question is answered. */
 function ask(id: string, code?: string): Promise<string> {
   return questions.ask(id, async () => {
     asked += 1;
@@ -19,8 +19,8 @@ function ask(id: string, code?: string): Promise<string> {
   });
 }
 
-describe("a question that failed", () => {
-  test("has the same answer for everybody for half a minute", async () => {
+describe("a failed question", () => {
+  test("every caller gets the same failure for half a minute", async () => {
     for (let times = 0; times < 3; times += 1) await expect(ask("a", "AccessDenied")).rejects.toThrow("AccessDenied");
     now += 29_999;
     await expect(ask("a")).rejects.toThrow("AccessDenied");
@@ -29,13 +29,13 @@ describe("a question that failed", () => {
     expect([await ask("a"), asked]).toEqual(["yes", 3]);
   });
 
-  test("for want of a descriptor is asked again at once", async () => {
+  test("a question that failed for want of a file descriptor is asked again at once", async () => {
     await expect(ask("a", "EMFILE")).rejects.toThrow("EMFILE");
     expect(await ask("a")).toBe("yes");
   });
 });
 
-test("a question is asked once at a time", async () => {
+test("callers that ask the same question at the same time share one request", async () => {
   expect(await Promise.all([ask("a"), ask("a"), ask("a")])).toEqual(["yes", "yes", "yes"]);
   expect(asked).toBe(1);
 });

@@ -15,7 +15,7 @@ function commit(headers: readonly string[], message?: string): Buffer {
 }
 
 describe("a tree", () => {
-  test("has entries, one after the other", () => {
+  test("a tree lists its entries, one after the other", () => {
     const tree = Buffer.concat([entry("100644", "a é.yaml"), entry("40000", "deploy", oid)]);
     expect([...treeEntries(tree)]).toEqual([
       { mode: "100644", name: "a é.yaml", oid: otherOid },
@@ -33,19 +33,19 @@ describe("a tree", () => {
     ["in a long name", Buffer.from(`100644 ${"x".repeat(60)}`)],
     ["in an id", whole.subarray(0, -1)],
     ["in the second entry", Buffer.concat([whole, whole.subarray(0, -1)])],
-  ])("that breaks off %s is refused", (_where, tree) => {
+  ])("a tree that breaks off %s is refused", (_where, tree) => {
     expect(() => [...treeEntries(tree)]).toThrow(/^a tree of the repository is incomplete; check the git server/);
   });
 });
 
-describe("what an object names", () => {
-  test("is in its headers, the first of a name", () => {
+describe("the header of an object", () => {
+  test("the first header with a name counts", () => {
     const headers = [`tree ${oid}`, `tree ${otherOid}`, `object ${otherOid}`, ` object ${oid}`, "gpgsig"];
     expect(treeOf(commit(headers, "x"))).toBe(oid);
     expect(taggedObject(commit(headers))).toBe(otherOid);
   });
 
-  test("is not hidden by a line that says nothing", () => {
+  test("an empty header does not hide the tree", () => {
     expect(treeOf(commit(["treex", "tree", `tree ${oid}`], "x"))).toBe(oid);
   });
 
@@ -56,13 +56,13 @@ describe("what an object names", () => {
     ["that is too long", commit([`tree ${oid}1`], "x")],
     ["that is too short", commit([`tree ${oid.slice(1)}`], "x")],
     ["that has more before it", commit([`tree x${oid}`], "x")],
-  ])("is no tree %s", (_what, object) => {
+  ])("an object does not name a tree %s", (_what, object) => {
     expect(() => treeOf(object)).toThrow(/^an object of the repository has no tree; check the git server/);
   });
 });
 
 describe("a commit", () => {
-  test("is its subject, its author, and when it was committed", () => {
+  test("a commit has a subject, an author and a date", () => {
     const object = commit([`tree ${oid}`, `author ${author}`, `committer ${committer}`], "Add é\n\nBecause.\n");
     expect(parseCommit(otherOid, object)).toEqual({
       oid: otherOid,
@@ -73,13 +73,13 @@ describe("a commit", () => {
     });
   });
 
-  test("may have nothing to say, and nobody who said it", () => {
+  test("a commit may have no message and no author", () => {
     const nobody = { authorName: "", authorEmail: "", committedAt: "1970-01-01T00:00:00.000Z" };
     expect(parseCommit(oid, commit([`tree ${otherOid}`]))).toEqual({ oid, subject: "", ...nobody });
     expect(parseCommit(oid, commit([`tree ${otherOid}`], "One line"))).toEqual({ oid, subject: "One line", ...nobody });
   });
 
-  test("may have a message without headers, and one that begins with an empty line", () => {
+  test("a commit may have a message without headers, and a message that begins with an empty line", () => {
     expect(parseCommit(oid, Buffer.from("\n\nOne")).subject).toBe("One");
     expect(parseCommit(oid, commit(["tree x"], "\nOne")).subject).toBe("");
   });
@@ -90,7 +90,7 @@ describe("a commit", () => {
     ["Ana <ana@example.com", "Ana", ""],
     ["  Ana   <ana@example.com> 1 +0000", "Ana", "ana@example.com"],
     ["> Ana <ana@example.com> 1 +0000", "> Ana", "ana@example.com"],
-  ])("of %j has what can be read of it", (line, authorName, authorEmail) => {
+  ])("the author of %j is parsed as far as possible", (line, authorName, authorEmail) => {
     expect(parseCommit(oid, commit([`author ${line}`]))).toMatchObject({ authorName, authorEmail });
   });
 
@@ -100,11 +100,11 @@ describe("a commit", () => {
     ["Bob <b@x> soon +0000", "1970-01-01T00:00:00.000Z"],
     ["Bob <b@x> 99999999999999 +0000", "1970-01-01T00:00:00.000Z"],
     ["Bob <b@x> -1 +0000", "1969-12-31T23:59:59.000Z"],
-  ])("of %j has the time of it", (line, committedAt) => {
+  ])("the date of %j is parsed", (line, committedAt) => {
     expect(parseCommit(oid, commit([`committer ${line}`])).committedAt).toBe(committedAt);
   });
 
-  test("of a subject without an end is cut", () => {
+  test("a subject that is too long is cut", () => {
     expect(parseCommit(oid, commit(["tree x"], "é".repeat(5000))).subject).toBe(`${"é".repeat(497)}...`);
     expect(parseCommit(oid, commit(["tree x"], "🦢".repeat(250))).subject).toBe("🦢".repeat(250));
   });

@@ -45,13 +45,13 @@ function chainOf(length: number): Buffer {
   return writePack(objects);
 }
 
-describe("what a pack holds", () => {
-  test("objects, and what deltas make of them, by ids that are computed", async () => {
+describe("the objects of a pack", () => {
+  test("a pack has its objects and the results of its deltas, under ids that are computed", async () => {
     const first = Buffer.concat([base, Buffer.from("b: 2\n")]);
     const second = Buffer.concat([first, Buffer.from("c: 3\n")]);
     const objects = await open(
       writePack([
-        // Before its base, and named by an id that is known last of all.
+        // The delta comes before its base, and its base has an id that is known last.
         {
           type: packTypes.refDelta,
           base: Buffer.from(oidOf("blob", first), "hex"),
@@ -70,12 +70,12 @@ describe("what a pack holds", () => {
     expect(objects.typeOf("0".repeat(40))).toBeUndefined();
   });
 
-  test("what a delta copies from anywhere of its base, however long it is", async () => {
+  test("a delta can copy any range of its base, of any length", async () => {
     const large = Buffer.alloc(0x30000);
     for (let at = 0; at < large.length; at++) large[at] = (at * 7 + (at >> 8)) & 0xff;
     const whole: WrittenObject = { type: packTypes.blob, data: large };
     const copies: readonly (readonly [instruction: readonly number[], from: number, length: number])[] = [
-      // Without a length: 64 KB.
+      // An instruction without a length copies 64 KB.
       [[0x80], 0, 0x10000],
       [[0x81, 0x05], 0x05, 0x10000],
       [[0x92, 0x01, 0x07], 0x100, 0x07],
@@ -100,7 +100,7 @@ describe("what a pack holds", () => {
     }
   });
 
-  test("what is many bytes away from its base", async () => {
+  test("a delta finds its base many bytes before it", async () => {
     const noise = { type: packTypes.blob, data: createHash("shake256", { outputLength: 40_000 }).digest() };
     const back = distance(baseLength + writeObject(noise).length);
     expect(back).toHaveLength(3);
@@ -111,13 +111,13 @@ describe("what a pack holds", () => {
     expect(await objects.read(oidOf("blob", made), "blob")).toEqual(made);
   });
 
-  test("a long chain of deltas", async () => {
+  test("a chain of 2,000 deltas is resolved", async () => {
     const objects = await open(chainOf(2000));
     const last = Buffer.concat([base, Buffer.from("x".repeat(2000))]);
     expect(await objects.read(oidOf("blob", last), "blob")).toEqual(last);
   });
 
-  test("thousands of deltas of one object that is too large to be kept", async () => {
+  test("thousands of deltas of one object are resolved, although the object is too large to be kept", async () => {
     const large = Buffer.alloc(17 * 1024 * 1024);
     const first: WrittenObject = { type: packTypes.blob, data: large };
     const baseId = Buffer.from(oidOf("blob", large), "hex");
@@ -130,7 +130,7 @@ describe("what a pack holds", () => {
     expect(await objects.read(oidOf("blob", Buffer.from("v-2999")), "blob")).toEqual(Buffer.from("v-2999"));
   });
 
-  test("what is not there, or something else, is said so", async () => {
+  test("an object that is missing or of another type is refused with that reason", async () => {
     const objects = await open(writePack([baseObject]));
     await expect(objects.read("0".repeat(40), "tree")).rejects.toThrow("did not send the tree 0000");
     await expect(objects.read(baseOid, "tree")).rejects.toThrow(`${baseOid} is a blob, but a tree is expected`);
@@ -139,7 +139,7 @@ describe("what a pack holds", () => {
 
 describe("a pack that is too large is refused before it is unpacked", () => {
   const gib = 1024 ** 3;
-  // Of the large objects there are no bytes at all: whoever would inflate them could not.
+  // The large objects have no bytes here, so that a reader that inflates them would fail.
   const rows: readonly (readonly [legend: string, pack: Buffer, limits: Partial<GitLimits>, message: string])[] = [
     [
       "a file of 1.5 GiB",
@@ -174,7 +174,7 @@ describe("a pack that is too large is refused before it is unpacked", () => {
     });
   });
 
-  test("a commit of megabytes of text, when it is read", async () => {
+  test("a commit with megabytes of text is refused when it is read", async () => {
     const text = Buffer.concat([Buffer.from(`tree ${baseOid}\n`), Buffer.alloc(2_000_000, "x y\n")]);
     const objects = await open(writePack([{ type: packTypes.commit, data: text }]));
     await expect(objects.read(oidOf("commit", text), "commit")).rejects.toMatchObject({
@@ -183,7 +183,7 @@ describe("a pack that is too large is refused before it is unpacked", () => {
     });
   });
 
-  test("a tag, too, and with what is to be done; a file of as many bytes is none of these", async () => {
+  test("a commit or tag of too many bytes is refused with a remedy; a file or tree of as many bytes is read", async () => {
     const text = Buffer.alloc(101, "x");
     const types = ["commit", "tag", "blob", "tree"] as const;
     const pack = writePack(types.map((type) => ({ type: packTypes[type], data: text })));
@@ -200,11 +200,11 @@ describe("a pack that is too large is refused before it is unpacked", () => {
     await expect(most.read(oidOf("commit", text), "commit")).resolves.toEqual(text);
   });
 
-  test("the limits themselves are let through", async () => {
+  test("a pack that just reaches the limits is read", async () => {
     await expect(open(chainOf(19), { maxDeltaDepth: 19 })).resolves.toBeInstanceOf(PackObjects);
     const limits = { maxObjects: 1, maxObjectBytes: base.length, maxUnpackedBytes: base.length };
     await expect(open(writePack([baseObject]), limits)).resolves.toBeDefined();
-    // Of a delta its instructions count, and what it makes.
+    // A delta counts with its instructions and with its result.
     const delta = refDelta(baseOid, "x");
     const unpacked = base.length + delta.data.length + base.length + 1;
     const both = writePack([baseObject, delta]);
@@ -213,7 +213,7 @@ describe("a pack that is too large is refused before it is unpacked", () => {
   });
 });
 
-describe("a pack that is none", () => {
+describe("an invalid pack is refused", () => {
   const right = writePack([baseObject]);
   const flipped = Buffer.from(right);
   flipped[20] = (flipped[20] ?? 0) ^ 0xff;
@@ -326,13 +326,13 @@ describe("a pack that is none", () => {
   });
 });
 
-test("a delta may say sizes of 2^53, and no larger ones", () => {
+test("a delta may have sizes up to 2^53, and no larger ones", () => {
   const seven = (last: number) => [...Array(7).fill(0x80), last];
   expect(deltaSizes(Buffer.from([...seven(1), 5]))).toEqual({ baseBytes: 2 ** 49, resultBytes: 5, at: 9 });
   expect(() => deltaSizes(Buffer.from([0x80, ...seven(1), 5]))).toThrow("has no size");
 });
 
-test("the time of a fetch ends within a pack", async () => {
+test("an unpacking that takes too long ends with the deadline of the fetch", async () => {
   const pack = writePack(Array.from({ length: 20_000 }, () => baseObject));
   const reading = { limits: defaultGitLimits, pace: new Pace(0) };
   await expect(PackObjects.open(pack, reading)).rejects.toMatchObject({
@@ -363,14 +363,14 @@ test.each([
   ["its deltas", 4, true],
   ["its deltas, at the last", 5, true],
   ["nothing of it", 6, false],
-])("the time of a fetch ends within %s", async (_where, turns, ends) => {
+])("the deadline of a fetch ends the work within %s", async (_where, turns, ends) => {
   const pack = writePack([baseObject, refDelta(baseOid, "x"), refDelta(baseOid, "y")]);
   const opened = PackObjects.open(pack, { limits: defaultGitLimits, pace: new EndingPace(turns) });
   if (ends) await expect(opened).rejects.toMatchObject({ code: "GitTooLarge" });
   else await expect(opened).resolves.toBeInstanceOf(PackObjects);
 });
 
-test("others have their turn while a pack is unpacked", async () => {
+test("other work continues while a pack is unpacked", async () => {
   const pack = writePack(Array.from({ length: 20_000 }, () => baseObject));
   let turns = 0;
   const counting = setInterval(() => {

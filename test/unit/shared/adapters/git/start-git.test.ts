@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
-/** A call whose first argument is git, by its name, its path, or behind a program that starts it. */
+/** Matches a call whose first argument is git: by its name, by its path, or behind a program that starts it. */
 const starting = /(?:exec|spawn|run)\w*\(\s*["'`](?:[^"'`\s]*\/)?(?:git|env)["'`\s]/i;
 
 test("one file of the product starts git, and one script lists this repository's own files", () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { AnswerBody } from "#shared/adapters/kube/answer-body.ts";
 
-test.each([1, 7, 65_536, 65_537, 200_000])("an answer is what came, in pieces of %i bytes", (size) => {
+test.each([1, 7, 65_536, 65_537, 200_000])("the body is the answer that was sent, in pieces of %i bytes", (size) => {
   const text = "é€𝄞x".repeat(15_000);
   const bytes = Buffer.from(text);
   const body = new AnswerBody();
@@ -10,7 +10,7 @@ test.each([1, 7, 65_536, 65_537, 200_000])("an answer is what came, in pieces of
   for (let at = 0; at < bytes.length; at += size) {
     const piece = Buffer.from(bytes.subarray(at, at + size));
     if (body.add(piece) !== Math.min(at + size, bytes.length)) wrong.push(at);
-    // Whoever received it may use its memory again.
+    // The HTTP client may use its memory again.
     piece.fill("!");
     pieces += 1;
   }
@@ -19,7 +19,7 @@ test.each([1, 7, 65_536, 65_537, 200_000])("an answer is what came, in pieces of
   expect(body.text()).toBe(text);
 });
 
-test("of nothing there is nothing", () => {
+test("an empty answer has an empty body", () => {
   const body = new AnswerBody();
   expect(body.add(Buffer.alloc(0))).toBe(0);
   expect([body.text(), body.pieces]).toEqual(["", 1]);

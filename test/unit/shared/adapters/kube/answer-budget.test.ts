@@ -9,19 +9,22 @@ test.each([
   [{ ...extent, depth: 501 }, "it is nested 501 levels deep, more than the limit of 500"],
   [{ ...extent, longestNumber: 400 }, undefined],
   [{ ...extent, longestNumber: 401 }, "it has a number with 401 digits, more than the limit of 400"],
-])("a text of %j is parsed, or why it is not", (found, problem) => {
-  expect(extentProblem(found)).toBe(problem);
-});
+])(
+  "a text with the extent %j is parsed unless it is nested too deeply or has a number that is too long",
+  (found, problem) => {
+    expect(extentProblem(found)).toBe(problem);
+  },
+);
 
-test("a text takes its length, and what its values are; more where integers are long", () => {
+test("the memory of a text is its length and the size of its values, with more for long integers", () => {
   expect(heapBytesOf("[1,2]", { ...extent, values: 3 })).toBe(10 + 3 * 64);
   expect(heapBytesOf("[9007199254740993]", { ...extent, values: 2, longestNumber: 16 })).toBe(36 + 2 * 512);
 });
 
-describe("one look", () => {
+describe("the budget of one check", () => {
   const tooMuch = "the answers to one check would take more than 256 MiB of memory";
 
-  test("holds so much, each request once", () => {
+  test("a budget holds at most 256 MiB of answers, and counts each request once", () => {
     const budget = new AnswerBudget();
     expect(budget.hold("a", 200 * mebibyte)).toBeUndefined();
     expect(budget.hold("a", 156 * mebibyte)).toBeUndefined();
@@ -29,7 +32,7 @@ describe("one look", () => {
     expect(budget.hold("c", 1)).toBe(tooMuch);
   });
 
-  test("has room again for what was released, once", () => {
+  test("a released answer gives its room back once", () => {
     const budget = new AnswerBudget();
     budget.hold("a", 256 * mebibyte);
     expect(budget.hold("b", 1)).toBe(tooMuch);
@@ -40,19 +43,19 @@ describe("one look", () => {
     expect(budget.hold("c", 1)).toBe(tooMuch);
   });
 
-  test("does not hold what there was no room for", () => {
+  test("a refused answer takes no room", () => {
     const budget = new AnswerBudget();
     expect(budget.hold("a", 257 * mebibyte)).toBe(tooMuch);
     expect(budget.hold("b", 256 * mebibyte)).toBeUndefined();
   });
 
-  test("reads so much, and not one byte more", () => {
+  test("a budget reads at most 1024 MiB in total", () => {
     const budget = new AnswerBudget();
     for (const bytes of [1023 * mebibyte, mebibyte, 0]) expect(budget.read(bytes)).toBeUndefined();
     expect(budget.read(1)).toBe("the answers to one check have more than 1024 MiB");
   });
 });
 
-test("bytes are told in mebibytes", () => {
+test("sizes are shown in mebibytes", () => {
   expect(inMebibytes(1.5 * mebibyte)).toBe("1.5 MiB");
 });

@@ -15,12 +15,12 @@ function kinds(count: number, from = 0): readonly Json[] {
   return Array.from({ length: count }, (_, index) => resource(`Kind${from + index}`, `kinds${from + index}`));
 }
 
-describe("groups", () => {
+describe("discovery documents", () => {
   test.each<[string, Json]>([
     ["aggregated", { kind: "APIGroupDiscoveryList", items: null }],
     ["of versions", { kind: "APIVersions", versions: null }],
     ["plain", { kind: "APIGroupList", groups: null }],
-  ])("are none where Go writes null: %s", (_what, document) => {
+  ])("a %s document whose list is null has no groups", (_what, document) => {
     expect([...readGroups("/apis", document).values()].flat()).toEqual([]);
   });
 
@@ -30,13 +30,13 @@ describe("groups", () => {
     [{ kind: "APIGroupList", groups: {} }, "groups is a map, expected a list"],
     [{ kind: "Status" }, "its kind is Status"],
     [{ kind: 5 }, "its kind is a number"],
-  ])("are not read of %j: %s", (document, problem) => {
+  ])("the document %j is refused: %s", (document, problem) => {
     expect(() => readGroups("/apis", document)).toThrow(
       expect.objectContaining({ reason: "AnswerMalformed", message: expect.stringContaining(problem) }),
     );
   });
 
-  test("have ten thousand kinds at most, in all versions together", () => {
+  test("a document may have ten thousand kinds in all versions together", () => {
     const most = aggregated({ v1: kinds(6_000), v2: kinds(4_000, 6_000) });
     expect(readGroups("/apis", most).get("example.com")).toHaveLength(2);
     const more = aggregated({ v1: kinds(6_000), v2: kinds(4_001, 6_000) });
@@ -48,7 +48,7 @@ describe("groups", () => {
     );
   });
 
-  test("of a version with a resource that is no part of an address nothing is known, and why is told", () => {
+  test("a version with a resource whose name cannot be part of a path is refused with the reason, and other versions are read", () => {
     const versions = { v1: [resource("Widget", "widgets"), resource("Evil", "../secrets")], v2: kinds(1) };
     const [first, second] = readGroups("/apis", aggregated(versions)).get("example.com") ?? [];
     expect(first?.served).toEqual({
@@ -58,7 +58,7 @@ describe("groups", () => {
   });
 });
 
-test("a list of resources has the kinds that are no part of another, and which have a status", () => {
+test("a list of resources yields its kinds without subresources, and says which kinds have a status", () => {
   const { kinds: served } = readResourceList("/apis/example.com/v1", {
     groupVersion: "example.com/v1",
     resources: [

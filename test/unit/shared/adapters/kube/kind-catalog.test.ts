@@ -13,7 +13,7 @@ function resource(kind: string, verbs: readonly string[] = ["list"]): Json {
   return { resource: `${kind.toLowerCase()}s`, responseKind: { kind }, scope: "Namespaced", verbs };
 }
 
-/** By group and version; `null` for one whose server is silent. */
+/** The kinds by group and version; `null` for a version whose server does not answer. */
 type Served = Readonly<Record<string, Readonly<Record<string, readonly Json[] | null>>>>;
 
 const served: Served = {
@@ -90,7 +90,7 @@ describe.each([
 ] as const)("a catalog of %s discovery", (form, serve) => {
   beforeEach(serve);
 
-  test("finds a kind in the version that is asked for, or in the first that has it", async () => {
+  test("a lookup finds a kind in the requested version, or in the first version that has it", async () => {
     const catalog = catalogOf();
     const widget = { group: "example.com", kind: "Widget" };
     expect(await catalog.lookup(widget)).toMatchObject({
@@ -108,7 +108,7 @@ describe.each([
     expect(await catalog.lookup({ group: "other.com", kind: "Widget" })).toEqual({ outcome: "absent", served: [] });
   });
 
-  test("of a silent version knows nothing, and of the others everything", async () => {
+  test("the catalog knows every kind except those of a version that does not answer", async () => {
     const catalog = catalogOf();
     const thing = { group: "down.example.com", kind: "Thing" };
     expect(await catalog.lookup(thing)).toMatchObject({ outcome: "found", info: { version: "v2" } });
@@ -128,7 +128,7 @@ describe.each([
     });
   });
 
-  test("is read once, however late a kind is asked for that it has", async () => {
+  test("discovery is read once, as long as every kind that is looked up exists", async () => {
     const catalog = catalogOf();
     const query = { group: "example.com", kind: "Widget" };
     await Promise.all([catalog.lookup(query), catalog.lookup(query)]);
@@ -142,7 +142,7 @@ describe.each([
     expect(pathsAsked()).toEqual(first);
   });
 
-  test("is read again for a kind that it does not have, when it is older than a second", async () => {
+  test("discovery is read again for a missing kind, when it is older than a second", async () => {
     const catalog = catalogOf();
     const query = { group: "example.com", kind: "None" };
     const first =
@@ -160,17 +160,17 @@ describe.each([
     expect(pathsAsked()).toEqual([]);
   });
 
-  test("says how many kinds it keeps", async () => {
+  test("the catalog says how many kinds it keeps", async () => {
     const catalog = catalogOf();
     expect(catalog.size).toBe(0);
     await catalog.listableKinds().catch(() => {});
-    // What is asked for one by one ends at the silent one.
+    // Plain discovery asks for one version after another, and stops at the one that does not answer.
     expect(catalog.size).toBe(form === "aggregated" ? 8 : 7);
     catalog.forget();
     expect(catalog.size).toBe(0);
   });
 
-  test("that could not be read is read again by the next", async () => {
+  test("a failed discovery is read again by the next lookup", async () => {
     const catalog = catalogOf();
     const query = { group: "example.com", kind: "Widget" };
     for (const path of ["/api", "/apis", ...(form === "plain" ? ["/apis/example.com/v2"] : [])]) {
@@ -184,7 +184,7 @@ describe.each([
   });
 });
 
-test("kinds that can be listed are there once, in the first version that can", async () => {
+test("each listable kind is listed once, in the first version that can be listed", async () => {
   aggregated();
   const document = answers.get("/apis") as { readonly items: readonly Json[] };
   answers.set("/apis", { ...document, items: document.items.slice(0, 1) });
@@ -197,7 +197,7 @@ test("kinds that can be listed are there once, in the first version that can", a
   ]);
 });
 
-test("aggregated discovery is asked for, in both its versions, and a plain list where there is none", async () => {
+test("the catalog asks for aggregated discovery in both its versions, and accepts a plain list", async () => {
   plain();
   await catalogOf().lookup({ group: "", kind: "ConfigMap" });
   const list = (version: string) => `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`;
@@ -205,7 +205,7 @@ test("aggregated discovery is asked for, in both its versions, and a plain list 
   expect(asked).toEqual([`/api ${accept}`, `/apis ${accept}`, "/api/v1 application/json"]);
 });
 
-test.each([404, 503])("a version whose list is answered by %i is silent", async (status) => {
+test.each([404, 503])("a version whose list is answered with %i counts as not answering", async (status) => {
   plain();
   answers.set("/apis/example.com/v2", failure(status));
   const catalog = catalogOf();
@@ -213,7 +213,7 @@ test.each([404, 503])("a version whose list is answered by %i is silent", async 
   expect(await catalog.lookup({ group: "example.com", kind: "None" })).toMatchObject({ outcome: "unavailable" });
 });
 
-test("a version whose list is refused, or lost, is no silent one", async () => {
+test("a version whose list is refused or lost fails the lookup", async () => {
   plain();
   for (const error of [failure(403), new Error("lost")]) {
     answers.set("/apis/example.com/v2", error);

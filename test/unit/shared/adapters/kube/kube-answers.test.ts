@@ -7,7 +7,7 @@ function answer(rest: { readonly status?: number; readonly text?: string; readon
   return { status: 500, text: "", headers: {}, ...rest };
 }
 
-describe("warnings", () => {
+describe("warnings in the header of an answer", () => {
   test.each<[string, readonly string[]]>([
     ['299 - "one"', ["one"]],
     ['299 kube-apiserver/1.36 "one, and more", 299 - "two"', ["one, and more", "two"]],
@@ -17,17 +17,17 @@ describe("warnings", () => {
     ['199 - "of a proxy"', []],
     ["299 - unquoted", []],
     ["", []],
-  ])("of %j", (warning, texts) => {
+  ])("the header %j is parsed into its warnings", (warning, texts) => {
     expect(headerWarnings(answer({ headers: { warning } }))).toEqual(texts);
   });
 
-  test("are none where there is no header", () => {
+  test("an answer without a warning header has no warnings", () => {
     expect(headerWarnings(answer({}))).toEqual([]);
   });
 });
 
-describe("an error", () => {
-  test("is what the server says of it", () => {
+describe("an error of the API server", () => {
+  test("an error has the reason, the message and the causes of the server's Status", () => {
     const cause = { reason: "FieldValueInvalid", field: "spec.x", message: "bad" };
     const text = JSON.stringify({ reason: "Invalid", message: "x is invalid", details: { causes: [cause, {}] } });
     const error = errorFrom(summary, answer({ status: 422, text }));
@@ -41,7 +41,7 @@ describe("an error", () => {
     ["nothing", ""],
     ["something else", '"text"'],
     ["a map of nothing", "{}"],
-  ])("is its status where the server says %s", (_what, text) => {
+  ])("an error has only its HTTP status where the server sends %s", (_what, text) => {
     const error = errorFrom(summary, answer({ status: 503, text }));
     expect(error).toMatchObject({
       status: 503,
@@ -59,7 +59,7 @@ describe("an error", () => {
     ["soon", undefined],
     ["Infinity", undefined],
     [undefined, undefined],
-  ])("asks to wait where its header says %s", (after, seconds) => {
+  ])("a Retry-After header of %s is read as seconds, or ignored", (after, seconds) => {
     const headers: Record<string, string> = after === undefined ? {} : { "retry-after": after };
     expect(errorFrom(summary, answer({ headers })).retryAfterSeconds).toBe(seconds);
   });

@@ -14,7 +14,7 @@ describe("metadata", () => {
     ],
     ["of maps and lists", { labels: { a: "b" }, finalizers: ["x"], ownerReferences: [{}] }],
     ["of writers", { managedFields: [{ manager: "m", time: null, fieldsV1: {} }, { fieldsV1: null }] }],
-  ])("is taken: %s", (_what, metadata) => {
+  ])("metadata %s is accepted", (_what, metadata) => {
     expect(shapeProblem({ metadata: { name: "a", ...metadata } })).toBeUndefined();
   });
 
@@ -36,7 +36,7 @@ describe("metadata", () => {
     [{ name: "a", managedFields: ["x"] }, "metadata.managedFields is not a list of entries"],
     [{ name: "a", managedFields: [{ fieldsV1: "x" }] }, "metadata.managedFields is not a list of entries"],
     [{ name: "a", managedFields: [{ manager: 5 }] }, "metadata.managedFields is not a list of entries"],
-  ])("$1", (metadata, problem) => {
+  ])("invalid metadata is refused: $1", (metadata, problem) => {
     expect(shapeProblem({ metadata })).toBe(problem);
   });
 });
@@ -50,6 +50,6 @@ test.each<[Json | undefined, string]>([
   [1, "a number"],
   [1n, "a number"],
   [false, "a boolean"],
-])("%s is called %s", (value, name) => {
+])("the shape of %s is called %s", (value, name) => {
   expect(shapeNameOf(value)).toBe(name);
 });

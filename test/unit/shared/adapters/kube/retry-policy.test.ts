@@ -17,11 +17,11 @@ const fixed = () => new Patience({ now: () => new Date(0) });
 const policy = retryPolicy({ deadlineMs: 1_000, retryConflicts: false, patience: fixed() });
 const withConflicts = retryPolicy({ deadlineMs: 1_000, retryConflicts: true, patience: fixed() });
 
-test("waits double up to five seconds, with jitter, and end with the deadline", () => {
+test("waits between tries double up to five seconds, with jitter, and end with the deadline", () => {
   expect(policy).toMatchObject({ firstWaitMs: 100, longestWaitMs: 5_000, jitter: "full", untilMs: 1_000 });
 });
 
-describe("a request is sent", () => {
+describe("the number of tries of a request", () => {
   test.each<[string, unknown, number]>([
     ["five times while the server fails", error(500), 5],
     ["five times while the connection breaks", error(undefined, { code: "ECONNRESET" }), 5],
@@ -34,12 +34,12 @@ describe("a request is sent", () => {
     ["once where it is no answer", error(undefined, { code: "AnswerMalformed" }), 1],
     ["once where it is wrong", error(422), 1],
     ["once after what is no answer's error", new Error("no"), 1],
-  ])("%s", (_what, failed, tries) => {
+  ])("a request is sent %s", (_what, failed, tries) => {
     expect(policy.tries(failed)).toBe(tries);
     expect(withConflicts.tries(failed)).toBe(tries);
   });
 
-  test("seven times over conflicts, where the same may succeed", () => {
+  test("a request is sent seven times over conflicts, if the same request may succeed later", () => {
     expect(policy.tries(error(409))).toBe(1);
     expect(withConflicts.tries(error(409))).toBe(7);
   });
@@ -51,21 +51,21 @@ test.each<[unknown, number | undefined]>([
   [error(429, {}, 30), 30_000],
   [error(429), undefined],
   [new Error("no"), undefined],
-])("a server is left alone for as long as it asks: %s", (failed, waitMs) => {
+])("a client waits as long as the server asks: %s", (failed, waitMs) => {
   expect(policy.askedWaitMs?.(failed)).toBe(waitMs);
 });
 
-describe("of a server that asks for fewer requests", () => {
+describe("a server asks for fewer requests", () => {
   test.each<[string, unknown, number]>([
-    ["as long as the patience is waited for", error(429, {}, 15), 11],
-    ["longer is not", error(429, {}, 15.1), 1],
-    ["of one that is away no longer, either", error(503, {}, 16), 1],
-    ["what asks for nothing is tried again", error(429), 11],
+    ["a wait as long as the patience is kept", error(429, {}, 15), 11],
+    ["a wait longer than the patience ends the tries", error(429, {}, 15.1), 1],
+    ["a server that is away does not get a longer wait", error(503, {}, 16), 1],
+    ["an answer without a requested wait is tried again", error(429), 11],
   ])("%s", (_what, failed, tries) => {
     expect(retryPolicy({ deadlineMs: 1e9, retryConflicts: false, patience: fixed() }).tries(failed)).toBe(tries);
   });
 
-  test("all requests of a piece of work lose patience together, until one is answered", () => {
+  test("all requests of one piece of work share their patience, which renews with an answer", () => {
     let now = 0;
     const patience = new Patience({ now: () => new Date(now) });
     const [one, other] = [1, 2].map(() => retryPolicy({ deadlineMs: 1e9, retryConflicts: false, patience }));

@@ -32,16 +32,19 @@ describe("addresses a Source's URL may not reach", () => {
     "https://100.64.0.1/",
     "https://255.255.255.255/",
   ];
-  test.each(refused)("%s", (url) => {
+  test.each(refused)("a Source may not use %s", (url) => {
     expect(() => refuseLiteralAddress(addressRules(""), new URL(url))).toThrow("Starling does not connect to");
   });
 
-  test.each(["https://140.82.121.4/", "https://[2606:50c0:8000::153]/", "https://github.com/"])("but %s may", (url) => {
-    expect(() => refuseLiteralAddress(addressRules(""), new URL(url))).not.toThrow();
-  });
+  test.each(["https://140.82.121.4/", "https://[2606:50c0:8000::153]/", "https://github.com/"])(
+    "a Source may use %s",
+    (url) => {
+      expect(() => refuseLiteralAddress(addressRules(""), new URL(url))).not.toThrow();
+    },
+  );
 });
 
-/** By the special-purpose registries of IANA (RFC 6890) and the RFCs that they name. */
+/** The ranges of IANA's special-purpose registries (RFC 6890) and of the RFCs that they name. */
 describe("every special-purpose range", () => {
   const rows: readonly (readonly [what: string, address: string, reach: "public" | "allowed" | "never"])[] = [
     ["this network", "0.0.0.0", "never"],
@@ -111,7 +114,7 @@ describe("every special-purpose range", () => {
     ["global", "2606:50c0:8000::153", "public"],
     ["global, a cloud's", "2a05:d014::1", "public"],
   ];
-  test.each(rows)("%s, %s: %s", (_what, address, reach) => {
+  test.each(rows)('the range "%s" has %s, which is reached: %s', (_what, address, reach) => {
     const everything = addressRules("0.0.0.0/0, ::/0, git.corp.example");
     const [strict, byRange, byName] = [
       addressRules("").refusal("git.example", address),
@@ -144,11 +147,11 @@ describe("the operator's allow list", () => {
     ["64:ff9b::/96", "git.corp.example", "64:ff9b::10.21.3.4", true],
     ["10.20.0.0/16", "git.corp.example", "2002:a14:304::1", false],
   ];
-  test.each(rows)("with %s, %s at %s: %s", (allow, host, address, reached) => {
+  test.each(rows)("the allow list %s decides about %s at %s: %s", (allow, host, address, reached) => {
     expect(addressRules(allow).refusal(host, address) === undefined).toBe(reached);
   });
 
-  test.each(["10.0.0.0/33", "http://git", "a b", "10.0.0.0/x"])("refuses the entry %s", (entry) => {
+  test.each(["10.0.0.0/33", "http://git", "a b", "10.0.0.0/x"])("the allow list refuses the entry %s", (entry) => {
     expect(() => addressRules(entry)).toThrow(
       expect.objectContaining({
         message: expect.stringContaining(`"${entry}"`),
@@ -160,7 +163,7 @@ describe("the operator's allow list", () => {
   });
 });
 
-describe("where a cluster may be", () => {
+describe("the address of a cluster", () => {
   test.each([
     ["127.0.0.1", true],
     ["10.0.0.1", true],
@@ -171,45 +174,45 @@ describe("where a cluster may be", () => {
     ["fe80::1", false],
     ["fd00:ec2::254", false],
     ["::ffff:a9fe:a9fe", false],
-  ])("%s: %s", async (address, reached) => {
+  ])("a cluster may have the address %s: %s", async (address, reached) => {
     expect(clusterAddresses.refusal("c1.example", address) === undefined).toBe(reached);
-    const looked = new Promise((resolve, reject) => {
+    const answered = new Promise((resolve, reject) => {
       guardedLookup(clusterAddresses)(address, {}, (error, found) => (error === null ? resolve(found) : reject(error)));
     });
-    if (reached) expect(await looked).toBe(address);
-    else await expect(looked).rejects.toMatchObject({ code: "AddressRefused" });
+    if (reached) expect(await answered).toBe(address);
+    else await expect(answered).rejects.toMatchObject({ code: "AddressRefused" });
   });
 });
 
 describe("a socket's lookup", () => {
-  const look = (rules: ReturnType<typeof addressRules>, host: string, all: "all" | "one") =>
+  const lookUp = (rules: ReturnType<typeof addressRules>, host: string, all: "all" | "one") =>
     new Promise((resolve, reject) => {
       guardedLookup(rules)(host, all === "all" ? { all: true } : {}, (error, ...found) =>
         error === null ? resolve(found) : reject(error),
       );
     });
 
-  test("gives the first address that may be reached, with its family", async () => {
-    expect(await look(clusterAddresses, "127.0.0.1", "one")).toEqual(["127.0.0.1", 4]);
-    expect(await look(clusterAddresses, "::1", "one")).toEqual(["::1", 6]);
+  test("a lookup returns the first allowed address with its family", async () => {
+    expect(await lookUp(clusterAddresses, "127.0.0.1", "one")).toEqual(["127.0.0.1", 4]);
+    expect(await lookUp(clusterAddresses, "::1", "one")).toEqual(["::1", 6]);
   });
 
-  test("gives all of them to whoever asks for all, and none that may not be reached", async () => {
+  test("a lookup of all addresses returns the allowed ones only", async () => {
     const both = { refusal: (_host: string, address: string) => (address === "127.0.0.1" ? undefined : "not there") };
-    expect(await look(both, "localhost", "all")).toEqual([[{ address: "127.0.0.1", family: 4 }]]);
+    expect(await lookUp(both, "localhost", "all")).toEqual([[{ address: "127.0.0.1", family: 4 }]]);
   });
 
-  test("of a name that is refused says so, with the name and the reason", async () => {
-    await expect(look(addressRules(""), "127.0.0.1", "all")).rejects.toMatchObject({
+  test("a lookup of a refused name fails with the name and the reason", async () => {
+    await expect(lookUp(addressRules(""), "127.0.0.1", "all")).rejects.toMatchObject({
       code: "AddressRefused",
       retry: "permanent",
       message: expect.stringContaining("127.0.0.1 is not a public address"),
     });
   });
 
-  test("of a name that nobody knows fails as the resolver does", async () => {
-    // No resolver is asked for a label of more than 63 characters.
-    await expect(look(clusterAddresses, `${"x".repeat(64)}.invalid`, "one")).rejects.toMatchObject({
+  test("a lookup of an unknown name fails as the resolver does", async () => {
+    // The resolver is not asked for a label of more than 63 characters.
+    await expect(lookUp(clusterAddresses, `${"x".repeat(64)}.invalid`, "one")).rejects.toMatchObject({
       syscall: "getaddrinfo",
     });
   });

@@ -26,19 +26,19 @@ async function tarOf(entries: readonly (readonly [header: Entry, content: string
   return gzipSync(Buffer.concat(chunks));
 }
 
-describe("artifacts", () => {
-  test("come back as they were", async () => {
+describe("an artifact", () => {
+  test("an artifact is unpacked to the files that were packed", async () => {
     const unpacked = await unpackArtifact(await packArtifact(files), treeDigest(files));
     expect(unpacked.toSorted((a, b) => (a.path < b.path ? -1 : 1))).toEqual(
       files.toSorted((a, b) => (a.path < b.path ? -1 : 1)),
     );
   });
 
-  test("are the same bytes for the same files in any order", async () => {
+  test("the same files give the same bytes in any order", async () => {
     expect(await packArtifact(files)).toEqual(await packArtifact(files.toReversed()));
   });
 
-  test("with other content are refused", async () => {
+  test("an archive with other content than its digest is refused", async () => {
     const archive = await packArtifact([file("a.yaml", "a: 2")]);
     await expect(unpackArtifact(archive, treeDigest([file("a.yaml", "a: 1")]))).rejects.toMatchObject({
       code: "ArtifactInvalid",
@@ -70,29 +70,29 @@ describe("artifacts", () => {
     ["a backslash", [[{ name: "a\\b" }, "x"]], "is not a file name"],
     ["a very long name", [[{ name: `${"d/".repeat(600)}x` }, "x"]], "is longer than 1024 bytes"],
   ];
-  test.each(hostile)("with %s are refused", async (_legend, entries, reason) => {
+  test.each(hostile)("an archive with %s is refused", async (_legend, entries, reason) => {
     await expect(unpackArtifact(await tarOf(entries), "sha256:0")).rejects.toThrow(reason);
   });
 
-  test("with names as long as they may be, and hidden files, come back", async () => {
+  test("an archive may have hidden files, and names up to the limit", async () => {
     const longest = `${"d/".repeat(511)}xy`;
     const fine = [file(longest, "x"), file("..a/.b", "y")];
     const unpacked = await unpackArtifact(await packArtifact(fine), treeDigest(fine));
     expect(unpacked.map(({ path }) => path)).toEqual(["..a/.b", longest]);
   });
 
-  test("that blow up are refused before they do", async () => {
+  test("an archive that would grow without bound is refused before it does", async () => {
     const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
     expect(gunzipSync(bomb)).toHaveLength(64 * 1024 * 1024);
     await expect(unpackArtifact(bomb, "sha256:0")).rejects.toThrow("does not unpack within");
   });
 
-  test("with more files than anybody has are refused", async () => {
+  test("an archive with more than 20,000 files is refused", async () => {
     const many = Array.from({ length: 20_001 }, (_, index): readonly [Entry, string] => [{ name: `f${index}` }, ""]);
     await expect(unpackArtifact(await tarOf(many), "sha256:0")).rejects.toThrow("more than 20000 files");
   }, 60_000);
 
-  test("that are no archive are refused", async () => {
+  test("bytes that are not an archive are refused", async () => {
     await expect(unpackArtifact(new TextEncoder().encode("hello"), "sha256:0")).rejects.toThrow("does not unpack");
     await expect(unpackArtifact(gzipSync(Buffer.alloc(600, 7)), "sha256:0")).rejects.toThrow("not a tar archive");
   });

@@ -10,7 +10,7 @@ export interface StartedTarget {
   stop(): Promise<void>;
 }
 
-/** An API server without controllers: nothing becomes ready, nothing is collected. */
+/** An API server without controllers: no object becomes ready, and no garbage is collected. */
 export interface ClusterTarget {
   readonly name: string;
   start(): Promise<StartedTarget>;
@@ -34,10 +34,10 @@ function real(assets: KubeAssets): ClusterTarget {
   };
 }
 
-/** The programs of a real one, where they are found as envtest finds them and were not declined. */
+/** The programs of a real API server, if they are where envtest looks for them and STARLING_EMBEDDED_ONLY is not 1. */
 export const kubeAssets = process.env.STARLING_EMBEDDED_ONLY === "1" ? undefined : await locateKubeAssets();
 
-/** The embedded server always, and a real one where its binaries are at hand: every suite holds on both. */
+/** The embedded server, and a real one if its programs are installed: every suite passes on both. */
 export const clusterTargets: readonly ClusterTarget[] = [
   embedded,
   ...(kubeAssets === undefined ? [] : [real(kubeAssets)]),

@@ -7,7 +7,7 @@ import type { BlobStore } from "#shared/ports.ts";
 import { type EmulatedClients, startEmulatedClients } from "#test/support/emulated-clients.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 
-/** What every implementation of `BlobStore` does. */
+/** The behaviour that every implementation of `BlobStore` has. */
 function blobStoreContract(made: () => BlobStore): void {
   let blobs: BlobStore;
   let key: string;
@@ -17,33 +17,33 @@ function blobStoreContract(made: () => BlobStore): void {
   });
   const text = (bytes: Uint8Array) => Buffer.from(bytes).toString();
 
-  test("gives back what was stored, byte for byte", async () => {
+  test("a stored blob is read byte for byte", async () => {
     const bytes = new Uint8Array(randomBytes(300_000));
     await blobs.overwrite(key, bytes);
     expect(Buffer.from(await blobs.get(key)).equals(bytes)).toBe(true);
   });
 
-  test("keeps what is not text, and nothing at all", async () => {
+  test("a binary blob and an empty blob are kept", async () => {
     await blobs.overwrite(key, Uint8Array.from([0, 255, 13, 10, 128]));
     expect([...(await blobs.get(key))]).toEqual([0, 255, 13, 10, 128]);
     await blobs.overwrite(`${key}.empty`, new Uint8Array());
     expect(await blobs.get(`${key}.empty`)).toHaveLength(0);
   });
 
-  test("stores over what was changed, and over what is gone", async () => {
+  test("an overwrite replaces a blob that was changed, and stores one that is missing", async () => {
     await blobs.overwrite(key, Buffer.from("tampered"));
-    await blobs.overwrite(key, Buffer.from("mended"));
-    expect(text(await blobs.get(key))).toBe("mended");
+    await blobs.overwrite(key, Buffer.from("repaired"));
+    expect(text(await blobs.get(key))).toBe("repaired");
     await blobs.overwrite(`${key}.gone`, Buffer.from("again"));
     expect(text(await blobs.get(`${key}.gone`))).toBe("again");
   });
 
-  test("of many that store a key at once, all are done, and it is there", async () => {
+  test("many writers of one key at once all succeed, and the blob exists", async () => {
     await Promise.all(Array.from({ length: 8 }, () => blobs.overwrite(key, Buffer.from("same"))));
     expect(text(await blobs.get(key))).toBe("same");
   });
 
-  test("what is stored once more is as it was, how often, and by how many at once, that is done", async () => {
+  test("a renewed blob keeps its bytes, however often and by however many callers at once it is renewed", async () => {
     const bytes = new Uint8Array(randomBytes(300_000));
     await blobs.overwrite(key, bytes);
     const later = new Date(Date.now() + 60_000);
@@ -52,7 +52,7 @@ function blobStoreContract(made: () => BlobStore): void {
     expect(Buffer.from(await blobs.get(key)).equals(bytes)).toBe(true);
   });
 
-  test("what is not there is not stored once more, and named", async () => {
+  test("the renewal of a missing blob stores nothing, and its error names the key", async () => {
     for (const before of [new Date(0), new Date(Date.now() + 60_000)]) {
       await expect(blobs.renew(key, before)).rejects.toMatchObject({
         code: "BlobNotFound",
@@ -63,7 +63,7 @@ function blobStoreContract(made: () => BlobStore): void {
     await expect(blobs.get(key)).rejects.toMatchObject({ code: "BlobNotFound" });
   });
 
-  test("what was given and what was taken are copies", async () => {
+  test("the store keeps a copy of the bytes that it is given, and returns a copy", async () => {
     const bytes = Buffer.from("abc");
     await blobs.overwrite(key, bytes);
     bytes[0] = 0;
@@ -72,13 +72,13 @@ function blobStoreContract(made: () => BlobStore): void {
     expect(text(await blobs.get(key))).toBe("abc");
   });
 
-  test("more bytes than the reader takes are refused, just as many are not", async () => {
+  test("a blob that is larger than maxBytes is refused, and one of exactly maxBytes is read", async () => {
     await blobs.overwrite(key, Buffer.from("12345"));
     expect(text(await blobs.get(key, { maxBytes: 5 }))).toBe("12345");
     await expect(blobs.get(key, { maxBytes: 4 })).rejects.toMatchObject({ code: "BlobTooLarge", retry: "permanent" });
   });
 
-  test("a key that was never stored is named", async () => {
+  test("the error for a key that was never stored names the key", async () => {
     await expect(blobs.get(key)).rejects.toMatchObject({
       code: "BlobNotFound",
       retry: "permanent",
@@ -106,11 +106,11 @@ describe("S3BlobStore", () => {
     emulated.proxy.setFaults({ ...quiet, s3: { ...quiet.s3, ...faults } });
   }
 
-  describe("on a good day", () => {
+  describe("without faults", () => {
     blobStoreContract(() => blobs);
   });
 
-  describe("where the first try of every call breaks", () => {
+  describe("when the connection breaks on the first try of every call", () => {
     const tried = new Set<string>();
     let undisturbed: () => void;
     beforeEach(() => {
@@ -126,14 +126,14 @@ describe("S3BlobStore", () => {
     blobStoreContract(() => blobs);
   });
 
-  test("failures of the service are borne, as often as the SDK tries", async () => {
+  test("a put succeeds at the third try after two errors of the service", async () => {
     const where = (call: { readonly operation: string }) => call.operation === "PutObject";
     const failed = [1, 2].map((n) => emulated.proxy.failCall(n, "before", { where, as: "serverError" }));
     await blobs.overwrite(randomUUID(), Buffer.from("x"));
     expect(failed.map((failure) => failure.fired())).toEqual([true, true]);
   });
 
-  test("a put whose answer was lost has stored the blob, whoever is said to have done it", async () => {
+  test("a put whose answer was lost has stored the blob, and succeeds", async () => {
     const key = randomUUID();
     const lost = emulated.proxy.failCall(1, "after", { where: (call) => call.operation === "PutObject" });
     await blobs.overwrite(key, Buffer.from("here"));
@@ -142,9 +142,9 @@ describe("S3BlobStore", () => {
   });
 
   test.each<{ readonly name: string; readonly faults: Partial<S3Faults> }>([
-    { name: "slow downs that do not end", faults: { slowDown: 1 } },
-    { name: "a network that is down", faults: { resetBefore: 1 } },
-  ])("$name are a transient error, in Starling's words", async ({ faults }) => {
+    { name: "endless SlowDown answers", faults: { slowDown: 1 } },
+    { name: "endless connection resets", faults: { resetBefore: 1 } },
+  ])("$name become Starling's transient error BlobStoreBusy", async ({ faults }) => {
     disturb(faults);
     await expect(blobs.overwrite(randomUUID(), Buffer.from("x"))).rejects.toMatchObject({
       name: "StarlingError",
@@ -155,25 +155,28 @@ describe("S3BlobStore", () => {
 
   test.each<{ readonly name: string; readonly act: (blobs: BlobStore, key: string) => Promise<unknown> }>([
     { name: "read", act: (store, key) => store.get(key) },
-    { name: "stored", act: (store, key) => store.overwrite(key, Buffer.from("x")) },
-    { name: "stored once more", act: (store, key) => store.renew(key, new Date()) },
-  ])("what may not be $name is not taken for missing, and says where to look", async ({ act }) => {
-    const key = randomUUID();
-    const lifted = emulated.proxy.intercept({ before: ({ service }) => (service === "s3" ? "denied" : undefined) });
-    try {
-      await expect(act(blobs, key)).rejects.toMatchObject({
-        name: "StarlingError",
-        code: "BlobDenied",
-        retry: "transient",
-        message: expect.stringMatching(
-          new RegExp(`${key} in the bucket blobs .*(AccessDenied|403).*s3:ListBucket.*Deny`),
-        ),
-        data: { bucket: "blobs", key },
-      });
-    } finally {
-      lifted();
-    }
-  });
+    { name: "overwrite", act: (store, key) => store.overwrite(key, Buffer.from("x")) },
+    { name: "renewal", act: (store, key) => store.renew(key, new Date()) },
+  ])(
+    "a denied $name is not taken for a missing blob, and its error names the permissions to check",
+    async ({ act }) => {
+      const key = randomUUID();
+      const lifted = emulated.proxy.intercept({ before: ({ service }) => (service === "s3" ? "denied" : undefined) });
+      try {
+        await expect(act(blobs, key)).rejects.toMatchObject({
+          name: "StarlingError",
+          code: "BlobDenied",
+          retry: "transient",
+          message: expect.stringMatching(
+            new RegExp(`${key} in the bucket blobs .*(AccessDenied|403).*s3:ListBucket.*Deny`),
+          ),
+          data: { bucket: "blobs", key },
+        });
+      } finally {
+        lifted();
+      }
+    },
+  );
 
   test("a bucket that does not exist is not taken for a missing blob", async () => {
     const elsewhere = new S3BlobStore(emulated.aws.s3, "no-such-bucket");

@@ -6,14 +6,14 @@ import { ConflictError } from "#shared/base/errors.ts";
 import { type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import { type ScriptedServer, startScriptedServer } from "#test/support/scripted-server.ts";
 
-/** What the table asks of DynamoDB, and what it makes of answers that no emulator gives on demand. */
+/** The requests of the table to DynamoDB, and its handling of answers that no emulator gives on demand. */
 let server: ScriptedServer;
 let client: DynamoDBDocumentClient;
 let table: DynamoTable;
 beforeAll(async () => {
   server = await startScriptedServer();
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
-  // The tries that are counted here are the table's own.
+  // Without retries of the SDK, this test counts only those of the table.
   const plain = new DynamoDBClient({ region: "us-east-1", endpoint: server.endpoint, credentials, maxAttempts: 1 });
   client = DynamoDBDocumentClient.from(plain);
   table = new DynamoTable(client, "rows");
@@ -37,7 +37,7 @@ const asked = () => server.requests.map(({ body }) => JSON.parse(body));
 const operations = () => server.requests.map(({ headers }) => String(headers["x-amz-target"]).split(".")[1]);
 
 describe("reads", () => {
-  test("of rows are consistent: the newest version is what a write is conditional on", async () => {
+  test("reads of rows are strongly consistent, because writes are conditional on the version that was read", async () => {
     server.restart(({ headers }) =>
       ok(String(headers["x-amz-target"]).endsWith("BatchGetItem") ? { Responses: { rows: [stored("a")] } } : {}),
     );
@@ -53,7 +53,7 @@ describe("reads", () => {
     ]);
   });
 
-  test("of what a newer version wrote are refused, with the row and its schema", async () => {
+  test("a read of a row that a newer version wrote fails with the row and its schema", async () => {
     server.restart(() => ok({ Item: { ...stored("a"), schema: { N: `${rowSchema + 1}` } } }));
     await expect(table.get(keyOf("a"))).rejects.toMatchObject({
       code: "NewerRow",
@@ -62,7 +62,7 @@ describe("reads", () => {
     });
   });
 
-  test("of many rows ask again for those that were left out, and for no others", async () => {
+  test("a read of many rows asks again only for the rows that DynamoDB left out", async () => {
     server.restart((_request, index) =>
       ok(
         index === 0
@@ -77,7 +77,7 @@ describe("reads", () => {
     ]);
   });
 
-  test("that leave out the same rows for ever end, and are not taken for rows that do not exist", async () => {
+  test("rows that DynamoDB leaves out of every answer are an error, and do not count as missing", async () => {
     server.restart(() => ok({ Responses: {}, UnprocessedKeys: { rows: { Keys: [stored("b")] } } }));
     await expect(table.getMany([keyOf("b")])).rejects.toMatchObject({
       code: "TableBusy",
@@ -87,7 +87,7 @@ describe("reads", () => {
     expect(server.requests).toHaveLength(8);
   });
 
-  test("of an index ask for it by its attributes, and go on where the page ended", async () => {
+  test("a query of an index uses the attributes of that index, and continues where the page ended", async () => {
     const last = { statePk: { S: "s" }, stateSk: { S: "Ready#c1" }, ...stored("a") };
     server.restart(() => ok({ Items: [last], LastEvaluatedKey: last }));
     const page = await table.queryIndex({ index: "state", pk: "s", prefix: "Ready#", limit: 1 });
@@ -112,7 +112,7 @@ describe("reads", () => {
     });
   });
 
-  test("go on in the partition that the token came from, and in no other", async () => {
+  test("a continue token is valid only in the partition that it came from", async () => {
     server.restart(() => ok({ Items: [stored("a")], LastEvaluatedKey: stored("a") }));
     const { next = "" } = await table.query({ pk: "p", limit: 1 });
     await expect(table.query({ pk: "q", after: next })).rejects.toMatchObject({
@@ -124,7 +124,7 @@ describe("reads", () => {
   });
 });
 
-describe("what passes is tried again", () => {
+describe("a temporary failure", () => {
   const write = () => table.write([{ put: row("a"), when: "absent" }]);
 
   test.each([
@@ -135,14 +135,14 @@ describe("what passes is tried again", () => {
     "TransactionConflictException",
     "TransactionInProgressException",
     "ExpiredTokenException",
-  ])("%s", async (name) => {
+  ])("a write is tried again after a %s", async (name) => {
     server.restart((_request, index) => (index === 0 ? refusal(name) : ok({})));
     await write();
     expect(server.requests).toHaveLength(2);
   });
 
   test.each(["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"])(
-    "a transaction that was cancelled because of a %s",
+    "a transaction is tried again after it was cancelled because of a %s",
     async (Code) => {
       server.restart((_request, index) => (index === 0 ? cancelled({ Code: "None" }, { Code }) : ok({})));
       await write();
@@ -150,13 +150,13 @@ describe("what passes is tried again", () => {
     },
   );
 
-  test("a connection that broke", async () => {
+  test("a write is tried again after its connection broke", async () => {
     server.restart((_request, index) => (index === 0 ? "reset" : ok({})));
     await write();
     expect(server.requests).toHaveLength(2);
   });
 
-  test("with one token, by which DynamoDB knows a try that it has done; another write has another", async () => {
+  test("all tries of a transaction have one token, by which DynamoDB knows them, and another transaction has another", async () => {
     server.restart((_request, index) => (index < 2 ? cancelled({ Code: "TransactionConflict" }) : ok({})));
     const both = () => table.write([{ put: row("a") }, { put: row("b") }]);
     await both();
@@ -168,15 +168,15 @@ describe("what passes is tried again", () => {
   });
 
   test.each([
-    { name: "conflicts eight times", answer: () => cancelled({ Code: "TransactionConflict" }), calls: 8 },
-    { name: "a session that has ended, likewise", answer: () => refusal("ExpiredTokenException"), calls: 8 },
+    { name: "conflict", answer: () => cancelled({ Code: "TransactionConflict" }), calls: 8 },
+    { name: "session that has ended", answer: () => refusal("ExpiredTokenException"), calls: 8 },
     {
-      name: "what the SDK tries three times, too, three times",
+      name: "throttling answer",
       answer: () => refusal("ThrottlingException"),
       calls: 3,
     },
-    { name: "a network that is down, likewise", answer: () => "reset" as const, calls: 3 },
-  ])("$name, and then it is a transient error with its cause", async ({ answer, calls }) => {
+    { name: "connection reset", answer: () => "reset" as const, calls: 3 },
+  ])("a $name in each of $calls tries is a transient error with its cause", async ({ answer, calls }) => {
     server.restart(answer);
     await expect(write()).rejects.toMatchObject({
       code: "TableBusy",
@@ -187,7 +187,7 @@ describe("what passes is tried again", () => {
     expect(server.requests).toHaveLength(calls);
   });
 
-  test("an update, too", async () => {
+  test("an update is tried again after a ThrottlingException", async () => {
     server.restart((_request, index) =>
       index === 0 ? refusal("ThrottlingException") : ok({ Attributes: stored("a") }),
     );
@@ -196,8 +196,8 @@ describe("what passes is tried again", () => {
   });
 });
 
-/** By the names that Node gives to what goes wrong before there is an answer. */
-describe("a network without an answer", () => {
+/** Each test has one of Node's codes for an error that happens before there is an answer. */
+describe("an error without an answer", () => {
   async function failing(code: string) {
     let calls = 0;
     const requestHandler = {
@@ -215,7 +215,7 @@ describe("a network without an answer", () => {
   }
 
   test.each(["ECONNRESET", "ECONNREFUSED", "EPIPE", "ETIMEDOUT", "ENOTFOUND", "EAI_AGAIN"])(
-    "passes: %s",
+    "the error %s is tried three times, and is transient",
     async (code) => {
       const { error, calls } = await failing(code);
       expect(error).toMatchObject({ code: "TableBusy", retry: "transient" });
@@ -223,7 +223,7 @@ describe("a network without an answer", () => {
     },
   );
 
-  test("of any other name is a defect, and stays as it is", async () => {
+  test("an error with any other code is a defect, and is passed on unchanged", async () => {
     const { error, calls } = await failing("EPROTO");
     expect(error).toMatchObject({ code: "EPROTO" });
     expect(calls).toBe(1);
@@ -238,7 +238,7 @@ describe("a row that is put alone", () => {
     ...{ type: { S: "Test" }, schema: { N: `${rowSchema}` }, version: { N: `${version}` } },
   });
 
-  test("is no transaction, which would cost twice as much", async () => {
+  test("a row that is put alone is no transaction, which would cost twice as much", async () => {
     server.restart(() => ok({}));
     await table.write([put]);
     await table.write([{ put: row("b"), when: "absent" }]);
@@ -256,7 +256,7 @@ describe("a row that is put alone", () => {
     expect(third.ConditionExpression).toBeUndefined();
   });
 
-  test("and is not what was read is a conflict, however alike the row is that is there", async () => {
+  test("a put whose condition fails at its first try is a conflict without another read", async () => {
     server.restart(() => refused);
     await expect(table.write([put])).rejects.toMatchObject({
       name: "ConflictError",
@@ -265,7 +265,7 @@ describe("a row that is put alone", () => {
     expect(operations()).toEqual(["PutItem"]);
   });
 
-  test("is there after a try without an answer, where it is as it was sent", async () => {
+  test("a put counts as done if a try had no answer and the table has exactly the row that was sent", async () => {
     server.restart((_request, index) => (index === 0 ? "reset" : index === 1 ? refused : ok({ Item: item(1) })));
     await table.write([put]);
     expect(operations()).toEqual(["PutItem", "PutItem", "GetItem"]);
@@ -273,22 +273,22 @@ describe("a row that is put alone", () => {
   });
 
   test.each([
-    ["another", { Item: item(4) }],
-    ["none", {}],
-  ])("is a conflict after a try without an answer where there is %s", async (_what, answer) => {
+    ["another row", { Item: item(4) }],
+    ["no row", {}],
+  ])("a put is a conflict if a try had no answer and the table has %s", async (_what, answer) => {
     server.restart((_request, index) => (index === 0 ? "reset" : index === 1 ? refused : ok(answer)));
     await expect(table.write([put])).rejects.toBeInstanceOf(ConflictError);
     expect(operations()).toEqual(["PutItem", "PutItem", "GetItem"]);
   });
 
-  test("is tried again where it met a transaction", async () => {
+  test("a put that conflicts with a transaction is tried again", async () => {
     server.restart((_request, index) => (index === 0 ? refusal("TransactionConflictException") : ok({})));
     await table.write([put]);
     expect(operations()).toEqual(["PutItem", "PutItem"]);
   });
 });
 
-describe("rows that stand by themselves", () => {
+describe("appended rows", () => {
   const names = (
     rows: readonly { readonly PutRequest: { readonly Item: { readonly sk: { readonly S: string } } } }[],
   ) => rows.map(({ PutRequest }) => PutRequest.Item.sk.S);
@@ -296,7 +296,7 @@ describe("rows that stand by themselves", () => {
     UnprocessedItems: { rows: sks.map((sk) => ({ PutRequest: { Item: stored(sk) } })) },
   });
 
-  test("are put in batches of 25, each of them once, whatever is there", async () => {
+  test("appended rows are put in batches of 25, each once and without a condition", async () => {
     server.restart(() => ok({}));
     const sks = Array.from({ length: 60 }, (_, index) => `e${index}`);
     await table.append([...sks, "e0"].map(row));
@@ -306,13 +306,13 @@ describe("rows that stand by themselves", () => {
     expect(batches.flat()).toEqual(sks);
   });
 
-  test("that DynamoDB leaves are put again, and no others", async () => {
+  test("only the rows that DynamoDB left unprocessed are put again", async () => {
     server.restart((_request, index) => ok(index === 0 ? left("b", "c") : index === 1 ? left("c") : {}));
     await table.append(["a", "b", "c"].map(row));
     expect(asked().map(({ RequestItems }) => names(RequestItems.rows))).toEqual([["a", "b", "c"], ["b", "c"], ["c"]]);
   });
 
-  test("that it leaves for ever are an error that may pass", async () => {
+  test("appended rows that stay unprocessed are a transient error", async () => {
     server.restart(() => ok(left("a")));
     await expect(table.append([row("a")])).rejects.toMatchObject({
       code: "TableBusy",
@@ -323,7 +323,7 @@ describe("rows that stand by themselves", () => {
   });
 });
 
-describe("what does not pass is told at once", () => {
+describe("a permanent failure", () => {
   const writes = [
     { put: row("a"), when: "absent" },
     { delete: row("b"), when: { version: 3 } },
@@ -331,7 +331,7 @@ describe("what does not pass is told at once", () => {
     { update: keyOf("d"), set: { mark: 1 } },
   ] as const;
 
-  test("a condition that does not hold is a conflict about its row, also beside a transaction that passes", async () => {
+  test("a condition that does not hold is a conflict about its row, even beside a conflict of transactions", async () => {
     const failed = { Code: "ConditionalCheckFailed" };
     server.restart(() => cancelled({ Code: "TransactionConflict" }, failed, { Code: "None" }, failed));
     const refused = table.write(writes);
@@ -343,7 +343,7 @@ describe("what does not pass is told at once", () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  test("the condition of an update, likewise", async () => {
+  test("an update whose condition does not hold is a conflict about its row", async () => {
     server.restart(() => refusal("ConditionalCheckFailedException"));
     const update = { update: keyOf("a"), set: { n: 2 }, when: [{ attribute: "n", equals: 1 }] } as const;
     await expect(table.update(update)).rejects.toMatchObject({ data: { failed: [0], rows: ["p|a"] } });
@@ -353,7 +353,7 @@ describe("what does not pass is told at once", () => {
   test.each([
     "Item size to update has exceeded the maximum allowed size",
     "Item size has exceeded the maximum allowed size",
-  ])("a row that grows too large is named: %s", async (Message) => {
+  ])("the error for an update that makes a row too large names the row: %s", async (Message) => {
     server.restart(() =>
       cancelled({ Code: "None" }, { Code: "None" }, { Code: "None" }, { Code: "ValidationError", Message }),
     );
@@ -366,7 +366,7 @@ describe("what does not pass is told at once", () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  test("any other refusal stays what it is", async () => {
+  test("any other refusal is passed on unchanged", async () => {
     server.restart(() => cancelled({ Code: "None" }, { Code: "ValidationError", Message: "another" }));
     await expect(table.write(writes)).rejects.toMatchObject({ name: "TransactionCanceledException" });
     server.restart(() => refusal("AccessDeniedException"));
@@ -376,7 +376,7 @@ describe("what does not pass is told at once", () => {
   });
 });
 
-test("nothing to write and nothing to read are no call", async () => {
+test("the table calls nothing when there is nothing to read or write", async () => {
   server.restart(() => "reset");
   await table.write([]);
   expect(await table.getMany([])).toEqual([]);
@@ -384,7 +384,7 @@ test("nothing to write and nothing to read are no call", async () => {
   expect(server.requests).toEqual([]);
 });
 
-test("what is written says what has to hold, and nothing else", async () => {
+test("each write of a transaction has exactly the conditions that it is given", async () => {
   server.restart(() => ok({}));
   await table.write([
     { put: row("a"), when: "absent" },

@@ -9,7 +9,7 @@ import { syncRowOf } from "#test/support/sync-rows.ts";
 const condition = (type: string) => ({ type, status: "False" as const, reason: "Settled", message: "", since: "" });
 const digestOf = (digit: number) => `sha256:${String(digit).repeat(64)}`;
 
-/** As large as those of a small set that was taken to its second revision. */
+/** A row as large as that of a small set that has been updated once. */
 function usualRow(): Row {
   const row = syncRowOf("c-1", {
     desired: { renderDigest: digestOf(1), input: digestOf(2), source: "app", token: "6de88e7b08da" },
@@ -24,8 +24,8 @@ function usualRow(): Row {
   return { ...row, ...dueAttributes(row, "2026-11-23T08:00:00.000Z"), statePk: "S#shop", stateSk: "Ready#c-1" };
 }
 
-describe("a row that is packed", () => {
-  test("is one write unit where it was two, and what DynamoDB asks for stays as it is", () => {
+describe("a packed row", () => {
+  test("a packed row costs one write unit instead of two, and keeps the attributes that DynamoDB reads", () => {
     const row = usualRow();
     expect(rowBytes(row)).toBeGreaterThan(1024);
     const { packed1: _packed, ...kept } = packedRow(row) as { readonly packed1: Uint8Array } & Row;
@@ -34,13 +34,13 @@ describe("a row that is packed", () => {
     expect(kept).toEqual({ pk, sk, type, schema, version, dueShard, dueKey, statePk, stateSk });
   });
 
-  test("comes back as it was, with what was updated since", () => {
+  test("a packed row is unpacked unchanged, apart from the attributes that were updated since", () => {
     const row = usualRow();
     expect(unpackedRow(packedRow(row))).toEqual(row);
     expect(unpackedRow({ ...packedRow(row), version: 2, reconcile: 7 })).toEqual({ ...row, version: 2, reconcile: 7 });
   });
 
-  test("is read as it was written once: what it was packed with never changes", () => {
+  test("a row that an earlier version packed can still be read", () => {
     const packed1 = Buffer.from(writtenOnce, "base64");
     const key = keys.sync("c-1", "shop", "web.app");
     expect(unpackedRow({ ...key, packed1 })).toEqual({
@@ -51,9 +51,12 @@ describe("a row that is packed", () => {
   });
 
   test.each([
-    ["another text", { ...packedRow(usualRow()), sk: "SYNC#shop#web.other-app" }],
-    ["bytes that are none", { ...keys.sync("c-1", "shop", "web.app"), packed1: new Uint8Array([1, 2, 3]) }],
-  ])("is not guessed from %s", (_what, item) => {
+    ["the bytes of another row", { ...packedRow(usualRow()), sk: "SYNC#shop#web.other-app" }],
+    [
+      "bytes that are not packed attributes",
+      { ...keys.sync("c-1", "shop", "web.app"), packed1: new Uint8Array([1, 2, 3]) },
+    ],
+  ])("a row with %s is an error", (_what, item) => {
     expect(() => unpackedRow(item)).toThrow();
   });
 });
@@ -73,7 +76,7 @@ function of(type: string) {
   return { type, schema: rowSchema, version: 1 };
 }
 
-/** Hardly smaller when it is deflated: the same each time. */
+/** A text that deflate hardly shrinks, the same each time. */
 function noise(length: number): string {
   let state = 1;
   return Array.from({ length }, () => {

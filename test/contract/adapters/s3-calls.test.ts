@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import { type ScriptedServer, startScriptedServer } from "#test/support/scripted-server.ts";
 
-/** What the store asks of S3, and what it makes of answers that no emulator gives on demand. */
+/** The requests of the store to S3, and its handling of answers that no emulator gives on demand. */
 let server: ScriptedServer;
 let client: S3Client;
 let blobs: S3BlobStore;
@@ -14,7 +14,7 @@ beforeAll(async () => {
     endpoint: server.endpoint,
     credentials: { accessKeyId: "local", secretAccessKey: "local" },
     forcePathStyle: true,
-    // The tries that are counted here are the store's own.
+    // Without retries of the SDK, this test counts only those of the store.
     maxAttempts: 1,
   });
   blobs = new S3BlobStore(client, "blobs");
@@ -34,14 +34,14 @@ const refusal = (status: number, code: string) => ({
 const busy = { name: "StarlingError", code: "BlobStoreBusy", retry: "transient", data: { key: "a" } };
 const asked = () => server.requests.map(({ method, url }) => `${method} ${url.split("?")[0]}`);
 
-test("what is stored is stored over anything", async () => {
+test("an overwrite has no condition, so that it replaces any blob", async () => {
   server.restart(() => ok);
   await blobs.overwrite("a", bytes);
   expect(asked()).toEqual(["PUT /blobs/a"]);
   expect(server.requests[0]?.headers).not.toHaveProperty("if-none-match");
 });
 
-describe("what is stored once more", () => {
+describe("the renewal of a blob", () => {
   const stored = new Date("2026-11-21T08:00:00.000Z");
   const head = { status: 200, headers: { "last-modified": stored.toUTCString() } };
   const copied = {
@@ -51,25 +51,25 @@ describe("what is stored once more", () => {
   };
   const answers = () => server.restart(({ method }) => (method === "HEAD" ? head : copied));
 
-  test("is copied onto itself, and nothing of it is read or sent", async () => {
+  test("a renewal copies the blob onto itself in S3, without downloading or uploading its bytes", async () => {
     answers();
     await blobs.renew("renderings/a.json", new Date(stored.getTime() + 1000));
     expect(asked()).toEqual(["HEAD /blobs/renderings/a.json", "PUT /blobs/renderings/a.json"]);
     expect(server.requests[1]?.headers).toMatchObject({
-      // As the condition of a policy has it, without a slash before the bucket.
+      // The condition of the policy names the source in the same form, without a slash before the bucket.
       "x-amz-copy-source": "blobs/renderings/a.json",
       // S3 refuses a copy onto itself in which nothing changes.
       "x-amz-metadata-directive": "REPLACE",
     });
   });
 
-  test.each([0, -1000])("is left as it is where it was stored since (%i ms before it)", async (offsetMs) => {
+  test.each([0, -1000])("a blob is not renewed if the given time is %i ms after it was stored", async (offsetMs) => {
     answers();
     await blobs.renew("a", new Date(stored.getTime() + offsetMs));
     expect(asked()).toEqual(["HEAD /blobs/a"]);
   });
 
-  test("is missing where its age is asked, or where it goes between that and the copy", async () => {
+  test("the renewal of a blob fails if it is missing, or disappears between the HEAD and the copy", async () => {
     const missing = { code: "BlobNotFound", retry: "permanent", data: { key: "a" } };
     server.restart(() => ({ status: 404 }));
     await expect(blobs.renew("a", new Date())).rejects.toMatchObject(missing);
@@ -87,25 +87,28 @@ describe.each([
     ["500", refusal(500, "InternalError")],
     ["503", refusal(503, "SlowDown")],
     ["a connection that breaks off", "reset" as const],
-  ])("%s passes: transient, with its cause", async (_what, answer) => {
+  ])("the answer %s becomes a transient error with its cause", async (_what, answer) => {
     server.restart(() => answer);
     await expect(act()).rejects.toMatchObject({ ...busy, cause: expect.any(Error) });
     expect(server.requests).toHaveLength(1);
   });
 
-  test("a session that ended on the way: once more in the next one", async () => {
+  test("a request is sent again in the next session when its session has ended", async () => {
     server.restart((_request, index) => (index === 0 ? refusal(400, "ExpiredToken") : ok));
     await act();
     expect(server.requests).toHaveLength(2);
   });
 
-  test.each([400, 403])("sessions that go on ending (%i) pass, and nothing is missing or denied", async (status) => {
-    server.restart(() => refusal(status, "ExpiredToken"));
-    await expect(act()).rejects.toMatchObject(busy);
-    expect(server.requests).toHaveLength(2);
-  });
+  test.each([400, 403])(
+    "sessions that end again and again (%i) are a transient error, neither missing nor denied",
+    async (status) => {
+      server.restart(() => refusal(status, "ExpiredToken"));
+      await expect(act()).rejects.toMatchObject(busy);
+      expect(server.requests).toHaveLength(2);
+    },
+  );
 
-  test("403 is denied, in the words of S3", async () => {
+  test("the answer 403 becomes BlobDenied with the code from S3", async () => {
     server.restart(() => refusal(403, "KMS.DisabledException"));
     await expect(act()).rejects.toMatchObject({
       code: "BlobDenied",
@@ -117,14 +120,14 @@ describe.each([
     expect(server.requests).toHaveLength(1);
   });
 
-  test("what is a defect stays as it is", async () => {
+  test("an error that is a defect is passed on unchanged", async () => {
     server.restart(() => refusal(400, "InvalidRequest"));
     await expect(act()).rejects.toMatchObject({ name: "InvalidRequest" });
     expect(server.requests).toHaveLength(1);
   });
 });
 
-test("only a key that S3 says is not there is missing", async () => {
+test("a blob counts as missing only if S3 answers NoSuchKey, and not if it answers NoSuchBucket", async () => {
   server.restart(() => refusal(404, "NoSuchKey"));
   await expect(blobs.get("a")).rejects.toMatchObject({
     code: "BlobNotFound",
@@ -136,7 +139,7 @@ test("only a key that S3 says is not there is missing", async () => {
   await expect(blobs.get("a")).rejects.toMatchObject({ name: "NoSuchBucket" });
 });
 
-test("what is larger than its reader takes is refused by its size, and what is just as large is read", async () => {
+test("a blob that is larger than maxBytes is refused with its size, and one of exactly maxBytes is read", async () => {
   server.restart(() => ({ status: 200, body: "12345", headers: { "content-length": "5" } }));
   expect(Buffer.from(await blobs.get("a", { maxBytes: 5 })).toString()).toBe("12345");
   await expect(blobs.get("a", { maxBytes: 4 })).rejects.toMatchObject({
@@ -147,14 +150,14 @@ test("what is larger than its reader takes is refused by its size, and what is j
   });
 });
 
-test("of a blob that is too large the rest is not fetched", async () => {
+test("the store stops fetching a blob that is too large", async () => {
   const large = Buffer.alloc(32 * 1024 * 1024).toString();
   server.restart(() => ({ status: 200, body: large, headers: { "content-length": `${large.length}` } }));
   await expect(blobs.get("a", { maxBytes: 4 })).rejects.toMatchObject({ code: "BlobTooLarge" });
   await expect.poll(() => server.cutOff(), { timeout: 20_000 }).toBe(1);
 });
 
-/** By the names that Node gives to what goes wrong before there is an answer. */
+/** Legend: Node's code of an error that happens before there is an answer, the error of the store. */
 test.each([
   ["ECONNRESET", busy],
   ["ECONNREFUSED", busy],
@@ -163,7 +166,7 @@ test.each([
   ["ENOTFOUND", busy],
   ["EAI_AGAIN", busy],
   ["EPROTO", { code: "EPROTO" }],
-] as const)("a network that ends with %s: %j", async (code, expected) => {
+] as const)("a request that fails with %s becomes the error %j", async (code, expected) => {
   const requestHandler = { handle: async () => Promise.reject(Object.assign(new Error("no answer"), { code })) };
   const credentials = { accessKeyId: "local", secretAccessKey: "local" };
   const cut = new S3Client({ region: "us-east-1", credentials, maxAttempts: 1, requestHandler });

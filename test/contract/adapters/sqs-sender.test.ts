@@ -19,7 +19,7 @@ const apply = (count: number): Message[] =>
   Array.from({ length: count }, (_, index) => ({ to: "apply", cluster: `c${String(index).padStart(2, "0")}` }));
 
 describe("MemorySender", () => {
-  test("keeps messages in order until they are taken", async () => {
+  test("MemorySender keeps messages in order until they are taken", async () => {
     const sender = new MemorySender();
     await sender.send(apply(2));
     await sender.send(apply(1));
@@ -58,7 +58,7 @@ describe("SqsSender", () => {
           );
           for (const message of answer.Messages ?? []) {
             received.push(message);
-            // The next message of a group comes when the one before it is gone.
+            // SQS delivers the next message of a group only after the previous one is deleted.
             const { ReceiptHandle } = message;
             await emulated.aws.sqs.send(new DeleteMessageCommand({ QueueUrl: urls[queue], ReceiptHandle }));
           }
@@ -70,7 +70,7 @@ describe("SqsSender", () => {
     return received;
   }
 
-  test("sends to the queue each message names, ten in a call", async () => {
+  test("the sender sends each message to the queue that it names, ten in a call", async () => {
     const messages: Message[] = [...apply(23), { to: "resolve", source: { namespace: "shop", name: "app" } }];
     await sender.send(messages);
     expect(emulated.proxy.calls()).toEqual({ "sqs:SendMessageBatch": 4 });
@@ -79,12 +79,12 @@ describe("SqsSender", () => {
     expect((await receive("resolve", 1)).map((message) => JSON.parse(message.Body ?? ""))).toEqual(messages.slice(-1));
   });
 
-  test("nothing to send is no call", async () => {
+  test("the sender calls nothing when there is nothing to send", async () => {
     await sender.send([]);
     expect(emulated.proxy.calls()).toEqual({});
   });
 
-  test("the planner's queue keeps a subject's messages in one group, and never takes one for a duplicate", async () => {
+  test("all messages of an owner are in one group of the planner's queue, and none is dropped as a duplicate", async () => {
     const message: Message = { to: "rollout", owner: owner("web") };
     await sender.send([message, message, { to: "rollout", owner: owner("db") }]);
     await sender.send([message]);
@@ -94,7 +94,7 @@ describe("SqsSender", () => {
     expect(new Set(received.map((one) => one.Attributes?.MessageDeduplicationId)).size).toBe(4);
   });
 
-  test("a delayed message comes later, and says nothing of it", async () => {
+  test("a delayed message comes later, and its body does not contain the delay", async () => {
     await sender.send([{ to: "apply", cluster: "late", delaySeconds: 1 }]);
     const [late] = await receive("apply", 1);
     expect(JSON.parse(late?.Body ?? "")).toEqual({ to: "apply", cluster: "late" });
@@ -102,7 +102,7 @@ describe("SqsSender", () => {
     expect(waited).toBeGreaterThanOrEqual(1000);
   });
 
-  test("a queue that refuses keeps nothing from the others", async () => {
+  test("messages reach the other queues even if one queue refuses", async () => {
     const lame = new SqsSender(emulated.aws.sqs, { ...urls, apply: `${urls.apply}-gone` });
     const stageRun = { rollout: 1, stage: "all", snapshot: 1 };
     const about = { kind: "Rollout" as const, owner: owner("web"), stageRun };
@@ -112,20 +112,20 @@ describe("SqsSender", () => {
     expect(await receive("report", 1)).toHaveLength(1);
   });
 
-  test("a message for a queue the function does not have is a defect, and named", async () => {
+  test("a message for a queue that the function does not have is a defect that names the queue", async () => {
     const poor = new SqsSender(emulated.aws.sqs, { apply: urls.apply });
     await expect(poor.send([{ to: "render", input: "a" }])).rejects.toThrow(/no queue for "render"/);
   });
 });
 
-describe("SqsSender, when SQS takes a part of a batch", () => {
+describe("SqsSender, when SQS accepts only a part of a batch", () => {
   let server: Server;
   let client: SQSClient;
-  /** Ids of the entries of each call. */
+  /** The bodies of the entries of each call. */
   let calls: string[][];
-  /** Whether the n-th call (from 0) takes the entry with this body. */
+  /** Whether the n-th call (from 0) accepts the entry with this body. */
   let takes: (call: number, body: string) => boolean;
-  /** Whether it is the fault of the entry with this body that it is not taken. */
+  /** Whether the entry with this body is refused by its own fault (`SenderFault`). */
   let atFault: (body: string) => boolean;
 
   beforeAll(async () => {
@@ -143,7 +143,7 @@ describe("SqsSender, when SQS takes a part of a batch", () => {
         SenderFault: atFault(MessageBody),
       }));
       response.writeHead(200, { "content-type": "application/x-amz-json-1.0" });
-      // By its types an answer may leave the list out; the emulator never does.
+      // The types of the SDK allow an answer without the list; the emulator always sends it.
       response.end(JSON.stringify({ Successful, ...(Failed.length === 0 ? {} : { Failed }) }));
     });
     server.listen(0, "127.0.0.1");
@@ -165,19 +165,19 @@ describe("SqsSender, when SQS takes a part of a batch", () => {
   const send = (count: number) => new SqsSender(client, { apply: "http://127.0.0.1/apply" }).send(apply(count));
   const bodies = (count: number) => apply(count).map((message) => JSON.stringify(message));
 
-  test("the rest is sent again, alone", async () => {
+  test("only the entries that SQS did not accept are sent again", async () => {
     takes = (call, body) => call > 0 || !/c0[13]/.test(body);
     await send(5);
     expect(calls).toEqual([bodies(5), bodies(5).filter((body) => /c0[13]/.test(body))]);
   });
 
-  test("what it does not take in the end is a transient error, after all batches were tried", async () => {
+  test("an entry that SQS does not accept at the third try is a transient error, after all batches were tried", async () => {
     takes = (_call, body) => !body.includes("c01");
     await expect(send(12)).rejects.toMatchObject({ code: "SendFailed", retry: "transient" });
     expect(calls.map((call) => call.length)).toEqual([10, 1, 1, 2]);
   });
 
-  test("an entry that is at fault itself is not sent again", async () => {
+  test("an entry that is refused by its own fault is not sent again", async () => {
     atFault = () => true;
     takes = (_call, body) => !body.includes("c01");
     await expect(send(3)).rejects.toMatchObject({
@@ -189,7 +189,7 @@ describe("SqsSender, when SQS takes a part of a batch", () => {
     expect(calls).toHaveLength(1);
   });
 
-  test("beside one that is at fault, one that may pass is not sent again either: the sender has to be mended", async () => {
+  test("no entry of a batch is sent again if one is refused by its own fault, because the sender has a defect", async () => {
     atFault = (body) => body.includes("c01");
     takes = (_call, body) => !/c0[12]/.test(body);
     await expect(send(3)).rejects.toMatchObject({

@@ -25,8 +25,8 @@ async function all<T>(read: (after: string | undefined) => Promise<Page<T>>): Pr
 const from = (cursor: string | undefined) => (cursor === undefined ? {} : { after: cursor });
 
 /**
- * What every implementation of `Table` and `EventLog` does. Each test has a partition of its own.
- * @param reasons - `codes`: a transaction that is refused does not say in words why.
+ * The behaviour that every implementation of `Table` and `EventLog` has. Each test has a partition of its own.
+ * @param reasons - `codes`: the answer to a refused transaction has only codes and no explanation.
  */
 export function tableContract(made: () => Table & EventLog, reasons: "words" | "codes" = "words"): void {
   let table: Table & EventLog;
@@ -47,7 +47,7 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
   };
 
   describe("rows", () => {
-    test("come back as they were written; members that are undefined do not exist", async () => {
+    test("a row is read as it was written, without members that are undefined", async () => {
       const kept = {
         text: "",
         count: 0,
@@ -62,7 +62,7 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
       expect(await table.get(key("a"))).toEqual({ ...row(pk, "a"), ...kept, within: {} });
     });
 
-    test("that are large come back as they were written, with what was updated since", async () => {
+    test("a large row is read as it was written and updated since", async () => {
       const sync = keys.sync(pk, "shop", "web.app");
       const timer = { dueShard: "DUE#01", dueKey: "2026-11-23T08:00:00.000Z#a", dispatches: 3 };
       const observed = { text: "\u00e9\u{1f980}".repeat(2000), fraction: 0.25, none: null, list: [{ a: "" }] };
@@ -84,14 +84,14 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
       expect(await table.get(sync)).toEqual({ ...updated, version: 3 });
     });
 
-    test("that do not exist are undefined, or left out", async () => {
+    test("a row that does not exist is undefined, or absent from the answer for many rows", async () => {
       expect(await table.get(key("none"))).toBeUndefined();
       await put("a");
       expect(await table.getMany([key("none"), key("a"), key("a")])).toEqual([row(pk, "a")]);
       expect(await table.getMany([])).toEqual([]);
     });
 
-    test("are read in any number", async () => {
+    test("any number of rows can be read at once", async () => {
       const names = Array.from({ length: 230 }, (_, index) => String(index).padStart(3, "0"));
       for (let start = 0; start < names.length; start += 100) {
         await table.write(
@@ -102,7 +102,7 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
       expect(found.map((one) => one.sk).sort()).toEqual(names);
     });
 
-    test("that stand by themselves are added in any number, and again", async () => {
+    test("any number of rows can be appended at once, and appended again", async () => {
       const names = Array.from({ length: 60 }, (_, index) => String(index).padStart(3, "0"));
       await put("000", { version: 7, filler: "old" });
       const events = names.map((sk) => row(pk, sk, { text: `the event ${sk}` }));
@@ -113,7 +113,7 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
       expect([...found].sort((a, b) => (a.sk < b.sk ? -1 : 1))).toEqual(events);
     });
 
-    test("that stand by themselves are refused together where one is too large", async () => {
+    test("no row is appended if one of them is too large", async () => {
       const large = row(pk, "large", { text: "x".repeat(420_000) });
       await expect(table.append([row(pk, "small"), large])).rejects.toMatchObject({
         code: "RowTooLarge",
@@ -122,7 +122,7 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
       expect(await table.getMany([key("small"), key("large")])).toEqual([]);
     });
 
-    test("of a newer version of Starling are refused by name", async () => {
+    test("the error for a row that a newer version of Starling wrote names the row", async () => {
       await put("new", { schema: rowSchema + 1 });
       const data = { pk, sk: "new", schema: rowSchema + 1 };
       const refused = { code: "NewerRow", retry: "permanent", message: expect.stringContaining(pk), data };
@@ -131,7 +131,7 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
       await expect(all((cursor) => table.query({ pk, ...from(cursor) }))).rejects.toMatchObject(refused);
     });
 
-    test("of a newer version are kept for whoever goes on without them, and nothing in them is told", async () => {
+    test("a caller can have rows of a newer version in its answer, but none of their other attributes", async () => {
       await put("new", { schema: rowSchema + 1, secret: "of the future" });
       await put("old");
       const kept = { ...key("new"), type: "Newer", schema: rowSchema + 1, version: 0 };
@@ -144,23 +144,26 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
     });
 
     test.each([
-      ["is another kind of row", { type: "Fleet", schema: rowSchema }],
-      ["says no kind", { schema: rowSchema }],
-      ["says no schema", { type: "Cluster" }],
-      ["has bytes that nobody can unpack", { type: "Cluster", schema: rowSchema, packed1: new Uint8Array([1, 2, 3]) }],
-    ])("whose key says what they are are refused where one %s, or kept as unreadable", async (_what, members) => {
-      const [odd, fine] = [keys.cluster(pk), keys.sync(pk, "shop", "web")];
-      const written = { ...odd, version: 1, secret: "of a stranger", ...members } as unknown as Row;
-      await table.write([{ put: written }, { put: { ...row(fine.pk, fine.sk), type: "SyncOnCluster" } }]);
-      const refused = { code: "UnexpectedRow", retry: "permanent", message: expect.stringContaining("its key says") };
-      await expect(table.get(odd)).rejects.toMatchObject(refused);
-      await expect(table.getMany([fine, odd])).rejects.toMatchObject(refused);
-      const range = ranges.cluster(pk);
-      await expect(all((cursor) => table.query({ ...range, ...from(cursor) }))).rejects.toMatchObject(refused);
-      const pages = await all((cursor) => table.query({ ...range, newer: "kept", ...from(cursor) }));
-      const unreadable = { ...odd, type: "Newer", schema: "schema" in members ? rowSchema : 0, version: 0 };
-      expect(pages.flat()).toEqual([unreadable, { ...row(fine.pk, fine.sk), type: "SyncOnCluster" }]);
-    });
+      ["has another type", { type: "Fleet", schema: rowSchema }],
+      ["has no type", { schema: rowSchema }],
+      ["has no schema", { type: "Cluster" }],
+      ["has bytes that cannot be unpacked", { type: "Cluster", schema: rowSchema, packed1: new Uint8Array([1, 2, 3]) }],
+    ])(
+      "a row that %s, unlike the rows of its key, is refused, or kept as unreadable for callers that want it",
+      async (_what, members) => {
+        const [odd, fine] = [keys.cluster(pk), keys.sync(pk, "shop", "web")];
+        const written = { ...odd, version: 1, secret: "of a stranger", ...members } as unknown as Row;
+        await table.write([{ put: written }, { put: { ...row(fine.pk, fine.sk), type: "SyncOnCluster" } }]);
+        const refused = { code: "UnexpectedRow", retry: "permanent", message: expect.stringContaining("its key says") };
+        await expect(table.get(odd)).rejects.toMatchObject(refused);
+        await expect(table.getMany([fine, odd])).rejects.toMatchObject(refused);
+        const range = ranges.cluster(pk);
+        await expect(all((cursor) => table.query({ ...range, ...from(cursor) }))).rejects.toMatchObject(refused);
+        const pages = await all((cursor) => table.query({ ...range, newer: "kept", ...from(cursor) }));
+        const unreadable = { ...odd, type: "Newer", schema: "schema" in members ? rowSchema : 0, version: 0 };
+        expect(pages.flat()).toEqual([unreadable, { ...row(fine.pk, fine.sk), type: "SyncOnCluster" }]);
+      },
+    );
   });
 
   describe("a transaction", () => {
@@ -170,25 +173,45 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
     const two = (more: Attributes = {}) => row(pk, "two", { version: 8, ...more });
 
     test.each<{ readonly name: string; readonly write: () => Write; readonly holds: boolean }>([
-      { name: "put absent, and it is", write: () => ({ put: row(pk, "new"), when: "absent" }), holds: true },
-      { name: "put absent, and it exists", write: () => ({ put: two(), when: "absent" }), holds: false },
-      { name: "put over the version read", write: () => ({ put: two(), when: { version: 7 } }), holds: true },
-      { name: "put over another version", write: () => ({ put: two(), when: { version: 6 } }), holds: false },
+      { name: "a put of an absent row", write: () => ({ put: row(pk, "new"), when: "absent" }), holds: true },
+      { name: "a put of an absent row that exists", write: () => ({ put: two(), when: "absent" }), holds: false },
       {
-        name: "put over a version of nothing",
+        name: "a put over the version that was read",
+        write: () => ({ put: two(), when: { version: 7 } }),
+        holds: true,
+      },
+      { name: "a put over another version", write: () => ({ put: two(), when: { version: 6 } }), holds: false },
+      {
+        name: "a put over a version of a row that does not exist",
         write: () => ({ put: row(pk, "new"), when: { version: 1 } }),
         holds: false,
       },
-      { name: "put whatever is there", write: () => ({ put: two() }), holds: true },
-      { name: "delete the version read", write: () => ({ delete: key("two"), when: { version: 7 } }), holds: true },
-      { name: "delete another version", write: () => ({ delete: key("two"), when: { version: 6 } }), holds: false },
-      { name: "delete nothing", write: () => ({ delete: key("new") }), holds: true },
-      { name: "check the version read", write: () => ({ check: key("two"), when: { version: 7 } }), holds: true },
-      { name: "check another version", write: () => ({ check: key("two"), when: { version: 8 } }), holds: false },
-      { name: "check absence", write: () => ({ check: key("new"), when: "absent" }), holds: true },
-      { name: "check absence of what exists", write: () => ({ check: key("two"), when: "absent" }), holds: false },
+      { name: "a put without a condition", write: () => ({ put: two() }), holds: true },
       {
-        name: "check conditions that all hold",
+        name: "a deletion of the version that was read",
+        write: () => ({ delete: key("two"), when: { version: 7 } }),
+        holds: true,
+      },
+      {
+        name: "a deletion of another version",
+        write: () => ({ delete: key("two"), when: { version: 6 } }),
+        holds: false,
+      },
+      { name: "a deletion of a row that does not exist", write: () => ({ delete: key("new") }), holds: true },
+      {
+        name: "a check of the version that was read",
+        write: () => ({ check: key("two"), when: { version: 7 } }),
+        holds: true,
+      },
+      { name: "a check of another version", write: () => ({ check: key("two"), when: { version: 8 } }), holds: false },
+      { name: "a check of absence", write: () => ({ check: key("new"), when: "absent" }), holds: true },
+      {
+        name: "a check of absence of a row that exists",
+        write: () => ({ check: key("two"), when: "absent" }),
+        holds: false,
+      },
+      {
+        name: "a check of conditions that all hold",
         write: () => ({
           check: key("two"),
           when: [
@@ -200,7 +223,7 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
         holds: true,
       },
       {
-        name: "check conditions of which one does not hold",
+        name: "a check of conditions of which one does not hold",
         write: () => ({
           check: key("two"),
           when: [
@@ -211,17 +234,17 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
         holds: false,
       },
       {
-        name: "check an attribute that is not there",
+        name: "a check of an attribute that does not exist",
         write: () => ({ check: key("two"), when: [{ attribute: "mark", equals: "a" }] }),
         holds: false,
       },
       {
-        name: "less than needs a value",
+        name: "a comparison with an attribute that does not exist",
         write: () => ({ check: key("two"), when: [{ attribute: "mark", lessThan: "z" }] }),
         holds: false,
       },
       {
-        name: "update where any condition holds",
+        name: "an update if any condition holds",
         write: () => ({
           update: key("two"),
           set: { mark: "b" },
@@ -234,7 +257,7 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
         holds: true,
       },
       {
-        name: "update where no condition holds",
+        name: "an update if any condition holds, and none does,",
         write: () => ({
           update: key("two"),
           set: { mark: "b" },
@@ -246,7 +269,7 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
         }),
         holds: false,
       },
-    ])("$name", async ({ write, holds }) => {
+    ])("the transaction with $name succeeds: $holds", async ({ write, holds }) => {
       const before = await table.getMany([key("one"), key("two")]);
       const other: Write = { put: row(pk, "one", { mark: "changed" }), when: { version: 1 } };
       if (holds) {
@@ -261,7 +284,7 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
       expect(await table.get(key("new"))).toBeUndefined();
     });
 
-    test("names every write that did not hold", async () => {
+    test("the error of a transaction names every write whose condition did not hold", async () => {
       const error = await failure(
         table.write([
           { put: row(pk, "one"), when: "absent" },
@@ -273,7 +296,7 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
       expect(await table.get(key("three"))).toBeUndefined();
     });
 
-    test("takes 100 writes, no more, and each row once; none at all is no call", async () => {
+    test("a transaction has at most 100 writes, each to another row, and may have none", async () => {
       const writes = Array.from({ length: 101 }, (_, index) => ({ put: row(pk, `n${index}`) }));
       await table.write(writes.slice(1));
       await failure(table.write(writes));
@@ -285,7 +308,7 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
   });
 
   describe("an update", () => {
-    test("sets, adds and removes, and gives the row after it", async () => {
+    test("an update sets, adds and removes attributes, and returns the new row", async () => {
       await put("a", { count: 2, gone: "x", kept: [1] });
       const after = await table.update({
         update: key("a"),
@@ -297,14 +320,14 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
       expect(await table.get(key("a"))).toEqual(after);
     });
 
-    test("makes a row that is not there, unless a condition needs one", async () => {
-      expect(await table.update({ update: key("new"), add: { wanted: 1 } })).toEqual({ ...key("new"), wanted: 1 });
+    test("an update creates a missing row, unless its condition needs an existing one", async () => {
+      expect(await table.update({ update: key("new"), add: { count: 1 } })).toEqual({ ...key("new"), count: 1 });
       const needs = table.update({ update: key("none"), add: { n: 1 }, when: [{ attribute: "n", equals: 1 }] });
       expect(await failure(needs)).toBeInstanceOf(ConflictError);
       expect(await table.get(key("none"))).toBeUndefined();
     });
 
-    test("of two that need the same state one is refused", async () => {
+    test("only one of three updates with the same condition succeeds", async () => {
       await put("a", { dueKey: "t1", dueShard: `shard ${pk}` });
       const claim = (to: string) =>
         table.update({ update: key("a"), set: { dueKey: to }, when: [{ attribute: "dueKey", equals: "t1" }] });
@@ -323,18 +346,18 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
     });
 
     test.each([
-      { name: "a partition", query: {}, found: ["a#1", "a#2", "a#3", "b#1", "b#2"] },
-      { name: "newest first", query: { newestFirst: true }, found: ["b#2", "b#1", "a#3", "a#2", "a#1"] },
-      { name: "a prefix", query: { prefix: "a#" }, found: ["a#1", "a#2", "a#3"] },
+      { name: "all rows of a partition", query: {}, found: ["a#1", "a#2", "a#3", "b#1", "b#2"] },
+      { name: "all rows, the newest first", query: { newestFirst: true }, found: ["b#2", "b#1", "a#3", "a#2", "a#1"] },
+      { name: "the rows with a prefix", query: { prefix: "a#" }, found: ["a#1", "a#2", "a#3"] },
       {
-        name: "a range, both ends included",
+        name: "the rows of a range, both ends included",
         query: { between: ["a#2", "b#1"] as const },
         found: ["a#2", "a#3", "b#1"],
       },
-      { name: "a range that is empty", query: { between: ["a#4", "a#5"] as const }, found: [] },
-      { name: "a range that ends before it begins", query: { between: ["b#1", "a#2"] as const }, found: [] },
-      { name: "nothing", query: { prefix: "c" }, found: [] },
-    ])("gives $name, whatever the size of the pages", async ({ query, found }) => {
+      { name: "no row of an empty range", query: { between: ["a#4", "a#5"] as const }, found: [] },
+      { name: "no row of a range that ends before it begins", query: { between: ["b#1", "a#2"] as const }, found: [] },
+      { name: "no row if none has the prefix", query: { prefix: "c" }, found: [] },
+    ])("a query returns $name, whatever the page size", async ({ query, found }) => {
       for (const limit of [undefined, 1, 2]) {
         const most = limit === undefined ? {} : { limit };
         const pages = await all((cursor) => table.query({ pk, ...query, ...most, ...from(cursor) }));
@@ -344,13 +367,15 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
     });
   });
 
-  test("a query by state gives those only, whatever the size of the pages, and goes on behind the last that it gave", async () => {
+  test("a query by state returns only rows in these states, and continues after the last one, whatever the page size", async () => {
     const states = ["Succeeded", "Failed", "Failed", "Succeeded", "Unreachable", "Failed"];
     await table.write(states.map((state, at) => ({ put: row(pk, `a#${at}`, { state }) })));
     await put("a#9");
-    const found = async (wanted: readonly string[], limit?: number) => {
+    const found = async (searched: readonly string[], limit?: number) => {
       const most = limit === undefined ? {} : { limit };
-      const pages = await all((cursor) => table.query({ pk, prefix: "a#", states: wanted, ...most, ...from(cursor) }));
+      const pages = await all((cursor) =>
+        table.query({ pk, prefix: "a#", states: searched, ...most, ...from(cursor) }),
+      );
       for (const page of pages) expect(page.length).toBeLessThanOrEqual(limit ?? states.length);
       return pages.flat().map(({ sk }) => sk);
     };
@@ -370,29 +395,29 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
       data: { row: { sk: "large" } },
     };
 
-    test("is refused with what is large in it, and nothing of its transaction is written", async () => {
-      const large = row(pk, "large", { small: 1, told: text(390), list: [text(12)] });
+    test("the error for a row that is too large names its largest attributes, and its transaction writes nothing", async () => {
+      const large = row(pk, "large", { small: 1, reported: text(390), list: [text(12)] });
       const error = await failure(table.write([{ put: row(pk, "beside") }, { put: large }]));
       expect(error).toMatchObject(refused);
-      expect(String(error)).toContain("most of them in told (390 KB), list (13 KB)");
+      expect(String(error)).toContain("most of them in reported (390 KB), list (13 KB)");
       expect(await table.getMany([key("beside"), key("large")])).toEqual([]);
     });
 
-    test("is one in bytes, not in characters", async () => {
-      expect(await failure(put("large", { told: "\u{1f980}".repeat(110 * 1024) }))).toMatchObject(refused);
+    test("the size of a row is counted in bytes, not in characters", async () => {
+      expect(await failure(put("large", { reported: "\u{1f980}".repeat(110 * 1024) }))).toMatchObject(refused);
     });
 
-    test("is refused where it grows by an update, alone and in a transaction", async () => {
-      await put("large", { told: text(300) });
+    test("an update that makes a row too large is refused, alone and in a transaction", async () => {
+      await put("large", { reported: text(300) });
       const grow = { update: key("large"), set: { more: text(150) } };
       expect(await failure(table.update(grow))).toMatchObject(refused);
       const inTransaction = await failure(table.write([{ put: row(pk, "beside") }, grow]));
       expect(inTransaction).toMatchObject(reasons === "words" ? refused : { name: "TransactionCanceledException" });
-      expect(await table.getMany([key("beside"), key("large")])).toEqual([row(pk, "large", { told: text(300) })]);
+      expect(await table.getMany([key("beside"), key("large")])).toEqual([row(pk, "large", { reported: text(300) })]);
     });
 
-    test("begins right after one that is not", async () => {
-      await put("fits", { told: text(398), nested: { list: [1, "a", { b: [true] }] } });
+    test("a row just below the limit is accepted", async () => {
+      await put("fits", { reported: text(398), nested: { list: [1, "a", { b: [true] }] } });
       expect(await table.get(key("fits"))).toMatchObject({ nested: { list: [1, "a", { b: [true] }] } });
     });
   });
@@ -402,7 +427,7 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
       (await all((cursor) => table.queryIndex({ index: "due", pk: `shard ${pk}`, ...query, ...from(cursor) }))).flat();
     const due = (at: string) => ({ dueShard: `shard ${pk}`, dueKey: at });
 
-    test("has the keys of rows with both attributes, in order, a page at a time", async () => {
+    test("the index of due rows has the keys of the rows with both its attributes, in order, a page at a time", async () => {
       await put("late", due("2026-03#x"));
       await put("early", due("2026-01#x"));
       await put("same", due("2026-02#x"));
@@ -420,7 +445,7 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
       expect(await index({ prefix: "2026-03" })).toEqual([{ key: key("late"), sort: "2026-03#x" }]);
     });
 
-    test("follows the rows", async () => {
+    test("the index of due rows follows updates and deletions of rows", async () => {
       await put("a", due("2026-01"));
       await put("b", due("2026-02"));
       await table.update({ update: key("a"), set: { dueKey: "2026-09" } });
@@ -430,7 +455,7 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
       expect(await index({})).toEqual([]);
     });
 
-    test("of states is another one", async () => {
+    test("the index of states has its own entry for a row that is due, too", async () => {
       await put("a", { ...due("2026-01"), statePk: `state ${pk}`, stateSk: "Ready#c1" });
       const inState = async (prefix: string) =>
         (await all((next) => table.queryIndex({ index: "state", pk: `state ${pk}`, prefix, ...from(next) }))).flat();

@@ -16,10 +16,10 @@ describe("MemoryTable", () => {
   tableContract(() => table);
 });
 
-// Each has a table and a proxy of its own, which disturbs its calls in the same order as ever: they wait for nearly all
-// of their time, until the SDK tries again.
-describe.each(["port", "pipe"] as const)("DynamoTable, by a %s,", { concurrent: true }, (transport) => {
-  describe("keeps what a Table promises", { concurrent: false }, () => {
+// Each has its own table and its own proxy, which disturbs its calls in a fixed order. Both run at once, because they
+// spend most of their time waiting until the SDK tries again.
+describe.each(["port", "pipe"] as const)("DynamoTable over a %s", { concurrent: true }, (transport) => {
+  describe("the contract of a Table", { concurrent: false }, () => {
     const reasons = transport === "port" ? "words" : "codes";
     let emulated: EmulatedClients;
     let table: DynamoTable;
@@ -36,11 +36,11 @@ describe.each(["port", "pipe"] as const)("DynamoTable, by a %s,", { concurrent: 
       emulated.proxy.setFaults({ ...quiet, dynamodb: { ...quiet.dynamodb, ...faults } });
     }
 
-    describe("on a good day", () => {
+    describe("without faults", () => {
       tableContract(() => table, reasons);
     });
 
-    describe("among conflicts, throttles, partial batches and broken connections", () => {
+    describe("with conflicts, throttling, partial batches and broken connections", () => {
       tableContract(() => {
         disturb({ transactionConflict: 0.2, throttle: 0.1, unprocessed: 0.5, resetBefore: 0.05 });
         return table;
@@ -50,7 +50,7 @@ describe.each(["port", "pipe"] as const)("DynamoTable, by a %s,", { concurrent: 
     const row = (pk: string): Row => ({ pk, sk: "a", type: "Test", schema: rowSchema, version: 1 });
 
     test.each(["TransactWriteItems", "PutItem"])(
-      "a %s whose answer was lost is not taken for somebody else's",
+      "a %s whose answer was lost is recognized as the table's own write",
       async (operation) => {
         const [pk, beside] = [randomUUID(), randomUUID()];
         const others = operation === "PutItem" ? [] : [{ put: row(beside) }];
@@ -65,10 +65,10 @@ describe.each(["port", "pipe"] as const)("DynamoTable, by a %s,", { concurrent: 
     );
 
     test.each<{ readonly name: string; readonly faults: Partial<DynamoFaults> }>([
-      { name: "conflicts that do not end", faults: { transactionConflict: 1 } },
-      { name: "throttles that do not end", faults: { throttle: 1 } },
-      { name: "a network that is down", faults: { resetBefore: 1 } },
-    ])("$name are a transient error, in Starling's words", async ({ faults }) => {
+      { name: "endless conflicts", faults: { transactionConflict: 1 } },
+      { name: "endless throttling answers", faults: { throttle: 1 } },
+      { name: "endless connection resets", faults: { resetBefore: 1 } },
+    ])("$name become Starling's transient error TableBusy", async ({ faults }) => {
       disturb(faults);
       await expect(table.write([{ put: row(randomUUID()) }])).rejects.toMatchObject({
         name: "StarlingError",
@@ -77,7 +77,7 @@ describe.each(["port", "pipe"] as const)("DynamoTable, by a %s,", { concurrent: 
       });
     });
 
-    test("what can never succeed is not tried again", async () => {
+    test("a write that can never succeed is not tried again", async () => {
       emulated.proxy.resetCalls();
       await expect(table.write([{ put: { ...row(""), sk: "" } }])).rejects.toThrow();
       await expect(table.write([{ put: row(randomUUID()) }, { put: row("") }])).rejects.toThrow();
@@ -87,14 +87,17 @@ describe.each(["port", "pipe"] as const)("DynamoTable, by a %s,", { concurrent: 
     const cursor = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
 
     test.each([
-      ["no cursor", "nonsense"],
+      ["not a cursor", "nonsense"],
       ["a number", cursor(123)],
       ["half a key", cursor({ pk: "a" })],
-      ["a key of other types", cursor({ pk: "a", sk: 1 })],
-    ])("a continue token that is %s is refused with a remedy, in a list and in an index", async (_what, after) => {
-      const refused = { code: "InvalidContinue", message: expect.stringContaining("list again") };
-      await expect(table.query({ pk: "a", after })).rejects.toMatchObject(refused);
-      await expect(table.queryIndex({ index: "due", pk: "a", after })).rejects.toMatchObject(refused);
-    });
+      ["a key of the wrong types", cursor({ pk: "a", sk: 1 })],
+    ])(
+      "a continue token that is %s is refused with a remedy, in a query and in a query of an index",
+      async (_what, after) => {
+        const refused = { code: "InvalidContinue", message: expect.stringContaining("list again") };
+        await expect(table.query({ pk: "a", after })).rejects.toMatchObject(refused);
+        await expect(table.queryIndex({ index: "due", pk: "a", after })).rejects.toMatchObject(refused);
+      },
+    );
   });
 });

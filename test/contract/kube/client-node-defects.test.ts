@@ -8,8 +8,8 @@ import { aggregatedDiscovery, plainDiscovery } from "#test/support/discovery-doc
 import { type RecordingServer, startRecordingServer } from "#test/support/recording-server.ts";
 
 /**
- * Why Starling has a client of its own: each row shows a defect of @kubernetes/client-node's object API (2.0.1) and that
- * ours does not have it. A row that fails because the defect is gone is good news: see whether the stock client will do.
+ * The reasons for Starling's own client. Each test shows a defect of the object API of @kubernetes/client-node (2.0.1)
+ * that Starling's client does not have. If a test fails because the defect is gone, check whether that client suffices.
  */
 
 let server: RecordingServer;
@@ -78,7 +78,7 @@ const configMap = (rest: Record<string, unknown> = {}) =>
     ...rest,
   }) as unknown as ManifestObject;
 
-describe("the object API of @kubernetes/client-node, and ours", () => {
+describe("the object API of @kubernetes/client-node, unlike Starling's client,", () => {
   test("drops fields of built-in kinds that its models do not know", async () => {
     const deployment = {
       apiVersion: "apps/v1",
@@ -129,7 +129,7 @@ describe("the object API of @kubernetes/client-node, and ours", () => {
     expect((await sentByOurs(role)).path).toBe("/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3AReader%2Bx");
   });
 
-  test("writes the namespace `default` into what it is given", async () => {
+  test("writes the namespace `default` into the object that it is given", async () => {
     const given = configMap({ metadata: { name: "a" } });
     await sentByTheirs(given);
     expect(given.metadata.namespace).toBe("default");
@@ -167,7 +167,7 @@ describe("the object API of @kubernetes/client-node, and ours", () => {
     expect(JSON.stringify((await ours.apply(found.info, lease)).object)).toContain(time);
   });
 
-  test("keeps no integer beyond 2^53, and ours does", async () => {
+  test("loses the digits of integers beyond 2^53", async () => {
     const text = '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"n"},"n":9007199254740993}';
     const big = { ...configMap(), n: 9007199254740993n } as unknown as ManifestObject;
     expect(JSON.stringify(JSON.parse(text))).not.toContain("9007199254740993");

@@ -1,4 +1,4 @@
-/** The access that Starling is given: enough for a whole life of a Sync, and no more, on both API servers. */
+/** The RBAC rules for Starling suffice for the whole life of a Sync and allow no more, on both API servers. */
 
 import { startClusterHost } from "@starling/embedded-apiserver";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -23,7 +23,7 @@ import {
 import { untilEqual } from "#test/support/until-equal.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
-/** A server that knows the group by a token. */
+/** A server with a token for a user in Starling's group. */
 interface Server {
   readonly admin: KubeEndpoint;
   readonly starling: KubeEndpoint;
@@ -67,7 +67,7 @@ const pod = { containers: [{ name: "web", image: "web:1" }] };
 const reads = [{ apiGroups: [""], resources: ["configmaps"], verbs: ["get", "list"] }];
 const subjects = [{ kind: "ServiceAccount", name: "web", ...shop }];
 
-/** A team's folder: one object of each kind that most fleets apply. Nothing in it waits for a kubelet. */
+/** The folder of a team: one object of each kind that most fleets apply. None of them waits for a kubelet. */
 function fleetObjects(controllers: Server["controllers"]): readonly ManifestObject[] {
   const asleep = { ...deployment("shop/web"), spec: { ...(deployment("shop/web").spec as object), replicas: 0 } };
   const objects = [
@@ -100,11 +100,11 @@ function fleetObjects(controllers: Server["controllers"]): readonly ManifestObje
       },
     }),
   ];
-  // Without controllers nobody says that a Deployment was seen.
+  // Without controllers the status of a Deployment is never written.
   return controllers === "on" ? [...objects, manifest(asleep)] : objects;
 }
 
-describe.each(targets)("the group of the access on %s", (_name, start) => {
+describe.each(targets)("Starling's group on %s", (_name, start) => {
   let server: Server;
   let admin: ClusterFixture;
   let starling: ClusterFixture;
@@ -117,15 +117,15 @@ describe.each(targets)("the group of the access on %s", (_name, start) => {
     await server.stop();
   });
 
-  /** As `starling cluster add --grant` does. */
+  /** Applies the same rules as `starling cluster add --grant`. */
   async function giveAccess(): Promise<void> {
     await applyRbac(admin.client, defaultGroup);
-    // A real server decides by what its informers have seen.
+    // A real server decides by its informers' caches, which lag behind.
     await untilEqual(() => starling.statusOf("/api/v1/namespaces/starling-system/configmaps/x"), 404);
     await untilEqual(() => starling.statusOf("/api/v1/namespaces/other/secrets/x"), 404);
   }
 
-  /** What `starling cluster check` says of the authorization. */
+  /** The result of `starling cluster check` for the authorization. */
   async function checked() {
     const connection = new KubeConnection(server.starling);
     try {
@@ -135,7 +135,7 @@ describe.each(targets)("the group of the access on %s", (_name, start) => {
     }
   }
 
-  test("is refused everything until it is given, and a check says what", async () => {
+  test("the group may do nothing before the access is granted, and a check names what it may not do", async () => {
     expect(await starling.statusOf("/api/v1/namespaces/kube-system")).toBe(403);
     expect(await checked()).toMatchObject({
       state: "broken",
@@ -148,7 +148,7 @@ describe.each(targets)("the group of the access on %s", (_name, start) => {
     expect(await applyRbac(admin.client, defaultGroup)).toEqual([]);
   });
 
-  test("is found to be less where a binding is gone or a verb is missing, and is mended by giving it again", async () => {
+  test("a check finds a missing binding or verb, and another grant restores it", async () => {
     await giveAccess();
     await admin.raw("DELETE", `/apis/${rbac}/clusterrolebindings/starling-fleet`);
     await untilEqual(async () => (await checked()).state, "broken");
@@ -161,7 +161,7 @@ describe.each(targets)("the group of the access on %s", (_name, start) => {
     await untilEqual(checked, { link: "authorization", state: "ok" });
   });
 
-  test("is enough for a Sync from its first apply to its deletion, and may be given twice", async () => {
+  test("the access suffices for a Sync from its first apply to its deletion, and may be granted twice", async () => {
     await giveAccess();
     await giveAccess();
     const connection = new KubeConnection(server.starling);
@@ -169,7 +169,7 @@ describe.each(targets)("the group of the access on %s", (_name, start) => {
       connect: async (_cluster, deadline) => connection.client({ deadlineMs: deadline.getTime() }),
       distrust() {},
     }).begin();
-    const look = async (phase: string) => {
+    const check = async (phase: string) => {
       world.aheadMs += 900_000;
       await world.work();
       return (await world.phase("web")) === phase ? phase : (await world.sync("web"))?.observed;
@@ -177,23 +177,23 @@ describe.each(targets)("the group of the access on %s", (_name, start) => {
     const objects = fleetObjects(server.controllers);
     await world.assign("web", objects);
     await world.work();
-    await untilEqual(() => look("Ready"), "Ready");
+    await untilEqual(() => check("Ready"), "Ready");
 
-    // What somebody changed is put back, and what left the folder is deleted.
+    // Starling corrects a field that was changed by hand, and deletes objects that left the folder.
     const settings = "/api/v1/namespaces/shop/configmaps/settings";
     await admin.raw("PATCH", settings, { as: "merge-patch", body: { data: { k: "edited" } } });
-    await untilEqual(() => look("Ready"), "Ready");
+    await untilEqual(() => check("Ready"), "Ready");
     expect(await admin.raw("GET", settings)).toMatchObject({ data: { k: "1" } });
     await world.assign(
       "web",
       objects.filter(({ kind }) => kind !== "CronJob" && kind !== "RoleBinding"),
     );
     await world.work();
-    await untilEqual(() => look("Ready"), "Ready");
+    await untilEqual(() => check("Ready"), "Ready");
     expect(await admin.statusOf("/apis/batch/v1/namespaces/shop/cronjobs/nightly")).toBe(404);
     expect(await admin.statusOf(`/apis/${rbac}/namespaces/shop/rolebindings/web`)).toBe(404);
 
-    // A Namespace goes when nothing of any kind is left in it, which has to be seen; a cluster's controller ends it.
+    // Starling deletes a Namespace only after it has seen that it is empty. The namespace controller then removes it.
     await world.assignDelete("web");
     const isGone = async () => {
       world.aheadMs += 60_000;
@@ -210,10 +210,10 @@ describe.each(targets)("the group of the access on %s", (_name, start) => {
   const everything = [{ apiGroups: ["*"], resources: ["*"], verbs: ["*"] }];
   const admins = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "cluster-admin" };
   const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
-  /** Each would be a way to more than the manifests of a fleet. */
+  /** Each request would reach more than the manifests of a fleet. */
   const beyond: readonly (readonly [what: string, ...Parameters<ClusterFixture["raw"]>])[] = [
     ["run a Pod", "POST", "/api/v1/namespaces/default/pods", { body: { metadata: { name: "p" }, spec: pod } }],
-    ["run a command in one", "POST", "/api/v1/namespaces/default/pods/p/exec?command=id"],
+    ["run a command in a Pod", "POST", "/api/v1/namespaces/default/pods/p/exec?command=id"],
     ["read a node", "GET", "/api/v1/nodes/n"],
     ["change a node", "PATCH", "/api/v1/nodes/n", { as: "merge-patch", body: { spec: { unschedulable: true } } }],
     ["read another's ClusterRole", "GET", `/apis/${rbac}/clusterroles/cluster-admin`],
@@ -224,32 +224,32 @@ describe.each(targets)("the group of the access on %s", (_name, start) => {
       { body: { metadata: { name: "r" }, rules: everything } },
     ],
     [
-      "widen its own",
+      "widen its own ClusterRole",
       "PATCH",
       `/apis/${rbac}/clusterroles/starling-fleet`,
       { as: "merge-patch", body: { rules: everything } },
     ],
     [
-      "make a Role with more than it has",
+      "make a Role with more rights than its own",
       "POST",
       `/apis/${rbac}/namespaces/default/roles`,
       { body: { metadata: { name: "r" }, rules: everything } },
     ],
     [
-      "bind one that has more",
+      "bind a ClusterRole with more rights than its own",
       "POST",
       `/apis/${rbac}/namespaces/default/rolebindings`,
       { body: { metadata: { name: "b" }, roleRef: admins, subjects } },
     ],
     [
-      "take a token of an account",
+      "get a token of a ServiceAccount",
       "POST",
       "/api/v1/namespaces/default/serviceaccounts/default/token",
       { body: { spec: {} } },
     ],
     ["delete all of a kind at once", "DELETE", "/api/v1/namespaces/default/configmaps"],
     [
-      "replace what is not its bookkeeping",
+      "replace a ConfigMap outside of starling-system",
       "PUT",
       "/api/v1/namespaces/default/configmaps/c",
       { body: { metadata: { name: "c" } } },
@@ -261,14 +261,14 @@ describe.each(targets)("the group of the access on %s", (_name, start) => {
       { body: { metadata: { name: "x.y" } } },
     ],
     [
-      "put a webhook in front",
+      "register a webhook",
       "POST",
       "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
       { body: { metadata: { name: "w" } } },
     ],
   ];
 
-  test("is no more: named ways to anything else are refused", async () => {
+  test("the group may not do anything beyond the manifests of a fleet", async () => {
     await giveAccess();
     const bodies = await Promise.all(
       beyond.map(async ([what, method, path, request]) => {
@@ -284,7 +284,7 @@ describe.each(targets)("the group of the access on %s", (_name, start) => {
     });
     await expect(asAdmin.serverVersion()).rejects.toMatchObject({ status: 403 });
     other.close();
-    // Whom the server took it for all the while.
+    // The requests came from Starling's user all the time.
     const who = await starling.raw("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", { body: review });
     expect(who).toMatchObject({ status: { userInfo: { username: user.name } } });
   });

@@ -6,7 +6,7 @@ import { clusterTargets } from "#test/contract/targets.ts";
 import { clusterFixture, configMap, manifest, namespace } from "#test/support/cluster-fixture.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
 
-/** What every ClusterClient promises, on every API server at hand. */
+/** The behaviour of every ClusterClient, on every API server that is installed. */
 describe.each(clusterTargets)("a ClusterClient on $name", ({ start }) => {
   const cluster = forAllTests(async () => clusterFixture(await start()));
   let client: ClusterClient;
@@ -24,7 +24,7 @@ describe.each(clusterTargets)("a ClusterClient on $name", ({ start }) => {
     return found.info;
   }
 
-  test("knows the kinds of a server", async () => {
+  test("the client finds the kinds that a server has", async () => {
     expect(await kindOf("apps", "Deployment")).toMatchObject({
       plural: "deployments",
       namespaced: true,
@@ -37,7 +37,7 @@ describe.each(clusterTargets)("a ClusterClient on $name", ({ start }) => {
     expect(listable).not.toContain("Binding");
   });
 
-  test("applies: created, the same again, changed", async () => {
+  test("an apply creates an object, leaves it unchanged when repeated, and updates it when it differs", async () => {
     const object = configMap("n/a");
     const first = await client.apply(configMaps, object);
     expect(first).toMatchObject({ created: true, object: { apiVersion: "v1", kind: "ConfigMap", data: { k: "1" } } });
@@ -49,7 +49,7 @@ describe.each(clusterTargets)("a ClusterClient on $name", ({ start }) => {
     expect((await client.apply(configMaps, configMap("n/a", { k: "2" }))).object.data).toEqual({ k: "2" });
   });
 
-  test("applies over the version that is named, and over no later one", async () => {
+  test("an apply with a resourceVersion is a conflict if the object has changed since", async () => {
     const { object } = await client.apply(configMaps, configMap("n/version"));
     const over = (resourceVersion: string, k: string) => {
       const { metadata, ...rest } = configMap("n/version", { k });
@@ -57,7 +57,7 @@ describe.each(clusterTargets)("a ClusterClient on $name", ({ start }) => {
     };
     const first = stringAt(object, "metadata", "resourceVersion") ?? "";
     const second = stringAt((await over(first, "2")).object, "metadata", "resourceVersion") ?? "";
-    // The same content as well: what is there may be somebody else's by now.
+    // Even the same content is a conflict, because another writer may own the object by now.
     for (const k of ["2", "3"]) await expect(over(first, k)).rejects.toMatchObject({ verdict: { class: "conflict" } });
     expect((await over(second, "3")).object.data).toEqual({ k: "3" });
   });
@@ -67,7 +67,7 @@ describe.each(clusterTargets)("a ClusterClient on $name", ({ start }) => {
     expect(await client.get(configMaps, { namespace: "n", name: "dry" })).toBeUndefined();
   });
 
-  test("gets objects, their metadata, and nothing where nothing is", async () => {
+  test("the client gets an object, its metadata alone, or undefined if it does not exist", async () => {
     await client.apply(configMaps, configMap("n/get"));
     const key = { namespace: "n", name: "get" };
     expect(await client.get(configMaps, key)).toMatchObject({ kind: "ConfigMap", data: { k: "1" } });
@@ -77,7 +77,7 @@ describe.each(clusterTargets)("a ClusterClient on $name", ({ start }) => {
     expect(await client.get(configMaps, { namespace: "nowhere", name: "get" })).toBeUndefined();
   });
 
-  test("an unknown field and a wrong type are invalid, whatever the server's status", async () => {
+  test("a manifest with an unknown field or a wrong type is invalid, whatever status the server answers", async () => {
     for (const object of [manifest({ ...configMap("n/bad"), nope: 1 }), configMap("n/bad", { k: 1 })]) {
       await expect(client.apply(configMaps, object)).rejects.toMatchObject({
         verdict: { class: "invalid", retryable: false },
@@ -85,13 +85,13 @@ describe.each(clusterTargets)("a ClusterClient on $name", ({ start }) => {
     }
   });
 
-  test("a namespace that is not there is said to be", async () => {
+  test("an apply to a missing namespace fails with a class of its own", async () => {
     await expect(client.apply(configMaps, configMap("nowhere/a"))).rejects.toMatchObject({
       verdict: { class: "namespace", retryable: true },
     });
   });
 
-  test("creates once, and replaces under the resourceVersion it was given", async () => {
+  test("a second create is a conflict, and so is a replace with an old resourceVersion", async () => {
     const { object } = await client.create(configMaps, configMap("n/put"));
     await expect(client.create(configMaps, configMap("n/put"))).rejects.toMatchObject({
       verdict: { class: "conflict" },
@@ -105,7 +105,7 @@ describe.each(clusterTargets)("a ClusterClient on $name", ({ start }) => {
     await expect(client.replace(configMaps, next)).rejects.toMatchObject({ verdict: { class: "conflict" } });
   });
 
-  test("patches; a test that fails changes nothing", async () => {
+  test("a JSON patch changes nothing if one of its tests fails", async () => {
     await client.apply(configMaps, configMap("n/patch"));
     const key = { namespace: "n", name: "patch" };
     const change = { op: "replace", path: "/data/k", value: "2" } as const;
@@ -117,7 +117,7 @@ describe.each(clusterTargets)("a ClusterClient on $name", ({ start }) => {
     expect((await client.patch(configMaps, key, [change])).object.data).toEqual({ k: "2" });
   });
 
-  test("deletes exactly the object with the uid", async () => {
+  test("a delete removes only the object with the given uid", async () => {
     const { object } = await client.apply(configMaps, configMap("n/del"));
     const key = { namespace: "n", name: "del" };
     const wrong = { uid: "00000000-0000-0000-0000-000000000000" };
@@ -127,7 +127,7 @@ describe.each(clusterTargets)("a ClusterClient on $name", ({ start }) => {
     await expect(client.delete(configMaps, key, { uid })).rejects.toMatchObject({ verdict: { class: "notFound" } });
   });
 
-  test("asks for a deletion that somebody has to let end first", async () => {
+  test("a delete of an object with a finalizer is only accepted, and ends when the finalizer is removed", async () => {
     const held = configMap("n/held");
     const { object } = await client.apply(configMaps, {
       ...held,
@@ -141,7 +141,7 @@ describe.each(clusterTargets)("a ClusterClient on $name", ({ start }) => {
     expect(await client.get(configMaps, key)).toBeUndefined();
   });
 
-  test("lists over pages, by label, in full and as metadata", async () => {
+  test("a list reads all pages, selects by label, and returns objects or only their metadata", async () => {
     await client.apply(await kindOf("", "Namespace"), namespace("paged"));
     const names = Array.from({ length: 520 }, (_each, index) => `c${index}`);
     await runConcurrently(names, 12, async (name) => {

@@ -59,7 +59,7 @@ const status = (code: number, reason: string, message: string, rest: object = {}
 });
 
 describe("requests", () => {
-  test("server-side apply", async () => {
+  test("an apply is a server-side apply by the field manager starling", async () => {
     const { server, client } = await setUp(({ body }) => ({ status: 201, body }));
     const answer = await client.apply(kindInfo(), object);
     expect(server.requests).toMatchObject([
@@ -76,55 +76,55 @@ describe("requests", () => {
     expect(answer).toMatchObject({ created: true, object });
   });
 
-  test("a dry run says so", async () => {
+  test("a dry run is sent as a dry run", async () => {
     const { server, client } = await setUp(({ body }) => ({ body }));
     await client.apply(kindInfo(), object, { dryRun: true });
     expect(server.requests[0]?.url).toContain("&dryRun=All");
   });
 
-  test("a server with a path prefix", async () => {
+  test("the path of the server's address precedes the path of each request", async () => {
     const { server, client } = await setUp(() => ({ body: object }), { prefix: "/clusters/prod/" });
     await client.get(kindInfo({ group: "apps", kind: "Deployment", plural: "deployments" }), key);
     expect(server.requests[0]?.url).toBe("/clusters/prod/apis/apps/v1/namespaces/n/deployments/a");
   });
 
-  test("a certificate for another name", async () => {
+  test("a certificate must have the name in tlsServerName", async () => {
     const { client } = await setUp(() => ({ body: object }), { tlsServerName: "api.example.com" });
     await expect(client.get(kindInfo(), key)).resolves.toBeDefined();
     const wrong = await setUp(() => ({}), { tlsServerName: "evil.example.com" });
     await expect(wrong.client.get(kindInfo(), key)).rejects.toMatchObject({ verdict: { class: "unreachable" } });
   });
 
-  test("an authority that is not ours", async () => {
+  test("a server with a certificate of another authority counts as unreachable", async () => {
     const other = await startRecordingServer(() => ({}));
     closers.push(() => other.stop());
     const { client } = await setUp(() => ({}), { caData: other.caData });
     await expect(client.get(kindInfo(), key)).rejects.toMatchObject({ verdict: { class: "unreachable" } });
   });
 
-  test("a server without TLS is asked nothing", () => {
+  test("a server without TLS is refused before any request", () => {
     const credentials = { token: async () => "t" };
     const begin = () => new KubeConnection({ server: "http://127.0.0.1:8080", caData: "", credentials });
     expect(begin).toThrow(/^the server of a cluster must be an https URL, got "http:\/\/127/);
   });
 
-  test("whoever gave the address is told when nobody is found there, and of no other failure", async () => {
-    let told = 0;
+  test("onUnreachable is called only if the server does not answer, and for no other failure", async () => {
+    let reported = 0;
     const onUnreachable = () => {
-      told += 1;
+      reported += 1;
     };
     const other = await startRecordingServer(() => ({}));
     closers.push(() => other.stop());
     const elsewhere = await setUp(() => ({}), { caData: other.caData, onUnreachable });
     await expect(elsewhere.client.get(kindInfo(), key)).rejects.toMatchObject({ verdict: { class: "unreachable" } });
-    expect(told).toBeGreaterThan(0);
-    told = 0;
+    expect(reported).toBeGreaterThan(0);
+    reported = 0;
     const broken = await setUp(inTurn({ drop: true }, { body: "x".repeat(9 * 1024 * 1024) }), { onUnreachable });
     await expect(broken.client.get(kindInfo(), key)).rejects.toMatchObject({ reason: "AnswerTooLarge" });
-    expect(told).toBe(0);
+    expect(reported).toBe(0);
   });
 
-  test("a server that takes the connection and never speaks", async () => {
+  test("a server that accepts the connection and sends nothing counts as unreachable", async () => {
     const silent = createServer();
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
     closers.push(() => void silent.close());
@@ -141,13 +141,13 @@ describe("requests", () => {
     ["PUT", "application/json", (client) => client.replace(kindInfo(), object)],
     ["DELETE", "application/json", (client) => client.delete(kindInfo(), key, { uid: "u1" })],
     ["PATCH", "application/json-patch+json", (client) => client.patch(kindInfo(), key, [])],
-  ])("%s says that its body is %s", async (method, contentType, send) => {
+  ])("a %s has a body of the type %s", async (method, contentType, send) => {
     const { server, client } = await setUp(() => ({ body: object }));
     await send(client);
     expect(server.requests).toMatchObject([{ method, headers: { "content-type": contentType } }]);
   });
 
-  test.each(["base64", "utf8"] as const)("a client certificate, in %s", async (encoding) => {
+  test.each(["base64", "utf8"] as const)("a client certificate in %s is used instead of a token", async (encoding) => {
     const { cert, key: secret } = await createTlsCertificate(["client.example.com"]);
     const given = (pem: string) => Buffer.from(pem).toString(encoding);
     const credentials = { clientCertificate: { certData: given(cert), keyData: given(secret) } };
@@ -156,7 +156,7 @@ describe("requests", () => {
     expect(server.requests[0]?.headers).not.toHaveProperty("authorization");
   });
 
-  test("deletes under a uid, in the background", async () => {
+  test("a delete has the uid as a precondition, and deletes dependents in the background", async () => {
     const { server, client } = await setUp(() => ({}));
     await client.delete(kindInfo(), key, { uid: "u1" });
     expect(JSON.parse(server.requests[0]?.body ?? "")).toEqual({
@@ -170,18 +170,18 @@ describe("requests", () => {
   const success = { kind: "Status", apiVersion: "v1", status: "Success" };
 
   test.each<[string, unknown, "gone" | "asked"]>([
-    ["that names it", { ...success, details: { name: "web", uid: "u1" } }, "gone"],
-    ["that names another one", { ...success, details: { name: "web", uid: "u2" } }, "asked"],
-    ["that names none", success, "asked"],
-    ["of a failure", { ...success, status: "Failure", details: { uid: "u1" } }, "asked"],
+    ["that names its uid", { ...success, details: { name: "web", uid: "u1" } }, "gone"],
+    ["that names another uid", { ...success, details: { name: "web", uid: "u2" } }, "asked"],
+    ["that names no uid", success, "asked"],
+    ["with the status Failure", { ...success, status: "Failure", details: { uid: "u1" } }, "asked"],
     ["that is the object", { ...object, details: { uid: "u1" }, status: "Success" }, "asked"],
-    ["that is nothing", "", "asked"],
-  ])("by an answer %s a deletion is or is not over", async (_what, body, expected) => {
+    ["without a body", "", "asked"],
+  ])("a delete with an answer %s is reported as %j", async (_what, body, expected) => {
     const { client } = await setUp(() => ({ body }));
     expect(await client.delete(kindInfo(), key, { uid: "u1" })).toBe(expected);
   });
 
-  test("impersonates", async () => {
+  test("a client that impersonates a user sends that user's name", async () => {
     const server = await startRecordingServer(() => ({ body: object }));
     const connection = new KubeConnection({
       server: server.url,
@@ -198,18 +198,18 @@ describe("requests", () => {
   });
 });
 
-describe("names that would lead elsewhere", () => {
+describe("names that would lead to another path", () => {
   test.each<readonly [string, KindInfo, { readonly namespace: string; readonly name: string }]>([
-    ["a name", kindInfo(), { namespace: "n", name: ".." }],
+    ["the name ..", kindInfo(), { namespace: "n", name: ".." }],
     ["a name with slashes", kindInfo(), { namespace: "n", name: "../../secrets/x" }],
     ["an encoded name", kindInfo(), { namespace: "n", name: "%2e%2e" }],
     ["half of a surrogate pair", kindInfo(), { namespace: "n", name: "\ud800" }],
     ["an empty name", kindInfo(), { namespace: "n", name: "" }],
-    ["a namespace", kindInfo(), { namespace: "..", name: "a" }],
-    ["a resource", kindInfo({ plural: "../secrets" }), key],
-    ["a group", kindInfo({ group: ".." }), key],
-    ["a version", kindInfo({ version: "v1/x" }), key],
-  ])("%s is in no request", async (_name, info, place) => {
+    ["the namespace ..", kindInfo(), { namespace: "..", name: "a" }],
+    ["a resource with slashes", kindInfo({ plural: "../secrets" }), key],
+    ["the group ..", kindInfo({ group: ".." }), key],
+    ["a version with slashes", kindInfo({ version: "v1/x" }), key],
+  ])("%s is refused before any request", async (_name, info, place) => {
     const { server, client } = await setUp(() => ({ body: object }));
     const manifest = { ...object, metadata: place };
     const refused = { reason: "InvalidName", verdict: { class: "invalid" } };
@@ -219,7 +219,7 @@ describe("names that would lead elsewhere", () => {
     expect(server.requests).toEqual([]);
   });
 
-  test("what only looks like it is encoded", async () => {
+  test("a valid name with reserved characters is encoded", async () => {
     const { server, client } = await setUp(({ url }) => ({
       body: { metadata: { name: decodeURIComponent(url.split("/").at(-1) ?? "") } },
     }));
@@ -244,14 +244,14 @@ describe("tokens", () => {
     expect(asked).toEqual([false, true]);
   });
 
-  test("and not twice", async () => {
+  test("a token that is refused again after its refresh is an error", async () => {
     const { server, client } = await setUp(() => status(401, "Unauthorized", "Unauthorized"));
     await expect(client.get(kindInfo(), key)).rejects.toMatchObject({ verdict: { class: "auth" } });
     expect(server.requests).toHaveLength(2);
   });
 });
 
-/** Answers given in turn; the last for ever. */
+/** Gives the replies in turn, and the last one again and again. */
 function inTurn(...replies: readonly RecordedReply[]): () => RecordedReply {
   let turn = 0;
   return () => replies[Math.min(turn++, replies.length - 1)] ?? {};
@@ -261,9 +261,9 @@ describe("retries", () => {
   test.each<readonly [string, RecordedReply]>([
     ["a dropped connection", { drop: true }],
     ["503", status(503, "ServiceUnavailable", "try later")],
-    ["etcd", status(500, "", "etcdserver: leader changed")],
+    ["an error of etcd", status(500, "", "etcdserver: leader changed")],
     ["429", { ...status(429, "TooManyRequests", "slow down"), headers: { "retry-after": "1" } }],
-    ["a webhook", status(500, "InternalError", 'failed calling webhook "w": connection refused')],
+    ["a webhook that cannot be called", status(500, "InternalError", 'failed calling webhook "w": connection refused')],
     ["a conflict without resourceVersion", status(409, "Conflict", "the object has been modified")],
   ])("an apply is sent again after %s", async (_name, first) => {
     const { server, client } = await setUp(inTurn(first, { body: object }));
@@ -285,19 +285,19 @@ describe("retries", () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  test("a read is sent again, too", async () => {
+  test("a read is sent again after 503", async () => {
     const { server, client } = await setUp(inTurn(status(503, "ServiceUnavailable", "try later"), { body: object }));
     await expect(client.get(kindInfo(), key)).resolves.toMatchObject(object);
     expect(server.requests).toHaveLength(2);
   });
 
-  test("a conflict of a PUT is decided anew by the caller", async () => {
+  test("a PUT is not sent again after a conflict, because the caller decides", async () => {
     const { server, client } = await setUp(() => status(409, "Conflict", "the object has been modified"));
     await expect(client.replace(kindInfo(), object)).rejects.toMatchObject({ verdict: { class: "conflict" } });
     expect(server.requests).toHaveLength(1);
   });
 
-  test("nothing is waited for beyond the deadline", async () => {
+  test("a request is not sent again if the wait would exceed the deadline", async () => {
     const reply = { ...status(429, "TooManyRequests", "slow down"), headers: { "retry-after": "20" } };
     const { server, client } = await setUp(() => reply, { deadlineMs: 5000 });
     await expect(client.apply(kindInfo(), object)).rejects.toMatchObject({ verdict: { class: "throttled" } });
@@ -306,7 +306,7 @@ describe("retries", () => {
 });
 
 describe("answers", () => {
-  test("404 of an object is undefined, 404 of a kind is an error", async () => {
+  test("a missing object is undefined, and a missing kind is an error", async () => {
     const missing = await setUp(() => status(404, "NotFound", 'configmaps "a" not found'));
     await expect(missing.client.get(kindInfo(), key)).resolves.toBeUndefined();
     const unknown = await setUp(() => ({
@@ -317,7 +317,7 @@ describe("answers", () => {
     await expect(unknown.client.get(kindInfo(), key)).rejects.toMatchObject({ verdict: { class: "noMatch" } });
   });
 
-  test("an answer about another object is none", async () => {
+  test("an answer with another object is an error", async () => {
     const { client } = await setUp(() => ({ body: { ...object, metadata: { name: "b", namespace: "n" } } }));
     await expect(client.get(kindInfo(), key)).rejects.toMatchObject({
       reason: "AnswerMalformed",
@@ -325,7 +325,7 @@ describe("answers", () => {
     });
   });
 
-  test("an object is not read that would take more memory than one may, however small its text is", async () => {
+  test("an object that would take too much memory is an error, however small its text is", async () => {
     const withValues = (count: number) => `{"metadata":{"name":"a"},"x":[${"0,".repeat(count - 1)}0]}`;
     const { client } = await setUp(inTurn({ body: withValues(600_000) }, { body: withValues(800_000) }));
     await expect(client.get(kindInfo(), key)).resolves.toMatchObject({ metadata: { name: "a" } });
@@ -335,13 +335,13 @@ describe("answers", () => {
     });
   });
 
-  test("warnings are collected, each once", async () => {
+  test("the result of an apply has each warning once", async () => {
     const warning = '299 - "v1beta1 is \\"old\\"", 299 - "second", 299 - "second"';
     const { client } = await setUp(() => ({ headers: { warning }, body: object }));
     expect((await client.apply(kindInfo(), object)).warnings).toEqual(['v1beta1 is "old"', "second"]);
   });
 
-  test("an error carries causes, and never the body", async () => {
+  test("an error has the causes of the answer, but never the rest of its body", async () => {
     const canary = "canary-in-the-body";
     const { client } = await setUp(() =>
       status(422, "Invalid", "is invalid", {
@@ -354,7 +354,7 @@ describe("answers", () => {
     expect(JSON.stringify(error) + String(error)).not.toContain(canary);
   });
 
-  test("of a refusal that is too large its status is enough", async () => {
+  test("a refusal whose body is too large still has its status", async () => {
     const { client } = await setUp(() => ({ status: 422, body: "x".repeat(9 * 1024 * 1024) }));
     await expect(client.apply(kindInfo(), object)).rejects.toMatchObject({
       status: 422,
@@ -362,7 +362,7 @@ describe("answers", () => {
     });
   });
 
-  test("an error about a Secret repeats nothing the server said", async () => {
+  test("an error about a Secret repeats nothing of the server's message", async () => {
     const canary = "hunter2";
     const { client } = await setUp(() => status(400, "BadRequest", `illegal base64 data: ${canary}`));
     const secret: ManifestObject = { ...object, kind: "Secret", data: { k: canary } };
@@ -371,7 +371,7 @@ describe("answers", () => {
     expect(JSON.stringify(error) + String(error)).not.toContain(canary);
   });
 
-  test("integers beyond 2^53 come back digit for digit", async () => {
+  test("integers beyond 2^53 are read digit for digit", async () => {
     const { client } = await setUp(() => ({ body: '{"metadata":{"name":"a"},"n":9007199254740993}' }));
     expect(await client.get(kindInfo(), key)).toMatchObject({ n: 9007199254740993n });
   });
@@ -384,7 +384,7 @@ describe("lists", () => {
   const names = (items: readonly unknown[]) =>
     items.map((item) => (item as { metadata: { name: string } }).metadata.name);
 
-  test("follows pages and gives items their kind", async () => {
+  test("a list reads all pages and gives each item its kind", async () => {
     const { server, client } = await setUp(({ url }) =>
       url.includes("continue=t1") ? page(["b"]) : page(["a"], "t1"),
     );
@@ -394,20 +394,20 @@ describe("lists", () => {
     expect(server.requests[0]?.url).toBe("/api/v1/namespaces/n/configmaps?limit=500&labelSelector=app+in+%28x%2Cy%29");
   });
 
-  test("starts over when the server has forgotten the page", async () => {
+  test("a list starts over when its continue token has expired", async () => {
     const expired = status(410, "Expired", "The provided continue parameter is too old");
     const { client } = await setUp(inTurn(page(["a"], "t1"), expired, page(["a"], "t2"), page(["b"])));
     expect(names(await client.list(kindInfo(), {}))).toEqual(["a", "b"]);
   });
 
-  test("ends when the server forgets each page before the next", async () => {
+  test("a list fails after four starts if its continue token expires each time", async () => {
     const expired = status(410, "Expired", "The provided continue parameter is too old");
     const { server, client } = await setUp(({ url }) => (url.includes("continue=") ? expired : page(["a"], "t1")));
     await expect(client.list(kindInfo(), {})).rejects.toMatchObject({ verdict: { class: "expired" } });
     expect(server.requests.filter(({ url }) => !url.includes("continue="))).toHaveLength(4);
   });
 
-  test("ends when its pages take more memory together than one look may", async () => {
+  test("a list fails if its pages together take too much memory", async () => {
     const filler = `[${"0,".repeat(1_400_000)}0]`;
     const large = (name: string, token: string) =>
       `{"metadata":{"continue":"${token}"},"items":[{"metadata":{"name":"${name}"},"x":${filler}}]}`;
@@ -418,7 +418,7 @@ describe("lists", () => {
     expect(server.requests).toHaveLength(3);
   });
 
-  test("asks for metadata only", async () => {
+  test("a list with metadataOnly asks for metadata", async () => {
     const { server, client } = await setUp(() => page(["a"]));
     await client.list(kindInfo(), { metadataOnly: true });
     expect(server.requests[0]?.headers.accept).toContain("as=PartialObjectMetadataList");
@@ -426,8 +426,11 @@ describe("lists", () => {
 
   test.each<readonly [string, RecordedReply]>([
     ["when a page is too large", { body: "x".repeat(25 * 1024 * 1024) }],
-    ["when the server says that it is", { status: 413, body: "too large", headers: { "content-type": "text/plain" } }],
-  ])("takes smaller pages %s", async (_when, large) => {
+    [
+      "when the server answers that a page is too large",
+      { status: 413, body: "too large", headers: { "content-type": "text/plain" } },
+    ],
+  ])("a list is tried with smaller pages %s", async (_when, large) => {
     const { server, client } = await setUp(({ url }) => (url.includes("limit=500") ? large : page(["a"])));
     expect(names(await client.list(kindInfo(), {}))).toEqual(["a"]);
     expect(server.requests.map(({ url }) => url)).toEqual([
@@ -436,7 +439,7 @@ describe("lists", () => {
     ]);
   });
 
-  test("stops at the number asked for", async () => {
+  test("a list stops at maxItems", async () => {
     const { server, client } = await setUp(() => page(["a", "b"], "more"));
     await client.list(kindInfo(), { maxItems: 2 });
     expect(server.requests).toHaveLength(1);
@@ -454,7 +457,7 @@ describe.each(["aggregated", "plain"] as const)("%s discovery", (form) => {
     return { body: plainDiscovery(path) };
   }
 
-  test("finds kinds, and asks once", async () => {
+  test("a lookup finds kinds, and sends the requests of discovery once", async () => {
     const { server, client } = await setUp(discovery);
     const found = await client.lookup({ group: "apps", kind: "Deployment", version: "v1" });
     expect(found).toMatchObject({
@@ -468,13 +471,13 @@ describe.each(["aggregated", "plain"] as const)("%s discovery", (form) => {
     expect(await client.lookup({ group: "", kind: "Namespace" })).toMatchObject({ info: { namespaced: false } });
   });
 
-  test("says which versions are served instead", async () => {
+  test("a lookup of a version that is not served names the served versions", async () => {
     const { client } = await setUp(discovery);
     const query = { group: "apps", kind: "Deployment", version: "v1beta1" };
     expect(await client.lookup(query)).toEqual({ outcome: "absent", served: ["v1"] });
   });
 
-  test("a group whose server is down is unavailable, and no other is", async () => {
+  test("a group whose server is down is unavailable, and other groups are still found", async () => {
     const { client } = await setUp((request) => discovery(request, ["metrics.example.com"]), { deadlineMs: 1500 });
     expect(await client.lookup({ group: "metrics.example.com", kind: "Load" })).toMatchObject({
       outcome: "unavailable",
@@ -486,7 +489,7 @@ describe.each(["aggregated", "plain"] as const)("%s discovery", (form) => {
     });
   });
 
-  test("a group that may not be read is no silent one", async () => {
+  test("a group that Starling may not read is an error, and does not count as unavailable", async () => {
     if (form === "aggregated") return;
     const { client } = await setUp((request) =>
       request.url.startsWith("/apis/apps/") ? status(403, "Forbidden", "not for you") : discovery(request),
@@ -495,7 +498,7 @@ describe.each(["aggregated", "plain"] as const)("%s discovery", (form) => {
     expect(await client.lookup({ group: "", kind: "Namespace" })).toMatchObject({ outcome: "found" });
   });
 
-  test("a kind that is not served is asked for again after a second of the connection's clock, and not before", async () => {
+  test("a kind that is not served is looked up again only after a second of the connection's clock", async () => {
     let now = Date.now();
     const clock = { ...systemClock, now: () => new Date(now) };
     const { server, client } = await setUp(discovery, {}, clock);
@@ -510,13 +513,13 @@ describe.each(["aggregated", "plain"] as const)("%s discovery", (form) => {
     expect(server.requests).toHaveLength(2 * once);
   });
 
-  test("a discovery that fails is no empty discovery", async () => {
+  test("a lookup is an error if discovery fails", async () => {
     const { client } = await setUp(() => status(403, "Forbidden", "no"));
     await expect(client.lookup({ group: "apps", kind: "Deployment" })).rejects.toMatchObject({ status: 403 });
   });
 });
 
-test("of several versions a kind is taken in the one that the server prefers", async () => {
+test("a kind with several versions is used in the one that the server prefers", async () => {
   const versions = ["v1alpha1", "v2", "v1"].map((version) => ({ version, groupVersion: `example.com/${version}` }));
   const group = { name: "example.com", versions, preferredVersion: versions[1] };
   const resource = { name: "widgets", kind: "Widget", namespaced: true, verbs: ["list"] };

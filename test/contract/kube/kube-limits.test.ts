@@ -1,4 +1,4 @@
-/** How much, and how long: what a client takes of an API server, and what of its words it repeats. */
+/** The limits of a client on the size and time of an API server's answers, and on what it repeats of them. */
 import { createServer, type Server } from "node:https";
 import { afterEach, describe, expect, test } from "vitest";
 import { listenOnLoopback } from "#local/base/loopback-server.ts";
@@ -34,7 +34,7 @@ async function connect(
   return { server, connection, client: client(), clientAs: client };
 }
 
-/** A server of which each answer is written by hand. */
+/** A server whose answers are all written by hand. */
 async function transportTo(server: Server, caData: string, endpoint: Partial<KubeEndpoint> = {}) {
   const { origin, stop } = await listenOnLoopback(server);
   const transport = new KubeTransport({ server: origin, caData, credentials, ...endpoint });
@@ -56,8 +56,8 @@ const expired: RecordedReply = {
 };
 
 describe("a list", () => {
-  // On a machine that is busy with something else a thousand requests take their time.
-  test("is not followed over more than a thousand pages", { timeout: 300_000 }, async () => {
+  // A thousand requests take long on a busy machine.
+  test("a list of more than a thousand pages is an error", { timeout: 300_000 }, async () => {
     const { server, client } = await connect((_request, index) => page("[]", `t${index}`));
     await expect(client.list(kindInfo(), {})).rejects.toMatchObject({
       reason: "ListTooLong",
@@ -68,7 +68,7 @@ describe("a list", () => {
     expect(server.requests).toHaveLength(1_000);
   });
 
-  test("is not followed over more than a hundred thousand items, wanted or not", async () => {
+  test("a list of more than a hundred thousand items is an error, even if the caller keeps none of them", async () => {
     const items = (count: number) => `[${Array(count).fill('{"metadata":{"name":"a"}}').join(",")}]`;
     const keep = () => false;
     const longer = await connect((_request, index) => page(items(50_001), `t${index}`));
@@ -83,30 +83,30 @@ describe("a list", () => {
 
   const large = (name: string) => `[{"metadata":{"name":"${name}"},"x":[${"0,".repeat(1_400_000)}0]}]`;
 
-  test("keeps no memory for pages of which nothing is wanted", async () => {
+  test("pages of which the caller keeps nothing do not count against the memory limit of a list", async () => {
     const { client } = await connect((_request, index) => page(large(`a${index}`), index < 3 ? `t${index}` : ""));
     const found = await client.list(kindInfo(), { keep: (item) => stringAt(item, "metadata", "name") === "a3" });
     expect(found).toMatchObject([{ metadata: { name: "a3" } }]);
   });
 
-  test("keeps no memory for pages that it has to read again", async () => {
+  test("pages that are read again do not count twice against the memory limit of a list", async () => {
     const replies = [page(large("a"), "t1"), page(large("b"), "t2"), expired, page(large("a"), "t3"), page(large("b"))];
     const { client } = await connect((_request, index) => replies[index] ?? {});
     expect(await client.list(kindInfo(), {})).toHaveLength(2);
   });
 
-  test("of nothing may be null", async () => {
+  test("a list whose items are null is empty", async () => {
     const { client } = await connect(() => page("null"));
     expect(await client.list(kindInfo(), {})).toEqual([]);
   });
 
-  test("takes smaller pages down to one of one object", async () => {
+  test("a list is tried with smaller pages, down to one object a page, while the server refuses their size", async () => {
     const { server, client } = await connect(() => ({ status: 413, body: "too large" }));
     await expect(client.list(kindInfo(), { maxItems: 100 })).rejects.toMatchObject({ status: 413 });
     expect(server.requests.map(({ url }) => url.split("limit=")[1])).toEqual(["100", "25", "6", "1"]);
   });
 
-  test("is of one namespace or of all, and of kinds without any", async () => {
+  test("a list covers one namespace, all namespaces, or a kind without namespaces", async () => {
     const { server, client } = await connect(() => page("[]"));
     await client.list(kindInfo(), { namespace: "n" });
     await client.list(kindInfo(), {});
@@ -120,7 +120,7 @@ describe("a list", () => {
   });
 });
 
-describe("what a server says of a value", () => {
+describe("the message of a server about a value", () => {
   const secret = kindInfo({ kind: "Secret", plural: "secrets" });
   const calls: readonly (readonly [string, (client: ClusterClient, info: KindInfo) => Promise<unknown>])[] = [
     ["get", (client, info) => client.get(info, key)],
@@ -132,23 +132,26 @@ describe("what a server says of a value", () => {
     ["delete", (client, info) => client.delete(info, key, { uid: "u" })],
   ];
 
-  test.each(calls)("is repeated by %s, unless it may be a Secret's", async (_name, call) => {
-    const { client } = await connect(() => ({
-      status: 400,
-      body: { kind: "Status", code: 400, reason: "BadRequest", message: "illegal value: hunter2" },
-    }));
-    await expect(call(client, secret)).rejects.toMatchObject({ message: expect.not.stringContaining("hunter2") });
-    for (const shown of [kindInfo(), { ...secret, group: "example.com" }]) {
-      await expect(call(client, shown)).rejects.toMatchObject({ message: "illegal value: hunter2" });
-    }
-  });
+  test.each(calls)(
+    "the error of %s repeats the message of the server, unless it may show the value of a Secret",
+    async (_name, call) => {
+      const { client } = await connect(() => ({
+        status: 400,
+        body: { kind: "Status", code: 400, reason: "BadRequest", message: "illegal value: hunter2" },
+      }));
+      await expect(call(client, secret)).rejects.toMatchObject({ message: expect.not.stringContaining("hunter2") });
+      for (const shown of [kindInfo(), { ...secret, group: "example.com" }]) {
+        await expect(call(client, shown)).rejects.toMatchObject({ message: "illegal value: hunter2" });
+      }
+    },
+  );
 });
 
 describe("an answer", () => {
   test.each([
     [299, undefined],
     [300, "Http300"],
-  ])("of status %i is what it says, or an error", async (status, reason) => {
+  ])("an answer with the status %i has the error %j", async (status, reason) => {
     const { client } = await connect(() => ({ status, body: object }));
     if (reason === undefined) await expect(client.get(kindInfo(), key)).resolves.toMatchObject(object);
     else await expect(client.get(kindInfo(), key)).rejects.toMatchObject({ status, reason });
@@ -157,14 +160,14 @@ describe("an answer", () => {
   test.each([
     ["[]", "it is a list, expected an object"],
     ['{"metadata":{}}', "metadata.name is missing, expected a name"],
-  ])("that is %s is none", async (body, problem) => {
+  ])("the answer %s does not count as one of an API server", async (body, problem) => {
     const { client } = await connect(() => ({ body }));
     await expect(client.apply(kindInfo(), object)).rejects.toMatchObject({
       message: expect.stringContaining(`the answer does not come from an API server: ${problem}; check what answers`),
     });
   });
 
-  test("has the server's version, if it says one", async () => {
+  test("the version of a server is empty if its answer has none", async () => {
     const { client } = await connect((_request, index) => ({ body: index === 0 ? { gitVersion: "v1.36.2" } : {} }));
     expect(await client.serverVersion()).toBe("v1.36.2");
     expect(await client.serverVersion()).toBe("");
@@ -179,7 +182,7 @@ test("an apply over a version is not sent again after a conflict", async () => {
   expect(server.requests).toHaveLength(1);
 });
 
-test("what a cluster serves is asked for once by each identity, and counted", async () => {
+test("discovery is requested once for each identity, and its kinds are counted", async () => {
   const { server, connection, client, clientAs } = await connect(({ url }) => ({
     body: aggregatedDiscovery(url === "/api" ? "/api" : "/apis"),
   }));
@@ -203,7 +206,7 @@ describe("a transport", () => {
   }
 
   test.each(["before it answers", "in the middle of its answer"])(
-    "does not wait for a server that falls silent %s",
+    "a request fails after its timeout if the server falls silent %s, and idle connections are replaced",
     async (when) => {
       const { tls, caData } = await tlsServer();
       let secured = 0;
@@ -221,13 +224,13 @@ describe("a transport", () => {
         reason: "ETIMEDOUT",
         message: expect.stringContaining("no answer within 150 ms"),
       });
-      // The connection beside it was as old.
+      // The other idle connection was as old, and is not used again.
       await send();
       expect(secured).toBe(3);
     },
   );
 
-  test("does not begin to wait when there is no time", async () => {
+  test("a request whose time is already up fails at once", async () => {
     const { tls, caData } = await tlsServer();
     const send = await transportTo(
       createServer(tls, () => {}),
@@ -236,7 +239,7 @@ describe("a transport", () => {
     await expect(send({ timeoutMs: -5 })).rejects.toMatchObject({ reason: "ETIMEDOUT" });
   });
 
-  test("takes as many bytes as it may, and of a refusal its status", async () => {
+  test("a body that is larger than allowed is an error, and of a refusal the status is kept", async () => {
     const { tls, caData } = await tlsServer();
     const server = createServer(tls, (request, response) => {
       const [status = "", bytes = ""] = request.url?.slice(1).split("/") ?? [];
@@ -257,13 +260,13 @@ describe("a transport", () => {
   test.each([
     [undefined, 8],
     [2, 2],
-  ])("has so many connections at once: %s", async (maxSockets, connections) => {
+  ])("a connection with maxSockets %s opens at most %i sockets", async (maxSockets, connections) => {
     const { server, client } = await connect(() => ({ body: object }), maxSockets === undefined ? {} : { maxSockets });
     await Promise.all(Array.from({ length: 30 }, () => client.get(kindInfo(), key)));
     expect(server.connections()).toBe(connections);
   });
 
-  test("trusts whom the machine trusts where no authority is given", async () => {
+  test("a server is verified by the authorities of the machine if the endpoint has no caData", async () => {
     const { tls } = await tlsServer();
     const { origin, stop } = await listenOnLoopback(createServer(tls, (_request, response) => response.end()));
     const transport = new KubeTransport({ server: origin, credentials });
@@ -272,7 +275,7 @@ describe("a transport", () => {
     await expect(transport.send(asked)).rejects.toMatchObject({ class: "unreachable" });
   });
 
-  test("tries no certificate again that was refused", async () => {
+  test("a request with a refused client certificate is not tried again", async () => {
     const { cert, key: secret } = await createTlsCertificate(["client.example.com"]);
     const { server, client } = await connect(() => ({ status: 401, body: {} }), {
       credentials: { clientCertificate: { certData: cert, keyData: secret } },

@@ -20,7 +20,7 @@ afterEach(async () => {
   for (const close of closers.splice(0)) await close();
 });
 
-/** Everything that happens, in its order: tokens, permits, requests as the server gets them. */
+/** Records the order of all tokens, permits and requests that the server receives. */
 async function begin(answer: (what: string, response: ServerResponse) => void) {
   const order: string[] = [];
   const tls = await createTlsCertificate(["127.0.0.1"]);
@@ -70,7 +70,7 @@ function reply(response: ServerResponse, status: number, body: unknown): void {
 
 const failures = [503, 401];
 
-test("is asked for before each try, behind the token, and of nobody who reads", async () => {
+test("a write gets a permit before each try and after its token, and a read needs none", async () => {
   const left = [...failures];
   const { order, client } = await begin((name, response) => reply(response, left.shift() ?? 200, named(name)));
   await client.apply(configMaps, named("a"));
@@ -87,25 +87,28 @@ test.each([
   ["replace", "PUT a"],
   ["patch", "PATCH a"],
   ["delete", "DELETE a"],
-] as const)("is asked for by %s, and what it says instead reaches the caller as it is", async (method, request) => {
-  const { order, client, withhold } = await begin((_name, response) => reply(response, 200, named("a")));
-  const key = { namespace: "n", name: "a" };
-  const write = {
-    apply: () => client.apply(configMaps, named("a")),
-    create: () => client.create(configMaps, named("a")),
-    replace: () => client.replace(configMaps, named("a")),
-    patch: () => client.patch(configMaps, key, []),
-    delete: () => client.delete(configMaps, key, { uid: "u" }),
-  }[method];
-  await write();
-  expect(order).toEqual(["token", "permit", request]);
-  const why = new Error("withheld");
-  withhold(why);
-  await expect(write()).rejects.toBe(why);
-  expect(order).toEqual(["token", "permit", request, "token", "permit"]);
-});
+] as const)(
+  "%s needs a permit, and the error of a refused permit reaches the caller unchanged",
+  async (method, request) => {
+    const { order, client, withhold } = await begin((_name, response) => reply(response, 200, named("a")));
+    const key = { namespace: "n", name: "a" };
+    const write = {
+      apply: () => client.apply(configMaps, named("a")),
+      create: () => client.create(configMaps, named("a")),
+      replace: () => client.replace(configMaps, named("a")),
+      patch: () => client.patch(configMaps, key, []),
+      delete: () => client.delete(configMaps, key, { uid: "u" }),
+    }[method];
+    await write();
+    expect(order).toEqual(["token", "permit", request]);
+    const why = new Error("withheld");
+    withhold(why);
+    await expect(write()).rejects.toBe(why);
+    expect(order).toEqual(["token", "permit", request, "token", "permit"]);
+  },
+);
 
-test("is asked for when there is a connection, not when one is waited for", async () => {
+test("a write gets its permit only when it has a connection", async () => {
   const held: ServerResponse[] = [];
   const { order, client } = await begin((name, response) => {
     if (name === "a") held.push(response);
@@ -123,7 +126,7 @@ test("is asked for when there is a connection, not when one is waited for", asyn
   expect(order).toEqual(["token", "permit", "PATCH a", "token", "a is answered", "permit", "PATCH b"]);
 });
 
-test("is worth nothing when the time is up by then", async () => {
+test("a write with a permit is not sent if its time is up by then", async () => {
   const held: ServerResponse[] = [];
   const { order, client, letPass } = await begin((_name, response) => void held.push(response));
   const first = client.apply(configMaps, named("a"));

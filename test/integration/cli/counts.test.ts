@@ -263,10 +263,10 @@ describe.each([
   });
 
   test("the metric of targets counts what the groups count", async () => {
-    const told: Record<string, number> = {};
+    const reported: Record<string, number> = {};
     const metrics: Metrics = {
       count: (name, value, dimensions = {}) => {
-        if (name === "Targets") told[Object.values(dimensions).join()] = value;
+        if (name === "Targets") reported[Object.values(dimensions).join()] = value;
       },
       seconds: () => {},
     };
@@ -276,6 +276,6 @@ describe.each([
     const { selected: _selected, ...sums } = Object.fromEntries(
       Object.entries(one).map(([state, count]) => [state, count + (other[state] ?? 0)]),
     );
-    expect(told).toEqual(sums);
+    expect(reported).toEqual(sums);
   });
 });

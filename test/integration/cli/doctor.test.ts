@@ -29,7 +29,7 @@ const order = [
   "concurrency",
 ];
 /** Everything that the installation reports about itself. */
-const told = ["webhook-secret", "tick", "due-work", "dead-letters", "concurrency"];
+const selfReported = ["webhook-secret", "tick", "due-work", "dead-letters", "concurrency"];
 const unchecked = (...names: readonly string[]) => names.map((name) => `${name}: unchecked`);
 
 const world = forAllTests(() => startDoctorWorld());
@@ -203,7 +203,7 @@ describe("the installation", () => {
     const body = { code: "NotFound", message: "there is no /v1/installation" };
     world.answer((path) => (path === "/v1/installation" ? { status: 404, body } : undefined));
     const ran = await world.examine();
-    expect(ran).toMatchObject({ code: 1, ailing: ["installation: wrong", ...unchecked(...told)] });
+    expect(ran).toMatchObject({ code: 1, ailing: ["installation: wrong", ...unchecked(...selfReported)] });
     expect(ran.finding("installation")).toMatchObject({ remedy: "npx cdk deploy --all" });
   });
 

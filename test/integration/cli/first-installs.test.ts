@@ -74,11 +74,11 @@ describe("the objects of a chart that asks whether it is installed", { timeout: 
     const ran = await cli.run("plan shop --source app=app -o json");
     expect(ran).toMatchObject({ code: 1, err: "" });
     const [plan] = (parseJson(ran.out) as unknown as Planned).items;
-    const told = plan?.differences.map(({ clusters, changes }) => [
+    const shown = plan?.differences.map(({ clusters, changes }) => [
       clusters.join(),
       ...changes.flatMap(({ event, objects }) => [event, ...objects.map(({ id, how }) => `${how} ${id.name}`)]),
     ]);
-    expect(told).toEqual([
+    expect(shown).toEqual([
       ["installed", "upgrade", "deleted seed", "changed settings", "created upgraded"],
       ["never-whole", "install", "changed settings"],
       ["new", "install", "created seed", "created settings"],

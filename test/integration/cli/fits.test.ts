@@ -8,7 +8,7 @@ import type { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { shownFleet } from "#test/support/shown-fleet.ts";
 
 const cluster = "prod-euw1-0000";
-const looks = [
+const comparisons = [
   "get sources -A",
   "get clusters",
   "get syncgroups -A",
@@ -59,7 +59,7 @@ describe.each([10, 100, 10_000])("of %i clusters", (size) => {
   const inTerminal = (line: string, columns: number) =>
     cli.run(line, { columns, outIsTerminal: true, env: { NO_COLOR: "1" } });
 
-  test.each(looks)("%s", { timeout: 60_000 }, async (line) => {
+  test.each(comparisons)("%s", { timeout: 60_000 }, async (line) => {
     const piped = await cli.run(line);
     expect(piped.out, "nothing is cut without a terminal").not.toMatch(/\S…$/m);
     for (const columns of [80, 200]) {

@@ -21,13 +21,13 @@ function logged(secondsAgo: number, ...messages: readonly string[]): void {
 }
 
 const range = (first: number, count: number) => Array.from({ length: count }, (_, index) => `line-${first + index};`);
-const told = (out: string) => out.match(/line-\d+;/g) ?? [];
+const loggedLines = (out: string) => out.match(/line-\d+;/g) ?? [];
 
 /** `logs sg/shop -f`, until it has said so many lines. */
 async function follow(flags: string, until: (lines: readonly string[]) => boolean) {
   const interrupt = new AbortController();
   const onOut = (out: string) => {
-    if (until(told(out))) interrupt.abort();
+    if (until(loggedLines(out))) interrupt.abort();
   };
   return cli.run(`logs sg/shop -f ${flags}`, { interrupted: interrupt.signal, onOut });
 }
@@ -44,7 +44,7 @@ test("logs -f prints new and late lines one by one, and none twice", { timeout: 
   logged(0, ...range(6, 2));
   const ran = await following;
   expect(ran).toMatchObject({ code: 130, err: "interrupted\n" });
-  expect(told(ran.out)).toEqual(range(1, 7));
+  expect(loggedLines(ran.out)).toEqual(range(1, 7));
 });
 
 test.each([20, 1100])(
@@ -52,7 +52,7 @@ test.each([20, 1100])(
   async (limit) => {
     logged(1800, ...range(1, 2300));
     const ran = await follow(`--since 1h --limit ${limit}`, (lines) => lines.length >= 2300);
-    expect(told(ran.out)).toEqual(range(1, 2300));
+    expect(loggedLines(ran.out)).toEqual(range(1, 2300));
   },
 );
 
@@ -63,7 +63,7 @@ test("logs without -f prints one answer, and where it continues", async () => {
     code: 0,
     err: expect.stringMatching(/there are more lines after .*; --limit N shows them/),
   });
-  expect(told(ran.out)).toEqual(range(1, 20));
+  expect(loggedLines(ran.out)).toEqual(range(1, 20));
   expect((await cli.run("logs sg/shop --since 1h --limit 20 -f -o json")).code).toBe(2);
 });
 
@@ -73,9 +73,9 @@ test("logs does not show the audit log, which has its own query", async () => {
   const fields = { level: "INFO", message: "line-2;", principal: "arn:aws:iam::000000000000:user/ana" };
   cli.logLines.push({ id: "line-2;", at, function: "api", fields });
   for (const object of ["sg/shop", "--id push-20261123T061254Z-1f8a90c2"]) {
-    expect(told((await cli.run(`logs ${object}`)).out), object).toEqual(["line-1;"]);
+    expect(loggedLines((await cli.run(`logs ${object}`)).out), object).toEqual(["line-1;"]);
     const audit = await cli.run(`logs ${object} --audit`);
-    expect([audit.code, told(audit.out)], object).toEqual([0, ["line-2;"]]);
+    expect([audit.code, loggedLines(audit.out)], object).toEqual([0, ["line-2;"]]);
     expect(audit.out).toContain("user/ana");
   }
 });

@@ -13,7 +13,7 @@ const [source = "", , group = ""] = fleet.split("---\n");
 const mark = "hunter2";
 const encoded = (text: string) => Buffer.from(text).toString("base64");
 /** The secret values in each form in which they may be written or cut. */
-const told = [mark, encoded(mark).slice(0, 9), "987654321", encoded("987654321").slice(0, 9)];
+const secretForms = [mark, encoded(mark).slice(0, 9), "987654321", encoded("987654321").slice(0, 9)];
 
 let cli: CliFixture;
 let folders = 0;
@@ -48,7 +48,7 @@ function folderOf(files: Readonly<Record<string, string>>): string {
   return `f${folders}`;
 }
 
-const everyLook = [
+const everyCommand = [
   "render shop --show-origin",
   "render shop -o json",
   "plan shop --all",
@@ -57,20 +57,20 @@ const everyLook = [
   "diff shop -o json",
 ];
 /** An error has the same text in every command, so that two commands suffice. */
-const someScans = ["render shop", "plan shop -o json"];
+const someCommands = ["render shop", "plan shop -o json"];
 
 /** The whole output of the commands. */
-async function said(looks: readonly string[], folder: string, line = ""): Promise<string> {
+async function said(commands: readonly string[], folder: string, line = ""): Promise<string> {
   const texts: string[] = [];
-  for (const look of looks) {
-    const ran = await cli.run(`${look} --source app=${folder}${line}`);
+  for (const command of commands) {
+    const ran = await cli.run(`${command} --source app=${folder}${line}`);
     texts.push(`${ran.out}${ran.err}`);
   }
   return texts.join("\n");
 }
 
 function expectNothingReported(text: string): void {
-  for (const each of told) expect(text).not.toContain(each);
+  for (const each of secretForms) expect(text).not.toContain(each);
 }
 
 const secret = (rest: string) => `apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: shop}\n${rest}\n`;
@@ -93,7 +93,7 @@ describe("values of a Secret are masked", { timeout: 300_000 }, () => {
       `apiVersion: v1\nkind: SecretList\nitems:\n- {metadata: {name: s, namespace: shop}, stringData: {p: ${mark}}}\n`,
     ],
   ])("%s", async (_where, text) => {
-    const all = await said(everyLook, folderOf({ "s.yaml": text }));
+    const all = await said(everyCommand, folderOf({ "s.yaml": text }));
     expect(all).toContain("***");
     expectNothingReported(all);
   });
@@ -159,7 +159,7 @@ describe("values of a Secret are masked", { timeout: 300_000 }, () => {
     ],
     ["a Secret that is there twice, in plain files", { "s.yaml": password, "t.yaml": password }],
   ])("an error beside a Secret shows none of its values: %s", async (_what, files) => {
-    expectNothingReported(await said(someScans, folderOf(files as Readonly<Record<string, string>>)));
+    expectNothingReported(await said(someCommands, folderOf(files as Readonly<Record<string, string>>)));
   });
 
   test.each([
@@ -169,7 +169,7 @@ describe("values of a Secret are masked", { timeout: 300_000 }, () => {
   ])("an error of a variable shows no value of a Secret: %s", async (_what, rest) => {
     const own = group.replace("source: app", "source: app, substitute: true, apply: {defaultNamespace: shop}");
     cli.write("substituted.yaml", `${source}---\n${own}`);
-    expectNothingReported(await said(someScans, folderOf({ "s.yaml": secret(rest) }), " -f substituted.yaml"));
+    expectNothingReported(await said(someCommands, folderOf({ "s.yaml": secret(rest) }), " -f substituted.yaml"));
   });
 
   test.each([
@@ -194,7 +194,7 @@ describe("values of a Secret are masked", { timeout: 300_000 }, () => {
       "chart.yaml",
       `${source}---\n${group.replace("source: app", `source: app, ${helm}, apply: {defaultNamespace: shop}`)}`,
     );
-    expectNothingReported(await said(someScans, folder, " -f chart.yaml"));
+    expectNothingReported(await said(someCommands, folder, " -f chart.yaml"));
   });
 
   test("the origins of a Secret that only an install has are masked", async () => {

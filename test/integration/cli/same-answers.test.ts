@@ -164,9 +164,9 @@ describe("validate, apply and the API", () => {
         expect(offline.err).toBe(applied.err);
         const said = offline.err.trimEnd().split("\n").slice(0, -2);
         const problems: readonly { field: string; message: string }[] = answer.body.problems;
-        const told = problems.map(({ field, message }) => escaped(`${field}${field === "" ? "" : " "}${message}`));
+        const described = problems.map(({ field, message }) => escaped(`${field}${field === "" ? "" : " "}${message}`));
         // Before it are file, line and object.
-        expect(said.map((line, index) => line.slice(-(told[index]?.length ?? 0)))).toEqual(told);
+        expect(said.map((line, index) => line.slice(-(described[index]?.length ?? 0)))).toEqual(described);
         expect(offline.err).not.toMatch(/(?!\n)\p{Cc}|\u202e/u);
       }),
       { numRuns: 400, seed: steadySeed(7) },

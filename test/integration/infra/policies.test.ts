@@ -132,7 +132,7 @@ function clustersWith(value: string): number {
 }
 
 /** As if EKS had said for two hours, until just now, that it is gone; and as if one like it had been forgotten long ago. */
-async function tellGone(arn: string): Promise<void> {
+async function markAsGone(arn: string): Promise<void> {
   const { aws, environment } = stack.machine;
   const table = new DynamoTable(aws.dynamo, environment.table);
   const row = await table.get(keys.found(arn));
@@ -154,7 +154,7 @@ const reason = { reason: "a test" };
 
 describe("of the people of an installation", () => {
   type Request = readonly ["GET" | "POST" | "DELETE", string, unknown?];
-  const look: readonly Request[] = [
+  const view: readonly Request[] = [
     ["GET", "/v1/version"],
     ["GET", "/v1/whoami"],
     ["GET", "/v1/clusters"],
@@ -168,8 +168,8 @@ describe("of the people of an installation", () => {
   ];
   /** The changes that an operator may make. The function answers 404 for an object that does not exist. */
   const operate: readonly Request[] = [
-    ["POST", "/v1/freezes/brake", reason],
-    ["DELETE", "/v1/freezes/brake"],
+    ["POST", "/v1/freezes/halt", reason],
+    ["DELETE", "/v1/freezes/halt"],
     ...["suspend", "resume", "reconcile", "refresh"].map(
       (verb): Request => ["POST", `${ns}/syncgroups/none/${verb}`, reason],
     ),
@@ -195,14 +195,14 @@ describe("of the people of an installation", () => {
   }
 
   test.each([
-    ["Viewer", { look: "let in", read: "refused", operate: "refused", administer: "refused" }],
-    ["Reader", { look: "let in", read: "let in", operate: "refused", administer: "refused" }],
-    ["Operator", { look: "let in", read: "refused", operate: "let in", administer: "refused" }],
-    ["Administrator", { look: "let in", read: "let in", operate: "let in", administer: "let in" }],
+    ["Viewer", { view: "let in", read: "refused", operate: "refused", administer: "refused" }],
+    ["Reader", { view: "let in", read: "let in", operate: "refused", administer: "refused" }],
+    ["Operator", { view: "let in", read: "refused", operate: "let in", administer: "refused" }],
+    ["Administrator", { view: "let in", read: "let in", operate: "let in", administer: "let in" }],
   ] as const)("a %s is %j", async (policy, expected) => {
     const person = personWith(policy);
     for (const [requests, answer] of [
-      [look, expected.look],
+      [view, expected.view],
       [read, expected.read],
       [operate, expected.operate],
       [administer, expected.administer],
@@ -301,12 +301,12 @@ describe("a role lets its function do its work", () => {
       },
     });
     await api.apply([discovery({})]);
-    const looked = () => api.call<object>("GET", "/v1/clusterdiscoveries/all");
-    await until("a look at an account", async () => JSON.stringify(await looked()).includes('"found":2'));
+    const readDiscovery = () => api.call<object>("GET", "/v1/clusterdiscoveries/all");
+    await until("a look at an account", async () => JSON.stringify(await readDiscovery()).includes('"found":2'));
     stack.machine.eks.clusters.remove(lost);
-    await tellGone(lost);
+    await markAsGone(lost);
     await api.apply([discovery({ gone: { after: "1h", action: "Forget", maxPerDay: 1 } })]);
-    await until("a cluster that is forgotten", async () => JSON.stringify(await looked()).includes('"found":1'));
+    await until("a cluster that is forgotten", async () => JSON.stringify(await readDiscovery()).includes('"found":1'));
     await api.call("GET", "/v1/clusterdiscoveries");
     await api.call("DELETE", "/v1/clusterdiscoveries/all?confirm=true");
     const said = { clusters: { all: true }, values: { domain: "example.com" } };
@@ -314,9 +314,9 @@ describe("a role lets its function do its work", () => {
     await api.call("GET", "/v1/clustervalues");
     await api.call("GET", "/v1/clustervalues/every");
     await api.call("DELETE", "/v1/clustervalues/every?confirm=true");
-    await post("/v1/freezes/brake");
+    await post("/v1/freezes/halt");
     await api.call("GET", "/v1/freezes");
-    await api.call("DELETE", "/v1/freezes/brake");
+    await api.call("DELETE", "/v1/freezes/halt");
     await post(`${ns}/syncgroups/web/suspend`);
     await post(`${ns}/syncgroups/web/resume`);
     await post(`${ns}/syncgroups/web/reconcile`);

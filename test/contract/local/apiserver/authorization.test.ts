@@ -67,20 +67,20 @@ describe.each(targets)("authorization on %s", (_name, start) => {
   }
 
   /** The status, and the message of a refusal. */
-  async function told(answer: Promise<ClusterAnswer>): Promise<string> {
+  async function outcome(answer: Promise<ClusterAnswer>): Promise<string> {
     const { status, text } = await answer;
     return status < 300 ? String(status) : `${status} ${stringAt(JSON.parse(text) as JsonObject, "message") ?? ""}`;
   }
 
   function asAlice(plural: string, object: JsonObject): Promise<string> {
-    return told(post(`${rbac}/${plural}`, object, { as: server.alice }));
+    return outcome(post(`${rbac}/${plural}`, object, { as: server.alice }));
   }
 
   /** A ClusterRole with these rules, given to the group dev everywhere. */
   async function grant(name: string, rules: readonly JsonObject[]): Promise<void> {
     const roleRef = { apiGroup: group, kind: "ClusterRole", name };
-    expect(await told(post(`${rbac}/clusterroles`, { metadata: { name }, rules }))).toBe("201");
-    expect(await told(post(`${rbac}/clusterrolebindings`, { metadata: { name }, roleRef, subjects: [dev] }))).toBe(
+    expect(await outcome(post(`${rbac}/clusterroles`, { metadata: { name }, rules }))).toBe("201");
+    expect(await outcome(post(`${rbac}/clusterrolebindings`, { metadata: { name }, roleRef, subjects: [dev] }))).toBe(
       "201",
     );
   }
@@ -117,9 +117,9 @@ describe.each(targets)("authorization on %s", (_name, start) => {
     const path = "/api/v1/namespaces/default/configmaps";
     const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "q" } };
     const list = (query: string) =>
-      told(clusterRequest(server.cluster, { path: `${path}${query}`, token: server.alice }));
+      outcome(clusterRequest(server.cluster, { path: `${path}${query}`, token: server.alice }));
     const apply = () =>
-      told(
+      outcome(
         clusterRequest(server.cluster, {
           method: "PATCH",
           path: `${path}/q?fieldManager=m`,
@@ -133,7 +133,7 @@ describe.each(targets)("authorization on %s", (_name, start) => {
     expect(await apply()).toBe(
       '403 configmaps "q" is forbidden: User "alice" cannot create resource "configmaps" in API group "" in the namespace "default"',
     );
-    expect(await told(post(path, object))).toBe("201");
+    expect(await outcome(post(path, object))).toBe("201");
     expect(await apply()).toBe("200");
   });
 
@@ -141,7 +141,7 @@ describe.each(targets)("authorization on %s", (_name, start) => {
     await grant("updaters", [{ ...get("", "services"), verbs: ["get", "update"] }]);
     const path = "/api/v1/namespaces/default/services/put";
     const body = { apiVersion: "v1", kind: "Service", metadata: { name: "put" }, spec: { ports: [{ port: 80 }] } };
-    const put = () => told(clusterRequest(server.cluster, { method: "PUT", path, token: server.alice, body }));
+    const put = () => outcome(clusterRequest(server.cluster, { method: "PUT", path, token: server.alice, body }));
     await expect
       .poll(put, settles)
       .toBe(
@@ -152,12 +152,12 @@ describe.each(targets)("authorization on %s", (_name, start) => {
   });
 
   test("a token of a service account says who it is, to the API server alone", async () => {
-    expect(await told(post(accounts, { kind: "ServiceAccount", metadata: { name: "sa" } }))).toBe("201");
+    expect(await outcome(post(accounts, { kind: "ServiceAccount", metadata: { name: "sa" } }))).toBe("201");
     const ask = (spec: JsonObject) =>
       post(`${accounts}/sa/token`, { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec });
     const tokenOf = async (spec: JsonObject) => stringAt(objectOf(await ask(spec)), "status", "token") ?? "";
     const who = (as: string) => post(reviews, { kind: "SelfSubjectReview" }, { as });
-    expect(await told(ask({ expirationSeconds: 60 }))).toBe(
+    expect(await outcome(ask({ expirationSeconds: 60 }))).toBe(
       '422 TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: 60: may not specify a duration less than 10 minutes',
     );
     const token = await tokenOf({ expirationSeconds: 600 });
@@ -189,10 +189,10 @@ describe.each(targets)("authorization on %s", (_name, start) => {
       groups: ["system:authenticated"],
       extra: { "a/b": ["c"] },
     });
-    expect(await told(as({ "impersonate-group": "g" }))).toBe(
+    expect(await outcome(as({ "impersonate-group": "g" }))).toBe(
       '400 requested &user.DefaultInfo{Name:"", UID:"", Groups:[]string{"g"}, Extra:map[string][]string(nil)} without impersonating a user name',
     );
-    expect(await told(as({ "impersonate-user": "bob" }, server.alice))).toBe(
+    expect(await outcome(as({ "impersonate-user": "bob" }, server.alice))).toBe(
       '403 selfsubjectreviews.authentication.k8s.io is forbidden: User "alice" cannot impersonate-on:user-info:create resource "selfsubjectreviews" in API group "authentication.k8s.io" at the cluster scope',
     );
     await grant("impersonators", [
@@ -209,7 +209,7 @@ describe.each(targets)("authorization on %s", (_name, start) => {
 
   test("what Roles and bindings may say", async () => {
     const refused = (path: string, object: JsonObject) =>
-      told(post(`${rbac}/${path}`, { metadata: { name: "v" }, ...object }));
+      outcome(post(`${rbac}/${path}`, { metadata: { name: "v" }, ...object }));
     const url = { verbs: ["get"], nonResourceURLs: ["/x"] };
     expect(await refused("namespaces/default/roles", { rules: [{ verbs: [] }, url] })).toBe(
       `422 Role.${group} "v" is invalid: [rules[0].verbs: Required value: verbs must contain at least one value, rules[0].apiGroups: Required value: resource rules must supply at least one api group, rules[0].resources: Required value: resource rules must supply at least one resource, rules[1].nonResourceURLs: Invalid value: ["/x"]: namespaced rules cannot apply to non-resource URLs]`,

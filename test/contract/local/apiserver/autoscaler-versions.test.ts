@@ -75,13 +75,13 @@ describe.each(clusterTargets)("autoscaling/v1 and v2 on $name", ({ start }) => {
         expect: expected,
       });
     await apply("v1", { targetCPUUtilizationPercentage: 50 }, "fieldManager=old", 201);
-    const wanted = { maxReplicas: 9, metrics: [usage("memory", 30), usage("cpu", 40)] };
-    const refused = await apply("v2", wanted, "fieldManager=new", 409);
+    const desired = { maxReplicas: 9, metrics: [usage("memory", 30), usage("cpu", 40)] };
+    const refused = await apply("v2", desired, "fieldManager=new", 409);
     expect(refused.message).toBe(
       'Apply failed with 2 conflicts: conflicts with "old":\n- .spec.maxReplicas\n- .spec.targetCPUUtilizationPercentage',
     );
-    const forced = await apply("v2", wanted, "fieldManager=new&force=true", 200);
-    expect(forced.spec).toMatchObject(wanted);
+    const forced = await apply("v2", desired, "fieldManager=new&force=true", 200);
+    expect(forced.spec).toMatchObject(desired);
     // Their order is that of their times, to the second, and then of their names.
     const managers = listAt(forced, "metadata", "managedFields");
     expect(managers).toHaveLength(2);

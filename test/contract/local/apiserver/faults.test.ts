@@ -179,8 +179,8 @@ describe.each(targets)(
       return send("PATCH", `${configMaps}/${name}?fieldManager=me&force=true`, { body, headers });
     }
 
-    function eventually<T>(look: () => Promise<T>) {
-      return expect.poll(look, { timeout: 20_000, interval: 100 });
+    function eventually<T>(read: () => Promise<T>) {
+      return expect.poll(read, { timeout: 20_000, interval: 100 });
     }
 
     test("a webhook that denies is named with its message", async () => {

@@ -89,9 +89,9 @@ describe.skipIf(!speaks).each(targets)("kubectl on $name", (target) => {
   const sessions = kubectlSessions.filter((session) => canRun(target, session));
   const printed = new Map<string, readonly string[]>();
   // A session waits more than it works.
-  beforeAll(() => runConcurrently(sessions, target === embedded ? sessions.length : realAtOnce, tell), patienceMs);
+  beforeAll(() => runConcurrently(sessions, target === embedded ? sessions.length : realAtOnce, play), patienceMs);
 
-  async function tell(session: KubectlSession): Promise<void> {
+  async function play(session: KubectlSession): Promise<void> {
     const blocks = await run(target, session);
     printed.set(session.name, blocks);
     if (update && target === real) writeFileSync(fixture(session), `${blocks.join("\n\n")}\n`);

@@ -112,8 +112,8 @@ describe.runIf(kubeAssets !== undefined)("requests at random", () => {
     }
     for (let index = 0; index < requestsEach; index += 1) {
       const request = randomRequest(random, namespace);
-      const told = answers.map(async ({ server, plain }) => plain.of(await clusterRequest(server, request)));
-      const found = differences(...((await Promise.all(told)) as [Json, Json]));
+      const plainAnswers = answers.map(async ({ server, plain }) => plain.of(await clusterRequest(server, request)));
+      const found = differences(...((await Promise.all(plainAnswers)) as [Json, Json]));
       const { method = "GET", path, body } = request;
       if (found.length > 0) return [`seed ${seed}: ${method} ${path}`, printed(body as Json), ...found].join("\n  ");
     }

@@ -278,7 +278,7 @@ function jsonPatch(dice: Dice, { paths }: RandomKind): JsonObject[] {
   });
 }
 
-interface Subject {
+interface Resource {
   readonly kind: RandomKind;
   readonly object: JsonObject;
   /** Of the object, and of all of its kind in the namespace. */
@@ -287,23 +287,23 @@ interface Subject {
   readonly query: string;
 }
 
-type Verb = (dice: Dice, subject: Subject) => ClusterRequest;
+type Verb = (dice: Dice, resource: Resource) => ClusterRequest;
 
-function patch(type: string, body: Json, { path, query }: Pick<Subject, "path" | "query">): ClusterRequest {
+function patch(type: string, body: Json, { path, query }: Pick<Resource, "path" | "query">): ClusterRequest {
   return { method: "PATCH", path: `${path}?${query}`, headers: { "content-type": type }, body };
 }
 
 const verbs: readonly { readonly share: number; readonly verb: Verb }[] = [
   {
     share: 0.55,
-    verb: (dice, subject) => {
+    verb: (dice, resource) => {
       const force = dice.chance(0.5) ? "&force=true" : "";
-      return patch(patchTypes.apply, subject.object, { ...subject, query: `${subject.query}${force}` });
+      return patch(patchTypes.apply, resource.object, { ...resource, query: `${resource.query}${force}` });
     },
   },
-  { share: 0.1, verb: (dice, subject) => patch(patchTypes.merge, withNulls(dice, subject.object), subject) },
-  { share: 0.08, verb: (dice, subject) => patch(patchTypes.strategic, withNulls(dice, subject.object), subject) },
-  { share: 0.06, verb: (dice, subject) => patch(patchTypes.json, jsonPatch(dice, subject.kind), subject) },
+  { share: 0.1, verb: (dice, resource) => patch(patchTypes.merge, withNulls(dice, resource.object), resource) },
+  { share: 0.08, verb: (dice, resource) => patch(patchTypes.strategic, withNulls(dice, resource.object), resource) },
+  { share: 0.06, verb: (dice, resource) => patch(patchTypes.json, jsonPatch(dice, resource.kind), resource) },
   {
     share: 0.06,
     verb: (_dice, { list, query, object }) => ({ method: "POST", path: `${list}?${query}`, body: object }),
@@ -341,11 +341,11 @@ export function randomRequest(random: Random, namespace: string): ClusterRequest
     ...(dice.chance(0.3) ? { fieldValidation: dice.one(["Strict", "Warn", "Ignore"]) } : {}),
   }).toString();
   const object = { apiVersion, kind: kind.kind, metadata: metadata(dice, name, namespace), ...kind.body(dice) };
-  const subject: Subject = { kind, object, list, path: `${list}/${name}`, query };
+  const resource: Resource = { kind, object, list, path: `${list}/${name}`, query };
   let left = random.integer(0, 999) / 1000;
   const chosen = verbs.find(({ share }) => {
     left -= share;
     return left < 0;
   });
-  return (chosen ?? verbs[0])?.verb(dice, subject) ?? { path: list };
+  return (chosen ?? verbs[0])?.verb(dice, resource) ?? { path: list };
 }

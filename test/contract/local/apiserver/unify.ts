@@ -214,9 +214,9 @@ function tableDifferences(expected: JsonObject, actual: JsonObject, options: Uni
   const left = columns(expected);
   const right = columns(actual);
   if (left.join() !== right.join()) return [`.columnDefinitions: expected ${left.join()}, got ${right.join()}`];
-  const { columnDefinitions: _left, ...wanted } = expected;
+  const { columnDefinitions: _left, ...comparable } = expected;
   const { columnDefinitions: _right, ...given } = actual;
-  return differences(wanted, given, options);
+  return differences(comparable, given, options);
 }
 
 function listOf(value: Json | undefined): readonly Json[] {

@@ -83,8 +83,8 @@ function everyKeyOf(origin: string): Promise<string> {
   const options = { method: "POST", rejectUnauthorized: false, agent: false };
   return new Promise((resolve, reject) => {
     const asking = start(`${origin}/v3/kv/range`, options, (answer) => {
-      const told = text(answer);
-      if (answer.statusCode === 200) told.then(resolve, reject);
+      const body = text(answer);
+      if (answer.statusCode === 200) body.then(resolve, reject);
       else reject(new Error(`${answer.statusCode}`));
     });
     asking.on("error", reject);

@@ -8,7 +8,7 @@ import { defined } from "#shared/base/defined.ts";
 let host: ClusterHost;
 let control: ControlServer;
 /** The calls that the fault proxy received. */
-const told: (readonly [FaultOptions, number | undefined])[] = [];
+const applied: (readonly [FaultOptions, number | undefined])[] = [];
 const opened: string[] = [];
 
 const call = (what: ControlCall) => callControl(control, what);
@@ -23,7 +23,7 @@ beforeAll(async () => {
   for (const name of ["canary-1", "broad-1"]) host.addCluster(name);
   control = await startControlServer(
     createFaultControl({
-      proxy: { setFaults: (faults, seed) => void told.push([faults, seed]), injected: () => ({ "sqs:lose": 2 }) },
+      proxy: { setFaults: (faults, seed) => void applied.push([faults, seed]), injected: () => ({ "sqs:lose": 2 }) },
       clusters: host,
       faults: quiet,
       seed: 1,
@@ -49,9 +49,9 @@ describe("the control server", () => {
       { target: "clusters/broad-1", ...none },
     ]);
     expect(await set("aws", ["hostile"], 7)).toEqual([{ target: "aws", seed: 7, settings: ["hostile"], injected }]);
-    expect(told).toEqual([[hostile, 7]]);
+    expect(applied).toEqual([[hostile, 7]]);
     expect(await set("aws", ["sqs.lose=0.5"])).toMatchObject([{ seed: 7, settings: ["hostile", "sqs.lose=0.5"] }]);
-    expect(told.at(-1)).toEqual([{ ...hostile, sqs: { ...hostile.sqs, lose: 0.5 } }, undefined]);
+    expect(applied.at(-1)).toEqual([{ ...hostile, sqs: { ...hostile.sqs, lose: 0.5 } }, undefined]);
 
     await set("clusters/canary-1", ["latency=5ms"], 3);
     expect(await set("cluster/canary-1", ["errors=503"])).toEqual([
@@ -71,7 +71,7 @@ describe("the control server", () => {
       { target: "clusters/canary-1", settings: [] },
       { target: "clusters/broad-1", settings: [] },
     ]);
-    expect(told.at(-1)?.[0]).toEqual(quiet);
+    expect(applied.at(-1)?.[0]).toEqual(quiet);
   });
 
   test.each([

@@ -93,13 +93,13 @@ test("a tick that fails is told of where an alarm watches, though nobody waits f
 test("ticks that get through are not told of", async () => {
   const made = await start({ tickEveryMs: 50 });
   const letters = await failureLetters(made);
-  let looks = 0;
+  let queries = 0;
   made.proxy.intercept({
     before(call) {
-      if (call.service === "dynamodb" && call.operation === "Query") looks += 1;
+      if (call.service === "dynamodb" && call.operation === "Query") queries += 1;
     },
   });
   // Of 16 shards each: the first ticks are over.
-  await expect.poll(() => looks, { timeout: 20_000 }).toBeGreaterThan(48);
+  await expect.poll(() => queries, { timeout: 20_000 }).toBeGreaterThan(48);
   expect(await letters(0)).toEqual([]);
 });

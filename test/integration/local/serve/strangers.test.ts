@@ -32,7 +32,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-interface Door {
+interface Port {
   readonly name: string;
   readonly origin: () => string | Promise<string>;
 }
@@ -42,7 +42,7 @@ async function originOf(service: "secrets" | "logs"): Promise<string> {
   return `http://${endpoint?.hostname}:${endpoint?.port}`;
 }
 
-const doors: readonly Door[] = [
+const ports: readonly Port[] = [
   { name: "the api", origin: () => stack.machine.api.endpoint },
   { name: "DynamoDB", origin: () => stack.machine.proxy.endpoints.dynamodb },
   { name: "SQS", origin: () => stack.machine.proxy.endpoints.sqs },
@@ -65,13 +65,13 @@ interface Asking {
   readonly body?: string;
 }
 
-interface Told {
+interface Answered {
   readonly status: number;
   readonly headers: Readonly<Record<string, unknown>>;
   readonly body: string;
 }
 
-function ask(origin: string, { method = "GET", path = "/", headers = {}, body = "" }: Asking): Promise<Told> {
+function ask(origin: string, { method = "GET", path = "/", headers = {}, body = "" }: Asking): Promise<Answered> {
   const { protocol, hostname, port } = new URL(origin);
   const start = protocol === "https:" ? httpsRequest : httpRequest;
   return new Promise((resolve, reject) => {
@@ -137,14 +137,14 @@ const questions: readonly Asking[] = [
 ];
 
 test.skipIf(!existsSync("/proc/net/tcp"))("no port of the machine is left out below", async () => {
-  const origins = await Promise.all(doors.map(({ origin }) => origin()));
+  const origins = await Promise.all(ports.map(({ origin }) => origin()));
   const known = origins.map((origin) => Number(new URL(origin).port));
   const opened = listeningPorts(process.pid).filter((port) => !before.includes(port));
   expect(opened.filter((port) => !known.includes(port))).toEqual([]);
   expect(opened.length).toBeGreaterThanOrEqual(new Set(known).size);
 });
 
-describe.each(doors)("$name", ({ origin }) => {
+describe.each(ports)("$name", ({ origin }) => {
   test("answers nothing to who has no credentials", async () => {
     for (const question of questions) {
       const { status, body } = await ask(await origin(), question);
@@ -160,9 +160,9 @@ describe.each(doors)("$name", ({ origin }) => {
     async (name) => {
       const { port } = new URL(await origin());
       for (const host of [name, ...(name.includes("evil") ? [`${name}:${port}`] : [])]) {
-        const told = await ask(await origin(), { headers: { host } });
-        expect(told.status, host).toBe(421);
-        expect(told.body).toBe("This server does not serve the requested host\n");
+        const answer = await ask(await origin(), { headers: { host } });
+        expect(answer.status, host).toBe(421);
+        expect(answer.body).toBe("This server does not serve the requested host\n");
       }
     },
   );
@@ -183,9 +183,9 @@ describe.each(doors)("$name", ({ origin }) => {
     ["a page that would be of its own", { "sec-fetch-site": "same-origin" }],
   ])("gives %s nothing", async (_what, headers) => {
     for (const question of [...questions, { method: "OPTIONS" }]) {
-      const told = await ask(await origin(), { ...question, headers: { ...question.headers, ...headers } });
-      expect(told).toMatchObject({ status: 403, body: "Requests from web pages are refused\n" });
-      expect(Object.keys(told.headers).filter((name) => name.startsWith("access-control"))).toEqual([]);
+      const answer = await ask(await origin(), { ...question, headers: { ...question.headers, ...headers } });
+      expect(answer).toMatchObject({ status: 403, body: "Requests from web pages are refused\n" });
+      expect(Object.keys(answer.headers).filter((name) => name.startsWith("access-control"))).toEqual([]);
     }
   });
 });

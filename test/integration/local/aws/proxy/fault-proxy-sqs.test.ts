@@ -95,9 +95,9 @@ test.each(["standard", "fifo"] as const)("lost messages of a %s queue are accept
   expect((aws.proxy.injected()["sqs:lose"] ?? 0) - before).toBe(lost + 1);
   expect(lost).toBeGreaterThan(0);
   expect(lost).toBeLessThan(10);
-  const arrived = await drain(queueUrl, 10 - lost);
-  expect(arrived).toHaveLength(10 - lost);
-  expect(ten).toEqual(expect.arrayContaining(arrived));
+  const received = await drain(queueUrl, 10 - lost);
+  expect(received).toHaveLength(10 - lost);
+  expect(ten).toEqual(expect.arrayContaining(received));
 });
 
 test.each(["standard", "fifo"] as const)("duplicated messages of a %s queue arrive twice", async (kind) => {
@@ -133,9 +133,9 @@ test("messages on a standard queue change places, none is lost", async () => {
   const queueUrl = await createQueue("standard");
   disturb({ reorder: 0.5, maxReorderMs: 50 });
   await sendAll(queueUrl, ten);
-  const arrived = await drain(queueUrl, 10);
-  expect(arrived).not.toEqual(ten);
-  expect(arrived.sort()).toEqual(ten);
+  const received = await drain(queueUrl, 10);
+  expect(received).not.toEqual(ten);
+  expect(received.sort()).toEqual(ten);
 });
 
 test("a FIFO queue is never reordered", async () => {

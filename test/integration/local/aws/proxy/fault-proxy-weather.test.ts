@@ -172,8 +172,8 @@ test("a silent region answers nobody, or takes messages and delivers none; then 
     const poll = await aws.sqs.send(
       new ReceiveMessageCommand({ QueueUrl, WaitTimeSeconds: 1, MaxNumberOfMessages: 10 }),
     );
-    const arrived = (poll.Messages ?? []).some(({ Body }) => Body === `round ${round}`);
-    expect(arrived).toBe(kind === "deaf");
+    const received = (poll.Messages ?? []).some(({ Body }) => Body === `round ${round}`);
+    expect(received).toBe(kind === "deaf");
   }
   expect([...seen].sort()).toEqual(["deaf", "mute"]);
 });

@@ -90,8 +90,8 @@ test("every call is counted by service and operation, empty receives apart", asy
 });
 
 test("consumed capacity is summed, told of each write, and hidden from who did not ask", async () => {
-  const told: unknown[] = [];
-  const stop = aws.proxy.intercept({ wrote: ({ operation }, units) => told.push({ operation, ...units }) });
+  const writes: unknown[] = [];
+  const stop = aws.proxy.intercept({ wrote: ({ operation }, units) => writes.push({ operation, ...units }) });
   const put = await aws.dynamodb.send(
     new PutItemCommand({ TableName: "rows", Item: { pk: { S: "big" }, data: { S: "x".repeat(3000) } } }),
   );
@@ -107,7 +107,7 @@ test("consumed capacity is summed, told of each write, and hidden from who did n
   expect(query.ConsumedCapacity?.CapacityUnits).toBe(0.5);
   expect(aws.proxy.capacity()).toEqual({ readUnits: 0.5, writeUnits: 3 });
   stop();
-  expect(told).toEqual([{ operation: "PutItem", written: 3, writtenToIndexes: 0 }]);
+  expect(writes).toEqual([{ operation: "PutItem", written: 3, writtenToIndexes: 0 }]);
 });
 
 test("queue URLs are of the endpoint that was asked, and lead back to it", async () => {
@@ -234,12 +234,12 @@ test("a long poll that its client left gives its message to the next poll, or ba
   async function leavePoll(): Promise<void> {
     const before = left();
     const abort = new AbortController();
-    const arrived = Promise.withResolvers<void>();
+    const begun = Promise.withResolvers<void>();
     const remove = aws.proxy.intercept({
-      before: ({ operation }) => operation === "ReceiveMessage" && arrived.resolve(),
+      before: ({ operation }) => operation === "ReceiveMessage" && begun.resolve(),
     });
     const poll = aws.sqs.send(receive, { abortSignal: abort.signal });
-    await arrived.promise;
+    await begun.promise;
     remove();
     abort.abort();
     await expect(poll).rejects.toThrow("abort");

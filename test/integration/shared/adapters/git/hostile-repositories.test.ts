@@ -284,9 +284,9 @@ test("nothing is on disk while a repository is fetched", async () => {
   try {
     const oid = await server.commitFiles(name, { "a.yaml": "a: 1\n" }, { message: "One" });
     const seen: string[] = [];
-    const looking = setInterval(async () => seen.push(...(await readdir(own))), 1);
+    const watch = setInterval(async () => seen.push(...(await readdir(own))), 1);
     await fetchTree(oid);
-    clearInterval(looking);
+    clearInterval(watch);
     expect(seen).toEqual([]);
   } finally {
     vi.unstubAllEnvs();

@@ -47,7 +47,7 @@ function troubled(answer: (call: ClientCall, earlier: readonly string[]) => Kube
   return { client, calls };
 }
 
-function told({ outcome, objects }: Awaited<ReturnType<typeof applySet>>) {
+function summary({ outcome, objects }: Awaited<ReturnType<typeof applySet>>) {
   return { outcome, objects: Object.fromEntries(objects.map(({ id, outcome }) => [`${id.kind} ${id.name}`, outcome])) };
 }
 
@@ -74,7 +74,7 @@ describe("an apply", () => {
       method === "apply" && name === "w" && !earlier.includes("apply w") ? refused(conversion) : undefined,
     );
     const result = await applySet(client, applyRequest("moved", objects, { inventory: before }));
-    expect(told(result)).toMatchObject({ outcome: "applied" });
+    expect(summary(result)).toMatchObject({ outcome: "applied" });
     expect(calls.filter((call) => call.endsWith(" w"))).toEqual(["apply w", "get w", "patch w", "apply w"]);
     const live = await cluster.raw("GET", `/apis/${newer}/namespaces/moved/widgets/w`);
     const entries = listAt(live as never, "metadata", "managedFields") as readonly { readonly apiVersion: string }[];
@@ -100,7 +100,7 @@ describe("an apply", () => {
       return missing ? refused({ status: 404, message: "404 page not found" }) : undefined;
     });
     const objects = [widget(own, "moment/w"), configMap("moment/c")];
-    expect(told(await applySet(client, applyRequest("moment", objects)))).toEqual({
+    expect(summary(await applySet(client, applyRequest("moment", objects)))).toEqual({
       outcome: "failed",
       objects: { "ConfigMap c": "failed", "Widget w": "created" },
     });
@@ -136,7 +136,7 @@ describe("an apply", () => {
     );
     const objects = [secret("default/hidden", {}), configMap("default/chart"), configMap("default/plain")];
     const result = await applySet(client, applyRequest("unread", objects));
-    expect(told(result)).toEqual({
+    expect(summary(result)).toEqual({
       outcome: "failed",
       objects: { "Secret hidden": "failed", "ConfigMap chart": "failed", "ConfigMap plain": "created" },
     });
@@ -165,7 +165,7 @@ test.each([
     const clock = { now: () => now, sleep: async () => {} };
     const result = await applySet(client, applyRequest(`${outcome}-late`, objects, { deadline, clock }));
     expect(result).toMatchObject({ outcome, definitions: {} });
-    expect(told(result).objects).toMatchObject({ "Widget w": "created" });
+    expect(summary(result).objects).toMatchObject({ "Widget w": "created" });
   },
 );
 
@@ -175,7 +175,7 @@ test("an object that an earlier run of the same attempt applied is not written a
   const { client, calls } = troubled(() => undefined);
   const done = new Set([objectIdKey(objectIdOf(first))]);
   const result = await applySet(client, applyRequest("resumed", [first, second], { inventory, done }));
-  expect(told(result)).toEqual({
+  expect(summary(result)).toEqual({
     outcome: "applied",
     objects: { "ConfigMap first": "resumed", "ConfigMap second": "unchanged" },
   });

@@ -55,11 +55,11 @@ async function silenced(group: string, set: string) {
 }
 
 describe("health", () => {
-  const look = (inventory: HealthRequest["inventory"], more: Partial<HealthRequest> = {}, client = cluster.client) =>
+  const check = (inventory: HealthRequest["inventory"], more: Partial<HealthRequest> = {}, client = cluster.client) =>
     checkHealth(client, { inventory, clock: systemClock, ...more });
 
   test("health of a kind that is not served for the moment is unknown, and of others known", async () => {
-    const report = await look(await silenced("quiet.example.com", "quiet"));
+    const report = await check(await silenced("quiet.example.com", "quiet"));
     expect(report).toMatchObject({ total: 3, ready: 2, failed: 0, worst: "Unknown" });
     expect(report.notReady).toMatchObject([
       { id: { name: "w" }, reason: "KindUnavailable", message: expect.stringContaining("quiet.example.com") },
@@ -68,7 +68,7 @@ describe("health", () => {
 
   test("health of a kind that may not be read is unknown, with the reason", async () => {
     const inventory = await cluster.applied("hidden", [configMap("default/hidden"), job("hidden")]);
-    const report = await look(inventory, {}, refusing(reads("hidden")));
+    const report = await check(inventory, {}, refusing(reads("hidden")));
     expect(report.notReady).toMatchObject([
       { status: "Unknown", reason: "Forbidden", message: expect.stringContaining("as told") },
       { status: "Unknown", reason: "Forbidden" },
@@ -81,14 +81,14 @@ describe("health", () => {
     ["answers with more than is taken", () => refused({ code: "AnswerTooLarge" }), "tooLarge"],
   ])("a cluster that %s has no health", async (_what, why, expected) => {
     const inventory = await cluster.applied("away", [configMap("default/away")]);
-    await expect(look(inventory, {}, refusing(reads("away"), why))).rejects.toMatchObject({ class: expected });
+    await expect(check(inventory, {}, refusing(reads("away"), why))).rejects.toMatchObject({ class: expected });
   });
 
   test("the health of another object with its name is not its own", async () => {
     const inventory = await cluster.applied("heir", [configMap("default/heir")]);
     await cluster.raw("DELETE", `${core}/heir`);
     await cluster.raw("POST", core, { body: configMap("default/heir") });
-    expect((await look(inventory)).notReady).toMatchObject([
+    expect((await check(inventory)).notReady).toMatchObject([
       {
         status: "NotFound",
         reason: "Replaced",
@@ -113,7 +113,7 @@ describe("health", () => {
     }
     if (left !== "left") await cluster.raw("DELETE", `${jobPath(name)}?propagationPolicy=Background`);
     const failedJobs = new Set(hadFailed ? [`Job default/${name}`] : []);
-    const report = await look(inventory, { failedJobs });
+    const report = await check(inventory, { failedJobs });
     if (reason === undefined) expect(report).toMatchObject({ ready: 1, worst: "Current" });
     else if (left !== "left") expect(report.notReady).toMatchObject([{ id: { name }, reason }]);
     else expect(report.notReady.map((object) => object.reason)).not.toContain("JobFailed");
@@ -123,7 +123,7 @@ describe("health", () => {
   test("health of a Job that failed before is unknown if Jobs may not be read", async () => {
     const inventory = await cluster.applied("unread-job", [job("unread-job")]);
     const failedJobs = new Set(["Job default/unread-job"]);
-    const report = await look(inventory, { failedJobs }, refusing(reads("unread-job")));
+    const report = await check(inventory, { failedJobs }, refusing(reads("unread-job")));
     expect(report.notReady).toMatchObject([{ status: "Unknown", reason: "Forbidden" }]);
   });
 
@@ -141,7 +141,7 @@ describe("health", () => {
       asked += 1;
       if (why !== undefined) throw why();
     });
-    const [unready] = (await look(inventory, {}, client)).notReady;
+    const [unready] = (await check(inventory, {}, client)).notReady;
     expect(unready).toMatchObject({ status: "InProgress", message: "Replicas: 0/2" });
     expect(asked).toBe(why === undefined ? 0 : 1);
   });

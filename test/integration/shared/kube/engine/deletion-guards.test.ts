@@ -115,9 +115,9 @@ describe.each(clusterTargets)("objects that a deletion would remove as well, on 
   });
 
   test("an object in another Namespace delays no deletion", async () => {
-    await begun("next-door");
+    await begun("neighbour");
     await begun("empty");
-    await put("next-door", "configmaps", configMap("next-door/c"));
+    await put("neighbour", "configmaps", configMap("neighbour/c"));
     expect(await guard("empty")).toBeUndefined();
   });
 

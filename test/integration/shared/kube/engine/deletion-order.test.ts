@@ -60,7 +60,7 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
     return !("deletionTimestamp" in metadata);
   }
 
-  const told = (result: PruneResult) =>
+  const outcomes = (result: PruneResult) =>
     result.outcome === "refused"
       ? result.reason
       : Object.fromEntries(result.objects.map(({ id, outcome }) => [`${id.kind} ${id.name}`, outcome]));
@@ -111,7 +111,7 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
     await hold(config(ns, "web"));
     const request = () => ({ ...set, unrecorded: [], clock: systemClock, deadline: inSeconds(60) });
     const first = await deleteSet(cluster.client, request());
-    expect(told(first)).toMatchObject({
+    expect(outcomes(first)).toMatchObject({
       "ConfigMap web": "terminating",
       "ConfigMap api": "waiting",
       "ConfigMap db": "waiting",
@@ -123,15 +123,15 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
     expect(messageOf(first, "db")).toBe("waits until ConfigMap holding/api, which depends on it, is deleted");
     expect(await Promise.all([isUntouched(config(ns, "api")), isUntouched(config(ns, "db"))])).toEqual([true, true]);
     set = left(set, first);
-    expect(told(await deleteSet(cluster.client, request()))).toMatchObject({ "ConfigMap api": "waiting" });
+    expect(outcomes(await deleteSet(cluster.client, request()))).toMatchObject({ "ConfigMap api": "waiting" });
     await releaseTemplates(config(ns, "web"));
     await hold(config(ns, "api"));
     const second = await deleteSet(cluster.client, request());
-    expect(told(second)).toMatchObject({ "ConfigMap web": "absent", "ConfigMap api": "terminating" });
+    expect(outcomes(second)).toMatchObject({ "ConfigMap web": "absent", "ConfigMap api": "terminating" });
     expect(await isUntouched(config(ns, "db"))).toBe(true);
     await releaseTemplates(config(ns, "api"));
     set = left(set, second);
-    expect(told(await deleteSet(cluster.client, request()))).toMatchObject({ "ConfigMap db": "deleted" });
+    expect(outcomes(await deleteSet(cluster.client, request()))).toMatchObject({ "ConfigMap db": "deleted" });
   });
 
   test("a list that fails for the moment deletes nothing in another order", async () => {
@@ -149,13 +149,15 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
       throw new KubeError(request, { status: 503, message: "the server is currently unable", causes: [] });
     });
     const result = await pruneSet(client, pruneRequest(set, keep));
-    expect(told(result)).toEqual({ "ConfigMap web": "waiting", "Deployment db": "waiting" });
+    expect(outcomes(result)).toEqual({ "ConfigMap web": "waiting", "Deployment db": "waiting" });
     expect(messageOf(result, "db")).toMatch(
       /^waits until ConfigMap can be listed, because its marks decide the order of deletion: .*unable/,
     );
     expect(await Promise.all([isUntouched(config(ns, "web")), isUntouched(workload(ns, "db"))])).toEqual([true, true]);
     await releaseTemplates(config(ns, "web"));
-    expect(told(await pruneSet(cluster.client, pruneRequest(set, keep)))).toMatchObject({ "Deployment db": "deleted" });
+    expect(outcomes(await pruneSet(cluster.client, pruneRequest(set, keep)))).toMatchObject({
+      "Deployment db": "deleted",
+    });
   });
 
   test("the later wave is gone before the earlier one is deleted", async () => {
@@ -186,7 +188,7 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
     const set = await applied(ns, [...late, widget(group, `${ns}/w`), configMap(`${ns}/c`)]);
     // The Namespace waits for its controller, which nobody plays.
     await expect
-      .poll(async () => told(await pruneSet(cluster.client, pruneRequest(set, []))), { timeout: 20_000 })
+      .poll(async () => outcomes(await pruneSet(cluster.client, pruneRequest(set, []))), { timeout: 20_000 })
       .toEqual({
         "Widget w": "absent",
         "ConfigMap c": "absent",
@@ -203,7 +205,11 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
     await patch(config(ns, "b"), { annotations: { [dependsOn]: `/namespaces/${ns}/ConfigMap/a` } });
     await patch(workload(ns, "web"), { annotations: { [dependsOn]: "nonsense" } });
     const result = await pruneSet(cluster.client, pruneRequest(set, keep));
-    expect(told(result)).toEqual({ "Deployment web": "deleted", "ConfigMap a": "deleted", "ConfigMap b": "deleted" });
+    expect(outcomes(result)).toEqual({
+      "Deployment web": "deleted",
+      "ConfigMap a": "deleted",
+      "ConfigMap b": "deleted",
+    });
     const notes = result.outcome === "refused" ? [] : result.notes.map(({ id, message }) => `${id.name}: ${message}`);
     expect(notes).toEqual([
       expect.stringMatching(
@@ -220,7 +226,7 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
     const web = annotated(configMap(`${ns}/web`), { [dependsOn]: `/namespaces/${ns}/ConfigMap/db` });
     const set = await applied(ns, [...keep, web, configMap(`${ns}/other`)]);
     const result = await pruneSet(cluster.client, pruneRequest(set, keep));
-    expect(told(result)).toEqual({ "ConfigMap other": "deleted", "ConfigMap web": "deleted" });
+    expect(outcomes(result)).toEqual({ "ConfigMap other": "deleted", "ConfigMap web": "deleted" });
     expect(await isUntouched(config(ns, "db"))).toBe(true);
   });
 
@@ -237,7 +243,7 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
       }),
     ]);
     const result = await pruneSet(cluster.client, pruneRequest(set, keep));
-    expect(told(result)).toEqual({ "ConfigMap web": "kept", "Deployment db": "kept", "ConfigMap disk": "kept" });
+    expect(outcomes(result)).toEqual({ "ConfigMap web": "kept", "Deployment db": "kept", "ConfigMap disk": "kept" });
     expect(result).toMatchObject({ outcome: "done", settled: [{ name: "web" }, { name: "db" }, { name: "disk" }] });
     expect(await Promise.all([isUntouched(workload(ns, "db")), isUntouched(config(ns, "disk"))])).toEqual([true, true]);
     expect(result).toMatchObject({
@@ -261,7 +267,7 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
       annotated(configMap(`${ns}/web`), { [dependsOn]: `/namespaces/${ns}/ConfigMap/db` }),
     ]);
     await patch(config(ns, "web"), { annotations: { [dependsOn]: null }, finalizers: ["example.com/hold"] });
-    expect(told(await pruneSet(cluster.client, pruneRequest(set, keep)))).toEqual({
+    expect(outcomes(await pruneSet(cluster.client, pruneRequest(set, keep)))).toEqual({
       "ConfigMap db": "deleted",
       "ConfigMap web": "terminating",
     });
@@ -277,7 +283,7 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
       annotated(configMap(`${ns}/web`), { [dependsOn]: `/namespaces/${ns}/ConfigMap/db` }),
     ]);
     await patch(config(ns, "web"), { labels: { [partOfLabel]: null } });
-    expect(told(await pruneSet(cluster.client, pruneRequest(set, keep)))).toEqual({
+    expect(outcomes(await pruneSet(cluster.client, pruneRequest(set, keep)))).toEqual({
       "ConfigMap db": "deleted",
       "ConfigMap web": "foreign",
     });

@@ -23,7 +23,7 @@ describe.each(clusterTargets)("diffSet on $name", ({ start }) => {
     prune: true,
     ...rest,
   });
-  const told = ({ differences, refused, kept, unread }: SetDiff) => [
+  const summary = ({ differences, refused, kept, unread }: SetDiff) => [
     ...differences.map(({ id, how }) => `${how} ${id.kind} ${id.name}`),
     ...refused.map(({ id, failure }) => `refused ${id.kind} ${id.name} ${failure.reason}`),
     ...kept.map(({ id, why }) => `kept ${id.kind} ${id.name} ${why}`),
@@ -37,7 +37,7 @@ describe.each(clusterTargets)("diffSet on $name", ({ start }) => {
     const client = watchedClient(cluster.client, async ({ method, name }) => {
       if (method !== "lookup") calls.push(`${method} ${name}`);
     });
-    expect(told(await diffSet(client, asked("same", setOf("same"))))).toEqual([]);
+    expect(summary(await diffSet(client, asked("same", setOf("same"))))).toEqual([]);
     expect(calls.toSorted()).toEqual(["list configmaps", "list deployments", "list namespaces"]);
   });
 
@@ -50,7 +50,7 @@ describe.each(clusterTargets)("diffSet on $name", ({ start }) => {
       configMap("all/new"),
     ];
     const found = await diffSet(cluster.client, asked("all", changed));
-    expect(told(found)).toEqual(["changed ConfigMap c", "created ConfigMap new", "deleted ConfigMap old"]);
+    expect(summary(found)).toEqual(["changed ConfigMap c", "created ConfigMap new", "deleted ConfigMap old"]);
     const [change] = found.differences;
     expect(valueAt(change?.before, "data")).toEqual({ k: "1" });
     expect(valueAt(change?.after, "data")).toEqual({ k: "2" });
@@ -61,7 +61,7 @@ describe.each(clusterTargets)("diffSet on $name", ({ start }) => {
     ]);
     expect(await cluster.statusOf("/api/v1/namespaces/all/configmaps/new")).toBe(404);
     const after = await diffSet(cluster.client, asked("all", [...setOf("all"), configMap("all/old")]));
-    expect({ after: told(after), entries: before.entries.length }).toEqual({ after: [], entries: 4 });
+    expect({ after: summary(after), entries: before.entries.length }).toEqual({ after: [], entries: 4 });
   });
 
   test("the diff of objects that marks leave unchanged shows only that they would be made", async () => {
@@ -73,7 +73,7 @@ describe.each(clusterTargets)("diffSet on $name", ({ start }) => {
     const once = (name: string, k: string) => ssa("IfNotPresent", name, { k });
     await cluster.applied("marks", [namespace("marks"), once("made", "1"), configMap("marks/alone", { k: "1" })]);
     const desired = [namespace("marks"), once("made", "2"), once("new", "1"), ssa("Ignore", "alone", { k: "2" })];
-    expect(told(await diffSet(cluster.client, asked("marks", desired)))).toEqual(["created ConfigMap new"]);
+    expect(summary(await diffSet(cluster.client, asked("marks", desired)))).toEqual(["created ConfigMap new"]);
   });
 
   test("the diff finds fields that somebody changed by hand, and not fields that others added", async () => {
@@ -87,7 +87,7 @@ describe.each(clusterTargets)("diffSet on $name", ({ start }) => {
       body: { data: { k: "by hand" } },
     });
     const found = await diffSet(cluster.client, asked("hand", setOf("hand")));
-    expect(told(found)).toEqual(["changed ConfigMap c"]);
+    expect(summary(found)).toEqual(["changed ConfigMap c"]);
     expect(valueAt(found.differences[0]?.before, "data", "k")).toBe("by hand");
     expect(valueAt(found.differences[0]?.after, "data", "k")).toBe("1");
   });
@@ -103,8 +103,10 @@ describe.each(clusterTargets)("diffSet on $name", ({ start }) => {
       });
     };
     await cluster.applied("written", [namespace("written"), limits("1000m")]);
-    expect(told(await diffSet(cluster.client, asked("written", [namespace("written"), limits("1000m")])))).toEqual([]);
-    expect(told(await diffSet(cluster.client, asked("written", [namespace("written"), limits("2")])))).toEqual([
+    expect(summary(await diffSet(cluster.client, asked("written", [namespace("written"), limits("1000m")])))).toEqual(
+      [],
+    );
+    expect(summary(await diffSet(cluster.client, asked("written", [namespace("written"), limits("2")])))).toEqual([
       "changed Deployment web",
     ]);
   });
@@ -112,7 +114,7 @@ describe.each(clusterTargets)("diffSet on $name", ({ start }) => {
   test("the diff of a set with its own namespace and kinds shows all of it", async () => {
     const group = "brought.example.com";
     const objects = [namespace("brought"), definition(group), widget(group, "brought/w"), configMap("brought/c")];
-    expect(told(await diffSet(cluster.client, asked("brought", objects))).toSorted()).toEqual([
+    expect(summary(await diffSet(cluster.client, asked("brought", objects))).toSorted()).toEqual([
       "created ConfigMap c",
       `created CustomResourceDefinition widgets.${group}`,
       "created Namespace brought",
@@ -139,7 +141,7 @@ describe.each(clusterTargets)("diffSet on $name", ({ start }) => {
       configMap("nowhere/c"),
       widget("unknown.example.com", "refused/w"),
     ];
-    const found = told(await diffSet(cluster.client, asked("refused", objects)));
+    const found = summary(await diffSet(cluster.client, asked("refused", objects)));
     expect(found.filter((line) => line.startsWith("refused")).map((line) => line.split(" ").slice(1, 3))).toEqual([
       ["ConfigMap", "c"],
       ["ConfigMap", "theirs"],
@@ -168,11 +170,11 @@ describe.each(clusterTargets)("diffSet on $name", ({ start }) => {
     });
     const kinds = { groupKinds: [{ group: "", kind: "ConfigMap" }] };
     const objects = [namespace("kept"), hook];
-    expect(told(await diffSet(cluster.client, asked("kept", objects, kinds)))).toEqual([
+    expect(summary(await diffSet(cluster.client, asked("kept", objects, kinds)))).toEqual([
       "deleted ConfigMap gone",
       "kept ConfigMap marked it is marked helm.sh/resource-policy: keep",
     ]);
-    expect(told(await diffSet(cluster.client, asked("kept", objects, { ...kinds, prune: false })))).toEqual([
+    expect(summary(await diffSet(cluster.client, asked("kept", objects, { ...kinds, prune: false })))).toEqual([
       "kept ConfigMap gone prune: false",
       "kept ConfigMap marked prune: false",
     ]);

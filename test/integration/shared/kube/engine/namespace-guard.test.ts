@@ -117,10 +117,10 @@ describe.each(clusterTargets)("a Namespace that left the set on $name", ({ start
     ["a claim", claim("data"), "PersistentVolumeClaim"],
   ])("a Namespace stays for %s of somebody else", async (what, stranger, kind) => {
     const ns = `holds-${what.replaceAll(/[^a-z]/gi, "").toLowerCase()}`;
-    const furniture = ["kube-root-ca.crt", "openshift-service-ca.crt", "istio-ca-root-cert", "istio-ca-crl"].map(
+    const defaultObjects = ["kube-root-ca.crt", "openshift-service-ca.crt", "istio-ca-root-cert", "istio-ca-crl"].map(
       config,
     );
-    const held = await pruned(ns, [...furniture, stranger]);
+    const held = await pruned(ns, [...defaultObjects, stranger]);
     expect(held?.outcome).toBe("waiting");
     expect(held?.message).toMatch(new RegExp(`still contains ${kind}\\S* ${ns}/`));
     expect(held?.message).not.toContain("ca.crt");

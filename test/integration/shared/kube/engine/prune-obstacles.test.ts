@@ -20,7 +20,7 @@ async function applied(set: string, objects: readonly ManifestObject[]) {
   return { claim, inventory: await cluster.applied(set, objects) };
 }
 
-function told(result: PruneResult) {
+function summary(result: PruneResult) {
   if (result.outcome === "refused") throw new Error(result.message);
   return {
     outcome: result.outcome,
@@ -42,7 +42,7 @@ test("a deletion that is refused fails alone, and its object stays in the invent
   const about = { kinds: ["ConfigMap"], operations: ["DELETE" as const] };
   await cluster.setFaults({ webhooks: [{ name: "policy.example.com", does: "deny", message: "not today", ...about }] });
   const result = await pruneSet(cluster.client, pruneRequest(set, keep));
-  expect(told(result)).toEqual({
+  expect(summary(result)).toEqual({
     outcome: "failed",
     objects: { "Deployment web": "deleted", "ConfigMap c": "failed" },
     settled: ["web"],
@@ -61,7 +61,7 @@ test("an object that takes the name between the read and the deletion survives",
     await cluster.raw("POST", "/api/v1/namespaces/replaced/configmaps", { body: configMap("replaced/c") });
   });
   const result = await pruneSet(client, pruneRequest(set, keep));
-  expect(told(result)).toEqual({ outcome: "done", objects: { "ConfigMap c": "foreign" }, settled: ["c"] });
+  expect(summary(result)).toEqual({ outcome: "done", objects: { "ConfigMap c": "foreign" }, settled: ["c"] });
   expect(result).toMatchObject({ objects: [{ message: "another object has taken its name" }] });
   expect(await cluster.statusOf(configPath("replaced"))).toBe(200);
 });
@@ -70,7 +70,7 @@ test("an object that disappears between the read and the deletion counts as dele
   const keep = [namespace("gone")];
   const set = await applied("gone", [...keep, configMap("gone/c")]);
   const client = rivalled(() => cluster.raw("DELETE", configPath("gone")));
-  expect(told(await pruneSet(client, pruneRequest(set, keep)))).toEqual({
+  expect(summary(await pruneSet(client, pruneRequest(set, keep)))).toEqual({
     outcome: "done",
     objects: { "ConfigMap c": "deleted" },
     settled: ["c"],
@@ -92,7 +92,7 @@ test("no request is sent if nothing is to be deleted", async () => {
   const set = await applied("idle", [namespace("idle")]);
   const asked: string[] = [];
   const client = watchedClient(cluster.client, async ({ method }) => void asked.push(method));
-  expect(told(await pruneSet(client, pruneRequest(set, [namespace("idle")])))).toMatchObject({ outcome: "done" });
+  expect(summary(await pruneSet(client, pruneRequest(set, [namespace("idle")])))).toMatchObject({ outcome: "done" });
   expect(asked).toEqual([]);
 });
 
@@ -103,7 +103,7 @@ test("an API that does not answer keeps its objects in the inventory, and its na
   await cluster.setFaults({ unavailableApis: [`v1.${group}`] });
   cluster.client.forgetKinds();
   const result = await pruneSet(cluster.client, pruneRequest(set, keep));
-  expect(told(result)).toEqual({ outcome: "waiting", objects: { "Widget w": "waiting" }, settled: [] });
+  expect(summary(result)).toEqual({ outcome: "waiting", objects: { "Widget w": "waiting" }, settled: [] });
   expect(result).toMatchObject({ objects: [{ message: expect.stringContaining(group) }] });
 });
 
@@ -126,7 +126,7 @@ test.each([
   cluster.client.forgetKinds();
   const candidates = set.inventory.entries.filter(({ id }) => id.kind === "Widget");
   const result = await pruneSet(cluster.client, pruneRequest(set, keep, { candidates }));
-  expect(told(result).objects).toEqual({ "Widget w": "absent" });
+  expect(summary(result).objects).toEqual({ "Widget w": "absent" });
 });
 
 test("objects of a kind that is defined and not served for the moment are not taken for gone", async () => {
@@ -144,7 +144,7 @@ test("objects of a kind that is defined and not served for the moment are not ta
   await expect.poll(() => cluster.statusOf(widgetPath), { timeout: 20_000 }).toBe(404);
   cluster.client.forgetKinds();
   const result = await pruneSet(cluster.client, pruneRequest(set, keep));
-  expect(told(result)).toEqual({ outcome: "waiting", objects: { "Widget w": "waiting" }, settled: [] });
+  expect(summary(result)).toEqual({ outcome: "waiting", objects: { "Widget w": "waiting" }, settled: [] });
   expect(result).toMatchObject({ objects: [{ message: "Widget is defined, but not served at the moment" }] });
   await serve(true);
   await expect.poll(() => cluster.statusOf(widgetPath), { timeout: 20_000 }).toBe(200);
@@ -157,7 +157,7 @@ test("a resource whose name only looks like a definition of a group does not mak
   const hold = { metadata: { finalizers: ["example.com/hold"] } };
   const path = "/apis/apps/v1/namespaces/called/deployments/web";
   await cluster.raw("PATCH", path, { as: "merge-patch", body: hold });
-  expect(told(await pruneSet(cluster.client, pruneRequest(set, keep)))).toEqual({
+  expect(summary(await pruneSet(cluster.client, pruneRequest(set, keep)))).toEqual({
     outcome: "waiting",
     objects: { "Deployment web": "terminating", "ConfigMap x.apps": "deleted" },
     settled: ["x.apps"],

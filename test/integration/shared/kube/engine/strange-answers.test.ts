@@ -53,7 +53,7 @@ describe.each(clusterTargets)("the engine on $name", ({ start }) => {
       },
     });
     const next = { claim: claimFor(set, { attempt: 2, fence: 2 }), groupKinds };
-    const told = await ensureParent(client, next).catch((error: unknown) => error);
-    expect(told).toMatchObject(outcome === "written" ? { kind: "written" } : { reason: "Conflict" });
+    const answer = await ensureParent(client, next).catch((error: unknown) => error);
+    expect(answer).toMatchObject(outcome === "written" ? { kind: "written" } : { reason: "Conflict" });
   });
 });

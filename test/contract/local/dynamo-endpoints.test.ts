@@ -1,4 +1,4 @@
-/** dynoxide answers through its pipes what it answers on a port. */
+/** dynoxide gives the same answers over its pipes and on a port. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type DynamoServer, startDynamo } from "#local/aws/services/dynamo-server.ts";
 
@@ -36,7 +36,7 @@ const absent = { ConditionExpression: "attribute_not_exists(pk)" };
 const values = { ExpressionAttributeValues: { ":one": { N: "1" } } };
 const ofBig = { KeyConditionExpression: "pk = :pk", ExpressionAttributeValues: { ":pk": { S: "big" } } };
 
-/** In this order: each begins with what those before it left. */
+/** The order matters, because each call finds the rows of the previous ones. */
 const calls: readonly (readonly [operation: string, request: object])[] = [
   ["ListTables", {}],
   ["CreateTable", table],
@@ -135,7 +135,7 @@ async function answerOf(server: DynamoServer, [operation, request]: readonly [st
   return { status: reply.status, message, body };
 }
 
-/** Without what differs from one start to the next, the prefixes of errors, and what pipes do not tell or tell besides. */
+/** Removes values that differ from start to start, prefixes of errors, and members that only one transport has. */
 function comparable(name: string, value: unknown): unknown {
   if (["TableId", "TableArn", "IndexArn", "CreationDateTime", "_auto_snapshot"].includes(name)) return undefined;
   if (name === "__type") return String(value).split("#")[1];
@@ -143,6 +143,9 @@ function comparable(name: string, value: unknown): unknown {
   return value;
 }
 
-test.each(calls.map((call, index) => [index, call[0], call] as const))("%i %s", async (_index, _name, call) => {
-  expect(await answerOf(pipe, call)).toEqual(await answerOf(port, call));
-});
+test.each(calls.map((call, index) => [index, call[0], call] as const))(
+  "call %i (%s) has the same answer over a pipe and on a port",
+  async (_index, _name, call) => {
+    expect(await answerOf(pipe, call)).toEqual(await answerOf(port, call));
+  },
+);

@@ -31,7 +31,7 @@ const slice: JsonObject = {
   ...{ addressType: "IPv4", endpoints: [], ports: [{ name: "https", port: 6443, protocol: "TCP" }] },
 };
 
-/** What a server says of an API that another one is to serve, step by step, until there would be somebody to ask. */
+/** The status of an APIService while its server is set up step by step, until only an endpoint is missing. */
 describe.each(clusterTargets)("an APIService on $name", ({ start }) => {
   const cluster = forAllTests(async () => clusterFixture(await start()));
 
@@ -45,7 +45,7 @@ describe.each(clusterTargets)("an APIService on $name", ({ start }) => {
     await vi.waitFor(async () => expect(await read()).toEqual([condition]), { timeout: 30_000, interval: 100 });
   }
 
-  test("tells what its server lacks, and the API is announced and answers 503", async () => {
+  test("an APIService reports what its server lacks, and its API is announced and answers 503", async () => {
     expect(await apply(path, apiService)).toMatchObject({ spec: { service: { port: 443 } }, status: {} });
     await isAway("ServiceNotFound", 'service/adapter in "default" is not present');
     const version = { groupVersion: "metrics.k8s.io/v1beta1", version: "v1beta1" };

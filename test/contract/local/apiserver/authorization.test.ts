@@ -1,4 +1,4 @@
-/** Who may do what: the same on the embedded API server and on a real one. */
+/** The authorization of requests is the same on the embedded API server and on a real one. */
 
 import { type ClusterConnection, startClusterHost } from "@starling/embedded-apiserver";
 import { type ClusterAnswer, clusterRequest, objectOf, readFrom } from "@starling/embedded-apiserver/testing";
@@ -12,7 +12,7 @@ import { kubeAssets } from "#test/contract/targets.ts";
 
 type Connection = Pick<ClusterConnection, "server" | "caData" | "token">;
 
-/** A server that knows alice of dev, by a token. */
+/** A server with a token for the user alice in the group dev. */
 interface Server {
   readonly cluster: Connection;
   readonly alice: string;
@@ -47,7 +47,7 @@ const rbac = `/apis/${group}/v1`;
 const reviews = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 const accounts = "/api/v1/namespaces/default/serviceaccounts";
 const dev = { kind: "Group", name: "dev", apiGroup: group };
-/** A real server decides by what its informers have seen. */
+/** A real server decides by its informers' caches, which lag behind. */
 const settles = { timeout: 10_000, interval: 50 };
 
 function get(apiGroup: string, resource: string): JsonObject {
@@ -66,7 +66,7 @@ describe.each(targets)("authorization on %s", (_name, start) => {
     return clusterRequest(server.cluster, { method: "POST", path, body, headers: call.headers ?? {}, ...token });
   }
 
-  /** The status, and the message of a refusal. */
+  /** The status of an answer, with the message if it is a refusal. */
   async function outcome(answer: Promise<ClusterAnswer>): Promise<string> {
     const { status, text } = await answer;
     return status < 300 ? String(status) : `${status} ${stringAt(JSON.parse(text) as JsonObject, "message") ?? ""}`;
@@ -76,7 +76,7 @@ describe.each(targets)("authorization on %s", (_name, start) => {
     return outcome(post(`${rbac}/${plural}`, object, { as: server.alice }));
   }
 
-  /** A ClusterRole with these rules, given to the group dev everywhere. */
+  /** Binds a ClusterRole with these rules to the group dev in all namespaces. */
   async function grant(name: string, rules: readonly JsonObject[]): Promise<void> {
     const roleRef = { apiGroup: group, kind: "ClusterRole", name };
     expect(await outcome(post(`${rbac}/clusterroles`, { metadata: { name }, rules }))).toBe("201");
@@ -85,7 +85,7 @@ describe.each(targets)("authorization on %s", (_name, start) => {
     );
   }
 
-  test("nobody gives away what they have not got", async () => {
+  test("a user can grant only permissions that the user has", async () => {
     await grant("writers", [{ ...get(group, "*"), verbs: ["get", "create", "patch"] }, get("", "pods")]);
     const missing =
       'is attempting to grant RBAC permissions not currently held:\n{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}';
@@ -111,7 +111,7 @@ describe.each(targets)("authorization on %s", (_name, start) => {
     await expect.poll(() => asAlice("clusterroles", secrets), settles).toBe("201");
   });
 
-  test("an apply that creates needs the verb create, and a selected name is a name", async () => {
+  test("an apply that creates needs the verb create, and a list by name needs only permission for that name", async () => {
     const named = { ...get("", "configmaps"), resourceNames: ["q"], verbs: ["patch", "list"] };
     await grant("patchers", [named]);
     const path = "/api/v1/namespaces/default/configmaps";
@@ -151,7 +151,7 @@ describe.each(targets)("authorization on %s", (_name, start) => {
     await expect.poll(put, settles).toBe("201");
   });
 
-  test("a token of a service account says who it is, to the API server alone", async () => {
+  test("a token of a service account authenticates it, but only if its audience is the API server", async () => {
     expect(await outcome(post(accounts, { kind: "ServiceAccount", metadata: { name: "sa" } }))).toBe("201");
     const ask = (spec: JsonObject) =>
       post(`${accounts}/sa/token`, { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec });
@@ -170,7 +170,7 @@ describe.each(targets)("authorization on %s", (_name, start) => {
     expect((await who(`${token.slice(0, -6)}AAAAAA`)).status).toBe(401);
   });
 
-  test("who may impersonate, and whom", async () => {
+  test("a user may impersonate only the users and extras that a rule allows", async () => {
     const as = (headers: Record<string, string>, token?: string) =>
       post(reviews, { kind: "SelfSubjectReview" }, { headers, ...defined({ as: token }) });
     const infoOf = async (headers: Record<string, string>) =>
@@ -207,7 +207,7 @@ describe.each(targets)("authorization on %s", (_name, start) => {
     expect(await status({ "impersonate-user": "bob", "impersonate-extra-other": "x" })).toBe(403);
   });
 
-  test("what Roles and bindings may say", async () => {
+  test("invalid Roles and bindings are refused with all their errors", async () => {
     const refused = (path: string, object: JsonObject) =>
       outcome(post(`${rbac}/${path}`, { metadata: { name: "v" }, ...object }));
     const url = { verbs: ["get"], nonResourceURLs: ["/x"] };
@@ -224,7 +224,7 @@ describe.each(targets)("authorization on %s", (_name, start) => {
     );
   });
 
-  test("a controller gathers the rules of aggregated ClusterRoles", async ({ skip }) => {
+  test("a controller copies rules into aggregated ClusterRoles", async ({ skip }) => {
     if (server.controllers === "off") skip("no kube-controller-manager");
     const view = `${rbac}/clusterroles/view`;
     const resourcesOf = async () =>

@@ -17,7 +17,7 @@ function usage(name: string, share: number): JsonObject {
   return { type: "Resource", resource: { name, target: { type: "Utilization", averageUtilization: share } } };
 }
 
-/** Two versions of one object, of which each knows what the other has no fields for. */
+/** Two versions of one kind, each with values that the other version has no fields for. */
 describe.each(clusterTargets)("autoscaling/v1 and v2 on $name", ({ start }) => {
   const cluster = forAllTests(async () => clusterFixture(await start()));
 
@@ -29,7 +29,7 @@ describe.each(clusterTargets)("autoscaling/v1 and v2 on $name", ({ start }) => {
 
   const read = (version: string, name: string) => cluster.raw("GET", `${collection(version)}/${name}`);
 
-  test("what v1 creates is read by v2, with the defaults of both", async () => {
+  test("an autoscaler that was created in v1 is read in v2 with the defaults of both", async () => {
     const body = autoscaler("v1", "plain", {});
     const created = await cluster.raw("POST", collection("v1"), { body, expect: 201 });
     const spec = { maxReplicas: 5, minReplicas: 1, scaleTargetRef: target };
@@ -45,7 +45,7 @@ describe.each(clusterTargets)("autoscaling/v1 and v2 on $name", ({ start }) => {
     expect(items.map((item) => valueAt(item, "spec"))).toContainEqual(created.spec);
   });
 
-  test("what v1 has no field for is in annotations, and comes back", async () => {
+  test("fields that v1 lacks are annotations in v1, and survive a patch in v1", async () => {
     const pods = { type: "Pods", pods: { metric: { name: "m" }, target: { type: "AverageValue", averageValue: "5" } } };
     const value = { type: "Value", value: "3" };
     const object = { type: "Object", object: { describedObject: target, metric: { name: "o" }, target: value } };
@@ -67,7 +67,7 @@ describe.each(clusterTargets)("autoscaling/v1 and v2 on $name", ({ start }) => {
     expect(metadata).not.toHaveProperty("annotations");
   });
 
-  test("managers meet across versions, each in its own", async () => {
+  test("managers that apply in different versions conflict, and each keeps its own version", async () => {
     const apply = (version: string, spec: JsonObject, query: string, expected: number) =>
       cluster.raw("PATCH", `${collection(version)}/shared?${query}`, {
         as: "apply-patch",
@@ -82,7 +82,7 @@ describe.each(clusterTargets)("autoscaling/v1 and v2 on $name", ({ start }) => {
     );
     const forced = await apply("v2", desired, "fieldManager=new&force=true", 200);
     expect(forced.spec).toMatchObject(desired);
-    // Their order is that of their times, to the second, and then of their names.
+    // Managers are ordered by their times in whole seconds, and then by their names.
     const managers = listAt(forced, "metadata", "managedFields");
     expect(managers).toHaveLength(2);
     expect(managers).toContainEqual(expect.objectContaining({ manager: "new", apiVersion: "autoscaling/v2" }));
@@ -94,13 +94,13 @@ describe.each(clusterTargets)("autoscaling/v1 and v2 on $name", ({ start }) => {
         fieldsV1: expect.objectContaining(left),
       }),
     );
-    // The same manager goes on in the other version.
+    // The same manager then applies in the other version.
     const back = await apply("v1", { maxReplicas: 9 }, "fieldManager=new&force=true", 200);
     expect(back.spec).toMatchObject({ maxReplicas: 9 });
     expect(listAt(back, "metadata", "managedFields")).toHaveLength(2);
   });
 
-  test("a body of the other version is refused", async () => {
+  test("a body in another version than that of the path is refused", async () => {
     const refused = await cluster.raw("POST", collection("v2"), { body: autoscaler("v1", "other", {}), expect: 400 });
     expect(refused.message).toBe(
       "the API version in the data (autoscaling/v1) does not match the expected API version (autoscaling/v2)",

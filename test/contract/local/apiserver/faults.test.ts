@@ -1,4 +1,4 @@
-/** What the knobs of embedded clusters imitate, beside a real API server with real webhooks and a real APIService. */
+/** The faults of embedded clusters, compared with a real API server that has real webhooks and a real APIService. */
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { type ClusterFaults, startClusterHost } from "@starling/embedded-apiserver";
@@ -15,25 +15,25 @@ import { type ClusterFixture, clusterFixture, endpointOf } from "#test/support/c
 
 type Webhook = NonNullable<ClusterFaults["webhooks"]>[number];
 
-interface Troubled {
+interface FaultyCluster {
   readonly cluster: ClusterFixture;
-  /** Ends all trouble, then begins this one. */
-  problem(faults: Pick<ClusterFaults, "webhooks" | "unavailableApis">): Promise<void>;
+  /** Replaces all faults with these. */
+  setFaults(faults: Pick<ClusterFaults, "webhooks" | "unavailableApis">): Promise<void>;
   stop(): Promise<void>;
 }
 
-async function startEmbedded(): Promise<Troubled> {
+async function startEmbedded(): Promise<FaultyCluster> {
   const host = await startClusterHost({ controllers: "off" });
   const cluster = clusterFixture({ endpoint: endpointOf(host.addCluster("test")), stop: () => host.stop() });
   return {
     cluster,
-    problem: (faults) => host.setFaults("test", faults),
+    setFaults: (faults) => host.setFaults("test", faults),
     stop: () => cluster.stop(),
   };
 }
 
-/** A real server's webhooks are answered by this process. */
-async function startReal(assets: KubeAssets): Promise<Troubled> {
+/** A real server, whose webhooks this process answers. */
+async function startReal(assets: KubeAssets): Promise<FaultyCluster> {
   const [server, tls] = await Promise.all([startKubeApiServer({ assets }), createTlsCertificate()]);
   const cluster = clusterFixture({ endpoint: endpointOf(server), stop: server.stop });
   let webhooks: readonly Webhook[] = [];
@@ -51,7 +51,7 @@ async function startReal(assets: KubeAssets): Promise<Troubled> {
   await new Promise<void>((resolve) => answers.listen(0, "127.0.0.1", resolve));
   return {
     cluster,
-    async problem(faults) {
+    async setFaults(faults) {
       webhooks = faults.webhooks ?? [];
       await configure(cluster, { webhooks, answers, caBundle: Buffer.from(tls.cert).toString("base64") });
       await announce(cluster, faults.unavailableApis ?? []);
@@ -76,7 +76,7 @@ function verdict(webhook: Webhook): JsonObject {
 
 const registration = "/apis/admissionregistration.k8s.io/v1";
 
-/** One configuration for each webhook. The server acts by them a moment later. */
+/** Writes one configuration for each webhook. The server follows them a moment later. */
 async function configure(
   cluster: ClusterFixture,
   {
@@ -120,7 +120,7 @@ async function configure(
   }
 }
 
-/** An APIService whose Service does not exist. */
+/** Writes an APIService for each name; its Service does not exist. */
 async function announce(cluster: ClusterFixture, names: readonly string[]): Promise<void> {
   const services = "/apis/apiregistration.k8s.io/v1/apiservices";
   for (const item of listAt(await cluster.raw("GET", services), "items")) {
@@ -139,7 +139,7 @@ async function announce(cluster: ClusterFixture, names: readonly string[]): Prom
   }
 }
 
-const targets: readonly (readonly [string, () => Promise<Troubled>])[] = [
+const targets: readonly (readonly [string, () => Promise<FaultyCluster>])[] = [
   ["the embedded API server", startEmbedded],
   ...[kubeAssets].flatMap((assets) =>
     assets === undefined ? [] : [["kube-apiserver", () => startReal(assets)] as const],
@@ -152,19 +152,19 @@ const forbidden = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Fai
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 describe.each(targets)(
-  "trouble on %s",
+  "faults on %s",
   (_name, start) => {
-    let troubled: Troubled;
+    let faulty: FaultyCluster;
     let transport: KubeTransport;
     let count = 0;
     beforeAll(async () => {
-      troubled = await start();
-      transport = new KubeTransport(troubled.cluster.endpoint);
+      faulty = await start();
+      transport = new KubeTransport(faulty.cluster.endpoint);
     }, 120_000);
-    afterEach(() => troubled.problem({}));
+    afterEach(() => faulty.setFaults({}));
     afterAll(async () => {
       transport.close();
-      await troubled.stop();
+      await faulty.stop();
     });
 
     async function send(method: "GET" | "PATCH" | "DELETE", path: string, sent: Partial<TransportRequest> = {}) {
@@ -172,7 +172,7 @@ describe.each(targets)(
       return { status, text, body: text.startsWith("{") ? parseJson(text) : undefined };
     }
 
-    /** Each time another object: what a webhook lets pass before the server knows of it is no obstacle. */
+    /** Applies a new object each time, so that the test tolerates objects from before the server knows the webhook. */
     function apply(data: JsonObject = { k: "1" }, name = `x-${count++}`) {
       const body = stringifyJson({ apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data });
       const headers = { "content-type": "application/apply-patch+yaml" };
@@ -183,23 +183,23 @@ describe.each(targets)(
       return expect.poll(read, { timeout: 20_000, interval: 100 });
     }
 
-    test("a webhook that denies is named with its message", async () => {
-      await troubled.problem({ webhooks: [{ name: "deny.example.com", kinds, does: "deny", message: "not today" }] });
+    test("the error of a denied request has the name and the message of the webhook", async () => {
+      await faulty.setFaults({ webhooks: [{ name: "deny.example.com", kinds, does: "deny", message: "not today" }] });
       const message = 'admission webhook "deny.example.com" denied the request: not today';
       await eventually(async () => (await apply()).body).toEqual({ ...forbidden, message });
     });
 
-    test("a webhook may deny with another code, and without explanation", async () => {
-      await troubled.problem({ webhooks: [{ name: "mute.example.com", kinds, does: "deny", message: "", code: 400 }] });
+    test("a webhook may deny with another code, and without a message", async () => {
+      await faulty.setFaults({ webhooks: [{ name: "mute.example.com", kinds, does: "deny", message: "", code: 400 }] });
       const { reason: _, ...status } = forbidden;
       const message = 'admission webhook "mute.example.com" denied the request without explanation';
       await eventually(async () => (await apply()).body).toEqual({ ...status, message, code: 400 });
     });
 
-    test("a webhook that denies deletes denies those of a collection too", async () => {
+    test("a webhook that denies deletions also denies the deletion of a collection", async () => {
       await apply({}, "stays");
       const operations = ["DELETE" as const];
-      await troubled.problem({
+      await faulty.setFaults({
         webhooks: [{ name: "keep.example.com", kinds, operations, does: "deny", message: "no" }],
       });
       await eventually(async () => (await send("DELETE", `${configMaps}/stays?dryRun=All`)).status).toBe(403);
@@ -209,8 +209,8 @@ describe.each(targets)(
       expect((await send("GET", `${configMaps}/stays`)).status).toBe(200);
     });
 
-    test("a webhook that cannot be called is an internal error, or ignored", async () => {
-      await troubled.problem({ webhooks: [{ name: "away.example.com", kinds, does: "fail" }] });
+    test("a webhook that cannot be called causes an internal error, or is ignored, as its failurePolicy says", async () => {
+      await faulty.setFaults({ webhooks: [{ name: "away.example.com", kinds, does: "fail" }] });
       const called =
         /failed calling webhook "away\.example\.com": failed to call webhook: Post "https:.*connection refused$/;
       const message = expect.stringMatching(called);
@@ -219,18 +219,18 @@ describe.each(targets)(
         message: expect.stringMatching(/^Internal error occurred: failed calling/),
         details: { causes: [{ message }] },
       });
-      await troubled.problem({
+      await faulty.setFaults({
         webhooks: [{ name: "away.example.com", kinds, does: "fail", failurePolicy: "Ignore" }],
       });
       await eventually(async () => (await apply()).status).toBe(201);
     });
 
-    test("what a webhook rewrites is stored, and no manager's; applied again, nothing changes", async () => {
+    test("the changes of a webhook are stored without a manager, and another apply changes nothing", async () => {
       const patch = [
         { op: "add", path: "/data/injected", value: "yes" },
         { op: "replace", path: "/data/k", value: "theirs" },
       ];
-      await troubled.problem({ webhooks: [{ name: "inject.example.com", kinds, does: "rewrite", patch }] });
+      await faulty.setFaults({ webhooks: [{ name: "inject.example.com", kinds, does: "rewrite", patch }] });
       const data = { k: "theirs", injected: "yes" };
       await eventually(async () => (await apply()).body).toMatchObject({ data });
       const first = (await apply({ k: "1" }, "rewritten")).body;
@@ -239,8 +239,8 @@ describe.each(targets)(
       expect((await apply({ k: "2" }, "rewritten")).body).toEqual(first);
     });
 
-    test("an aggregated API without a server is announced, stale, and answers 503", async () => {
-      await troubled.problem({ unavailableApis: ["v1beta1.metrics.k8s.io"] });
+    test("an aggregated API without a server is announced as stale, and answers 503", async () => {
+      await faulty.setFaults({ unavailableApis: ["v1beta1.metrics.k8s.io"] });
       const stale = async () =>
         listAt((await send("GET", "/apis", { headers: { accept: aggregated } })).body, "items").filter(
           (item) => stringAt(item, "metadata", "name") === "metrics.k8s.io",

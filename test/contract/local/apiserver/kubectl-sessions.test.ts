@@ -11,14 +11,14 @@ import { commandLine, runKubectlSession, type SessionServer, sideBySide } from "
 import { borrowServer } from "#test/support/server-pool/borrow-server.ts";
 
 /**
- * What kubectl prints must be what it printed with a real kube-apiserver: the recorded sessions were written by one
- * (`STARLING_UPDATE_SESSIONS=1` writes them anew), and where one is at hand it is asked again.
+ * kubectl must print the same as with a real kube-apiserver. The recorded sessions come from one, and
+ * `STARLING_UPDATE_SESSIONS=1` records them again. If a real server is installed, the sessions run on it, too.
  * `STARLING_SHOW_SESSIONS=1` prints both servers' sessions side by side.
  */
 const update = process.env.STARLING_UPDATE_SESSIONS === "1";
 const show = process.env.STARLING_SHOW_SESSIONS === "1";
 const kubectl = await locateKubectl(process.env.PATH ?? "");
-/** Other versions choose other words. */
+/** Other versions of kubectl print other texts. */
 const recordedWith = "v1.35.";
 const version = execFileSync(kubectl, ["version", "--client", "-o", "yaml"], { encoding: "utf8" });
 const speaks = version.includes(`gitVersion: ${recordedWith}`);
@@ -34,7 +34,7 @@ interface SessionTarget {
   start(controllers: KubectlSession["controllers"]): Promise<Started>;
 }
 
-/** Without a kubelet Pods stay as they were made. */
+/** Pods never become ready here, because a real server without a kubelet leaves them as they were created. */
 const readyAfterMs = 3_600_000;
 
 const embedded: SessionTarget = {
@@ -88,7 +88,7 @@ const targets = real === undefined ? [embedded] : [real, embedded];
 describe.skipIf(!speaks).each(targets)("kubectl on $name", (target) => {
   const sessions = kubectlSessions.filter((session) => canRun(target, session));
   const printed = new Map<string, readonly string[]>();
-  // A session waits more than it works.
+  // All sessions run at once, because they mostly wait.
   beforeAll(() => runConcurrently(sessions, target === embedded ? sessions.length : realAtOnce, play), patienceMs);
 
   async function play(session: KubectlSession): Promise<void> {
@@ -103,7 +103,7 @@ describe.skipIf(!speaks).each(targets)("kubectl on $name", (target) => {
 
   describe.each(sessions)("$name", (session) => {
     for (const [index, command] of session.commands.entries()) {
-      test(`${index} ${commandLine(command)}`, () =>
+      test(`command ${index} prints what was recorded: ${commandLine(command)}`, () =>
         expect(printed.get(session.name)?.[index]).toBe(recorded(session)[index]));
     }
   });

@@ -5,12 +5,12 @@ export interface KubectlCommand {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A tale told by kubectl on an empty server; what it prints is kept in `test/fixtures/kubectl-sessions/NAME.txt`. */
+/** Commands of kubectl on an empty server; `test/fixtures/kubectl-sessions/NAME.txt` has their recorded output. */
 export interface KubectlSession {
   readonly name: string;
-  /** "on" runs the controllers of kube-controller-manager, where nothing schedules Pods. */
+  /** "on" runs the controllers of kube-controller-manager, but no scheduler. */
   readonly controllers: "on" | "off";
-  /** Files of the folder in which kubectl stands, by name; several objects become a List. */
+  /** The files in kubectl's working directory, by name; several objects become a List. */
   readonly files: Readonly<Record<string, readonly JsonObject[]>>;
   readonly commands: readonly KubectlCommand[];
 }
@@ -188,7 +188,7 @@ export const kubectlSessions: readonly KubectlSession[] = [
       kubectl("diff -f v2.json"),
       kubectl("apply -f v2.json"),
       kubectl("apply -f bad.json"),
-      // Not "apply": the message of a strategic patch that fails its strict decoding is that patch as Go prints a map.
+      // No "apply" here: if the strict decoding of a strategic patch fails, the message has the patch as Go prints a map.
       kubectl("replace -f typo.json"),
       kubectl("replace --validate=warn --dry-run=server -f typo.json"),
       kubectl("replace -f v1.json"),

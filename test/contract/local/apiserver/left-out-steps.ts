@@ -1,6 +1,6 @@
 /**
- * The files of recorded steps that are replayed, each with its steps that are not compared, by index, and why. They are
- * sent all the same, so that the next steps find what they need.
+ * The recorded files, each with the index of every step that is not compared, and the reason. These steps are sent all
+ * the same, because later steps need them.
  */
 export const leftOutSteps: Readonly<Record<string, Readonly<Record<number, string>>>> = {
   "01-discovery.json": {},
@@ -54,7 +54,7 @@ const garbled = "the resourceVersion in the request is garbled";
 const build = "names the build of the recorded server";
 const moment = "the controllers had come further, or less far, when it was recorded";
 
-/** The same for a real kube-apiserver: what is wrong with the recording, or was only so at its time. */
+/** The same for a real kube-apiserver: the recording is wrong there, or depended on the moment. */
 export const leftOutOnRealServers: typeof leftOutSteps = {
   "01-discovery.json": { 0: build },
   "02-create-read-delete.json": { 14: build, 39: build },

@@ -14,12 +14,12 @@ const namespaces = 40;
 const requestsEach = 40;
 
 const gadgets = "/apis/random.example.com/v1/namespaces/default/gadgets";
-/** Chosen by the server. */
+/** The server chooses these values. */
 const ignored = new Set(["nodePort", "healthCheckNodePort"]);
-/** In the order of their times, which are of seconds, or of a map of Go, which is none. */
+/** Lists whose order varies: their times are whole seconds, or the server takes them from a map of Go. */
 const unordered = new Set(["managedFields", "causes"]);
 
-/** An answer of one server, without what another may well answer otherwise. */
+/** Removes from the answers of one server all values that another server may choose differently. */
 class PlainAnswers {
   readonly #uids = new Map<string, string>();
   readonly #versions = new Map<string, string>();
@@ -32,12 +32,12 @@ class PlainAnswers {
   #plain(value: Json, key = ""): Json {
     if (typeof value === "string") return this.#text(value, key);
     if (Array.isArray(value)) {
-      // The whole object, whose members Go prints in the order of its types.
+      // This cause prints the whole object, with its members in the order of the types in Go.
       const items = value.filter((item) => stringAt(item, "field") !== "patch").map((item) => this.#plain(item));
       return unordered.has(key) ? items.toSorted((left, right) => (printed(left) < printed(right) ? -1 : 1)) : items;
     }
     if (!isJsonObject(value)) return value;
-    // The causes of a refusal say all that its message says.
+    // The causes of a refusal contain its whole message.
     const isReported = isJsonObject(value.details) && value.details.causes !== undefined;
     const members = Object.entries(value).filter(([name]) => !ignored.has(name) && !(isReported && name === "message"));
     const plain = Object.fromEntries(members.map(([name, member]) => [name, this.#plain(member ?? null, name)]));
@@ -50,7 +50,7 @@ class PlainAnswers {
     return this.#uids.get(text) ?? "";
   }
 
-  /** Whether the object is another one than it was when it was seen last. */
+  /** Whether the object has changed since its last answer. */
   #version(metadata: JsonObject): string {
     const uid = stringAt(metadata, "uid");
     const version = stringAt(metadata, "resourceVersion") ?? "";
@@ -74,8 +74,8 @@ function differences(real: Json | undefined, embedded: Json | undefined, path = 
   return [...names].flatMap((name) => differences(real[name], embedded[name], `${path}.${name}`));
 }
 
-/** Where there is no real server, recorded answers are all that there is to go by. */
-describe.runIf(kubeAssets !== undefined)("requests at random", () => {
+/** Without a real server only the replay of recorded answers compares the embedded server with one. */
+describe.runIf(kubeAssets !== undefined)("random requests", () => {
   let real: KubeApiServer;
   let host: ClusterHost;
   let servers: readonly Pick<ClusterConnection, "server" | "caData" | "token">[];
@@ -102,7 +102,7 @@ describe.runIf(kubeAssets !== undefined)("requests at random", () => {
     await real?.stop();
   });
 
-  /** The first request in a namespace of its own that is answered otherwise, and how. */
+  /** Sends requests in a namespace of their own until the servers answer differently. @returns that request and how. */
   async function firstDifference(seed: number, namespace: string): Promise<string | undefined> {
     const random = createRandom(seed);
     const answers = servers.map((server) => ({ server, plain: new PlainAnswers() }));
@@ -120,11 +120,11 @@ describe.runIf(kubeAssets !== undefined)("requests at random", () => {
     return undefined;
   }
 
-  test("are answered by the embedded server as by a real one", async () => {
+  test("the embedded server answers random requests like a real one", async () => {
     const first = steadySeed(1);
     const found: string[] = [];
     for (let seed = first; seed < first + namespaces; seed += 1) {
-      // A second that ends between the two answers makes an apply new on one server only: what differs does so again.
+      // If a second ends between the two answers, an apply is new on one server only. A real difference occurs again.
       const differs = (await firstDifference(seed, `random-${seed}`)) !== undefined;
       const again = differs ? await firstDifference(seed, `random-${seed}-again`) : undefined;
       if (again !== undefined) found.push(again);

@@ -1,6 +1,6 @@
 /**
- * Requests that nobody would think of: three managers apply, patch, replace and delete objects of five kinds, right and
- * wrong. The same numbers give the same requests.
+ * Random requests that no person would write: three managers apply, patch, replace and delete valid and invalid objects
+ * of five kinds. The same random numbers give the same requests.
  */
 
 import type { ClusterRequest } from "@starling/embedded-apiserver/testing";
@@ -9,7 +9,7 @@ import type { Json, JsonObject } from "#shared/base/json.ts";
 
 const choices = { type: "object", additionalProperties: { type: "string" } };
 
-/** Every list and map type, defaults, limits and what a structural schema leaves open. */
+/** A definition with every list and map type, defaults, limits and fields without a schema. */
 export const gadgetDefinition: JsonObject = {
   apiVersion: "apiextensions.k8s.io/v1",
   kind: "CustomResourceDefinition",
@@ -75,7 +75,7 @@ const patchTypes = {
   strategic: "application/strategic-merge-patch+json",
 };
 
-/** Chance in the words of an object's parts. */
+/** Random choices of an object's parts. */
 class Dice {
   readonly #random: Random;
 
@@ -107,9 +107,9 @@ class Dice {
 interface RandomKind {
   readonly apiVersion: string;
   readonly kind: string;
-  /** What an object has beside its metadata. */
+  /** Makes the members of an object beside its metadata. */
   readonly body: (dice: Dice) => JsonObject;
-  /** Where a JSON patch changes it. */
+  /** The paths that a JSON patch changes, with values for them. */
   readonly paths: Readonly<Record<string, readonly Json[]>>;
 }
 
@@ -245,7 +245,7 @@ function gadgetSpec(dice: Dice): JsonObject {
     ...dice.maybe(0.2, () => ({ open: dice.one<JsonObject>([{ a: 1 }, { a: [1, { b: 2 }] }, {}]) })),
     ...dice.maybe(0.2, () => ({ port: dice.one<Json>([80, "http", true]) })),
     ...dice.maybe(0.15, () => ({ maybe: dice.one([null, "m"]) })),
-    // One of them: which of several is told first is left to chance there.
+    // At most one of them, because a real server reports several in a random order.
     ...dice.maybe(0.2, () => dice.one<JsonObject>([{ unknown: 1 }, { size: "1" }, { words: "w1" }])),
   };
 }
@@ -260,7 +260,7 @@ function metadata(dice: Dice, name: string, namespace: string): JsonObject {
   };
 }
 
-/** Some members of the body become null, which deletes them; not so deep that a template has no labels left. */
+/** Makes some members null, which deletes them, but none so deep that a template loses its labels. */
 function withNulls(dice: Dice, value: Json, depth = 0): Json {
   if (Array.isArray(value) || typeof value !== "object" || value === null) return value;
   const members = Object.entries(value as JsonObject).map(([key, member]): [string, Json] => {
@@ -281,7 +281,7 @@ function jsonPatch(dice: Dice, { paths }: RandomKind): JsonObject[] {
 interface Resource {
   readonly kind: RandomKind;
   readonly object: JsonObject;
-  /** Of the object, and of all of its kind in the namespace. */
+  /** The path of the object; `list` is that of all objects of its kind in the namespace. */
   readonly path: string;
   readonly list: string;
   readonly query: string;
@@ -328,7 +328,7 @@ const verbs: readonly { readonly share: number; readonly verb: Verb }[] = [
   },
 ];
 
-/** One request at random for an object of this namespace. */
+/** A random request for an object of this namespace. */
 export function randomRequest(random: Random, namespace: string): ClusterRequest {
   const dice = new Dice(random);
   const [plural, kind] = dice.one(Object.entries(kinds));

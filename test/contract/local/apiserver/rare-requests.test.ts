@@ -7,7 +7,7 @@ import { forAllTests } from "#test/support/for-tests.ts";
 
 const space = "/api/v1/namespaces/rare";
 
-/** What requests at random once found: each by itself, also where there is no real server to compare with. */
+/** Differences that random requests once found. Each has its own test, which needs no real server. */
 describe.each(clusterTargets)("rare requests on $name", ({ start }) => {
   const cluster = forAllTests(async () => clusterFixture(await start()));
 
@@ -21,7 +21,7 @@ describe.each(clusterTargets)("rare requests on $name", ({ start }) => {
     return { apiVersion: "v1", kind: "ConfigMap", metadata: { name, ...metadata }, data: { k: "1" } };
   }
 
-  test("an apply that owns nothing of the metadata any more leaves what nobody owns", async () => {
+  test("an apply that no longer owns any metadata keeps the metadata without an owner", async () => {
     const path = `${space}/configmaps/waiting`;
     await apply(path, configMap("waiting", { labels: { a: "1" } }));
     const body = { kind: "DeleteOptions", apiVersion: "v1", propagationPolicy: "Foreground" };
@@ -32,7 +32,7 @@ describe.each(clusterTargets)("rare requests on $name", ({ start }) => {
     expect(await cluster.statusOf(path)).toBe(200);
   });
 
-  test("another kind of deletion takes the place of the first", async () => {
+  test("a second deletion with another propagation policy replaces the first one", async () => {
     const path = `${space}/configmaps/orphaned`;
     await apply(path, configMap("orphaned"));
     for (const propagationPolicy of ["Foreground", "Orphan"]) {
@@ -49,21 +49,24 @@ describe.each(clusterTargets)("rare requests on $name", ({ start }) => {
       { spec: { hard: { cpu: "abc" } } },
       "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
     ],
-  ] as const)("an apply of a %s with a value that cannot be decoded", async (kind, content, why) => {
-    const path = `${space}/${kind.toLowerCase()}s/unfit?fieldManager=test&force=true`;
-    const body = { apiVersion: "v1", kind, metadata: { name: "unfit", namespace: "rare" }, ...content };
-    const { message } = await cluster.raw("PATCH", path, { as: "apply-patch", body, expect: 500 });
-    const converted = `failed to convert new object (rare/unfit; /v1, Kind=${kind}) to proper version`;
-    expect(message).toBe(`${converted}: unable to convert unstructured object to /v1, Kind=${kind}: ${why}`);
-  });
+  ] as const)(
+    "an apply of a %s with a value that cannot be decoded fails with the reason",
+    async (kind, content, why) => {
+      const path = `${space}/${kind.toLowerCase()}s/unfit?fieldManager=test&force=true`;
+      const body = { apiVersion: "v1", kind, metadata: { name: "unfit", namespace: "rare" }, ...content };
+      const { message } = await cluster.raw("PATCH", path, { as: "apply-patch", body, expect: 500 });
+      const converted = `failed to convert new object (rare/unfit; /v1, Kind=${kind}) to proper version`;
+      expect(message).toBe(`${converted}: unable to convert unstructured object to /v1, Kind=${kind}: ${why}`);
+    },
+  );
 
-  test("a PUT creates a Service, and no ConfigMap", async () => {
+  test("a PUT creates a missing Service, and not a missing ConfigMap", async () => {
     const service = { apiVersion: "v1", kind: "Service", metadata: { name: "put" }, spec: { ports: [{ port: 80 }] } };
     await cluster.raw("PUT", `${space}/services/put`, { body: service, expect: 201 });
     await cluster.raw("PUT", `${space}/configmaps/put`, { body: configMap("put"), expect: 404 });
   });
 
-  test("conflicts are told from the outside in", async () => {
+  test("the message of a conflict names outer fields before inner ones", async () => {
     const path = `${space}/services/shared`;
     const service = (type: string, target: number): JsonObject => ({
       apiVersion: "v1",
@@ -80,7 +83,7 @@ describe.each(clusterTargets)("rare requests on $name", ({ start }) => {
     );
   });
 
-  test("a Service with an unnamed second port, or by a name that it does not give, is refused", async () => {
+  test("a Service with an unnamed second port is refused, and so is an ExternalName Service without a name", async () => {
     const refused = async (spec: JsonObject) => {
       const body = { apiVersion: "v1", kind: "Service", metadata: { name: "bad" }, spec };
       return (await cluster.raw("POST", `${space}/services`, { body, expect: 422 })).message;
@@ -94,7 +97,7 @@ describe.each(clusterTargets)("rare requests on $name", ({ start }) => {
     );
   });
 
-  test("a Secret for basic authentication has a user or a password", async () => {
+  test("a Secret for basic authentication needs a username or a password", async () => {
     const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "basic" }, type: "kubernetes.io/basic-auth" };
     const refused = await cluster.raw("POST", `${space}/secrets`, { body: secret, expect: 422 });
     expect(refused.message).toBe(
@@ -109,7 +112,7 @@ describe.each(clusterTargets)("rare requests on $name", ({ start }) => {
     const template = { metadata: { labels: { a: "b" } }, spec: { containers: [{ name: "c", image: "i" }] } };
     const own = { apiVersion: "apps/v1", kind: "Deployment", metadata };
     const spec = { selector: { matchLabels: { a: "b" } }, template };
-    // Only a status that is ignored makes the server look whether anything is new.
+    // The server checks for changes only if the object has a status, which it ignores.
     const same = { ...own, spec, status: { replicas: 5 } };
     const created = await apply(path, { ...own, spec }, "first");
     await nextSecond();
@@ -125,7 +128,7 @@ describe.each(clusterTargets)("rare requests on $name", ({ start }) => {
     expect(await apply(path, same, "first")).toEqual(moved);
   });
 
-  test("a ReplicationController selects the labels of its template, which are its own too", async () => {
+  test("a ReplicationController gets its selector and its labels from its template", async () => {
     const template = { metadata: { labels: { a: "b" } }, spec: { containers: [{ name: "c", image: "ko://x/y" }] } };
     const object = { apiVersion: "v1", kind: "ReplicationController", metadata: { name: "old" }, spec: { template } };
     const { metadata, spec } = await apply(`${space}/replicationcontrollers/old`, object);
@@ -134,7 +137,7 @@ describe.each(clusterTargets)("rare requests on $name", ({ start }) => {
     expect(spec).toMatchObject({ template: { spec: { containers: [{ imagePullPolicy: "IfNotPresent" }] } } });
   });
 
-  test("a StatefulSet says what its claims are, and no partition where a strategy was chosen", async () => {
+  test("the claims of a StatefulSet get their kind, and its update strategy gets a partition only if none was given", async () => {
     const template = { metadata: { labels: { a: "b" } }, spec: { containers: [{ name: "c", image: "i" }] } };
     const claim = {
       metadata: { name: "data" },
@@ -159,7 +162,7 @@ describe.each(clusterTargets)("rare requests on $name", ({ start }) => {
     expect(valueAt(chosen, "spec", "updateStrategy")).toEqual({ type: "RollingUpdate" });
   });
 
-  test("a volume remembers since when it has its phase", async () => {
+  test("a volume has the time of its last change of phase", async () => {
     const body = {
       apiVersion: "v1",
       kind: "PersistentVolume",
@@ -171,7 +174,7 @@ describe.each(clusterTargets)("rare requests on $name", ({ start }) => {
     });
   });
 
-  test("a definition that is going away takes no new objects, and is still applied to", async () => {
+  test("a definition that is being deleted accepts no new objects, and can still be applied", async () => {
     const group = "leaving.example.com";
     const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     const path = `${definitions}/widgets.${group}`;
@@ -188,7 +191,7 @@ describe.each(clusterTargets)("rare requests on $name", ({ start }) => {
     });
     const refusal = (name: string) =>
       `widgets.${group} "${name}" is forbidden: create not allowed while custom resource definition is terminating`;
-    // Dry, until the server knows: one that slipped in after the deletion of all would hold it up for a minute.
+    // A dry run, until the server refuses: an object that is created after the others are deleted would delay it a minute.
     await vi.waitFor(() => cluster.raw("POST", `${widgets}?dryRun=All`, { body: widgetOf("dry"), expect: 403 }), {
       timeout: 30_000,
       interval: 100,
@@ -212,7 +215,7 @@ describe.each(clusterTargets)("rare requests on $name", ({ start }) => {
     await vi.waitFor(async () => expect(await cluster.statusOf(path)).toBe(404), { timeout: 30_000, interval: 100 });
   }, 120_000);
 
-  test("finalizers of custom resources need no domain, those of others do", async () => {
+  test("the finalizers of custom resources need no domain, and those of other objects do", async () => {
     const refused = await cluster.raw("POST", `${space}/configmaps`, {
       body: configMap("final", { finalizers: ["foo"] }),
       expect: 422,
@@ -242,7 +245,7 @@ function versionOf(object: JsonObject): string | undefined {
   return stringAt(object, "metadata", "resourceVersion");
 }
 
-/** Times of managers are of whole seconds. */
+/** Waits for the next second, because the times of managers are whole seconds. */
 async function nextSecond(): Promise<void> {
   const second = () => Math.floor(Date.now() / 1000);
   const now = second();

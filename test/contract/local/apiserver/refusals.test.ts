@@ -10,7 +10,7 @@ const folder = new URL("../../../fixtures/refusals/", import.meta.url);
 const files = readdirSync(folder);
 const records = process.env.STARLING_UPDATE_REFUSALS === "1";
 
-/** What a real server said of an object, nothing where it took it; and the object. */
+/** The message with which a real server refused an object, empty if it accepted it, and the object. */
 type Refusal = readonly [said: string, object: JsonObject];
 
 function read(file: string): readonly Refusal[] {
@@ -26,7 +26,7 @@ async function collectionOf(client: ClusterClient, { apiVersion, kind }: JsonObj
   return `/${group === "" ? "api" : "apis"}/${apiVersion}${space}/${found.info.plural}`;
 }
 
-/** One object a line, as `STARLING_UPDATE_REFUSALS=1` has a real server write down what it says of it. */
+/** Each line of a file has one object. `STARLING_UPDATE_REFUSALS=1` records the messages of a real server again. */
 describe.each(clusterTargets)("refused objects on $name", ({ name, start }) => {
   const cluster = forAllTests(async () => clusterFixture(await start()));
 
@@ -38,7 +38,7 @@ describe.each(clusterTargets)("refused objects on $name", ({ name, start }) => {
     );
   }
 
-  test.each(files)("%s", async (file) => {
+  test.each(files)("the objects in %s are refused with the recorded messages", async (file) => {
     const refusals = read(file);
     const said: Refusal[] = [];
     for (const [, object] of refusals) said.push([await answerTo(object), object]);

@@ -5,7 +5,7 @@ import { leftOutOnRealServers, leftOutSteps } from "#test/contract/local/apiserv
 import { isLoose } from "#test/contract/local/apiserver/replayer.ts";
 import { readVectorFile, type VectorStep } from "#test/contract/local/apiserver/vector-file.ts";
 
-/** What docs/testing.md says of the replayed recordings, counted from the recordings and the steps that are left out. */
+/** The tables in docs/testing.md, counted from the recordings and the steps that are left out. */
 export function replayTables(): string {
   const files = Object.keys(leftOutSteps);
   const rows = files.map((file) => ({ file, ...countsOf(file) }));
@@ -34,7 +34,7 @@ function tableRow(cells: readonly (string | number)[]): string {
   return `| ${cells.join(" | ")} |`;
 }
 
-/** Steps that are sent while another is open count as their own; exchanges that cannot be sent are left out. */
+/** Counts the steps of a file, and separately those that are sent during another step. Unsendable exchanges are left out. */
 function countsOf(file: string) {
   const steps = readVectorFile(file).map((step, index) => ({ step, index }));
   const sent = steps.filter(({ step }) => step.request !== undefined);

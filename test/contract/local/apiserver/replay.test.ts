@@ -10,7 +10,7 @@ import { kubeAssets } from "#test/contract/targets.ts";
 import { borrowServer } from "#test/support/server-pool/borrow-server.ts";
 import { serverUsers } from "#test/support/server-pool/server-users.ts";
 
-/** Replays what a real kube-apiserver 1.36.2 answered. Every step is sent, so that the next finds what it needs. */
+/** Replays the recorded requests to a real kube-apiserver 1.36.2. Every step is sent, because later steps need it. */
 type Controllers = "on" | "off";
 
 interface ReplayTarget {
@@ -19,7 +19,7 @@ interface ReplayTarget {
   start(controllers: Controllers): Promise<ReplayServer & { stop(): Promise<void> }>;
 }
 
-/** What her certificate adds under `extra` was left out of the recording. */
+/** The recording leaves out what the certificate of alice adds under `extra`. */
 const authenticator: Authenticator = async (token) =>
   token === "alice" ? { username: "alice", groups: ["dev"], extra: {} } : undefined;
 
@@ -59,10 +59,11 @@ function filesOn(target: ReplayTarget): readonly string[] {
 }
 
 function title(step: VectorStep, index: number, reason: string | undefined): string {
-  return `${index} ${step.name}${reason === undefined ? "" : ` (left out: ${reason})`}`;
+  const outcome = reason === undefined ? "is answered as recorded" : `is sent and not compared (${reason})`;
+  return `step ${index} ${outcome}: ${step.name}`;
 }
 
-/** The address that a step of this file asks for: it was free, and is to be nobody's by chance. */
+/** A step of this file asks for this address, which a real server must not have given to another Service by chance. */
 const takenAddresses: Readonly<Record<string, string>> = { "16-immutable-fields.json": "10.0.0.251" };
 
 async function takeAddress({ connection }: ReplayServer, clusterIP: string): Promise<void> {
@@ -82,7 +83,7 @@ describe.each(targets)("recorded answers on $name", (target) => {
       server = await target.start(controllers);
       const address = takenAddresses[file];
       if (address !== undefined && target !== embedded) await takeAddress(server, address);
-      // Real controllers write when they come to it.
+      // The order of a real controller's writes varies.
       replay = new Replay(file, server, target !== embedded && controllers === "on" ? "any" : "strict");
     });
     afterAll(() => server.stop());

@@ -1,14 +1,14 @@
-/** Sends recorded requests to a server and compares its answers with the recorded ones, by the recording's rules. */
+/** Sends recorded requests to a server and compares its answers with the recorded ones, by the rules of the recording. */
 
 import type { ClusterConnection } from "@starling/embedded-apiserver";
 import { type ClusterAnswer, clusterRequest } from "@starling/embedded-apiserver/testing";
 import { defined } from "#shared/base/defined.ts";
 import { isJsonObject, type Json, parseJson, stringifyJson } from "#shared/base/json.ts";
 import { stringAt, valueAt } from "#shared/kube/kube-object.ts";
-import { Bindings, differences } from "#test/contract/local/apiserver/unify.ts";
+import { Bindings, differences } from "#test/contract/local/apiserver/recorded-differences.ts";
 import type { VectorStep } from "#test/contract/local/apiserver/vector-file.ts";
 
-/** Bodies that the recording describes instead of holding them. */
+/** Expands a body that the recording only describes. */
 function expand(body: string): string {
   const operations = /^<a JSON array of (\d+) times (.*)>$/.exec(body);
   if (operations !== null) return `[${Array(Number(operations[1])).fill(operations[2]).join()}]`;
@@ -18,7 +18,7 @@ function expand(body: string): string {
   );
 }
 
-/** A server to replay on, and the tokens of those who the recording names; null sends none. */
+/** A server to replay on, and the token of each user that the recording names; null sends none. */
 export interface ReplayServer {
   readonly connection: Pick<ClusterConnection, "server" | "caData" | "token">;
   readonly tokens: Readonly<Record<string, string | null>>;
@@ -51,12 +51,12 @@ function isList(body: Json | undefined): boolean {
   return isJsonObject(body) && (Array.isArray(body.items) || body.kind === "Table");
 }
 
-/** Whether the recorded body was reduced: what was kept is compared, by name where it is a list. */
+/** Whether the recorded body was reduced. Then only its remaining parts are compared, and lists by name. */
 function isPartial(file: string, step: VectorStep): boolean {
   return file.startsWith("01-") || /reduced/.test(`${step.note ?? ""}${step.name}`);
 }
 
-/** Whether not all of the answer is compared. */
+/** Whether only a part of the answer is compared. */
 export function isLoose(file: string, step: VectorStep): boolean {
   return isPartial(file, step) || (step.loose ?? []).length > 0;
 }
@@ -103,10 +103,10 @@ function compare(step: VectorStep, answer: ClusterAnswer, { bindings, partial }:
   return [...problems, ...differences(response.body, actual, { bindings, partial, ignore })];
 }
 
-/** The namespace controller looks again at what it could not delete after 5 s and more. */
+/** The namespace controller tries again after 5 s or more when it could not delete something. */
 const pollDeadlineMs = 20_000;
 
-/** One file being replayed: what its placeholders stand for so far. */
+/** The replay of one file, with the values that its placeholders stand for so far. */
 export class Replay {
   readonly #file: string;
   readonly #server: ReplayServer;
@@ -118,7 +118,7 @@ export class Replay {
     this.#bindings = new Bindings(order);
   }
 
-  /** Sends a step and those that are sent while it is open. @returns every difference from what was recorded. */
+  /** Sends a step, and the steps that belong in it while its request is open. @returns all differences from the recording. */
   async play(step: VectorStep): Promise<readonly string[]> {
     const deadline = Date.now() + pollDeadlineMs;
     for (;;) {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { type Json, type JsonObject, parseJson } from "#shared/base/json.ts";
 
-/** One recorded exchange; see the README of the recording: a real kube-apiserver 1.36.2. */
+/** One recorded exchange with a real kube-apiserver 1.36.2. */
 export interface VectorStep {
   readonly name: string;
   readonly as?: string;
@@ -11,7 +11,7 @@ export interface VectorStep {
   readonly during?: readonly VectorStep[];
   readonly note?: string;
   readonly loose?: readonly string[];
-  /** A kubectl command line, and what it sent. */
+  /** A command of kubectl; `requests` has the requests that it sent. */
   readonly command?: string;
   readonly requests?: readonly VectorStep[];
 }
@@ -34,7 +34,7 @@ export function readVectorFile(file: string): readonly VectorStep[] {
   return ((parsed as JsonObject).steps as unknown as readonly VectorStep[]).flatMap(exchangesOf);
 }
 
-/** The exchanges of a command, but for those whose answers were not recorded and those in protobuf, which is not spoken. */
+/** The exchanges of a command, except those without a recorded answer and those in protobuf, which is not supported. */
 function exchangesOf(step: VectorStep): readonly VectorStep[] {
   if (step.requests === undefined) return [step];
   return step.requests.filter(isComparable).map((each) => {

@@ -1,23 +1,23 @@
 import { isJsonObject, type Json, type JsonObject, stringifyJson } from "#shared/base/json.ts";
 
-/** Any time will do in a request. */
+/** A request may contain any time. */
 const sentTime = "2026-01-01T00:00:00Z";
 
-/** What placeholders of a file stand for, bound at their first appearance. */
+/** The values that the placeholders of a file stand for. Each is bound when it first appears. */
 export class Bindings {
   readonly #values: Map<string, string>;
-  /** Versions of lists, which an object may turn out to have. */
+  /** Versions of lists; an object may later have the same one. */
   readonly #assumed: Map<string, string>;
   readonly #order: "strict" | "any";
 
-  /** "any" does not compare the order of `<rv:N>`: others write at the same time. */
+  /** @param order - "any" does not compare the order of `<rv:N>`, because controllers write at the same time. */
   constructor(order: "strict" | "any" = "strict", from?: Bindings) {
     this.#values = new Map(from === undefined ? [] : from.#values);
     this.#assumed = new Map(from === undefined ? [] : from.#assumed);
     this.#order = order;
   }
 
-  /** A copy to try an answer on: only what fits in the end is kept. */
+  /** A copy for one answer, which replaces the original if the answer fits. */
   copy(): Bindings {
     return new Bindings(this.#order, this);
   }
@@ -26,7 +26,7 @@ export class Bindings {
     return this.#values.get(placeholder);
   }
 
-  /** Binds or compares; undefined when it fits, else why not. */
+  /** Binds the placeholder, or compares it with its value. @returns the problem, or undefined if the value fits. */
   bind(placeholder: string, value: string): string | undefined {
     const known = this.#values.get(placeholder);
     if (known !== undefined) {
@@ -39,23 +39,23 @@ export class Bindings {
       : undefined;
   }
 
-  /** The version of an object that need not have moved: it may be that of an earlier placeholder. */
+  /** Binds the version of an object that may be unchanged and so have the version of an earlier placeholder. */
   take(placeholder: string | undefined, value: string | undefined): void {
     if (placeholder === undefined || value === undefined || this.#values.has(placeholder)) return;
     this.#values.set(placeholder, value);
   }
 
-  /** The version of an object that may have moved on from what the placeholder stood for. */
+  /** Binds the version of an object that may have changed since the placeholder was bound. */
   move(placeholder: string | undefined, value: string | undefined): void {
     if (placeholder !== undefined && value !== undefined) this.#values.set(placeholder, value);
   }
 
-  /** The version of a list: what requests mean by it, and binding for no answer. */
+  /** Notes the version of a list for later requests. No answer is compared with it. */
   assume(placeholder: string | undefined, value: string | undefined): void {
     if (placeholder !== undefined && value !== undefined) this.#assumed.set(placeholder, value);
   }
 
-  /** The text with every bound placeholder replaced, and repeats expanded. */
+  /** Replaces every bound placeholder in the text, and expands repeats. */
   fill(text: string): string {
     return text
       .replaceAll(/<repeat:(.):(\d+)>/g, (_all, char: string, count: string) => char.repeat(Number(count)))
@@ -78,7 +78,7 @@ export class Bindings {
 
 const continued = "<continue:";
 
-/** Where a list goes on, whatever its version: a real server's is moved on by its own leases, every ten seconds. */
+/** The position in a continue token, without its version: the leases of a real server raise it every ten seconds. */
 function positionIn(token: string): string {
   try {
     const { rv: _version, ...position } = JSON.parse(Buffer.from(token, "base64url").toString("utf8"));
@@ -100,12 +100,12 @@ const patterns: Readonly<Record<string, string>> = {
 
 const placeholderPattern = /<(uid|rv|ip|nodeport|gen|continue):\d+>|<(time|token|pem|hash|server|age|n)>/g;
 
-/** A scheme is named after the line that made it, where the build that served the answer had it. */
+/** The name of a scheme is a line of code in the build of the server. */
 const schemeName = /(?<= in scheme )"[^"]*"/g;
 
 const goDifference = "\n@@ ";
 
-/** A whole object, or a struct as Go prints it: its members have an order of their own, and Go's decoder speaks after it. */
+/** An object or struct as Go prints it. The order of its members varies, and messages of Go's decoder follow it. */
 const quotedValue = /(Invalid value: )(?:"\{\\?"|\{"(?:labels|metadata)":).*/s;
 
 function unifyText(expected: string, actual: string, bindings: Bindings): string | undefined {
@@ -114,7 +114,7 @@ function unifyText(expected: string, actual: string, bindings: Bindings): string
     const unnamed = (text: string) => text.replaceAll(schemeName, "(any)");
     return unifyText(unnamed(expected), unnamed(actual), bindings);
   }
-  // Go prints the difference of two specs; what comes before it counts.
+  // Only the text before the printed difference of two specs is compared.
   const cut = expected.indexOf(goDifference);
   if (cut >= 0) return unifyText(expected.slice(0, cut), actual.split(goDifference, 1)[0] ?? "", bindings);
   if (quotedValue.test(expected)) {
@@ -153,15 +153,15 @@ function escapePattern(text: string): string {
 
 export interface UnifyOptions {
   readonly bindings: Bindings;
-  /** Members that the recording left out are not compared. */
+  /** Whether members that the recording left out are not compared. */
   readonly partial: boolean;
   /** Paths that are not compared at all, such as `.message`. */
   readonly ignore: ReadonlySet<string>;
-  /** Where in the answer the values stand. */
+  /** The path of the values in the answer. */
   readonly path?: string;
 }
 
-/** Lists whose order is not stable. */
+/** Lists whose order varies. */
 const setPath = /\.(causes|resourceRules|nonResourceRules)$/;
 
 /** Every difference between a recorded value and an answer, each with its path. */
@@ -205,7 +205,7 @@ export function differences(expected: Json | undefined, actual: Json | undefined
   return [...found, ...extra.map((key) => `${path}.${key}: is not expected: ${short(actual[key])}`)];
 }
 
-/** Columns by name, type and priority; cells but the age; rows by their objects. */
+/** Compares columns by name, type and priority, cells except the age, and rows by their objects. */
 function tableDifferences(expected: JsonObject, actual: JsonObject, options: UnifyOptions): string[] {
   const columns = (table: JsonObject) =>
     listOf(table.columnDefinitions).map((column) =>
@@ -223,7 +223,7 @@ function listOf(value: Json | undefined): readonly Json[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** What names an item of a discovery document. */
+/** The members that name an item of a discovery document. */
 const nameKeys = ["name", "resource", "subresource", "version", "metadata"] as const;
 
 function nameOf(item: Json): string | undefined {
@@ -240,7 +240,7 @@ function isNamed(item: Json): boolean {
   return nameOf(item) !== undefined;
 }
 
-/** Trimmed lists: what was kept is compared by name. */
+/** Compares the remaining items of a trimmed list by name. */
 function namedDifferences(expected: readonly Json[], actual: readonly Json[], options: UnifyOptions): string[] {
   const { path = "" } = options;
   return expected.flatMap((item) => {
@@ -259,7 +259,7 @@ function textDifferences(expected: string, actual: Json | undefined, options: Un
   return problem === undefined ? [] : [`${path}: ${problem}`];
 }
 
-/** The errors within one message are a set. */
+/** Compares the errors within one message as a set. */
 function sameParts(expected: string, actual: string): boolean {
   const parts = (text: string) => /^(.*? is invalid: )\[(.*)\]$/s.exec(text);
   const left = parts(expected);
@@ -280,7 +280,7 @@ function managerKey(entry: Json): string {
   return isJsonObject(entry) ? managerKeys.map((key) => String(entry[key] ?? "")).join("|") : "";
 }
 
-/** managedFields are a set of (manager, operation, apiVersion, subresource, fieldsV1). */
+/** Compares managedFields as a set of (manager, operation, apiVersion, subresource, fieldsV1). */
 function managerDifferences(expected: readonly Json[], actual: Json | undefined, options: UnifyOptions): string[] {
   const { path = "" } = options;
   const given = Array.isArray(actual) ? actual : [];
@@ -297,7 +297,7 @@ function managerDifferences(expected: readonly Json[], actual: Json | undefined,
   });
 }
 
-/** Keys of fieldsV1 may hold placeholders: `k:{"uid":"<uid:4>"}`. */
+/** Compares fieldsV1, whose keys may contain placeholders: `k:{"uid":"<uid:4>"}`. */
 function fieldDifferences(expected: Json | undefined, actual: Json | undefined, options: UnifyOptions): string[] {
   const filled =
     expected === undefined ? undefined : (JSON.parse(options.bindings.fill(stringifyJson(expected))) as Json);

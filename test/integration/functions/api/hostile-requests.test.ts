@@ -59,14 +59,14 @@ const cases: readonly Case[] = [
     body: body(...Array.from({ length: 1000 }, () => 0)),
     status: 422,
     code: "Invalid",
-    says: /^1000 problems in 1000 documents, of which the first 100 are answer; nothing was applied$/,
+    says: /^1000 problems in 1000 documents, of which the first 100 are told; nothing was applied$/,
   },
   {
     name: "a hundred thousand fields that nobody knows",
     body: `{"documents":[{"apiVersion":"starling.dev/v1alpha1","kind":"Source","metadata":{},"spec":{${Array.from({ length: 80_000 }, (_, index) => `"k${index}":1`).join(",")}}}]}`,
     status: 422,
     code: "Invalid",
-    says: /problems in 1 document, of which the first 100 are answer/,
+    says: /problems in 1 document, of which the first 100 are told/,
   },
   {
     name: "an annotation of 450 KB",
@@ -291,7 +291,7 @@ describe("the API refuses, in few words", () => {
   });
 
   test.each(["sources", "syncgroups", "syncs", "clusters"])(
-    "%s of others are answer, whatever one team wrote",
+    "%s of others are told, whatever one team wrote",
     async (plural) => {
       const documents = {
         sources: source("large"),

@@ -26,7 +26,7 @@ function cells(text: string): readonly (readonly string[])[] {
   return lines.map((line) => line.split(/ {2,}/));
 }
 
-/** The cells are those of kubectl 1.32. */
+/** kubectl 1.32 printed these cells. */
 test.each([
   [".metadata.name", "a", "bbbb"],
   ["metadata.name", "a", "bbbb"],
@@ -49,7 +49,7 @@ test.each([
   ]);
 });
 
-test("columns stand below their headers, which can be left out; one object is one row", () => {
+test("columns stand below their headers, headers can be left out, and one object is one row", () => {
   const columns = parseColumns("NAME:.metadata.name,T:.spec.t,N:.spec.n");
   expect(columnsText({ items }, { columns, headers: "show" })).toBe(
     "NAME  T      N\na     true   1.5\nbbbb  false  2\n",
@@ -62,6 +62,6 @@ test.each([
   ["A:{.x", "{.x is not a single path; write .metadata.name or {.metadata.name}"],
   ["N:.metadata.name{.x}", "is not a single path"],
   ["A:.x[a]", "[a] is not an index, a slice or a key"],
-])("the columns %s are refused with what to write", (text, words) => {
+])("the columns %s are refused, and the error shows what to write", (text, words) => {
   expect(() => parseColumns(text)).toThrow(words);
 });

@@ -11,7 +11,7 @@ import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const now = new Date("2026-11-20T08:01:00Z");
 
-describe("describe cluster", () => {
+describe("the description of a cluster", () => {
   const row: ClusterRow = {
     ...keys.cluster("c1"),
     type: "Cluster",
@@ -39,15 +39,15 @@ describe("describe cluster", () => {
       { endpoint: { server: "https://10.0.0.1", token: { secret: "starling/clusters/c1" } } },
       "Server:      https://10.0.0.1\nToken:       secret starling/clusters/c1\nIdentity:    ",
     ],
-  ])("says how %o is reached", (spec, expected) => {
+  ])("the description shows how Starling reaches a cluster with the spec %o", (spec, expected) => {
     expect(
       describeCluster({ object: clusterObject({ ...row, spec }, "starling.111122223333.eu-west-1"), syncs: [], now }),
     ).toContain(expected);
   });
 });
 
-describe("describe sync", () => {
-  test("names what carries its label and is not recorded, and says how its inventory came back", () => {
+describe("the description of a Sync", () => {
+  test("the description lists foreign objects, and says that the inventory was lost and rebuilt", () => {
     const row = syncRow("c2", "shop.web", { phase: "Ready", reason: "Ready", message: "" });
     if (row.observed === undefined) throw new Error("the fixture has an observation");
     const observed = {
@@ -72,7 +72,7 @@ describe("describe sync", () => {
     );
   });
 
-  test("says what is desired, what is there, what is wrong and what to do", () => {
+  test("the description shows the desired and the applied revision, the problems, and the commands that help", () => {
     const row = syncRow("c2", "shop.web", { phase: "Failed", reason: "ApplyFailed", message: "1 of 4 objects failed" });
     if (row.observed === undefined) throw new Error("the fixture has an observation");
     const sync = groupSyncObject(
@@ -134,12 +134,12 @@ Next:        starling rollout status shop -n payments   (shows its progress and 
   });
 });
 
-describe("describe sync, tried again", () => {
+describe("the next try in the description of a Sync", () => {
   test.each([
-    ["in a while", "2026-11-20T08:01:40.000Z", "Next try:    in 40s, at 08:01:40Z"],
+    ["later today", "2026-11-20T08:01:40.000Z", "Next try:    in 40s, at 08:01:40Z"],
     ["on another day", "2026-11-21T03:01:00.000Z", "Next try:    in 19h, at 2026-11-21 03:01:00Z"],
-    ["that nobody has made yet", "2026-11-20T08:00:10.000Z", "Next try:    due since 08:00:10Z"],
-  ])("says when the next try is: %s", (_, nextAt, expected) => {
+    ["that has passed", "2026-11-20T08:00:10.000Z", "Next try:    due since 08:00:10Z"],
+  ])("the next try of a Retrying Sync is shown for a time %s", (_, nextAt, expected) => {
     const row = syncRow("c2", "shop.web", { phase: "Retrying", reason: "NoMatch", message: "no such kind" });
     if (row.observed === undefined) throw new Error("the fixture has an observation");
     const sync = groupSyncObject({ ...row, observed: { ...row.observed, nextAt } }, undefined);
@@ -147,7 +147,7 @@ describe("describe sync, tried again", () => {
     expect(lines.find((line) => line.startsWith("Next try:"))).toBe(expected);
   });
 
-  test("of what is not tried again says nothing of it", () => {
+  test("a Sync that is not Retrying has no line for a next try", () => {
     const row = syncRow("c2", "shop.web", { phase: "Verifying", reason: "NotReady", message: "" });
     if (row.observed === undefined) throw new Error("the fixture has an observation");
     const observed = { ...row.observed, nextAt: "2026-11-20T08:01:40.000Z" };
@@ -157,8 +157,8 @@ describe("describe sync, tried again", () => {
   });
 });
 
-describe("describe sync, ready", () => {
-  test("says what is left alone and how to have it put back, and warns as kubectl does", () => {
+describe("the description of a ready Sync", () => {
+  test("the description lists the objects that are no longer corrected, the warnings of the API server, and the objects that are left out", () => {
     const row = syncRow("c2", "shop.web", { phase: "Ready", reason: "Ready", message: "" });
     if (row.observed === undefined) throw new Error("the fixture has an observation");
     const leftAlone = [{ object: "Deployment shop/web", reason: "Drifted", message: "somebody undoes spec.replicas" }];
@@ -181,7 +181,7 @@ describe("describe sync, ready", () => {
   });
 });
 
-test("a ready Sync that has drifted is told as that, however long ago that was found", () => {
+test("a ready Sync that has drifted says so, however long ago the drift was found", () => {
   const row = syncRow("c2", "shop.web", { phase: "Ready", reason: "Ready", message: "" });
   if (row.observed === undefined) throw new Error("the fixture has an observation");
   const since = "2026-11-20T07:00:00.000Z";
@@ -195,7 +195,7 @@ test("a ready Sync that has drifted is told as that, however long ago that was f
   expect(described("False")).not.toContain("does not correct the drift");
 });
 
-describe("selection", () => {
+describe("the text of a selection of clusters", () => {
   test.each<[ClusterSelection, string]>([
     [{ all: true }, "all"],
     [{ all: true, notNames: ["c1"] }, "all but c1"],
@@ -212,7 +212,7 @@ describe("selection", () => {
       },
       "env=prod,ring in (a,b),!old",
     ],
-  ])("%j is %s", (selection, text) => {
+  ])("the text of %j is %s", (selection, text) => {
     const group: SyncGroupRow = {
       ...keys.object("payments", "SyncGroup", "shop"),
       type: "SyncGroup",

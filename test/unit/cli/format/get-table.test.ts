@@ -60,8 +60,8 @@ function table(kind: KindName, objects: readonly AnyObject[], width: "normal" | 
   return formatTable(getTable(kind, objects, { now, width, namespaces: "all" }), { headers: "show" });
 }
 
-describe("get", () => {
-  test("shows SyncGroups, worst first, with who suspended one", () => {
+describe("the table of `starling get`", () => {
+  test("the table shows SyncGroups, the worst first, and names the person who suspended one", () => {
     const suspended = syncGroupObject({
       ...group,
       name: "search",
@@ -88,9 +88,9 @@ payments   fresh   -                  -          -          -      -         -  
 
   type Stages = NonNullable<SyncGroupRow["status"]["stages"]>;
   test.each<[string, Stages, string, string]>([
-    ["nothing has passed a stage", [{ name: "all" }], "1/1 all", "all -"],
+    ["no rollout has passed a stage", [{ name: "all" }], "1/1 all", "all -"],
     [
-      "all are on the newest",
+      "all stages have the newest rollout",
       [
         { name: "canary", current: 12 },
         { name: "rest", current: 12 },
@@ -99,7 +99,7 @@ payments   fresh   -                  -          -          -      -         -  
       "canary 12, rest 12",
     ],
     [
-      "the newest goes through the first",
+      "the first stage is updating to the newest rollout",
       [
         { name: "canary", current: 11, updatingTo: 12 },
         { name: "rest", current: 11 },
@@ -108,7 +108,7 @@ payments   fresh   -                  -          -          -      -         -  
       "canary 11→12, rest 11",
     ],
     [
-      "none goes through with it",
+      "the last stage waits for the newest rollout",
       [
         { name: "canary", current: 12 },
         { name: "rest", current: 11 },
@@ -117,7 +117,7 @@ payments   fresh   -                  -          -          -      -         -  
       "canary 12, rest 11",
     ],
     [
-      "something goes through several",
+      "several stages are updating",
       [
         { name: "canary", updatingTo: 12 },
         { name: "early", current: 10, updatingTo: 11 },
@@ -126,7 +126,7 @@ payments   fresh   -                  -          -          -      -         -  
       "1/3 canary +2",
       "canary -→12, early 10→11, rest 9→10",
     ],
-  ])("says in which stage a group is when %s", (_what, stages, stage, current) => {
+  ])("the table shows the stage of a group when %s", (_what, stages, stage, current) => {
     const { columns, rows } = getTable(
       "SyncGroup",
       [syncGroupObject({ ...group, status: { ...group.status, stages } })],
@@ -140,7 +140,7 @@ payments   fresh   -                  -          -          -      -         -  
     expect([cell("STAGE"), cell("CURRENT")]).toEqual([stage, current]);
   });
 
-  test("shows Syncs with their clusters and why they are not ready", () => {
+  test("the table shows Syncs with their clusters, and the reason why a Sync is not ready", () => {
     const syncs = [
       groupSyncObject(syncRow("c10", "shop.web"), undefined),
       groupSyncObject(syncRow("c9", "shop.web"), undefined),
@@ -164,7 +164,7 @@ payments   shop.web  c10      -         4/4    Ready   10m  2m
     expect(table("Sync", syncs, "wide")).toContain("already allocated by another Service\n");
   });
 
-  test("shows Sources, Clusters and Rollouts", () => {
+  test("the table shows Sources, Clusters and Rollouts", () => {
     const source: SourceRow = {
       ...row,
       type: "Source",
@@ -233,7 +233,7 @@ payments   shop-11  main@sha1:9f2c1ab  plan     1/1 canary  1/1   0       Supers
     ["main@sha1:9f2c1ab8d0000000000000000000000000000000", "main@sha1:9f2c1ab"],
     ["v1.2.0@sha1:9f2c1ab8d0000000000000000000000000000000", "v1.2.0@sha1:9f2c1ab"],
     ["sha1:9f2c1ab8d0000000000000000000000000000000", "sha1:9f2c1ab"],
-  ])("shortens revision %s to %s", (revision, text) => {
+  ])("the table shortens the revision %s to %s", (revision, text) => {
     expect(revisionText(revision)).toBe(text);
   });
 });

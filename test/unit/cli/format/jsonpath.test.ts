@@ -3,7 +3,7 @@ import { evaluateTemplate } from "#cli/format/evaluate-template.ts";
 import { parseTemplate } from "#cli/output/parse-template.ts";
 import { parseJson } from "#shared/base/json.ts";
 
-/** What kubectl 1.32 was asked about when it gave the answers below. */
+/** The list on which kubectl 1.32 evaluated the expressions below. */
 const list = parseJson(
   JSON.stringify({
     apiVersion: "v1",
@@ -32,7 +32,7 @@ function find(expression: string, value: unknown = list): string {
   return evaluateTemplate(parseTemplate(expression), value);
 }
 
-describe("an expression gives what kubectl gives", () => {
+describe("an expression that kubectl 1.32 evaluated", () => {
   test.each([
     ["{.items[*].metadata.name}", "a bbbb"],
     ["{.items[*].spec.x}|", "null|"],
@@ -87,11 +87,11 @@ describe("an expression gives what kubectl gives", () => {
     ["{1}{2.5}{true}", "12.5true"],
     ["{.items[*].kind .items[0].metadata.name}", ""],
     ["{.items[0].spec.m}", '{"a":"q","z":1}'],
-  ])("%s", (expression, expected) => {
+  ])("kubectl gives the same for %s", (expression, expected) => {
     expect(find(expression)).toBe(expected);
   });
 
-  test("also where one range is within another", () => {
+  test("a range inside of a range gives what kubectl gives", () => {
     const lists = {
       items: [
         { kind: "a", of: [1, 2] },
@@ -103,8 +103,8 @@ describe("an expression gives what kubectl gives", () => {
   });
 });
 
-/** The examples of kubectl's own page about JSONPath. */
-describe("an example of kubectl's documentation", () => {
+/** The examples are from kubectl's page about JSONPath. */
+describe("an expression from kubectl's documentation", () => {
   const pods = {
     kind: "List",
     items: [
@@ -146,7 +146,7 @@ describe("an example of kubectl's documentation", () => {
     ],
     ["{range .items[*]}{.metadata.name}{'\\t'}{end}", "127.0.0.1\t127.0.0.2\t"],
     ['{.items[*].status.addresses[?(@.type=="LegacyHostIP")].address}', "127.0.0.1 127.0.0.2"],
-  ])("%s", (expression, expected) => {
+  ])("kubectl's page has the same result for %s", (expression, expected) => {
     expect(find(expression, pods)).toBe(expected);
   });
 });
@@ -155,7 +155,7 @@ test.each([
   ["{.items[?(@.spec.n>1.6)].metadata.name}", "bbbb"],
   ["{.items[?(@.spec.n==2)].metadata.name}", "bbbb"],
   ["{.items[?(@.spec.n<=2)].metadata.name}", "a bbbb"],
-])("a filter compares whole numbers with others, which kubectl refuses: %s", (expression, expected) => {
+])("a filter compares whole numbers with fractions, although kubectl refuses that: %s", (expression, expected) => {
   expect(find(expression)).toBe(expected);
 });
 
@@ -163,7 +163,7 @@ test("a number that a double cannot hold is printed with all its digits", () => 
   expect(find("{.a}", parseJson('{"a": 9007199254740993}'))).toBe("9007199254740993");
 });
 
-describe("an expression that cannot be read is refused with its place and what to write", () => {
+describe("an expression that cannot be parsed", () => {
   test.each([
     ["{.kind", "at character 2 (.kind) this expression has no }; write {.metadata.name}"],
     ["{.items[}", "at character 8 ([}) this bracket is not closed; write [0], [*] or ['NAME']"],
@@ -179,12 +179,12 @@ describe("an expression that cannot be read is refused with its place and what t
     ["{range .items[*]}{.kind}", "at character 1 ({range .items[*]}{.kind}) this range has no end; write {end}"],
     ["{items}", "items is not an expression; write .items for a field"],
     ["{.items[0:2:0].kind}", "write a step of 1 or more"],
-  ])("%s", (expression, words) => {
+  ])("%s is refused, and the error shows the place and what to write", (expression, words) => {
     expect(() => parseTemplate(expression)).toThrow(words);
   });
 });
 
-describe("an expression that does not fit the value is refused with what to write", () => {
+describe("an expression that does not fit the value", () => {
   test.each([
     ["{.items[3:].kind}", "3 is beyond a list of 2; write [*]"],
     ["{.items[0].spec.tags[0:5]}", "5 is beyond a list of 2"],
@@ -195,7 +195,7 @@ describe("an expression that does not fit the value is refused with what to writ
     ['{.items[0].metadata[?(@=="a")]}', "an object cannot be filtered"],
     ['{.items[?(@.spec.n=="2")].kind}', 'a filter cannot compare 1.5 with "2"; put a text in "..."'],
     ['{.items[?(@.spec.tags[*]=="p")].kind}', "a filter compares one value with one"],
-  ])("%s", (expression, words) => {
+  ])("%s is refused, and the error shows what to write", (expression, words) => {
     expect(() => find(expression)).toThrow(words);
   });
 });

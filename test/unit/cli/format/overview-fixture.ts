@@ -54,7 +54,7 @@ export function groupRow(change: Partial<SyncGroupRow> = {}): SyncGroupRow {
   };
 }
 
-/** A leg of so many targets in these states. */
+/** @returns a stage run with this number of targets in each state. */
 export function stageRun(
   rollout: number,
   stage: string,
@@ -76,7 +76,7 @@ interface Given {
   readonly facts?: Partial<WaitFacts>;
 }
 
-/** The planner has taken up everything, unless the row or the unit says otherwise. */
+/** The planner has handled every operation, unless the row or the rollout state says otherwise. */
 export function factsOf({
   stageRuns,
   stages,
@@ -123,7 +123,7 @@ export function target(cluster: string, state: TargetState, change: Partial<Targ
   return { cluster, order: Number(/\d+/.exec(cluster)?.[0] ?? 0), stage: "rest", state, reason: "", ...change };
 }
 
-/** Canary is on 119, 118 goes through early, and the rest is on 117. */
+/** The current rollout of canary is 119; early has 117 and is updating to 118; rest has 117. */
 export function threeRollouts(
   sizes: Readonly<Record<"canary" | "early" | "rest", number>>,
   early: Partial<Record<TargetState, number>>,

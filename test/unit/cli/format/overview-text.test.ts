@@ -13,10 +13,10 @@ import {
 import { slotRow, syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 describe("a group with three rollouts in progress", () => {
-  test("is understood at a glance, at ten clusters", () => {
+  test("the overview of ten clusters shows stages, rollouts, waits and each cluster", () => {
     const given = threeRollouts({ canary: 1, early: 4, rest: 5 }, { Succeeded: 1, Assigned: 2, Waiting: 1 });
     const early = given.stageRuns[1];
-    if (early === undefined) throw new Error("it goes through early");
+    if (early === undefined) throw new Error("early is not updating");
     const slots = [slotRow(early, { order: 1, cluster: "c3" }), slotRow(early, { order: 2, cluster: "c4" })];
     const syncs = new Map([["c3", [syncRow("c3", "shop.web", { phase: "Verifying" })]]]);
     const facts = { slots, syncs };
@@ -70,7 +70,7 @@ describe("a group with three rollouts in progress", () => {
 `);
   });
 
-  test("is understood at a glance, at ten thousand", () => {
+  test("the overview of ten thousand clusters shows progress bars, and counts problems by reason", () => {
     const { rollout } = groupRow().spec;
     const row = groupRow({
       spec: { ...groupRow().spec, rollout: { ...rollout, maxConcurrent: "5%", maxFailures: "1%" } },
@@ -126,7 +126,7 @@ describe("a group with three rollouts in progress", () => {
 `);
   });
 
-  test("is one line where nothing can be redrawn", () => {
+  test("the overview is one line of progress when the output is not a terminal", () => {
     const given = threeRollouts({ canary: 1, early: 4, rest: 5 }, { Succeeded: 1, Assigned: 2, Waiting: 1 });
     expect(formatOverviewProgress(overview(given), now)).toBe(
       "08:07:00Z shop Rolling: canary at 119, early 118 1/4, rest at 117, 2 changing, 0 failed",
@@ -134,7 +134,7 @@ describe("a group with three rollouts in progress", () => {
   });
 });
 
-describe("what stands still", () => {
+describe("a group that stands still", () => {
   const halted = stageRun(119, "canary", {
     phase: "Halted",
     message: "1 cluster failed of 2 in stage canary (allows 0): c2: ApplyFailed: 1 of 4 objects failed",
@@ -152,7 +152,7 @@ describe("what stands still", () => {
     stage("rest", { members: 2, current: 118, passed: refOf(rest) }),
   ];
 
-  test("ends with the commands to type", () => {
+  test("the overview of a halted group ends with the commands that clear the halt", () => {
     const text = formatOverview({
       overview: overview({
         stageRuns: [halted, rest],
@@ -199,7 +199,7 @@ describe("what stands still", () => {
 `);
   });
 
-  test("by people's hands is told with the verbs that let go", () => {
+  test("the overview of a suspended and frozen group names the commands that end the suspension and the freeze", () => {
     const by = "arn:aws:sts::111122223333:assumed-role/sre/ana";
     const suspended = { by, at: "2026-11-20T07:56:00.000Z", number: 1, reason: "INC-4711" };
     const freezeState = {
@@ -222,7 +222,7 @@ describe("what stands still", () => {
     expect(text).toMatch(/ {2}next: starling resume syncgroup\/shop -n payments\n$/);
   });
 
-  test("as a deletion that waits for who does not answer is told with the ways to go on without", () => {
+  test("the overview of a deletion that waits for an unreachable cluster names the commands to go on without it", () => {
     const deletion = { by: "ana", at: "2026-11-20T08:00:00.000Z", number: 1, cascade: "delete" } as const;
     const away = stageRun(119, "canary", {
       phase: "TooManyUnreachable",
@@ -247,7 +247,7 @@ describe("what stands still", () => {
   });
 });
 
-test("stages without clusters, and those that nothing has passed, say so", () => {
+test("the overview marks stages without clusters as empty, and stages that no rollout has reached as waiting", () => {
   const first = stageRun(1, "canary", { counts: { Assigned: 1 } });
   const text = formatOverview({
     overview: overview({
@@ -279,12 +279,12 @@ describe("a long reason", () => {
       now,
     });
 
-  test("is told whole where it is no terminal, as of one cluster and as a cause", () => {
+  test("a long reason is printed whole when the output is not a terminal, for a cluster and in the list of problems", () => {
     expect(view()).toContain(long);
     expect(view(undefined, "some")).toContain("put it among the manifests; the end");
   });
 
-  test("fits a terminal", () => {
+  test("a long reason is cut at the width of a terminal", () => {
     const line = view(100)
       .split("\n")
       .find((each) => each.includes("NotFound"));

@@ -25,8 +25,8 @@ function stageOf(one: StageRunRow): StageRecord {
   return stage(one.stage, { members: one.size, ...place });
 }
 
-describe("rollout status of one content", () => {
-  test("shows few clusters one by one, worst first, with the done ones together", () => {
+describe("the status of one rollout", () => {
+  test("the status shows few clusters one by one, the worst first, and finished clusters together", () => {
     const text = formatRolloutStatus({
       rollout: rollout([
         stageRun(12, "canary", { ...passed, counts: { Succeeded: 1 } }),
@@ -73,7 +73,7 @@ Halted: 1 cluster failed of 4 in stage rest (allows 0)
 `);
   });
 
-  test("shows many as counts and reasons", () => {
+  test("the status shows many clusters as counts and reasons", () => {
     const failing = Array.from({ length: 29 }, (_, index) =>
       target(`c${index}`, "Failed", {
         reason: `DeadlineExceeded: DaemonSet agent/agent: Pod agent-7d9f6b5c4-x${1000 + index}: ImagePullBackOff`,
@@ -117,7 +117,7 @@ Rolling: stage rest goes on
     );
   });
 
-  test("says what is empty, what is still to come, and what is over", () => {
+  test("the status marks empty stages, waiting stages, and stages that a newer rollout superseded", () => {
     const canary = stageRun(12, "canary", { ...passed });
     const toCome = [stageOf(canary), stage("early", { members: 3, current: 11 }), stage("rest", { current: 11 })];
     const waiting = formatRolloutStatus({
@@ -151,14 +151,14 @@ Rolling: stage rest goes on
   test.each([
     ["NothingVerified", "nothing verified"],
     ["TooManyUnreachable", "too many unreachable"],
-  ] as const)("says that it stands still: %s", (phase, words) => {
+  ] as const)("the status says that a rollout is stalled, and why: %s", (phase, words) => {
     const given = rollout([stageRun(12, "all", { phase, message: "why", counts: { Unreachable: 1 } })]);
     const text = formatRolloutStatus({ rollout: given, targets: [], lines: "some", now });
     expect(text).toContain("\nStalled: why\n");
     expect(text).toMatch(new RegExp(`1 all +1 .* ${words}\\n`));
   });
 
-  test("has one line of progress where nothing can be redrawn", () => {
+  test("the status is one line of progress when the output is not a terminal", () => {
     const given = rollout([
       stageRun(12, "canary", { ...passed, counts: { Succeeded: 1 } }),
       stageRun(12, "rest", { counts: { Assigned: 1, Failed: 1 } }),

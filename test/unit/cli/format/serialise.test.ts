@@ -3,7 +3,7 @@ import { serialise } from "#cli/format/serialise.ts";
 import { parseJson } from "#shared/base/json.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
-test("an integer that a double cannot hold is told as it is, in JSON and YAML", () => {
+test("an integer that a double cannot hold keeps all its digits in JSON and YAML", () => {
   const value = parseJson('{"b": 9007199254740993, "a": [18446744073709551615, -9223372036854775808, 1, 1.5]}');
   expect(serialise(value, "yaml")).toBe(
     "a:\n  - 18446744073709551615\n  - -9223372036854775808\n  - 1\n  - 1.5\nb: 9007199254740993\n",

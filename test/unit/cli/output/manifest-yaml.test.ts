@@ -7,7 +7,7 @@ function read(text: string): unknown {
   return parseManifests(text, "out.yaml")[0]?.object.value;
 }
 
-/** What YAML 1.1, or Go's reading of it, takes for something else where it stands bare. */
+/** Texts that YAML 1.1, or Go's parser of it, takes for another type when they stand without quotes. */
 const words = [
   "yes",
   "on",
@@ -48,22 +48,22 @@ const marks = [
   "\\u202e \u202d\u0007",
 ];
 
-describe("YAML that the command prints is read as what was printed", () => {
+describe("YAML that the command prints", () => {
   test.each([...words, ...marks, 9007199254740993n, -9223372036854775808n, 7, 1.5, true, null, [], {}])(
-    "%s",
+    "a parser reads back the same value: %s",
     (value) => {
       expect(read(manifestYaml({ value }))).toEqual(value);
     },
   );
 
-  test("and a terminal obeys none of it", () => {
+  test("printed YAML has no control character that a terminal obeys", () => {
     const texts = [...marks, "\u0085", "\u001b[2J", "x\u009b31m\n".repeat(3)];
     const yaml = manifestYaml({ texts, map: Object.fromEntries(texts.map((text) => [text, { text }])) });
     expect(plainText(yaml)).toBe(yaml);
     expect(manifestYaml({ a: "b\u202ec\u202c" })).toBe('a: "b\\u202ec\\u202c"\n');
   });
 
-  test.each([...words, ...marks])("as a key: %s", (key) => {
+  test.each([...words, ...marks])("a parser reads back the same key: %s", (key) => {
     expect(read(manifestYaml({ value: { [key]: 1 } }))).toEqual({ [key]: 1 });
   });
 });

@@ -16,7 +16,7 @@ function run(...words: readonly string[]) {
   return runWithoutTerminal(words, { folder, patienceMs: 10_000 });
 }
 
-test("an expression finds something in what -o json has", async () => {
+test("-o jsonpath evaluates an expression on the same value that -o json prints", async () => {
   expect(await run("context", "list", "-o", 'jsonpath={range .items[*]}{.name} {.region}{"\\n"}{end}')).toEqual({
     code: 0,
     out: "here eu-west-1\nthere eu-west-1\n",
@@ -25,14 +25,14 @@ test("an expression finds something in what -o json has", async () => {
   expect((await run("context", "list", "-o=jsonpath={.items[?(@.current==true)].name}")).out).toBe("here");
 });
 
-test("columns are a table, and --no-headers leaves their headers out", async () => {
+test("-o custom-columns prints a table, and --no-headers leaves its headers out", async () => {
   const columns = "custom-columns=NAME:.name,ENDPOINT:.endpoint";
   const { out } = await run("context", "list", "-o", columns);
   expect(out).toBe("NAME   ENDPOINT\nhere   https://here.example.com\nthere  https://there.example.com\n");
   expect((await run("context", "list", "--no-headers", "-o", columns)).out).toBe(out.slice(out.indexOf("\n") + 1));
 });
 
-test("characters that a terminal obeys are written out, and line ends of the expression are kept", async () => {
+test("-o jsonpath escapes control characters of a text, and keeps line ends of the expression", async () => {
   expect((await run("context", "list", "-o", 'jsonpath={"\\x1b[2J"}{"\\n"}')).out).toBe("\\u001b[2J\n");
 });
 
@@ -46,13 +46,13 @@ test.each([
   ["custom-columns", "the columns are missing; write -o custom-columns=NAME:.metadata.name"],
   ["custom-columns=NAME", "NAME is not a column; write HEADER:PATH"],
   ["jsonpth={.a}", "expected one of wide, json, yaml, name, jsonpath=, custom-columns="],
-])("-o %s is refused with what to write", async (output, words) => {
+])("-o %s is refused, and the error shows what to write", async (output, words) => {
   const { code, err } = await run("context", "list", "-o", output);
   expect(code).toBe(2);
   expect(err).toContain(words);
 });
 
-test("an expression that does not fit the value is refused with what to write", async () => {
+test("an expression that does not fit the value is refused, and the error shows what to write", async () => {
   const { code, err } = await run("context", "list", "-o", "jsonpath={.items[7].name}");
   expect(code).toBe(2);
   expect(err).toContain("-o does not fit the answer: 7 is beyond a list of 2; write [*]");

@@ -19,7 +19,7 @@ test.each([
     ["--cascade=delete", "--cascade=orphan"],
   ],
   [["get", "--state=Hal"], ["--state=Halted"]],
-])("the values of a flag complete, where there are some to choose from: %j", async (words, expected) => {
+])("the shell completes the values of a flag that has a fixed set of values: %j", async (words, expected) => {
   const ran = await runWithoutTerminal(["complete", "--", ...words], { folder: "/nowhere", patienceMs: 10_000 });
   expect(ran.out.split("\n").filter((word) => word !== "")).toEqual(expected);
 });

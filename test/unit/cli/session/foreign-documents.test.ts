@@ -59,7 +59,7 @@ describe("a file of another tool", () => {
     ["an ApplicationSet of Argo CD", applicationSet, "is for Argo CD"],
     ["a Kustomization of Flux", kustomization, "is for Flux"],
     ["a GitRepo of Fleet", gitRepo, "is for Fleet"],
-  ])("%s is answered with documents that validate takes", async (_what, text, words) => {
+  ])("%s is refused with documents for Starling that `validate` accepts", async (_what, text, words) => {
     const folder = workingCopy({ "theirs.yaml": text });
     for (const verb of [["validate"], ["apply", "--dry-run=client"]]) {
       const { code, err } = await run(folder, ...verb, "-f", "theirs.yaml");
@@ -77,7 +77,7 @@ describe("a file of another tool", () => {
     }
   });
 
-  test("is answered in a working copy whose settings are blank lines", async () => {
+  test("an Application is refused with documents although the git config of the working copy has 300,000 blank lines", async () => {
     const folder = workingCopy({ "theirs.yaml": application("apps/shop") });
     const config = join(folder, ".git", "config");
     writeFileSync(config, `${"\n".repeat(300_000)}${readFileSync(config, "utf8")}`);
@@ -85,7 +85,7 @@ describe("a file of another tool", () => {
     expect([code, err]).toEqual([2, expect.stringContaining("path: apps/shop\n")]);
   });
 
-  test("a fleet.yaml of Fleet is answered with a template of its folder", async () => {
+  test("a fleet.yaml of Fleet is refused with a template for its folder", async () => {
     const folder = workingCopy({});
     const text = `namespace: shop
 helm:
@@ -136,7 +136,7 @@ targetCustomizations:
     expect((await run(folder, "validate", "-f", "ours.yaml")).out).toBe("1 document is valid\n");
   });
 
-  test("a fleet.yaml beside a chart says the chart's values, though only customizations have some", async () => {
+  test("the template for a fleet.yaml beside a chart has the values of the chart although only customizations set some", async () => {
     const folder = workingCopy({});
     const text = "targetCustomizations:\n  - {clusterName: one, helm: {values: {replicas: 5}, chart: other}}\n";
     writeFileSync(join(folder, "apps", "shop", "fleet.yaml"), text);
@@ -146,7 +146,7 @@ targetCustomizations:
     expect(err).toContain("# apps/shop/fleet.yaml: not carried over: targetCustomizations[0].helm.chart\n");
   });
 
-  test("a fleet.yaml beside manifests is said to be in the way, and loses no word", async () => {
+  test("the answer for a fleet.yaml beside manifests says to remove the file, and names every field that is not carried over", async () => {
     const folder = workingCopy({});
     const text = "helm: {values: {a: 1}}\ntargetCustomizations: [{clusterName: one, yaml: {overlays: [x]}}]\n";
     writeFileSync(join(folder, "apps", "shop", "fleet.yaml"), text);
@@ -156,7 +156,7 @@ targetCustomizations:
     expect(err).not.toContain("overrides:");
   });
 
-  test("of which the repository here has no such folder is told so, and gets no document with it", async () => {
+  test("an Application whose folder is not in the repository gets no documents, and the answer names the missing folder", async () => {
     const { code, err } = await run(workingCopy({ "theirs.yaml": application("apps/gone") }), "validate", "-f", ".");
     expect(code).toBe(2);
     expect(err).toContain("# Application argocd/shop: the repository here has no folder apps/gone\n");
@@ -164,7 +164,7 @@ targetCustomizations:
     expect(err).toContain("  next: starling init");
   });
 
-  test("among files of Starling is named, and theirs are judged as before", async () => {
+  test("an Application beside a manifest for clusters is named, and the manifest gets its own error", async () => {
     const folder = workingCopy({ "a.yaml": application("apps/shop"), "b.yaml": "apiVersion: v1\nkind: ConfigMap\n" });
     const { err } = await run(folder, "validate", "-f", ".");
     expect(err).toContain("a.yaml:1: Application/shop: apiVersion is");

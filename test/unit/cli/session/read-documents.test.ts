@@ -22,7 +22,7 @@ spec:
       name: 3
 `;
 
-describe("the line of a problem", () => {
+describe("the line number of a problem in a document", () => {
   const [, second] = parseDocuments(text, "fleet.yaml");
   const document = {
     value: second?.value ?? null,
@@ -39,7 +39,7 @@ describe("the line of a problem", () => {
     ["metadata.labels.app", 8],
     ["spec.absent.below", 9],
     ["spec.templates[1].absent", 12],
-  ])("%s is on line %i", (field, line) => {
+  ])("a problem of the field `%s` is reported on line %i", (field, line) => {
     const shown = field === "" ? "" : `${field} `;
     expect(problemLine(document, { field, message: "is wrong" })).toBe(
       `fleet.yaml:${line}: SyncGroup/shop: ${shown}is wrong`,
@@ -50,7 +50,7 @@ describe("the line of a problem", () => {
 test.each([
   ["an empty file", "empty.yaml", "starling init   (writes an example fleet)"],
   ["a folder", ".", "add -R to read subfolders"],
-])("%s without a document is told with what can help", async (_what, path, next) => {
+])("%s without a document is refused with a command that helps", async (_what, path, next) => {
   const folder = mkdtempSync(join(tmpdir(), "starling-read-"));
   writeFileSync(join(folder, "empty.yaml"), "# nothing yet\n");
   const { code, err } = await runWithoutTerminal(["validate", "-f", path], { folder, patienceMs: 10_000 });

@@ -24,6 +24,6 @@ test.each([
     "error: whoami takes at most 0 arguments without a flag; got 2",
   ],
   ["error: something nobody has thought of", "error: something nobody has thought of"],
-])("%s", (said, ours) => {
+])("commander's error is reworded: %s", (said, ours) => {
   expect(usageWords(`${said}\n`)).toBe(`${ours}\n`);
 });

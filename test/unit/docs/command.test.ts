@@ -8,7 +8,7 @@ const page = readFileSync(new URL("../../../docs/command.md", import.meta.url), 
 
 const io = { out() {}, err() {}, columns: 100 } as unknown as CliIo;
 
-/** Verbs that people type, by their words: `rollout status`. Those that the command calls itself are hidden. */
+/** The commands that people type, such as `rollout status`. Hidden commands are only for Starling's own use. */
 function verbsOf(command: Command, words: readonly string[] = []): readonly string[] {
   const visible = command.createHelp().visibleCommands(command);
   return visible.flatMap((verb) => {
@@ -20,7 +20,7 @@ function verbsOf(command: Command, words: readonly string[] = []): readonly stri
   });
 }
 
-test("docs/command.md names every verb, in the order of the help, and no other", () => {
+test("docs/command.md lists every command, in the order of the help, and no other", () => {
   const verbs = verbsOf(createProgram(io, () => {}));
   const table = page.slice(page.indexOf("## Commands"), page.indexOf("## Completion"));
   const named = [...table.matchAll(/^\| `([a-z ]+)`/gm)].map(([, verb]) => verb);
@@ -32,7 +32,7 @@ function flagsOf(command: Command): string {
   return own.map(({ long, short }) => `\`${[short, long].filter(Boolean).join(", ")}\``).join(" ");
 }
 
-/** `get | -l, --selector …`: each visible verb that has flags of its own. */
+/** `get | -l, --selector …`: a row for each visible command that has flags of its own. */
 function flagRows(command: Command, words: readonly string[] = []): readonly string[] {
   return command
     .createHelp()
@@ -44,7 +44,7 @@ function flagRows(command: Command, words: readonly string[] = []): readonly str
     });
 }
 
-test("docs/command.md has the flags of every verb, and those that all verbs take, and no other", () => {
+test("docs/command.md lists the flags of every command and the flags that all commands take, and no other", () => {
   const program = createProgram(io, () => {});
   const everywhere = program.options.map(({ flags, description }) => `| \`${flags}\` | ${description} |`);
   const flags = page.slice(page.indexOf("## Flags"), page.indexOf("## Doctor"));

@@ -1,4 +1,4 @@
-/** A command that a page shows can be typed: the command exists, and so do its flags. */
+/** Each command that a page shows exists, and so do its flags. */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import type { Command } from "commander";
@@ -8,14 +8,14 @@ import type { CliIo } from "#cli/session/io.ts";
 
 const io = { out() {}, err() {}, columns: 100 } as unknown as CliIo;
 const program = createProgram(io, () => {});
-/** Texts with placeholders, taken from the sources. */
+/** This page is generated from the sources, and its texts have placeholders. */
 const generated = "docs/messages.md";
 const pages = execFileSync("git", ["ls-files", "README.md", "docs/*.md"], { encoding: "utf8" })
   .trim()
   .split("\n")
   .filter((page) => page !== generated);
 
-/** The commands in code, each as the words after `starling`. Words in quotes count as one value. */
+/** The commands in the code of a page, each as the words after `starling`. A quoted text counts as one word. */
 function commandsIn(page: string): readonly (readonly string[])[] {
   const text = readFileSync(page, "utf8").replaceAll(/\\\n\s*/g, "");
   const blocks = [...text.matchAll(/^```[^\n]*\n(.*?)^```$/gms)].map(([, body = ""]) => body);
@@ -54,6 +54,6 @@ test.each(pages)("every command of starling on %s exists, with its flags", (page
   expect(problems).toEqual([]);
 });
 
-test("the pages show many commands", () => {
+test("the pages show more than 200 commands of starling", () => {
   expect(pages.flatMap(commandsIn).length).toBeGreaterThan(200);
 });

@@ -7,7 +7,7 @@ import { semanticProblems } from "#shared/fleet/kinds/semantics.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
 const examples = new URL("../../../examples/", import.meta.url);
-/** What repositories hold is for Kubernetes, Helm and kustomize; templates of CloudFormation and RBAC have tests of their own. */
+/** Files in repositories are for Kubernetes, Helm and kustomize. Templates of CloudFormation and RBAC have other tests. */
 const foreign = /(^|\/)repositories\/|\.template\.yaml$|-rbac\.yaml$/;
 const files = readdirSync(examples, { recursive: true, encoding: "utf8" })
   .filter((path) => path.endsWith(".yaml") && !foreign.test(path))
@@ -17,14 +17,14 @@ function documentsOf(file: string) {
   return parseDocuments(readFileSync(new URL(file, examples), "utf8"), file).map(({ value }) => value);
 }
 
-test("there is a fleet to start from, and one that can be run", () => {
+test("examples/ has a fleet to copy, and an example that `--example` can run", () => {
   expect(files).toEqual(
     expect.arrayContaining(["fleet/sync-group.yaml", "platform/addons.yaml", "platform/shop.yaml"]),
   );
   expect(exampleNames()).toEqual(["platform"]);
 });
 
-test.each(files)("examples/%s holds documents that are valid", (file) => {
+test.each(files)("every document in examples/%s is valid", (file) => {
   const documents = documentsOf(file);
   expect(documents.length).toBeGreaterThan(0);
   for (const value of documents) {
@@ -34,16 +34,16 @@ test.each(files)("examples/%s holds documents that are valid", (file) => {
   }
 });
 
-test("an example that is not there is refused with the names of those that are", () => {
+test("an unknown example is refused, and the error names the existing examples", () => {
   expect(() => readExample("nope")).toThrow("--example is nope; expected one of platform");
   expect(() => readExample("fleet")).toThrow("expected one of platform");
   expect(() => readExample("../examples/platform")).toThrow("expected one of platform");
 });
 
-describe.each(exampleNames())("examples/%s", (name) => {
+describe.each(exampleNames())("the example examples/%s", (name) => {
   const { sources, groups, repositories } = readExample(name);
 
-  test("has what its Sources make available", () => {
+  test("the repositories of the example have each folder that a Source makes available", () => {
     for (const source of sources) {
       const paths = Object.keys(repositories.get(repositoryOf(source)) ?? {});
       for (const folder of source.spec.paths)
@@ -54,7 +54,7 @@ describe.each(exampleNames())("examples/%s", (name) => {
     }
   });
 
-  test("has the Source of every template, and the folder of every path", () => {
+  test("the example has the Source of every template, and its repository has the folder of the template's path", () => {
     for (const { metadata, spec } of groups) {
       for (const { source, path } of spec.templates) {
         const from = sources.find(
@@ -71,7 +71,7 @@ describe.each(exampleNames())("examples/%s", (name) => {
     }
   });
 
-  test("has a use for every repository", () => {
+  test("a Source of the example uses each of its repositories", () => {
     const folders = readdirSync(new URL(`${name}/repositories/`, examples));
     expect(folders.sort()).toEqual([...repositories.keys()].sort());
   });

@@ -10,9 +10,9 @@ import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 const docs = new URL("../../../docs/", import.meta.url);
 const page = readFileSync(new URL("kinds.md", docs), "utf8");
 const kinds: readonly WritableKind[] = ["Source", "ClusterDiscovery", "Cluster", "ClusterValues", "SyncGroup", "Sync"];
-/** Fields that an override has of its template. */
+/** Fields of an override that its template has, too. */
 const override = /^spec\.templates\[\]\.overrides\[\]\.(?!clusters|disabled)/;
-/** Fields that a Sync has as well. */
+/** Fields of a template that a Sync has, too. */
 const template = /^spec\.templates\[\]\.(?!name$|overrides)/;
 
 function spec(kind: string): string {
@@ -33,7 +33,7 @@ function statesOf(kind: WritableKind): readonly string[] {
 }
 
 describe.each(kinds)("the page of %s", (kind) => {
-  test("has an example, fields, a status, and how to work with it, in this order", () => {
+  test("the page has the sections Example, Fields, Status and Working with, in this order", () => {
     const form = ["Example", "Fields", "Status", "Working with"];
     const titles = [...spec(kind).matchAll(/^#+ (.*)$/gm)].map(([, title = ""]) => title);
     expect(titles[0]).toBe(kind);
@@ -41,7 +41,7 @@ describe.each(kinds)("the page of %s", (kind) => {
   });
 });
 
-test("there is a page for each kind, and docs/kinds.md leads to it", () => {
+test("docs/spec has a page for each kind, and docs/kinds.md links to it", () => {
   const pages = readdirSync(new URL("spec/", docs));
   expect(pages.sort()).toEqual([...kinds, "Rollout", "Common"].map((kind) => `${kind.toLowerCase()}.md`).sort());
   expect(page).toContain("(spec/common.md)");
@@ -49,7 +49,7 @@ test("there is a page for each kind, and docs/kinds.md leads to it", () => {
 });
 
 describe("docs/spec/sync.md", () => {
-  test("is right in that a Sync has the fields of a template, but for its name and its overrides", () => {
+  test("a Sync has the fields of a template except for name and overrides, as the page says", () => {
     const said = (kind: WritableKind, of: RegExp) =>
       fieldsOf(kind).flatMap(({ path, type, required, most = "", default: unsaid = "" }) =>
         of.test(path) ? [`${path.replace(of, "")} | ${type} | ${required} | ${unsaid} | ${most}`] : [],
@@ -57,7 +57,7 @@ describe("docs/spec/sync.md", () => {
     expect(said("Sync", /^spec\.(?!cluster$)/).sort()).toEqual(said("SyncGroup", template).sort());
   });
 
-  test("has every state of a Sync, and no other", () => {
+  test("the page lists every state of a Sync, and no other", () => {
     const all: Readonly<Record<SyncStateWord | "OutOfSync" | "Drifted" | "Frozen" | "Unreadable", true>> = {
       Assigned: true,
       Applying: true,
@@ -78,7 +78,7 @@ describe("docs/spec/sync.md", () => {
   });
 });
 
-test("docs/spec/syncgroup.md has every state of a group, and no other", () => {
+test("docs/spec/syncgroup.md lists every state of a group, and no other", () => {
   const all: Readonly<Record<OwnerState, true>> = {
     Complete: true,
     Drifted: true,
@@ -98,7 +98,7 @@ test("docs/spec/syncgroup.md has every state of a group, and no other", () => {
 });
 
 describe("docs/spec/syncgroup.md", () => {
-  test("is right in that an override has the template's fields, but for its name, its Source and its overrides", () => {
+  test("an override has the template's fields except for name, source and overrides, as the page says", () => {
     const said = (of: RegExp) =>
       fieldsOf("SyncGroup").flatMap(({ path, type, most = "" }) =>
         of.test(path) ? [`${path.replace(of, "")} | ${type} | ${most}`] : [],
@@ -107,7 +107,7 @@ describe("docs/spec/syncgroup.md", () => {
     expect(said(override).sort()).toEqual(template.sort());
   });
 
-  test("docs/helm.md has an example that is valid", () => {
+  test("the example in docs/helm.md is a valid SyncGroup", () => {
     const text = readFileSync(new URL("../../../docs/helm.md", import.meta.url), "utf8");
     const [document] = parseDocuments(/```yaml\n(.*?)```/s.exec(text)?.[1] ?? "", "helm.md");
     const parsed = parseDocument(document?.value);

@@ -1,4 +1,4 @@
-/** Nothing that is written here leads nowhere. */
+/** Every link in the pages, and every name of a page in the code, leads to a file and a title that exist. */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
@@ -10,7 +10,7 @@ function tracked(...patterns: readonly string[]): readonly string[] {
   return files.filter((file) => existsSync(file));
 }
 
-/** As GitHub makes them of the titles: the second of one name ends with `-1`. */
+/** The anchors that GitHub makes of the titles. The second anchor of one name ends with `-1`. */
 function anchorsOf(text: string): ReadonlySet<string> {
   const found = new Map<string, number>();
   const anchors = new Set<string>();
@@ -28,7 +28,7 @@ function withoutCode(text: string): string {
   return text.replaceAll(/^```.*?^```/gms, "");
 }
 
-/** Where links of a page lead that are no URLs. */
+/** The targets of a page's links, without URLs. */
 function linksOf(text: string): readonly string[] {
   const inline = [...withoutCode(text).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
   return inline.filter((target) => !/^[a-z]+:/.test(target));
@@ -44,21 +44,21 @@ function problemOf(page: string, target: string): string | undefined {
 
 const pages = tracked("*.md");
 
-test("there are pages, and links between them", () => {
+test("the repository has the expected pages, and more than 100 links between pages", () => {
   expect(pages).toEqual(expect.arrayContaining(["README.md", "docs/kinds.md", "docs/spec/syncgroup.md"]));
   expect(pages.flatMap((page) => linksOf(readFileSync(page, "utf8"))).length).toBeGreaterThan(100);
 });
 
-test.each(pages)("every link of %s leads somewhere", (page) => {
+test.each(pages)("every link of %s leads to a file and a title that exist", (page) => {
   const problems = linksOf(readFileSync(page, "utf8")).flatMap((target) => problemOf(page, target) ?? []);
   expect(problems).toEqual([]);
 });
 
-describe("what code says of pages", () => {
+describe("names of pages in the code", () => {
   const named = /\bdocs\/[\w/-]+\.md(?:#[a-z0-9-]+)?/g;
   const code = tracked("shared/*.ts", "functions/*.ts", "cli/*.ts", "local/*.ts", "infra/*.ts", "scripts/*.mjs");
 
-  test("is where they are", () => {
+  test("every page that the code names exists, and so does the title", () => {
     const problems = code.flatMap((file) => {
       const targets = readFileSync(file, "utf8").match(named) ?? [];
       return targets.flatMap((target) => {

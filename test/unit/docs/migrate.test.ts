@@ -18,7 +18,7 @@ function examplesBelow(title: string): readonly string[] {
 }
 
 describe("docs/tasks/migrate.md", () => {
-  test("has a fleet in Starling that validate accepts", () => {
+  test("every document in the section In Starling is valid", () => {
     const documents = examplesBelow("In Starling").flatMap((text) => parseDocuments(text, "migrate.md"));
     expect(documents).toHaveLength(3);
     for (const { value } of documents) {
@@ -29,7 +29,7 @@ describe("docs/tasks/migrate.md", () => {
   });
 
   test.each(["From an ApplicationSet", "From Flux", "From Fleet"])(
-    "%s: each kind is known as another tool's",
+    "Starling recognises each document in the section %s, and writes documents that do the same",
     (title) => {
       const documents = examplesBelow(title).flatMap((text) => parseManifests(text, "migrate.md"));
       expect(documents.length).toBeGreaterThan(0);
@@ -38,7 +38,7 @@ describe("docs/tasks/migrate.md", () => {
     },
   );
 
-  test("names existing fields of a template and of a group", () => {
+  test("every field of templates and groups that the page names exists", () => {
     const known = new Set(fieldsOf("SyncGroup").map(({ path }) => path.replaceAll("[]", "")));
     const templates = [
       "parameters",

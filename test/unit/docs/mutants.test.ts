@@ -7,15 +7,15 @@ import { explanations, mutantsOnPage, writeMutantsPage } from "#test/nightly/mut
 
 if (process.env.STARLING_UPDATE_DOCS === "1") writeMutantsPage();
 
-test("docs/testing.md has the counts of the last runs", () => {
+test("docs/testing.md has the counts of the last runs with mutants", () => {
   expect(mutantsOnPage().counts).toBe(countsTable(recordedCounts()));
 });
 
-test("docs/testing.md lists each mutant that may live, with its reason", () => {
+test("docs/testing.md lists each mutant that tests need not kill, with the reason", () => {
   expect(mutantsOnPage().explanations).toBe(explanations());
 });
 
-test("what is explained is there: a line that has changed needs another explanation, or none", () => {
+test("each explained line of code still exists: a changed line needs another explanation, or none", () => {
   const gone = explainedMutants.filter(({ file, code }) => {
     const lines = readFileSync(new URL(`../../../${file}`, import.meta.url), "utf8").split("\n");
     return !lines.some((line) => line.trim() === code);
@@ -23,7 +23,7 @@ test("what is explained is there: a line that has changed needs another explanat
   expect(gone).toEqual([]);
 });
 
-test("no mutant is explained twice, and none without a reason", () => {
+test("each explained mutant is explained once, with a reason", () => {
   expect(new Set(explainedMutants.map(textKey)).size).toBe(explainedMutants.length);
   expect(explainedMutants.filter(({ reason }) => reason.trim() === "")).toEqual([]);
 });

@@ -13,19 +13,19 @@ const rows = [...page.matchAll(/^\| `(\w+)` \|(.*)\|$/gm)].map(([, word = "", re
   cells: rest.split("|").map((cell) => cell.trim()),
 }));
 
-test("docs/reasons.md has every reason of ours, in their order, and no other", () => {
+test("docs/reasons.md lists every reason, in the order of the sources, and no other", () => {
   expect(rows.map(({ word }) => word)).toEqual(reasons);
 });
 
-test("docs/reasons.md says of each reason what it means and what to do", () => {
+test("docs/reasons.md has a meaning and a remedy for each reason", () => {
   expect(rows.filter(({ cells }) => cells.length !== 2 || cells.includes("")).map(({ word }) => word)).toEqual([]);
 });
 
-test("no reason is told twice", () => {
+test("no reason stands twice in the list of reasons", () => {
   expect(new Set(reasons).size).toBe(reasons.length);
 });
 
-/** What is no test, by its path. */
+/** The texts of shared/ and functions/ by their paths, without the lists of reasons and codes. */
 function sources(): ReadonlyMap<string, string> {
   const patterns = ["shared/**/*.ts", "functions/**/*.ts"].map((each) => `:(glob)${each}`);
   const files = execFileSync("git", ["ls-files", "--", ...patterns], { cwd: root, encoding: "utf8" });
@@ -38,14 +38,14 @@ function sources(): ReadonlyMap<string, string> {
   );
 }
 
-test("each of them is said by something", () => {
+test("each reason is used in a source", () => {
   const all = [...sources().values()].join("\n");
   const phases = reasons.filter((word) => word.startsWith("Rollout"));
   expect(reasons.filter((word) => !phases.includes(word) && !all.includes(`"${word}"`))).toEqual([]);
 });
 
-/** Where types do not see it, as in rows that are written as they are read. */
-test("every reason that stands in a source is one of these, or a state", () => {
+/** Types do not check a reason in a row that is written as it was read. */
+test("every reason in a source is in the list of reasons, or is a state", () => {
   const stageRuns: readonly StageRunPhase[] = ["Updating", "Passed", "Superseded", ...stalledPhases];
   const known = new Set<string>([...reasons, ...stageRuns, ...targetStates, ...stateWords()]);
   const strangers = [...sources()]
@@ -57,8 +57,8 @@ test("every reason that stands in a source is one of these, or a state", () => {
   expect(strangers).toEqual([]);
 });
 
-/** Who catches one tells people its code as the reason: of a Source, a Sync, a Cluster or a ClusterDiscovery. */
-test("every code that an error is made with is one of them", () => {
+/** A caught error's code becomes the reason in the status of a Source, a Sync, a Cluster or a ClusterDiscovery. */
+test("every code of a StarlingError is in the list of reasons", () => {
   const strangers = [...sources()]
     .flatMap(([file, text]) => {
       const made = text.matchAll(/new StarlingError\((?:(?!\bcode\b)[^;])*\bcode: "([A-Z]\w*)"/g);
@@ -69,7 +69,7 @@ test("every code that an error is made with is one of them", () => {
 });
 
 test("every state that may be given as a reason is a word of docs/states.md", () => {
-  // The types say so: a state that is none makes this `never`.
+  // The compiler checks it: a state that is no such word makes this type `never`.
   const isWord: Exclude<StateReason, StageRunPhase> extends StateWord ? true : never = true;
   expect(isWord).toBe(true);
 });

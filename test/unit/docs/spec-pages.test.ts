@@ -14,7 +14,7 @@ import {
 
 const selection =
   /^spec\.(?:clusters|rollout\.stages\[\]\.clusters|templates\[\]\.overrides\[\]\.clusters)\.(?=selector|names|notNames|all)/;
-/** Fields that an override has of its template. */
+/** Fields of an override that its template has, too. */
 const override = /^spec\.templates\[\]\.overrides\[\]\.(?!clusters|disabled)/;
 
 /** The fields that a kind's own page explains. */
@@ -51,27 +51,27 @@ describe.each(pages)("docs/spec/%s.md", (name, _kind, fields) => {
   const page = readSpecPage(name);
   const sections = fieldSections(page);
 
-  test("has a section for every field of the schema, and for no other", () => {
+  test("the page has a section for every field of the schema, and for no other", () => {
     expect(sections.flatMap((section) => section.fields).toSorted()).toEqual(fields.map(({ path }) => path).toSorted());
   });
 
-  test("gives the type, the default and the bound of each field as the schema has them", () => {
+  test("the page has the type, the default and the bound of each field from the schema", () => {
     const wrong = sections.filter((section) => !section.text.includes(`\n\n${typesText(section, fields)}\n`));
     expect(wrong.map((section) => section.fields)).toEqual([]);
   });
 
-  test("has only examples that are valid", () => {
+  test("every example on the page is valid", () => {
     const examples = exampleDocuments(page);
     expect(examples.length).toBeGreaterThan(0);
     expect(examples.flatMap(errorsOf)).toEqual([]);
   });
 
-  test("has an example or an explanation for each field", () => {
+  test("the page has an example or an explanation for each field", () => {
     const bare = sections.filter((section) => section.text.trim().split("\n\n").length < 3);
     expect(bare.map((section) => section.fields)).toEqual([]);
   });
 
-  test("promises the errors that wrong values really give", () => {
+  test("the page shows the errors that the wrong values really cause", () => {
     const tried = sections.flatMap((section) =>
       wrongValues(section).map(({ yaml, error }) => ({
         yaml,

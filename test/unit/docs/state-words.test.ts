@@ -14,7 +14,7 @@ test("docs/states.md explains every word of a STATE column, in order, and no oth
   expect(words).toEqual(stateWords());
 });
 
-test("every state of a target is such a word", () => {
+test("every state of a target is a word of a STATE column", () => {
   expect(targetStates.filter((state) => !stateWords().includes(state))).toEqual([]);
 });
 

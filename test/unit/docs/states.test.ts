@@ -17,7 +17,7 @@ function section(file: string, title: string): string {
   return next === null ? page.slice(start) : page.slice(start, start + 1 + next.index);
 }
 
-/** The rows of a table whose first cell is a word as the program prints it. */
+/** The rows of a table whose first cell is a word in backticks. */
 function rowsOf(text: string): readonly (readonly string[])[] {
   const lines = text.split("\n").filter((line) => /^\| `\w+` +\|/.test(line) && !line.startsWith("| `phase`"));
   return lines.map((line) =>
@@ -35,12 +35,12 @@ function wordsOf(text: string): readonly string[] {
 describe.each([
   ["rollouts.md", "## Waits"],
   ["spec/rollout.md", "## Working with"],
-])("docs/%s", (file, title) => {
-  test("has everything that is waited for, and nothing else", () => {
+])("the table of waits in docs/%s", (file, title) => {
+  test("the table has every reason of a wait, and no other", () => {
     expect([...wordsOf(section(file, title))].sort()).toEqual([...waitReasons].sort());
   });
 
-  test("says of each what it is, and what clears it", () => {
+  test("the table has a meaning for each wait, and what clears it", () => {
     expect(rowsOf(section(file, title)).filter((cells) => cells.length !== 3 || cells.includes(""))).toEqual([]);
   });
 });
@@ -48,29 +48,29 @@ describe.each([
 describe("docs/spec/rollout.md", () => {
   const status = section("spec/rollout.md", "## Status");
 
-  test("has every phase of a content, and no other", () => {
+  test("the page lists every phase of a rollout, and no other", () => {
     expect([...wordsOf(status)].sort()).toEqual([...rolloutPhases].sort());
   });
 
-  test("names every phase of a leg, and every state of a target", () => {
+  test("the page names every phase of a stage run, and every state of a target", () => {
     const ended: readonly StageRunPhase[] = ["Updating", "Passed", "Superseded"];
     const below = status.slice(status.indexOf("`stages`"));
     expect([...ended, ...stalledPhases, ...targetStates].filter((word) => !below.includes(`\`${word}\``))).toEqual([]);
   });
 });
 
-test("docs/states.md says what to do about each state that needs a person, the worst first", () => {
+test("docs/states.md has a remedy for each state that needs a person, the worst state first", () => {
   expect(wordsOf(section("states.md", "## What to do"))).toEqual(stateWords().filter(needsSomebody));
 });
 
-test("docs/tasks/check-a-cluster.md has every link of the way to a cluster, in the order of `cluster check`", () => {
+test("docs/tasks/check-a-cluster.md explains every step of the connection to a cluster, in the order of `cluster check`", () => {
   const page = readFileSync(new URL("../../../docs/tasks/check-a-cluster.md", import.meta.url), "utf8");
   const links: readonly string[] = clusterLinks;
   expect(wordsOf(page).filter((word) => links.includes(word))).toEqual(links);
 });
 
-test("docs/command.md has every check of the doctor, in its order, and no other", () => {
-  // Checks look at their session when they run: for their names none is asked.
+test("docs/command.md lists every check of the doctor, in the doctor's order, and no other", () => {
+  // A check uses its session only when it runs; its name needs no session.
   const session = {} as Session;
   const names = [...accessChecks(session), ...installationChecks(session)].map(({ name }) => name);
   const table = section("command.md", "## Doctor");

@@ -7,13 +7,13 @@ import { describe, expect, onTestFinished, test } from "vitest";
 
 const script = fileURLToPath(new URL("../../../scripts/lint-language.mjs", import.meta.url));
 
-/** Runs the check on a repository of these files. */
+/** Runs the language check on a repository that has these files. */
 function lint(files: Readonly<Record<string, string>>, ...options: readonly string[]) {
   const root = mkdtempSync(join(tmpdir(), "lint-language-"));
   onTestFinished(() => rmSync(root, { recursive: true }));
-  for (const [path, rollout] of Object.entries(files)) {
+  for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(root, path)), { recursive: true });
-    writeFileSync(join(root, path), rollout);
+    writeFileSync(join(root, path), text);
   }
   spawnSync("git", ["init", "-q"], { cwd: root });
   const { status, stdout, stderr } = spawnSync(process.execPath, [script, "--root", root, ...options], {
@@ -27,7 +27,7 @@ function findings(files: Readonly<Record<string, string>>) {
   return lint(files, "--list").lines;
 }
 
-describe("a sentence that begins with a headless clause is refused", () => {
+describe("a sentence that begins with a headless clause", () => {
   const sentence = "What failed before is tried again.";
   test.each([
     ["a block comment", "shared/a.ts", `/**\n * Runs twice. ${sentence}\n */`, 2],
@@ -43,8 +43,8 @@ describe("a sentence that begins with a headless clause is refused", () => {
     ["a template", "infra/a.ts", `fail(\`\${name} failed. What failed before is tried again.\`);`, 1],
     ["a test's title", "test/a.test.ts", `test("what failed before is tried again", () => {});`, 1],
     ["a title of a table of tests", "test/a.test.ts", `it.each([])("of %s tests all run again", () => {});`, 1],
-  ])("in %s", (_, path, rollout, line) => {
-    const found = findings({ [path]: rollout });
+  ])("the sentence is refused in %s", (_, path, text, line) => {
+    const found = findings({ [path]: text });
     expect(found).toHaveLength(1);
     expect(found[0]?.startsWith(`${path}:${line}: headless: `)).toBe(true);
   });
@@ -57,12 +57,12 @@ describe("a sentence that begins with a headless clause is refused", () => {
     "In what was reported the cluster is missing.",
     "Only then is the row deleted again.",
     "**What failed** before is tried again.",
-  ])("as in: %s", (text) => {
+  ])("the clause is refused: %s", (text) => {
     expect(findings({ "docs/a.md": text })).toHaveLength(1);
   });
 });
 
-test("a sentence without its subject is refused in titles, pages and inside of comments", () => {
+test("a sentence without its subject is refused in a title, on a page, and inside of a comment", () => {
   expect(findings({ "test/a.test.ts": `test("is tried again after a minute", () => {});` })).toEqual([
     "test/a.test.ts:1: subjectless: is tried again after a minute",
   ]);
@@ -80,8 +80,8 @@ test.each([
   ["a message about a value", "cli/a.ts", `fail("must be a number from 1 to 9");`],
   ["a docstring that begins with its verb", "cli/a.ts", "/** Has the build function render the artifact. */"],
   ["an adverb", "docs/a.md", "Of course the worker deletes the row."],
-])("%s is not refused", (_, path, rollout) => {
-  expect(lint({ [path]: rollout })).toEqual({ status: 0, lines: [expect.stringContaining("old words: 0")] });
+])("%s is not refused", (_, path, text) => {
+  expect(lint({ [path]: text })).toEqual({ status: 0, lines: [expect.stringContaining("old words: 0")] });
 });
 
 test("a phrase that has a plain word is refused", () => {
@@ -90,8 +90,8 @@ test("a phrase that has a plain word is refused", () => {
   ]);
 });
 
-describe("an old word is refused", () => {
-  test("in an identifier, in each of its forms", () => {
+describe("an old word", () => {
+  test("an old word is refused in an identifier, in each of its forms", () => {
     const found = findings({ "shared/a.ts": "const sealedTarget = 1;\ntype LegRow = 1;\nfunction nextLook() {}" });
     expect(found).toEqual([
       "shared/a.ts:1: old word in identifier: sealed; use: snapshot",
@@ -100,7 +100,7 @@ describe("an old word is refused", () => {
     ]);
   });
 
-  test("in a key of a row, in a text, in code of a page, and in the name of a file", () => {
+  test("an old word is refused in a key of a row, in a comment, in the code of a page, and in the name of a file", () => {
     const use = "use: stage run";
     expect(findings({ "shared/a.ts": `const key = "LEG#1";` })).toEqual([
       `shared/a.ts:1: old word in text: leg; ${use}`,
@@ -112,7 +112,7 @@ describe("an old word is refused", () => {
     ]);
   });
 
-  test("but neither a word that only contains it, nor a subject of RBAC", () => {
+  test("a word that only contains an old word is allowed, and so is a subject of RBAC", () => {
     const files = {
       "shared/a.ts": "const elegance = delegate(); // The lookup of troubleshooting.",
       "local/apiserver/rbac.ts": "const subjects = 1;",
@@ -121,18 +121,18 @@ describe("an old word is refused", () => {
   });
 });
 
-describe("a name that stands twice is refused", () => {
-  test("as the name of a file", () => {
+describe("a name that stands twice", () => {
+  test("two files with the same name are refused", () => {
     const found = findings({ "cli/turns.ts": "export const a = 1;", "shared/kube/turns.ts": "export const b = 1;" });
     expect(found).toEqual(["cli/turns.ts, shared/kube/turns.ts: stands twice: turns.ts"]);
   });
 
-  test("as an exported name, of a type and a value too", () => {
+  test("two exports with the same name are refused, also when one is a type and the other a value", () => {
     const found = findings({ "cli/a.ts": "export type Pace = 1;", "functions/b.ts": "export class Pace {}" });
     expect(found).toEqual(["cli/a.ts, functions/b.ts: stands twice: Pace"]);
   });
 
-  test("except for an export passed on, a function's entry point, and names of other folders", () => {
+  test("a re-export, the entry points of functions, and a name in another folder are allowed", () => {
     const files = {
       "cli/a.ts": "export const pace = 1;",
       "cli/b.ts": `export { pace } from "./a.ts";`,
@@ -144,7 +144,7 @@ describe("a name that stands twice is refused", () => {
   });
 });
 
-test("limits in the repository allow what they say and no more", () => {
+test("the limits in a repository allow as many findings as they say, and no more", () => {
   const page = (sentences: number) => `${"What failed is tried again. ".repeat(sentences)}The worker writes the row.`;
   const limits = JSON.stringify({ headlessPercent: { doc: 50 } });
   expect(lint({ "docs/a.md": page(1), "scripts/language/limits.json": limits }).status).toBe(0);
@@ -153,7 +153,7 @@ test("limits in the repository allow what they say and no more", () => {
   expect(lines[0]).toBe("language: headlessPercent.doc is 66.7; at most 50 is allowed");
 });
 
-test("--list takes the beginning of a path", () => {
+test("the option --list lists the findings of the files whose paths begin with its value", () => {
   const files = { "docs/a.md": "What failed is tried again.", "docs/b.md": "What failed is tried again." };
   expect(lint(files, "--list", "docs/b").lines).toEqual(["docs/b.md:1: headless: What failed is tried again."]);
 });

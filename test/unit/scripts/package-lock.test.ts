@@ -9,7 +9,7 @@ interface LockedPackage {
 const lock = new URL("../../../package-lock.json", import.meta.url);
 const packages: Readonly<Record<string, LockedPackage>> = JSON.parse(readFileSync(lock, "utf8")).packages;
 
-/** As Node looks for it: in its own node_modules, then in those above. */
+/** Node searches the package's own node_modules first, and then those above. */
 function isLocked(name: string, from: string): boolean {
   for (let at = from; ; at = at.slice(0, Math.max(0, at.lastIndexOf("/node_modules/")))) {
     if (Object.hasOwn(packages, at === "" ? `node_modules/${name}` : `${at}/node_modules/${name}`)) return true;
@@ -17,7 +17,7 @@ function isLocked(name: string, from: string): boolean {
   }
 }
 
-test("the lock has every package that one asks for, those of other platforms too: npm ci refuses it otherwise", () => {
+test("package-lock.json has every dependency of its packages, also for other platforms, because npm ci refuses it otherwise", () => {
   const missing = Object.entries(packages).flatMap(([path, { dependencies, optionalDependencies }]) =>
     Object.keys({ ...dependencies, ...optionalDependencies })
       .filter((name) => !isLocked(name, path))

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { pacedClock } from "#local/base/paced-clock.ts";
 
-test("a clock counts little of the time in which its process gets nowhere", () => {
+test("a paced clock counts little of the time in which its process is blocked", () => {
   const clock = pacedClock(10);
   const before = clock.now().getTime();
   const busyUntil = performance.now() + 200;
@@ -11,7 +11,7 @@ test("a clock counts little of the time in which its process gets nowhere", () =
   expect(passedMs).toBeLessThanOrEqual(260);
 });
 
-test("a clock runs at its rate while its process is idle, and never back", async () => {
+test("a paced clock runs at its rate while its process is idle, and never goes back", async () => {
   const clock = pacedClock(1000);
   const readings = [clock.now().getTime()];
   while ((readings.at(-1) ?? 0) - (readings[0] ?? 0) < 100_000) {
@@ -21,7 +21,7 @@ test("a clock runs at its rate while its process is idle, and never back", async
   expect(readings).toEqual(readings.toSorted((a, b) => a - b));
 });
 
-test("whoever sleeps on a clock sleeps for so much of its time, however fast it runs", async () => {
+test("a sleep on a paced clock lasts for the given time of that clock, however fast the clock runs", async () => {
   const clock = pacedClock(1000);
   const before = clock.now().getTime();
   await clock.sleep(100_000);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createRandom } from "#local/base/random.ts";
 
-test("the same seed gives the same choices, another seed others", () => {
+test("the same seed gives the same choices, and another seed gives others", () => {
   const choices = (seed: number) => {
     const random = createRandom(seed);
     return Array.from({ length: 64 }, () => random.chance(0.5));
@@ -10,7 +10,7 @@ test("the same seed gives the same choices, another seed others", () => {
   expect(choices(8)).not.toEqual(choices(7));
 });
 
-test("0 never happens, 1 always, and a half about every second time", () => {
+test("a chance of 0 never happens, a chance of 1 always, and a chance of 0.5 about every second time", () => {
   const random = createRandom(1);
   const happened = (probability: number) =>
     Array.from({ length: 1000 }, () => random.chance(probability)).filter(Boolean).length;
@@ -19,7 +19,7 @@ test("0 never happens, 1 always, and a half about every second time", () => {
   expect(Math.abs(happened(0.5) - 500)).toBeLessThan(100);
 });
 
-test("integers take every value of their range and no other", () => {
+test("random integers have every value of their range, and no other", () => {
   const random = createRandom(1);
   const seen = new Set(Array.from({ length: 1000 }, () => random.integer(3, 6)));
   expect([...seen].sort()).toEqual([3, 4, 5, 6]);

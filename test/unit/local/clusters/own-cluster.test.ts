@@ -15,7 +15,7 @@ const token = (name: string, minutes: number): AccountToken => ({
   expiresAt: new Date(Date.now() + minutes * minute),
 });
 
-describe("a token that is kept fresh", () => {
+describe("the token of a user's cluster", () => {
   function keep(create: (signal: AbortSignal) => Promise<AccountToken>) {
     const stored: string[] = [];
     const problems: unknown[] = [];
@@ -30,7 +30,7 @@ describe("a token that is kept fresh", () => {
     return { kept, stored, problems };
   }
 
-  test("is replaced when half of what it was given is over, however long that is", async () => {
+  test("the token is replaced when half of its lifetime is over, however long the lifetime is", async () => {
     const lives = [30, 1440];
     const { kept, stored } = keep(async () => token(`lives ${lives[0]}`, lives.shift() ?? 0));
     await vi.advanceTimersByTimeAsync(29 * minute);
@@ -44,7 +44,7 @@ describe("a token that is kept fresh", () => {
     await kept.stop();
   });
 
-  test("is replaced at once after a sleep of the machine, and tried again after a failure", async () => {
+  test("the token is replaced soon after a sleep of the machine, and the replacement is tried again after a failure", async () => {
     let isAway = true;
     const { kept, stored, problems } = keep(async () => {
       if (isAway) throw new Error("no route");
@@ -59,7 +59,7 @@ describe("a token that is kept fresh", () => {
     await kept.stop();
   });
 
-  test("ends with what it began, quietly", async () => {
+  test("a stop aborts a replacement in progress, and reports no problem", async () => {
     const { kept, stored, problems } = keep(
       (signal) =>
         new Promise((_resolve, reject) => {
@@ -73,7 +73,7 @@ describe("a token that is kept fresh", () => {
   });
 });
 
-describe("the name of a cluster", () => {
+describe("the name of a user's cluster", () => {
   test.each([
     ["kind-dev", "kind-dev"],
     ["arn:aws:eks:eu-west-1:111122223333:cluster/Prod_EUW1_07", "prod-euw1-07"],
@@ -82,7 +82,7 @@ describe("the name of a cluster", () => {
     [`${"a".repeat(62)}-b`, `${"a".repeat(62)}`],
     ["--", "own"],
     ["", "own"],
-  ])("of context %j is %s", (context, name) => {
+  ])("a cluster of the kubeconfig context %j gets the name %s", (context, name) => {
     expect(clusterNameOf(context)).toBe(name);
   });
 });

@@ -7,7 +7,7 @@ import { clusterKnobs, clusterSettings, withClusterSettings } from "#local/fault
 const aws = (...settings: readonly string[]) => withAwsSettings(quiet, settings);
 const cluster = (...settings: readonly string[]) => withClusterSettings({}, { target: "clusters/c", settings });
 
-describe("settings of aws", () => {
+describe("the faults of the emulated AWS", () => {
   test.each([
     [["hostile"], hostile],
     [["everyday"], everyday],
@@ -19,9 +19,12 @@ describe("settings of aws", () => {
     [["dynamodb.indexLagMs=150"], { ...quiet, dynamodb: { ...quiet.dynamodb, indexLagMs: 150 } }],
     [["sqs.maxDelaySeconds=3"], { ...quiet, sqs: { ...quiet.sqs, maxDelaySeconds: 3 } }],
     [["sqs.maxDelaySeconds=1m"], { ...quiet, sqs: { ...quiet.sqs, maxDelaySeconds: 60 } }],
-  ] satisfies readonly (readonly [readonly string[], FaultOptions])[])("%j", (settings, faults) => {
-    expect(aws(...settings)).toEqual(faults);
-  });
+  ] satisfies readonly (readonly [readonly string[], FaultOptions])[])(
+    "the AWS settings %j set these faults",
+    (settings, faults) => {
+      expect(aws(...settings)).toEqual(faults);
+    },
+  );
 
   test.each([
     ["sqs.loose=1", "sqs.lose", "local faults set aws sqs.lose=1"],
@@ -33,13 +36,13 @@ describe("settings of aws", () => {
     ["dynamodb.indexLagMs=soon", "expected a duration such as 500ms", "dynamodb.indexLagMs=VALUE"],
     ["sqs.maxDelaySeconds=-1", "expected a duration such as 2s", "sqs.maxDelaySeconds=VALUE"],
     ["hostile=1", "aws has no fault", "local faults set aws hostile"],
-  ])("%s is refused", (setting, message, next) => {
+  ])("the AWS setting %s is refused", (setting, message, next) => {
     const said = expect.stringContaining(message);
     const expected = { message: said, exit: "wrongInput", next: expect.stringContaining(next) };
     expect(() => aws(setting)).toThrow(expect.objectContaining(expected));
   });
 
-  test("are told in the fewest words that set them again", () => {
+  test("the settings of AWS faults are printed in the fewest words that set the same faults again", () => {
     for (const settings of [[], ["hostile"], ["everyday"], ["hostile", "sqs.lose=0.5"], ["s3.slowDown=0.2"]]) {
       expect(awsSettings(aws(...settings))).toEqual(settings);
     }
@@ -47,7 +50,7 @@ describe("settings of aws", () => {
   });
 });
 
-describe("settings of a cluster", () => {
+describe("the faults of a cluster", () => {
   const rows: readonly (readonly [readonly string[], ClusterFaults])[] = [
     [["latency=500ms"], { latency: { ms: 500 } }],
     [["latency=1s", "latency.jitter=200"], { latency: { ms: 1000, jitterMs: 200 } }],
@@ -67,15 +70,18 @@ describe("settings of a cluster", () => {
     [["errors=503", "errors.share=0.5", "errors.share=off"], { errors: { status: 503 } }],
     [["errors=503", "errors.share=0.5", "errors=off", "latency=1"], { latency: { ms: 1 } }],
   ];
-  test.each(rows)("%j", (settings, faults) => {
-    expect(cluster(...settings)).toEqual(faults);
-    expect(cluster(...clusterSettings(faults))).toEqual(
-      // A fault that meets every request says so.
-      faults.throttle !== undefined && faults.throttle.probability === undefined
-        ? { throttle: { ...faults.throttle, probability: 1 } }
-        : faults,
-    );
-  });
+  test.each(rows)(
+    "the cluster settings %j set these faults, and are printed so that they set them again",
+    (settings, faults) => {
+      expect(cluster(...settings)).toEqual(faults);
+      expect(cluster(...clusterSettings(faults))).toEqual(
+        // A fault of every request is printed with its probability.
+        faults.throttle !== undefined && faults.throttle.probability === undefined
+          ? { throttle: { ...faults.throttle, probability: 1 } }
+          : faults,
+      );
+    },
+  );
 
   test.each([
     ["latncy=5ms", "did you mean latency?", "local faults set clusters/c latency=5ms"],
@@ -94,13 +100,13 @@ describe("settings of a cluster", () => {
       "webhooks of clusters/c: expected a JSON list of webhooks (0.name",
       "webhooks=VALUE",
     ],
-  ])("%s is refused", (setting, message, next) => {
+  ])("the cluster setting %s is refused", (setting, message, next) => {
     const said = expect.stringContaining(message);
     const expected = { message: said, exit: "wrongInput", next: expect.stringContaining(next) };
     expect(() => cluster(setting)).toThrow(expect.objectContaining(expected));
   });
 
-  test("keeps what it does not change", () => {
+  test("a setting keeps the other faults of the cluster as they are", () => {
     const before = cluster("latency=5ms", "throttle=0.5");
     expect(withClusterSettings(before, { target: "clusters/c", settings: ["throttle=off"] })).toEqual({
       latency: { ms: 5 },

@@ -16,7 +16,7 @@ function shapeIn(
   return shapeOf({ paths, folder, clusters: clusters as typeof threeRings, where: "commit 1234 of shop" });
 }
 
-describe("what a folder is", () => {
+describe("the shape of a folder in a repository", () => {
   test.each([
     { of: "manifests", paths: ["deploy/web.yaml", "README.md"], folder: "deploy/", path: "deploy" },
     { of: "manifests of the root", paths: ["web.yaml"], folder: ".", path: "." },
@@ -30,7 +30,7 @@ describe("what a folder is", () => {
       path: "c",
       isChart: true,
     },
-  ])("$of", ({ paths, folder, path, isChart = false }) => {
+  ])("a folder is recognised as $of", ({ paths, folder, path, isChart = false }) => {
     expect(shapeIn(paths, folder)).toMatchObject({ path, isChart });
   });
 
@@ -49,71 +49,74 @@ describe("what a folder is", () => {
       path: "deploy/overlays/{{ cluster.name }}",
     },
     { folder: ringPath, paths: overlays("canary", "early", "broad"), path: ringPath },
-  ])("has a part for each ring or cluster: $folder, $path", ({ folder, paths, path }) => {
-    expect(shapeIn(paths, folder, threeRings).path).toBe(path);
-  });
+  ])(
+    "the folder $folder has a part for each ring or cluster, and becomes the path $path",
+    ({ folder, paths, path }) => {
+      expect(shapeIn(paths, folder, threeRings).path).toBe(path);
+    },
+  );
 
   test.each([
-    { why: "nowhere", paths: ["deploy/a.yaml"], folder: "dep", words: "has no folder dep; it has deploy" },
-    { why: "a file", paths: ["deploy/a.yaml"], folder: "deploy/a.yaml", words: "a file; give its folder" },
-    { why: "no manifests", paths: ["docs/a.md"], folder: "docs", words: "it contains no manifest" },
+    { why: "that does not exist", paths: ["deploy/a.yaml"], folder: "dep", words: "has no folder dep; it has deploy" },
+    { why: "that is a file", paths: ["deploy/a.yaml"], folder: "deploy/a.yaml", words: "a file; give its folder" },
+    { why: "that has no manifests", paths: ["docs/a.md"], folder: "docs", words: "it contains no manifest" },
     {
-      why: "inside a chart",
+      why: "that is inside of a chart",
       paths: ["c/Chart.yaml", "c/templates/a.yaml"],
       folder: "c/templates",
       words: "inside the Helm chart c; give the chart: --path c",
     },
     {
-      why: "several charts",
+      why: "that has several charts",
       paths: ["c/a/Chart.yaml", "c/b/Chart.yaml"],
       folder: "c",
       words: "the Helm charts c/a, c/b; give one of them: --path c/a",
     },
     {
-      why: "overlays of others",
+      why: "that has no overlay for the cluster",
       paths: overlays("dev", "prod"),
       folder: "deploy",
       words:
         "has the overlays dev, prod, but not one for each of minikube; give one of them: --path deploy/overlays/dev",
     },
     {
-      why: "a ring without its folder",
+      why: "that has no part for one of the rings",
       paths: overlays("canary", "early"),
       folder: ringPath,
       clusters: threeRings,
       words: "has no folder deploy/overlays/broad",
     },
     {
-      why: "a chart in a folder that would be an expression",
+      why: "whose chart is in a folder with the name of an expression",
       paths: ["deploy/{{ cluster.values.token }}/Chart.yaml"],
       folder: "deploy",
       words: "contains {{ }}, which marks an expression in a path; rename the folder in the repository",
     },
     {
-      why: "a chart in a folder that is called as an overlay's expression",
+      why: "whose chart is in a folder with the name of an overlay's expression",
       paths: ["deploy/{{ cluster.labels.ring }}/Chart.yaml"],
       folder: "deploy",
       words: "; rename the folder in the repository",
     },
     {
-      why: "an unknown expression",
+      why: "with an unknown expression in its path",
       paths: overlays("canary"),
       folder: "deploy/{{ cluster.ring }}",
       words: "is not an expression that Starling knows",
     },
     {
-      why: "a label that no cluster has",
+      why: "with a label in its path that no cluster has",
       paths: overlays("canary"),
       folder: ringPath,
       words: "cluster minikube has no cluster.labels.ring",
     },
-  ])("refuses $why", ({ paths, folder, words, clusters = own }) => {
+  ])("a folder $why is refused", ({ paths, folder, words, clusters = own }) => {
     expect(() => shapeIn(paths, folder, clusters)).toThrow(words);
     expect(() => shapeIn(paths, folder, clusters)).toThrow(`--path is ${folder}: `);
   });
 
-  /** Each was asked for among all of them: that took 5 s for 40,000, and a minute for these. */
-  test("looks once through a repository of 120,000 folders", () => {
+  /** A search of all folders for each folder took 5 s for 40,000 folders, and a minute for these. */
+  test("a repository of 120,000 folders is searched once", () => {
     const paths = Array.from({ length: 120_000 }, (_, index) => `deploy/${index}/web.yaml`);
     expect(shapeIn(paths, "deploy")).toMatchObject({ path: "deploy", description: "manifests" });
     expect(shapeIn([...paths, "deploy/minikube/kustomization.yaml"], "deploy")).toMatchObject({

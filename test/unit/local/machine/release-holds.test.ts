@@ -22,7 +22,7 @@ const now = new Date("2026-03-01T10:00:00.000Z");
 const source = { namespace: "shop", name: "web" };
 const input = "sha256:in";
 
-/** Functions whose work never ends: whoever calls them is killed while they are at it. */
+/** The fetches and builds of this machine never end, so a function that begins one is killed in the middle of it. */
 class DyingMachine {
   readonly table = new MemoryTable();
   readonly sender = new MemorySender();
@@ -33,7 +33,7 @@ class DyingMachine {
     for (const put of rows) await this.table.write([{ put }]);
   }
 
-  /** @returns when it hangs, or ends. */
+  /** @returns when the work hangs in a fetch or build, or ends. */
   async untilBegun(work: (ports: ReturnType<DyingMachine["ports"]>) => Promise<void>): Promise<void> {
     await new Promise<void>((hangs, fails) => {
       work(this.ports(hangs)).then(hangs, fails);
@@ -101,7 +101,7 @@ const resolve = (machine: DyingMachine) =>
   );
 const renderIt = (machine: DyingMachine) => machine.untilBegun((ports) => renderInput({ to: "render", input }, ports));
 
-test("a machine that starts again fetches and renders at once what a killed one was at", async () => {
+test("a machine that starts after a kill fetches and renders at once the Sources and renderings that were in progress", async () => {
   const machine = new DyingMachine();
   await machine.give(sourceRow, rendering);
   for (const work of [resolve, renderIt]) {
@@ -126,7 +126,7 @@ test("a machine that starts again fetches and renders at once what a killed one 
   expect(row?.status.fetch).toMatchObject({ starts: 2 });
 });
 
-test("a lease is free and its fence goes on, whatever a newer version of Starling has written beside it", async () => {
+test("a killed worker's lease is released and keeps its fence, although a newer version of Starling has written another lease", async () => {
   const { table } = new DyingMachine();
   const fleet = (cluster: string) => ({ ...keys.fleet(cluster), type: "Directory", schema: rowSchema, version: 1 });
   const newer = { ...keys.lease("newer"), type: "Lease", schema: rowSchema + 1, version: 1, owner: "somebody" };
@@ -141,7 +141,7 @@ test("a lease is free and its fence goes on, whatever a newer version of Starlin
   expect(lease?.death).toBeUndefined();
 });
 
-test("a cluster is due for its routine when it was; one that was worked at is due now", async () => {
+test("an idle cluster keeps the time of its routine check, and a cluster with a killed worker is due now", async () => {
   const { table } = new DyingMachine();
   const routine = { 600: now.toISOString() };
   for (const cluster of ["idle", "mine"]) {
@@ -151,7 +151,7 @@ test("a cluster is due for its routine when it was; one that was worked at is du
     const lease = await acquireLease(cluster, { owner: "killed", now, until }, table);
     if (lease !== undefined && cluster === "idle") await abandonLease(lease, routine, table);
   }
-  // As a tick does whose message was lost.
+  // The tick has sent a message for this row, and the message is lost.
   await table.update({
     update: keys.lease("idle"),
     set: { ...dueAttributes(keys.lease("idle"), "2027") },
@@ -165,7 +165,7 @@ test("a cluster is due for its routine when it was; one that was worked at is du
   ]);
 });
 
-test("what a lost message was sent for is due now; what nobody was at waits for its time", async () => {
+test("a row whose message was lost is due now, and a row without a message keeps its due time", async () => {
   const { table } = new DyingMachine();
   const later = "2026-03-01T10:15:00.000Z";
   const [sent, idle] = ["sent", "idle"].map((name) => {

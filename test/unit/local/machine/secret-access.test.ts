@@ -30,6 +30,6 @@ test.each([
   [api, "DescribeSecret", "starling/git/a", false],
   [api, "GetSecretValue", `${secrets}/webhook-a1b2c3`, false],
   ["arn:aws:sts::111111111111:assumed-role/starling-apply/apply", "GetSecretValue", "starling/git/a", false],
-])("%s, %s of %s: %s", (principalArn, operation, secretId, allowed) => {
+])("%s may call %s on the secret %s: %s", (principalArn, operation, secretId, allowed) => {
   expect(allows({ principalArn, operation, secretId })).toBe(allowed);
 });

@@ -3,7 +3,7 @@ import { readDemoOptions } from "#local/stories/demo-options.ts";
 
 const read = (line: string) => readDemoOptions(line === "" ? [] : line.split(" "), "/here");
 
-describe("readDemoOptions", () => {
+describe("the options of the demo", () => {
   test.each([
     ["", { user: undefined, example: undefined, clusters: 12, keep: undefined }],
     ["--example platform --keep out", { example: "platform", user: undefined, keep: "/here/out" }],
@@ -13,7 +13,7 @@ describe("readDemoOptions", () => {
     ["--repo https://git.example.com/app.git", { user: { repo: "https://git.example.com/app.git" } }],
     ["--repo file:///srv/app", { user: { repo: "file:///srv/app" } }],
     ["--repo git@git.example.com:app", { user: { repo: "git@git.example.com:app" } }],
-  ])("%j", (line, expected) => {
+  ])("the options %j are accepted", (line, expected) => {
     expect(read(line)).toMatchObject(expected);
   });
 
@@ -29,11 +29,11 @@ describe("readDemoOptions", () => {
     ["--example platform --repo app", "--repo and --clusters do not work with --example"],
     ["--cluster 3", "--cluster"],
     ["app", "app"],
-  ])("refuses %j", (line, words) => {
+  ])("the options %j are refused", (line, words) => {
     expect(() => read(line)).toThrow(words);
   });
 
-  test("gives nothing when help is asked for", () => {
+  test("the option --help yields no options for a demo", () => {
     expect(read("--help")).toBeUndefined();
   });
 });

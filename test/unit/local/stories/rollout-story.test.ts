@@ -4,7 +4,7 @@ import { RolloutStory } from "#local/stories/rollout-story.ts";
 
 const counts = { Waiting: 0, Rendering: 0, Assigned: 0, Succeeded: 0, Unchanged: 0, Failed: 0, Unreachable: 0 };
 
-/** The rollout of each look: so many of eight clusters are done, and the last look finds it complete. */
+/** @param reads - how many of eight clusters are done at each read of the rollout; a later read finds it complete. */
 function sessionOf(reads: readonly number[]): ApiSession {
   let at = -1;
   const now = () => reads[Math.max(0, at)] ?? 8;
@@ -39,7 +39,7 @@ function sessionOf(reads: readonly number[]): ApiSession {
   };
 }
 
-test("what is left is told when three are done, and again when there are more by half as many again", async () => {
+test("the remaining time is printed when three clusters are done, and again when the number of done clusters reaches a power of two", async () => {
   const said: string[] = [];
   const story = new RolloutStory({
     session: sessionOf([1, 2, 3, 3, 5, 8]),

@@ -126,8 +126,8 @@ function changed(id: keyof typeof resources, change: Record<string, unknown>): S
   return { app: { Resources: { ...resources, [id]: { ...rest, Properties: { ...Properties, ...change } } } } };
 }
 
-describe("what templates say", () => {
-  test("of queues", () => {
+describe("the plan of a template", () => {
+  test("the plan has the queues with their settings", () => {
     expect(plan.queues).toEqual([
       expect.objectContaining({
         name: "app-Dead",
@@ -152,7 +152,7 @@ describe("what templates say", () => {
     ]);
   });
 
-  test("of functions", () => {
+  test("the plan has the functions with their settings, roles and secrets", () => {
     expect(plan.functions).toEqual([
       {
         stack: "app",
@@ -174,7 +174,7 @@ describe("what templates say", () => {
     expect(readPlan(tenants).functions[0]?.tenancy).toBe("per tenant");
   });
 
-  test("of event sources", () => {
+  test("the plan has the event sources of functions", () => {
     const source = {
       queue: "app-Work",
       function: "app-Worker",
@@ -188,18 +188,18 @@ describe("what templates say", () => {
     expect(silent.eventSources).toEqual([{ ...source, batchingWindowSeconds: 0, reportBatchItemFailures: false }]);
   });
 
-  test("of routes and who may call them", () => {
+  test("the plan has the routes, and how their callers are authorized", () => {
     expect(plan.routes).toEqual([{ routeKey: "ANY /v1/{proxy+}", function: "app-Worker", authorization: "iam" }]);
     expect(readPlan(changed("Route", { AuthorizationType: "NONE" })).routes[0]?.authorization).toBe("none");
   });
 
-  test("of schedules", () => {
+  test("the plan has the schedules of functions", () => {
     expect(plan.schedules).toEqual([
       expect.objectContaining({ function: "app-Worker", everySeconds: 300, input: { why: "time" } }),
     ]);
   });
 
-  test("of the table, the bucket, the secret and what is put out", () => {
+  test("the plan has the tables, the buckets, the secrets and the outputs", () => {
     const { AttributeDefinitions, KeySchema, GlobalSecondaryIndexes } = resources.Table.Properties;
     expect(plan.tables).toEqual([
       { stack: "app", logicalId: "Table", name: "app-Table", AttributeDefinitions, KeySchema, GlobalSecondaryIndexes },
@@ -227,7 +227,7 @@ test.each<[string, Stacks, RegExp]>([
   ["a second region", changed("Table", { Replicas: [{}, {}] }), /Table in app.*Properties\.Replicas/],
   ["a cron expression", changed("Schedule", { ScheduleExpression: "cron(0 * * * ? *)" }), /keeps rate\(\.\.\.\) only/],
   [
-    "a function of nobody's",
+    "a function with a role that is no role",
     changed("Worker", { Role: arnOf("Work") }),
     /Worker in app refers to Work, which is not a resource of the expected type/,
   ],
@@ -236,6 +236,6 @@ test.each<[string, Stacks, RegExp]>([
     { app: { Resources: { ...resources, Worker: { ...resources.Worker, Metadata: {} } } } },
     /the Metadata of app-Worker has no starling:folder, which names the folder of its code/,
   ],
-])("%s is refused", (_, stacks, message) => {
+])("a template with %s is refused", (_, stacks, message) => {
   expect(() => readPlan(stacks)).toThrow(message);
 });

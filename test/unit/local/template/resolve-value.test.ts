@@ -34,7 +34,7 @@ test.each<[unknown, string]>([
     "arn:aws:sqs:http://sqs/q:arn:q:${Literal}",
   ],
   [{ "Fn::Sub": ["${Given}/${AWS::URLSuffix}", { Given: { Ref: "Queue" } }] }, "http://sqs/q/amazonaws.com"],
-])("%j is %j", (value, text) => {
+])("the value %j is resolved to %j", (value, text) => {
   expect(resolveValue(value, scope)).toBe(text);
 });
 
@@ -56,6 +56,6 @@ test.each<[unknown, RegExp]>([
   [{ Ref: "Queue", more: 1 }, /is not a value that this machine resolves/],
   [{ "Fn::Sub": 7 }, /Fn::Sub of 7: expected a text/],
   [null, /null is not a value/],
-])("%j is refused", (value, message) => {
+])("the value %j is refused", (value, message) => {
   expect(() => resolveValue(value, scope)).toThrow(message);
 });

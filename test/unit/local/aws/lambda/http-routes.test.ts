@@ -26,7 +26,7 @@ const route = router(
   "POST /hook/{provider}/{id}",
 );
 
-/** Method, path, the route that takes it, its parameters. */
+/** Method, path, the route that handles the request, and the parameters of the path. */
 const cases: [string, string, string, Record<string, string>][] = [
   ["GET", "/v1/syncs", "GET /v1/syncs", {}],
   ["GET", "/v1/clusters", "GET /v1/{kind}", { kind: "clusters" }],
@@ -38,11 +38,11 @@ const cases: [string, string, string, Record<string, string>][] = [
   ["GET", "/v1", "$default", {}],
   ["GET", "/", "$default", {}],
 ];
-test.each(cases)("%s %s goes to %s", (method, path, routeKey, pathParameters) => {
+test.each(cases)("the request %s %s goes to the route %s", (method, path, routeKey, pathParameters) => {
   expect(route(method, path)).toMatchObject({ route: { routeKey }, pathParameters });
 });
 
-test("without a default route nothing takes what does not match", () => {
+test("no route handles a request that matches none when there is no default route", () => {
   expect(router("GET /a")("GET", "/b")).toBeUndefined();
 });
 

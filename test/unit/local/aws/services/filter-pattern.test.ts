@@ -14,7 +14,9 @@ test.each([
   ['{ $.inner.deep = "x" }', true],
   ['{ $.missing.deep = "x" }', false],
   ['{ $.count = "3" }', false],
-])("%s: %s", (pattern, matches) => expect(parseFilterPattern(pattern)(line)).toBe(matches));
+])("the pattern %s matches the line: %s", (pattern, matches) =>
+  expect(parseFilterPattern(pattern)(line)).toBe(matches),
+);
 
 test.each([
   "",
@@ -24,4 +26,4 @@ test.each([
   '{ $.kind = "S*" }',
   '{ $.kind = "Sync"',
   '{ $.a = "b" } more',
-])("%j is refused", (pattern) => expect(() => parseFilterPattern(pattern)).toThrow(FilterPatternError));
+])("the pattern %j is refused", (pattern) => expect(() => parseFilterPattern(pattern)).toThrow(FilterPatternError));

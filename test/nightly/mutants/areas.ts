@@ -141,7 +141,7 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
         mutate: ["functions/api/*.ts", "!functions/api/{wire,handler,env}.ts"],
         tests: [
           "test/unit/functions/api/*.test.ts",
-          "test/unit/functions/two-writers.test.ts",
+          "test/unit/functions/concurrent-writers.test.ts",
           "test/integration/functions/api/hostile-requests.test.ts",
         ],
         every: 5,

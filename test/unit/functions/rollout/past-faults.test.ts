@@ -12,7 +12,7 @@ async function fourHundred(canaries: number, ...[strategy, ...more]: Parameters<
   return worldOf(fleet, { ...rings, maxConcurrent: 20, ...strategy }, ...more);
 }
 
-test("1: a template that is added again stops its deletion where the deletion has got to", async () => {
+test("a template that is added again stops its deletion on the clusters that still have the Sync", async () => {
   const both = [...web, { name: "data", source: "app" }];
   const clusters = names(7);
   const made = await worldOf(clusters, { maxConcurrent: 2 }, both);
@@ -31,11 +31,11 @@ test("1: a template that is added again stops its deletion where the deletion ha
   const attempts = syncs(made)
     .filter(({ name }) => name === "web.data")
     .map(({ desired }) => desired.attempt);
-  // Deleted and created again; stopped; and never touched.
+  // The first Sync was deleted and created again; the next two deletions were stopped; the others were never touched.
   expect(attempts).toEqual([1, 3, 3, 1, 1, 1, 1]);
 });
 
-describe("2: unreachable clusters in a later stage", () => {
+describe("unreachable clusters in a later stage", () => {
   async function stalled(): Promise<PlannerWorld> {
     const made = await worldOf(
       { c1: "canary", r1: "rest", r2: "rest", r3: "rest", r4: "rest" },
@@ -53,7 +53,7 @@ describe("2: unreachable clusters in a later stage", () => {
     return made;
   }
 
-  test("unreachable clusters keep no fix from the other clusters", async () => {
+  test("the other clusters get a repair although some clusters are unreachable", async () => {
     const made = await stalled();
     made.advanceClock(30 * 86_400);
     await revise(made, "fix");
@@ -86,7 +86,7 @@ describe("2: unreachable clusters in a later stage", () => {
   });
 });
 
-describe("3: maxConcurrent limits the clusters that may be changing", () => {
+describe("maxConcurrent limits the clusters that may be changing", () => {
   test("a cluster whose deadline is over keeps its slot until its worker is done", async () => {
     const made = await worldOf(names(11), { maxConcurrent: 1, maxFailures: 11, progressDeadline: "60s" });
     await begin(made);
@@ -118,7 +118,7 @@ describe("3: maxConcurrent limits the clusters that may be changing", () => {
   });
 });
 
-describe("4: a stage does not pass without a verified cluster", () => {
+describe("a stage does not pass without a verified cluster", () => {
   test.each<[string, number, Parameters<PlannerWorld["setGroup"]>[0], "Unreachable" | "Failed"]>([
     ["2 of 2 do not answer, and 10 % may", 2, { maxUnreachable: "10%" }, "Unreachable"],
     ["2 of 2 do not answer, and all may", 2, { maxUnreachable: "100%" }, "Unreachable"],
@@ -144,7 +144,7 @@ describe("4: a stage does not pass without a verified cluster", () => {
   });
 });
 
-test("5: a worker that holds the lease for another Sync does not use up this rollout's deadline", async () => {
+test("a worker that holds the lease for another Sync does not use up this rollout's deadline", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 1 });
   await begin(made);
   await lease(made, "a", { fence: 3, seconds: 7200 });
@@ -161,7 +161,7 @@ test("5: a worker that holds the lease for another Sync does not use up this rol
   expect(made.states()).toEqual({ a: "Failed" });
 });
 
-describe("5: a cluster that was not ready before a bad rollout", () => {
+describe("a cluster that was not ready before a bad rollout", () => {
   async function unhealthyBefore(): Promise<PlannerWorld> {
     const made = await worldOf(names(4), { maxConcurrent: 4 });
     await made.rollOut();
@@ -231,7 +231,7 @@ describe("5: a cluster that was not ready before a bad rollout", () => {
   });
 });
 
-test("5: the first failure among clusters that were unreachable for a while halts the rollout", async () => {
+test("the first failure among clusters that were unreachable for a while halts the rollout", async () => {
   const made = await worldOf(names(6), { maxConcurrent: 1 });
   await made.rollOut();
   for (const name of names(5)) await made.observe(name, "Unreachable");
@@ -249,7 +249,7 @@ test("5: the first failure among clusters that were unreachable for a while halt
   });
 });
 
-describe("6: a repair that does not wait for unhealthy clusters", () => {
+describe("a repair that does not wait for unhealthy clusters", () => {
   async function unhealthy(): Promise<PlannerWorld> {
     const fleet = Object.fromEntries(names(60).map((name, index) => [name, index === 0 ? "canary" : "rest"]));
     const made = await worldOf(fleet, { ...rings, maxConcurrent: 40, maxFailures: "100%" });

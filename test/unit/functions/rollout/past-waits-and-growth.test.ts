@@ -19,7 +19,7 @@ import type { PlannerWorld } from "#test/support/planner-world.ts";
 
 const syncs = (made: PlannerWorld) => made.rows<SyncRow>("SyncOnCluster");
 
-describe("7: a cluster that joins gets the current rollout of its stage", () => {
+describe("a cluster that joins gets the current rollout of its stage", () => {
   test.each<[string, (made: PlannerWorld) => Promise<void>]>([
     ["while a content moves through its stage", async (made) => made.observe("r1", "Applying")],
     ["while one has halted there", async (made) => allSay(made, "Failed")],
@@ -49,7 +49,7 @@ describe("7: a cluster that joins gets the current rollout of its stage", () => 
   });
 });
 
-describe("2: a cluster that does nothing with its slot", () => {
+describe("a cluster that does nothing with its slot", () => {
   test.each<[string, (made: PlannerWorld) => Promise<void>]>([
     ["whose worker begins nothing", async () => {}],
     ["whom the store denies it", (made) => made.observe("b", "Retrying", { reason: "BlobDenied" })],
@@ -72,7 +72,7 @@ describe("2: a cluster that does nothing with its slot", () => {
   });
 });
 
-test("2: two clusters that do nothing with their slots keep no newer rollout from the others", async () => {
+test("two clusters that do nothing with their slots keep no newer rollout from the others", async () => {
   const made = await worldOf(["a", "b", "c"], { maxConcurrent: 3, progressDeadline: "60s" });
   await begin(made);
   await made.finish("c");
@@ -82,7 +82,7 @@ test("2: two clusters that do nothing with their slots keep no newer rollout fro
   expect(made.stages()).toEqual({ all: "- (2)" });
 });
 
-test("2: a cluster with a later start time is given its deadline from that time on", async () => {
+test("a cluster with a later start time is given its deadline from that time on", async () => {
   const made = await worldOf(["a", "b"], { maxConcurrent: 2, progressDeadline: "60s", jitter: "10m" });
   await begin(made);
   const startAt = (await made.sync("a"))?.desired.startAt ?? "";
@@ -97,7 +97,7 @@ test("2: a cluster with a later start time is given its deadline from that time 
   expect(made.stages()).toEqual({ all: "- (2)" });
 });
 
-describe("8: a rendering that never ends", () => {
+describe("a rendering that never ends", () => {
   test("a rendering fails its target after a limit from when a renderer began, and the other targets go on", async () => {
     const made = await worldOf(names(12), { maxConcurrent: 3, maxFailures: 1 }, ownPaths);
     const ofOthers = (row: RenderingRow) => row.path !== "clusters/c000";
@@ -140,7 +140,7 @@ describe("8: a rendering that never ends", () => {
   });
 });
 
-describe("9: rows and steps that must not grow with the fleet", () => {
+describe("rows and steps that must not grow with the fleet", () => {
   test("a reconcile reaches every cluster, in steps of limited size", async () => {
     const made = await worldOf(names(130), { maxConcurrent: "100%" });
     await made.rollOut();

@@ -17,7 +17,7 @@ function answer(address: ClusterAddress, secret: unknown) {
   return "token" in found ? "token" : found.code;
 }
 
-describe("a token goes to the cluster of its secret, however that is spelled", () => {
+describe("a token is sent only to the cluster of its secret, in any spelling of the address", () => {
   test.each([
     ["https://prod.example", "https://prod.example"],
     ["https://prod.example", "https://PROD.example"],
@@ -28,7 +28,7 @@ describe("a token goes to the cluster of its secret, however that is spelled", (
     ["https://[fd00::1]:6443", "https://[FD00:0:0::1]:6443"],
     ["https://bücher.example", "https://xn--bcher-kva.example"],
     ["https://gate.example/clusters/prod", "https://gate.example/clusters/prod/"],
-  ])("%s and %s are one", (server, spelled) => {
+  ])("the addresses %s and %s are the same", (server, spelled) => {
     expect(answer({ server: spelled }, { server, token })).toBe("token");
     expect(answer({ server }, { server: spelled, token })).toBe("token");
   });
@@ -46,11 +46,11 @@ describe("a token goes to the cluster of its secret, however that is spelled", (
     ["https://gate.example/clusters/prod", "https://gate.example/clusters/prod/../mine"],
     ["https://10.0.0.1", "https://10.0.0.10"],
     ["https://[fd00::1]", "https://[fd00::10]"],
-  ])("%s and %s are two", (server, elsewhere) => {
+  ])("the addresses %s and %s are different", (server, elsewhere) => {
     expect(answer({ server: elsewhere }, { server, token })).toBe("SecretMismatch");
   });
 
-  test("the authority is the same certificates, in any order, and not one less or more", () => {
+  test("the certificates of the authority must be the same ones, in any order", () => {
     const server = "https://10.0.0.1:6443";
     const both = { server, caData: base64(`${one}\n${other}\n`) };
     expect(answer(both, { ...both, token })).toBe("token");
@@ -63,7 +63,7 @@ describe("a token goes to the cluster of its secret, however that is spelled", (
     expect(answer({ server, caData: base64(one) }, { server, token })).toBe("SecretMismatch");
   });
 
-  test("the name in the handshake is the same: behind one address it chooses who answers", () => {
+  test("the name in the TLS handshake must be the same, because it decides which server answers behind one address", () => {
     const server = "https://gate.example";
     expect(answer({ server, tlsServerName: "evil.example" }, { server, token })).toBe("SecretMismatch");
     expect(answer({ server }, { server, tlsServerName: "prod.example", token })).toBe("SecretMismatch");
@@ -75,7 +75,7 @@ describe("a token goes to the cluster of its secret, however that is spelled", (
   });
 });
 
-describe("a secret that does not say for whom it is", () => {
+describe("a secret that does not name its cluster", () => {
   const address = { server: "https://10.0.0.1:6443", caData: "abc", tlsServerName: "prod" };
   test.each([
     ["a bare token", token],
@@ -85,7 +85,7 @@ describe("a secret that does not say for whom it is", () => {
     ["a list", JSON.stringify([{ server: address.server, token }])],
     ["a token alone", JSON.stringify({ token })],
     ["half of it", `{"server": "https://10.0.0.1:6443", "token": "${token}`],
-  ])("such as %s is sent to none, with how to put it right", (_what, text) => {
+  ])("a secret with %s is not sent, and the error has the remedy", (_what, text) => {
     const found = tokenFor(address, { name, text });
     expect(found).toEqual({
       code: "SecretUnbound",
@@ -94,7 +94,7 @@ describe("a secret that does not say for whom it is", () => {
     });
   });
 
-  test("is another thing than one that is for somebody else, of which no message says who", () => {
+  test("a secret of another cluster has another error, which does not name that cluster", () => {
     const found = tokenFor(
       { server: "https://evil.example" },
       { name, text: clusterSecret({ server: "https://prod.example", token }) },
@@ -106,9 +106,12 @@ describe("a secret that does not say for whom it is", () => {
     });
   });
 
-  test.each([undefined, "", "two words", "a\nb", "tök", 7, { token }])("nor is the token %j one", (wrong) => {
-    const server = "https://prod.example";
-    const found = tokenFor({ server }, { name, text: JSON.stringify({ server, token: wrong }) });
-    expect(found).toMatchObject({ code: "InvalidCredentials", message: expect.not.stringContaining("two words") });
-  });
+  test.each([undefined, "", "two words", "a\nb", "tök", 7, { token }])(
+    "the token %j in a secret is refused",
+    (wrong) => {
+      const server = "https://prod.example";
+      const found = tokenFor({ server }, { name, text: JSON.stringify({ server, token: wrong }) });
+      expect(found).toMatchObject({ code: "InvalidCredentials", message: expect.not.stringContaining("two words") });
+    },
+  );
 });

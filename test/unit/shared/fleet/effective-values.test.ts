@@ -10,7 +10,7 @@ const cluster = {
   name: "eu-1",
   labels: { env: "prod" },
   values: { domain: "eu1.example.com", tier: "gold", zone: "a" },
-  // Of its tags; the rest is written on the Cluster.
+  // Two values come from tags; the Cluster has the rest.
   discoveredValues: ["domain", "zone"],
 };
 const all: ClusterSelection = { all: true };
@@ -19,8 +19,8 @@ function layer(name: string, values: Values, more: { priority?: number; clusters
   return { name, spec: { clusters: all, priority: 0, values, ...more } };
 }
 
-describe("of the values of a cluster", () => {
-  test("what people wrote on it counts before what a ClusterValues says, and that before what was discovered", () => {
+describe("the effective values of a cluster", () => {
+  test("the Cluster's own values take precedence over a ClusterValues, and those over discovered values", () => {
     const rows = [layer("base", { domain: "base.example.com", tier: "silver", size: 3 })];
     expect(effectiveValues(cluster, rows)).toEqual({
       domain: "base.example.com",
@@ -36,7 +36,7 @@ describe("of the values of a cluster", () => {
     });
   });
 
-  test("I01: the higher priority counts, and of equal ones the later name, in whatever order they are read", () => {
+  test("I01: the higher priority wins, and of equal ones the later name, in whatever order they are read", () => {
     const rows = [
       layer("b", { one: "b", two: "b", three: "b" }),
       layer("a", { one: "a", two: "a", three: "a" }, { priority: 10 }),
@@ -51,7 +51,7 @@ describe("of the values of a cluster", () => {
     );
   });
 
-  test("only those count that select it, and a map takes the place of another one", () => {
+  test("only a ClusterValues that selects the cluster counts, and its map replaces another map", () => {
     const rows = inOrder([
       layer("maps", { check: { color: "red", size: 1 } }),
       layer(
@@ -76,7 +76,7 @@ describe("a ClusterValues", () => {
   let deep: unknown = "end";
   for (let level = 0; level < 9; level++) deep = [deep];
 
-  test("has texts, numbers, truth values, lists and maps", () => {
+  test("a ClusterValues may have texts, numbers, booleans, lists and maps", () => {
     const values = { a: "x", b: 1.5, c: false, d: ["x", { e: 0 }], _f: {} };
     expect(parse({ clusters: all, values })).toMatchObject({ ok: true, document: { spec: { priority: 0, values } } });
   });
@@ -125,11 +125,11 @@ describe("a ClusterValues", () => {
       { values: {}, priority: 1001 },
       ["spec.priority: must be a whole number from 0 to 1000 (got 1001)"],
     ],
-  ])("with %s is refused", (_, spec, problems) => {
+  ])("a ClusterValues with %s is refused", (_, spec, problems) => {
     expect(problemsOf({ clusters: all, ...spec })).toEqual(problems);
   });
 
-  test("is no deeper than eight lists and maps, and just large enough", () => {
+  test("a ClusterValues may be up to eight lists and maps deep, and up to its size limit", () => {
     expect(problemsOf({ clusters: all, values: { a: (deep as unknown[])[0] } })).toEqual([]);
     expect(problemsOf({ clusters: all, values: { a: deep } })[0]).toContain("is nested deeper than 8 lists and maps");
     expect(problemsOf({ clusters: all, values: { a: "x".repeat(16_376) } })).toEqual([]);

@@ -17,7 +17,7 @@ function shown(stages: readonly StageRecord[], stageRuns: readonly StageRunRow[]
   };
 }
 
-test("of a stage that something goes through, those that it came to are on it and the others on what was before", () => {
+test("of the clusters of an updating stage, the finished ones have the new rollout and the others the rollout before", () => {
   const { stageRuns, stages } = threeRollouts(
     { canary: 10, early: 20, rest: 70 },
     { Succeeded: 5, Unchanged: 2, Failed: 1, Waiting: 12 },
@@ -28,16 +28,16 @@ test("of a stage that something goes through, those that it came to are on it an
   });
 });
 
-test("the newest is told though no cluster is on it yet, and those that have nothing are counted", () => {
+test("the newest rollout is listed even without a cluster, and clusters without a rollout are counted", () => {
   const first = stageRun(1, "all", { counts: { Waiting: 3 } });
   expect(shown([stageRecord(first, { members: 3 })], [first])).toEqual({ versions: ["1: 0 "], bare: 3 });
 });
 
-test("a unit of another object of the same name says nothing", () => {
+test("a rollout state of another object with the same name is ignored", () => {
   expect(shown([stage("all", { members: 3, current: 1 })], [], { uid: "another" })).toEqual({ versions: [], bare: 0 });
 });
 
-test("whatever stages are on and go through, the clusters of all versions are all members", () => {
+test("the clusters of all versions add up to all members, for any rollouts of the stages", () => {
   const number = fc.integer({ min: 1, max: 6 });
   const stages = fc.array(
     fc.record({
@@ -65,8 +65,8 @@ test("whatever stages are on and go through, the clusters of all versions are al
         rolloutState: rolloutStateRow(rolloutState),
         stageRuns: new Map(stageRuns.map((one) => [stageRunKey(one), one])),
       });
-      const told = versions.reduce((sum, { clusters }) => sum + clusters, bare);
-      expect(told).toBe(given.reduce((sum, { members }) => sum + members, 0));
+      const counted = versions.reduce((sum, { clusters }) => sum + clusters, bare);
+      expect(counted).toBe(given.reduce((sum, { members }) => sum + members, 0));
     }),
   );
 });

@@ -3,7 +3,7 @@ import { type RolloutPhase, rolloutPhase } from "#shared/fleet/api/rollout-phase
 import type { StageRecord, StageRunPhase } from "#shared/fleet/rows/rollout-rows.ts";
 import { stageRunRow } from "#test/unit/functions/api/row-fixture.ts";
 
-/** `canary:119 early:117>118`: what each stage is on, and moves to. */
+/** `canary:119 early:117>118`: the current rollout of each stage, and the one it updates to. */
 function stagesOf(text: string): readonly StageRecord[] {
   return text.split(" ").map((word) => {
     const [name = "", place = ""] = word.split(":");
@@ -19,7 +19,7 @@ function stagesOf(text: string): readonly StageRecord[] {
   });
 }
 
-/** `canary:Passed early:Moving`: the content's own legs. */
+/** `canary:Passed early:Updating`: the rollout's own stage runs. */
 function stageRunsOf(text: string) {
   const words = text === "" ? [] : text.split(" ");
   return words.map((word) => {
@@ -33,11 +33,11 @@ function stageRunsOf(text: string) {
 }
 
 test.each<[string, string, RolloutPhase, string]>([
-  // It goes through a stage.
-  ["canary:117>118 early:117 rest:117", "canary:Moving", "Rolling", "canary is Moving"],
-  ["canary:118 early:117>118 rest:117", "canary:Passed early:Moving", "Rolling", "early is Moving"],
-  ["canary:119 early:117>118 rest:117", "canary:Passed early:Moving", "Rolling", "early is Moving"],
-  // It stands still in one.
+  // A stage updates to it.
+  ["canary:117>118 early:117 rest:117", "canary:Updating", "Rolling", "canary is Updating"],
+  ["canary:118 early:117>118 rest:117", "canary:Passed early:Updating", "Rolling", "early is Updating"],
+  ["canary:119 early:117>118 rest:117", "canary:Passed early:Updating", "Rolling", "early is Updating"],
+  // It stands still in a stage.
   ["canary:117>118 early:117 rest:117", "canary:Halted", "Halted", "canary is Halted"],
   ["canary:117>118 early:117 rest:117", "canary:NothingVerified", "Stalled", "canary is NothingVerified"],
   [
@@ -46,11 +46,11 @@ test.each<[string, string, RolloutPhase, string]>([
     "Stalled",
     "rest is TooManyUnreachable",
   ],
-  // The unit was read before its leg passed.
+  // The rollout state was read before its stage run passed.
   ["canary:117>118 rest:117", "canary:Passed", "Rolling", "canary is Passed"],
-  // The worst is said of two that stand still.
+  // Of two stage runs that stand still, the worse one counts.
   ["canary:117>118 early:117>118 rest:117", "canary:NothingVerified early:Halted", "Halted", "early is Halted"],
-  // A stage is still to take it.
+  // A stage has yet to take it.
   ["canary:118 early:117 rest:117", "canary:Passed", "Waiting", "stage early takes it next"],
   [
     "canary:118 early:116>117 rest:116",
@@ -64,7 +64,7 @@ test.each<[string, string, RolloutPhase, string]>([
   ["canary:118 early:118 rest:118", "canary:Passed early:Passed rest:Passed", "Complete", "rest is Passed"],
   ["canary:120 early:120 rest:120", "canary:Passed early:Passed rest:Passed", "Complete", "rest is Passed"],
   ["all:118", "all:Passed", "Complete", "all is Passed"],
-  // No stage may take it any more.
+  // No stage can take it any more.
   ["canary:117>119 early:117 rest:117", "canary:Superseded", "Superseded", "canary is Superseded"],
   ["canary:119 early:117 rest:117", "canary:Passed", "Superseded", "stage early takes a newer rollout instead"],
   ["canary:119 early:117>119 rest:117", "canary:Passed early:Superseded", "Superseded", "early is Superseded"],
@@ -74,8 +74,8 @@ test.each<[string, string, RolloutPhase, string]>([
     "Superseded",
     "rest is Superseded",
   ],
-  // A leg that no stage names any more moves nothing.
-  ["canary:118 rest:119", "canary:Passed early:Moving", "Superseded", "stage rest takes a newer rollout instead"],
-])("%s, with %s, is %s", (stages, stageRuns, phase, message) => {
+  // A stage run of a removed stage does not count.
+  ["canary:118 rest:119", "canary:Passed early:Updating", "Superseded", "stage rest takes a newer rollout instead"],
+])("rollout 118 in the stages %s, with the stage runs %s, is %s", (stages, stageRuns, phase, message) => {
   expect(rolloutPhase(118, stagesOf(stages), stageRunsOf(stageRuns))).toMatchObject({ phase, message });
 });

@@ -63,66 +63,66 @@ function plan(facts: Partial<ScanFacts> & { readonly rows?: readonly FoundRow[] 
   };
 }
 
-const nobody = { asked: [], refused: [], others: [] };
+const none = { asked: [], refused: [], others: [] };
 
-test("a newcomer is asked about, one that is known and the same is not", () => {
-  expect(plan({ rows: [found("a")], seen: [seen({ a: {}, b: {} })] })).toEqual({ ...nobody, asked: ["b"] });
+test("a new cluster is described, and a known one that did not change is not", () => {
+  expect(plan({ rows: [found("a")], seen: [seen({ a: {}, b: {} })] })).toEqual({ ...none, asked: ["b"] });
 });
 
 const asked: readonly (readonly [string, Partial<FoundRow>, Readonly<Record<string, string>>])[] = [
-  ["has another tag", { tags: { env: "prod" } }, { env: "dev" }],
-  ["has one tag more", {}, { env: "dev" }],
-  ["has lost a tag", { tags: { env: "prod" } }, {}],
-  ["was read with another spec", { generation: 0 }, {}],
-  ["was gone", { goneSince: "2026-11-23T11:00:00.000Z" }, {}],
-  ["had other tags than are looked for", { unselected: true }, {}],
-  ["was asked about a day ago", { describedAt: "2026-11-22T09:00:00.000Z" }, {}],
+  ["with a changed tag", { tags: { env: "prod" } }, { env: "dev" }],
+  ["with a new tag", {}, { env: "dev" }],
+  ["without a former tag", { tags: { env: "prod" } }, {}],
+  ["that was read with another spec", { generation: 0 }, {}],
+  ["that was gone", { goneSince: "2026-11-23T11:00:00.000Z" }, {}],
+  ["that was not selected before", { unselected: true }, {}],
+  ["that was described a day ago", { describedAt: "2026-11-22T09:00:00.000Z" }, {}],
 ];
 
-test.each(asked)("one is asked about that %s", (_what, row, tags) => {
-  expect(plan({ rows: [found("a", row)], seen: [seen({ a: tags })] })).toEqual({ ...nobody, asked: ["a"] });
+test.each(asked)("a known cluster %s is described again", (_what, row, tags) => {
+  expect(plan({ rows: [found("a", row)], seen: [seen({ a: tags })] })).toEqual({ ...none, asked: ["a"] });
 });
 
-test("a tag that says nothing is not asked about", () => {
-  expect(plan({ rows: [found("a")], seen: [seen({ a: { owner: "x" } })] })).toEqual(nobody);
+test("a change of a tag that nothing uses does not matter", () => {
+  expect(plan({ rows: [found("a")], seen: [seen({ a: { owner: "x" } })] })).toEqual(none);
 });
 
-test("one that no list has is asked about, and is not gone because of that", () => {
-  expect(plan({ rows: [found("a")], seen: [seen({})] })).toEqual({ ...nobody, asked: ["a"] });
+test("a known cluster that no list has is described, and does not count as gone before that", () => {
+  expect(plan({ rows: [found("a")], seen: [seen({})] })).toEqual({ ...none, asked: ["a"] });
 });
 
-test("nobody is missed in a place that was not listed, or that nobody looks at any more", () => {
-  expect(plan({ rows: [found("a")], seen: [{ account, region }] })).toEqual(nobody);
-  expect(plan({ rows: [found("a")], seen: [] })).toEqual(nobody);
+test("a cluster is not missed in a place that was not listed, or is not scanned any more", () => {
+  expect(plan({ rows: [found("a")], seen: [{ account, region }] })).toEqual(none);
+  expect(plan({ rows: [found("a")], seen: [] })).toEqual(none);
 });
 
-test("one that is gone is asked about again a day later, and when a list has it", () => {
+test("a cluster that is gone is described again a day later, and when a list has it", () => {
   const goneSince = "2026-11-23T11:00:00.000Z";
-  expect(plan({ rows: [found("a", { goneSince })], seen: [seen({})] })).toEqual(nobody);
+  expect(plan({ rows: [found("a", { goneSince })], seen: [seen({})] })).toEqual(none);
   const old = { goneSince, describedAt: "2026-11-22T09:00:00.000Z" };
   expect(plan({ rows: [found("a", old)], seen: [seen({})] }).asked).toEqual(["a"]);
   expect(plan({ rows: [found("a", { goneSince })], seen: [seen({ a: {} })] }).asked).toEqual(["a"]);
 });
 
-test("without tags of a place all of its newcomers are asked about, and nobody who is known", () => {
+test("without the tags of a place, its new clusters are described and its known ones are not", () => {
   const place = { account, region, clusters: [arn("a"), arn("b")] };
-  expect(plan({ rows: [found("a", { tags: { env: "prod" } })], seen: [place] })).toEqual({ ...nobody, asked: ["b"] });
+  expect(plan({ rows: [found("a", { tags: { env: "prod" } })], seen: [place] })).toEqual({ ...none, asked: ["b"] });
 });
 
-test("clusters with other tags are nobody's business", () => {
+test("clusters with other tags than the selector's are ignored", () => {
   const selecting = { ...spec, eks: { ...spec.eks, tags: { matchLabels: { managed: "yes" } } } };
   expect(plan({ spec: selecting, seen: [seen({ a: { managed: "yes" }, b: {} })] })).toEqual({
-    ...nobody,
+    ...none,
     asked: ["a"],
   });
 });
 
-test("of two newcomers with one name neither gets it", () => {
+test("two new clusters with the same name are both refused", () => {
   const west = seen({ a: {} });
   const elsewhere = "arn:aws:eks:eu-west-1:444455556666:cluster/A";
   const other: SeenPlace = { account: "444455556666", region, clusters: [elsewhere], tags: new Map() };
   expect(plan({ seen: [west, other] })).toEqual({
-    ...nobody,
+    ...none,
     refused: [
       [arn("a"), "NameCollision"],
       [elsewhere, "NameCollision"],
@@ -130,7 +130,7 @@ test("of two newcomers with one name neither gets it", () => {
   });
 });
 
-test("who has a name keeps it, whatever the template says by now", () => {
+test("a known cluster keeps its name when the template changes", () => {
   const renamed = { ...spec, name: "eu-{{ eks.name }}" };
   expect(plan({ spec: renamed, generation: 2, rows: [found("a")], seen: [seen({ a: {}, b: {} })] }).asked).toEqual([
     "a",
@@ -138,8 +138,8 @@ test("who has a name keeps it, whatever the template says by now", () => {
   ]);
 });
 
-test("what another one has found stays its, unless that one is there no more", () => {
+test("a cluster of another discovery stays with it, unless that discovery is deleted", () => {
   const facts = { rows: [found("a", { by: "data" })], seen: [seen({ a: {} })] };
-  expect(plan(facts)).toEqual({ ...nobody, others: ["a"] });
-  expect(plan({ ...facts, orphaned: new Set(["data"]) })).toEqual({ ...nobody, asked: ["a"] });
+  expect(plan(facts)).toEqual({ ...none, others: ["a"] });
+  expect(plan({ ...facts, orphaned: new Set(["data"]) })).toEqual({ ...none, asked: ["a"] });
 });

@@ -44,17 +44,23 @@ interface Row {
 const ring = { fromTags: { ring: "Ring" }, allowed: { ring: ["canary", "broad"] } };
 
 const rows: readonly Row[] = [
-  { what: "nothing is said of labels", tags: { Ring: "canary" }, want: {} },
+  { what: "a spec without labels", tags: { Ring: "canary" }, want: {} },
   {
     what: "a tag becomes a label",
     labels: { fromTags: { env: "aws:cloudformation:stack-name" } },
     tags: { "aws:cloudformation:stack-name": "prod" },
     want: { env: "prod" },
   },
-  { what: "a tag is not there", labels: { fromTags: { env: "env" } }, tags: {}, accepted: { env: "prod" }, want: {} },
-  { what: "what is set is set", labels: { set: { fleet: "eu" } }, tags: {}, want: { fleet: "eu" } },
   {
-    what: "a value that is allowed",
+    what: "a tag that is missing sets no label",
+    labels: { fromTags: { env: "env" } },
+    tags: {},
+    accepted: { env: "prod" },
+    want: {},
+  },
+  { what: "a label is set without a tag", labels: { set: { fleet: "eu" } }, tags: {}, want: { fleet: "eu" } },
+  {
+    what: "a value that is allowed becomes the label",
     labels: ring,
     tags: { Ring: "broad" },
     accepted: { ring: "canary" },
@@ -69,14 +75,14 @@ const rows: readonly Row[] = [
     refused: [{ label: "ring", tag: "Ring", value: "prod", kept: "canary" }],
   },
   {
-    what: "a value that is not allowed, where none was accepted",
+    what: "a value that is not allowed sets no label without an accepted one",
     labels: ring,
     tags: { Ring: "prod" },
     want: {},
     refused: [{ label: "ring", tag: "Ring", value: "prod" }],
   },
   {
-    what: "a tag that was taken away is no value that is allowed",
+    what: "a tag that was removed keeps the last accepted value",
     labels: ring,
     tags: {},
     accepted: { ring: "canary" },
@@ -84,7 +90,7 @@ const rows: readonly Row[] = [
     refused: [{ label: "ring", tag: "Ring", kept: "canary" }],
   },
   {
-    what: "a value that no label has",
+    what: "a value that cannot be a label keeps the last accepted one",
     labels: { fromTags: { team: "team" } },
     tags: { team: "the platform people" },
     accepted: { team: "platform" },
@@ -92,19 +98,19 @@ const rows: readonly Row[] = [
     refused: [{ label: "team", tag: "team", value: "the platform people", kept: "platform" }],
   },
   {
-    what: "a tag that is called like something every object has",
+    what: "a tag with the name of a JavaScript member sets no label",
     labels: { fromTags: { env: "constructor" } },
     tags: {},
     want: {},
   },
 ];
 
-test.each(rows)("labels: $what", ({ labels, tags, accepted = {}, want, refused = [] }) => {
+test.each(rows)("labels from tags: $what", ({ labels, tags, accepted = {}, want, refused = [] }) => {
   const spec = specWith(labels === undefined ? {} : { labels });
   expect(labelsFrom(spec, { eks, version: "1.36", tags }, accepted)).toEqual({ labels: { ...own, ...want }, refused });
 });
 
-test("values are tags of the same name, as long as a value may be", () => {
+test("values are tags of the same name, up to the length limit of a value", () => {
   const spec = specWith({ values: { fromTags: ["domain", "long", "absent"] } });
   const tags = { domain: "a.example.com", long: "x".repeat(1025), other: "1" };
   expect(valuesFrom(spec, tags, { absent: "before", long: "before" })).toEqual({
@@ -121,21 +127,27 @@ const valueRows: readonly (readonly [
   want: Tags,
   refused: readonly object[],
 ])[] = [
-  ["that is allowed is taken", { folder: "us" }, { folder: "eu" }, { folder: "us" }, []],
-  ["that is not leaves it", { folder: "." }, { folder: "eu" }, { folder: "eu" }, [{ value: ".", kept: "eu" }]],
-  ["that is not sets nothing", { folder: "." }, {}, {}, [{ value: "." }]],
-  ["that is gone leaves it", {}, { folder: "eu" }, { folder: "eu" }, [{ kept: "eu" }]],
-  ["keeps no list of before", { folder: "." }, { folder: ["eu"] }, {}, [{ value: "." }]],
+  ["that is allowed sets the value", { folder: "us" }, { folder: "eu" }, { folder: "us" }, []],
+  [
+    "that is not allowed keeps the former value",
+    { folder: "." },
+    { folder: "eu" },
+    { folder: "eu" },
+    [{ value: ".", kept: "eu" }],
+  ],
+  ["that is not allowed sets nothing without a former value", { folder: "." }, {}, {}, [{ value: "." }]],
+  ["that is gone keeps the former value", {}, { folder: "eu" }, { folder: "eu" }, [{ kept: "eu" }]],
+  ["that is not allowed does not keep a former list", { folder: "." }, { folder: ["eu"] }, {}, [{ value: "." }]],
 ];
 
-test.each(valueRows)("values.allowed: a tag %s", (_legend, tags, had, want, refused) => {
+test.each(valueRows)("with values.allowed, a tag %s", (_legend, tags, had, want, refused) => {
   expect(valuesFrom(specWith({ values: folders }), tags, had)).toEqual({
     values: want,
     refused: refused.map((each) => ({ name: "folder", ...each })),
   });
 });
 
-test("values.allowed is about values of fromTags alone", () => {
+test("values.allowed may only name values of fromTags", () => {
   const spec = specWith({ values: { ...folders, allowed: { other: ["eu"] } } });
   const { error } = clusterDiscoverySpec.safeParse(spec);
   expect(error?.issues).toMatchObject([
@@ -143,7 +155,7 @@ test("values.allowed is about values of fromTags alone", () => {
   ]);
 });
 
-test("only tags that say something are remembered", () => {
+test("only tags that are used are remembered", () => {
   const selector: TagSelector = {
     matchLabels: { managed: "yes" },
     matchExpressions: [{ key: "tier", operator: "Exists" }],
@@ -166,9 +178,12 @@ const selectors: readonly (readonly [string, TagSelector | undefined, object | u
   ["another value", { matchExpressions: [{ key: "a", operator: "NotIn", values: ["1"] }] }, undefined],
 ];
 
-test.each(selectors)("the tag that all clusters of a selector have: %s", (_what, selector, desired) => {
-  const found = requiredTag(selector);
-  expect(found === undefined ? undefined : { key: found.key, values: found.values }).toEqual(desired);
-  const isFoundWithoutTags = matchesTags(selector, {});
-  expect(isFoundWithoutTags).toBe(desired === undefined);
-});
+test.each(selectors)(
+  "the tag that all clusters of a selector have, for a selector of %s",
+  (_what, selector, desired) => {
+    const found = requiredTag(selector);
+    expect(found === undefined ? undefined : { key: found.key, values: found.values }).toEqual(desired);
+    const isFoundWithoutTags = matchesTags(selector, {});
+    expect(isFoundWithoutTags).toBe(desired === undefined);
+  },
+);

@@ -52,13 +52,13 @@ const facts: ForecastFacts = {
 };
 
 describe("a forecast", () => {
-  test("puts clusters together to which the same would happen, and says what", () => {
+  test("a forecast groups clusters with the same changes, and lists the changes", () => {
     const { differences, selected, unchanged, stages } = forecast(facts);
-    const told = differences.map(({ clusters, changes }) => [
+    const listed = differences.map(({ clusters, changes }) => [
       clusters.join(),
       ...changes.map(({ sync, how, before, after, reason }) => [sync, how, before, after, reason].join(" ").trim()),
     ]);
-    expect(told).toEqual([
+    expect(listed).toEqual([
       ["c1,c2", "web.app change d1 d2"],
       ["c8,left", "web.app leave d1"],
       ["c4", "web.app options d1 d1"],
@@ -74,7 +74,7 @@ describe("a forecast", () => {
     ]);
   });
 
-  test("has a hash of what would change, and of nothing else", () => {
+  test("the hash of a forecast depends on its changes only", () => {
     const { hash } = forecast(facts);
     const shuffled = { ...facts, desired: facts.desired.toReversed(), fleet: facts.fleet.toReversed() };
     expect(forecast(shuffled).hash).toBe(hash);

@@ -13,12 +13,12 @@ const config = (name: string, k = "1"): ManifestObject => ({
 const shown = (objects: ReturnType<ReturnType<typeof movesAmong>["named"]>) =>
   objects.map(({ id, how, movedFrom, movedTo }) => `${how} ${id.name} ${movedFrom ?? ""}>${movedTo ?? ""}`);
 
-describe("an object that goes from one template to another", () => {
+describe("an object that moves from one template to another", () => {
   const web = { sync: "shop.web", before: [config("data"), config("old")], after: [config("own")] };
   const jobs = { sync: "shop.jobs", before: [config("x")], after: [config("x"), config("data", "2"), config("new")] };
   const moves = movesAmong([web, jobs]);
 
-  test("names the other template on both sides, and is no deletion", () => {
+  test("a moved object names the other template on both sides, and is not deleted", () => {
     expect(shown(moves.named(web.sync, objectDifferences(web.before, web.after)))).toEqual([
       "deleted data >shop.jobs",
       "deleted old >",
@@ -32,7 +32,7 @@ describe("an object that goes from one template to another", () => {
     expect(moves.duplicates).toEqual([]);
   });
 
-  test("moves with a template that is renamed", () => {
+  test("an object moves with a template that is renamed", () => {
     const gone = { sync: "shop.web", before: [config("data"), config("old")], after: [] };
     const renamed = { sync: "shop.site", before: [], after: [config("data")] };
     const { leaving } = movesAmong([gone, renamed]);
@@ -40,7 +40,7 @@ describe("an object that goes from one template to another", () => {
   });
 });
 
-test("an object that two templates have is told with both", () => {
+test("an object that two templates have is reported with both templates", () => {
   const [duplicate, ...others] = movesAmong([
     { sync: "shop.web", before: [], after: [config("data")] },
     { sync: "shop.jobs", before: [config("data")], after: [config("data")] },

@@ -18,14 +18,14 @@ const gone = [
   object("PersistentVolumeClaim", "data"),
 ];
 
-const told = (leaving: readonly Leaving[]) => {
+const summaryOf = (leaving: readonly Leaving[]) => {
   const { objects, clusters, guards } = deletionsOf(leaving);
   return { objects, clusters, guards: guards.map((guard) => `${guard.effect} ${guardText(guard)}`) };
 };
 
-describe("what a plan would delete", () => {
-  test("is counted by objects on clusters, with what keeps and holds back single ones", () => {
-    const found = told([
+describe("the deletions of a plan", () => {
+  test("a plan counts the objects that it would delete, with the guards that keep or delay some of them", () => {
+    const found = summaryOf([
       { clusters: ["c1", "c2"], objects: gone, prune: true },
       { clusters: ["c3"], objects: [object("Namespace", "shop")], prune: true },
     ]);
@@ -42,7 +42,11 @@ describe("what a plan would delete", () => {
     });
   });
 
-  test("is nothing where nothing is pruned", () => {
-    expect(told([{ clusters: ["c1"], objects: gone, prune: false }])).toEqual({ objects: 0, clusters: 0, guards: [] });
+  test("a plan deletes nothing where pruning is off", () => {
+    expect(summaryOf([{ clusters: ["c1"], objects: gone, prune: false }])).toEqual({
+      objects: 0,
+      clusters: 0,
+      guards: [],
+    });
   });
 });

@@ -26,7 +26,7 @@ const parsed = syncTemplate.parse({
 const { render: _render, ...template } = parsed;
 const planned = { ...template, revision: "main@sha1:a", artifactDigest: "sha256:a" };
 
-test("each input of a rendering says who set it", () => {
+test("each input of a rendering has its origin", () => {
   const cluster = {
     name: "one",
     labels: { tier: "gold" },
@@ -75,16 +75,16 @@ const chart = {
   ],
 };
 
-test("each value of a chart says which file, or the template, set it last", () => {
+test("each value of a chart names the file or the template that set it last", () => {
   const cluster = { name: "one", labels: { tier: "gold" }, values: { host: "db.example" } };
   const files = new Map<number, unknown>([
     [0, { replicas: 1, colour: "red", db: { host: "localhost", user: "app" }, flat: { a: 1 }, whole: 1 }],
     [1, { colour: "green", flat: 2, whole: { b: 1 } }],
   ]);
-  const told = originsOf(chart, { cluster, layers: [], files }).map(
+  const lines = originsOf(chart, { cluster, layers: [], files }).map(
     ({ field, value, from }) => `${field} = ${value} (${from.join(" <- ")})`,
   );
-  expect(told).toEqual([
+  expect(lines).toEqual([
     "path = charts/shop (template)",
     "namePrefix = x- (overrides[0])",
     'images = [{"name":"web","newTag":"2"}] (overrides[0])',
@@ -101,7 +101,7 @@ test("each value of a chart says which file, or the template, set it last", () =
   ]);
 });
 
-test("a value that came into a Secret is not told, wherever it was said", () => {
+test("a value that is in a Secret is masked, whatever set it", () => {
   const origin = (field: string, value: string) => ({ field, value, from: ["template"] });
   const secret = {
     apiVersion: "v1",
@@ -148,14 +148,14 @@ test.each([
     value: "hunter2",
     text: `{"auth":"${Buffer.from("u:hunter2").toString("base64")}"}`,
   },
-])("nor one that is written otherwise there: $how", ({ value, text }) => {
+])("a value that is in a Secret in another notation is masked: $how", ({ value, text }) => {
   const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "s" }, stringData: { text, none: "" } };
   const plan = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "gold plan" } };
   const origins = [value, "gold plan", " "].map((each) => ({ field: "parameters.A", value: each, from: ["template"] }));
   expect(maskedOrigins(origins, [secret, plan]).map((origin) => origin.value)).toEqual(["***", "gold plan", " "]);
 });
 
-test("what a template may have made of a value, for a Secret or for what was left out, is not told", () => {
+test("values that a template may have put into a Secret or into a left-out object are masked", () => {
   const origin = (field: string, value: string) => ({ field, value, from: ["template"] });
   const secret = {
     apiVersion: "v1",

@@ -17,19 +17,19 @@ function entry(kubeVersion: string | undefined, more: Partial<ClusterRow> = {}) 
 
 describe("the version of Kubernetes", () => {
   test.each([
-    ["as somebody wrote it down", entry("1.34"), "1.34"],
+    ["that a user wrote", entry("1.34"), "1.34"],
     [
-      "of a discovery before it",
+      "of a discovery, rather than the written one",
       entry("1.33", { discovered: { ...discovered, labels: { [version]: "1.34" } } }),
       "1.34",
     ],
-    ["of a label before both", entry("1.33", { labels: { [version]: "1.32" } }), "1.32"],
-    ["not at all", entry(undefined), undefined],
-  ])("is a label %s", (_legend, { labels }, expected) => {
+    ["of a label, rather than both", entry("1.33", { labels: { [version]: "1.32" } }), "1.32"],
+    ["that is unknown", entry(undefined), undefined],
+  ])("a version of Kubernetes %s is the cluster's label", (_legend, { labels }, expected) => {
     expect(labels[version]).toBe(expected);
   });
 
-  test("makes one input for all that have it, and of what is no chart none of its own", () => {
+  test("clusters with the same version of Kubernetes share the input of a chart, and other renderings do not depend on it", () => {
     const template: PlannedTemplate = {
       name: "app",
       source: "app",
@@ -52,7 +52,7 @@ describe("the version of Kubernetes", () => {
     expect(new Set(inputs({ ...template, render: { plain: {} } })).size).toBe(1);
   });
 
-  test.each(["v1.34", "1.34.2", "latest", "2.0", "1."])("is no %s", (kubeVersion) => {
+  test.each(["v1.34", "1.34.2", "latest", "2.0", "1."])("a version %s of Kubernetes is refused", (kubeVersion) => {
     const parsed = clusterSpec.safeParse({ kubeVersion });
     expect(parsed.error?.issues.map(({ message }) => message)).toEqual([
       'must be a minor version of Kubernetes in quotes, as "1.34"',

@@ -18,8 +18,8 @@ import {
 
 const at = "2026-11-21T08:00:00.000Z";
 
-describe("the attributes of a row that is due", () => {
-  test("say when and which row, in text that sorts by time", () => {
+describe("the timer of a row that is due", () => {
+  test("the timer says when which row is due, in text that sorts by time", () => {
     const key = { pk: "CL#c1", sk: "SYNC#shop#web.app" };
     const timer = dueAttributes(key, at);
     expect(timer.dueKey).toBe(`${at}#CL#c1|SYNC#shop#web.app`);
@@ -28,7 +28,7 @@ describe("the attributes of a row that is due", () => {
     expect(dueAttributes(key, later(at, 1)).dueShard).toBe(timer.dueShard);
   });
 
-  test("spread rows over all shards and no others", () => {
+  test("timers spread rows over all shards, and over no others", () => {
     const shards = new Set(
       Array.from({ length: 400 }, (_, index) => dueAttributes({ pk: `CL#c${index}`, sk: "META" }, at).dueShard),
     );
@@ -48,10 +48,10 @@ describe("a row", () => {
   const bare = { pk: "CL#c1", sk: "META", type: "Any", schema: 1, version: 3 };
 
   test.each([
-    ["that is due forgets what it waited for, and the messages sent for that", later(at, 9), undefined],
-    ["that is due keeps the messages that count", later(at, 9), 2],
-    ["that is due says that none was sent", later(at, 9), 0],
-  ])("%s", (_what, when, dispatches) => {
+    ["that becomes due drops its former timer and its count of messages", later(at, 9), undefined],
+    ["that becomes due has the given count of messages", later(at, 9), 2],
+    ["that becomes due has the count 0 when no message was sent", later(at, 9), 0],
+  ])("a row %s", (_what, when, dispatches) => {
     const counted = dispatches === undefined ? {} : { dispatches };
     expect(due({ ...sent, dispatches: 4 }, when, dispatches)).toEqual({
       ...bare,
@@ -60,12 +60,12 @@ describe("a row", () => {
     });
   });
 
-  test("that waits for nothing has no timer", () => {
+  test("a row that waits for nothing has no timer", () => {
     expect(Object.keys(due({ ...sent, dispatches: 4 }, undefined))).toEqual(Object.keys(bare));
     expect(due(due(sent, undefined), undefined)).toEqual(bare);
   });
 
-  test("loses its whole timer by an update of these", () => {
+  test("the attributes of a timer are all those that a due row adds", () => {
     expect([...timerAttributes].sort()).toEqual(
       Object.keys({ ...due(bare, at, 1) })
         .filter((name) => !(name in bare))
@@ -93,16 +93,16 @@ test.each([
   [110, 33],
   [1_000, 300],
   [10_000, 300],
-])("the watchdog of whoever waits behind %i others is %i seconds", (others, seconds) => {
+])("the watchdog of a cluster behind %i others is %i seconds", (others, seconds) => {
   expect(watchdogBehind(new Date(at), others)).toBe(later(at, seconds));
 });
 
 test.each([
-  ["nobody waits", undefined, later(at, 0.3), 0],
-  ["all have had their turns", later(at, -60), later(at, 0.3), 0],
-  ["the last has its turn now", at, later(at, 0.3), 0],
-  ["ten wait", later(at, 3), later(at, 3.3), 10],
-])("where %s, one more is begun after them", (_what, until, next, waiting) => {
+  ["no work waits", undefined, later(at, 0.3), 0],
+  ["all waiting work has started", later(at, -60), later(at, 0.3), 0],
+  ["the last waiting work starts now", at, later(at, 0.3), 0],
+  ["ten pieces of work wait", later(at, 3), later(at, 3.3), 10],
+])("where %s, the next one starts after them", (_what, until, next, waiting) => {
   expect(queuedUntil(until, new Date(at))).toBe(next);
   expect(queuedNow(until, new Date(at))).toBe(waiting);
 });
@@ -128,12 +128,12 @@ test.each([
   [7, 19_200],
   [8, 21_600],
   [1_000_000, 21_600],
-])("the rest after time %i is %i seconds", (times, seconds) => {
+])("the pause after time %i is %i seconds", (times, seconds) => {
   expect(backoffSecondsAfter(times)).toBe(seconds);
 });
 
 describe("an interval", () => {
-  test("is the same for the same seed, and 5 % around what was asked", () => {
+  test("a jittered interval is the same for the same seed, and differs by at most 5 % from the given one", () => {
     const values = Array.from({ length: 500 }, (_, index) => jittered(600, `seed ${index}`));
     expect(values).toEqual(Array.from({ length: 500 }, (_, index) => jittered(600, `seed ${index}`)));
     expect(Math.min(...values)).toBeGreaterThanOrEqual(570);
@@ -147,6 +147,6 @@ test.each([
   [new Date(at), 86_400, "2026-11-22T08:00:00.000Z"],
   [at, -1, "2026-11-21T07:59:59.000Z"],
   ["2026-11-21T09:00:00+01:00", 0, at],
-])("%s and %f seconds later is %s", (from, seconds, expected) => {
+])("the time %s and %f seconds later is %s", (from, seconds, expected) => {
   expect(later(from, seconds)).toBe(expected);
 });

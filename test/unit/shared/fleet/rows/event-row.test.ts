@@ -8,7 +8,7 @@ import { type observedOf, syncRowOf } from "#test/support/sync-rows.ts";
 
 const at = "2026-11-21T08:00:00.000Z";
 
-describe("what a Sync tells of", () => {
+describe("the events of a Sync", () => {
   test.each<[Phase, string[]]>([
     ["Applying", []],
     ["Verifying", []],
@@ -18,16 +18,16 @@ describe("what a Sync tells of", () => {
     ["Retrying", ["error"]],
     ["Unreachable", ["error"]],
     ["Reachable", []],
-  ])("in the phase %s: %s", (phase, severities) => {
+  ])("a Sync in the phase %s has events of the severities %s", (phase, severities) => {
     const events = syncEvents(syncRowOf("c1", { observed: { phase } }));
     expect(events.map((event) => event.severity)).toEqual(severities);
   });
 
-  test("nothing, before a worker has said anything", () => {
+  test("a Sync without an observation has no events", () => {
     expect(syncEvents(syncRowOf("c1"))).toEqual([]);
   });
 
-  test("the worst object rather than the sum, with cluster, rollout and revision, for thirty days", () => {
+  test("an event names the worst object, the cluster, the rollout and the revision, and is kept for thirty days", () => {
     const problem = { object: "Deployment shop/web", reason: "ImagePullBackOff", message: "no such image" };
     const [event] = syncEvents(
       syncRowOf("c1", {
@@ -48,18 +48,18 @@ describe("what a Sync tells of", () => {
     });
   });
 
-  test("of an object that says no more than why", () => {
+  test("an event about an object without a message has the object's reason", () => {
     const problem = { object: "Deployment shop/web", reason: "Unschedulable", message: "" };
     const [event] = syncEvents(syncRowOf("c1", { observed: { phase: "Failed", problems: [problem] } }));
     expect(event?.message).toBe("Deployment shop/web: Unschedulable");
   });
 
-  test("no drift, where nothing had drifted", () => {
+  test("a check without drift makes no event", () => {
     const drift = { at, objects: 0, corrected: false };
     expect(syncEvents(syncRowOf("c1", { observed: { phase: "Applying", drift } }))).toEqual([]);
   });
 
-  test("drift of two clusters at one time is two rows", () => {
+  test("the drift of two clusters at one time makes two events", () => {
     const drift = { at, objects: 1, corrected: true };
     const rows = ["c1", "c2"].flatMap((cluster) =>
       syncEvents(syncRowOf(cluster, { observed: { phase: "Applying", drift } })),
@@ -67,7 +67,7 @@ describe("what a Sync tells of", () => {
     expect(new Set(rows.map(keyText)).size).toBe(2);
   });
 
-  test("told again it is the same row; another cluster, attempt or time is another", () => {
+  test("a repeated report makes the same event; another cluster, attempt or time makes another one", () => {
     const key = (cluster: string, observed: Parameters<typeof observedOf>[0]) =>
       syncEvents(syncRowOf(cluster, { desired: { attempt: observed.attempt ?? 1 }, observed })).map(keyText)[0];
     const first = key("c1", { since: at });
@@ -79,26 +79,26 @@ describe("what a Sync tells of", () => {
   test.each([
     [{ objects: 2, corrected: true }, "info", "DriftCorrected", "2 objects had drifted, put back"],
     [{ objects: 1, corrected: false }, "error", "DriftDetected", "1 object had drifted"],
-  ] as const)("drift %j", (drift, severity, reason, message) => {
+  ] as const)("drift %j makes an event of severity %s", (drift, severity, reason, message) => {
     const events = syncEvents(syncRowOf("c1", { observed: { phase: "Applying", drift: { at, ...drift } } }));
     expect(events[0]).toMatchObject({ severity, reason, message, at });
   });
 
-  test("drift that stays is told once among the events of the group, with the Sync and its cluster", () => {
-    const told = (corrected: boolean, check: string) => {
+  test("drift that lasts makes one event of the group, with the Sync and its cluster", () => {
+    const groupEvents = (corrected: boolean, check: string) => {
       const drift = { at, objects: 1, corrected };
       const row = syncRowOf("c1", { observed: { phase: "Ready", since: at, at: check, drift } });
       return syncEvents(row).filter(({ pk }) => pk === ranges.events(row.owner).pk);
     };
-    const [event, ...others] = told(false, at);
+    const [event, ...others] = groupEvents(false, at);
     expect(event).toMatchObject({ reason: "DriftDetected", cluster: "c1" });
     expect(event?.message).toMatch(/^\S+\.\S+: 1 object had drifted$/);
     expect(others).toEqual([]);
-    expect(told(false, "2026-11-21T09:00:00.000Z")).toEqual([event]);
-    expect(told(true, at)).toEqual([]);
+    expect(groupEvents(false, "2026-11-21T09:00:00.000Z")).toEqual([event]);
+    expect(groupEvents(true, at)).toEqual([]);
   });
 
-  test("what is left alone says why", () => {
+  test("an event about objects that are left alone says why", () => {
     const leftAlone = [{ object: "Deployment shop/web", reason: "Drifted", message: "somebody undoes it" }];
     const drift = { at, objects: 1, corrected: false };
     const events = syncEvents(syncRowOf("c1", { observed: { phase: "Applying", drift, leftAlone } }));
@@ -112,7 +112,7 @@ describe("what a Sync tells of", () => {
   test.each([
     [0, "info"],
     [2, "error"],
-  ] as const)("an inventory that was rebuilt with %i members unaccounted for, once", (foreign, severity) => {
+  ] as const)("a rebuilt inventory with %i unknown members makes one event of severity %s", (foreign, severity) => {
     const rebuilt = { at, reason: "BlobNotFound", message: "was lost", members: 3, foreign };
     const [event, ...others] = syncEvents(syncRowOf("c1", { observed: { phase: "Applying", rebuilt } }));
     expect(event).toMatchObject({ severity, reason: "InventoryRebuilt", message: "was lost", at });
@@ -120,14 +120,14 @@ describe("what a Sync tells of", () => {
   });
 });
 
-describe("what a content in a stage tells of", () => {
+describe("the events of a stage run", () => {
   const stageRun = (transitions: StageRunRow["transitions"]): StageRunRow =>
     ({ owner: { namespace: "shop", kind: "SyncGroup", name: "web" }, ...ref, transitions }) as StageRunRow;
   const ref = { rollout: 4, stage: "canary", snapshot: 1 };
   const transition = (phase: StageRunPhase, message: string) => ({ at, phase, reason: "Now", message });
   const way = [transition("Updating", "begins"), transition("Halted", "1 cluster failed")];
 
-  test("is its newest transitions, each once", () => {
+  test("each of the newest transitions of a stage run makes one event", () => {
     const events = stageRunEvents(stageRun(way));
     expect(events.map(({ severity, reason, message, rollout }) => [severity, reason, message, rollout])).toEqual([
       ["info", "RolloutUpdating", "web-4: begins", 4],
@@ -136,12 +136,12 @@ describe("what a content in a stage tells of", () => {
     expect(stageRunEvents({ ...stageRun(way), version: 99 }).map(keyText)).toEqual(events.map(keyText));
   });
 
-  test("is another event for another stage, and when it took a new snapshot", () => {
+  test("another stage and another snapshot make events of their own", () => {
     const stageRuns = [stageRun(way), { ...stageRun(way), stage: "rest" }, { ...stageRun(way), snapshot: 2 }];
     expect(new Set(stageRuns.flatMap(stageRunEvents).map(keyText)).size).toBe(6);
   });
 
-  test("is of a long one how each phase began, too", () => {
+  test("the events of a long stage run also say how each phase began", () => {
     const more = ["2", "3", "4"].map((count) => transition("Halted", `${count} clusters failed`));
     expect(stageRunEvents(stageRun([...way, ...more])).map(({ message }) => message)).toEqual([
       "web-4: begins",
@@ -152,7 +152,7 @@ describe("what a content in a stage tells of", () => {
     ]);
   });
 
-  test("is of a long one the three newest", () => {
+  test("a long stage run makes events of its three newest transitions", () => {
     const events = stageRunEvents(
       stageRun(["1", "2", "3", "4", "5"].map((message) => transition("Updating", message))),
     );
@@ -166,7 +166,7 @@ describe("what a content in a stage tells of", () => {
     ["Halted", "error"],
     ["NothingVerified", "error"],
     ["TooManyUnreachable", "error"],
-  ])("that is %s is %s", (phase, severity) => {
+  ])("a transition to %s has the severity %s", (phase, severity) => {
     expect(stageRunEvents(stageRun([transition(phase, "")]))).toMatchObject([{ severity }]);
   });
 });

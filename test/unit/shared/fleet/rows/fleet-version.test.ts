@@ -4,7 +4,7 @@ import { keys } from "#shared/fleet/rows/keys.ts";
 import { keyText } from "#shared/fleet/rows/row.ts";
 import { names } from "#test/support/planner-story.ts";
 
-test("whoever writes an entry of the fleet says so in one of the versions that are read, and all are used", () => {
+test("writes of the fleet's entries update exactly the versions that readers compare", () => {
   const written = new Set(names(1000).map((name) => keyText(fleetVersionUpdate(name).update)));
   expect([...written].sort()).toEqual(fleetParts.map((part) => keyText(keys.fleetVersion(part))).sort());
   expect(written).not.toContain(keyText(valuesVersionUpdate().update));

@@ -18,20 +18,30 @@ const lifted = (minute: number, more: Partial<Freeze> = {}): LiftedFreeze => ({
   lifted: { by: "bo", at: at(minute) },
 });
 
-describe("a cluster was let go last", () => {
+describe("the last release of a cluster from freezes", () => {
   test.each<[string, readonly Freeze[], readonly LiftedFreeze[], string | undefined]>([
-    ["never, where nothing held it", [], [], undefined],
-    ["when the last of several was lifted", [], [lifted(5), lifted(9), lifted(7)], at(9)],
-    ["when one ended by itself after that", [freeze("a", { until: at(12) })], [lifted(9)], at(12)],
-    ["when one was lifted after others had ended", [freeze("a", { until: at(6) })], [lifted(9)], at(9)],
-    ["when one ended that was lifted later", [], [lifted(9, { until: at(4) })], at(4)],
-    ["never by one that goes on", [freeze("a", { until: at(40) }), freeze("b")], [], undefined],
-    ["by one that held it, and no other", [], [lifted(9, { clusters: prod }), lifted(5)], at(9)],
-  ])("%s", (_name, freezes, over, released) => {
+    ["does not exist without freezes", [], [], undefined],
+    ["is when the last of several was lifted", [], [lifted(5), lifted(9), lifted(7)], at(9)],
+    [
+      "is when a freeze ended by itself, after another was lifted",
+      [freeze("a", { until: at(12) })],
+      [lifted(9)],
+      at(12),
+    ],
+    ["is when a freeze was lifted after others had ended", [freeze("a", { until: at(6) })], [lifted(9)], at(9)],
+    ["is when a freeze ended, although it was lifted later", [], [lifted(9, { until: at(4) })], at(4)],
+    ["does not come from a freeze that goes on", [freeze("a", { until: at(40) }), freeze("b")], [], undefined],
+    [
+      "comes from a freeze of any selection that has the cluster",
+      [],
+      [lifted(9, { clusters: prod }), lifted(5)],
+      at(9),
+    ],
+  ])("the last release of a cluster %s", (_name, freezes, over, released) => {
     expect(releasedAt({ freezes, lifted: over }, labels, now)).toBe(released);
   });
 
-  test("by none that was about others", () => {
+  test("a freeze of other clusters does not release a cluster", () => {
     const freezeState = {
       freezes: [freeze("a", { until: at(6), clusters: prod })],
       lifted: [lifted(9, { clusters: prod })],
@@ -40,7 +50,7 @@ describe("a cluster was let go last", () => {
   });
 });
 
-test("a cluster is held by the freeze that lasts longest, of those that are about it and in force", () => {
+test("a cluster is held by the longest freeze in force that selects it", () => {
   const held = (...freezes: readonly Freeze[]) => freezeOver({ freezes, lifted: [] }, { env: "dev" }, now)?.name;
   const [short, long] = [freeze("short", { until: at(40) }), freeze("long", { until: at(50) })];
   expect([held(short, long), held(long, short)]).toEqual(["long", "long"]);

@@ -17,7 +17,7 @@ const source = { namespace: "shop", name: "app" };
 const stageRun = { rollout: 17, stage: "canary", snapshot: 2 };
 const at = "2026-11-21T08:00:00.000Z";
 
-/** As docs/architecture.md has them: whoever reads a table by hand, or restores one, finds rows by these. */
+/** The keys as docs/architecture.md lists them, because people read and restore the table by these texts. */
 test.each<[RowKey, string]>([
   [keys.object("shop", "Source", "app"), "NS#shop#Source|app"],
   [keys.cluster("c1"), "CL#c1|META"],
@@ -41,11 +41,11 @@ test.each<[RowKey, string]>([
   [keys.rendering("sha256:aa"), "REND#sha256:aa|META"],
   [keys.revision(source, at, "sha256:aa"), `REV#shop#app|${at}#sha256:aa`],
   [keys.event(sync, at, "0a1b"), `EVT#shop#Sync#tool|${at}#0a1b`],
-])("the key %j reads %s", (key, text) => {
+])("the key %j has the text %s", (key, text) => {
   expect(keyText(key)).toBe(text);
 });
 
-/** Legal names that look like parts of keys, and the longest. */
+/** Legal names that look like parts of keys, and the longest name. */
 const hostile = [
   "META",
   "lease",
@@ -60,7 +60,7 @@ const hostile = [
   "x".repeat(253),
 ];
 
-describe.each(["app", ...hostile])("with the name %s", (name) => {
+describe.each(["app", ...hostile])("keys with the name %s", (name) => {
   const named = { namespace: name, name };
   const owners: readonly Owner[] = [
     { ...named, kind: "SyncGroup" },
@@ -107,18 +107,18 @@ describe.each(["app", ...hostile])("with the name %s", (name) => {
     ]),
   ];
 
-  test.each(read)("%s: what is written is read", (_kind, key, parts, parse) => {
+  test.each(read)("the key of a %s is parsed into its parts", (_kind, key, parts, parse) => {
     expect(parse(key)).toEqual(parts);
   });
 
-  test.each(read)("%s: it is read as nothing else", (kind, key) => {
+  test.each(read)("the key of a %s is not parsed as any other kind", (kind, key) => {
     const readers = new Map(read.map(([other, , , parse]) => [other, parse]));
     const readable = [...readers].flatMap(([other, parse]) => (parse(key) === undefined ? [] : [other]));
     expect(readable).toEqual([kind]);
   });
 });
 
-/** No name of ours has a `#`: what one would be read as is somebody else. */
+/** No name of Starling has a `#`; otherwise a key could be read as another row. */
 test.each<[string, RowKey]>([
   ["a namespace", keys.object("a#b", "Source", "c")],
   ["a name", keys.object("a", "Source", "b#c")],
@@ -128,8 +128,8 @@ test.each<[string, RowKey]>([
   ["a cluster", keys.sync("c#1", "a", "b")],
   ["a target's cluster", keys.target(sync, stageRun, "a#b")],
   ["a slot's cluster", keys.slot(sync, "a#b")],
-  ["a leg's stage", keys.stageRun(sync, { ...stageRun, stage: "a#b" })],
-])("%s with a # is not read at all", (_what, key) => {
+  ["a stage run's stage", keys.stageRun(sync, { ...stageRun, stage: "a#b" })],
+])("a key with a # in %s is not parsed at all", (_what, key) => {
   const kinds = [
     keys.object,
     keys.sync,
@@ -145,18 +145,22 @@ test.each<[string, RowKey]>([
 });
 
 test.each<[string, RowKey, (key: RowKey) => unknown]>([
-  ["a content without a number", { ...keys.rolloutState(group), sk: "ROLLOUT#-1" }, keys.rollout.parse],
-  ["a leg without a seal", { ...keys.rolloutState(group), sk: "STAGERUN#00000017#canary#x" }, keys.stageRun.parse],
+  ["a rollout without a number", { ...keys.rolloutState(group), sk: "ROLLOUT#-1" }, keys.rollout.parse],
+  [
+    "a stage run without a snapshot",
+    { ...keys.rolloutState(group), sk: "STAGERUN#00000017#canary#x" },
+    keys.stageRun.parse,
+  ],
   ["a target without a number", { ...keys.rolloutState(group), sk: "TARGET#x#canary#0002#c1" }, keys.target.parse],
-  ["a unit of no subject", { pk: "ROLL#shop#Source#app", sk: "STATE" }, keys.rolloutState.parse],
-  ["an entry of no subject", { pk: "OWNERS", sk: "shop#Source#app" }, keys.owner.parse],
-  ["a use by no subject", { pk: "USES#shop#app", sk: "Source#app" }, keys.uses.parse],
-  ["an object of no kind", { pk: "NS#shop#Cluster", sk: "c1" }, keys.object.parse],
-])("%s is not read", (_what, key, parse) => {
+  ["a rollout state without an owner", { pk: "ROLL#shop#Source#app", sk: "STATE" }, keys.rolloutState.parse],
+  ["an entry without an owner", { pk: "OWNERS", sk: "shop#Source#app" }, keys.owner.parse],
+  ["a use without an owner", { pk: "USES#shop#app", sk: "Source#app" }, keys.uses.parse],
+  ["an object without a kind", { pk: "NS#shop#Cluster", sk: "c1" }, keys.object.parse],
+])("the key of %s is not parsed", (_what, key, parse) => {
   expect(parse(key)).toBeUndefined();
 });
 
-test("whoever knows what a row is reads its key, or has found a defect", () => {
+test("reading a key of another form than its row fails", () => {
   expect(keys.sync.read(keys.sync("c1", "shop", "web.app"))).toEqual({
     cluster: "c1",
     namespace: "shop",
@@ -191,17 +195,17 @@ test.each<[RowKey, string | undefined]>([
   [keys.event(sync, at, "0a1b"), "Event"],
   [{ pk: "NS#shop#Cluster", sk: "c1" }, undefined],
   [{ pk: "OTHER", sk: "META" }, undefined],
-])("the key %j is of a row that is %s", (key, type) => {
+])("the key %j belongs to a row of the type %s", (key, type) => {
   expect(rowTypeOf(key)).toBe(type);
 });
 
-test("a row of a cluster, or of the fleet, says which", () => {
+test("the cluster of a key can be read, and a key without a cluster is refused", () => {
   const rows = [keys.cluster("c1"), keys.sync("c1", "shop", "web.app"), keys.lease("c1"), keys.fleet("c1")];
   expect(rows.map(clusterOfKey)).toEqual(["c1", "c1", "c1", "c1"]);
   expect(() => clusterOfKey(keys.freezeState)).toThrow("FREEZES|META");
 });
 
-/** Range | the keys in it | keys that are next to them. */
+/** A range, the keys in it, and keys that are next to it. */
 test.each<[string, RowRange<string>, readonly RowKey[], readonly RowKey[]]>([
   [
     "objects of a kind",
@@ -228,28 +232,28 @@ test.each<[string, RowRange<string>, readonly RowKey[], readonly RowKey[]]>([
     [keys.sync("c1", "shop2", "b"), keys.sync("c1", "sho", "b")],
   ],
   ["the fleet", ranges.fleet, [keys.fleet("c1")], [keys.cluster("c1")]],
-  ["all subjects", ranges.owners(), [keys.owner(group), keys.owner(sync)], [keys.sourceEntry(source)]],
+  ["all owners", ranges.owners(), [keys.owner(group), keys.owner(sync)], [keys.sourceEntry(source)]],
   [
-    "subjects of a namespace",
+    "owners of a namespace",
     ranges.owners("shop"),
     [keys.owner(group)],
     [keys.owner({ ...group, namespace: "shop2" }), keys.owner({ ...group, namespace: "sho" })],
   ],
   ["all Sources", ranges.sources, [keys.sourceEntry(source)], [keys.owner(group)]],
   [
-    "who uses a Source",
+    "owners that use a Source",
     ranges.uses(source),
     [keys.uses(source, group), keys.uses(source, sync)],
     [keys.uses({ ...source, name: "app2" }, group)],
   ],
   [
-    "who follows a repository",
+    "Sources that follow a repository",
     ranges.repository("git.example.com/app"),
     [keys.repository("git.example.com/app", source)],
     [keys.repository("git.example.com/app2", source)],
   ],
   [
-    "the legs of a content",
+    "the stage runs of a rollout",
     ranges.stageRuns(group, 17),
     [
       keys.stageRun(group, stageRun),
@@ -265,7 +269,7 @@ test.each<[string, RowRange<string>, readonly RowKey[], readonly RowKey[]]>([
     [keys.rolloutState(group), keys.slot(sync, "a"), keys.catchUp(group, "waiting", "a")],
   ],
   [
-    "targets of a leg",
+    "targets of a stage run",
     ranges.targets(group, stageRun),
     [keys.target(group, stageRun, "a"), keys.target(group, stageRun, "zz-9")],
     [
@@ -277,20 +281,20 @@ test.each<[string, RowRange<string>, readonly RowKey[], readonly RowKey[]]>([
     ],
   ],
   [
-    "arrivals in one state",
+    "catch-ups in one state",
     ranges.catchUps(group, "waiting"),
     [keys.catchUp(group, "waiting", "a")],
     [keys.catchUp(group, "failed", "a"), keys.catchUp(sync, "waiting", "a")],
   ],
   [
-    "arrivals that nothing came of",
+    "catch-ups that were tried without success",
     ranges.catchUpsTried(group),
     [keys.catchUp(group, "failed", "a"), keys.catchUp(group, "failed", "zz-9"), keys.catchUp(group, "away", "a")],
     [keys.catchUp(group, "waiting", "a"), keys.catchUp(sync, "failed", "a"), keys.catchUp(sync, "away", "a")],
   ],
   ["events", ranges.events(sync), [keys.event(sync, at, "1")], [keys.event({ ...sync, name: "tool2" }, at, "1")]],
 ])(
-  "the range of %s has these and no others",
+  "the range of %s has exactly its keys",
   (_what, { pk, prefix = "", between: [from, to] = ["", "\uffff"] }, inside, outside) => {
     const holds = (key: RowKey) => key.pk === pk && key.sk.startsWith(prefix) && key.sk >= from && key.sk <= to;
     expect(inside.map(holds)).toEqual(inside.map(() => true));
@@ -298,8 +302,8 @@ test.each<[string, RowRange<string>, readonly RowKey[], readonly RowKey[]]>([
   },
 );
 
-/** A policy that grants more than it says would let one kind of row be written as another. */
-test("partitions are granted by the names in them", () => {
+/** A policy that grants too much would allow to write one kind of row as another. */
+test("partitions have names by which policies can grant them", () => {
   expect(partitions).toEqual({
     sources: "NS#*#Source",
     syncGroups: "NS#*#SyncGroup",
@@ -324,7 +328,7 @@ test("partitions are granted by the names in them", () => {
   });
 });
 
-test("the index of states has a partition for each subject, and says the state first", () => {
+test("the index of states has a partition for each owner, and sorts by state", () => {
   expect([stateIndex.pk(group), stateIndex.pk(sync)]).toEqual(["S#shop#SyncGroup#web", "S#shop#Sync#tool"]);
   const sort = stateIndex.sk("Ready", { cluster: "c1", name: "web.app" });
   expect(sort).toBe("Ready#c1#web.app");
@@ -332,7 +336,7 @@ test("the index of states has a partition for each subject, and says the state f
   expect(stateIndex.parse("Ready#c1")).toBeUndefined();
   expect(stateIndex.range(group)).toEqual({ index: "state", pk: "S#shop#SyncGroup#web" });
   expect(stateIndex.range(group, "Ready")).toEqual({ index: "state", pk: "S#shop#SyncGroup#web", prefix: "Ready#" });
-  // Through these an attempt goes without another entry.
+  // An attempt goes through these states without another entry in the index.
   for (const state of ["Assigned", "Applying", "Verifying"]) {
     expect(stateIndex.sk(state, { cluster: "c1", name: "web.app" })).toBe("Changing#c1#web.app");
     expect(stateIndex.range(group, state)).toMatchObject({ prefix: "Changing#" });
@@ -340,6 +344,6 @@ test("the index of states has a partition for each subject, and says the state f
   expect(stateIndex.sk("Retrying", { cluster: "c1", name: "web.app" })).toBe("Retrying#c1#web.app");
 });
 
-test("a Sync on a cluster is called after its group and template, or as its user called it", () => {
+test("a Sync on a cluster is named after its group and template, or has its user's name", () => {
   expect([syncName(group, "app"), syncName(sync, "app")]).toEqual(["web.app", "tool"]);
 });

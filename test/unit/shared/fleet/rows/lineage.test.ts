@@ -1,4 +1,4 @@
-/** What a row remembers of the renderings that it was given before. */
+/** The renderings that a row remembers from earlier assignments. */
 import { describe, expect, test } from "vitest";
 import { accepted, forgotten, nextDesired } from "#shared/fleet/rows/lineage.ts";
 import type { Assigned, SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -13,7 +13,7 @@ function appliedBy(attempt: number, unsettled: readonly string[] = []) {
   return observedOf({ attempt, applied });
 }
 
-/** Assigns one after the other; what is applied is said before the next. */
+/** Assigns the renderings one after the other; each application is observed before the next assignment. */
 function assigned(...steps: readonly { readonly digest: string; readonly applied?: true }[]): Before {
   let row: Before | undefined;
   for (const [index, { digest, applied }] of steps.entries()) {
@@ -27,38 +27,34 @@ function assigned(...steps: readonly { readonly digest: string; readonly applied
   return row;
 }
 
-describe("renderings that were tried", () => {
+describe("the tried renderings of an assignment", () => {
   test.each<[string, Before, readonly string[] | undefined]>([
-    ["the first", assigned({ digest: "a" }), undefined],
+    ["with no earlier one", assigned({ digest: "a" }), undefined],
     ["after one that was applied", assigned({ digest: "a", applied: true }, { digest: "b" }), undefined],
     ["after one that was not", assigned({ digest: "a" }, { digest: "b" }), ["a"]],
     [
-      "after several of which the first was applied",
+      "after several, of which the first was applied",
       assigned({ digest: "a", applied: true }, { digest: "b" }, { digest: "c" }, { digest: "d" }),
       ["b", "c"],
     ],
     [
-      "after one that is tried once more, each once, the newest last",
+      "after a repeated one, each once and the newest last",
       assigned({ digest: "a" }, { digest: "b" }, { digest: "a" }, { digest: "c" }),
       ["b", "a"],
     ],
+    ["after the same one, which was not applied", assigned({ digest: "a" }, { digest: "a" }), undefined],
     [
-      "after one that is tried once more, and not applied either",
-      assigned({ digest: "a" }, { digest: "a" }),
-      undefined,
-    ],
-    [
-      "at most so many as a cluster remembers",
+      "after many, as many as a cluster remembers",
       assigned(...names(25)),
       names(25)
         .slice(4, 24)
         .map(({ digest }) => digest),
     ],
-  ])("%s", (_what, { desired }, tried) => {
+  ])("tried renderings are remembered: an assignment %s", (_what, { desired }, tried) => {
     expect(desired.tried).toEqual(tried);
   });
 
-  test("are kept through a deletion, and through a farewell after which the same cluster may come back", () => {
+  test("tried renderings are kept through a deletion and through an orphaning, after which the cluster may return", () => {
     const before = assigned({ digest: "a" }, { digest: "b" });
     for (const action of ["delete", "orphan"] as const) {
       const { renderDigest: _none, ...rest } = given("", 3);
@@ -68,7 +64,7 @@ describe("renderings that were tried", () => {
     }
   });
 
-  test("are kept when what a cluster remembers is accepted, and go when nothing is known of it any more", () => {
+  test("tried renderings are kept when a cluster's memory is accepted, and dropped when the row is forgotten", () => {
     const { desired } = assigned({ digest: "a" }, { digest: "b" });
     const remembered = { attempt: 7, fence: 1, inventory: "sha256:i" };
     const observed = observedOf({ attempt: 2, remembered });

@@ -19,22 +19,30 @@ const hour = "within 5% of 3600 seconds";
 const held = { name: "inc-1", by: "ana", reason: "INC-1", attempt: 2, since: at, at };
 
 const betweenTurns: typeof paused = [
-  { name: "and that was never seen, is never", row: row(undefined, hourly), expected: undefined },
-  { name: "before it was begun, is after its interval", row: row({ attempt: 1, applied }, hourly), expected: hour },
-  { name: "before anything was applied whole, is never", row: row({ attempt: 1 }, hourly), expected: undefined },
-  { name: "and that was begun only, is never", row: row({ phase: "Applying" }, hourly), expected: undefined },
+  { name: "before any observation is never due", row: row(undefined, hourly), expected: undefined },
   {
-    name: "and all of which is applied, is when that said",
+    name: "before the attempt began is due after its interval",
+    row: row({ attempt: 1, applied }, hourly),
+    expected: hour,
+  },
+  {
+    name: "before anything was completely applied is never due",
+    row: row({ attempt: 1 }, hourly),
+    expected: undefined,
+  },
+  { name: "in the middle of its apply is never due", row: row({ phase: "Applying" }, hourly), expected: undefined },
+  {
+    name: "after its apply is due at the observation's time",
     row: row({ phase: "Verifying", nextAt: later(at, 9) }, hourly),
     expected: later(at, 9),
   },
   {
-    name: "and that is ready all the same, is after its interval",
+    name: "and ready is due after its interval",
     row: row({ phase: "Ready" }, hourly),
     expected: hour,
   },
   {
-    name: "and that is asked for, is not for that",
+    name: "does not become due by a request",
     row: {
       ...row({ phase: "Ready" }, hourly),
       reconcile: 3,
@@ -43,7 +51,7 @@ const betweenTurns: typeof paused = [
     expected: hour,
   },
   {
-    name: "and still holds, is whether it does",
+    name: "that is still in force is due to see whether it is",
     row: { ...row(undefined, hourly), held, reconcile: 3 },
     expected: later(at, 300),
   },
@@ -54,87 +62,95 @@ const paused: readonly {
   readonly row: Parameters<typeof nextWork>[0];
   readonly expected: string | undefined;
 }[] = [
-  { name: "and was never seen is at once", row: row(undefined, hourly), expected: hold.at },
-  { name: "before it was begun is after its interval", row: row({ attempt: 1, applied }, hourly), expected: hour },
-  { name: "before anything was applied whole is at once", row: row({ attempt: 1 }, hourly), expected: hold.at },
-  { name: "and not told so yet is at once", row: row({ phase: "Reachable" }, hourly), expected: hold.at },
+  { name: "before any observation is due at once", row: row(undefined, hourly), expected: hold.at },
   {
-    name: "while it was tried is when that said",
+    name: "before the attempt began is due after its interval",
+    row: row({ attempt: 1, applied }, hourly),
+    expected: hour,
+  },
+  {
+    name: "before anything was completely applied is due at once",
+    row: row({ attempt: 1 }, hourly),
+    expected: hold.at,
+  },
+  { name: "before its worker noted it is due at once", row: row({ phase: "Reachable" }, hourly), expected: hold.at },
+  {
+    name: "while the worker tries again is due at the observation's time",
     row: row({ phase: "Retrying", nextAt: later(at, 3) }, hourly),
     expected: later(at, 3),
   },
-  { name: "and told so is after its interval", row: row({ phase: "Failed" }, hourly), expected: hour },
-  { name: "and ready all the same is after its interval", row: row({ phase: "Ready" }, hourly), expected: hour },
+  { name: "and noted as failed is due after its interval", row: row({ phase: "Failed" }, hourly), expected: hour },
+  { name: "and ready is due after its interval", row: row({ phase: "Ready" }, hourly), expected: hour },
   {
-    name: "and asked for is at once",
+    name: "and with a request is due at once",
     row: { ...row({ phase: "Failed" }, hourly), reconcile: 3 },
     expected: hold.at,
   },
   {
-    name: "and silent is when that said",
+    name: "and unreachable is due at the observation's time",
     row: row({ phase: "Unreachable", nextAt: later(at, 9) }, hourly),
     expected: later(at, 9),
   },
-  { name: "and gone is never", row: row({ phase: "Gone" }, hourly), expected: undefined },
+  { name: "and gone is never due", row: row({ phase: "Gone" }, hourly), expected: undefined },
   {
-    name: "and forgotten is never",
+    name: "and forgotten is never due",
     row: row({ phase: "Failed" }, desiredOf({ attempt: 2, action: "orphan" })),
     expected: undefined,
   },
 ];
 
-describe("a worker's next look", () => {
+describe("the next check of a Sync by its cluster's worker", () => {
   test.each<{
     readonly name: string;
     readonly row: Parameters<typeof nextWork>[0];
     readonly expected: string | undefined;
   }>([
-    { name: "at a new assignment is at once", row: row(undefined), expected: desiredOf({}).assignedAt },
-    { name: "at one whose observation is older, too", row: row({ attempt: 1 }), expected: desiredOf({}).assignedAt },
+    { name: "with a new assignment is due at once", row: row(undefined), expected: desiredOf({}).assignedAt },
+    { name: "with an older observation is due at once", row: row({ attempt: 1 }), expected: desiredOf({}).assignedAt },
     {
-      name: "at what is forgotten is never",
+      name: "that is forgotten is never due",
       row: row({}, desiredOf({ attempt: 2, action: "orphan" })),
       expected: undefined,
     },
-    { name: "at what is gone is never", row: row({ phase: "Gone" }), expected: undefined },
-    { name: "at one that answers again waits for the planner", row: row({ phase: "Reachable" }), expected: undefined },
+    { name: "that is gone is never due", row: row({ phase: "Gone" }), expected: undefined },
+    { name: "that answers again waits for the planner", row: row({ phase: "Reachable" }), expected: undefined },
     {
-      name: "at a deletion that may go on waits for it, too",
+      name: "whose deletion may continue waits for the planner",
       row: row({ phase: "Reachable", nextAt: later(at, 5) }, desiredOf({ attempt: 2, action: "delete" })),
       expected: undefined,
     },
     {
-      name: "at one that answers again waits for it whatever was asked for",
+      name: "that answers again waits for the planner despite a request",
       row: { ...row({ phase: "Reachable" }), reconcile: 2 },
       expected: undefined,
     },
     {
-      name: "at a new assignment that is to begin later is then",
+      name: "with an assignment that starts later is due at its start",
       row: row({ attempt: 1 }, desiredOf({ attempt: 2, startAt: later(at, 90) })),
       expected: later(at, 90),
     },
     {
-      name: "at one that has begun is not put off by when it was to begin",
+      name: "that has begun is not delayed by its planned start",
       row: row({ phase: "Applying", nextAt: later(at, 1) }, desiredOf({ attempt: 2, startAt: later(at, 90) })),
       expected: later(at, 1),
     },
     {
-      name: "at what is moving is when it said",
+      name: "that is changing is due at the observation's time",
       row: row({ phase: "Verifying", nextAt: later(at, 4) }),
       expected: later(at, 4),
     },
     {
-      name: "at what somebody asked for is at once",
+      name: "with a request is due at once",
       row: { ...row({ phase: "Ready" }), reconcile: 2 },
       expected: desiredOf({}).assignedAt,
     },
     {
-      name: "at what was asked for is never put off by what it said before",
+      name: "with a request is not delayed by an earlier observation",
       row: { ...row({ phase: "Verifying", nextAt: later(at, 4), handledReconcile: 1 }), reconcile: 2 },
       expected: desiredOf({}).assignedAt,
     },
     {
-      name: "at what was asked for and is done, is after its interval",
+      name: "with an answered request is due after its interval",
       row: {
         ...row({ phase: "Ready", handledReconcile: 2 }, desiredOf({ attempt: 2, apply: applyOptions.parse({}) })),
         reconcile: 2,
@@ -142,21 +158,21 @@ describe("a worker's next look", () => {
       expected: "within 5% of 600 seconds",
     },
     {
-      name: "at a settled one is after its interval",
+      name: "that is settled is due after its interval",
       row: row({ phase: "Failed" }, desiredOf({ attempt: 2, apply: applyOptions.parse({ interval: "1h" }) })),
       expected: "within 5% of 3600 seconds",
     },
     ...betweenTurns.map(({ name, row, expected }) => ({
-      name: `at what a freeze took the turn of, ${name}`,
+      name: `paused by a freeze ${name}`,
       row: { ...row, paused: { ...hold, freeze: "inc-1" } },
       expected,
     })),
     ...paused.map(({ name, row, expected }) => ({
-      name: `at what is parked ${name}`,
+      name: `paused by the planner ${name}`,
       row: { ...row, paused: hold },
       expected,
     })),
-  ])("$name", ({ row, expected }) => {
+  ])("the next check of a Sync $name", ({ row, expected }) => {
     const next = nextWork(row);
     const interval = /within 5% of (\d+)/.exec(expected ?? "");
     if (interval === null) {
@@ -168,7 +184,7 @@ describe("a worker's next look", () => {
     expect(next && next >= later(at, seconds * 0.95) && next <= later(at, seconds * 1.05)).toBe(true);
   });
 
-  test("is spread: Syncs that were looked at together are not looked at together again", () => {
+  test("Syncs that were checked together are not checked together again", () => {
     const checks = Array.from({ length: 50 }, (_, index) => nextWork({ ...row({ phase: "Ready" }), uid: `u${index}` }));
     expect(new Set(checks).size).toBeGreaterThan(40);
     const again = Array.from({ length: 50 }, (_, index) => {

@@ -17,23 +17,23 @@ describe("a Cluster's identity", () => {
   const seen = { uid: "seen", conditions: [] };
 
   test.each<[string, Pick<ClusterRow, "operations" | "status">, string | undefined]>([
-    ["what was seen first", { operations: {}, status: seen }, "seen"],
-    ["what somebody accepted", { operations: accepted({}), status: seen }, "new"],
-    ["nothing yet", { operations: {}, status: { conditions: [] } }, undefined],
-  ])("is %s", (_name, row, expected) => {
+    ["the uid that was seen first", { operations: {}, status: seen }, "seen"],
+    ["the uid that a user accepted", { operations: accepted({}), status: seen }, "new"],
+    ["unknown before any contact", { operations: {}, status: { conditions: [] } }, undefined],
+  ])("the identity of a Cluster is %s", (_name, row, expected) => {
     expect(clusterIdentity(row)).toBe(expected);
   });
 
   test.each<[string, Operations, string]>([
-    ["is the row's", {}, "u"],
-    ["stays when the same is accepted", accepted({}), "u"],
-    ["changes when what was assigned is forgotten", accepted({ forgotten: true }), "u#3"],
-  ])("as the planner knows it %s", (_name, operations, expected) => {
+    ["is the uid of its row", {}, "u"],
+    ["stays when a user accepts the same cluster", accepted({}), "u"],
+    ["changes when a user accepts the cluster and forgets its assignments", accepted({ forgotten: true }), "u#3"],
+  ])("the planner's identity of a Cluster %s", (_name, operations, expected) => {
     expect(incarnationOf({ uid: "u", operations })).toBe(expected);
   });
 });
 
-describe("the newest act", () => {
+describe("the newest operation of an object", () => {
   test.each<[Operations, number | undefined]>([
     [{}, undefined],
     [{ suspended: act(2) }, 2],
@@ -43,16 +43,16 @@ describe("the newest act", () => {
     [{ resumed: act(8), reconcile: act(7) }, 8],
     [{ accepted: { ...act(4), uid: "u" }, reconcile: act(1) }, 4],
     [{ reconcile: { by: "maintainers", at } as Act }, undefined],
-  ])("of %j is %s", (operations, number) => {
+  ])("the newest operation of %j has the number %s", (operations, number) => {
     expect(newestAct(operations)).toBe(number);
   });
 });
 
 test.each([
-  ["as it was seen", { generation: 2, seen: 2, acted: 5 }, false],
-  ["of a newer spec", { generation: 3, seen: 2, acted: 5 }, true],
-  ["of a newer act", { generation: 2, seen: 2, acted: 4 }, true],
-])("a subject %s is unplanned: %s", (_name, { generation, seen, acted }, expected) => {
+  ["that the planner has seen completely", { generation: 2, seen: 2, acted: 5 }, false],
+  ["with a newer spec", { generation: 3, seen: 2, acted: 5 }, true],
+  ["with a newer operation", { generation: 2, seen: 2, acted: 4 }, true],
+])("an owner %s is unplanned: %s", (_name, { generation, seen, acted }, expected) => {
   const status = { observedGeneration: seen, observedOperation: acted, conditions: [] };
   expect(isUnplanned({ generation, operations: { resumed: act(5) }, status })).toBe(expected);
 });

@@ -1,4 +1,4 @@
-/** How long a cluster may have a place in the common lane, and how long it is in the slow one. */
+/** How long a cluster may have a place in the common lane, and how long it stays in the slow lane. */
 import { describe, expect, test } from "vitest";
 import { isSlow, type PlaceUse, stayMs, useAfter } from "#shared/fleet/rows/place-use.ts";
 
@@ -6,7 +6,7 @@ const began = new Date("2026-03-01T10:00:00.000Z");
 const at = (seconds: number) => new Date(began.getTime() + seconds * 1000);
 const stay = (from: number, to: number, keptWaiting = false) => ({ from: at(from), to: at(to), keptWaiting });
 
-/** After stays of so many seconds, one begun every so often. */
+/** The use of a place after several stays of the same length, which begin at regular times. */
 function useOf(stays: number, { seconds, everySeconds }: { seconds: number; everySeconds: number }) {
   let use: PlaceUse | undefined;
   for (let index = 0; index < stays; index++) {
@@ -15,51 +15,51 @@ function useOf(stays: number, { seconds, everySeconds }: { seconds: number; ever
   return use;
 }
 
-describe("a cluster", () => {
-  test("of which nothing is known has all of the budget", () => {
+describe("the lane of a cluster", () => {
+  test("a cluster without a history has the whole budget", () => {
     expect(isSlow(undefined, began)).toBe(false);
     expect(stayMs(undefined, began)).toBe(20_000);
   });
 
-  test("that took no time leaves nothing to remember", () => {
+  test("a cluster that took no time leaves no history", () => {
     expect(useAfter(undefined, stay(0, 0))).toBeUndefined();
     expect(useAfter({ since: at(0).toISOString(), seconds: 19 }, stay(300, 300))).toBeUndefined();
   });
 
-  test("that is looked at for six seconds every ten minutes is never slow", () => {
+  test("a cluster whose check takes six seconds every ten minutes is never slow", () => {
     expect(useOf(100, { seconds: 6, everySeconds: 600 })).toEqual({ since: at(59_400).toISOString(), seconds: 6 });
   });
 
-  test("that takes a little time again and again is slow when that adds up", () => {
+  test("a cluster that takes a little time often is slow when its time adds up", () => {
     const often = { seconds: 5, everySeconds: 10 };
     expect(useOf(3, often)).toEqual({ since: at(0).toISOString(), seconds: 15 });
     expect(useOf(4, often)).toEqual({ since: at(0).toISOString(), seconds: 20, slowUntil: at(635).toISOString() });
   });
 
-  test("has what is left of the budget, and time for a short look where that is less", () => {
+  test("a cluster has the rest of its budget, and at least the time for a short check", () => {
     const use = (seconds: number) => ({ since: at(0).toISOString(), seconds });
     expect([0, 12, 19].map((seconds) => stayMs(use(seconds), at(60)))).toEqual([20_000, 8_000, 5_000]);
     expect(stayMs(use(19), at(300))).toBe(20_000);
   });
 
-  test("that keeps its worker waiting once is slow for ten minutes", () => {
+  test("a cluster that keeps its worker waiting once is slow for ten minutes", () => {
     const use = useAfter(undefined, stay(0, 2, true));
     expect([3, 601, 602].map((seconds) => isSlow(use, at(seconds)))).toEqual([true, true, false]);
   });
 
-  test("that answers quickly in the slow lane stays there for no longer than it was to", () => {
+  test("a cluster that answers quickly in the slow lane does not stay there longer", () => {
     const use = useAfter(undefined, stay(0, 2, true));
     const next = useAfter(use, stay(310, 311));
     expect(next).toEqual({ since: at(310).toISOString(), seconds: 1, slowUntil: at(602).toISOString() });
     expect(useAfter(next, stay(700, 701))).toEqual({ since: at(700).toISOString(), seconds: 1 });
   });
 
-  test("that still takes long in the slow lane stays there for longer", () => {
+  test("a cluster that still takes long in the slow lane stays there longer", () => {
     const use = useAfter(undefined, stay(0, 2, true));
     expect(useAfter(use, stay(400, 460))?.slowUntil).toBe(at(1060).toISOString());
   });
 
-  test("is not charged for a clock that was set back", () => {
+  test("a cluster is not charged when the clock is set back", () => {
     expect(useAfter(undefined, stay(10, 0))).toBeUndefined();
   });
 });

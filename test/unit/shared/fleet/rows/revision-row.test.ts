@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { revisionRow } from "#shared/fleet/rows/revision-row.ts";
 
-test("a revision is found by its Source, when it began and what it holds", () => {
+test("the key of a revision has its Source, its start and the digest of its artifact", () => {
   const artifact = {
     revision: "main@sha1:aaa",
     digest: "sha256:aa",

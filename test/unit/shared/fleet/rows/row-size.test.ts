@@ -16,11 +16,11 @@ describe("the size of a row", () => {
     [{ list: [] }, 4 + 3],
     [{ list: ["ab", 1] }, 4 + 3 + (1 + 2) + (1 + 21)],
     [{ list: [["a"]] }, 4 + 3 + 1 + (3 + 1 + 1)],
-  ])("of %o is %i bytes", (row, bytes) => {
+  ])("the row %o has %i bytes", (row, bytes) => {
     expect(rowBytes(row)).toBe(bytes);
   });
 
-  test("is at most 400 KB", () => {
+  test("a row has at most 400 KB", () => {
     expect(maxRowBytes).toBe(409_600);
   });
 });
@@ -28,11 +28,11 @@ describe("the size of a row", () => {
 describe("the largest attributes", () => {
   const row = { pk: "a", spec: "x".repeat(2048), observed: "x".repeat(5000), desired: "x".repeat(1025), type: "T" };
 
-  test("come first, in whole KB, the rest is left out", () => {
+  test("the largest attributes are listed first, in whole KB, and small ones are left out", () => {
     expect(largestAttributes(row)).toBe("observed (5 KB), spec (2 KB), desired (2 KB)");
   });
 
-  test("are as many as asked for", () => {
+  test("the list of the largest attributes has the requested length", () => {
     expect(largestAttributes(row, 1)).toBe("observed (5 KB)");
   });
 });

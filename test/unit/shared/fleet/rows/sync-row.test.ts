@@ -20,7 +20,7 @@ const row = (more: Parameters<typeof observedOf>[0] | undefined, desired = desir
   ...(more === undefined ? {} : { observed: observedOf({ attempt: 2, at, ...more }) }),
 });
 
-describe("drift is looked for while an object is not ready", () => {
+describe("the inspection for drift while an object is not ready", () => {
   const options = applyOptions.parse({ interval: "10m" });
   const whole = { renderDigest: "sha256:1", revision: "r", attempt: 2, at };
   const waiting = row({ phase: "Verifying", applied: whole }, desiredOf({ attempt: 2, apply: options }));
@@ -35,21 +35,21 @@ describe("drift is looked for while an object is not ready", () => {
   const inspected = { ...waiting, observed: { ...waiting.observed, inspectedAt: later(at, 600) } } as typeof waiting;
 
   test.each<[string, Parameters<typeof isInspectionDue>[0], number, boolean]>([
-    ["not before the interval", waiting, 569, false],
-    ["after it", waiting, 631, true],
-    ["not a millisecond too early", waiting, 590.999, false],
-    ["and none too late", waiting, 591, true],
-    ["after it again", inspected, 1169, false],
-    ["and again", inspected, 1231, true],
-    ["when somebody asks", { ...waiting, reconcile: 1 }, 1, true],
-    ["not when what somebody asked for is done", { ...handled, reconcile: 1 }, 1, false],
-    ["not where nobody wants to know", { ...off, reconcile: 1 }, 5000, false],
-    ["not before anything was applied", row({ phase: "Verifying" }), 5000, false],
-  ])("%s", (_name, row, seconds, due) => {
+    ["before the end of its interval", waiting, 569, false],
+    ["after its interval", waiting, 631, true],
+    ["one millisecond before its jittered interval ends", waiting, 590.999, false],
+    ["when its jittered interval ends", waiting, 591, true],
+    ["before the interval after its inspection ends", inspected, 1169, false],
+    ["after the interval since its inspection", inspected, 1231, true],
+    ["with a request", { ...waiting, reconcile: 1 }, 1, true],
+    ["with an answered request", { ...handled, reconcile: 1 }, 1, false],
+    ["with drift turned off, and a request", { ...off, reconcile: 1 }, 5000, false],
+    ["before anything was applied", row({ phase: "Verifying" }), 5000, false],
+  ])("an inspection of a Sync %s is due: %s", (_name, row, seconds, due) => {
     expect(isInspectionDue(row, new Date(later(at, seconds)))).toBe(due);
   });
 
-  test("is spread over the interval's end", () => {
+  test("inspections are spread around the end of the interval", () => {
     const then = new Date(later(at, 600));
     const due = Array.from({ length: 50 }, (_, index) => isInspectionDue({ ...waiting, uid: `u${index}` }, then));
     expect([due.filter((each) => each).length > 5, due.filter((each) => !each).length > 5]).toEqual([true, true]);
@@ -57,17 +57,17 @@ describe("drift is looked for while an object is not ready", () => {
 });
 
 test.each<[string, number | undefined, number | undefined, boolean]>([
-  ["that nobody asked for", undefined, undefined, false],
-  ["that nobody asks for any more", undefined, 3, false],
-  ["that was asked for", 3, undefined, true],
-  ["that was asked for again", 4, 3, true],
-  ["that was had", 3, 3, false],
-])("a look %s is still to be had: %j", (_name, reconcile, handled, expected) => {
+  ["that was not requested", undefined, undefined, false],
+  ["whose request is gone", undefined, 3, false],
+  ["that was requested", 3, undefined, true],
+  ["that was requested again", 4, 3, true],
+  ["that was done", 3, 3, false],
+])("a check %s is outstanding: %j", (_name, reconcile, handled, expected) => {
   const checked = row(handled === undefined ? {} : { handledReconcile: handled });
   expect(isAsked(reconcile === undefined ? checked : { ...checked, reconcile })).toBe(expected);
 });
 
-test("what was asked for before anybody looked is still to be had", () => {
+test("a request from before the first observation is outstanding", () => {
   expect(isAsked({ ...row(undefined), reconcile: 1 })).toBe(true);
 });
 
@@ -75,11 +75,11 @@ test.each<[Phase, string, boolean]>([
   ["Retrying", "BlobDenied", true],
   ["Retrying", "ApplyFailed", false],
   ["Failed", "BlobDenied", false],
-])("a Sync that is %s for %s is denied its blobs: %s", (phase, reason, denied) => {
+])("a Sync in %s because of %s is denied its blobs: %s", (phase, reason, denied) => {
   expect(isDenied(observedOf({ phase, reason }))).toBe(denied);
 });
 
-test("a Sync that nobody has seen is denied nothing", () => {
+test("a Sync without an observation is not denied its blobs", () => {
   expect(isDenied(undefined)).toBe(false);
 });
 
@@ -98,7 +98,7 @@ test.each<[Phase, boolean]>([
   expect(isOutstanding(row({ phase, attempt: 1 }, desiredOf({ attempt: 2, action: "orphan" })))).toBe(false);
 });
 
-test("forgetting a Sync is an assignment of its own, with no rendering", () => {
+test("orphaning a Sync is an assignment of its own, without a rendering", () => {
   const before = desiredOf({ attempt: 4, renderDigest: "sha256:aa" });
   expect(orphaning(before, { rollout: 9, assignedAt: at })).toEqual({
     action: "orphan",
@@ -119,12 +119,12 @@ test.each<[Phase, boolean]>([
   ["Unreachable", true],
   ["Reachable", true],
   ["Gone", false],
-])("a Sync that is %s waits for its turn: %s", (phase, paused) => {
+])("a Sync that is %s is away: %s", (phase, paused) => {
   expect(isAway(row({ phase }))).toBe(paused);
   expect(isAway(row({ phase, attempt: 1 }))).toBe(false);
 });
 
-test("a Sync that nobody has seen waits for nobody's turn", () => {
+test("a Sync without an observation is not away", () => {
   expect(isAway(row(undefined))).toBe(false);
 });
 
@@ -134,7 +134,7 @@ test.each<[string, string | undefined, string | undefined, boolean]>([
   ["a cluster that is not known yet", "u1", undefined, true],
   ["no cluster yet", undefined, "u1", false],
   ["no cluster yet, and none is known", undefined, undefined, false],
-])("what was seen of %s is of another", (_name, seen, expected, another) => {
+])("an observation of %s belongs to another cluster: %s", (_name, seen, expected, another) => {
   expect(isOfAnother(row(seen === undefined ? {} : { clusterUid: seen }), expected)).toBe(another);
 });
 
@@ -142,12 +142,12 @@ const applied = { renderDigest: "sha256:aaa", revision: "main@sha1:aaa", attempt
 test.each<[string, Parameters<typeof observedOf>[0], boolean]>([
   ["an inventory", { inventory: "sha256:bb" }, true],
   ["a rendering", { applied }, true],
-  ["a look", {}, false],
+  ["nothing but a check", {}, false],
   ["an inventory of this cluster", { inventory: "sha256:bb", applied, clusterUid: "u1" }, false],
-])("what recorded %s is of another: %j", (_name, observed, another) => {
+])("an observation with %s belongs to another cluster: %j", (_name, observed, another) => {
   expect(isOfAnother(row(observed), "u1")).toBe(another);
 });
 
-test("what was never seen is of no other cluster", () => {
+test("a Sync without an observation belongs to no other cluster", () => {
   expect(isOfAnother(row(undefined), "u1")).toBe(false);
 });

@@ -15,13 +15,13 @@ test.each<[Phase, string]>([
   ["Reachable", "Failed"],
   ["Ready", "Ready"],
   ["Gone", "Gone"],
-])("a Sync is what its worker says, and one that is %s and parked is %s", (phase, paused) => {
+])("a Sync in the phase %s has that state, and the state %s if the planner paused it", (phase, paused) => {
   const observed = observedOf({ attempt: 2, phase });
   expect(syncStateOf({ desired, observed })).toBe(phase);
   expect(syncStateOf({ desired, observed, paused: hold })).toBe(paused);
 });
 
-test("what was said of an attempt before is no word about the newest", () => {
+test("an observation of an earlier attempt does not count for the newest one", () => {
   const observed = observedOf({ attempt: 1, phase: "Ready" });
   expect(syncStateOf({ desired, observed })).toBe("Assigned");
   expect(syncStateOf({ desired, observed, paused: hold })).toBe("Failed");
@@ -35,14 +35,14 @@ test.each<[Phase, string]>([
   ["Retrying", "Assigned"],
   ["Unreachable", "Assigned"],
   ["Ready", "Ready"],
-])("one that is %s, and whose turn a freeze took, is %s", (phase, state) => {
+])("a Sync in the phase %s that a freeze paused has the state %s", (phase, state) => {
   const paused = { ...hold, freeze: "inc-1" };
   expect(syncStateOf({ desired, observed: observedOf({ attempt: 2, phase }), paused })).toBe(state);
   expect(syncStateOf({ desired, observed: observedOf({ attempt: 1, phase }), paused })).toBe("Assigned");
   expect(syncStateOf({ desired, paused })).toBe("Assigned");
 });
 
-test("what is forgotten has no state of its own", () => {
+test("a forgotten Sync has the state Orphaned", () => {
   const observed = observedOf({ attempt: 2, phase: "Ready" });
   expect(syncStateOf({ desired: desiredOf({ attempt: 2, action: "orphan" }), observed, paused: hold })).toBe(
     "Orphaned",

@@ -8,14 +8,14 @@ const held: Held = { name: "all", by: "arn:aws:iam::1:role/a", reason: "sale", a
 const deaths: Deaths = { desired: "sha256:aaa", at, alone: 1 };
 const bare = syncRowOf("c1");
 
-test("nothing of the worker's half is left over where it is not said", () => {
+test("facts that the worker no longer reports are removed from the row", () => {
   const full = { ...bare, observed: observedOf({}), held, deaths };
   const none = withWorkerHalf(full, { observed: undefined, held: undefined, deaths: undefined });
   expect(Object.keys(none)).toEqual(Object.keys(bare));
   expect(none).toEqual(bare);
 });
 
-test("what is said of it is in the row, and the other halves stay", () => {
+test("the worker's facts replace the worker's half of the row, and the other halves stay", () => {
   const half = { observed: observedOf({ phase: "Failed" }), held, deaths };
   expect(withWorkerHalf({ ...bare, observed: observedOf({}) }, half)).toEqual({ ...bare, ...half });
 });

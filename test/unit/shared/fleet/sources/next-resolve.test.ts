@@ -41,30 +41,30 @@ function rowWith(status: Partial<SourceStatus>, row: Partial<Row> = {}): Row {
 }
 
 const rows: readonly (readonly [legend: string, row: Row, at: string | undefined])[] = [
-  ["that nobody has looked at is due at once", { ...rowWith({}), status: { conditions: [] } }, createdAt],
-  ["that is suspended waits for nothing", rowWith({}, { operations: { suspended: act } }), undefined],
+  ["that was never resolved is due at once", { ...rowWith({}), status: { conditions: [] } }, createdAt],
+  ["that is suspended is never due", rowWith({}, { operations: { suspended: act } }), undefined],
   [
-    "that is suspended stores its artifact once more in time",
+    "that is suspended stores its artifact again before it expires",
     rowWith({ artifact }, { operations: { suspended: act } }),
     "2026-03-21T10:00:00.000Z",
   ],
   [
-    "that is suspended waits for nothing when its artifact is gone",
+    "that is suspended is never due when its artifact is gone",
     rowWith({ artifact, lost: artifact.digest }, { operations: { suspended: act } }),
     undefined,
   ],
   ["with another spec is due at once", rowWith({}, { generation: 2 }), createdAt],
-  ["that somebody asks for is due at once", rowWith({}, { operations: { reconcile: act } }), act.at],
-  ["that failed backs off", rowWith({}), "2026-03-01T10:10:00.000Z"],
-  ["whose fetch died three times rests until then", rowWith({ fetch: died }), "2026-03-01T10:04:05.000Z"],
-  ["is listed while a fetch rests for longer", rowWith({ fetch: { ...died, starts: 9 } }), "2026-03-01T10:10:00.000Z"],
+  ["with a request is due at once", rowWith({}, { operations: { reconcile: act } }), act.at],
+  ["that failed is due after a back-off", rowWith({}), "2026-03-01T10:10:00.000Z"],
+  ["whose fetch died three times is due after a pause", rowWith({ fetch: died }), "2026-03-01T10:04:05.000Z"],
+  ["is polled while a fetch pauses for longer", rowWith({ fetch: { ...died, starts: 9 } }), "2026-03-01T10:10:00.000Z"],
 ];
 
 test.each(rows)("a Source %s", (_legend, row, at) => {
   expect(nextResolve(row)).toBe(at);
 });
 
-describe("a Source is resolved next", () => {
+describe("the next poll of a Source", () => {
   const at = attemptedAt;
   const next = (status: Partial<SourceStatus>, operations: Operations = {}, interval?: string) =>
     nextResolve({
@@ -82,37 +82,41 @@ describe("a Source is resolved next", () => {
   const resolved = { attemptedAt: at, observedGeneration: 2 };
 
   test.each<[string, string | undefined, string | undefined]>([
-    ["never, while it is suspended", next({}, { suspended: asked(at) }), undefined],
-    ["at once, when it is new", next({}), createdAt],
-    ["at once, when its spec has changed", next({ attemptedAt: at, observedGeneration: 1 }), createdAt],
-    ["at once, when somebody asks", next(resolved, { reconcile: asked(later(at, 9)) }), later(at, 9)],
-    ["soon after a failure", next({ ...resolved, failures: 1 }), later(at, 5)],
-    ["later after more of them", next({ ...resolved, failures: 3 }), later(at, 20)],
-    ["after its interval, however often it failed", next({ ...resolved, failures: 50 }, {}, "1m"), later(at, 60)],
+    ["is never due while it is suspended", next({}, { suspended: asked(at) }), undefined],
+    ["is due at once when it is new", next({}), createdAt],
+    ["is due at once when its spec has changed", next({ attemptedAt: at, observedGeneration: 1 }), createdAt],
+    ["is due at once after a request", next(resolved, { reconcile: asked(later(at, 9)) }), later(at, 9)],
+    ["is due soon after a failure", next({ ...resolved, failures: 1 }), later(at, 5)],
+    ["is due later after more failures", next({ ...resolved, failures: 3 }), later(at, 20)],
     [
-      "as asked once, not again",
+      "is due after its interval at the latest, despite many failures",
+      next({ ...resolved, failures: 50 }, {}, "1m"),
+      later(at, 60),
+    ],
+    [
+      "is not due again because of an answered request",
       next({ ...resolved, handledReconcile: 3, failures: 1 }, { reconcile: asked(at) }),
       later(at, 5),
     ],
     [
-      "by an act of before acts had numbers, not again",
+      "is not due because of a request without a number",
       next({ ...resolved, failures: 1 }, { reconcile: { by: "maintainers", at } as Act }),
       later(at, 5),
     ],
-  ])("%s", (_name, actual, expected) => {
+  ])("the next poll of a Source %s", (_name, actual, expected) => {
     expect(actual).toBe(expected);
   });
 
   test.each([
     ["1h", 3600],
     [undefined, 300],
-  ])("within 5 %% of its interval %s", (interval, seconds) => {
+  ])("the next poll of a Source is due within 5 %% of its interval %s", (interval, seconds) => {
     const resolvedNext = next(resolved, {}, interval) ?? "";
     expect(resolvedNext >= later(at, seconds * 0.95) && resolvedNext <= later(at, seconds * 1.05)).toBe(true);
     expect(resolvedNext).toBe(next({ ...resolved, failures: 0 }, {}, interval));
   });
 
-  test("not together with those that were resolved at the same time", () => {
+  test("Sources that were polled together are not polled together again", () => {
     const times = Array.from({ length: 50 }, (_, index) => next({ ...resolved, attemptedAt: later(at, index) }));
     const waits = times.map((time, index) => Date.parse(time ?? "") - Date.parse(later(at, index)));
     expect(new Set(waits).size).toBeGreaterThan(40);

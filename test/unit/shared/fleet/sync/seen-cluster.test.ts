@@ -26,7 +26,7 @@ function clusterWith(status: ClusterRow["status"]): ClusterRow {
   };
 }
 
-describe("what a look at a Sync says of its cluster", () => {
+describe("the status of a cluster after a check of a Sync", () => {
   test("the first answer notes uid and version", () => {
     const contact = { uid: "kube-system-uid", version: "v1.36.2" };
     const seen = seenCluster(clusterWith({ conditions: [] }), { result: ready, contact, now });
@@ -39,7 +39,7 @@ describe("what a look at a Sync says of its cluster", () => {
     });
   });
 
-  test("the same answer soon after changes nothing; six hours later it is noted again", () => {
+  test("the same answer soon after changes nothing, and six hours later the status is updated", () => {
     const contact = { uid: "kube-system-uid" };
     const first = seenCluster(clusterWith({ conditions: [] }), { result: ready, contact, now });
     if (first === undefined) throw new Error("the first answer was not noted");
@@ -47,7 +47,7 @@ describe("what a look at a Sync says of its cluster", () => {
     const late = new Date(now.getTime() + 21_601_000);
     expect(seenCluster(first, { result: ready, contact, now: soon })).toBeUndefined();
     expect(seenCluster(first, { result: ready, contact, now: late })?.status.lastSeenAt).toBe(late.toISOString());
-    // Where not all is well, five minutes.
+    // While a Sync is not ready, the status is updated after five minutes.
     const waiting = { ...ready, phase: "Verifying" as const };
     const seenAfter = (seconds: number) => ({
       result: waiting,
@@ -58,7 +58,7 @@ describe("what a look at a Sync says of its cluster", () => {
     expect(seenCluster(first, seenAfter(301))?.status.lastSeenAt).toBe(seenAfter(301).now.toISOString());
   });
 
-  test("an address that EKS gave is noted when the cluster has answered there, and once", () => {
+  test("an address from EKS is stored once, after the cluster has answered there", () => {
     const address = {
       arn: "arn:aws:eks:eu-west-1:111122223333:cluster/a",
       server: "https://a.eks.example",
@@ -76,12 +76,12 @@ describe("what a look at a Sync says of its cluster", () => {
     expect(seenCluster(noted, { result: ready, contact: { address: moved }, now })?.status.address).toEqual(moved);
   });
 
-  test("a failure on our side, before the cluster was asked, says nothing of it", () => {
+  test("a failure of Starling's own, before the cluster was asked, does not change the cluster's status", () => {
     const missing = { phase: "Retrying", reason: reportedReason("SecretNotFound"), message: "" } as const;
     expect(seenCluster(clusterWith({ conditions: [] }), { result: missing, now })).toBeUndefined();
   });
 
-  test("another cluster is named until the right one has shown who it is", () => {
+  test("the uid of another cluster is shown until the right cluster has answered", () => {
     const known = clusterWith({ uid: "old", conditions: [] });
     const other = (otherUid: string) => ({
       phase: "Unreachable" as const,
@@ -94,7 +94,7 @@ describe("what a look at a Sync says of its cluster", () => {
     if (seen === undefined) throw new Error("the stranger was not noted");
     expect(seenCluster(seen, { result: other("new"), now })).toBeUndefined();
     expect(seenCluster(seen, { result: other("third"), now })?.status.mismatch).toBe("third");
-    // A look that asked nobody who it is shows nothing.
+    // A check that read no uid proves nothing.
     expect(seenCluster(seen, { result: ready, contact: {}, now })).toBeUndefined();
     const back = seenCluster(seen, { result: ready, contact: { uid: "old" }, now });
     expect(back?.status).toMatchObject({ uid: "old", conditions: [{ status: "True" }] });
@@ -105,7 +105,7 @@ describe("what a look at a Sync says of its cluster", () => {
     });
   });
 
-  test("a refused token is noted once, with its reason, and keeps what was known", () => {
+  test("a refused token is stored once with its reason, and the known facts stay", () => {
     const known = clusterWith({
       uid: "kube-system-uid",
       version: "v1.36.2",

@@ -19,7 +19,7 @@ function group(templates: readonly string[], operations: Operations = {}): Owner
     type: "SyncGroup",
     schema: rowSchema,
     version: 1,
-    uid: "uid-of-the-subject",
+    uid: "uid-of-the-owner",
     namespace: "shop",
     name: "web",
     spec: { templates: templates.map((name) => ({ name })) },
@@ -42,28 +42,28 @@ const frozen = { freezes: [freeze], lifted: [] };
 const suspended = group(["app"], { suspended: act });
 
 test.each<[string, Partial<Standing>, string | undefined]>([
-  ["what is assigned is written", {}, undefined],
-  ["what is parked is not", { row: paused }, "Paused"],
-  ["what is parked stays so, whatever else holds it", { row: paused, owner: suspended, freezeState: frozen }, "Paused"],
-  ["what waits for its turn is not", { row: betweenTurns }, "Waiting"],
-  ["what is suspended is not", { owner: suspended }, "Suspended"],
-  ["what is frozen is not", { freezeState: frozen }, "Frozen"],
-  ["what is to go and no template wants is deleted", { row: deleting, owner: group(["other"]) }, undefined],
-  ["what a template wants again is not", { row: deleting, owner: group(["other", "app"]) }, "Withdrawn"],
-  ["what a suspended one wants waits for that", { row: deleting, owner: suspended }, "Suspended"],
-  ["what goes with its group is deleted", { row: deleting, owner: group(["app"], { deletion }) }, undefined],
+  ["as assigned", {}, undefined],
+  ["that is paused", { row: paused }, "Paused"],
+  ["that is paused, suspended and frozen", { row: paused, owner: suspended, freezeState: frozen }, "Paused"],
+  ["that a freeze paused", { row: betweenTurns }, "Waiting"],
+  ["that is suspended", { owner: suspended }, "Suspended"],
+  ["that is frozen", { freezeState: frozen }, "Frozen"],
+  ["to be deleted, without a template", { row: deleting, owner: group(["other"]) }, undefined],
+  ["to be deleted, whose template is back", { row: deleting, owner: group(["other", "app"]) }, "Withdrawn"],
+  ["to be deleted, of a suspended group", { row: deleting, owner: suspended }, "Suspended"],
+  ["to be deleted with its group", { row: deleting, owner: group(["app"], { deletion }) }, undefined],
   [
-    "what stays when its group goes is not",
+    "to be deleted, although its group is orphaned",
     { row: deleting, owner: group([], { deletion: { ...deletion, cascade: "orphan" } }) },
     "Withdrawn",
   ],
-  ["what nobody wants any more is deleted", { row: deleting, owner: undefined }, undefined],
-  ["a parked deletion stays", { row: { ...deleting, paused: hold }, owner: group([]) }, "Paused"],
-])("%s", (_name, more, reason) => {
+  ["to be deleted, without a group", { row: deleting, owner: undefined }, undefined],
+  ["to be deleted, and paused", { row: { ...deleting, paused: hold }, owner: group([]) }, "Paused"],
+])("a Sync %s is not written for the reason: %s", (_name, more, reason) => {
   expect(withheldFrom(1, standing(more), now)?.reason).toBe(reason);
 });
 
-test("what a user wrote is not deleted while it is there", () => {
+test("a user's Sync is not deleted while its document exists", () => {
   const own = { namespace: "shop", kind: "Sync" as const, name: "blog" };
   const row = { ...deleting, ...keys.sync("c1", "shop", "blog"), name: "blog", owner: own };
   const owner = { ...group([]), ...keys.object("shop", "Sync", "blog"), type: "Sync", name: "blog" } as OwnerRow;
@@ -72,7 +72,7 @@ test("what a user wrote is not deleted while it is there", () => {
   expect(withheldFrom(1, standing({ row, owner: going }), now)).toBeUndefined();
 });
 
-test("who reads that it is parked reads why, and what gives it another turn", () => {
+test("the message of a paused Sync says why, and how to give it another turn", () => {
   expect(withheldFrom(1, standing({ row: paused }), now)?.message).toBe(
     "paused (DeadlineExceeded); a newer rollout gives it another turn, or: starling reconcile syncgroup/web -n shop",
   );

@@ -17,7 +17,7 @@ function shown(stages: readonly StageRecord[], stageRuns: readonly StageRunRow[]
   };
 }
 
-test("of the clusters of an updating stage, the finished ones have the new rollout and the others the rollout before", () => {
+test("the finished clusters of an updating stage have the new rollout, and the others the rollout before", () => {
   const { stageRuns, stages } = threeRollouts(
     { canary: 10, early: 20, rest: 70 },
     { Succeeded: 5, Unchanged: 2, Failed: 1, Waiting: 12 },

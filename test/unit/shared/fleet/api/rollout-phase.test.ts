@@ -48,7 +48,7 @@ test.each<[string, string, RolloutPhase, string]>([
   ],
   // The rollout state was read before its stage run passed.
   ["canary:117>118 rest:117", "canary:Passed", "Rolling", "canary is Passed"],
-  // Of two stage runs that stand still, the worse one counts.
+  // The worse one of two stage runs that stand still counts.
   ["canary:117>118 early:117>118 rest:117", "canary:NothingVerified early:Halted", "Halted", "early is Halted"],
   // A stage has yet to take it.
   ["canary:118 early:117 rest:117", "canary:Passed", "Waiting", "stage early takes it next"],

@@ -83,7 +83,7 @@ const clusterRow = (name: string, labels: Record<string, string> = {}, more: Par
   ...more,
 });
 
-describe("what is taken of a repository of many", () => {
+describe("the parts of a large repository that a plan depends on", () => {
   const files = (texts: Readonly<Record<string, string>>) =>
     Object.entries({ "apps/a/a.yaml": "a", "apps/b/b.yaml": "b", "values/v.yaml": "v", ...texts }).map(
       ([path, text]) => ({
@@ -98,12 +98,12 @@ describe("what is taken of a repository of many", () => {
   };
   const chart = { helm: { valuesFrom: [{ path: "values/{{ cluster.name }}.yaml" }] } };
   const cases: readonly (readonly [legend: string, template: object, changed: string, isNew: boolean])[] = [
-    ["its folder", { path: "apps/a" }, "apps/a/a.yaml", true],
+    ["its own folder", { path: "apps/a" }, "apps/a/a.yaml", true],
     ["another folder", { path: "./apps/a/" }, "apps/b/b.yaml", false],
-    ["a folder that expressions choose from", { path: "apps/{{ cluster.name }}" }, "apps/b/b.yaml", true],
-    ["one beside those that expressions choose from", { path: "apps/{{ cluster.name }}" }, "values/v.yaml", false],
-    ["all of it", { path: "." }, "apps/b/b.yaml", true],
-    ["all that an expression may choose", { path: "{{ cluster.name }}" }, "apps/b/b.yaml", true],
+    ["a folder that its expression may choose", { path: "apps/{{ cluster.name }}" }, "apps/b/b.yaml", true],
+    ["a folder that its expression cannot choose", { path: "apps/{{ cluster.name }}" }, "values/v.yaml", false],
+    ["any file, with the root as path,", { path: "." }, "apps/b/b.yaml", true],
+    ["any file, with an expression as path,", { path: "{{ cluster.name }}" }, "apps/b/b.yaml", true],
     [
       "the folder of an override",
       { path: "apps/a", overrides: [{ clusters: { all: true }, path: "apps/b" }] },
@@ -114,7 +114,7 @@ describe("what is taken of a repository of many", () => {
     ["files of values", { path: "apps/a", render: chart, apply: { defaultNamespace: "x" } }, "values/v.yaml", true],
     ["no file of values", { path: "apps/a", render: chart, apply: { defaultNamespace: "x" } }, "apps/b/b.yaml", false],
   ];
-  test.each(cases)("a change in %s is a new content, or none", (_legend, template, changed, isNew) => {
+  test.each(cases)("a change in %s of a template makes a new rollout, or not", (_legend, template, changed, isNew) => {
     const row = group({ templates: [{ name: "a", source: "app", ...template }] });
     const plannedFrom = (...commit: Parameters<typeof from>) => {
       const desired = desiredPlan(row, from(...commit));
@@ -127,15 +127,15 @@ describe("what is taken of a repository of many", () => {
     expect(after.planHash !== before.planHash).toBe(isNew);
   });
 
-  test("an artifact of before folders were noted counts as a whole", () => {
+  test("an artifact without recorded folders counts as a whole", () => {
     const row = group({ templates: [{ name: "a", source: "app", path: "apps/a" }] });
     const { planHash } = planned(row, sources(["app", "aaa"]));
     expect(planned(row, sources(["app", "bbb"])).planHash).not.toBe(planHash);
   });
 });
 
-describe("what is planned", () => {
-  test("pins every template to its Source's artifact", () => {
+describe("the desired plan", () => {
+  test("a plan pins every template to its Source's artifact", () => {
     const row = group({
       templates: [
         { name: "a", source: "app", path: "x" },
@@ -148,7 +148,7 @@ describe("what is planned", () => {
     ]);
   });
 
-  test("pins the Sources of values, those of overrides too, and is another for another content of one", () => {
+  test("a plan pins the Sources of values files, also those of overrides, and changes with their files", () => {
     const helm = (...names: readonly (string | undefined)[]) => ({
       helm: { valuesFrom: names.map((source) => ({ ...(source === undefined ? {} : { source }), path: "v.yaml" })) },
     });
@@ -173,7 +173,7 @@ describe("what is planned", () => {
       ],
       ["app", "main@sha1:aaa", undefined],
     ]);
-    // Another commit of the same content is the same plan.
+    // Another commit with the same files is the same plan.
     expect(planned(row, from("bb2")).planHash).toBe(plan.planHash);
     expect(planned(row, from("ddd")).planHash).not.toBe(plan.planHash);
     expect(describeRevisions(plan)).toBe("main@sha1:aaa");
@@ -188,7 +188,7 @@ describe("what is planned", () => {
     });
   });
 
-  test("waits for a Source that is not there, or has nothing yet, and says what to do", () => {
+  test("a plan waits for a Source that is missing or has no artifact, and says what to do", () => {
     expect(desiredPlan(group(), sources())).toEqual({
       ok: false,
       reason: "SourceNotFound",
@@ -202,14 +202,14 @@ describe("what is planned", () => {
   });
 
   test.each(["delete", "orphan"] as const)(
-    "of a subject that is deleted with %s is only a farewell, whatever its Sources are",
+    "the plan of an owner that is deleted with %s is only the deletion, whatever its Sources are",
     (cascade) => {
       const deletion = { by: "ana", at, number: 1, cascade };
       expect(planned(group({}, { deletion }), sources())).toMatchObject({ templates: [], deletion: "delete" });
     },
   );
 
-  test("of a Sync that a user wrote is one template on one cluster", () => {
+  test("the plan of a user's Sync has one template on one cluster", () => {
     const spec = syncSpec.parse({ cluster: "c1", source: "app", path: "deploy" });
     const row: OwnerRow = { ...parts, type: "Sync", name: "tool", spec, status: { conditions: [] } };
     expect(relationOf(row).clusters).toEqual({ names: ["c1"] });
@@ -217,35 +217,35 @@ describe("what is planned", () => {
   });
 });
 
-describe("the content hash", () => {
+describe("the hash of a plan", () => {
   const hash = (...given: Parameters<typeof planned>) => planned(...given).planHash;
   const same = hash(group());
 
   test.each<[string, () => string]>([
-    ["another commit of the same content", () => hash(group(), sources(["app", "abc"]))],
+    ["another commit with the same files", () => hash(group(), sources(["app", "abc"]))],
     ["another strategy", () => hash(group({ rollout: { maxConcurrent: 5 } }))],
     ["another selection", () => hash(group({ clusters: { names: ["c1"] } }))],
     [
-      "a Source of another name with the same content",
+      "a Source of another name with the same files",
       () => hash(group({ templates: [{ name: "app", source: "b" }] }), sources(["b", "aaa"])),
     ],
-  ])("is the same for %s", (_name, other) => {
+  ])("the hash of a plan is the same with %s", (_name, other) => {
     expect(other()).toBe(same);
   });
 
   test.each<[string, () => string]>([
-    ["other content", () => hash(group(), sources(["app", "bbb"]))],
+    ["other files", () => hash(group(), sources(["app", "bbb"]))],
     ["another path", () => hash(group({ templates: [{ name: "app", source: "app", path: "x" }] }))],
     ["another renderer", () => hash(group({ templates: [{ name: "app", source: "app", render: { plain: {} } }] }))],
     ["other options", () => hash(group({ templates: [{ name: "app", source: "app", apply: { prune: false } }] }))],
     ["another name", () => hash(group({ templates: [{ name: "b", source: "app" }] }))],
-    ["a farewell", () => hash(group({}, { deletion: { by: "ana", at, number: 1, cascade: "delete" } }))],
-  ])("is another one for %s", (_name, other) => {
+    ["a deletion", () => hash(group({}, { deletion: { by: "ana", at, number: 1, cascade: "delete" } }))],
+  ])("the hash of a plan changes with %s", (_name, other) => {
     expect(other()).not.toBe(same);
   });
 });
 
-describe("the members", () => {
+describe("the members of a group", () => {
   const stages = [
     { name: "canary", clusters: { selector: { matchLabels: { ring: "canary" } } } },
     { name: "eu", clusters: { names: ["b", "c"] } },
@@ -260,7 +260,7 @@ describe("the members", () => {
     clusterRow("a", { ring: "canary" }),
   ];
 
-  test("are the selected clusters by name, each in the first stage that takes it", () => {
+  test("the members are the selected clusters by name, each in the first stage that selects it", () => {
     const members = membersOf(relationOf(row), fleet, 7);
     expect(members.map(({ cluster, stage, since }) => [cluster, stage, since])).toEqual([
       ["a", "canary", 7],
@@ -270,15 +270,15 @@ describe("the members", () => {
     ]);
   });
 
-  test("of no cluster are none", () => {
+  test("an empty fleet has no members", () => {
     expect(membersOf(relationOf(row), [], 1)).toEqual([]);
   });
 
-  test("are in the last stage when no other takes them", () => {
+  test("a cluster is in the last stage if no other stage selects it", () => {
     expect(stageOf(rolloutStrategy.parse({ stages }), clusterRow("new"))).toBe("rest");
   });
 
-  test("have their own inputs, or the reason why not", () => {
+  test("members have their own inputs, or the reason why not", () => {
     const templates = [{ name: "app", source: "app", path: "{{ cluster.values.tenant }}", render: { kustomize: {} } }];
     const plan = planned(group({ templates }));
     const inputs = (values: Member["values"]) => inputsOf(plan, { cluster: "b", labels: {}, values });
@@ -289,7 +289,7 @@ describe("the members", () => {
   });
 });
 
-describe("members that are others", () => {
+describe("changes of the members", () => {
   const member = (cluster: string, more: Partial<Member> = {}): Member => ({
     cluster,
     uid: cluster,
@@ -303,48 +303,53 @@ describe("members that are others", () => {
   const nothing = { joined: [], left: [], relabelled: [], otherInputs: false };
 
   test.each<[string, readonly Member[], readonly Member[], object]>([
-    ["none", [member("a")], [member("a")], nothing],
-    ["one that joins", [member("a")], [member("a"), member("b")], { ...nothing, joined: ["b"] }],
-    ["one that leaves", [member("a"), member("b")], [member("a")], { ...nothing, left: ["b"] }],
-    ["one that moves up", [member("a")], [member("a", { stage: "canary" })], { ...nothing, relabelled: ["a"] }],
-    ["one that moves down", [member("a", { stage: "canary" })], [member("a")], { ...nothing, relabelled: ["a"] }],
+    ["no change", [member("a")], [member("a")], nothing],
+    ["a cluster that joins", [member("a")], [member("a"), member("b")], { ...nothing, joined: ["b"] }],
+    ["a cluster that leaves", [member("a"), member("b")], [member("a")], { ...nothing, left: ["b"] }],
     [
-      "one that is registered anew",
+      "a cluster that moves to an earlier stage",
+      [member("a")],
+      [member("a", { stage: "canary" })],
+      { ...nothing, relabelled: ["a"] },
+    ],
+    [
+      "a cluster that moves to a later stage",
+      [member("a", { stage: "canary" })],
+      [member("a")],
+      { ...nothing, relabelled: ["a"] },
+    ],
+    [
+      "a cluster that is registered again",
       [member("a")],
       [member("a", { uid: "another" })],
       { ...nothing, joined: ["a"], left: ["a"] },
     ],
+    ["a changed label that no template uses", [member("a")], [member("a", { labels: { team: "x" } })], nothing],
     [
-      "one whose label is none of the templates' concern",
-      [member("a")],
-      [member("a", { labels: { team: "x" } })],
-      nothing,
-    ],
-    [
-      "one whose label is what it is rendered from",
+      "a changed label that a template uses",
       [member("a", { labels: { tier: "x" } })],
       [member("a", { labels: { tier: "y" } })],
       { ...nothing, otherInputs: true },
     ],
     [
-      "one that moves to another stage with another label",
+      "a cluster that moves to another stage with another label",
       [member("a", { labels: { tier: "x" } })],
       [member("a", { labels: { tier: "y" }, stage: "canary" })],
       { ...nothing, relabelled: ["a"] },
     ],
     [
-      "one that a list made anew from its Syncs names, of which nothing else is known",
+      "a cluster that is known only from its recovered Syncs",
       [member("a", { uid: "", stage: "" })],
       [member("a", { labels: { tier: "y" } })],
       { ...nothing, joined: ["a"] },
     ],
-  ])("%s", (_name, before, found, changes) => {
+  ])("the changes of the members: %s", (_name, before, found, changes) => {
     const { members, ...others } = memberChanges(before, found, ofLabel);
     expect(others).toEqual(changes);
     expect(members.map(({ cluster }) => cluster)).toEqual(found.map(({ cluster }) => cluster));
   });
 
-  test("keep since when they are where they are, and those that came have it from now", () => {
+  test("members keep the time since when they are in their stage, and new ones have the current time", () => {
     const found = [member("a"), member("b", { stage: "canary" }), member("c"), member("d", { uid: "another" })];
     const now = found.map((one) => ({ ...one, since: 5 }));
     const { members } = memberChanges([member("a"), member("b"), member("d")], now, ofLabel);
@@ -377,16 +382,16 @@ test("a content is another one when its plan is, or an input of a member, or whe
 });
 
 test.each([
-  ["one that all have", ["main@sha1:a", "main@sha1:a"], "main@sha1:a"],
-  ["how many, where they differ", ["main@sha1:a", "main@sha1:b", "main@sha1:a"], "2 revisions"],
-  ["none, where the subject goes", [], "the deletion"],
-])("a plan goes by its revisions: %s", (_, revisions, expected) => {
+  ["the revision that all templates have", ["main@sha1:a", "main@sha1:a"], "main@sha1:a"],
+  ["how many, if they differ", ["main@sha1:a", "main@sha1:b", "main@sha1:a"], "2 revisions"],
+  ["none, if the owner is deleted", [], "the deletion"],
+])("the revision of a plan is shown as %s", (_, revisions, expected) => {
   const { templates } = planned(group());
   const made = revisions.flatMap((revision) => templates.slice(0, 1).map((template) => ({ ...template, revision })));
   expect(describeRevisions({ templates: made })).toBe(expected);
 });
 
-test("a rendering's input is what it is made from, and nothing else", () => {
+test("the digest of a rendering's input depends on the input only", () => {
   const input = { artifactDigest: "sha256:a", path: "x" };
   expect(inputDigest(input)).toMatch(/^sha256:[0-9a-f]{64}$/);
   expect(inputDigest({ path: "x", artifactDigest: "sha256:a" })).toBe(inputDigest(input));

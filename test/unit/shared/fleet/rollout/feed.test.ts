@@ -6,7 +6,7 @@ import { rolloutStateOf, stageRecordOf, stageRunInState } from "#test/support/ro
 
 type Counts = NonNullable<Parameters<typeof stageRunInState>[0]["counts"]>;
 
-/** A leg that has assigned something, unless its counts say otherwise. */
+/** A stage run that has assigned something, unless its counts say otherwise. */
 const stageRun = (
   rollout: number,
   stage: string,
@@ -18,7 +18,7 @@ interface Standing {
   readonly stageRun?: StageRunRow;
 }
 
-/** canary, early and rest, as far as they are said. */
+/** The stages canary, early and rest, as many as are given. */
 function standing(stages: readonly Standing[], more: Partial<RolloutStateRow> = {}) {
   const named = stages.map(({ current, stageRun: updatingTo }, index): StageRecord => {
     const name = ["canary", "early", "rest"][index] ?? "";
@@ -64,77 +64,80 @@ const through = [{ current: 1 }, { current: 1 }, { current: 1 }];
 
 describe("an idle stage", () => {
   test.each<[string, readonly Standing[], boolean, Feed | undefined]>([
-    ["takes nothing when all are on the same", through, false, none],
-    ["takes what is new, when it is the first", through, true, newest],
+    ["takes nothing when all stages have the same rollout", through, false, none],
+    ["takes a new rollout if it is the first", through, true, newest],
     [
-      "takes what the one before it passed",
+      "takes the rollout that the stage before it has passed",
       [{ current: 2 }, { current: 1 }, { current: 1 }],
       false,
       { stage: 1, rollout: 2 },
     ],
-    ["takes it when it was on nothing", [{ current: 1 }, {}, {}], false, { stage: 1, rollout: 1 }],
+    ["takes a rollout although it had none", [{ current: 1 }, {}, {}], false, { stage: 1, rollout: 1 }],
     [
-      "takes the newest of what was passed, and not what it missed",
+      "takes the newest passed rollout, and skips those in between",
       [{ current: 9 }, { current: 9 }, { current: 4 }],
       false,
       { stage: 2, rollout: 9 },
     ],
     [
-      "takes nothing older than it is on",
+      "never takes an older rollout than its own",
       [{ current: 1 }, { current: 2 }, { current: 2 }],
       false,
       { stage: 0, rollout: 2 },
     ],
     [
-      "takes nothing that only moves before it",
+      "does not take a rollout that is still updating in the stage before it",
       [{ current: 1, stageRun: stageRun(2, "canary") }, { current: 1 }, { current: 1 }],
       false,
       none,
     ],
-    ["takes nothing new before anything is wanted", [{}, {}, {}], false, none],
-    ["takes the first content", [{}, {}, {}], true, newest],
-  ])("%s", (_name, stages, isNew, fed) => {
+    ["takes nothing before there is a rollout", [{}, {}, {}], false, none],
+    ["takes the first rollout", [{}, {}, {}], true, newest],
+  ])("an idle stage %s", (_name, stages, isNew, fed) => {
     expect(feed(stages, { isNew })).toEqual(fed);
   });
 
-  test("takes, as the first, what another one before it was given and had not passed", () => {
+  test("the first stage takes a rollout that a removed first stage had and did not pass", () => {
     expect(feed([{ current: 1 }], { rolloutState: { last: 3 } })).toEqual({ stage: 0, rollout: 3 });
     expect(feed([{}], { rolloutState: { last: 3 } })).toEqual({ stage: 0, rollout: 3 });
   });
 
-  test("takes nothing of an object that had the same name", () => {
+  test("a stage takes nothing of a former object with the same name", () => {
     expect(feed([{}], { rolloutState: { last: 3, ledger: [] } })).toBeUndefined();
   });
 });
 
-describe("a stage with a leg", () => {
+describe("a stage with a stage run", () => {
   const stalls = ["Halted", "NothingVerified", "TooManyUnreachable"] as const;
 
-  test("keeps it until it has passed, in the first stage and in the last", () => {
+  test("a stage keeps its stage run until it has passed, in the first stage and in the last", () => {
     expect(
       feed([{ current: 1, stageRun: stageRun(2, "canary") }, { current: 1 }, { current: 1 }], { isNew: true }),
     ).toBeUndefined();
     expect(feed([{ current: 3 }, { current: 3 }, { current: 1, stageRun: stageRun(2, "rest") }])).toBeUndefined();
   });
 
-  test("keeps it while it waits for renderings or slots", () => {
+  test("a stage keeps its stage run while that waits for renderings or slots", () => {
     const waits = stageRun(2, "canary", { counts: { Waiting: 2, Rendering: 1 } });
     expect(feed([{ current: 1, stageRun: waits }, { current: 1 }, { current: 1 }], { isNew: true })).toBeUndefined();
   });
 
-  test.each(stalls)("that is %s lets another in, in the first stage and in the last", (phase) => {
-    expect(
-      feed([{ current: 1, stageRun: stageRun(2, "canary", { phase }) }, { current: 1 }, { current: 1 }], {
-        isNew: true,
-      }),
-    ).toEqual(newest);
-    expect(feed([{ current: 3 }, { current: 3 }, { current: 1, stageRun: stageRun(2, "rest", { phase }) }])).toEqual({
-      stage: 2,
-      rollout: 3,
-    });
-  });
+  test.each(stalls)(
+    "a stage run that is %s gives way to a newer rollout, in the first stage and in the last",
+    (phase) => {
+      expect(
+        feed([{ current: 1, stageRun: stageRun(2, "canary", { phase }) }, { current: 1 }, { current: 1 }], {
+          isNew: true,
+        }),
+      ).toEqual(newest);
+      expect(feed([{ current: 3 }, { current: 3 }, { current: 1, stageRun: stageRun(2, "rest", { phase }) }])).toEqual({
+        stage: 2,
+        rollout: 3,
+      });
+    },
+  );
 
-  test.each(stalls)("that is %s is not sealed again for what it moves itself", (phase) => {
+  test.each(stalls)("a stage run that is %s gets no new snapshot of its own rollout", (phase) => {
     expect(
       feed([{ current: 1, stageRun: stageRun(2, "canary", { phase }) }, { current: 1 }, { current: 1 }]),
     ).toBeUndefined();
@@ -143,7 +146,7 @@ describe("a stage with a leg", () => {
     ).toBeUndefined();
   });
 
-  test("that had assigned nothing when it was suspended lets another in, and one sealed since does not", () => {
+  test("a stage run that had assigned nothing when it was suspended gives way, and one that started later does not", () => {
     const unbegun = stageRun(2, "canary", { counts: { Waiting: 2 }, startedAt: "2026-11-21T08:00:00.000Z" });
     const after = { resumedAt: "2026-11-21T09:00:00.000Z" };
     const before = { resumedAt: "2026-11-21T07:00:00.000Z" };
@@ -156,12 +159,12 @@ describe("a stage with a leg", () => {
   });
 
   test.each<[string, Partial<StageRunRow["counts"]>, number, Feed | undefined]>([
-    ["a freeze, lets another in", { Waiting: 2, Succeeded: 1 }, 0, newest],
-    ["a freeze or a worker that does nothing, lets another in", { Waiting: 2, Assigned: 1 }, 1, newest],
-    ["a freeze or for one that changes, keeps it", { Waiting: 2, Assigned: 1 }, 0, none],
-    ["a freeze or its turn, keeps it", { Waiting: 3 }, 0, none],
-    ["a freeze or its rendering, keeps it", { Waiting: 2, Rendering: 1 }, 0, none],
-  ])("of which everybody who is left waits for %s", (_what, counts, stuck, fed) => {
+    ["a freeze, gives way", { Waiting: 2, Succeeded: 1 }, 0, newest],
+    ["a freeze or a stuck worker, gives way", { Waiting: 2, Assigned: 1 }, 1, newest],
+    ["a freeze or a changing cluster, stays", { Waiting: 2, Assigned: 1 }, 0, none],
+    ["a freeze or a slot, stays", { Waiting: 3 }, 0, none],
+    ["a freeze or a rendering, stays", { Waiting: 2, Rendering: 1 }, 0, none],
+  ])("a stage run whose remaining clusters wait for %s", (_what, counts, stuck, fed) => {
     const held = stageRun(2, "canary", { counts: { Assigned: 0, ...counts }, frozen: { as: "", by: { inc: [0, 1] } } });
     const stages = [{ current: 1, stageRun: held }, { current: 1 }, { current: 1 }];
     const found = new Map([[stageRunKey(held), stuck]]);
@@ -169,7 +172,7 @@ describe("a stage with a leg", () => {
     expect(feed(stages, { isNew: true, stuck: found, supersede: "finish" })).toEqual(fed);
   });
 
-  test("gives way to a farewell, stage by stage", () => {
+  test("a stage run gives way to a deletion, stage by stage", () => {
     const updatingTo = [{ current: 1, stageRun: stageRun(2, "canary") }, { current: 1 }, { current: 1 }];
     expect(feed(updatingTo, { isNew: true, deletion: true })).toEqual(newest);
     const later = [{ current: 3 }, { current: 1, stageRun: stageRun(2, "early") }, { current: 1 }];
@@ -177,8 +180,8 @@ describe("a stage with a leg", () => {
   });
 });
 
-describe("several contents under way", () => {
-  test("go through one stage each", () => {
+describe("several rollouts in progress", () => {
+  test("several rollouts update one stage each", () => {
     const stages = [
       { current: 3, stageRun: stageRun(4, "canary") },
       { current: 2, stageRun: stageRun(3, "early") },
@@ -190,13 +193,13 @@ describe("several contents under way", () => {
 
   test.each<[string, readonly Standing[], Feed | undefined]>([
     [
-      "one goes through a later stage",
+      "one updates a later stage",
       [{ current: 2 }, { current: 1, stageRun: stageRun(2, "early") }, { current: 1 }],
       none,
     ],
     ["one is between two stages", [{ current: 2 }, { current: 2 }, { current: 1 }], { stage: 2, rollout: 2 }],
     [
-      "one is to follow a stalled one",
+      "one is to replace a stalled one",
       [{ current: 3 }, { current: 3 }, { current: 1, stageRun: stageRun(2, "rest", { phase: "Halted" }) }],
       { stage: 2, rollout: 3 },
     ],
@@ -205,22 +208,22 @@ describe("several contents under way", () => {
       [{ current: 2 }, { current: 2 }, { current: 1, stageRun: stageRun(2, "rest", { phase: "Halted" }) }],
       newest,
     ],
-    ["one is through", [{ current: 2 }, { current: 2 }, { current: 2 }], newest],
-  ])("with supersede: finish the next is taken only when none is in flight: %s", (_name, stages, fed) => {
+    ["one has passed every stage", [{ current: 2 }, { current: 2 }, { current: 2 }], newest],
+  ])("with supersede: finish the next rollout starts only when none is in flight: %s", (_name, stages, fed) => {
     expect(feed(stages, { isNew: true, supersede: "finish" })).toEqual(fed);
   });
 
-  test("a farewell waits for none of them", () => {
+  test("a deletion does not wait for rollouts in progress", () => {
     const stages = [{ current: 2 }, { current: 1, stageRun: stageRun(2, "early") }, { current: 1 }];
     expect(feed(stages, { isNew: true, supersede: "finish", deletion: true })).toEqual(newest);
   });
 });
 
 test.each<[string, readonly Standing[], boolean]>([
-  ["every stage is on the newest", [{ current: 2 }, { current: 2 }], true],
-  ["one is not", [{ current: 2 }, { current: 1 }], false],
-  ["something goes through one", [{ current: 2 }, { current: 2, stageRun: stageRun(2, "early") }], false],
-])("all is through when %s: that is %s", (_name, stages, is) => {
+  ["every stage has the newest rollout", [{ current: 2 }, { current: 2 }], true],
+  ["one stage has an older rollout", [{ current: 2 }, { current: 1 }], false],
+  ["one stage is updating", [{ current: 2 }, { current: 2, stageRun: stageRun(2, "early") }], false],
+])("all rollouts are finished when %s: %s", (_name, stages, is) => {
   expect(isThrough(standing(stages, { last: 2 }).rolloutState)).toBe(is);
 });
 
@@ -232,7 +235,7 @@ describe("stages are known by their names", () => {
 
   test.each<[string, readonly StageRecord[], readonly string[], readonly (readonly [string, number | undefined])[]]>([
     [
-      "the first ones are on nothing",
+      "new stages of a new group have no rollout",
       [],
       ["canary", "rest"],
       [
@@ -241,7 +244,7 @@ describe("stages are known by their names", () => {
       ],
     ],
     [
-      "one in front is on what comes after it",
+      "a new first stage gets the rollout of the stage after it",
       [current("rest", 3)],
       ["canary", "rest"],
       [
@@ -250,7 +253,7 @@ describe("stages are known by their names", () => {
       ],
     ],
     [
-      "one between is on what comes after it",
+      "a new middle stage gets the rollout of the stage after it",
       [current("canary", 5), current("rest", 3)],
       ["canary", "early", "rest"],
       [
@@ -260,7 +263,7 @@ describe("stages are known by their names", () => {
       ],
     ],
     [
-      "one between is on what the very next is on, and not the last",
+      "a new middle stage gets the rollout of the next stage, not of the last one",
       [current("canary", 5), current("early", 4), current("rest", 3)],
       ["canary", "middle", "early", "rest"],
       [
@@ -270,9 +273,9 @@ describe("stages are known by their names", () => {
         ["rest", 3],
       ],
     ],
-    ["one that goes takes nothing with it", [current("canary", 5), current("rest", 3)], ["rest"], [["rest", 3]]],
+    ["a removed stage does not change the others", [current("canary", 5), current("rest", 3)], ["rest"], [["rest", 3]]],
     [
-      "another order is no other stage, and none is on more than the one before it",
+      "stages in another order keep their rollouts, but none is ahead of the one before it",
       [current("canary", 5), current("early", 4), current("rest", 3)],
       ["early", "canary", "rest"],
       [
@@ -282,7 +285,7 @@ describe("stages are known by their names", () => {
       ],
     ],
     [
-      "a last one of another name is on what the last one was",
+      "a renamed last stage gets the rollout of the former last stage",
       [current("canary", 5), current("rest", 3)],
       ["canary", "others"],
       [
@@ -291,7 +294,7 @@ describe("stages are known by their names", () => {
       ],
     ],
     [
-      "all of other names are on what all have",
+      "renamed stages get the rollout that all have",
       [current("all", 3)],
       ["canary", "rest"],
       [
@@ -300,7 +303,7 @@ describe("stages are known by their names", () => {
       ],
     ],
     [
-      "as long as nothing has passed there is nothing to be on",
+      "new stages have no rollout while nothing has passed",
       [current("all")],
       ["canary", "rest"],
       [
@@ -314,7 +317,7 @@ describe("stages are known by their names", () => {
 
   test.each<[string, Readonly<Record<string, number>>, readonly (readonly [string, number | undefined])[]]>([
     [
-      "whose clusters come from one that is behind are on what that is on",
+      "whose clusters come from an older stage fall back to its rollout",
       { canary: 3 },
       [
         ["canary", 3],
@@ -322,7 +325,7 @@ describe("stages are known by their names", () => {
       ],
     ],
     [
-      "whose clusters come from nowhere stay on what they are on",
+      "whose clusters are all known keep their rollouts",
       {},
       [
         ["canary", 5],
@@ -330,14 +333,14 @@ describe("stages are known by their names", () => {
       ],
     ],
     [
-      "whose clusters have passed nothing are on nothing",
+      "whose clusters have passed nothing have no rollout",
       { canary: 0 },
       [
         ["canary", undefined],
         ["rest", undefined],
       ],
     ],
-  ])("those %s", (_what, verified, after) => {
+  ])("stages %s", (_what, verified, after) => {
     const stages = [current("canary", 5), current("rest", 3)];
     const found = stagesNamed({ stages, last: 5 }, ["canary", "rest"], {
       members: new Map(),
@@ -346,7 +349,7 @@ describe("stages are known by their names", () => {
     expect(found.map((stage) => [stage.name, stage.current])).toEqual(after);
   });
 
-  test("and keep what is under way in them; how many members they have is new", () => {
+  test("stages keep their stage runs, and get their new numbers of members", () => {
     const updatingTo = { rollout: 6, stage: "canary", snapshot: 0 };
     const before = [
       stageRecordOf("canary", { current: 5, updatingTo, members: 9, changing: 2, failedCatchUps: 1 }),

@@ -14,19 +14,19 @@ const none = { selected: 0, ready: 0, changing: 0, failed: 0, unreachable: 0, wa
 const counts = { selected: 3, ready: 3, changing: 0, failed: 0, unreachable: 0, waiting: 0 };
 
 const row = groupRow({ status: { conditions: [] } });
-/** Nothing was ever taken by a stage. */
+/** No stage has ever taken a rollout. */
 const nothing: StatusFacts = {
   now,
   rolloutState: rolloutStateRow([]),
   stageRuns: new Map(),
   desired: { ok: true, plan: { templates: [], planHash: "sha256:12" } },
 };
-/** Everything is on content 12. */
+/** Every stage has the current rollout 12. */
 const over = through(stageRun(12, "all", { phase: "Passed", counts: { Succeeded: 3 } }));
-/** As long as a `reconcile` goes on. */
+/** The facts while a `reconcile` is in progress. */
 const checking = { number: 3, since: act.at, checked: 0, most: 0, counts };
 
-/** Where the unit says something else, too. */
+/** The same with other fields of the rollout state. */
 function overWith(rolloutState: Partial<RolloutStateRow>): Pick<StatusFacts, "rolloutState"> {
   return { rolloutState: { ...over.rolloutState, ...rolloutState } };
 }
@@ -34,7 +34,7 @@ function overWith(rolloutState: Partial<RolloutStateRow>): Pick<StatusFacts, "ro
 /** Three clusters: one ready, one changing, one waiting. */
 const rolling = through(stageRun(12, "all", { counts: { Succeeded: 1, Assigned: 1, Waiting: 1 } }));
 
-/** One stage, with a leg that goes through it, or has passed. */
+/** One stage, with a stage run that updates it or has passed. */
 function through(one: StageRunRow, members = one.size): StatusFacts {
   return {
     ...nothing,
@@ -43,8 +43,8 @@ function through(one: StageRunRow, members = one.size): StatusFacts {
   };
 }
 
-describe("the status of a subject", () => {
-  test("notes a commit that changes nothing of what its templates take", () => {
+describe("the status of an owner", () => {
+  test("a new commit that changes none of the templates' files is noted", () => {
     const template = {
       name: "a",
       source: "app",
@@ -65,7 +65,7 @@ describe("the status of a subject", () => {
     expect(notedAt("main@sha1:ccc", "sha256:13")).not.toHaveProperty("noted");
   });
 
-  test("counts every selected cluster once while something is under way", () => {
+  test("every selected cluster is counted once during a rollout", () => {
     expect(ownerStatus(row, rolling)).toEqual({
       observedGeneration: 1,
       revision: "main@sha1:9f2c1ab",
@@ -86,12 +86,12 @@ describe("the status of a subject", () => {
     });
   });
 
-  test("counts clusters that the leg does not move as ready", () => {
+  test("clusters outside of the stage run's snapshot count as ready", () => {
     const more = through(stageRun(12, "all", { counts: { Succeeded: 1, Assigned: 1, Waiting: 1 } }), 10);
     expect(ownerStatus(row, more).clusters).toMatchObject({ selected: 10, ready: 8 });
   });
 
-  test("counts who has nothing of a stage that nothing has passed as waiting", () => {
+  test("clusters of a stage without a current rollout count as waiting", () => {
     const canary = stageRun(1, "canary", { counts: { Assigned: 1 } });
     const facts = {
       ...through(canary),
@@ -100,7 +100,7 @@ describe("the status of a subject", () => {
     expect(ownerStatus(row, facts).clusters).toMatchObject({ selected: 10, ready: 0, changing: 1, waiting: 9 });
   });
 
-  test("counts who has a slot and failed, or waits for it, once: they sum to who is selected", () => {
+  test("a cluster with a slot that failed or waits is counted once, so that the counts sum up to the selected clusters", () => {
     const halted = stageRun(12, "all", { phase: "Halted", counts: { Failed: 1, Waiting: 1, Succeeded: 1 } });
     const facts = through(halted);
     const rolloutState = rolloutStateRow([stageRecord(halted, { members: 3, changing: 2 })]);
@@ -117,17 +117,17 @@ describe("the status of a subject", () => {
     expect(Object.values(others).reduce((sum, count) => sum + count, 0)).toBe(selected);
   });
 
-  test("is not under way because of a cluster that came to a stage where no more are tried", () => {
+  test("a cluster that waits to catch up does not make the group Rolling where no more catch-ups are tried", () => {
     const rolloutState = { ...over.rolloutState, catchUps: { waiting: 1, changing: 0, failed: 1 } };
     const settled = { ...counts, ready: 1, failed: 1, waiting: 1 };
     expect(ownerStatus(row, { ...over, rolloutState, settled, stopped: 1 }).state).toBe("Degraded");
     expect(ownerStatus(row, { ...over, rolloutState, settled }).state).toBe("Rolling");
   });
 
-  test("counts of each stage what goes through it, else who is left behind, and the arrivals", () => {
+  test("each stage counts its stage run, or else the clusters that it left behind, and the catch-ups", () => {
     const canary = stageRun(13, "canary", { phase: "Passed", counts: { Succeeded: 2, Failed: 1, Superseded: 5 } });
     const early = stageRun(12, "early", { counts: { Assigned: 2, Unreachable: 1, Rendering: 2, Waiting: 1 } });
-    // Of those that canary left behind, some have come back since.
+    // Some clusters that canary left behind have caught up since.
     const passed = { ...stageRecord(canary), members: 3, passed: refOf(canary) };
     const facts: StatusFacts = {
       ...nothing,
@@ -154,41 +154,41 @@ describe("the status of a subject", () => {
   test.each<[string, Partial<StatusFacts["rolloutState"]["catchUps"]>]>([
     ["waits", { waiting: 1 }],
     ["changes", { changing: 1 }],
-  ])("is under way while a cluster that came %s", (_what, catchUps) => {
+  ])("a group is Rolling while a catch-up %s", (_what, catchUps) => {
     const rolloutState = { ...over.rolloutState, catchUps: { ...over.rolloutState.catchUps, ...catchUps } };
     expect(ownerStatus(row, { ...over, rolloutState, settled: counts }).state).toBe("Rolling");
   });
 
   test.each<[string, Partial<StatusFacts>, object, OwnerState, string]>([
-    ["nothing is left to do", { settled: counts }, {}, "Complete", "AllClustersReady"],
+    ["all clusters are ready", { settled: counts }, {}, "Complete", "AllClustersReady"],
     ["a cluster is not ready", { settled: { ...counts, ready: 2, failed: 1 } }, {}, "Degraded", "Degraded"],
     ["a cluster changes", { settled: { ...counts, ready: 2, changing: 1 } }, {}, "Reconciling", "Reconciling"],
     [
-      "one of those named is not registered",
+      "a named cluster is not registered",
       { settled: counts, ...overWith({ missing: ["x"] }) },
       {},
       "Degraded",
       "ClusterNotFound",
     ],
-    ["nothing matches", { settled: none }, {}, "NoClusters", "NoClusters"],
+    ["no cluster matches", { settled: none }, {}, "NoClusters", "NoClusters"],
     [
-      "nothing that is named is there",
+      "no named cluster is registered",
       { settled: none, ...overWith({ missing: ["x"] }) },
       {},
       "ClusterNotFound",
       "ClusterNotFound",
     ],
     ["nothing was ever rolled out", nothing, {}, "Waiting", "NothingRolledOut"],
-    ["a look was asked for", { settled: counts }, { reconcile: act }, "Reconciling", "Reconciling"],
+    ["a reconcile was requested", { settled: counts }, { reconcile: act }, "Reconciling", "Reconciling"],
     [
-      "it goes on",
+      "the reconcile is in progress",
       { settled: counts, ...overWith({ handledReconcile: 3, checking }) },
       { reconcile: act },
       "Reconciling",
       "Reconciling",
     ],
     [
-      "it was answered",
+      "the reconcile was answered",
       { settled: counts, ...overWith({ handledReconcile: 3 }) },
       { reconcile: act },
       "Complete",
@@ -201,16 +201,22 @@ describe("the status of a subject", () => {
       "Waiting",
       "SourceNotFound",
     ],
-    ["it is suspended", { settled: counts }, { suspended: act }, "Suspended", "Suspended"],
-    ["it is being deleted", { settled: counts }, { deletion: { ...act, cascade: "delete" } }, "Deleting", "Deleting"],
+    ["the group is suspended", { settled: counts }, { suspended: act }, "Suspended", "Suspended"],
     [
-      "it is suspended while it is being deleted",
+      "the group is being deleted",
+      { settled: counts },
+      { deletion: { ...act, cascade: "delete" } },
+      "Deleting",
+      "Deleting",
+    ],
+    [
+      "the group is suspended while it is being deleted",
       {},
       { suspended: act, deletion: { ...act, cascade: "delete" } },
       "Suspended",
       "Suspended",
     ],
-  ])("when %s", (_name, facts, operations, state, reason) => {
+  ])("the status when %s", (_name, facts, operations, state, reason) => {
     const status = ownerStatus({ ...row, operations }, { ...over, ...facts });
     expect(status.state).toBe(state);
     expect(status.conditions).toMatchObject([
@@ -223,7 +229,7 @@ describe("the status of a subject", () => {
     ["Halted", "Halted"],
     ["NothingVerified", "Stalled"],
     ["TooManyUnreachable", "Stalled"],
-  ])("says why something stands still: %s", (phase, state) => {
+  ])("the status says why a stage run stands still: %s", (phase, state) => {
     const standing = through(
       stageRun(12, "all", { phase, message: "1 cluster failed", counts: { Failed: 1, Waiting: 2 } }),
     );
@@ -233,7 +239,7 @@ describe("the status of a subject", () => {
     });
   });
 
-  test("says of several that stand still the worst, whatever else goes on", () => {
+  test("the status names the worst of several stage runs that stand still", () => {
     const stageRuns = [
       stageRun(14, "canary", { counts: { Assigned: 1 } }),
       stageRun(13, "early", { phase: "NothingVerified", message: "no evidence", counts: { Unreachable: 1 } }),
@@ -247,7 +253,7 @@ describe("the status of a subject", () => {
     expect(ownerStatus(row, facts)).toMatchObject({ state: "Halted", conditions: [{ message: "failed" }] });
   });
 
-  test("keeps what it knew when it is told nothing new, and since when", () => {
+  test("the status keeps known facts without new ones, and the time since when its condition holds", () => {
     const since = "2026-11-20T00:00:00.000Z";
     const before: OwnerStatus = {
       revision: "r",
@@ -265,13 +271,13 @@ describe("the status of a subject", () => {
   });
 });
 
-describe("what is said of", () => {
-  test("a leg that has passed is not that all is well: it names those it moved", () => {
+describe("the message of the status", () => {
+  test("a passed stage run alone does not make the group Complete", () => {
     expect(ownerStatus(row, over)).toMatchObject({ conditions: [{ status: "False" }] });
     expect(ownerStatus(row, over).state).not.toBe("Complete");
   });
 
-  test("an empty selection names it", () => {
+  test("an empty selection is named in the message", () => {
     const clusters = { selector: { matchLabels: { ring: "canary" } } };
     const { conditions } = ownerStatus({ ...row, spec: { ...row.spec, clusters } }, { ...over, settled: none });
     expect(conditions[0]?.message).toBe(
@@ -279,7 +285,7 @@ describe("what is said of", () => {
     );
   });
 
-  test("clusters that are not registered names them", () => {
+  test("clusters that are not registered are named in the message", () => {
     const message = (missing: readonly string[], settled = none) =>
       ownerStatus(row, { ...over, ...overWith({ missing }), settled }).conditions[0]?.message;
     expect(message(["x"])).toBe("cluster x is not registered; nothing is rolled out until it is");
@@ -291,7 +297,7 @@ describe("what is said of", () => {
 
   const deleting = { ...row, operations: { deletion: { ...act, cascade: "delete" as const } } };
 
-  test("a deletion that waits names for whom, and how to go on without", () => {
+  test("a waiting deletion names the clusters that it waits for, and how to continue without them", () => {
     const away = stageRun(12, "all", { counts: { Succeeded: 1, Unreachable: 2 }, away: ["b", "c"] });
     expect(ownerStatus(deleting, through(away))).toMatchObject({
       state: "Deleting",
@@ -304,7 +310,7 @@ describe("what is said of", () => {
     });
   });
 
-  test("a deletion that failed says what to do", () => {
+  test("a failed deletion says what to do", () => {
     const halted = stageRun(12, "all", {
       phase: "Halted",
       reason: "DeletionFailed",
@@ -318,7 +324,7 @@ describe("what is said of", () => {
     );
   });
 
-  test("a reconcile that was answered is remembered", () => {
+  test("a reconcile that was answered stays recorded", () => {
     const facts = { ...over, ...overWith({ handledReconcile: 4 }), settled: counts };
     const answered = ownerStatus({ ...row, operations: { reconcile: { ...act, number: 4 } } }, facts);
     expect(answered.reconciled).toBe(4);

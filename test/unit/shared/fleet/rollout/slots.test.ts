@@ -26,7 +26,7 @@ interface Situation {
   readonly rolloutState?: Partial<RolloutStateRow>;
 }
 
-/** Who may have how many, in their order; the arrivals are `a`. */
+/** The slots that each mover may have, in their order; catch-ups are `a`. */
 function turns({ stages, movers, maxConcurrent, rolloutState }: Situation) {
   const row = rolloutStateOf(
     stages.map((stage, index) => stageRecordOf(`s${index}`, { members: 100, ...stage })),
@@ -39,7 +39,7 @@ function turns({ stages, movers, maxConcurrent, rolloutState }: Situation) {
 const idle = { changing: 0 };
 
 describe("the bound", () => {
-  test("is what all legs and arrivals hold together", () => {
+  test("the bound counts what all stage runs and catch-ups hold together", () => {
     const rolloutState = rolloutStateOf(
       [stageRecordOf("a", { changing: 2, members: 3 }), stageRecordOf("b", { changing: 3, members: 4 })],
       {
@@ -50,38 +50,38 @@ describe("the bound", () => {
   });
 
   test.each<[string, number, readonly number[], number]>([
-    ["all of it, while nobody changes", 5, [0], 5],
-    ["what is left of it", 5, [3], 2],
-    ["nothing, when it is used up", 5, [5], 0],
-    ["nothing, when more are changing since it was lowered", 2, [5], 0],
+    ["the whole bound, while no cluster changes", 5, [0], 5],
+    ["the rest of the bound", 5, [3], 2],
+    ["nothing, when the bound is used up", 5, [5], 0],
+    ["nothing, when the bound was lowered below what is changing", 2, [5], 0],
   ])("the only stage may have %s", (_name, maxConcurrent, changing, slots) => {
     const stages = changing.map((count) => ({ changing: count }));
     expect(turns({ stages, movers: [mover(0)], maxConcurrent })).toEqual([[0, slots]]);
   });
 
-  test("is at most 500, however many clusters there are", () => {
+  test("the bound is at most 500, however many clusters there are", () => {
     expect(turns({ stages: [{ members: 10_000 }], movers: [mover(0)], maxConcurrent: 9_999 })).toEqual([[0, 500]]);
   });
 });
 
-describe("one slot is kept, so that a cure never waits for the sick", () => {
-  test("later stages and arrivals hold at most the bound less one", () => {
+describe("one slot is reserved, so that a repair never waits for unhealthy clusters", () => {
+  test("later stages and catch-ups hold at most the bound less one", () => {
     expect(turns({ stages: [idle, { changing: 38 }], movers: [mover(1)], maxConcurrent: 40 })).toEqual([[1, 1]]);
     expect(turns({ stages: [idle, { changing: 39 }], movers: [mover(1)], maxConcurrent: 40 })).toEqual([[1, 0]]);
     const rolloutState = { catchUps: { waiting: 5, changing: 1, failed: 0 } };
     expect(turns({ stages: [idle, idle], movers: [catchUps], maxConcurrent: 2, rolloutState })).toEqual([["a", 0]]);
   });
 
-  test("the first stage has it", () => {
+  test("the first stage may use the reserved slot", () => {
     expect(turns({ stages: [idle, { changing: 39 }], movers: [mover(0)], maxConcurrent: 40 })).toEqual([[0, 1]]);
   });
 
-  test("the first that has clusters has it: what changes there is nobody else's", () => {
+  test("the first stage that has clusters has the reserved slot, and other stages' clusters do not use it", () => {
     const stages = [{ members: 0 }, { changing: 3 }, idle];
     expect(turns({ stages, movers: [mover(2)], maxConcurrent: 6 })).toEqual([[2, 3]]);
   });
 
-  test("meanwhile the earliest that has something to do may have it, for one cluster", () => {
+  test("without work in the first stage, the earliest stage with work may use the reserved slot for one cluster", () => {
     const unhealthy = { changing: 39 };
     expect(turns({ stages: [idle, idle, unhealthy], movers: [mover(1)], maxConcurrent: 40 })).toEqual([[1, 1]]);
     expect(turns({ stages: [idle, idle, unhealthy], movers: [mover(2)], maxConcurrent: 40 })).toEqual([[2, 0]]);
@@ -96,19 +96,19 @@ describe("one slot is kept, so that a cure never waits for the sick", () => {
     expect(turns({ stages: [idle, idle, unhealthy], movers: [catchUps], maxConcurrent: 40 })).toEqual([["a", 0]]);
   });
 
-  test("a stage without clusters needs none", () => {
+  test("a stage without clusters needs no reserved slot", () => {
     const stages = [{ members: 0 }, { changing: 1 }, idle];
     expect(turns({ stages, movers: [mover(1)], maxConcurrent: 2 })).toEqual([[1, 1]]);
     expect(turns({ stages, movers: [mover(2)], maxConcurrent: 2 })).toEqual([[2, 1]]);
   });
 
-  test("where the first stage uses all, the others get none, and nobody exceeds the bound", () => {
+  test("when the first stage uses the whole bound, the others get nothing", () => {
     expect(turns({ stages: [{ changing: 3 }, idle], movers: [mover(1)], maxConcurrent: 3 })).toEqual([[1, 0]]);
   });
 });
 
-describe("with a bound of one", () => {
-  test("nothing is kept, and everybody has a turn: commits may come faster than the first stage is through", () => {
+describe("a bound of one slot", () => {
+  test("a bound of one reserves nothing, and all movers take turns, however often commits come", () => {
     const movers = [mover(0), mover(1), catchUps];
     const before = [[], ["s0"], ["s0", "s1"], ["s0", "s1", ""]];
     const first = before.map(
@@ -122,14 +122,14 @@ describe("with a bound of one", () => {
     ]);
   });
 
-  test("a later one has it when no earlier one wants it", () => {
+  test("a later stage has the only slot when no earlier one needs it", () => {
     expect(turns({ stages: [idle, idle], movers: [mover(1)], maxConcurrent: 1 })).toEqual([[1, 1]]);
   });
 });
 
-describe("whoever wants slots", () => {
+describe("the movers that need slots", () => {
   const counts = { Waiting: 2 };
-  /** Content 2 is the newest: of who goes, its farewell. */
+  /** Rollout 2 is the newest; for an owner that is being deleted, it is the deletion. */
   const movers = (
     stageRun: Partial<Omit<StageRunRow, "counts">> & Pick<StageRunRow, "rollout">,
     isGoing = false,
@@ -144,22 +144,22 @@ describe("whoever wants slots", () => {
     return moversOf({ rolloutState, stageRuns, rollout: { stages: [] }, isGoing }).map(({ stage }) => stage ?? "a");
   };
 
-  test.each([1, 2])("is what goes through a stage, be it the newest or not (%i), and who comes to it", (rollout) => {
+  test.each([1, 2])("stage runs that update need slots, the newest or not (%i), and so do catch-ups", (rollout) => {
     expect(movers({ rollout })).toEqual([0, "a"]);
   });
 
-  test("is not what stands still, nor what has nobody left", () => {
+  test("a stage run that stands still or has no waiting targets needs no slots", () => {
     expect(movers({ rollout: 2, phase: "Halted" })).toEqual(["a"]);
     expect(movers({ rollout: 2 }, false, { Waiting: 0 })).toEqual(["a"]);
   });
 
-  test("is nothing but the farewell of a subject that goes", () => {
+  test("an owner that is being deleted needs slots for the deletion only", () => {
     expect([movers({ rollout: 2 }, true), movers({ rollout: 1 }, true)]).toEqual([[0], []]);
   });
 });
 
-describe("turns", () => {
-  test("are first of those who had none for longest, whoever had them in between", () => {
+describe("the turns of movers", () => {
+  test("movers that have had no turn for the longest time come first", () => {
     const movers = [mover(0), mover(1), catchUps];
     const order = (...served: string[]) =>
       turns({ stages: [idle, idle], movers, maxConcurrent: 30, rolloutState: { served } }).map(([who]) => who);
@@ -171,7 +171,7 @@ describe("turns", () => {
     ]);
   });
 
-  test("are noted once of each, as many as there may be", () => {
+  test("each mover is recorded once, and as many are kept as there may be", () => {
     expect(servedNext({}, mover(0))).toEqual(["s0"]);
     expect(servedNext({ served: ["s0", "", "s1"] }, mover(0))).toEqual(["", "s1", "s0"]);
     expect(servedNext({ served: ["s0", "s1"] }, catchUps)).toEqual(["s0", "s1", ""]);
@@ -179,7 +179,7 @@ describe("turns", () => {
     expect(servedNext({ served: many }, mover(0))).toEqual([...many.slice(1), "s0"]);
   });
 
-  test("give everybody an even share of what is free", () => {
+  test("movers get an even share of the free slots", () => {
     const movers = [mover(0), mover(1), catchUps];
     expect(turns({ stages: [idle, idle], movers, maxConcurrent: 31 })).toEqual([
       [0, 11],
@@ -188,7 +188,7 @@ describe("turns", () => {
     ]);
   });
 
-  test("of nobody are none", () => {
+  test("no movers have no turns", () => {
     expect(turns({ stages: [idle], movers: [], maxConcurrent: 3 })).toEqual([]);
   });
 });
@@ -196,18 +196,18 @@ describe("turns", () => {
 describe("a stage's own bound", () => {
   test.each<[string, number | `${number}%`, number, number]>([
     ["holds within the group's", 2, 0, 2],
-    ["counts what its clusters hold", 2, 1, 1],
+    ["counts the slots of its clusters", 2, 1, 1],
     ["is never less than one", "1%", 0, 1],
-    ["is a share of its leg", "10%", 2, 3],
+    ["is a share of its stage run", "10%", 2, 3],
     ["gives nothing when it is used up", 2, 2, 0],
-    ["nor when it was lowered since", 2, 7, 0],
+    ["gives nothing when it was lowered since", 2, 7, 0],
     ["is never more than the group's", 90, 0, 20],
-  ])("%s", (_name, maxConcurrent, changing, slots) => {
+  ])("a stage's own bound %s", (_name, maxConcurrent, changing, slots) => {
     const own = mover(0, { maxConcurrent });
     expect(turns({ stages: [{ changing }], movers: [own], maxConcurrent: 20 })).toEqual([[0, slots]]);
   });
 
-  test("counts those that came to it, too", () => {
+  test("a stage's own bound counts catch-ups, too", () => {
     const own = mover(0, { maxConcurrent: 4 });
     const rolloutState = { catchUps: { waiting: 0, changing: 2, failed: 0 } };
     expect(turns({ stages: [{ changing: 1, catchingUp: 2 }], movers: [own], maxConcurrent: 20, rolloutState })).toEqual(
@@ -216,10 +216,10 @@ describe("a stage's own bound", () => {
   });
 
   test.each<[string, number | `${number}%` | undefined, number]>([
-    ["has room where there is none", undefined, 1000],
-    ["is of its members for those that come", "50%", 2],
-    ["is used up", 3, 0],
-  ])("%s", (_name, own, room) => {
+    ["without a value has room", undefined, 1000],
+    ["is a share of its members for catch-ups", "50%", 2],
+    ["that is used up has no room", 3, 0],
+  ])("a stage's own bound %s", (_name, own, room) => {
     expect(Math.min(1000, ownRoom(stageRecordOf("a", { members: 10, changing: 1, catchingUp: 2 }), own))).toBe(room);
   });
 });

@@ -32,21 +32,21 @@ function digestOf(template: PlannedTemplate, of: Of): string {
   return input.digest;
 }
 
-/** What a rendering is asked for with, from what was sealed. */
+/** The variables of a rendering, from the target's snapshot. */
 function variablesOf(template: PlannedTemplate, of: Of) {
   const input = snapshot(template, of);
   return "digest" in input ? specialisationOf(overridden(template, input.overrides), input.bound)?.variables : input;
 }
 
 describe("the inputs of a template", () => {
-  test("that uses none of this are what they were before there was any", () => {
-    // Written down by the version before: a fleet is not rendered anew because Starling is.
+  test("the inputs of a template without these fields do not change with the version of Starling", () => {
+    // An earlier version computed this digest: an upgrade does not render a fleet again.
     const before = "sha256:441d71e6d29efce0d74a68ff423483ac385ca9deed0627d997a16ae7f92ed9b9";
     expect(snapshot(planned())).toEqual({ digest: before, path: "deploy" });
     expect(snapshot(planned({ substitute: false }))).toEqual({ digest: before, path: "deploy" });
   });
 
-  test("are its parameters, with what they come to on the cluster", () => {
+  test("the inputs contain the parameters with their values on the cluster", () => {
     const template = planned({
       parameters: {
         DOMAIN: "app.{{ cluster.values.domain }}",
@@ -57,11 +57,11 @@ describe("the inputs of a template", () => {
     });
     const of = { labels: { region: "us" }, values: { domain: "x.example" } };
     expect(variablesOf(template, of)).toEqual({ DOMAIN: "app.x.example", REGION: "us", TIER: "std" });
-    // What does not go by the cluster is in the plan once, and not with each cluster.
+    // The snapshot has only the parameters that depend on the cluster; the plan has the others.
     expect(snapshot(template, of)).toMatchObject({ bound: { parameters: { DOMAIN: "app.x.example", REGION: "us" } } });
   });
 
-  test("lack a key by its name, the cluster's, and where to set it", () => {
+  test("the problem of a missing key names the key, the cluster, and where to set it", () => {
     const template = planned({ parameters: { DOMAIN: "{{ cluster.values.domain }}" }, substitute: true });
     expect(snapshot(template, { cluster: "prod-1" })).toEqual({
       problem:
@@ -69,7 +69,7 @@ describe("the inputs of a template", () => {
     });
   });
 
-  test("are the edits, and the namespace that they come to", () => {
+  test("the inputs contain the edits and the namespace with its value on the cluster", () => {
     const images = [{ name: "web", newTag: "2" }];
     const template = planned({ images, targetNamespace: "shop-{{ cluster.labels.tier }}" });
     const of = { labels: { tier: "gold" } };
@@ -88,53 +88,50 @@ describe("the inputs of a template", () => {
     });
   });
 
-  test("lack nothing that is not used", () => {
+  test("a parameter that is not used may be missing", () => {
     const overrides = [{ clusters: { all: true }, substitute: false }];
     const template = planned({ parameters: { A: "{{ cluster.values.a }}" }, substitute: true, overrides });
     const without = snapshot(planned());
     expect(snapshot(template)).toEqual({ ...without, overrides: [0] });
   });
 
-  test("are data: a value that looks like an expression is none", () => {
+  test("a value that looks like an expression stays data", () => {
     const template = planned({ parameters: { A: "{{ cluster.values.a }}", B: "${A}" }, substitute: true });
     const a = "{{ cluster.name }} ${B} {{ cluster.values.secret }}";
     expect(variablesOf(template, { values: { a, secret: "s" } })).toEqual({ A: a, B: "${A}" });
   });
 
-  test.each(propertySeeds)(
-    "one that changes makes other renderings where it is used, and nowhere else (seed %i)",
-    (seed) => {
-      const keys = ["a", "b", "c"];
-      const used = fc.subarray(keys);
-      const fleet = fc.array(fc.dictionary(fc.constantFrom(...keys), fc.constantFrom("1", "2", "{{ x }}", "")), {
-        minLength: 1,
-        maxLength: 8,
-      });
-      const change = fc.record({ key: fc.constantFrom(...keys), to: fc.constantFrom("1", "2", "3") });
-      fc.assert(
-        fc.property(used, used, fleet, change, fc.nat(), (asValues, asLabels, values, { key, to }, chosen) => {
-          const parameters = Object.fromEntries([
-            ...asValues.map((name) => [`V_${name}`, `{{ cluster.values.${name} | default(none) }}`]),
-            ...asLabels.map((name) => [`L_${name}`, `{{ cluster.labels.${name} | default(none) }}`]),
-          ]);
-          const template = planned({ parameters, substitute: true });
-          const at = chosen % values.length;
-          const before = values.map((mine) => digestOf(template, { values: mine, labels: mine }));
-          const after = values.map((mine, index) =>
-            digestOf(template, { values: index === at ? { ...mine, [key]: to } : mine, labels: mine }),
-          );
-          const isOther = asValues.includes(key) && (values[at]?.[key] ?? "none") !== to;
-          expect(after.map((digest, index) => digest !== before[index])).toEqual(
-            values.map((_, index) => index === at && isOther),
-          );
-          // Clusters for which everything comes to the same share one rendering.
-          const desired = new Set(
-            values.map((mine) => JSON.stringify([...asValues, "", ...asLabels].map((name) => mine[name] ?? "none"))),
-          );
-          expect(new Set(before).size).toBe(desired.size);
-        }),
-        { seed, numRuns: propertyRuns(200) },
-      );
-    },
-  );
+  test.each(propertySeeds)("a changed value changes the renderings that use it, and no others (seed %i)", (seed) => {
+    const keys = ["a", "b", "c"];
+    const used = fc.subarray(keys);
+    const fleet = fc.array(fc.dictionary(fc.constantFrom(...keys), fc.constantFrom("1", "2", "{{ x }}", "")), {
+      minLength: 1,
+      maxLength: 8,
+    });
+    const change = fc.record({ key: fc.constantFrom(...keys), to: fc.constantFrom("1", "2", "3") });
+    fc.assert(
+      fc.property(used, used, fleet, change, fc.nat(), (asValues, asLabels, values, { key, to }, chosen) => {
+        const parameters = Object.fromEntries([
+          ...asValues.map((name) => [`V_${name}`, `{{ cluster.values.${name} | default(none) }}`]),
+          ...asLabels.map((name) => [`L_${name}`, `{{ cluster.labels.${name} | default(none) }}`]),
+        ]);
+        const template = planned({ parameters, substitute: true });
+        const at = chosen % values.length;
+        const before = values.map((mine) => digestOf(template, { values: mine, labels: mine }));
+        const after = values.map((mine, index) =>
+          digestOf(template, { values: index === at ? { ...mine, [key]: to } : mine, labels: mine }),
+        );
+        const isOther = asValues.includes(key) && (values[at]?.[key] ?? "none") !== to;
+        expect(after.map((digest, index) => digest !== before[index])).toEqual(
+          values.map((_, index) => index === at && isOther),
+        );
+        // Clusters for which everything comes to the same share one rendering.
+        const desired = new Set(
+          values.map((mine) => JSON.stringify([...asValues, "", ...asLabels].map((name) => mine[name] ?? "none"))),
+        );
+        expect(new Set(before).size).toBe(desired.size);
+      }),
+      { seed, numRuns: propertyRuns(200) },
+    );
+  });
 });

@@ -28,36 +28,44 @@ const allUnreachable: StageRun = { counts: { Unreachable: 2 } };
 const allFailed: StageRun = { counts: { Failed: 2 } };
 const allPreexisting: StageRun = { counts: { Failed: 2 }, preexistingFailures: 2 };
 
-describe.each(["canary", "rest"])("a leg through %s, first or last", (stage) => {
+describe.each(["canary", "rest"])("a stage run in %s, the first stage or the last", (stage) => {
   test.each<[string, StageRun, StageRunPhase, StageRunPhase]>([
-    ["sealed empty", emptySnapshot, "Passed", "Passed"],
+    ["an empty snapshot", emptySnapshot, "Passed", "Passed"],
     ["all ready", allReady, "Passed", "Passed"],
     ["all unchanged", allUnchanged, "Passed", "Passed"],
-    ["all gone", allGone, "NothingVerified", "NothingVerified"],
-    ["one gone, and one unchanged", { counts: { Skipped: 1, Unchanged: 1 } }, "NothingVerified", "NothingVerified"],
-    ["one gone, and one ready", { counts: { Skipped: 1, Succeeded: 1 } }, "Passed", "Passed"],
+    ["all skipped", allGone, "NothingVerified", "NothingVerified"],
+    ["one skipped, and one unchanged", { counts: { Skipped: 1, Unchanged: 1 } }, "NothingVerified", "NothingVerified"],
+    ["one skipped, and one ready", { counts: { Skipped: 1, Succeeded: 1 } }, "Passed", "Passed"],
     ["all unreachable", allUnreachable, "TooManyUnreachable", "NothingVerified"],
     ["all failed", allFailed, "Halted", "NothingVerified"],
-    ["all failed, and not ready before", allPreexisting, "NothingVerified", "NothingVerified"],
+    ["all failed, and all preexisting", allPreexisting, "NothingVerified", "NothingVerified"],
     [
-      "one not ready before, and one unchanged",
+      "one preexisting failure, and one unchanged",
       { counts: { Failed: 1, Unchanged: 1 }, preexistingFailures: 1 },
       "NothingVerified",
       "NothingVerified",
     ],
     [
-      "one not ready before, and one ready",
+      "one preexisting failure, and one ready",
       { counts: { Failed: 1, Succeeded: 1 }, preexistingFailures: 1 },
       "Passed",
       "Passed",
     ],
-    ["one gone, and one unreachable", { counts: { Skipped: 1, Unreachable: 1 } }, "NothingVerified", "NothingVerified"],
-  ])("%s: with strict and with generous budgets", (_name, stageRun, withStrict, withGenerous) => {
-    expect(verdictOf(stageRunInState({ stage, ...stageRun }), strict).phase).toBe(withStrict);
-    expect(verdictOf(stageRunInState({ stage, ...stageRun }), generous).phase).toBe(withGenerous);
-  });
+    [
+      "one skipped, and one unreachable",
+      { counts: { Skipped: 1, Unreachable: 1 } },
+      "NothingVerified",
+      "NothingVerified",
+    ],
+  ])(
+    "a stage run with %s is judged with strict budgets as %s and with generous ones as %s",
+    (_name, stageRun, withStrict, withGenerous) => {
+      expect(verdictOf(stageRunInState({ stage, ...stageRun }), strict).phase).toBe(withStrict);
+      expect(verdictOf(stageRunInState({ stage, ...stageRun }), generous).phase).toBe(withGenerous);
+    },
+  );
 
-  test("goes on while anybody waits, is rendered for, or has a slot", () => {
+  test("a stage run continues while a target waits, is rendered for, or has a slot", () => {
     for (const state of ["Waiting", "Rendering", "Assigned"] as const)
       expect(verdictOf(stageRunInState({ stage, counts: { Succeeded: 3, [state]: 1 } }), strict).phase, state).toBe(
         "Updating",
@@ -67,30 +75,30 @@ describe.each(["canary", "rest"])("a leg through %s, first or last", (stage) => 
 
 describe("the budget of failures", () => {
   test.each<[string, number | `${number}%`, StageRun, StageRunPhase]>([
-    ["halts at once, whoever waits", 0, { counts: { Failed: 1, Waiting: 5 } }, "Halted"],
-    ["bears what it allows", 1, { counts: { Failed: 1, Succeeded: 1 } }, "Passed"],
-    ["and not one more", 1, { counts: { Failed: 2, Succeeded: 1 } }, "Halted"],
+    ["halts at once, although targets wait", 0, { counts: { Failed: 1, Waiting: 5 } }, "Halted"],
+    ["allows as many failures as it says", 1, { counts: { Failed: 1, Succeeded: 1 } }, "Passed"],
+    ["does not allow one more", 1, { counts: { Failed: 2, Succeeded: 1 } }, "Halted"],
     ["rounds down", "10%", { counts: { Failed: 2, Succeeded: 17 } }, "Halted"],
-    ["at the very share it bears", "10%", { counts: { Failed: 2, Succeeded: 18 } }, "Passed"],
+    ["allows exactly its share", "10%", { counts: { Failed: 2, Succeeded: 18 } }, "Passed"],
     [
-      "is of what may change, less what is Unchanged",
+      "is a share of the changing targets, without the Unchanged ones",
       "10%",
       { counts: { Failed: 1, Succeeded: 8, Unchanged: 91 } },
       "Halted",
     ],
-    ["less what is gone", "10%", { counts: { Failed: 1, Succeeded: 8, Skipped: 1 } }, "Halted"],
-    ["of a single changed target is none", "99%", { counts: { Failed: 1, Unchanged: 99 } }, "Halted"],
+    ["does not count skipped targets", "10%", { counts: { Failed: 1, Succeeded: 8, Skipped: 1 } }, "Halted"],
+    ["is none for a single changed target", "99%", { counts: { Failed: 1, Unchanged: 99 } }, "Halted"],
     [
-      "does not count who was not ready before",
+      "does not count preexisting failures",
       0,
       { counts: { Failed: 1, Succeeded: 1 }, preexistingFailures: 1 },
       "Passed",
     ],
-  ])("%s", (_name, maxFailures, stageRun, phase) => {
+  ])("the budget of failures %s", (_name, maxFailures, stageRun, phase) => {
     expect(verdictOf(stageRunInState(stageRun), { ...strict, maxFailures }).phase).toBe(phase);
   });
 
-  test("says how many, of how many, where, and why the first did", () => {
+  test("a halt says how many failed, of how many, in which stage, and the first reason", () => {
     const failures = [
       { cluster: "a", reason: "Invalid" },
       { cluster: "b", reason: "NotReady" },
@@ -101,7 +109,7 @@ describe("the budget of failures", () => {
   });
 });
 
-test("a failure that does not count never takes the place of the first one that does", () => {
+test("a preexisting failure never hides the first failure that counts", () => {
   const failed = (cluster: string, preexisting?: true) => ({
     cluster,
     state: "Failed" as const,
@@ -109,40 +117,39 @@ test("a failure that does not count never takes the place of the first one that 
     preexisting,
   });
   let stageRun = stageRunInState({ stage: "early", counts: { Failed: 3, Waiting: 1 } });
-  for (const one of [failed("sick1", true), failed("bad"), failed("sick2", true)])
-    stageRun = withOutcome(stageRun, one);
-  expect(stageRun.failures.map(({ cluster }) => cluster)).toEqual(["bad", "sick1", "sick2"]);
+  for (const one of [failed("old1", true), failed("bad"), failed("old2", true)]) stageRun = withOutcome(stageRun, one);
+  expect(stageRun.failures.map(({ cluster }) => cluster)).toEqual(["bad", "old1", "old2"]);
   expect(verdictOf(stageRun, strict).message).toBe("1 cluster failed of 4 in stage early (allows 0): bad: R");
 });
 
-describe("the budget of those that do not answer", () => {
+describe("the budget of unreachable targets", () => {
   test.each<[string, number | `${number}%`, StageRun, StageRunPhase]>([
     ["rounds up", "10%", { counts: { Unreachable: 1, Succeeded: 1 } }, "Passed"],
-    ["and bears not one more", "10%", { counts: { Unreachable: 2, Succeeded: 8 } }, "TooManyUnreachable"],
-    ["is judged when the leg ends", 0, { counts: { Unreachable: 5, Waiting: 1 } }, "Updating"],
-    ["of none is none", "0%", { counts: { Unreachable: 1, Succeeded: 9 } }, "TooManyUnreachable"],
+    ["does not allow one more", "10%", { counts: { Unreachable: 2, Succeeded: 8 } }, "TooManyUnreachable"],
+    ["is judged when the stage run ends", 0, { counts: { Unreachable: 5, Waiting: 1 } }, "Updating"],
+    ["allows none if it is 0%", "0%", { counts: { Unreachable: 1, Succeeded: 9 } }, "TooManyUnreachable"],
     [
-      "is less what is Unchanged",
+      "does not count the Unchanged targets",
       "10%",
       { counts: { Unreachable: 2, Succeeded: 1, Unchanged: 97 } },
       "TooManyUnreachable",
     ],
-  ])("%s", (_name, maxUnreachable, stageRun, phase) => {
+  ])("the budget of unreachable targets %s", (_name, maxUnreachable, stageRun, phase) => {
     expect(verdictOf(stageRunInState(stageRun), { ...strict, maxUnreachable }).phase).toBe(phase);
   });
 });
 
-describe("a leg that deletes", () => {
+describe("a stage run that deletes", () => {
   test.each<[string, StageRun, StageRunPhase]>([
     ["needs no evidence", allGone, "Passed"],
-    ["leaves nobody behind", { counts: { Succeeded: 9, Unreachable: 1 } }, "TooManyUnreachable"],
-    ["bears no failure", { counts: { Succeeded: 9, Failed: 1 } }, "Halted"],
-    ["goes on with the others all the same", { counts: { Waiting: 1, Failed: 1 } }, "Updating"],
-  ])("%s, whatever the budgets", (_name, stageRun, phase) => {
+    ["allows no unreachable cluster", { counts: { Succeeded: 9, Unreachable: 1 } }, "TooManyUnreachable"],
+    ["allows no failure", { counts: { Succeeded: 9, Failed: 1 } }, "Halted"],
+    ["continues with the other clusters", { counts: { Waiting: 1, Failed: 1 } }, "Updating"],
+  ])("a stage run that deletes %s, whatever the budgets", (_name, stageRun, phase) => {
     expect(verdictOf(stageRunInState(stageRun), generous, { deletion: true }).phase).toBe(phase);
   });
 
-  test("says that deleting failed", () => {
+  test("a stage run that deletes says that the deletion failed", () => {
     expect(verdictOf(stageRunInState({ counts: { Failed: 1 } }), strict, { deletion: true }).reason).toBe(
       "DeletionFailed",
     );
@@ -151,11 +158,11 @@ describe("a leg that deletes", () => {
 
 test.each<[string, StageRun, string]>([
   ["all unreachable", allUnreachable, "nothing verified in stage all: 2 Unreachable"],
-  ["all not ready before", allPreexisting, "nothing verified in stage all: 2 Failed, 2 of them not ready before"],
+  ["all preexisting failures", allPreexisting, "nothing verified in stage all: 2 Failed, 2 of them not ready before"],
   ["both", { counts: { Unreachable: 1, Failed: 1 } }, "nothing verified in stage all: 1 Unreachable, 1 Failed"],
-  ["sealed empty", emptySnapshot, "stage all is empty: passed at once"],
+  ["an empty snapshot", emptySnapshot, "stage all is empty: passed at once"],
   ["passed", { counts: { Succeeded: 2, Skipped: 1, Unreachable: 0 } }, "stage all passed: 2 succeeded, 1 skipped"],
-])("of a leg %s is said why it stands where it does", (_name, stageRun, message) => {
+])("the message of a stage run says why it stands there: %s", (_name, stageRun, message) => {
   expect(verdictOf(stageRunInState(stageRun), generous).message).toBe(message);
 });
 
@@ -170,11 +177,11 @@ test.each<[number | `${number}%`, number, number]>([
   ["100%", 499, 499],
   ["100%", 10_000, 500],
   [900, 10_000, 500],
-])("of %s of %i clusters %i may be changing", (maxConcurrent, members, bound) => {
+])("for a bound of %s of %i clusters, %i may be changing", (maxConcurrent, members, bound) => {
   expect(boundOf({ ...strict, maxConcurrent }, members)).toBe(bound);
 });
 
-test("what it counts", () => {
+test("the counts of a stage run yield its size, its waiting targets, its failures and whether it has begun", () => {
   const stageRun = stageRunInState({
     counts: { Waiting: 1, Rendering: 2, Failed: 3, Unchanged: 4, Skipped: 5 },
     preexistingFailures: 1,
@@ -189,8 +196,8 @@ test("what it counts", () => {
   expect(stageRunKey({ rollout: 3, stage: "early", snapshot: 1 })).toBe("3#early#1");
 });
 
-describe("what is told of a leg", () => {
-  test("is told once, and how it moves is nothing new", () => {
+describe("the transitions of a stage run", () => {
+  test("each new phase is recorded once, and progress within a phase is not", () => {
     const stageRun = stageRunInState({ counts: { Waiting: 1 } });
     expect(withVerdict(stageRun, { phase: "Updating", reason: "Updating", message: "other words" }, at)).toBe(stageRun);
     const halt = { phase: "Halted", reason: "TooManyFailures", message: "1 failed" } as const;
@@ -202,7 +209,7 @@ describe("what is told of a leg", () => {
     expect(withVerdict(halted, { phase: "Passed", reason: "Passed", message: "" }, at).endedAt).toBe(at);
   });
 
-  test("goes on after many transitions, of which the last are kept", () => {
+  test("only the newest transitions are kept", () => {
     let stageRun = stageRunInState({ counts: { Waiting: 1 } });
     for (let turn = 0; turn < 50; turn++) {
       const phase = turn % 2 === 0 ? ("Halted" as const) : ("Updating" as const);
@@ -212,7 +219,7 @@ describe("what is told of a leg", () => {
     expect(stageRun.transitions.at(-1)?.message).toBe("turn 49");
   });
 
-  test("that another took the place of: nobody has a turn any more, and what is done stays", () => {
+  test("a superseded stage run gives up its waiting targets, and keeps its results", () => {
     const counts = { Waiting: 1, Rendering: 2, Assigned: 3, Succeeded: 4, Failed: 5 };
     const stageRun = stageRunInState({ counts, rendering: [1], aside: [2], returned: [3], unrendered: [4] });
     const ended = superseded(stageRun, 2, at);

@@ -102,7 +102,7 @@ test.each([
   ["all waiting work has started", later(at, -60), later(at, 0.3), 0],
   ["the last waiting work starts now", at, later(at, 0.3), 0],
   ["ten pieces of work wait", later(at, 3), later(at, 3.3), 10],
-])("where %s, the next one starts after them", (_what, until, next, waiting) => {
+])("new work starts after the waiting work, when %s", (_what, until, next, waiting) => {
   expect(queuedUntil(until, new Date(at))).toBe(next);
   expect(queuedNow(until, new Date(at))).toBe(waiting);
 });

@@ -21,8 +21,8 @@ const seen = (observed: Partial<Observed> | undefined, found: Finding, seconds =
     { now: new Date(later(at, seconds)), fence: 3 },
   );
 
-describe("what is written about a look", () => {
-  test("begins with the first look at an attempt", () => {
+describe("the observation of a check", () => {
+  test("an observation begins with the first check of an attempt", () => {
     expect(seen(undefined, finding("Applying"))).toMatchObject({
       attempt: 2,
       startedAt: at,
@@ -35,7 +35,7 @@ describe("what is written about a look", () => {
     });
   });
 
-  test("counts tries only while phase and reason stay", () => {
+  test("tries are counted only while phase and reason stay", () => {
     const before = { phase: "Verifying", reason: "Verifying", tries: 2, since: at, startedAt: at } as const;
     expect(seen(before, finding("Verifying"), 9)).toMatchObject({ tries: 3, since: at, startedAt: at });
     expect(seen(before, finding("Verifying", { reason: reportedReason("Other") }), 9)).toMatchObject({
@@ -45,28 +45,28 @@ describe("what is written about a look", () => {
     expect(seen(before, finding("Ready"), 9)).toMatchObject({ tries: 0, since: later(at, 9), startedAt: at });
   });
 
-  test("remembers in this attempt when the store denied something last", () => {
+  test("the observation remembers, for this attempt, when the store last denied something", () => {
     const denied = finding("Retrying", { reason: reportedReason("BlobDenied") });
     expect(seen({ attempt: 2, deniedAt: at }, denied, 9)).toHaveProperty("deniedAt", later(at, 9));
     expect(seen({ attempt: 2, deniedAt: at }, finding("Applying"), 9)).toHaveProperty("deniedAt", at);
     expect(seen({ attempt: 1, deniedAt: at }, finding("Applying"), 9)).not.toHaveProperty("deniedAt");
   });
 
-  describe("of progress", () => {
+  describe("the progress of an attempt", () => {
     const objects = (ready: number) => ({ total: 9, ready, failed: 0, foreign: 0 });
     const progress = { at, applied: 4, ready: 2 };
 
     test.each<[string, Partial<Finding>, Observed["progress"]]>([
-      ["more that was applied counts", { done: 5 }, { at: later(at, 9), applied: 5, ready: 2 }],
-      ["more that is ready counts", { objects: objects(3) }, { at: later(at, 9), applied: 4, ready: 3 }],
-      ["as much as before does not", { done: 4, objects: objects(2) }, progress],
-      ["what was lost and comes back does not", { done: 1, objects: objects(2) }, progress],
-      ["a look that counted nothing does not", {}, progress],
-    ])("%s", (_name, found, expected) => {
+      ["more applied objects count", { done: 5 }, { at: later(at, 9), applied: 5, ready: 2 }],
+      ["more ready objects count", { objects: objects(3) }, { at: later(at, 9), applied: 4, ready: 3 }],
+      ["as many objects as before do not count", { done: 4, objects: objects(2) }, progress],
+      ["objects that were lost and return do not count", { done: 1, objects: objects(2) }, progress],
+      ["a check that counted nothing does not count", {}, progress],
+    ])("progress of an attempt: %s", (_name, found, expected) => {
       expect(seen({ progress }, finding("Applying", found), 9).progress).toEqual(expected);
     });
 
-    test("an attempt begins with none", () => {
+    test("an attempt begins without progress", () => {
       expect(seen(undefined, finding("Applying"))).not.toHaveProperty("progress");
       expect(seen(undefined, finding("Applying", { done: 1 })).progress).toEqual({ at, applied: 1, ready: 0 });
       expect(seen({ attempt: 1, progress }, finding("Applying"), 9)).not.toHaveProperty("progress");
@@ -75,7 +75,7 @@ describe("what is written about a look", () => {
     });
   });
 
-  test("remembers that the attempt was ready once", () => {
+  test("the observation remembers when the attempt was first ready", () => {
     expect(seen(undefined, finding("Verifying"))).not.toHaveProperty("readyAt");
     expect(seen(undefined, finding("Ready"))).toHaveProperty("readyAt", at);
     expect(seen({ readyAt: at }, finding("Ready"), 9)).toHaveProperty("readyAt", at);
@@ -83,7 +83,7 @@ describe("what is written about a look", () => {
     expect(seen({ attempt: 1, readyAt: at }, finding("Applying"), 9)).not.toHaveProperty("readyAt");
   });
 
-  test("begins anew with a new attempt, keeps what the cluster holds, and counts nothing of it", () => {
+  test("a new attempt begins anew, keeps what the cluster has, and does not count it", () => {
     const applied = { renderDigest: "sha256:old", revision: "r", attempt: 1, at };
     const objects = { total: 4, ready: 3, failed: 0, foreign: 1 };
     const before = {
@@ -107,14 +107,14 @@ describe("what is written about a look", () => {
     expect(seen({ ...before, attempt: 2 }, finding("Applying"), 5)).toMatchObject({ objects });
   });
 
-  test("keeps five troubles, and forgets what is not said again", () => {
+  test("an observation keeps five problems, and drops those that are not reported again", () => {
     const problems = Array.from({ length: 8 }, (_, index) => ({ object: `o${index}`, reason: "r", message: "" }));
     expect(seen(undefined, finding("Verifying", { problems })).problems).toEqual(problems.slice(0, 5));
     expect(seen({ problems, failedSince: at }, finding("Ready"))).not.toHaveProperty("failedSince");
     expect(seen({ problems }, finding("Ready")).problems).toEqual([]);
   });
 
-  test("says which reconcile it answers", () => {
+  test("an observation names the reconcile that it answers", () => {
     const row = { desired, reconcile: 4 };
     expect(observe(row, finding("Ready"), { now: new Date(at), fence: 1 }).handledReconcile).toBe(4);
   });
@@ -135,7 +135,7 @@ describe("what is written about a look", () => {
     ["Ready", 5, undefined],
     ["Failed", 5, undefined],
     ["Gone", 0, undefined],
-  ])("in the phase %s after %i tries looks again in %s seconds", (phase, tries, seconds) => {
+  ])("a Sync in the phase %s after %i tries is checked again in %s seconds", (phase, tries, seconds) => {
     const before = tries === 0 ? undefined : { phase, reason: phase, tries: tries - 1 };
     const observed = seen(before, finding(phase));
     expect(observed.tries).toBe(tries);
@@ -150,7 +150,7 @@ test.each<[Phase, number, number, number | undefined]>([
   ["Retrying", 0, 86_400, 600],
   ["Failed", 0, 30, undefined],
 ])(
-  "a cluster in the phase %s after %i tries that asks for %i seconds is looked at in %s",
+  "a Sync in the phase %s after %i tries, whose cluster asks for %i seconds, is checked again in %s",
   (phase, tries, asked, seconds) => {
     const before = observedOf({ attempt: 2, phase, reason: phase, tries: tries - 1 });
     const row = { desired: desiredOf({ attempt: 2 }), ...(tries === 0 ? {} : { observed: before }) };
@@ -159,14 +159,14 @@ test.each<[Phase, number, number, number | undefined]>([
   },
 );
 
-test("what is not ready is looked at no later than its interval", () => {
+test("a Sync that is not ready is checked after its interval at the latest", () => {
   const often = desiredOf({ attempt: 2, apply: applyOptions.parse({ interval: "10s" }) });
   const before = observedOf({ attempt: 2, phase: "Verifying", reason: "Verifying", tries: 9 });
   const next = observe({ desired: often, observed: before }, finding("Verifying"), { now: new Date(at), fence: 1 });
   expect(next.nextAt).toBe(later(at, 10));
 });
 
-test("warnings of an attempt gather, each once, at most five, as short lines", () => {
+test("the warnings of an attempt are collected, each once, at most five, as short lines", () => {
   const warned = (...messages: string[]) => messages.map((message) => ({ object: "ConfigMap a/b", message }));
   const first = seen(undefined, finding("Applying", { warnings: warned("a", "b") }));
   expect(first.warnings).toEqual(warned("a", "b"));
@@ -178,7 +178,7 @@ test("warnings of an attempt gather, each once, at most five, as short lines", (
   expect(long.warnings?.[0]?.message).toMatch(/^x y{997}…$/);
 });
 
-test("what is left alone is kept by looks that could not see it, and is drift", () => {
+test("objects that are left alone stay in observations that could not see them, and count as drift", () => {
   const leftAlone = [{ object: "Deployment a/b", reason: "Drifted", message: "somebody undoes it" }];
   const first = seen(undefined, finding("Ready", { leftAlone }));
   const next = seen(first, finding("Verifying"));
@@ -194,14 +194,14 @@ test("what is left alone is kept by looks that could not see it, and is drift", 
   expect(seen({ ...next, attempt: 1 }, finding("Applying"))).not.toHaveProperty("leftAlone");
 });
 
-test("when drift was looked for is kept while the attempt is", () => {
+test("the time of the last inspection is kept during an attempt", () => {
   const inspected = seen({ phase: "Verifying" }, finding("Verifying", { inspected: true }));
   expect(inspected.inspectedAt).toBe(at);
   expect(seen(inspected, finding("Verifying"), 9).inspectedAt).toBe(at);
   expect(seen({ ...inspected, attempt: 1 }, finding("Applying"), 9)).not.toHaveProperty("inspectedAt");
 });
 
-describe("its conditions", () => {
+describe("the conditions of a Sync", () => {
   const applied = { renderDigest: "sha256:aaa", revision: "main@sha1:aaa", attempt: 1, at };
   const statuses = (phase: Phase, more: Partial<Finding> = {}) =>
     Object.fromEntries(
@@ -216,7 +216,7 @@ describe("its conditions", () => {
     ["Failed", "False", "False", "True"],
     ["Unreachable", "Unknown", "False", "False"],
     ["Gone", "False", "False", "False"],
-  ])("in the phase %s: Ready %s, Reconciling %s, Stalled %s", (phase, Ready, Reconciling, Stalled) => {
+  ])("a Sync in the phase %s is Ready %s, Reconciling %s, Stalled %s", (phase, Ready, Reconciling, Stalled) => {
     expect(statuses(phase)).toEqual({ Ready, Reconciling, Stalled, Drifted: "False" });
   });
 
@@ -224,42 +224,45 @@ describe("its conditions", () => {
     [{ objects: 1, corrected: false }, "True"],
     [{ objects: 1, corrected: true }, "False"],
     [{ objects: 0, corrected: false }, "False"],
-  ])("drift %j: Drifted %s", (drift, status) => {
+  ])("drift %j makes the condition Drifted %s", (drift, status) => {
     expect(statuses("Ready", { drift: { at, ...drift } })).toMatchObject({ Drifted: status });
   });
 
   test.each<[string, Finding["applied"], string, string]>([
     ["nothing", undefined, "Unknown", "NotApplied"],
     ["another rendering", { ...applied, renderDigest: "sha256:old" }, "Unknown", "NotApplied"],
-    ["what is wanted", applied, "False", "InSync"],
-  ])("Drifted, where %s was applied whole", (_what, whole, status, reason) => {
-    const more = whole === undefined ? {} : { applied: whole };
-    for (const phase of ["Applying", "Retrying", "Failed", "Unreachable"] as const) {
-      const { conditions } = seen(undefined, finding(phase, more));
-      expect(conditions.find(({ type }) => type === "Drifted")).toMatchObject({ status, reason });
-      // It stays so for as long as nothing else is applied.
-      const later = seen(seen(undefined, finding("Verifying", more)), finding(phase), 10);
-      expect(later.conditions.find(({ type }) => type === "Drifted")).toMatchObject({ status, reason });
-    }
-  });
+    ["the desired rendering", applied, "False", "InSync"],
+  ])(
+    "the condition Drifted, after %s was completely applied, is %s with the reason %s",
+    (_what, whole, status, reason) => {
+      const more = whole === undefined ? {} : { applied: whole };
+      for (const phase of ["Applying", "Retrying", "Failed", "Unreachable"] as const) {
+        const { conditions } = seen(undefined, finding(phase, more));
+        expect(conditions.find(({ type }) => type === "Drifted")).toMatchObject({ status, reason });
+        // The condition stays as long as nothing else is applied.
+        const later = seen(seen(undefined, finding("Verifying", more)), finding(phase), 10);
+        expect(later.conditions.find(({ type }) => type === "Drifted")).toMatchObject({ status, reason });
+      }
+    },
+  );
 
-  test("Drifted stays what the last look that compared found, whatever the others come to", () => {
+  test("the condition Drifted keeps the result of the last comparison during other checks", () => {
     const drift = { at, objects: 1, corrected: false };
-    const told = ({ conditions }: Observed) => conditions.find(({ type }) => type === "Drifted");
+    const driftedOf = ({ conditions }: Observed) => conditions.find(({ type }) => type === "Drifted");
     const drifted = seen(undefined, finding("Ready", { applied, inspected: true, drift }));
     for (const phase of ["Verifying", "Ready", "Unreachable", "Failed"] as const) {
-      expect(told(seen(drifted, finding(phase), 10))).toEqual(told(drifted));
+      expect(driftedOf(seen(drifted, finding(phase), 10))).toEqual(driftedOf(drifted));
     }
-    expect(told(seen(drifted, finding("Ready", { inspected: true }), 10))).toMatchObject({ status: "False" });
+    expect(driftedOf(seen(drifted, finding("Ready", { inspected: true }), 10))).toMatchObject({ status: "False" });
     const partly = seen(drifted, finding("Ready", { inspected: true, notCompared: "Widget: forbidden" }), 10);
-    expect(told(partly)).toMatchObject({ status: "Unknown", reason: "NotCompared" });
-    expect(told(seen(partly, finding("Unreachable"), 20))).toEqual(told(partly));
-    expect(told(seen({ ...drifted, attempt: 1 }, finding("Ready", { applied }), 10))).toMatchObject({
+    expect(driftedOf(partly)).toMatchObject({ status: "Unknown", reason: "NotCompared" });
+    expect(driftedOf(seen(partly, finding("Unreachable"), 20))).toEqual(driftedOf(partly));
+    expect(driftedOf(seen({ ...drifted, attempt: 1 }, finding("Ready", { applied }), 10))).toMatchObject({
       status: "False",
     });
   });
 
-  test("Drifted is not known where nobody compares", () => {
+  test("the condition Drifted is Unknown when drift detection is off", () => {
     const off = { ...desired, apply: { ...applyOptions.parse({}), drift: "off" as const } };
     const { conditions } = observe({ desired: off }, finding("Ready", { applied }), { now: new Date(at), fence: 3 });
     expect(conditions.find(({ type }) => type === "Drifted")).toMatchObject({
@@ -268,7 +271,7 @@ describe("its conditions", () => {
     });
   });
 
-  test("keep since when they are so", () => {
+  test("conditions keep the time since when they have their status", () => {
     const first = seen(undefined, finding("Verifying"));
     const second = seen(first, finding("Verifying", { reason: reportedReason("Other") }), 10);
     const third = seen(second, finding("Ready"), 20);
@@ -277,7 +280,7 @@ describe("its conditions", () => {
   });
 });
 
-describe("health", () => {
+describe("the health of a Sync", () => {
   const health = (more: Partial<SeenHealth>): SeenHealth => ({
     total: 3,
     ready: 3,
@@ -293,12 +296,12 @@ describe("health", () => {
       new Date(later(at, seconds)),
     );
 
-  test("is Ready when every object is, also when there are none", () => {
+  test("a Sync is Ready when all of its objects are, also without objects", () => {
     expect(found(undefined, health({}))).toMatchObject({ phase: "Ready", message: "3 objects ready", problems: [] });
     expect(found(undefined, health({ total: 0, ready: 0 }))).toMatchObject({ phase: "Ready" });
   });
 
-  test("is on its way while nothing has failed, with what is not ready", () => {
+  test("a Sync is Verifying while nothing has failed, and lists the objects that are not ready", () => {
     expect(found(undefined, health({ ready: 1, worst: "InProgress" }))).toMatchObject({
       phase: "Verifying",
       reason: "NotReady",
@@ -307,7 +310,7 @@ describe("health", () => {
     });
   });
 
-  test("fails only after it was failed for a minute without interruption", () => {
+  test("a Sync fails only after its objects have failed for a minute without interruption", () => {
     const bad = health({ ready: 2, failed: 1, worst: "Failed" });
     const first = found(undefined, bad);
     expect(first).toMatchObject({ phase: "Verifying", failedSince: at });
@@ -316,7 +319,7 @@ describe("health", () => {
     expect(found({ failedSince: at }, health({ ready: 2, worst: "InProgress" }), 59)).not.toHaveProperty("failedSince");
   });
 
-  test("of an earlier attempt does not count", () => {
+  test("the failure of an earlier attempt does not count", () => {
     const bad = health({ failed: 1, worst: "Failed" });
     expect(found({ attempt: 1, failedSince: at }, bad, 3600)).toMatchObject({
       phase: "Verifying",

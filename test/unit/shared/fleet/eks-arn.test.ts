@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { parseEksArn, roleArnIn } from "#shared/fleet/eks-arn.ts";
 
-test("an ARN of a cluster is taken apart", () => {
+test("the ARN of a cluster is parsed into its parts", () => {
   expect(parseEksArn("arn:aws-cn:eks:cn-north-1:111122223333:cluster/Prod_EU-1")).toEqual({
     arn: "arn:aws-cn:eks:cn-north-1:111122223333:cluster/Prod_EU-1",
     partition: "aws-cn",
@@ -21,14 +21,14 @@ test.each([
   ["arn:aws:eks:eu-west-1:111122223333:nodegroup/a"],
   ["arn:aws:ecs:eu-west-1:111122223333:cluster/a"],
   ["prod-1"],
-])("%s is not one", (text) => {
+])("the text %s is not an ARN of a cluster", (text) => {
   expect(parseEksArn(text)).toBeUndefined();
 });
 
 test.each([
   ["starling-apply", "arn:aws:iam::111122223333:role/starling-apply"],
   ["starling/clusters/apply", "arn:aws:iam::111122223333:role/starling/clusters/apply"],
-])("role %s is one of the cluster's account", (name, expected) => {
+])("the role %s belongs to the cluster's account", (name, expected) => {
   const cluster = parseEksArn("arn:aws:eks:eu-west-1:111122223333:cluster/a");
   expect(cluster && roleArnIn(cluster, name)).toBe(expected);
 });

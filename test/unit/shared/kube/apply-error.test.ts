@@ -13,7 +13,7 @@ const network = (code: string): ApplyErrorFacts => ({ code, message: code, cause
 const quota =
   'Operation cannot be fulfilled on resourcequotas "q": the object has been modified; please apply your changes to the latest version and try again';
 
-/** Answers as recorded from kube-apiserver 1.36 where it gives them. Legend: facts, class, retryable, outcome unknown. */
+/** Answers, recorded from kube-apiserver 1.36 where it gives them, with their class, whether to retry, and whether the outcome is unknown. */
 const table: readonly (readonly [string, ApplyErrorFacts, string, boolean, boolean])[] = [
   ["connection reset", network("ECONNRESET"), "transient", true, true],
   ["timeout", network("ETIMEDOUT"), "transient", true, true],
@@ -148,6 +148,6 @@ const table: readonly (readonly [string, ApplyErrorFacts, string, boolean, boole
   ["302", answer(302, ""), "unknown", false, false],
 ];
 
-test.each(table)("%s", (_name, facts, kind, retryable, outcomeUnknown) => {
+test.each(table)("the answer %s is classified", (_name, facts, kind, retryable, outcomeUnknown) => {
   expect(classifyApplyError(facts)).toEqual({ class: kind, retryable, outcomeUnknown });
 });

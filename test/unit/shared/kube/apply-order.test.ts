@@ -6,7 +6,7 @@ import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";
 
 const id = (group: string, kind: string, name = "x", namespace = "n"): ObjectId => ({ group, kind, namespace, name });
 
-/** What must come before what when applied. */
+/** Pairs of objects, of which the first must be applied before the second. */
 const before: readonly (readonly [ObjectId, ObjectId])[] = [
   [id("", "Namespace"), id("", "ConfigMap")],
   [id("", "Namespace"), id("apiextensions.k8s.io", "CustomResourceDefinition")],
@@ -28,16 +28,16 @@ const before: readonly (readonly [ObjectId, ObjectId])[] = [
 ];
 
 describe("the order of application", () => {
-  test.each(before)("%j before %j", (first, second) => {
+  test.each(before)("the object %j is applied before %j", (first, second) => {
     expect(rankOf(first)).toBeLessThan(rankOf(second));
     expect(compareForApply(first, second)).toBeLessThan(0);
   });
 
-  test("a custom Role is no Role", () => {
+  test("a Role of another API group is not applied as a Role", () => {
     expect(rankOf(id("example.com", "Role"))).toBe(rankOf(id("example.com", "Widget")));
   });
 
-  test("sorts ties by group, kind, namespace and name", () => {
+  test("objects of equal rank are sorted by group, kind, namespace and name", () => {
     const [rank] = inRanks([id("", "Secret", "b"), id("", "ConfigMap", "b"), id("", "ConfigMap", "a", "z")], (i) => i);
     expect(rank?.map(({ kind, namespace, name }) => `${kind} ${namespace}/${name}`)).toEqual([
       "ConfigMap n/b",
@@ -46,7 +46,7 @@ describe("the order of application", () => {
     ]);
   });
 
-  test.each(propertySeeds)("is total: any order of the input gives one order of the output (seed %i)", (seed) => {
+  test.each(propertySeeds)("any order of the input gives the same order of the output (seed %i)", (seed) => {
     const part = fc.constantFrom("", "a", "b", "apps", "batch");
     const kind = fc.constantFrom("Namespace", "Deployment", "Job", "Secret", "Widget");
     const anyId = fc.record({ group: part, kind, namespace: part, name: part });

@@ -1,4 +1,4 @@
-/** Which objects are applied when: phases, waves and dependencies, from annotations alone. */
+/** The order in which objects are applied: phases, waves and dependencies, from annotations alone. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type ApplyPlan, type OrderQuestion, planSteps } from "#shared/kube/apply-steps.ts";
@@ -38,19 +38,19 @@ function problems(objects: readonly ManifestObject[], question: Partial<OrderQue
   return "problems" in found ? found.problems.map(({ annotation, reason }) => `${annotation} ${reason}`) : [];
 }
 
-/** As `PreSync -1: a b`. */
+/** The steps as texts, such as `PreSync -1: a b`. */
 function shown({ before, after, onFailure }: ApplyPlan): readonly string[] {
   return [...before, ...after, ...onFailure].map(
     ({ phase, wave: at, objects }) => `${phase} ${at}: ${objects.map(({ metadata }) => metadata.name).join(" ")}`,
   );
 }
 
-describe("the steps", () => {
-  test("are one where nothing is said", () => {
+describe("the steps of an apply", () => {
+  test("objects without annotations are applied in one step", () => {
     expect(shown(plan([object(["ConfigMap", "a"]), object(["Job", "b"])]))).toEqual(["Sync 0: a b"]);
   });
 
-  test("are phases, and in each its waves", () => {
+  test("the steps are phases, and waves within each phase", () => {
     const hook = (name: string, phase: string, at = "0") =>
       object(["Job", name], { "argocd.argoproj.io/hook": phase, [wave]: at });
     const objects = [
@@ -75,7 +75,7 @@ describe("the steps", () => {
     ]);
   });
 
-  test("have Helm's hooks by their event and weight, and its tests not at all", () => {
+  test("Helm's hooks run by their event and weight, and Helm's tests do not run", () => {
     const hook = (name: string, events: string, weight: string) =>
       object(["Job", name], { "helm.sh/hook": events, "helm.sh/hook-weight": weight });
     const objects = [
@@ -96,13 +96,13 @@ describe("the steps", () => {
     expect([...upgrade.hooks.keys()].map(({ metadata }) => metadata.name)).toEqual(["both", "first", "again", "test"]);
   });
 
-  test("go by Argo CD's annotation where both are there", () => {
+  test("Argo CD's annotation takes precedence over Helm's", () => {
     const both = { "helm.sh/hook": "post-install", "argocd.argoproj.io/hook": "PreSync", "helm.sh/hook-weight": "4" };
     expect(shown(plan([object(["Job", "a"], both)]))).toEqual(["PreSync 4: a"]);
     expect(shown(plan([object(["Job", "a"], { ...both, [wave]: "7" })]))).toEqual(["PreSync 7: a"]);
   });
 
-  test("have a definition and a Namespace no later than what needs them", () => {
+  test("a definition and a Namespace are applied no later than the objects that need them", () => {
     const objects = [
       widgets,
       object(["Widget", "w"], { [wave]: "-1" }),
@@ -112,12 +112,12 @@ describe("the steps", () => {
     expect(shown(plan(objects))).toEqual(["PreSync 0: shop migrate", "Sync -1: widgets.example.com w"]);
   });
 
-  test("have a Namespace before what is put into it by default", () => {
+  test("a Namespace is applied before the objects that go into it by default", () => {
     const objects = [object(["Namespace", "web", ""], { [wave]: "3" }), object(["ConfigMap", "a", ""])];
     expect(shown(plan(objects, { defaultNamespace: "web" }))).toEqual(["Sync 0: web a"]);
   });
 
-  test("have what depends on something after it, in its own wave", () => {
+  test("an object is applied after the objects that it depends on, in its own wave", () => {
     const objects = [
       object(["Deployment", "web"], { [dependsOn]: "apps/namespaces/shop/Deployment/db,/namespaces/shop/ConfigMap/c" }),
       object(["Deployment", "db"], { [dependsOn]: "/namespaces/shop/ConfigMap/c" }),
@@ -129,7 +129,7 @@ describe("the steps", () => {
     expect(shown(plan(objects))).toEqual(["Sync -1: early", "Sync 0: c d e", "Sync 0: db", "Sync 0: web"]);
   });
 
-  test("find what a reference means also where a namespace is given later, or dropped", () => {
+  test("a reference finds its object also if the namespace is added or dropped later", () => {
     const objects = [
       object(["ConfigMap", "a", ""]),
       object(["ConfigMap", "b"], { [dependsOn]: "/namespaces/web/ConfigMap/a" }),
@@ -142,8 +142,8 @@ describe("the steps", () => {
   });
 });
 
-describe("are refused", () => {
-  test("where a circle is waited for, naming all of it", () => {
+describe("an apply is refused", () => {
+  test("a cycle of dependencies is refused, and named completely", () => {
     const objects = [
       object(["ConfigMap", "a"], { [dependsOn]: "/namespaces/shop/ConfigMap/b" }),
       object(["ConfigMap", "b"], { [dependsOn]: "/namespaces/shop/ConfigMap/a" }),
@@ -156,13 +156,13 @@ describe("are refused", () => {
     ]);
   });
 
-  test("where a definition waits for what it defines", () => {
+  test("a definition that depends on its own custom resource is refused", () => {
     const annotations = { [dependsOn]: "example.com/namespaces/shop/Widget/w" };
     const definition = { ...widgets, metadata: { ...widgets.metadata, annotations } };
     expect(problems([definition, object(["Widget", "w"])])).toEqual([expect.stringContaining("is part of a cycle")]);
   });
 
-  test("where an annotation of megabytes names what is not there, beside many hooks that are not run", () => {
+  test("an annotation of megabytes that names missing objects is refused in time, beside many hooks that do not run", () => {
     const names = Array.from({ length: 150_000 }, (_, at) => `/namespaces/shop/ConfigMap/c${at}`);
     const hooks = Array.from({ length: 1_000 }, (_, at) =>
       object(["ConfigMap", `test-${at}`], { "helm.sh/hook": "test" }),
@@ -173,7 +173,7 @@ describe("are refused", () => {
     expect(twice).toEqual([expect.stringContaining('names "/namespaces/shop/ConfigMap/c149999" twice')]);
   });
 
-  test("where something is waited for that is not there, or comes later", () => {
+  test("a dependency on a missing or later object is refused", () => {
     const waits = (name: string) =>
       object(["ConfigMap", "a"], { [dependsOn]: `/namespaces/shop/ConfigMap/${name}`, [wave]: "1" });
     expect(problems([waits("gone")])).toEqual([
@@ -184,11 +184,11 @@ describe("are refused", () => {
         "names ConfigMap shop/late, which is applied later, in Sync, wave 2, while this object is applied in Sync, wave 1;",
       ),
     ]);
-    const resting = object(["ConfigMap", "hook"], { "helm.sh/hook": "pre-upgrade" });
-    expect(problems([waits("hook"), resting])).toEqual([
+    const hookObject = object(["ConfigMap", "hook"], { "helm.sh/hook": "pre-upgrade" });
+    expect(problems([waits("hook"), hookObject])).toEqual([
       expect.stringContaining("a hook that does not run at an install"),
     ]);
-    expect(problems([waits("hook"), resting], { event: "upgrade" })).toEqual([]);
+    expect(problems([waits("hook"), hookObject], { event: "upgrade" })).toEqual([]);
   });
 
   test.each([
@@ -197,7 +197,7 @@ describe("are refused", () => {
       { "argocd.argoproj.io/hook": "PreSync,PostSync" },
       "has the phases PreSync and PostSync; a Job or Pod runs only once",
     ],
-  ])("where what runs is for two phases: %j", (annotations, message) => {
+  ])("a Job, Pod or custom resource in two phases is refused: %j", (annotations, message) => {
     for (const kind of ["Job", "Pod", "Widget"])
       expect(problems([object([kind, "a"], annotations)])).toEqual([expect.stringContaining(message)]);
     expect(problems([object(["ServiceAccount", "a"], annotations)])).toEqual([]);
@@ -221,12 +221,12 @@ describe("are refused", () => {
     [{ [dependsOn]: "/namespaces//ConfigMap/a" }, `${dependsOn} has "/namespaces//ConfigMap/a", expected`],
     [{ [dependsOn]: "/namespace/shop/ConfigMap/a" }, `${dependsOn} has "/namespace/shop`],
     [{ [dependsOn]: "/Namespace/a, /Namespace/a" }, `${dependsOn} names "/Namespace/a" twice`],
-  ])("where an annotation cannot be gone by: %j", (annotations, message) => {
+  ])("an invalid annotation is refused: %j", (annotations, message) => {
     expect(problems([object(["ConfigMap", "a"], annotations)])).toEqual([expect.stringContaining(message)]);
   });
 });
 
-test("each object is in one step, after all that it depends on, and in the order of phases and waves", () => {
+test("each object is in one step, after its dependencies, and in the order of phases and waves", () => {
   const phases = ["PreSync", "Sync", "PostSync", "SyncFail"] as const;
   const drawn = fc.record({
     phase: fc.constantFrom(undefined, ...phases),
@@ -235,7 +235,7 @@ test("each object is in one step, after all that it depends on, and in the order
   });
   fc.assert(
     fc.property(fc.array(drawn, { maxLength: 30 }), (items) => {
-      // What each depends on is of those before it in the order that is asked for: there is no circle.
+      // Dependencies point only to objects earlier in the order, so that there is no cycle.
       const order = (index: number) => phases.indexOf(items[index]?.phase ?? "Sync") * 10 + (items[index]?.at ?? 0);
       const needsOf = (index: number) =>
         [...new Set(items[index]?.needs)].filter(

@@ -14,11 +14,11 @@ test.each<[string, JsonObject[string], boolean]>([
   ["of the URL's alphabet", "_-8=", false],
   ["with blanks", "Y Q=", false],
   ["a number", 4711, false],
-])("a value %s", (_name, value, fits) => {
+])("a value %s is accepted or refused as base64", (_name, value, fits) => {
   expect(of("v1", "Secret", { data: { k: value } })).toEqual(fits ? [] : ["data.k"]);
 });
 
-test("fields that hold bytes, and no others", () => {
+test("the fields that hold bytes are found, and no others", () => {
   const unfit = { caBundle: "?" };
   const hooks = { webhooks: [{ clientConfig: { caBundle: "YQ==" } }, { clientConfig: unfit }] };
   const conversion = { conversion: { webhook: { clientConfig: unfit } } };

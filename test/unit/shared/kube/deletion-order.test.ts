@@ -31,7 +31,7 @@ function ordered(objects: readonly Marked[]) {
 
 const stepsOf = (objects: readonly Marked[]) => ordered(objects).steps.map((step) => step.map(({ name }) => name));
 
-/** What must be deleted before what. */
+/** Pairs of objects, of which the first must be deleted before the second. */
 const deletedBefore: readonly (readonly [ObjectId, ObjectId])[] = [
   [id("example.com", "Widget"), id("apiextensions.k8s.io", "CustomResourceDefinition")],
   [id("example.com", "Widget"), id("apps", "Deployment")],
@@ -44,27 +44,27 @@ const deletedBefore: readonly (readonly [ObjectId, ObjectId])[] = [
 ];
 
 describe("the order of kinds in a deletion", () => {
-  test.each(deletedBefore)("%j before %j", (first, second) => {
+  test.each(deletedBefore)("the object %j is deleted before %j", (first, second) => {
     expect(orderDeletion([second, first], new Map()).steps).toEqual([[first], [second]]);
   });
 });
 
 describe("the order of deletion", () => {
-  test("has what depends on something before that, and what it goes before stays where its kind is", () => {
+  test("dependents are deleted before their dependency, and other objects keep the order of their kinds", () => {
     const db = id("apps", "Deployment", "db");
     expect(
       stepsOf([[db], [id("apps", "Deployment", "other")], [config("c"), toConfigOf(db)], [id("", "Secret", "s")]]),
     ).toEqual([["c", "other"], ["db"], ["s"]]);
   });
 
-  test("has custom resources before a Deployment that something else depends on", () => {
+  test("custom resources are deleted before a Deployment that depends on something", () => {
     const operator = id("apps", "Deployment", "operator");
     expect(
       stepsOf([[operator, toConfig("settings")], [config("settings")], [id("example.com", "Widget", "w")]]),
     ).toEqual([["w"], ["operator"], ["settings"]]);
   });
 
-  test("has later waves first, then those that name none, and hooks with the last", () => {
+  test("later waves are deleted first, then objects without a wave, and hooks with their kind", () => {
     const job = id("batch", "Job", "migrate");
     const objects: readonly Marked[] = [
       [config("early"), { [wave]: "-1" }],
@@ -76,7 +76,7 @@ describe("the order of deletion", () => {
     expect(ordered(objects).waves.has(objectIdKey(job))).toBe(false);
   });
 
-  test("has what is needed no earlier than what needs it, whatever wave it was given in the cluster", () => {
+  test("a dependency is never deleted before its dependents, whatever their waves in the cluster", () => {
     expect(
       stepsOf([
         [config("db"), { [wave]: "5" }],
@@ -85,7 +85,7 @@ describe("the order of deletion", () => {
     ).toEqual([["web"], ["db"]]);
   });
 
-  test("finds an object that was named as it is in git: without its namespace, or with one that its kind has not", () => {
+  test("a reference as in git finds its object: without a namespace, or with one although the kind has none", () => {
     const role = { ...id("rbac.authorization.k8s.io", "ClusterRole", "reader"), namespace: "" };
     const named = `/ConfigMap/db,rbac.authorization.k8s.io/namespaces/n/ClusterRole/reader`;
     const { dependents } = ordered([[role], [config("db")], [config("web"), { [dependsOn]: named }]]);
@@ -95,13 +95,13 @@ describe("the order of deletion", () => {
     ]);
   });
 
-  test("takes no dependence for one on another object of the name", () => {
+  test("an object with the same name in another namespace is not a dependency", () => {
     const elsewhere = id("", "ConfigMap", "db", "other");
     const { dependents } = ordered([[elsewhere], [config("web"), toConfig("db")]]);
     expect(dependents.get(objectIdKey(elsewhere))).toEqual([]);
   });
 
-  test("breaks circles, also those with oneself and through a Namespace, and keeps what else depends on them", () => {
+  test("cycles are broken, also those of one object and through a Namespace, and other dependencies stay", () => {
     const n = id("", "Namespace", "n", "");
     const objects: readonly Marked[] = [
       [n, toConfig("a")],
@@ -121,20 +121,20 @@ describe("the order of deletion", () => {
     ]);
   });
 
-  test("breaks a circle of everybody with everybody, told once of each", () => {
+  test("a cycle of all objects with all objects is broken, with one note for each", () => {
     const names = Array.from({ length: 600 }, (_, at) => `c${at}`);
     const { steps, notes } = ordered(names.map((name): Marked => [config(name), toConfig(...names)]));
     expect([steps.length, notes.length]).toEqual([1, names.length]);
     expect(notes[0]?.message).toContain("with ConfigMap n/c0, ConfigMap n/c1, ConfigMap n/c2 and 597 more;");
   });
 
-  test("breaks a ring that is longer than a stack is deep", () => {
+  test("a cycle that is longer than the call stack is broken", () => {
     const names = Array.from({ length: 20_000 }, (_, at) => `c${at}`);
     const ring = names.map((name, at): Marked => [config(name), toConfig(names[(at + 1) % names.length] ?? "")]);
     expect(ordered(ring)).toMatchObject({ steps: { length: 1 }, notes: { length: names.length } });
   });
 
-  test.each(propertySeeds)("has each object once, and what depends on it before it (seed %i)", (seed) => {
+  test.each(propertySeeds)("each object is deleted once, after its dependents (seed %i)", (seed) => {
     const names = ["a", "b", "c", "d", "e"];
     const edges = fc.record({ from: fc.constantFrom(...names), to: fc.constantFrom(...names) });
     const graph = fc.record({ edges: fc.array(edges), waves: fc.array(fc.integer({ min: -1, max: 1 })) });

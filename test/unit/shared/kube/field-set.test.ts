@@ -25,7 +25,7 @@ const web: JsonObject = {
   },
 };
 
-/** Legend: name, value, fields, what is owned. */
+/** Name, value, fields, and the part of the value that is owned. */
 const projections: readonly (readonly [string, Json, JsonObject, Json | undefined])[] = [
   ["a leaf owns the whole value", { a: { b: 1 }, c: 2 }, { "f:a": {} }, { a: { b: 1 } }],
   ["members that are not owned are left out", { a: 1, b: 2 }, { "f:b": {} }, { b: 2 }],
@@ -63,7 +63,7 @@ const projections: readonly (readonly [string, Json, JsonObject, Json | undefine
 ];
 
 describe("project", () => {
-  test.each(projections)("%s", (_name, value, fields, owned) => {
+  test.each(projections)("the owned part: %s", (_name, value, fields, owned) => {
     expect(project(value, fields)).toEqual(owned);
   });
 });
@@ -90,17 +90,17 @@ const envFields = {
 };
 
 describe("ownedDigests", () => {
-  test("is undefined when Starling applied nothing", () => {
+  test("the digests are undefined when Starling applied nothing", () => {
     expect(ownedDigests(web)).toBeUndefined();
   });
 
-  test("stays when what others own changes", () => {
+  test("the digests stay when fields of others change", () => {
     const fields = { "f:metadata": { "f:labels": { "f:app": {} } } };
     const other = { ...web, spec: { replicas: 9 } };
     expect(ownedDigests(owned(fields, other))).toEqual(ownedDigests(owned(fields)));
   });
 
-  test("shows a changed value, though the paths are the same", () => {
+  test("a changed value changes the digest of values only", () => {
     const fields = { "f:spec": { "f:replicas": {} } };
     const before = ownedDigests(owned(fields));
     const after = ownedDigests(owned(fields, { ...web, spec: { replicas: 4 } }));
@@ -108,25 +108,25 @@ describe("ownedDigests", () => {
     expect(after?.valuesHash).not.toBe(before?.valuesHash);
   });
 
-  test("shows a list that was re-ordered", () => {
+  test("a re-ordered list changes the digest of values", () => {
     const before = ownedDigests(owned(envFields, env("A", "B")));
     const after = ownedDigests(owned(envFields, env("B", "A")));
     expect(after?.valuesHash).not.toBe(before?.valuesHash);
   });
 
-  test("does not mind foreign items between its own", () => {
+  test("foreign items between the own ones do not change the digests", () => {
     const before = ownedDigests(owned(envFields, env("A", "B")));
     const after = ownedDigests(owned(envFields, env("A", "X", "B")));
     expect(after).toEqual(before);
   });
 
-  test("shows a lost path", () => {
+  test("a lost path changes the digest of paths", () => {
     const before = ownedDigests(owned({ "f:spec": { "f:replicas": {} }, "f:metadata": {} }));
     const after = ownedDigests(owned({ "f:metadata": {} }));
     expect(after?.ownedHash).not.toBe(before?.ownedHash);
   });
 
-  test("keeps integers apart that JavaScript numbers cannot", () => {
+  test("integers that JavaScript numbers cannot tell apart have different digests", () => {
     const fields = { "f:n": {} };
     const a = ownedDigests(owned(fields, { metadata: {}, n: 9007199254740993n }));
     const b = ownedDigests(owned(fields, { metadata: {}, n: 9007199254740992n }));
@@ -144,6 +144,6 @@ test.each<readonly [string, JsonObject, JsonObject, JsonObject]>([
     { "f:a": { ".": {}, "f:y": {} } },
   ],
   ["equal leaves", { "f:a": {} }, { "f:a": {} }, { "f:a": {} }],
-])("the union of sets: %s", (_name, a, b, union) => {
+])("the union of two field sets: %s", (_name, a, b, union) => {
   expect(unionFields(a, b)).toEqual(union);
 });

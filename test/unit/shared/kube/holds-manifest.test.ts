@@ -102,11 +102,11 @@ const withSpec = (changes: JsonObject): ManifestObject => ({
 });
 
 describe("holdsManifest", () => {
-  test("is true with others' fields and items, the server's defaults and its status beside it", () => {
+  test("a live object holds its manifest despite others' fields and items, server defaults and a status", () => {
     expect(holdsManifest(live(), manifest)).toBe(true);
   });
 
-  /** Legend: what is not as it would be applied, the manifest, what is there. */
+  /** The difference, the manifest, and the live object. */
   const others: readonly (readonly [string, ManifestObject, JsonObject])[] = [
     ["a value of git's", withSpec({ replicas: 3 }), live()],
     ["a value of the cluster's", manifest, live({ spec: { replicas: 5 } })],
@@ -125,7 +125,7 @@ describe("holdsManifest", () => {
     ["a label", { ...manifest, metadata: { ...manifest.metadata, labels: { app: "web", team: "x" } } }, live()],
     ["an item of a set", { ...manifest, metadata: { ...manifest.metadata, finalizers: ["b/y"] } }, live()],
   ];
-  test.each(others)("proves nothing where it is %s", (_name, desired, found) => {
+  test.each(others)("a live object does not hold its manifest with a difference in %s", (_name, desired, found) => {
     expect(holdsManifest(found, desired)).toBe(false);
   });
 });

@@ -20,11 +20,11 @@ const entry = (name: string, kind = "ConfigMap"): InventoryEntry => ({
 const inventory = (...entries: readonly InventoryEntry[]): Inventory => ({ ...emptyInventory("set"), entries });
 
 describe("the text of an inventory", () => {
-  test("is the same whatever the order of entries", () => {
+  test("the text of an inventory does not depend on the order of its entries", () => {
     expect(writeInventory(inventory(entry("a"), entry("b")))).toBe(writeInventory(inventory(entry("b"), entry("a"))));
   });
 
-  test("reads back", () => {
+  test("an inventory is the same after writing and reading", () => {
     const before: Inventory = {
       ...inventory({ ...entry("a"), expiring: "sha256:x" }),
       definitions: { "widgets.example.com": 3 },
@@ -37,13 +37,13 @@ describe("the text of an inventory", () => {
     ["another shape", "{}"],
     ["a newer schema", '{"schema":2,"setId":"set","entries":[],"definitions":{}}'],
     ["another set", '{"schema":1,"setId":"other","entries":[],"definitions":{}}'],
-  ])("refuses %s instead of taking it for empty", (_name, text) => {
+  ])("a text with %s is refused, instead of read as an empty inventory", (_name, text) => {
     expect(() => readInventory(text, "set")).toThrow();
   });
 });
 
 describe("changeInventory", () => {
-  test("replaces what is recorded, drops what is settled and forgets nothing else", () => {
+  test("a change replaces recorded entries, drops settled ones and keeps all others", () => {
     const before = inventory(entry("kept"), entry("gone"), entry("moved"));
     const moved = { ...entry("moved"), resourceVersion: "11" };
     const after = changeInventory(before, {
@@ -58,7 +58,7 @@ describe("changeInventory", () => {
     ]);
   });
 
-  test("keeps the definitions unless told", () => {
+  test("a change keeps the definitions unless it has new ones", () => {
     const before = { ...emptyInventory("set"), definitions: { "widgets.example.com": 1 } };
     expect(changeInventory(before, { recorded: [], settled: [] }).definitions).toEqual({ "widgets.example.com": 1 });
     expect(changeInventory(before, { recorded: [], settled: [], definitions: {} }).definitions).toEqual({});

@@ -7,7 +7,7 @@ const secretRequest = { ...request, path: "/api/v1/namespaces/n/secrets/s", secr
 const password = "hunter2-correct-horse";
 
 describe("KubeError", () => {
-  test("says what the server said, on one bounded line", () => {
+  test("the message of an error is the server's, on one bounded line", () => {
     const error = new KubeError(request, {
       status: 422,
       reason: "Invalid",
@@ -18,7 +18,7 @@ describe("KubeError", () => {
     expect(error.message.length).toBeLessThanOrEqual(800);
   });
 
-  test("names the request when there was no answer", () => {
+  test("the message of an error without an answer names the request", () => {
     const error = new KubeError(request, { message: "socket hang up", code: "ECONNRESET", causes: [] });
     expect(error.message).toBe("PATCH /api/v1/namespaces/n/configmaps/a was not answered: socket hang up (ECONNRESET)");
     expect(error.verdict.outcomeUnknown).toBe(true);
@@ -29,12 +29,12 @@ describe("KubeError", () => {
     [503, "ServiceUnavailable"],
     [502, "Http502"],
     [undefined, "NoAnswer"],
-  ])("has a reason where %s comes without a Status: %s", (status, reason) => {
+  ])("the reason of an error with status %s and without a Status object is %s", (status, reason) => {
     const error = new KubeError(request, { message: "", causes: [], ...defined({ status }) });
     expect(error.reason).toBe(reason);
   });
 
-  test("repeats nothing about a Secret", () => {
+  test("an error about a Secret does not repeat its values", () => {
     const error = new KubeError(secretRequest, {
       status: 422,
       reason: "Invalid",
@@ -46,13 +46,13 @@ describe("KubeError", () => {
     expect(error.class).toBe("invalid");
   });
 
-  test("still says who may not write a Secret", () => {
+  test("a refusal about a Secret still says who may not write it", () => {
     const message = 'secrets "s" is forbidden: User "x" cannot patch resource "secrets" in API group ""';
     const error = new KubeError(secretRequest, { status: 403, reason: "Forbidden", message, causes: [] });
     expect(error.message).toBe(message);
   });
 
-  test("withholds what a webhook said about a Secret", () => {
+  test("an error about a Secret withholds the message of a webhook", () => {
     const message = `admission webhook "w" denied the request: weak password ${password}`;
     const error = new KubeError(secretRequest, { status: 403, reason: "Forbidden", message, causes: [] });
     expect(error.message).not.toContain(password);

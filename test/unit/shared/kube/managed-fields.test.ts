@@ -25,7 +25,7 @@ describe("takeOverPatch", () => {
     ["subresources", [own, entry("kubectl", "Update", { "f:spec": {} }, { subresource: "scale" })]],
     ["a restart asked for by kubectl", [own, entry("kubectl-rollout", "Update", { "f:spec": {} })]],
     ["nothing", []],
-  ])("leaves %s alone", (_name, entries) => {
+  ])("the entries of %s are not taken over", (_name, entries) => {
     expect(takeOverPatch(live(entries), "v1")).toBeUndefined();
   });
 
@@ -35,24 +35,24 @@ describe("takeOverPatch", () => {
     ["kubectl apply --server-side", entry("kubectl", "Apply", { "f:data": { "f:b": {} } })],
     ["before-first-apply", entry("before-first-apply", "Update", { "f:data": { "f:b": {} } })],
     ["an update of our own", entry("starling", "Update", { "f:data": { "f:b": {} } })],
-  ])("merges %s into our entry", (_name, theirs) => {
+  ])("the entry of %s is merged into Starling's", (_name, theirs) => {
     const patch = takeOverPatch(live([own, theirs, controller]), "v1");
     expect(entriesIn(patch)).toEqual([{ ...own, fieldsV1: { "f:data": { "f:a": {}, "f:b": {} } } }, controller]);
   });
 
-  test("takes over an object that was never applied by us", () => {
+  test("an object that Starling never applied is taken over", () => {
     const patch = takeOverPatch(live([entry("kubectl-create", "Update", { "f:data": { "f:b": {} } })]), "v1");
     expect(entriesIn(patch)).toMatchObject([
       { manager: "starling", operation: "Apply", fieldsV1: { "f:data": { "f:b": {} } } },
     ]);
   });
 
-  test("begins with a test of the resourceVersion", () => {
+  test("a patch that takes over begins with a test of the resourceVersion", () => {
     const [first] = takeOverPatch(live([entry("kubectl", "Update", {})]), "v1") ?? [];
     expect(first).toEqual({ op: "test", path: "/metadata/resourceVersion", value: "42" });
   });
 
-  test("removes the notes of earlier appliers", () => {
+  test("a patch that takes over removes the annotations of earlier appliers", () => {
     const annotations = { "kubectl.kubernetes.io/last-applied-configuration": "{}", mine: "x" };
     const patch = takeOverPatch(live([entry("kubectl", "Update", {})], annotations), "v1");
     expect(patch?.filter(({ op }) => op === "remove")).toEqual([
@@ -62,7 +62,7 @@ describe("takeOverPatch", () => {
 });
 
 describe("retagPatch", () => {
-  test("tags every entry, subresources too, with the version that is applied", () => {
+  test("every entry gets the applied version, also those of subresources", () => {
     const patch = retagPatch(live([own, controller]), "v2");
     expect(entriesIn(patch)).toEqual([
       { ...own, apiVersion: "v2" },
@@ -70,7 +70,7 @@ describe("retagPatch", () => {
     ]);
   });
 
-  test("does nothing when they are", () => {
+  test("no patch is made when every entry has the applied version", () => {
     expect(retagPatch(live([own]), "v1")).toBeUndefined();
   });
 });

@@ -3,8 +3,8 @@ import { maskedObject, maskedPair } from "#shared/kube/masked-object.ts";
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
-describe("an object as people may be shown it", () => {
-  test("has no value of a Secret, nor what kubectl keeps of it, and says which there are", () => {
+describe("an object as Starling shows it to people", () => {
+  test("a Secret is shown with its keys and without its values, also in kubectl's annotation", () => {
     const annotations = { [lastApplied]: '{"data":{"a":"c2VjcmV0"}}', team: "shop" };
     const secret = {
       apiVersion: "v1",
@@ -26,11 +26,11 @@ describe("an object as people may be shown it", () => {
     });
   });
 
-  test("whose values are no map has none either", () => {
+  test("a Secret whose data is not a map is shown without it", () => {
     expect(maskedObject({ apiVersion: "v1", kind: "Secret", data: "c2VjcmV0" }).data).toBe("***");
   });
 
-  test("has nothing of a Secret's members whose names are written wrong", () => {
+  test("misspelled fields of a Secret are shown without their values", () => {
     const secret = { apiVersion: "v1", kind: "Secret", type: "Opaque", immutable: true };
     const [before, after] = ["hunter2-a", "hunter2-b"].map((p) => ({ ...secret, stringdata: { p }, Data: p }));
     const shown = { ...secret, stringdata: { p: "***" }, Data: "***" };
@@ -44,7 +44,7 @@ describe("an object as people may be shown it", () => {
   test.each([
     { apiVersion: "v1", kind: "ConfigMap", data: { a: "plain" } },
     { apiVersion: "secrets.example.com/v1", kind: "Secret", data: { a: "plain" } },
-  ])("is as it is where it is no Secret: $apiVersion $kind", (object) => {
+  ])("an object that is not a Secret is not changed: $apiVersion $kind", (object) => {
     expect(maskedObject(object)).toBe(object);
   });
 });

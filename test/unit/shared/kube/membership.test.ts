@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { JsonObject } from "#shared/base/json.ts";
 import { foreignOwner, isMember, keepMark } from "#shared/kube/membership.ts";
 
-/** KEP-3659's, which other tools look for. */
+/** The label of KEP-3659, which other tools read. */
 const partOfLabel = "applyset.kubernetes.io/part-of";
 const setId = "applyset-mine-v1";
 const ownEntry = { manager: "starling", operation: "Apply", apiVersion: "v1", fieldsV1: {} };
@@ -37,7 +37,7 @@ describe("isMember", () => {
     ],
     ["owners that no API server writes", member({ ownerReferences: [null, "u", 1] }), true],
     ["nothing at all", {}, false],
-  ])("%s", (_name, object, expected) => {
+  ])("an object counts as a member of the set, or not: %s", (_name, object, expected) => {
     expect(isMember(object, setId)).toBe(expected);
   });
 });
@@ -48,10 +48,10 @@ const labelled = (labels: JsonObject, annotations: JsonObject = {}): JsonObject 
 
 describe("foreignOwner", () => {
   test.each<readonly [string, JsonObject, string | undefined]>([
-    ["nobody's", labelled({ app: "web" }), undefined],
-    ["another set's", labelled({ [partOfLabel]: "applyset-theirs-v1" }), "applyset"],
-    ["the parent of a set, whoever wrote it", labelled({ "applyset.kubernetes.io/id": setId }), "applyset"],
-    ["our label without our entry is nobody else's", labelled({ [partOfLabel]: setId }), undefined],
+    ["no owner", labelled({ app: "web" }), undefined],
+    ["another set", labelled({ [partOfLabel]: "applyset-theirs-v1" }), "applyset"],
+    ["the parent of a set, by any writer", labelled({ "applyset.kubernetes.io/id": setId }), "applyset"],
+    ["Starling's label without its entry names no other owner", labelled({ [partOfLabel]: setId }), undefined],
     ["flux", labelled({ "kustomize.toolkit.fluxcd.io/name": "apps" }), "flux"],
     ["flux helm", labelled({ "helm.toolkit.fluxcd.io/name": "apps" }), "flux"],
     ["argo by annotation", labelled({}, { "argocd.argoproj.io/tracking-id": "app:/ConfigMap:n/x" }), "argocd"],
@@ -102,13 +102,13 @@ describe("foreignOwner", () => {
       }),
       "helm",
     ],
-    ["a member, and nobody else's", member(), undefined],
-  ])("%s", (_name, object, tool) => {
+    ["a member without another owner", member(), undefined],
+  ])("the foreign owner of an object: %s", (_name, object, tool) => {
     expect(foreignOwner(object, setId)?.tool).toBe(tool);
   });
 });
 
-describe("the owner that a mark names", () => {
+describe("the name of the owner in a mark", () => {
   const long = "x".repeat(121);
   const cut = `${"x".repeat(119)}…`;
   test.each<readonly [string, JsonObject, string]>([
@@ -122,7 +122,7 @@ describe("the owner that a mark names", () => {
       "shop",
     ],
     ["a long text", labelled({}, { "objectset.rio.cattle.io/id": long }), cut],
-  ])("%s", (_name, object, owner) => {
+  ])("the name of the owner in a mark: %s", (_name, object, owner) => {
     expect(foreignOwner(object, setId)?.owner).toBe(owner);
   });
 });
@@ -151,15 +151,15 @@ describe("keepMark", () => {
     [{ "argocd.argoproj.io/sync-options": "Prune=confirm" }, "argocd.argoproj.io/sync-options: Prune=confirm"],
     [{ "argocd.argoproj.io/sync-options": "Delete=confirm" }, "argocd.argoproj.io/sync-options: Delete=confirm"],
     [{ "kapp.k14s.io/delete-strategy": "orphan" }, "kapp.k14s.io/delete-strategy: orphan"],
-  ])("%j", (annotations, mark) => {
+  ])("the annotations %j keep the object because of %s", (annotations, mark) => {
     expect(keepMark({ metadata: { annotations } })).toBe(mark);
   });
 
-  test("reads labels too", () => {
+  test("a label keeps an object, too", () => {
     expect(keepMark(labelled({ "starling.dev/prune": "false" }))).toBe("starling.dev/prune: false");
   });
 
-  test("is kept by an annotation beside a label that says otherwise, and with spaces, as an apply has it", () => {
+  test("an annotation with spaces keeps an object despite a label with another value", () => {
     const name = "kustomize.toolkit.fluxcd.io/ssa";
     const metadata = { labels: { [name]: "Override" }, annotations: { [name]: " Ignore " } };
     expect(keepMark({ metadata })).toBe(`${name}: Ignore`);

@@ -4,7 +4,7 @@ import { objectDifferences } from "#shared/kube/object-differences.ts";
 const id = (kind: string, name: string) => ({ apiVersion: "v1", kind, metadata: { name, namespace: "shop" } });
 const named = (kind: string, name: string) => ({ group: "", kind, namespace: "shop", name });
 
-test("objects differ by what came, what went, and field by field; items with names are told by them", () => {
+test("differences are created, deleted and changed objects with their fields; named items are found by name", () => {
   const pod = (image: string, args: readonly string[], extra: Readonly<Record<string, string>> = {}) => ({
     ...id("Pod", "web"),
     spec: {
@@ -34,7 +34,7 @@ test("objects differ by what came, what went, and field by field; items with nam
   ]);
 });
 
-test("of a Secret that changed it says which values, and none of them", () => {
+test("the difference of a changed Secret names the keys and no values", () => {
   const secret = (data: Readonly<Record<string, string>>) => ({ ...id("Secret", "s"), data });
   const found = objectDifferences(
     [secret({ same: "b25l", other: "b25l", gone: "b25l" })],
@@ -48,7 +48,7 @@ test("of a Secret that changed it says which values, and none of them", () => {
   ]);
 });
 
-test("an integer that a double cannot tell from its neighbour is another one", () => {
+test("integers that a double cannot tell apart are different", () => {
   const value = (data: bigint) => ({ ...id("Widget", "w"), spec: { data } });
   expect(objectDifferences([value(9007199254740993n)], [value(9007199254740992n)])[0]?.fields).toHaveLength(1);
   expect(objectDifferences([value(9007199254740993n)], [value(9007199254740993n)])).toEqual([]);

@@ -32,18 +32,18 @@ function written(current: JsonObject | undefined, by: SyncClaim = claim): JsonOb
   return { ...decision.object, metadata: { ...decision.object.metadata, resourceVersion: "7", uid: "u" } };
 }
 
-/** What a parent remembers of earlier attempts, newest last. */
+/** The digests of earlier attempts that a parent remembers, newest last. */
 function attemptedIn(parent: JsonObject | undefined): readonly string[] {
   return JSON.parse(stringAt(parent, "metadata", "annotations", "starling.dev/attempted") ?? "[]");
 }
 
-describe("the id of a set", () => {
-  test("is KEP-3659's hash of the parent", () => {
+describe("the id and the name of a parent", () => {
+  test("the id of a set is KEP-3659's hash of the parent", () => {
     // printf 'shop.web.app.starling-system.ConfigMap.' | openssl dgst -sha256 -binary | base64 | tr '+/' '-_' | tr -d =
     expect(setIdOf(claim)).toBe("applyset-u_otr-fHWNhE3H70kmFzhSmQQDqhaW2O8_iNw7QqH1k-v1");
   });
 
-  test("fits a label", () => {
+  test("the id of a set fits into a label", () => {
     expect(setIdOf(claim).length).toBeLessThanOrEqual(63);
   });
 
@@ -61,18 +61,18 @@ describe("the id of a set", () => {
     ["shop", "web-", /^shop-web-[0-9a-f]{16}$/],
     ["--shop", "we__b--", /^shop-we-b-[0-9a-f]{16}$/],
     ["_", "_", /^[0-9a-f]{16}$/],
-  ])("a parent of %s/%s is called", (syncNamespace, syncName, name) => {
+  ])("the parent of %s/%s has a valid name", (syncNamespace, syncName, name) => {
     expect(parentName({ syncNamespace, syncName })).toMatch(name);
   });
 });
 
-test("two names that are written alike have two parents", () => {
+test("two names that are cleaned to the same text have two parents", () => {
   const [one, other] = ["a_b", "a__b"].map((syncName) => parentName({ syncNamespace: "shop", syncName }));
   expect(one).not.toBe(other);
 });
 
 describe("nextParent", () => {
-  test("creates a parent that other tools can read", () => {
+  test("a new parent can be read by other tools", () => {
     const decision = nextParent(undefined, claim, { groupKinds: [deployment, configMap] });
     expect(decision).toMatchObject({
       kind: "write",
@@ -94,7 +94,7 @@ describe("nextParent", () => {
     expect(decision).not.toHaveProperty("object.metadata.resourceVersion");
   });
 
-  test("writes under the resourceVersion it read, and keeps the kinds that were there", () => {
+  test("a parent is written under the resourceVersion that was read, and keeps its kinds", () => {
     const decision = nextParent(written(undefined), claim, { groupKinds: [deployment] });
     expect(decision).toMatchObject({
       object: {
@@ -106,7 +106,7 @@ describe("nextParent", () => {
     });
   });
 
-  test("remembers what was attempted before, each once, until it is settled", () => {
+  test("a parent remembers each attempted rendering once, until it is settled", () => {
     const first = written(undefined, { ...claim, renderDigest: "sha256:a" });
     const second = written(first, { ...claim, renderDigest: "sha256:b" });
     const third = written(second, { ...claim, renderDigest: "sha256:a" });
@@ -121,7 +121,7 @@ describe("nextParent", () => {
     });
   });
 
-  test("goes on remembering, when that is settled, what was not looked for", () => {
+  test("a parent keeps renderings whose objects were not looked for, when others are settled", () => {
     const first = written(undefined, { ...claim, renderDigest: "sha256:a" });
     const second = written(first, { ...claim, renderDigest: "sha256:b" });
     const next = { ...claim, attempt: 5, renderDigest: "sha256:c" };
@@ -136,7 +136,7 @@ describe("nextParent", () => {
     });
   });
 
-  test("takes nothing for settled while no inventory was stored since", () => {
+  test("an attempt is not settled while no inventory was stored since", () => {
     const before = written(undefined, { ...claim, inventory: "sha256:1", renderDigest: "sha256:a" });
     const next = { ...claim, attempt: 5, renderDigest: "sha256:b" };
     const known = { groupKinds: [deployment], settledThrough: 4 };
@@ -148,14 +148,14 @@ describe("nextParent", () => {
     });
   });
 
-  test("does not grow without end", () => {
+  test("the memory of a parent is bounded", () => {
     let parent: JsonObject | undefined;
     for (let n = 0; n < 50; n += 1) parent = written(parent, { ...claim, renderDigest: `sha256:${n}` });
     expect(attemptedIn(parent)).toHaveLength(20);
     expect(attemptedIn(parent).at(-1)).toBe("sha256:49");
   });
 
-  test("says whose it is, and for what", () => {
+  test("a parent names its owner and its assignment", () => {
     expect(written(undefined)).toMatchObject({
       metadata: {
         annotations: {
@@ -171,7 +171,7 @@ describe("nextParent", () => {
     });
   });
 
-  test("of a deletion names no rendering, and forgets none that was attempted", () => {
+  test("the parent of a deletion names no rendering, and keeps the attempted ones", () => {
     const { renderDigest: _, ...deletion } = { ...claim, attempt: 5 };
     const decision = nextParent(written(undefined, { ...claim, renderDigest: "sha256:a" }), deletion, {
       groupKinds: [],
@@ -180,19 +180,19 @@ describe("nextParent", () => {
     expect(decision).not.toHaveProperty(["object", "metadata", "annotations", "starling.dev/render-digest"]);
   });
 
-  test("of a deletion that nothing was attempted for remembers nothing", () => {
+  test("the parent of a deletion without an earlier attempt remembers nothing", () => {
     const { renderDigest: _, ...deletion } = claim;
     expect(nextParent(undefined, deletion, { groupKinds: [] })).toMatchObject({ record: { attempted: [] } });
   });
 
-  test("takes no attempt for settled while no inventory was ever stored", () => {
+  test("no attempt is settled while no inventory was ever stored", () => {
     const parent = written(undefined, { ...claim, attempt: 1, renderDigest: "sha256:a" });
     expect(nextParent(parent, claim, { groupKinds: [] })).toMatchObject({
       record: { attempted: ["sha256:a", "sha256:new"] },
     });
   });
 
-  test("makes a parent that is being deleted anew, without its resourceVersion", () => {
+  test("a parent that is being deleted is created anew, without its resourceVersion", () => {
     const parent = written(undefined);
     const going = { metadata: { ...(parent.metadata as JsonObject), deletionTimestamp: "2026-11-21T08:00:00Z" } };
     const decision = nextParent(going, claim, { groupKinds: [] });
@@ -200,7 +200,7 @@ describe("nextParent", () => {
     expect(decision).not.toHaveProperty("object.metadata.resourceVersion");
   });
 
-  test("keeps labels that others wrote", () => {
+  test("a parent keeps labels of others", () => {
     const parent = written(undefined);
     const metadata = parent.metadata as { labels: JsonObject };
     const labelled = { metadata: { ...metadata, labels: { ...metadata.labels, team: "shop" } } };
@@ -214,7 +214,7 @@ describe("nextParent", () => {
     return { metadata: { ...metadata, annotations: { ...metadata.annotations, ...annotations } } };
   };
 
-  test("reads a parent of which somebody took the lists for one that has none", () => {
+  test("a parent whose lists were removed counts as one without lists", () => {
     const metadata = written(undefined).metadata as { annotations: JsonObject };
     const taken = ["starling.dev/attempted", "applyset.kubernetes.io/contains-group-kinds"];
     const annotations = Object.fromEntries(
@@ -233,7 +233,7 @@ describe("nextParent", () => {
     ["a fraction", "7.5"],
     ["more than can be counted", "99999999999999999999"],
     ["infinity", "Infinity"],
-  ])("takes a fence of %s for none", (_name, fence) => {
+  ])("a fence of %s in a parent counts as none", (_name, fence) => {
     expect(nextParent(edited({ "starling.dev/fence": fence }), claim, { groupKinds: [] }).kind).toBe("write");
   });
 
@@ -243,19 +243,19 @@ describe("nextParent", () => {
     ["what is no text", '[1,null,{},["sha256:aa"]]'],
     ["no digests", '["sha256:","sha256:XY","aa","xsha256:aa","sha256:aa/b","sha512:aa"]'],
     ["a digest that is too long", JSON.stringify([`sha256:${"a".repeat(65)}`])],
-  ])("names no blob after %s that was written into it", (_name, attempted) => {
+  ])("a parent with %s in its memory names no blob", (_name, attempted) => {
     const decision = nextParent(edited({ "starling.dev/attempted": attempted }), claim, { groupKinds: [] });
     expect(decision).toMatchObject({ record: { attempted: ["sha256:new"] } });
   });
 
-  test("reads the newest of more digests than it keeps", () => {
+  test("a memory of too many digests is cut to the newest", () => {
     const many = Array.from({ length: 30 }, (_, index) => `sha256:${index}`);
     const { renderDigest: _, ...deletion } = claim;
     const parent = edited({ "starling.dev/attempted": JSON.stringify(many) });
     expect(nextParent(parent, deletion, { groupKinds: [] })).toMatchObject({ record: { attempted: many.slice(10) } });
   });
 
-  test("leaves kinds out that have no name, and writes the others in order", () => {
+  test("kinds without a name are left out, and the others are sorted", () => {
     const parent = edited({ "applyset.kubernetes.io/contains-group-kinds": ",Secret,,Deployment.apps," });
     expect(nextParent(parent, claim, { groupKinds: [configMap] })).toMatchObject({
       object: {
@@ -276,7 +276,7 @@ describe("nextParent", () => {
     ["a newer assignment under an older fence", { attempt: 5, fence: 1, token: "token-5" }, "ClusterAhead"],
     ["the same number in other rows", { token: "token-4-of-others" }, "ClusterAhead"],
     ["an older number in other rows", { attempt: 1, fence: 1, token: "token-1-of-others" }, "ClusterAhead"],
-  ])("refuses %s", (_name, theirs, reason) => {
+  ])("a parent with the claim of %s is refused", (_name, theirs, reason) => {
     const decision = nextParent(written(undefined, { ...claim, ...theirs }), claim, { groupKinds: [configMap] });
     expect(decision).toMatchObject({ kind: "refuse", reason });
   });
@@ -286,21 +286,21 @@ describe("nextParent", () => {
     ["an older assignment", { attempt: 3, fence: 99, token: "token-3" }],
     ["an assignment that somebody accepted, whoever's it was", { installationId: "inst-2", token: "token-of-theirs" }],
     ["an older fence", { fence: 8 }],
-  ])("takes over %s", (_name, theirs) => {
+  ])("a parent with the claim of %s is taken over", (_name, theirs) => {
     const ours = { ...claim, acceptedToken: "token-of-theirs" };
     expect(nextParent(written(undefined, { ...claim, ...theirs }), ours, { groupKinds: [configMap] }).kind).toBe(
       "write",
     );
   });
 
-  test("refuses to begin anew where these rows have written before", () => {
+  test("a missing parent is refused if these rows have written it before", () => {
     expect(nextParent(undefined, { ...claim, mayBeNew: false }, { groupKinds: [] })).toMatchObject({
       reason: "ParentMissing",
       remembered: { attempt: 0, fence: 0 },
     });
   });
 
-  test("tells what it was refused for, in the form that Starling writes", () => {
+  test("a refusal has the parent's facts, as far as Starling may have written them", () => {
     const theirs = { attempt: 9, fence: 20, token: "token-9", inventory: `sha256:${"a".repeat(64)}` };
     const parent = written(undefined, { ...claim, ...theirs });
     expect(parentRefusal(parent, claim)?.remembered).toEqual({
@@ -325,14 +325,14 @@ describe("nextParent", () => {
     expect(remembered?.revision).not.toContain("\n");
   });
 
-  test("refuses a parent of another tool", () => {
+  test("a parent of another tool is refused", () => {
     const theirs = {
       metadata: { name: "shop.web.app", annotations: { "applyset.kubernetes.io/tooling": "kubectl/v1.34" } },
     };
     expect(nextParent(theirs, claim, { groupKinds: [] })).toMatchObject({ kind: "refuse", reason: "ForeignOwner" });
   });
 
-  test("refuses a parent that another tool took over, whatever else it says", () => {
+  test("a parent that another tool took over is refused, whatever else it says", () => {
     const decision = nextParent(edited({ "applyset.kubernetes.io/tooling": "kubectl/v1.34" }), claim, {
       groupKinds: [],
     });
@@ -344,7 +344,7 @@ describe("nextParent", () => {
     });
   });
 
-  test("refuses a ConfigMap that is no parent", () => {
+  test("a ConfigMap that is not a parent is refused", () => {
     expect(nextParent({ metadata: { name: "shop.web.app" } }, claim, { groupKinds: [] })).toMatchObject({
       reason: "ForeignOwner",
       message: expect.stringContaining(
@@ -353,7 +353,7 @@ describe("nextParent", () => {
     });
   });
 
-  test("reads a list that somebody broke as empty", () => {
+  test("a list that is not valid JSON counts as empty", () => {
     const parent = written(undefined);
     const metadata = parent.metadata as { annotations: JsonObject };
     const annotations = { ...metadata.annotations, "starling.dev/attempted": "not json" };
@@ -369,7 +369,7 @@ test.each<readonly [string, Partial<SyncClaim>, boolean]>([
   ["another attempt", { attempt: 5 }, false],
   ["another Sync", { syncUid: "uid-2" }, false],
   ["another installation", { installationId: "inst-2" }, false],
-])("a parent holds the claim of %s", (_name, change, held) => {
+])("a parent holds the claim of %s: %s", (_name, change, held) => {
   expect(holdsClaim(written(undefined), { ...claim, ...change })).toBe(held);
 });
 

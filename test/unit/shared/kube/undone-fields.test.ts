@@ -24,7 +24,7 @@ const from = (...managedFields: JsonObject[]) => undoing(manifest, { metadata: {
 
 test.each<[string, JsonObject[], { readonly by: string; readonly fields: string }]>([
   [
-    "what an autoscaler took through a subresource",
+    "an autoscaler that wrote through a subresource",
     [
       own({ "f:spec": { "f:paused": {} } }),
       entry("kube-controller-manager", { "f:spec": { "f:replicas": {} } }, { subresource: "scale" }),
@@ -32,7 +32,7 @@ test.each<[string, JsonObject[], { readonly by: string; readonly fields: string 
     { by: "kube-controller-manager (scale)", fields: "spec.replicas" },
   ],
   [
-    "nothing that is the other's own, nor shared, nor of the status",
+    "no fields that the other owns alone, shares, or writes in the status",
     [
       own({ "f:spec": { "f:paused": {} } }),
       entry("a", { "f:metadata": { "f:annotations": { "f:x": {} } }, "f:spec": { "f:paused": {} } }),
@@ -41,7 +41,7 @@ test.each<[string, JsonObject[], { readonly by: string; readonly fields: string 
     { by: "a", fields: "fields of the manifest" },
   ],
   [
-    "fields of items, by their position",
+    "fields of items by their position",
     [own(containers({ ".": {}, "f:name": {} })), entry("setter", containers({ "f:image": {}, "f:env": {} }))],
     { by: "setter", fields: "spec.template.spec.containers[1].image" },
   ],
@@ -61,7 +61,7 @@ test.each<[string, JsonObject[], { readonly by: string; readonly fields: string 
     { by: "setter", fields: "metadata.finalizers[0]" },
   ],
   [
-    "the newest of several, and how many more there are",
+    "the newest of several writers, and the number of further fields",
     [
       entry("older", { "f:spec": { "f:replicas": {} } }),
       entry(
@@ -72,7 +72,7 @@ test.each<[string, JsonObject[], { readonly by: string; readonly fields: string 
     ],
     { by: "newer", fields: "metadata.labels.app, spec.replicas, spec.paused and 1 more" },
   ],
-  ["nobody, where nobody owns anything", [], { by: "somebody", fields: "fields of the manifest" }],
-])("names %s", (_name, managedFields, desired) => {
+  ["somebody, if no entry is known", [], { by: "somebody", fields: "fields of the manifest" }],
+])("the reason for undone fields names %s", (_name, managedFields, desired) => {
   expect(from(...managedFields)).toEqual(desired);
 });

@@ -4,7 +4,7 @@ import { KubeError } from "#shared/kube/kube-error.ts";
 
 const request = { method: "PATCH", path: "/apis/apps/v1/namespaces/shop/deployments/web", secret: false };
 
-test("an object with two entries of one key is invalid, not an error of the server, and the field is named", () => {
+test("an object with two entries of one key is invalid, and the error names the field", () => {
   const field = '.spec.template.spec.containers[name="web"].env';
   const message = `failed to create typed patch object: ${field}: duplicate entries for key [name="A"]`;
   const error = new KubeError(request, { status: 500, reason: "InternalError", message, causes: [] });
@@ -12,7 +12,7 @@ test("an object with two entries of one key is invalid, not an error of the serv
   expect(error.message).toContain(field);
 });
 
-test("any other internal error stays the server's", () => {
+test("any other internal error stays an error of the server", () => {
   const error = new KubeError(request, { status: 500, reason: "InternalError", message: "it broke", causes: [] });
   expect(error).toMatchObject({ class: "transient", reason: "InternalError" });
 });
@@ -21,7 +21,7 @@ test.each([
   ["labels", "kustomize.toolkit.fluxcd.io/name", "label"],
   ["annotations", "argocd.argoproj.io/tracking-id", "annotation"],
   ["labels", "applyset.kubernetes.io/part-of", "label"],
-])("the refusal of a foreign object names the mark that is to be removed: %s %s", async (place, mark, word) => {
+])("the refusal of a foreign object names the mark to remove: %s %s", async (place, mark, word) => {
   const metadata = { name: "c", namespace: "shop", [place]: { [mark]: "another" } };
   const live = { apiVersion: "v1", kind: "ConfigMap", metadata };
   const id = { group: "", kind: "ConfigMap", namespace: "shop", name: "c" };

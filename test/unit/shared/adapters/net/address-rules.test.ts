@@ -185,7 +185,7 @@ describe("the address of a cluster", () => {
 });
 
 describe("a socket's lookup", () => {
-  const lookUp = (rules: ReturnType<typeof addressRules>, host: string, all: "all" | "one") =>
+  const resolveHost = (rules: ReturnType<typeof addressRules>, host: string, all: "all" | "one") =>
     new Promise((resolve, reject) => {
       guardedLookup(rules)(host, all === "all" ? { all: true } : {}, (error, ...found) =>
         error === null ? resolve(found) : reject(error),
@@ -193,17 +193,17 @@ describe("a socket's lookup", () => {
     });
 
   test("a lookup returns the first allowed address with its family", async () => {
-    expect(await lookUp(clusterAddresses, "127.0.0.1", "one")).toEqual(["127.0.0.1", 4]);
-    expect(await lookUp(clusterAddresses, "::1", "one")).toEqual(["::1", 6]);
+    expect(await resolveHost(clusterAddresses, "127.0.0.1", "one")).toEqual(["127.0.0.1", 4]);
+    expect(await resolveHost(clusterAddresses, "::1", "one")).toEqual(["::1", 6]);
   });
 
   test("a lookup of all addresses returns the allowed ones only", async () => {
     const both = { refusal: (_host: string, address: string) => (address === "127.0.0.1" ? undefined : "not there") };
-    expect(await lookUp(both, "localhost", "all")).toEqual([[{ address: "127.0.0.1", family: 4 }]]);
+    expect(await resolveHost(both, "localhost", "all")).toEqual([[{ address: "127.0.0.1", family: 4 }]]);
   });
 
   test("a lookup of a refused name fails with the name and the reason", async () => {
-    await expect(lookUp(addressRules(""), "127.0.0.1", "all")).rejects.toMatchObject({
+    await expect(resolveHost(addressRules(""), "127.0.0.1", "all")).rejects.toMatchObject({
       code: "AddressRefused",
       retry: "permanent",
       message: expect.stringContaining("127.0.0.1 is not a public address"),
@@ -212,7 +212,7 @@ describe("a socket's lookup", () => {
 
   test("a lookup of an unknown name fails as the resolver does", async () => {
     // The resolver is not asked for a label of more than 63 characters.
-    await expect(lookUp(clusterAddresses, `${"x".repeat(64)}.invalid`, "one")).rejects.toMatchObject({
+    await expect(resolveHost(clusterAddresses, `${"x".repeat(64)}.invalid`, "one")).rejects.toMatchObject({
       syscall: "getaddrinfo",
     });
   });

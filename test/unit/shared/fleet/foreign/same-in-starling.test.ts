@@ -45,7 +45,7 @@ spec:
 ---
 `;
 
-  test("a Kustomization and its GitRepository are a group of one template and its Source", () => {
+  test("a Kustomization and its GitRepository become a group of one template and its Source", () => {
     const { documents, remarks } = said(`${repository}
 apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
@@ -93,7 +93,7 @@ spec:
     ]);
   });
 
-  test("a HelmRelease with its chart in git is a template with the chart's folder", () => {
+  test("a HelmRelease with its chart in git becomes a template with the chart's folder", () => {
     const { documents } = said(`${repository}
 apiVersion: helm.toolkit.fluxcd.io/v2
 kind: HelmRelease
@@ -130,7 +130,7 @@ spec:
       "chart: {spec: {chart: podinfo, version: '>5.0.0', sourceRef: {kind: HelmRepository, name: podinfo}}}",
     ],
     ["OCIRepository", "chartRef: {kind: OCIRepository, name: cert-manager}"],
-  ])("a chart of a %s is said to be not possible yet", (kind, spec) => {
+  ])("a chart of a %s is reported as not possible yet", (kind, spec) => {
     const { documents, remarks } = said(`
 apiVersion: helm.toolkit.fluxcd.io/v2
 kind: HelmRelease
@@ -146,7 +146,7 @@ spec: {interval: 50m, ${spec}, values: {redis: {enabled: true}}}
     ["nothing", "", { branch: "master" }],
     ["a branch by its full name", "ref: {name: refs/heads/main}", { branch: "main" }],
     ["a tag by its full name", "ref: {name: refs/tags/v1, branch: main}", { tag: "v1" }],
-  ])("a GitRepository that names %s follows what Flux follows", (_what, ref, expected) => {
+  ])("a GitRepository that names %s becomes a Source that follows the same", (_what, ref, expected) => {
     const { documents } = said(`
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: GitRepository
@@ -156,7 +156,7 @@ spec: {url: "https://github.com/acme/a", interval: 1m, ${ref}}
     expect(documents).toEqual([source("a", { url: "https://github.com/acme/a", ref: expected })]);
   });
 
-  test("a repository that is not among the documents is named", () => {
+  test("a repository that is not among the documents is named in a remark", () => {
     const { documents, remarks } = said(`
 apiVersion: kustomize.toolkit.fluxcd.io/v1beta1
 kind: Kustomization
@@ -172,7 +172,7 @@ spec: {interval: 1m0s, sourceRef: {kind: GitRepository, name: flux-system}, path
 });
 
 describe("Argo CD", () => {
-  test("an Application is a group of one template, and its Source", () => {
+  test("an Application becomes a group of one template, and its Source", () => {
     const { documents, remarks } = said(`
 apiVersion: argoproj.io/v1alpha1
 kind: Application
@@ -222,7 +222,7 @@ spec:
   syncPolicy: {syncOptions: [CreateNamespace=true]}
 ---`;
 
-  test("two Applications that make one Namespace are two groups of which the first makes it", () => {
+  test("two Applications that make one Namespace become two groups, of which the first makes it", () => {
     const { documents, remarks } = said(`${application("web", "path: web")}${application("api", "path: api")}`);
     expect(documents.slice(1)).toEqual([
       group(
@@ -244,7 +244,7 @@ spec:
     ["path: apps", ["Application web: manifests in apps/old are rendered as well, which Argo CD leaves out"]],
     ["path: apps, directory: {recurse: true}", []],
     ["path: charts/web", []],
-  ])("subfolders that Argo CD does not read are named, of %s", (from, expected) => {
+  ])("subfolders that Argo CD does not read are named in a remark, of %s", (from, expected) => {
     const folders = () => [".", "apps", "apps/old", "charts", "charts/web", "charts/web/templates", "charts/web/ci"];
     const { remarks } = said(application("web", from), folders);
     expect(remarks.filter((remark) => remark.includes("rendered as well"))).toEqual(expected);
@@ -293,7 +293,7 @@ spec:
     ]);
   });
 
-  test("a chart of a chart repository is said to be not possible yet", () => {
+  test("a chart of a chart repository is reported as not possible yet", () => {
     const { documents, remarks } = said(`
 apiVersion: argoproj.io/v1alpha1
 kind: Application
@@ -322,7 +322,7 @@ metadata: {name: guestbook}
 spec:
   generators: ${generators}${rest}`;
 
-  test("clusters of an ApplicationSet are selected by their labels", () => {
+  test("an ApplicationSet's cluster generator becomes a selection by labels", () => {
     const { documents } = said(
       set(
         "[{clusters: {selector: {matchLabels: {argocd.argoproj.io/secret-type: cluster, env: prod}}, values: {folder: web}}}]",
@@ -337,7 +337,7 @@ spec:
     });
   });
 
-  test("a list of clusters is their names, and what differs among them is a value of each", () => {
+  test("a list of clusters becomes their names, and differences among them become values", () => {
     const { documents, remarks } = said(
       set(
         "[{list: {elements: [{cluster: engineering-dev, url: a, tier: small}, {cluster: engineering-prod, url: b, tier: big}]}}]",
@@ -357,7 +357,7 @@ spec:
     {git: {repoURL: "https://github.com/acme/sets.git", directories: [{path: addons/*}, {path: addons/old, exclude: true}]}},
     {clusters: {}}]}}]`;
 
-  test("folders of a git generator are templates, of those that there are", () => {
+  test("the folders of a git generator become templates, if they exist", () => {
     const folders = () => [".", "addons", "addons/argo", "addons/prom", "addons/prom/crds", "addons/old"];
     const { documents } = said(set(matrix, template("{{path}}")), folders);
     expect(documents[1]).toMatchObject({
@@ -371,14 +371,14 @@ spec:
     });
   });
 
-  test("a template is called as its Application, which the release of a chart is called by", () => {
+  test("a template has the name of its Application, because the release of a chart has that name", () => {
     const git = `[{git: {repoURL: "https://github.com/acme/sets.git", directories: [{path: addons/*}]}}]`;
     const text = set(git, template("{{path}}")).replace("{{name}}-guestbook", "team-{{path.basename}}");
     const { documents } = said(text, () => [".", "addons", "addons/argo"]);
     expect(documents[1]).toMatchObject({ spec: { templates: [{ name: "team-argo", path: "addons/argo" }] } });
   });
 
-  test("folders of a repository that is not here are named, and not made up", () => {
+  test("folders of a missing repository are named in a remark, and not invented", () => {
     const { documents, remarks } = said(set(matrix, template("{{path}}")));
     expect(documents).toEqual([]);
     expect(remarks.join()).toContain("addons/* stands for folders of another repository: write a template for each");
@@ -400,7 +400,7 @@ spec:
   });
 
   test.each(["pullRequest", "scmProvider", "merge", "plugin"])(
-    "a generator %s is said to be not possible yet",
+    "a generator %s is reported as not possible yet",
     (kind) => {
       const { documents, remarks } = said(set(`[{${kind}: {}}]`, template("a")));
       expect(documents).toEqual([]);
@@ -410,7 +410,7 @@ spec:
     },
   );
 
-  test("an expression that means nothing here is named, and no document has it", () => {
+  test("an unknown expression is named in a remark, and no document has it", () => {
     const { documents, remarks } = said(set("[{clusters: {}}]", template("{{ .values.nothing | upper }}")));
     expect(documents.map(({ kind }) => kind)).toEqual(["Source"]);
     expect(remarks.join()).toContain("SyncGroup default/guestbook cannot be written: spec.templates[0].path");
@@ -418,7 +418,7 @@ spec:
 });
 
 describe("Fleet", () => {
-  test("a GitRepo is a Source, and a template for each of its paths", () => {
+  test("a GitRepo becomes a Source, and a template for each of its paths", () => {
     const { documents, remarks } = said(`
 apiVersion: fleet.cattle.io/v1alpha1
 kind: GitRepo
@@ -453,7 +453,7 @@ spec:
     expect(remarks).toContain("GitRepo fleet-default/simple: not carried over: spec.serviceAccount");
   });
 
-  test("targets of several selectors are a group each, and it is said that a cluster is in one", () => {
+  test("targets of several selectors become a group each, with a remark that a cluster can be in one only", () => {
     const { documents, remarks } = said(`
 apiVersion: fleet.cattle.io/v1alpha1
 kind: GitRepo
@@ -474,7 +474,7 @@ spec:
     );
   });
 
-  test("a target of all clusters is one group, whatever else is a target", () => {
+  test("a target of all clusters becomes one group, whatever else is a target", () => {
     const { documents } = said(`
 apiVersion: fleet.cattle.io/v1alpha1
 kind: GitRepo
@@ -487,7 +487,7 @@ spec:
   });
 });
 
-test("a folder that the repository here does not have is named, and no document has it", () => {
+test("a folder that the repository does not have is named in a remark, and no document has it", () => {
   const { documents, remarks } = said(
     `
 apiVersion: fleet.cattle.io/v1alpha1
@@ -506,7 +506,7 @@ test.each([
   ["AppProject", "argoproj.io/v1alpha1"],
   ["HelmRepository", "source.toolkit.fluxcd.io/v1"],
   ["Bucket", "source.toolkit.fluxcd.io/v1"],
-])("a %s alone is no document, and it is said what to write", (kind, apiVersion) => {
+])("a %s alone becomes no document, and a remark says what to write", (kind, apiVersion) => {
   const { documents, remarks } = sameInStarling([{ apiVersion, kind, metadata: { name: "a" } }]);
   expect(documents).toEqual([]);
   expect(remarks).toEqual([expect.stringContaining(`${kind} a: for Starling, write `)]);
@@ -519,7 +519,7 @@ test.each([
   ["GitRepository", "source.toolkit.fluxcd.io/v1"],
   ["HelmRelease", "helm.toolkit.fluxcd.io/v2"],
   ["GitRepo", "fleet.cattle.io/v1alpha1"],
-])("a %s without any field, or with wrong ones, breaks nothing", (kind, apiVersion) => {
+])("a %s without any field, or with wrong ones, is read without an error", (kind, apiVersion) => {
   for (const spec of [
     undefined,
     null,
@@ -533,7 +533,7 @@ test.each([
   }
 });
 
-test("what is no other tool's is passed over", () => {
+test("documents of no other tool are skipped", () => {
   expect(sameInStarling([{ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } }, null, 7])).toEqual({
     documents: [],
     remarks: [],

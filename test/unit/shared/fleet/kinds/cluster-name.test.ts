@@ -7,7 +7,7 @@ test.each([
   ["{{ eks.name }}", "prod-1"],
   ["{{eks.name}}-{{ eks.accountId }}-{{ eks.region }}", "prod-1-111122223333-eu-west-1"],
   ["only-{{ eks.accountId }}", "only-111122223333"],
-])("%s makes %s", (template, name) => {
+])("the name template %s makes the name %s", (template, name) => {
   expect(checkNameTemplate(template)).toBeUndefined();
   expect(clusterNameOf(template, eks)).toEqual({ ok: true, name });
 });
@@ -18,11 +18,11 @@ test.each([
   ["{{ eks.name }", /has an expression/],
   ["-{{ eks.name }}", /makes no name: it must be 1 to 63 characters/],
   ["{{ eks.name }}.prod", /makes no name/],
-])("%s is refused", (template, problem) => {
+])("the name template %s is refused", (template, problem) => {
   expect(checkNameTemplate(template)).toMatch(problem);
 });
 
-test("a name that is too long is refused, since two that are cut may be one", () => {
+test("a name that is too long is refused, because two cut names could be the same", () => {
   const long = { ...eks, name: "a".repeat(64) };
   const named = clusterNameOf("{{ eks.name }}", long);
   expect(named).toMatchObject({

@@ -26,13 +26,13 @@ describe("a selector", () => {
     ["Exists, without the label", expressions({ key: "none", operator: "Exists" }), false],
     ["DoesNotExist", expressions({ key: "empty", operator: "DoesNotExist" }), false],
     ["DoesNotExist, without the label", expressions({ key: "none", operator: "DoesNotExist" }), true],
-    ["what every object has", expressions({ key: "constructor", operator: "Exists" }), false],
+    ["a JavaScript member as key", expressions({ key: "constructor", operator: "Exists" }), false],
     [
       "labels and expressions together",
       { matchLabels: { ring: "canary" }, ...expressions({ key: "env", operator: "NotIn", values: ["prod"] }) },
       false,
     ],
-  ])("%s", (_name, selector, matches) => {
+  ])("a selector with %s", (_name, selector, matches) => {
     expect(matchesSelector(selector, labels)).toBe(matches);
   });
 });
@@ -47,7 +47,7 @@ describe("a selection", () => {
     [{ names: ["c1"], notNames: ["c1"] }, false],
     [{ selector: { matchLabels: { ring: "canary" } } }, true],
     [{ selector: { matchLabels: { ring: "canary" } }, notNames: ["c1"] }, false],
-  ])("%j takes c1: %s", (selection, taken) => {
+  ])("the selection %j takes c1: %s", (selection, taken) => {
     expect(selects(selection, { name: "c1", labels })).toBe(taken);
   });
 });

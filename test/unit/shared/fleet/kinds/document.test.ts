@@ -34,8 +34,8 @@ function problems(value: unknown): readonly string[] {
   return parsed.problems.map(({ field, message }) => `${field}: ${message}`);
 }
 
-describe("a document that is right", () => {
-  test("of each kind gets its defaults, and keeps what was written", () => {
+describe("a valid document", () => {
+  test("a document of each kind gets its defaults, and keeps what was written", () => {
     expect(parseDocument(source())).toEqual({
       ok: true,
       document: { ...source(), spec: { git: { url: "https://git.example/app" }, paths: ["."], interval: "5m" } },
@@ -69,7 +69,7 @@ describe("a document that is right", () => {
   });
 });
 
-describe("a document that is wrong", () => {
+describe("an invalid document", () => {
   test.each<[string, unknown, string[]]>([
     ["no object", "web", [': is "web"; expected an object with apiVersion, kind, metadata and spec']],
     ["a list", [], [": is []; expected an object with apiVersion, kind, metadata and spec"]],
@@ -430,7 +430,7 @@ describe("a document that is wrong", () => {
       source({ git: { url: "https://git.example/app" }, interval: "x".repeat(200) }),
       [expect.stringMatching(/\(got "x{76}\.\.\.\)$/)],
     ],
-  ])("%s", (_name, value, expected) => {
+  ])("a document with %s is refused", (_name, value, expected) => {
     expect(problems(value)).toEqual(expected);
   });
 
@@ -451,12 +451,12 @@ describe("a document that is wrong", () => {
       { apiVersion, kind: "Sync", metadata, spec: { cluster: "c", source: "a", path: "{{ x" } },
       /^spec\.path: /,
     ],
-  ])("what no schema can say: %s", (_name, value, expected) => {
+  ])("a check beyond the schema refuses %s", (_name, value, expected) => {
     expect(problems(value)).toEqual([expect.stringMatching(expected)]);
   });
 });
 
-describe("the authority of a cluster", () => {
+describe("the certificate authority of a cluster", () => {
   const withAuthority = (caData: string) => cluster({ endpoint: { ...endpoint, caData } });
   const base64 = (text: string) => Buffer.from(text).toString("base64");
   const key = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ type: "sec1", format: "pem" });
@@ -465,7 +465,7 @@ describe("the authority of a cluster", () => {
     authority = (await createTlsCertificate()).cert;
   });
 
-  test("is one or more certificates, whatever is written around them", () => {
+  test("the authority of a cluster may have several certificates, and text around them", () => {
     expect(problems(withAuthority(base64(authority)))).toEqual([]);
     expect(problems(withAuthority(base64(`# old\n${authority}\n# new\n${authority}\n`)))).toEqual([]);
   });
@@ -496,7 +496,7 @@ describe("the authority of a cluster", () => {
     ["a certificate and its key", () => base64(authority + key), /^contains a private key/],
     ["a key", () => base64(`${key}`), /^contains a private key/],
     ["an encrypted key", () => base64("-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA"), /^contains a private key/],
-  ])("is not %s", (_name, caData, expected) => {
+  ])("the authority of a cluster may not be %s", (_name, caData, expected) => {
     const found = problems(withAuthority(caData()));
     expect(found).toHaveLength(1);
     expect(found[0]?.replace("spec.endpoint.caData: ", "")).toMatch(expected);
@@ -506,7 +506,7 @@ describe("the authority of a cluster", () => {
 
 describe("the published schema", () => {
   test.each(Object.keys(documentSchemas) as WritableKind[])(
-    "of %s asks for what has no default, and closes every object",
+    "the schema of %s requires the fields without defaults, and closes every object",
     (kind) => {
       const schema = jsonSchemaOf(kind) as { required: string[]; additionalProperties: boolean; properties: object };
       expect(schema.required).toEqual(["apiVersion", "kind", "metadata", "spec"]);
@@ -526,7 +526,7 @@ test.each([
   ["kustomize.toolkit.fluxcd.io/v1", "Kustomization", "this Kustomization is for Flux"],
   ["helm.toolkit.fluxcd.io/v2", "HelmRelease", "this HelmRelease is for Flux"],
   ["fleet.cattle.io/v1alpha1", "GitRepo", "this GitRepo is for Fleet"],
-])("a document for another tool is said to be one, with what to write: %s %s", (apiVersion, kind, words) => {
+])("a document for another tool is reported as such, with what to write instead: %s %s", (apiVersion, kind, words) => {
   const parsed = parseDocument({ apiVersion, kind, metadata: { name: "a" }, spec: {} });
   if (parsed.ok) throw new Error("it was taken");
   expect(parsed.problems).toEqual([{ field: "apiVersion", message: expect.stringContaining(words) }]);

@@ -5,18 +5,18 @@ import { fieldsOf } from "#shared/fleet/kinds/kind-fields.ts";
 import { meaningOf } from "#shared/fleet/kinds/meanings.ts";
 
 describe.each(writableKinds)("%s", (kind) => {
-  test("says of every field what it means", () => {
+  test("every field has a meaning", () => {
     const silent = fieldsOf(kind).filter(({ path }) => meaningOf(kind, path) === undefined);
     expect(silent.map(({ path }) => path)).toEqual([]);
   });
 
-  test("says nothing of what a field is not: meanings are short, plain and no markup", () => {
+  test("each meaning is short, plain text without markup", () => {
     for (const { path } of fieldsOf(kind))
       expect([path, meaningOf(kind, path)]).toEqual([path, expect.not.stringMatching(/\]\(|\n|^$/)]);
   });
 });
 
-test("schemas have them where editors look", () => {
+test("schemas have the meanings as descriptions, which editors show", () => {
   const schema = describedSchema("SyncGroup") as {
     properties: { spec: { properties: { rollout: { properties: Record<string, { description?: string }> } } } };
   };
@@ -25,7 +25,7 @@ test("schemas have them where editors look", () => {
   );
 });
 
-test("one schema is for a file with any of the kinds", () => {
+test("one schema covers files with any of the kinds", () => {
   const { oneOf, $schema } = everySchema() as { oneOf: { title: string }[]; $schema: string };
   expect(oneOf.map(({ title }) => title)).toEqual(writableKinds);
   expect($schema).toContain("json-schema.org");

@@ -8,7 +8,7 @@ test.each([
   ["/starling/{{eks.region}}/{{ eks.name }}/values", "/starling/eu-west-1/Prod_1/values", "/starling", false],
   ["/eks/cluster-{{ eks.name }}", "/eks/cluster-Prod_1", "/eks", false],
   ["/platform/defaults", "/platform/defaults", "/platform/defaults", true],
-])("%s is %s, asked for by %s", (path, of, shared, isWhole) => {
+])("the parameter path %s yields %s, and is read through %s", (path, of, shared, isWhole) => {
   expect(checkParameterPath(path)).toBeUndefined();
   expect(parameterPathOf(path, eks)).toBe(of);
   expect(sharedParameterPath(path)).toEqual({ path: shared, isWhole });
@@ -26,6 +26,6 @@ test.each([
   ["/aws/reference", /begins with what AWS keeps for itself/],
   ["/SSM-x/{{ eks.name }}", /begins with what AWS keeps for itself/],
   [`/a${"/b".repeat(14)}`, /is longer than Parameter Store takes; expected at most 14 levels/],
-])("%s is refused", (path, problem) => {
+])("the parameter path %s is refused", (path, problem) => {
   expect(checkParameterPath(path)).toMatch(problem);
 });

@@ -36,14 +36,17 @@ test.each<[ClusterCount, number, number]>([
   ["100%", 12, 12],
   ["33%", 0, 0],
   ["7%", 300, 21],
-])("%j of %i clusters are %i: percentages round down", (count, total, expected) => {
+])("the count %j of %i clusters is %i, because percentages round down", (count, total, expected) => {
   expect(resolveCount(count, total)).toBe(expected);
 });
 
-test.each([0, 1, 500, "0%", "9%", "10%", "100%"])("%j is a count of clusters", (count) => {
+test.each([0, 1, 500, "0%", "9%", "10%", "100%"])("the value %j is a count of clusters", (count) => {
   expect(clusterCountSchema.safeParse(count).success).toBe(true);
 });
 
-test.each([-1, 1.5, "101%", "010%", "10", "%", "-1%", "1.5%", null, true])("%j is no count of clusters", (count) => {
-  expect(clusterCountSchema.safeParse(count).success).toBe(false);
-});
+test.each([-1, 1.5, "101%", "010%", "10", "%", "-1%", "1.5%", null, true])(
+  "the value %j is not a count of clusters",
+  (count) => {
+    expect(clusterCountSchema.safeParse(count).success).toBe(false);
+  },
+);

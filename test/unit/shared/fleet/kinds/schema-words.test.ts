@@ -35,7 +35,7 @@ test.each<[string, unknown, string]>([
     group({ clusters: { selector: { matchExpressions: [{ key: "a", operator: "in", values: ["b"] }] } } }),
     'spec.clusters.selector.matchExpressions[0].operator must be one of In, NotIn, Exists, DoesNotExist (got "in")',
   ],
-])("of %s the field, the value and the remedy are told, in our words", (_, document, expected) => {
+])("the problem of %s names the field, the value and the remedy in Starling's words", (_, document, expected) => {
   const parsed = parseDocument(document);
   expect(parsed.ok ? [] : parsed.problems.map(({ field, message }) => `${field} ${message}`)).toContain(expected);
 });

@@ -23,13 +23,13 @@ describe("label selectors as text", () => {
     ["tier=", true],
     ["env=prod,ring in (a,canary),!region", true],
     ["env=prod,ring in (a,b)", false],
-  ])("%s matches: %s", (text, matches) => {
+  ])("the selector %s matches: %s", (text, matches) => {
     const parsed = parseSelectorText(text);
     if (!parsed.ok) throw new Error(parsed.message);
     expect(matchesSelector(parsed.selector, labels)).toBe(matches);
   });
 
-  test.each(["", "a b", "a=b=c", "in (a)", "ring in canary", "env=prod,"])("refuses %j", (text) => {
+  test.each(["", "a b", "a=b=c", "in (a)", "ring in canary", "env=prod,"])("the selector %j is refused", (text) => {
     expect(parseSelectorText(text)).toMatchObject({ ok: false });
   });
 
@@ -41,7 +41,7 @@ describe("label selectors as text", () => {
     ["ring notin (a b)", "a value of ring must be", '(got "a b")'],
     ["'ring'", "key must be", `(got "'ring'")`],
     ["env=prod,!ring/", "key must be", '(got "ring/")'],
-  ])("refuses %s, which no label can be", (text, rule, got) => {
+  ])("the selector %s is refused, because no label can have it", (text, rule, got) => {
     const parsed = parseSelectorText(text);
     if (parsed.ok) throw new Error("it was taken");
     expect(parsed.message).toContain(rule);

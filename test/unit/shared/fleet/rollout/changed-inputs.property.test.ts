@@ -1,17 +1,17 @@
-/** What a change comes to: it makes another input for exactly the clusters that use what is changed. */
+/** A change makes another input for exactly the clusters that use the changed value or artifact. */
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import { desiredPlan, type PlannedOwner, snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
 import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";
 
-/** What a template, or its override for the clusters in ring `b`, is made from. */
+/** The values and Sources that a template uses, or its override for the clusters in ring `b`. */
 interface Uses {
-  /** Of the cluster: in a value of the chart, a parameter, a path of a file. */
+  /** Values of the cluster: in a value of the chart, a parameter, a path of a file. */
   readonly value: "x" | "y" | "z" | undefined;
   readonly parameter: "x" | "y" | "z" | undefined;
   readonly path: "x" | "y" | "z" | undefined;
-  /** Whose files. */
+  /** The Sources of its values files. */
   readonly sources: readonly ("fleet" | "more")[];
 }
 
@@ -85,7 +85,7 @@ function isUsed({ value, parameter, path, sources }: Uses, what: Change["what"])
   return [value, parameter, path].includes(what);
 }
 
-test.each(propertySeeds)("one change makes another input for exactly those who use it (seed %d)", (seed) => {
+test.each(propertySeeds)("a change makes another input for exactly the clusters that use it (seed %d)", (seed) => {
   const artifacts = { app: "a", fleet: "f", more: "m" };
   fc.assert(
     fc.property(fc.tuple(uses, uses), fc.array(cluster, { minLength: 1, maxLength: 5 }), change, (ways, fleet, one) => {
@@ -101,7 +101,7 @@ test.each(propertySeeds)("one change makes another input for exactly those who u
         return isTouched && isUsed(ways[ring === "a" ? 0 : 1], one.what);
       });
       expect(after.map((digest, index) => digest !== before[index])).toEqual(expected);
-      // Who has the same of everything that is used has the same input.
+      // Clusters with the same values for everything that is used have the same input.
       const alike = new Map<string, string>();
       for (const [index, { ring, ...values }] of changed.entries()) {
         const way = ways[ring === "a" ? 0 : 1];

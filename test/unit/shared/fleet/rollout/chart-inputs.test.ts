@@ -27,7 +27,7 @@ interface Of {
   readonly values?: FleetRow["values"];
 }
 
-/** What is sealed of a cluster, and what its rendering is asked for with. */
+/** The input in the snapshot of a cluster's target, and the chart options of its rendering. */
 function inputOf(template: PlannedTemplate, { labels = {}, values = {} }: Of = {}) {
   const plan: Plan = { templates: [template], planHash: "sha256:c" };
   const [input] = snapshotTarget({ cluster: "one", uid: "u", labels, values }, plan).inputs;
@@ -36,8 +36,8 @@ function inputOf(template: PlannedTemplate, { labels = {}, values = {} }: Of = {
   return { digest: input.digest, bound: input.bound, helm: buildOptionsOf(template, input.bound)?.helm };
 }
 
-describe("a chart is rendered", () => {
-  test("by the template's name, in its namespace", () => {
+describe("the input of a chart", () => {
+  test("a chart is rendered with the template's name as release, in its namespace", () => {
     expect(inputOf(planned({})).helm).toEqual({
       releaseName: "shop",
       namespace: "web",
@@ -51,14 +51,14 @@ describe("a chart is rendered", () => {
     });
   });
 
-  test("with files by names that every object knows", () => {
+  test("a file of values may have the name of a JavaScript member", () => {
     const { helm } = inputOf(
       planned({ valuesFrom: [{ path: "constructor" }, { path: "__proto__" }, { path: "toString" }] }),
     );
     expect(helm?.valuesFrom?.map(({ path }) => path)).toEqual(["constructor", "__proto__", "toString"]);
   });
 
-  test("with values, those of the cluster in the place of whole expressions", () => {
+  test("an expression that is a whole value is replaced by the cluster's value", () => {
     const values = {
       host: "{{ cluster.values.domain }}",
       tier: "{{cluster.values.tier | default(std)}}",
@@ -79,7 +79,7 @@ describe("a chart is rendered", () => {
     });
   });
 
-  test("with values of the type that they have", () => {
+  test("a value from a cluster keeps its type", () => {
     const values = { replicas: 3, spot: false, hosts: ["a", { b: "{{ now }}" }], zone: { name: "{{ cluster.name }}" } };
     const names = ["replicas", "spot", "hosts", "zone"];
     const desired = Object.fromEntries(names.map((name) => [name, `{{ cluster.values.${name} }}`]));
@@ -89,7 +89,7 @@ describe("a chart is rendered", () => {
     expect(JSON.parse(helm?.values ?? "")).toEqual({ ...values, text: "3" });
   });
 
-  test("with parameters, which are worked out once", () => {
+  test("parameters in values are evaluated once", () => {
     const parameters = { HOST: "shop.{{ cluster.values.domain }}", unused: "{{ cluster.values.none }}" };
     const template = planned(
       { values: { host: "{{ params.HOST }}" }, valuesFrom: [{ path: "env/{{ params.HOST }}.yaml" }] },
@@ -102,7 +102,7 @@ describe("a chart is rendered", () => {
     });
   });
 
-  test("with the files of the cluster", () => {
+  test("the paths of values files may depend on the cluster", () => {
     const valuesFrom = [{ path: "all.yaml" }, { path: "env/{{ cluster.labels.env }}.yaml", optional: true }];
     expect(inputOf(planned({ valuesFrom }), { labels: { env: "prod" } }).helm?.valuesFrom).toEqual([
       { path: "all.yaml", optional: false },
@@ -111,19 +111,19 @@ describe("a chart is rendered", () => {
   });
 
   test.each([
-    ["as it was found", {}, { "starling.dev/version": "1.34" }, "1.34"],
-    ["as the template has it", { kubeVersion: "1.31" }, { "starling.dev/version": "1.34" }, "1.31"],
-    ["not at all where nothing is known", {}, {}, undefined],
-    ["not by a label that is no version", {}, { "starling.dev/version": "newest" }, undefined],
-  ])("for the version of the cluster %s", (_legend, helm, labels, expected) => {
+    ["is the version of the cluster", {}, { "starling.dev/version": "1.34" }, "1.34"],
+    ["is the version of the template", { kubeVersion: "1.31" }, { "starling.dev/version": "1.34" }, "1.31"],
+    ["is none if nothing is known", {}, {}, undefined],
+    ["is none if the label is not a version", {}, { "starling.dev/version": "newest" }, undefined],
+  ])("the Kubernetes version for a chart %s", (_legend, helm, labels, expected) => {
     expect(inputOf(planned(helm), { labels }).helm?.kubeVersion).toBe(expected);
   });
 });
 
-describe("one input", () => {
+describe("the digest of an input", () => {
   const template = planned({ values: { host: "{{ cluster.values.domain }}" } });
 
-  test("is that of all clusters for which everything comes to the same", () => {
+  test("clusters with the same values for everything that is used share an input", () => {
     const { digest } = inputOf(template, { values: { domain: "a", other: "1" }, labels: { ring: "canary" } });
     expect(inputOf(template, { values: { domain: "a", other: "2" }, labels: { ring: "rest" } }).digest).toBe(digest);
     expect(
@@ -131,7 +131,7 @@ describe("one input", () => {
     ).toBe(digest);
   });
 
-  test("is another for whatever a chart sees", () => {
+  test("everything that a chart sees changes its input", () => {
     const of = { values: { domain: "a" }, labels: { "starling.dev/version": "1.34" } };
     const host = { values: { host: "{{ cluster.values.domain }}" } };
     const all = [
@@ -151,7 +151,7 @@ describe("one input", () => {
     expect(new Set(all.map(({ digest }) => digest)).size).toBe(all.length);
   });
 
-  test("is another for another artifact that it has values from, and for no artifact that others have", () => {
+  test("an input changes with an artifact that its values come from, and not with other artifacts", () => {
     const valuesFrom = [{ path: "a.yaml" }, { source: "fleet", path: "env/{{ cluster.labels.env }}.yaml" }];
     const pins = (digest: string, revision = "main@sha1:b") => [
       { source: "fleet", revision, artifactDigest: digest },
@@ -169,7 +169,7 @@ describe("one input", () => {
     expect(seen(pins("sha256:c"))).not.toBe(first);
     expect(seen(pins("sha256:b", "main@sha1:other"))).toBe(first);
     expect(seen([...pins("sha256:b").slice(0, 1)])).toBe(first);
-    // One that an override gives no such file is where it was.
+    // A cluster whose override has no such file keeps its input.
     expect(seen(pins("sha256:c"), "two")).toBe(seen(pins("sha256:b"), "two"));
     expect(inputOf({ ...planned({ valuesFrom }), besides: pins("sha256:b") }, of).helm?.valuesFrom).toEqual([
       { path: "a.yaml", optional: false },
@@ -177,7 +177,7 @@ describe("one input", () => {
     ]);
   });
 
-  test("of what is no chart does not go by the cluster", () => {
+  test("the input of plain manifests does not depend on the version of the cluster", () => {
     const { render: _render, ...plain } = template;
     expect(inputOf(plain, { labels: { "starling.dev/version": "1.34" } })).toEqual(inputOf(plain));
   });
@@ -202,7 +202,7 @@ test.each([
     { values: { a: ".." } },
     'render.helm.valuesFrom[0].path: "../b.yaml" for cluster one leads out of the artifact; correct its values',
   ],
-])("a cluster without %s is named with it", (_legend, helm, of, problem) => {
+])("a cluster without %s has a problem that names it", (_legend, helm, of, problem) => {
   expect(inputOf(planned(helm), of)).toEqual({ problem });
 });
 
@@ -237,6 +237,6 @@ test.each(propertySeeds)(
   },
 );
 
-test("a chart without a namespace is named", () => {
+test("a chart without a namespace has a problem that names the field", () => {
   expect(inputOf(planned({}, { apply: {} })).problem).toMatch(/^apply\.defaultNamespace: is required for a Helm chart/);
 });

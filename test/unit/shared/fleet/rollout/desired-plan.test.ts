@@ -361,7 +361,7 @@ describe("changes of the members", () => {
     ]);
   });
 
-  test("have no other inputs before anything was planned", () => {
+  test("members have no other inputs before the first plan", () => {
     const [before, found] = [[member("a")], [member("a", { labels: { tier: "y" } })]];
     expect(memberChanges(before, found, undefined).otherInputs).toBe(false);
   });

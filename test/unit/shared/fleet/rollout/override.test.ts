@@ -31,7 +31,7 @@ const gold = { clusters: { selector: { matchLabels: { tier: "gold" } } } };
 const one = { clusters: { names: ["one"] } };
 
 describe("overrides", () => {
-  test("that are for a cluster apply in their order, and later ones win", () => {
+  test("the overrides for a cluster apply in their order, and later ones win", () => {
     const template = planned(
       [
         { ...gold, path: "gold", parameters: { A: "gold", B: "gold" }, apply: { interval: "1h" } },
@@ -51,12 +51,12 @@ describe("overrides", () => {
     expect(snapshot(template, "two")).not.toHaveProperty("overrides");
   });
 
-  test("that match nobody change nothing", () => {
+  test("an override that matches no cluster changes nothing", () => {
     const without = snapshot(planned([]), "one");
     expect(snapshot(planned([{ ...gold, path: "gold" }]), "one")).toEqual(without);
   });
 
-  test("which come to the same share a rendering, whichever they are", () => {
+  test("overrides with the same result share a rendering", () => {
     const template = planned([
       { ...one, path: "special" },
       { ...gold, path: "special" },
@@ -67,7 +67,7 @@ describe("overrides", () => {
     expect(first).toHaveProperty("digest", second !== undefined && "digest" in second ? second.digest : "");
   });
 
-  test("take the template away, and a later one gives it back", () => {
+  test("an override can disable a template, and a later override can enable it again", () => {
     const template = planned([
       { ...gold, disabled: true },
       { ...one, disabled: false },
@@ -88,26 +88,29 @@ describe("overrides", () => {
   );
   const override = fc.tuple(fc.subarray(["one", "two", "three"], { minLength: 1 }), fields);
 
-  test.each(propertySeeds)("are those fields that the last one for a cluster says (seed %i)", (seed) => {
-    fc.assert(
-      fc.property(fc.array(override, { maxLength: 6 }), fc.constantFrom("one", "two", "three"), (all, cluster) => {
-        const template = planned(
-          all.map(([names, said]) => ({ clusters: { names }, ...said })),
-          { substitute: true },
-        );
-        const mine = all.filter(([names]) => names.includes(cluster)).map(([, said]) => said);
-        const last = <Value>(of: (said: (typeof mine)[number]) => Value | undefined, otherwise: Value) =>
-          mine.map(of).findLast((value) => value !== undefined) ?? otherwise;
-        const found = overridden(template, overridesFor(template, { name: cluster, labels: {} }));
-        expect(found.path).toBe(last(({ path }) => path, "base"));
-        expect(found.disabled ?? false).toBe(last(({ disabled }) => disabled, false));
-        expect(found.apply.drift).toBe(last(({ apply }) => apply?.drift, "correct"));
-        expect(found.apply.prune).toBe(last(({ apply }) => apply?.prune, true));
-        for (const name of ["A", "B", "C"]) {
-          expect(found.parameters?.[name] ?? "none").toBe(last(({ parameters }) => parameters?.[name], "none"));
-        }
-      }),
-      { seed, numRuns: propertyRuns(300) },
-    );
-  });
+  test.each(propertySeeds)(
+    "each field has the value of the last override for the cluster that sets it (seed %i)",
+    (seed) => {
+      fc.assert(
+        fc.property(fc.array(override, { maxLength: 6 }), fc.constantFrom("one", "two", "three"), (all, cluster) => {
+          const template = planned(
+            all.map(([names, said]) => ({ clusters: { names }, ...said })),
+            { substitute: true },
+          );
+          const mine = all.filter(([names]) => names.includes(cluster)).map(([, said]) => said);
+          const last = <Value>(of: (said: (typeof mine)[number]) => Value | undefined, otherwise: Value) =>
+            mine.map(of).findLast((value) => value !== undefined) ?? otherwise;
+          const found = overridden(template, overridesFor(template, { name: cluster, labels: {} }));
+          expect(found.path).toBe(last(({ path }) => path, "base"));
+          expect(found.disabled ?? false).toBe(last(({ disabled }) => disabled, false));
+          expect(found.apply.drift).toBe(last(({ apply }) => apply?.drift, "correct"));
+          expect(found.apply.prune).toBe(last(({ apply }) => apply?.prune, true));
+          for (const name of ["A", "B", "C"]) {
+            expect(found.parameters?.[name] ?? "none").toBe(last(({ parameters }) => parameters?.[name], "none"));
+          }
+        }),
+        { seed, numRuns: propertyRuns(300) },
+      );
+    },
+  );
 });

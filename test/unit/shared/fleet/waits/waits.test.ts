@@ -14,7 +14,7 @@ import { shop, slotRow, syncRow } from "#test/unit/functions/api/row-fixture.ts"
 const by = "arn:aws:sts::111122223333:assumed-role/sre/ana";
 const passed = { phase: "Passed", endedAt: "2026-11-20T07:51:00.000Z" } as const;
 
-/** Stages after each other, each with the leg that goes through it. */
+/** Consecutive stages, each with the stage run that updates it. */
 function going(...stageRuns: readonly StageRunRow[]): {
   readonly stageRuns: readonly StageRunRow[];
   readonly stages: readonly StageRecord[];
@@ -86,17 +86,17 @@ function syncsOf(...rows: readonly SyncRow[]): ReadonlyMap<string, readonly Sync
 const canary = stageRun(119, "canary", { counts: { Assigned: 2, Waiting: 3 } });
 const quiet = stageRun(119, "canary", { counts: { Assigned: 1 } });
 
-describe("nothing is waited for", () => {
+describe("a group waits for nothing", () => {
   test.each<[string, Parameters<typeof factsOf>[0]]>([
-    ["when all stages are on the same", going(stageRun(118, "canary", passed), stageRun(118, "rest", passed))],
-    ["when everybody has a slot", going(quiet)],
-    ["before the first content", { stageRuns: [], stages: [] }],
+    ["when all stages have the same rollout", going(stageRun(118, "canary", passed), stageRun(118, "rest", passed))],
+    ["when every cluster has a slot", going(quiet)],
+    ["before the first rollout", { stageRuns: [], stages: [] }],
     [
       "when a freeze is over",
       { ...going(quiet), facts: freezeStateWith({ ...freeze("old"), until: "2026-11-20T08:06:00.000Z" }) },
     ],
     [
-      "when a worker was told a moment ago",
+      "when a worker got its assignment a moment ago",
       {
         ...going(quiet),
         facts: {
@@ -106,7 +106,7 @@ describe("nothing is waited for", () => {
       },
     ],
     [
-      "when a start is spread",
+      "when an assignment starts later because of the jitter",
       {
         ...going(quiet),
         facts: {
@@ -118,15 +118,15 @@ describe("nothing is waited for", () => {
         },
       },
     ],
-  ])("%s", (_what, given) => {
+  ])("a group waits for nothing %s", (_what, given) => {
     expect(waitsOf(factsOf(given))).toEqual([]);
   });
 });
 
-describe("a stage", () => {
+describe("the waits of a stage", () => {
   test.each<[string, Parameters<typeof factsOf>[0], readonly Partial<Wait>[]]>([
     [
-      "waits for the one before it",
+      "waits for the stage before it",
       going(quiet, stageRun(118, "rest", passed)),
       [
         {
@@ -140,12 +140,12 @@ describe("a stage", () => {
       ],
     ],
     [
-      "waits for the nearest that has something",
+      "waits for the nearest earlier stage with a rollout",
       going(quiet, stageRun(118, "early", { counts: { Assigned: 1 } }), stageRun(117, "rest", passed)),
       [{ reason: "stage", stage: "rest", rollout: 118, blocker: "early" }],
     ],
     [
-      "keeps what comes next waiting until it is through",
+      "makes the next rollout wait until its own has passed",
       {
         ...going(stageRun(119, "canary", passed), stageRun(118, "rest", { counts: { Assigned: 1, Succeeded: 1 } })),
       },
@@ -160,7 +160,7 @@ describe("a stage", () => {
       ],
     ],
     [
-      "keeps what is wanted waiting",
+      "makes the desired revision wait",
       { ...going(quiet), facts: { desired: "main@sha1:abc" } },
       [
         {
@@ -185,7 +185,7 @@ describe("a stage", () => {
       ],
     ],
     [
-      "waits until what was begun is settled",
+      "waits until an earlier attempt has ended",
       going(stageRun(119, "canary", { counts: { Assigned: 1, Waiting: 1 }, aside: [1] })),
       [
         {
@@ -196,17 +196,17 @@ describe("a stage", () => {
         },
       ],
     ],
-  ])("%s", (_what, given, expected) => {
+  ])("a stage %s", (_what, given, expected) => {
     expect(waitsOf(factsOf(given))).toMatchObject(expected);
     expect(waitsOf(factsOf(given))).toHaveLength(expected.length);
   });
 
-  test("waits for nothing behind it, and for nobody while what is offered is its own", () => {
+  test("a stage waits neither for later stages nor for a rollout that it has", () => {
     const facts = factsOf(going(stageRun(119, "canary", passed), stageRun(119, "rest", { counts: { Assigned: 1 } })));
     expect(waitsOf(facts)).toEqual([]);
   });
 
-  test("that finishes first says what is not through", () => {
+  test("a group with supersede: finish says which rollout is not finished", () => {
     const spec = { ...groupRow().spec, rollout: { ...groupRow().spec.rollout, supersede: "finish" as const } };
     const given = going(
       stageRun(119, "canary", passed),
@@ -221,17 +221,17 @@ describe("a stage", () => {
         message: "main@sha1:abc waits until 119 is through: 3 of 4 done in rest",
       },
     ]);
-    // Else it is taken at once.
+    // With the default the first stage takes it at once.
     expect(waitsOf(factsOf({ ...given, facts: { desired: "main@sha1:abc" } }))).toEqual([]);
   });
 });
 
-describe("what stands still names what clears it", () => {
+describe("a stage run that stands still names the ways to continue", () => {
   const at = { transitions: [{ at: "2026-11-20T08:02:00.000Z", phase: "Halted", reason: "", message: "" }] } as const;
 
   test.each<[string, StageRunRow, Partial<Wait>]>([
     [
-      "a budget that is spent",
+      "a spent budget of failures",
       stageRun(119, "canary", {
         ...at,
         phase: "Halted",
@@ -271,7 +271,7 @@ describe("what stands still names what clears it", () => {
       },
     ],
     [
-      "nobody who answers, whom no reconcile makes do so",
+      "no cluster that answers, where a reconcile cannot help,",
       stageRun(119, "canary", {
         ...at,
         phase: "NothingVerified",
@@ -282,7 +282,7 @@ describe("what stands still names what clears it", () => {
       { reason: "evidence", clusters: { count: 1, names: ["c1"] }, clear: [{ verb: "refresh" }] },
     ],
     [
-      "too many that do not answer",
+      "too many unreachable clusters",
       stageRun(119, "canary", {
         ...at,
         phase: "TooManyUnreachable",
@@ -296,18 +296,18 @@ describe("what stands still names what clears it", () => {
         clear: [{ verb: "pace", field: "maxUnreachable" }, { verb: "refresh" }],
       },
     ],
-  ])("%s", (_what, stalled, expected) => {
+  ])("a stage run with %s names the ways to continue", (_what, stalled, expected) => {
     expect(waitsOf(factsOf(going(stalled)))).toMatchObject([expected]);
   });
 
-  test("a deletion that failed, with the way to go on without", () => {
+  test("a failed deletion can be continued by a reconcile or by orphaning", () => {
     const deletion = { by, at: "2026-11-20T08:00:00.000Z", number: 3, cascade: "delete" } as const;
     const halted = stageRun(119, "canary", { ...at, phase: "Halted", reason: "DeletionFailed", counts: { Failed: 1 } });
     const facts = factsOf({ ...going(halted), row: groupRow({ operations: { deletion } }) });
     expect(waitsOf(facts)).toMatchObject([{ reason: "budget", clear: [{ verb: "reconcile" }, { verb: "orphan" }] }]);
   });
 
-  test("a deletion that waits for those that do not answer, with the ways to go on without", () => {
+  test("a deletion that waits for unreachable clusters names the ways to continue without them", () => {
     const deletion = { by, at: "2026-11-20T08:00:00.000Z", number: 3, cascade: "delete" } as const;
     const message = "2 of 5 unreachable in stage canary (allows 0)";
     const counts = { Unreachable: 2, Succeeded: 3 };
@@ -322,7 +322,7 @@ describe("what stands still names what clears it", () => {
     ]);
   });
 
-  test("a user's Sync has no pace that could be changed", () => {
+  test("a user's Sync has no budgets that could be changed", () => {
     const halted = stageRun(119, "all", { ...at, phase: "Halted", counts: { Failed: 1 } });
     const { spec: _spec, ...common } = groupRow();
     const spec = { cluster: "c1", source: "app", path: ".", apply: syncRow("c1", "own").desired.apply };
@@ -334,8 +334,8 @@ describe("what stands still names what clears it", () => {
   });
 });
 
-describe("slots", () => {
-  test("are waited for, with the oldest", () => {
+describe("waits for slots", () => {
+  test("clusters that wait for slots are counted, and the oldest cluster with a slot is named", () => {
     const facts = factsOf({
       ...going(canary),
       rolloutState: { deadline: "2026-11-20T08:16:00.000Z" },
@@ -356,7 +356,7 @@ describe("slots", () => {
     ]);
   });
 
-  test("of which the last is kept for the first stage are waited for by the others", () => {
+  test("later stages wait for slots while the last one is reserved for the first stage", () => {
     const first = stageRun(119, "canary", { ...passed, counts: { Succeeded: 1 } });
     const second = stageRun(119, "rest", { counts: { Assigned: 1, Waiting: 2 } });
     expect(waitsOf(factsOf(going(first, second)))).toMatchObject([
@@ -368,7 +368,7 @@ describe("slots", () => {
     ]);
   });
 
-  test("of a stage that has a bound of its own are waited for there", () => {
+  test("clusters of a stage with its own bound wait for the slots of that stage", () => {
     const { rollout } = groupRow().spec;
     const stages = rollout.stages.map((one) => (one.name === "canary" ? { ...one, maxConcurrent: 1 } : one));
     const row = groupRow({ spec: { ...groupRow().spec, rollout: { ...rollout, maxConcurrent: 10, stages } } });
@@ -378,7 +378,7 @@ describe("slots", () => {
     ]);
   });
 
-  test("of a stage that has a bound of its own are waited for there by those that came, too", () => {
+  test("catch-ups of a stage with its own bound wait for the slots of that stage, too", () => {
     const { rollout } = groupRow().spec;
     const stages = rollout.stages.map((one) => (one.name === "canary" ? { ...one, maxConcurrent: 2 } : one));
     const row = groupRow({ spec: { ...groupRow().spec, rollout: { ...rollout, maxConcurrent: 10, stages } } });
@@ -399,7 +399,7 @@ describe("slots", () => {
     ]);
   });
 
-  test("are waited for by those that came outside the legs", () => {
+  test("catch-ups wait for slots that stage runs hold", () => {
     const full = stageRun(119, "canary", { counts: { Assigned: 2 } });
     const facts = factsOf({ ...going(full), rolloutState: { catchUps: { waiting: 4, changing: 0, failed: 0 } } });
     const [wait, ...others] = waitsOf(facts);
@@ -409,10 +409,10 @@ describe("slots", () => {
   });
 });
 
-describe("workers that have not begun", () => {
+describe("workers that have not started", () => {
   const slots = slotsOf(quiet, "c1", "c2", "c3");
 
-  test("are told, with what they are at", () => {
+  test("clusters whose workers have not started are listed, with the work that keeps the worker busy", () => {
     const facts = factsOf({
       ...going(quiet),
       facts: {
@@ -433,7 +433,7 @@ describe("workers that have not begun", () => {
     ]);
   });
 
-  test("are not counted where they are too many to be asked: at least so many", () => {
+  test('a limited number of clusters is checked, and more are counted as "or more"', () => {
     const clusters = Array.from({ length: 30 }, (_, index) => `c${index}`);
     const given = slotsOf(quiet, ...clusters);
     const syncs = syncsOf(...clusters.slice(0, 25).map(unbegun));
@@ -444,9 +444,9 @@ describe("workers that have not begun", () => {
   });
 
   test.each<[string, Partial<LeaseRow>]>([
-    ["gave its lease back", { leaseUntil: "2026-11-20T08:06:00.000Z" }],
-    ["is at nothing yet", { begun: undefined } as unknown as Partial<LeaseRow>],
-  ])("are named where nobody else is: one %s", (_what, change) => {
+    ["has released its lease", { leaseUntil: "2026-11-20T08:06:00.000Z" }],
+    ["has started nothing yet", { begun: undefined } as unknown as Partial<LeaseRow>],
+  ])("a cluster whose worker %s is named without a blocker", (_what, change) => {
     const leases = new Map([["c1", lease("c1", change)]]);
     const facts = factsOf({
       ...going(quiet),
@@ -457,7 +457,7 @@ describe("workers that have not begun", () => {
     expect(wait).not.toHaveProperty("blocker");
   });
 
-  test("are not waited for where one is at what was assigned, and has not said so yet", () => {
+  test("a worker that has just started the assignment is not waited for", () => {
     const row = unbegun("c1");
     const begun = { sync: `${row.namespace}/${row.name}`, desired: desiredKey(row), alone: true };
     const waits = (change: Partial<LeaseRow>) => {
@@ -470,7 +470,7 @@ describe("workers that have not begun", () => {
     expect(waits({ begun, leaseUntil: "2026-11-20T08:06:00.000Z" })).toMatchObject([{ reason: "worker" }]);
   });
 
-  test("are not told of what is parked, or frozen", () => {
+  test("a paused or frozen cluster does not count as a worker that has not started", () => {
     const held = { ...freeze("us"), since: "2026-11-20T08:00:00.000Z", attempt: 2, at: "2026-11-20T08:01:00.000Z" };
     const paused = slotRow(quiet, { order: 0, cluster: "c1" }, { releasing: { fence: 3 } });
     const [frozen] = slotsOf(quiet, "c2");
@@ -485,8 +485,8 @@ describe("workers that have not begun", () => {
   });
 });
 
-describe("people's hands", () => {
-  test("a suspension is told first, with who did it, and slots are not waited for", () => {
+describe("waits for people", () => {
+  test("a suspension comes first, with its author, and hides the wait for slots", () => {
     const suspended = { by, at: "2026-11-20T08:04:00.000Z", reason: "INC-4711", number: 2 };
     const waits = waitsOf(factsOf({ ...going(canary), row: groupRow({ operations: { suspended } }) }));
     expect(waits).toEqual([
@@ -500,7 +500,7 @@ describe("people's hands", () => {
     ]);
   });
 
-  test("a freeze of everything is told, with its end", () => {
+  test("a freeze of all clusters is listed with its end", () => {
     expect(waitsOf(factsOf({ ...going(canary), facts: freezeStateWith(freeze("all")) }))).toEqual([
       {
         reason: "frozen",
@@ -513,7 +513,7 @@ describe("people's hands", () => {
     ]);
   });
 
-  test("a freeze of some is told where it holds clusters, and no other is", () => {
+  test("a freeze of some clusters is listed where it holds clusters, and another one is not", () => {
     const held = stageRun(119, "canary", {
       counts: { Assigned: 1, Waiting: 2 },
       frozen: { as: "", by: { us: [1, 2] } },
@@ -530,7 +530,7 @@ describe("people's hands", () => {
     expect(waitsOf(factsOf({ ...going(quiet), facts: freezeStateWith(freeze("us", "region=us")) }))).toEqual([]);
   });
 
-  test("a freeze of some is told where clusters keep their slots under it", () => {
+  test("a freeze of some clusters is listed where clusters keep their slots under it", () => {
     const held = { ...freeze("us"), since: "2026-11-20T08:00:00.000Z", attempt: 2, at: "2026-11-20T08:01:00.000Z" };
     const facts = factsOf({
       ...going(quiet),
@@ -545,7 +545,7 @@ describe("people's hands", () => {
     ]);
   });
 
-  test("of those that came each that waits for anything but a slot is told", () => {
+  test("clusters that wait to catch up are listed by the reason of their wait", () => {
     const catchUps = { waiting: 7, changing: 0, failed: 0 };
     const catchUpsHeld = { frozen: { us: 3, old: 1 }, rendering: 2, worker: 1 };
     const passing = going(stageRun(118, "canary", passed));
@@ -565,7 +565,7 @@ describe("people's hands", () => {
     );
   });
 
-  test("freezes that nobody can read are told", () => {
+  test("freezes that cannot be read are listed with the reason", () => {
     const facts = factsOf({
       ...going(quiet),
       facts: { freezeState: { ok: false, message: "the freezes cannot be read" } },
@@ -574,18 +574,18 @@ describe("people's hands", () => {
   });
 });
 
-describe("a reconcile that is not answered says what for", () => {
+describe("a reconcile that is not answered", () => {
   const counts = { ready: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 };
   const checking = { number: 3, since: "2026-11-20T08:03:00.000Z", checked: 2, most: 2, counts };
 
   test.each<[string, Parameters<typeof factsOf>[0], Partial<Wait>]>([
     [
-      "a stage that goes on",
+      "a stage that is updating",
       { ...going(stageRun(119, "canary", passed), quiet), rolloutState: { checking } },
       { blocker: "canary", message: "a reconcile is answered when canary is through with 119: 0 of 1 done" },
     ],
     [
-      "clusters that change outside",
+      "clusters that catch up",
       {
         ...going(stageRun(119, "canary", passed)),
         rolloutState: { checking, catchUps: { waiting: 0, changing: 1, failed: 0 } },
@@ -593,27 +593,27 @@ describe("a reconcile that is not answered says what for", () => {
       { message: "a reconcile is answered when the 1 that change are through" },
     ],
     [
-      "workers that have not looked",
+      "workers that have not checked",
       { ...going(stageRun(119, "canary", { ...passed, counts: { Succeeded: 5 } })), rolloutState: { checking } },
       { message: "a reconcile is answered when everybody was looked at: 2 of 5 were" },
     ],
-  ])("%s", (_what, given, expected) => {
+  ])("a reconcile waits for %s", (_what, given, expected) => {
     const about = { reason: "reconcile", since: "2026-11-20T08:03:00.000Z", clear: [] };
     expect(waitsOf(factsOf(given))).toMatchObject([{ ...about, ...expected }]);
   });
 });
 
-test("a Source that is missing or not ready is told, whatever goes on", () => {
+test("a Source that is missing or not ready is listed, also during a rollout", () => {
   const message = "template web: Source app has no artifact yet; see: starling describe source/app -n payments";
   expect(waitsOf(factsOf({ ...going(quiet), facts: { unready: message } }))).toEqual([
     { reason: "source", message, clear: [] },
   ]);
 });
 
-describe("clusters that came outside the legs and failed", () => {
+describe("clusters that failed to catch up", () => {
   const catchUps = { waiting: 1, changing: 0, failed: 1 };
 
-  test("stop those of their stage", () => {
+  test("clusters that failed to catch up stop the other catch-ups of their stage", () => {
     const { stageRuns, stages } = going(stageRun(119, "canary", { ...passed, counts: { Succeeded: 4 } }));
     const facts = factsOf({
       stageRuns,
@@ -634,7 +634,7 @@ describe("clusters that came outside the legs and failed", () => {
     ]);
   });
 
-  test("are told where they stop nobody", () => {
+  test("clusters that failed to catch up are listed also within the budget", () => {
     const { rollout } = groupRow().spec;
     const row = groupRow({ spec: { ...groupRow().spec, rollout: { ...rollout, maxFailures: 1 } } });
     const { stageRuns, stages } = going(stageRun(119, "canary", { ...passed, counts: { Succeeded: 4 } }));
@@ -654,26 +654,26 @@ describe("clusters that came outside the legs and failed", () => {
   });
 });
 
-describe("what was asked for and not taken up", () => {
+describe("requests that the planner has not answered", () => {
   const stands = stageRun(119, "canary", { phase: "Halted", counts: { Failed: 1, Waiting: 1 } });
   const act = (number: number) => ({ by, at: "2026-11-20T08:00:00.000Z", number });
   const asked = (given: Partial<Parameters<typeof factsOf>[0]>) =>
     waitsOf(factsOf({ ...going(stands), ...given })).filter(({ reason }) => reason === "asked");
   const seen = (number: number) => ({ conditions: [], observedGeneration: 1, observedOperation: number });
 
-  test("is nothing where the planner has seen everything", () => {
+  test("no request is open when the planner has seen everything", () => {
     expect(asked({})).toEqual([]);
     const operations = { reconcile: act(1), refresh: act(2), resumed: act(3), recovered: act(4) };
     expect(asked({ row: groupRow({ operations }) })).toEqual([]);
   });
 
-  test("is the spec, by its generation", () => {
+  test("a new generation of the spec is an open request", () => {
     expect(asked({ row: groupRow({ generation: 2, status: seen(0) }) })).toEqual([
       { reason: "asked", blocker: "planner", message: "the planner has yet to take up: the spec", clear: [] },
     ]);
   });
 
-  test("is what people did, by its number, and since when", () => {
+  test("operations of people with newer numbers are open requests, with their time", () => {
     const operations = { reconcile: act(1), recovered: act(2), resumed: act(3) };
     expect(asked({ row: groupRow({ operations, status: seen(1) }) })).toEqual([
       {
@@ -696,13 +696,16 @@ describe("what was asked for and not taken up", () => {
       },
     ],
     ["refresh", { row: groupRow({ operations: { refresh: act(2) } }), rolloutState: { handledRefresh: 1 } }],
-  ])("is a %s that was seen and not carried out, unless it is suspended", (verb, given) => {
-    expect(asked(given)).toMatchObject([{ message: `the planner has yet to take up: ${verb}` }]);
-    const operations = { ...given.row?.operations, suspended: act(3) };
-    expect(asked({ ...given, row: groupRow({ operations }) })).toEqual([]);
-  });
+  ])(
+    "a %s that the planner has seen but not carried out is an open request, unless the group is suspended",
+    (verb, given) => {
+      expect(asked(given)).toMatchObject([{ message: `the planner has yet to take up: ${verb}` }]);
+      const operations = { ...given.row?.operations, suspended: act(3) };
+      expect(asked({ ...given, row: groupRow({ operations }) })).toEqual([]);
+    },
+  );
 
-  test("is a verdict that is another by now, such as that of a bound that was raised", () => {
+  test("a verdict that a changed budget has made outdated is an open request", () => {
     const { spec } = groupRow();
     const row = groupRow({ spec: { ...spec, rollout: { ...spec.rollout, maxFailures: 1 } } });
     expect(asked({ row })).toMatchObject([
@@ -711,13 +714,13 @@ describe("what was asked for and not taken up", () => {
     expect(asked({ row: { ...row, operations: { suspended: act(1) } } })).toEqual([]);
   });
 
-  test("is no verdict of a content before the deletion, which is judged as before", () => {
+  test("the verdict of a rollout before a deletion is not an open request", () => {
     const operations = { deletion: { ...act(1), cascade: "delete" as const } };
     const deletion = stageRun(120, "rest", { phase: "Halted", counts: { Failed: 1 } });
     expect(asked({ ...going(deletion, stands), row: groupRow({ operations }) })).toEqual([]);
   });
 
-  test("is a Source that was asked", () => {
+  test("a requested poll of a Source is an open request", () => {
     expect(asked({ facts: { askedSources: ["app"] } })).toEqual([
       {
         reason: "asked",
@@ -729,7 +732,7 @@ describe("what was asked for and not taken up", () => {
   });
 });
 
-test("the worst is told first", () => {
+test("the most important wait comes first", () => {
   const halted = stageRun(120, "canary", { phase: "Halted", counts: { Failed: 1 } });
   const rest = stageRun(119, "rest", { counts: { Assigned: 2, Waiting: 3, Rendering: 1 }, rendering: [5] });
   const waits = waitsOf(

@@ -10,10 +10,10 @@ test.each([
   ["rbac.authorization.k8s.io", ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"]],
   ["scheduling.k8s.io", ["PriorityClass"]],
   ["storage.k8s.io", ["StorageClass"]],
-])("health of kinds of %j without a status is told by their metadata", (group, kinds) => {
+])("the health of kinds in the group %j without a status is known from their metadata", (group, kinds) => {
   for (const kind of kinds) {
     expect(needsWholeObjects({ group, kind }), kind).toBe(false);
-    // One of the same name in another group has a status, for all that is known.
+    // A kind with the same name in another group may have a status.
     expect(needsWholeObjects({ group: "example.com", kind }), kind).toBe(true);
   }
 });
@@ -25,6 +25,6 @@ test.each([
   ["apps", "Deployment"],
   ["batch", "Job"],
   ["networking.k8s.io", "Ingress"],
-])("health of %s/%s needs all of it", (group, kind) => {
+])("the health of %s/%s needs the whole object", (group, kind) => {
   expect(needsWholeObjects({ group, kind })).toBe(true);
 });

@@ -1,4 +1,4 @@
-/** What a Namespace holds that nobody misses when it goes: everything else is somebody's. */
+/** The objects that a Namespace has by default: they go with it, and every other object belongs to somebody. */
 import { describe, expect, test } from "vitest";
 import type { ClusterClient, KindInfo, ObjectKey } from "#shared/kube/cluster-client.ts";
 import { copiedEverywhere, defaultObjectsOf, isFleeting } from "#shared/kube/engine/default-objects.ts";
@@ -18,38 +18,62 @@ const internal = "openshift.io/internal-registry-auth-token.service-account";
 const writtenBy = (...managers: readonly string[]) => ({ managedFields: managers.map((manager) => ({ manager })) });
 const controlledBy = (controller: boolean) => ({ ownerReferences: [{ name: "web", controller }] });
 
-/** Legend: group and kind, object, whether it is furniture anywhere, and on OpenShift. */
+/** Group and kind, the object, whether it is a default object in any cluster, and whether it is one on OpenShift. */
 const found: readonly (readonly [string, string, KubeObject, boolean, boolean])[] = [
-  ["the account of every one", "/ServiceAccount", named("default"), true, true],
+  ["the default ServiceAccount", "/ServiceAccount", named("default"), true, true],
   ["OpenShift's builder", "/ServiceAccount", named("builder"), false, true],
   ["OpenShift's deployer", "/ServiceAccount", named("deployer"), false, true],
-  ["an account of somebody", "/ServiceAccount", named("web"), false, false],
+  ["a user's ServiceAccount", "/ServiceAccount", named("web"), false, false],
   ["the API server's certificate", "/ConfigMap", named("kube-root-ca.crt"), true, true],
-  ["that of OpenShift's services", "/ConfigMap", named("openshift-service-ca.crt"), true, true],
-  ["Istio's", "/ConfigMap", named("istio-ca-root-cert"), true, true],
-  ["Istio's revocations", "/ConfigMap", named("istio-ca-crl"), true, true],
-  ["such a name of another kind", "/Secret", named("kube-root-ca.crt"), false, false],
-  ["such a name of another group", "example.com/ConfigMap", named("kube-root-ca.crt"), false, false],
+  ["the certificate of OpenShift's services", "/ConfigMap", named("openshift-service-ca.crt"), true, true],
+  ["Istio's certificate", "/ConfigMap", named("istio-ca-root-cert"), true, true],
+  ["Istio's revocation list", "/ConfigMap", named("istio-ca-crl"), true, true],
+  ["the certificate's name on another kind", "/Secret", named("kube-root-ca.crt"), false, false],
+  ["the certificate's name in another group", "example.com/ConfigMap", named("kube-root-ca.crt"), false, false],
   ...["system:deployers", "system:image-builders", "system:image-pullers"].map(
     (name) => [`the binding ${name}`, "rbac.authorization.k8s.io/RoleBinding", named(name), false, true] as const,
   ),
-  ["the token of the account", "/Secret", named("default-token-x7k2p", ofAccount("default")), true, true],
-  ["its pull secret", "/Secret", named("default-dockercfg-x7k2p", ofAccount("default", internal)), true, true],
-  ["that of the builder", "/Secret", named("builder-dockercfg-x7k2p", ofAccount("builder", internal)), false, true],
-  ["one that only has the name", "/Secret", named("default-token-x7k2p"), false, false],
-  ["one of another account", "/Secret", named("default-token-x7k2p", ofAccount("web")), false, false],
-  ["one of somebody's account", "/Secret", named("web-token-x7k2p", ofAccount("web")), false, false],
-  ["one with more behind it", "/Secret", named("default-token-x7k2p-mine", ofAccount("default")), false, false],
-  ["one with less", "/Secret", named("default-token-x7k", ofAccount("default")), false, false],
-  ["one with more before it", "/Secret", named("my-default-token-x7k2p", ofAccount("default")), false, false],
+  [
+    "the token of the default ServiceAccount",
+    "/Secret",
+    named("default-token-x7k2p", ofAccount("default")),
+    true,
+    true,
+  ],
+  [
+    "the pull secret of the default ServiceAccount",
+    "/Secret",
+    named("default-dockercfg-x7k2p", ofAccount("default", internal)),
+    true,
+    true,
+  ],
+  [
+    "the pull secret of the builder",
+    "/Secret",
+    named("builder-dockercfg-x7k2p", ofAccount("builder", internal)),
+    false,
+    true,
+  ],
+  ["a Secret with only the name of a token", "/Secret", named("default-token-x7k2p"), false, false],
+  ["a token with the name of another account", "/Secret", named("default-token-x7k2p", ofAccount("web")), false, false],
+  ["the token of a user's account", "/Secret", named("web-token-x7k2p", ofAccount("web")), false, false],
+  ["a token with a longer name", "/Secret", named("default-token-x7k2p-mine", ofAccount("default")), false, false],
+  ["a token with a shorter name", "/Secret", named("default-token-x7k", ofAccount("default")), false, false],
+  ["a token with a prefixed name", "/Secret", named("my-default-token-x7k2p", ofAccount("default")), false, false],
   ["the addresses of a Service", "/Endpoints", named("web", writtenBy("them", "kube-controller-manager")), true, true],
-  ["addresses by hand", "/Endpoints", named("web", writtenBy("kubectl")), false, false],
+  ["addresses that a user wrote", "/Endpoints", named("web", writtenBy("kubectl")), false, false],
   ["slices of a Service", "discovery.k8s.io/EndpointSlice", named("web-1", controlledBy(true)), true, true],
-  ["slices by hand", "discovery.k8s.io/EndpointSlice", named("web-1", controlledBy(false)), false, false],
-  ["others by that manager", "/ConfigMap", named("web", writtenBy("kube-controller-manager")), false, false],
+  ["slices that a user wrote", "discovery.k8s.io/EndpointSlice", named("web-1", controlledBy(false)), false, false],
+  [
+    "another object by the same controller",
+    "/ConfigMap",
+    named("web", writtenBy("kube-controller-manager")),
+    false,
+    false,
+  ],
 ];
 
-test.each(found)("%s", (_what, key, object, anywhere, onOpenShift) => {
+test.each(found)("a Namespace may have by default: %s", (_what, key, object, anywhere, onOpenShift) => {
   expect(defaultObjectsOf([kindOf("/ConfigMap")])(kindOf(key), object)).toBe(anywhere);
   const openShift = [kindOf("/ConfigMap"), kindOf("project.openshift.io/Project")];
   expect(defaultObjectsOf(openShift)(kindOf(key), object)).toBe(onOpenShift);
@@ -66,11 +90,11 @@ test.each([
   expect(isFleeting(kindOf(key, verbs))).toBe(expected);
 });
 
-describe("what is in all of the cluster's own Namespaces", () => {
+describe("an object in all of the cluster's own Namespaces", () => {
   const own = ["kube-node-lease", "kube-public", "kube-system", "default"];
   const config = (name: string, data: object = {}, more: object = {}) => ({ ...named(name), data, ...more }) as never;
 
-  /** A cluster in which objects are, by namespace; reading may fail in one. */
+  /** A cluster with the given objects by namespace; reading one namespace may fail. */
   function clusterWith(objects: Readonly<Record<string, readonly KubeObject[]>>, failing?: string): ClusterClient {
     const read = (namespace = "") => {
       if (namespace !== failing) return objects[namespace] ?? [];
@@ -85,7 +109,7 @@ describe("what is in all of the cluster's own Namespaces", () => {
   }
   const everywhere = (...objects: readonly KubeObject[]) => Object.fromEntries(own.map((ns) => [ns, objects]));
 
-  test("is a copy elsewhere where it holds the same", async () => {
+  test("an object with the same content in all of the cluster's own Namespaces is a copy", async () => {
     const client = clusterWith(everywhere(config("ca", { pem: "x" })));
     const copied = await copiedEverywhere(client, kindOf("/ConfigMap"));
     expect(copied.extent).toEqual({});
@@ -101,14 +125,14 @@ describe("what is in all of the cluster's own Namespaces", () => {
     }
   });
 
-  test.each(own)("is none that is not in %s", async (without) => {
+  test.each(own)("an object that is missing in %s is not a copy", async (without) => {
     const client = clusterWith({ ...everywhere(config("ca")), [without]: [] });
     const copied = await copiedEverywhere(client, kindOf("/ConfigMap"));
     expect(copied.isName("ca")).toBe(false);
     expect(copied.isCopy(config("ca"))).toBe(false);
   });
 
-  test.each(own)("is not known where %s may not be read", async (failing) => {
+  test.each(own)("an object is not known as a copy if %s cannot be read", async (failing) => {
     const copied = await copiedEverywhere(clusterWith(everywhere(config("ca")), failing), kindOf("/ConfigMap"));
     expect(copied.isName("ca")).toBe(false);
   });
@@ -124,7 +148,7 @@ describe("what is in all of the cluster's own Namespaces", () => {
     ["rbac.authorization.k8s.io/RoleBinding", true, true],
     ["/PersistentVolumeClaim", false, true],
     ["example.com/ConfigMap", false, true],
-  ])("counts of %s: %s, by their names alone: %s", async (key, counts, byName) => {
+  ])("copies of the kind %s are recognised: %s, by their names alone: %s", async (key, counts, byName) => {
     const copied = await copiedEverywhere(clusterWith(everywhere(config("ca"))), kindOf(key));
     expect(copied.isName("ca")).toBe(counts);
     expect(copied.extent).toEqual(byName ? { metadataOnly: true } : {});

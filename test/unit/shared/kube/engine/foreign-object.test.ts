@@ -9,9 +9,9 @@ const marked: KubeObject = {
 };
 
 test.each([
-  ["what is marked to be kept", marked, { keep: "it is marked helm.sh/resource-policy: keep" }],
-  ["what is not", { ...marked, metadata: { name: "c", namespace: "shop", uid: "u1" } }, {}],
-] as const)("of a foreign object people are told %s", (_what, live, told) => {
+  ["that is marked to be kept", marked, { keep: "it is marked helm.sh/resource-policy: keep" }],
+  ["without a mark", { ...marked, metadata: { name: "c", namespace: "shop", uid: "u1" } }, {}],
+] as const)("a foreign object %s is reported with its mark", (_what, live, mark) => {
   const id = { group: "", kind: "ConfigMap", namespace: "shop", name: "c" };
-  expect(foreignObject(id, live, "set")).toEqual({ id, uid: "u1", member: false, ...told });
+  expect(foreignObject(id, live, "set")).toEqual({ id, uid: "u1", member: false, ...mark });
 });

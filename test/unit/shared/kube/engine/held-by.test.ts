@@ -14,6 +14,6 @@ test.each([
   [[], ""],
   [["a"], ", held by a"],
   [["a", "b", "c", "d"], ", held by a, b, c and 1 more"],
-])("finalizers %j: %j", (finalizers, told) => {
-  expect(heldBy(object(finalizers))).toBe(told);
+])("the finalizers %j are shown as %j", (finalizers, words) => {
+  expect(heldBy(object(finalizers))).toBe(words);
 });

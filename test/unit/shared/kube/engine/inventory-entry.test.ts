@@ -15,7 +15,7 @@ const live = {
   data: { k: "1" },
 };
 
-test("what is recorded of an object is who it is, and what in it is ours", () => {
+test("an inventory entry identifies the object, and has digests of the fields that Starling owns", () => {
   const entry = entryOf(live as never, { id, version: "v1" });
   expect(entry).toMatchObject({ id, version: "v1", uid: "u-1", resourceVersion: "7", generation: 3 });
   expect(entry.ownedHash).toMatch(/^[\w-]{22}$/);
@@ -24,7 +24,7 @@ test("what is recorded of an object is who it is, and what in it is ours", () =>
   expect(changed.valuesHash).not.toBe(entry.valuesHash);
 });
 
-test("what holds nothing of ours, and says nothing of itself, is recorded as nothing", () => {
+test("the inventory entry of an object without Starling's fields is empty", () => {
   const bare = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "c" } } as KubeObject;
   const nothing = { uid: "", resourceVersion: "", generation: 0, ownedHash: "", valuesHash: "" };
   expect(entryOf(bare, { id, version: "v1" })).toEqual({ id, version: "v1", ...nothing });
@@ -35,7 +35,7 @@ test.each([
   ["a Job that removes itself", "Job", { ttlSecondsAfterFinished: 60 }, true],
   ["a Job that stays", "Job", {}, false],
   ["another kind", "Task", { ttlSecondsAfterFinished: 60 }, false],
-])("%s", (_what, kind, spec, expires) => {
+])("an inventory entry records the lifetime of %s, if it has one", (_what, kind, spec, expires) => {
   const object = { apiVersion: "batch/v1", kind, metadata: { name: "j" }, spec };
   const recorded = { expiring: expect.stringMatching(/.+/), ttlSeconds: expect.any(Number) };
   expect(expiringPart(object)).toEqual(expires ? recorded : {});
@@ -51,16 +51,16 @@ describe("a Job that is gone has removed itself", () => {
       { expiring, ttlSeconds: 86_400, createdAt: "2026-11-20T08:59:00Z", complete: true },
       true,
     ],
-    ["when its time can have passed", { expiring, ttlSeconds: 3600, createdAt: "2026-11-20T08:00:00Z" }, true],
+    ["when its lifetime may have ended", { expiring, ttlSeconds: 3600, createdAt: "2026-11-20T08:00:00Z" }, true],
     [
-      "when its time can have passed by the cluster's clock",
+      "when its lifetime may have ended by the cluster's clock",
       { expiring, ttlSeconds: 30, createdAt: "2026-11-20T09:00:20Z" },
       true,
     ],
-    ["when nobody noted its time", { expiring, createdAt: "2026-11-20T08:59:00Z" }, true],
-    ["not before its time", { expiring, ttlSeconds: 86_400, createdAt: "2026-11-20T08:00:00Z" }, false],
-    ["not when it would have stayed", { createdAt: "2026-11-20T08:00:00Z" }, false],
-  ])("%s", (_when, part, expected) => {
+    ["when its lifetime was not recorded", { expiring, createdAt: "2026-11-20T08:59:00Z" }, true],
+    ["not before its lifetime ended", { expiring, ttlSeconds: 86_400, createdAt: "2026-11-20T08:00:00Z" }, false],
+    ["not when it had no lifetime", { createdAt: "2026-11-20T08:00:00Z" }, false],
+  ])("a Job that is gone has removed itself %s: %s", (_when, part, expected) => {
     expect(hasRemovedItself({ ...made, ...part }, now)).toBe(expected);
   });
 });

@@ -5,45 +5,48 @@ import { definiteFailure, endsTheCheck, endsTheRun, failureOf } from "#shared/ku
 const failure = (rest: Partial<Parameters<typeof definiteFailure>[0]>) =>
   definiteFailure({ class: "invalid", reason: "Invalid", message: "", ...rest });
 
-describe("a failure", () => {
+describe("the scope of a failure", () => {
   test.each<[string, ReturnType<typeof failure>, { readonly run: boolean; readonly check: boolean }]>([
-    ["of one object ends nothing", failure({}), { run: false, check: false }],
-    ["to reach the cluster ends all", failure({ class: "unreachable" }), { run: true, check: true }],
-    ["to be let in ends all", failure({ class: "auth" }), { run: true, check: true }],
+    ["of one object ends neither the run nor the check", failure({}), { run: false, check: false }],
+    ["to reach the cluster ends both", failure({ class: "unreachable" }), { run: true, check: true }],
+    ["to log in ends both", failure({ class: "auth" }), { run: true, check: true }],
     ...(["AnswerMalformed", "AnswerTooLarge", "AnswersTooLarge", "ListTooLong"] as const).map(
       (reason): [string, ReturnType<typeof failure>, { readonly run: boolean; readonly check: boolean }] => [
-        `to take an answer (${reason}) ends the look`,
+        `to read an answer (${reason}) ends the check`,
         failure({ class: "malformed", reason }),
         { run: false, check: true },
       ],
     ),
-  ])("%s", (_what, given, { run, check }) => {
+  ])("a failure %s", (_what, given, { run, check }) => {
     expect({ run: endsTheRun(given), check: endsTheCheck(given) }).toEqual({ run, check });
   });
 
-  test.each(["transient", "permanent"] as const)("of a credential may pass, if it is %s", (retry) => {
-    const error = new StarlingError("the secret is not there", { code: "SecretNotFound", retry });
-    expect(failureOf(error)).toEqual({
-      class: "auth",
-      reason: "SecretNotFound",
-      message: "the secret is not there",
-      retryable: retry === "transient",
-      outcomeUnknown: false,
-    });
-  });
+  test.each(["transient", "permanent"] as const)(
+    "a %s failure of a credential is retried only if it is transient",
+    (retry) => {
+      const error = new StarlingError("the secret is not there", { code: "SecretNotFound", retry });
+      expect(failureOf(error)).toEqual({
+        class: "auth",
+        reason: "SecretNotFound",
+        message: "the secret is not there",
+        retryable: retry === "transient",
+        outcomeUnknown: false,
+      });
+    },
+  );
 
-  test("of what has the credentials is ours, and ends the run", () => {
+  test("a failure of the store of credentials is Starling's own, and ends the run", () => {
     const error = new StarlingError("it is busy", { code: "SecretsUnavailable", retry: "transient" });
     expect(failureOf(error)).toMatchObject({ class: "ours", reason: "SecretsUnavailable", retryable: true });
     expect([endsTheRun(failureOf(error)), endsTheCheck(failureOf(error))]).toEqual([true, true]);
   });
 
-  test("of ours is none of an object's", () => {
+  test("a defect of Starling is not a failure of an object", () => {
     const defect = new TypeError("x is not a function");
     expect(() => failureOf(defect)).toThrow(defect);
   });
 
-  test("of ours is none of an object's, whatever an adapter calls it", () => {
+  test("a lack of resources in Starling is not a failure of an object, whatever an adapter calls it", () => {
     const cause = Object.assign(new Error("connect EMFILE"), { code: "EMFILE" });
     const away = new StarlingError("STS was not asked", { code: "StsUnavailable", retry: "transient", cause });
     expect(() => failureOf(away)).toThrow(away);

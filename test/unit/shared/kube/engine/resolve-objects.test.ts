@@ -4,7 +4,7 @@ import type { ClusterClient, KindLookup, KindQuery } from "#shared/kube/cluster-
 import { kindsOfDefinition, resolveKind, resolveObjects } from "#shared/kube/engine/resolve-objects.ts";
 import { configMap, definition, manifest, namespace, widget } from "#test/support/cluster-fixture.ts";
 
-/** What discovery says, and what it was asked. */
+/** A client with the given kinds, and the kinds that were looked up. */
 function discovery(found: Readonly<Record<string, { readonly namespaced: boolean }>>) {
   const asked: string[] = [];
   const lookup = async ({ group, kind }: KindQuery): Promise<KindLookup> => {
@@ -19,7 +19,7 @@ function discovery(found: Readonly<Record<string, { readonly namespaced: boolean
 
 const core = { "/ConfigMap": { namespaced: true }, "/Namespace": { namespaced: false } };
 
-test("each kind is looked up once, whatever there is of it, and none that the set defines itself", async () => {
+test("each kind is looked up once for all of its objects, and kinds that the set defines are not looked up", async () => {
   const { asked, client } = discovery(core);
   const group = "example.com";
   const objects = [
@@ -42,7 +42,7 @@ test("each kind is looked up once, whatever there is of it, and none that the se
 test.each([
   ["a definition's kind in another group", "example.com/v1", "CustomResourceDefinition"],
   ["another kind of the definitions' group", "apiextensions.k8s.io/v1", "Lookalike"],
-])("%s defines nothing: the cluster is asked", async (_what, apiVersion, kind) => {
+])("the object %s defines nothing, so that the cluster is asked", async (_what, apiVersion, kind) => {
   const { asked, client } = discovery({ "example.com/Widget": { namespaced: true } });
   const lookalike = manifest({ ...definition("example.com", "Cluster"), apiVersion, kind } as never);
   const resolved = await resolveObjects(client, [lookalike, widget("example.com", "shop/w")], { setId: "set" });
@@ -51,11 +51,23 @@ test.each([
 });
 
 test.each([
-  ["goes where the Sync says", { kind: "ConfigMap", metadata: { name: "c" } }, "shop", "shop", undefined],
-  ["goes nowhere unasked", { kind: "ConfigMap", metadata: { name: "c" } }, undefined, "", "NoNamespace"],
-  ["stays where it says", { kind: "ConfigMap", metadata: { name: "c", namespace: "own" } }, "shop", "own", undefined],
-  ["of the cluster has none", { kind: "Namespace", metadata: { name: "c", namespace: "own" } }, "shop", "", undefined],
-  ["of an unknown kind is left as it is", { kind: "Odd", metadata: { name: "c" } }, "shop", "", undefined],
+  ["goes to the Sync's default namespace", { kind: "ConfigMap", metadata: { name: "c" } }, "shop", "shop", undefined],
+  ["without any namespace is refused", { kind: "ConfigMap", metadata: { name: "c" } }, undefined, "", "NoNamespace"],
+  [
+    "keeps its own namespace",
+    { kind: "ConfigMap", metadata: { name: "c", namespace: "own" } },
+    "shop",
+    "own",
+    undefined,
+  ],
+  [
+    "of a cluster-wide kind has no namespace",
+    { kind: "Namespace", metadata: { name: "c", namespace: "own" } },
+    "shop",
+    "",
+    undefined,
+  ],
+  ["of an unknown kind is not changed", { kind: "Odd", metadata: { name: "c" } }, "shop", "", undefined],
 ])("an object %s", async (_what, object, defaultNamespace, expected, reason) => {
   const { client } = discovery(core);
   const given = manifest({ apiVersion: "v1", ...object });
@@ -64,7 +76,7 @@ test.each([
   expect(one?.invalid?.reason).toBe(reason);
 });
 
-test("what is the same object once its scope is known is refused the second time", async () => {
+test("an object that proves to be the same as an earlier one, once its scope is known, is refused", async () => {
   const { client } = discovery(core);
   const twice = [configMap("shop/c"), manifest({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "c" } })];
   const resolved = await resolveObjects(client, twice, { setId: "set", defaultNamespace: "shop" });
@@ -74,13 +86,13 @@ test("what is the same object once its scope is known is refused the second time
 test.each([
   ["name", { name: "a/b", namespace: "shop" }, "ConfigMap shop/a/b"],
   ["namespace", { name: "c", namespace: ".." }, "ConfigMap ../c"],
-])("a %s that would change the address of its object is refused", async (_what, metadata, told) => {
+])("a %s that would change the address of its object is refused", async (_what, metadata, shown) => {
   const { client } = discovery(core);
   const [one] = await resolveObjects(client, [manifest({ apiVersion: "v1", kind: "ConfigMap", metadata })], {
     setId: "set",
   });
   expect(one?.invalid).toMatchObject({ class: "invalid", reason: "InvalidName", retryable: false });
-  expect(one?.invalid?.message).toContain(`the name or namespace of ${told}`);
+  expect(one?.invalid?.message).toContain(`the name or namespace of ${shown}`);
   expect(one?.invalid?.message).toContain("a part of the object's address in the API; change it");
 });
 
@@ -113,7 +125,7 @@ test.each<[string, () => KindLookup, object]>([
     },
   ],
   [
-    "may not be asked fails for it",
+    "cannot be asked fails with that reason",
     () => {
       throw new StarlingError("no token", { code: "SecretDenied", retry: "permanent" });
     },
@@ -135,7 +147,7 @@ test.each([
   ["helm.toolkit.fluxcd.io/v2", "HelmRelease", {}, "the object is for Flux, which this cluster does not have"],
   ["fleet.cattle.io/v1alpha1", "GitRepo", {}, "the object is for Fleet"],
 ])(
-  "an object for another tool is said to be one at the first attempt: %s %s",
+  "an object for another tool is reported as such at the first attempt: %s %s",
   async (apiVersion, kind, spec, words) => {
     const lookup = async (): Promise<KindLookup> => ({ outcome: "absent", served: [] });
     const object = manifest({ apiVersion, kind, metadata: { name: "a", namespace: "b" }, spec });
@@ -145,7 +157,7 @@ test.each([
   },
 );
 
-test("of a definition the kinds are those of the versions that it serves", () => {
+test("a definition yields the kinds of the versions that it serves", () => {
   const [group, names] = ["example.com", { kind: "Widget", plural: "widgets" }];
   const versions = [
     { name: "v1", served: true },

@@ -11,17 +11,17 @@ function runOf(leftMs: number) {
   return { run, piece };
 }
 
-test("the time of a run is up at its end, and not a moment before", async () => {
+test("the time of a run is up when the next piece might not fit", async () => {
   const { run, piece } = runOf(1_000);
   expect(run.isUp()).toBe(false);
   await piece(499);
   expect(run.isUp()).toBe(false);
   await piece(2);
-  // Another one of 499 ms would just not be cut off, and does not fit any more.
+  // Another piece of 499 ms would just end in time, but it counts as not fitting any more.
   expect(run.isUp()).toBe(true);
 });
 
-test("nothing is begun at the very end, though nothing took any time so far", () => {
+test("no piece starts at the very end, even if no piece has taken any time so far", () => {
   expect(runOf(0).run.isUp()).toBe(true);
   expect(runOf(1).run.isUp()).toBe(false);
 });

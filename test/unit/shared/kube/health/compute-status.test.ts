@@ -62,7 +62,7 @@ const claim = (status?: JsonObject): JsonObject => ({
 const unschedulable = { type: "PodScheduled", status: "False", reason: "Unschedulable", message: "0/3 nodes" };
 const crashLoop = { name: "web", state: { waiting: { reason: "CrashLoopBackOff" } } };
 
-/** The vectors of kstatus. Legend: name, object, status, reason, message; a reason of undefined must be absent. */
+/** The test vectors of kstatus: name, object, status, reason, message; a reason of undefined must be absent. */
 const vectors: readonly (readonly [string, JsonObject, string, string | undefined, string])[] = [
   [
     "K1 being deleted wins over Stalled",
@@ -155,7 +155,7 @@ const vectors: readonly (readonly [string, JsonObject, string, string | undefine
     "for x",
   ],
   [
-    "K10 a Ready of an unknown status is passed over",
+    "K10 a Ready of an unknown status is ignored",
     foo({
       status: {
         conditions: [
@@ -170,7 +170,7 @@ const vectors: readonly (readonly [string, JsonObject, string, string | undefine
   ],
   ["K11 no status", foo({}), "Current", undefined, "Resource is current"],
   [
-    "K12 conditions are no list",
+    "K12 conditions are not a list",
     foo({ status: { conditions: { a: 1 } } }),
     "Unknown",
     "Unreadable",
@@ -207,7 +207,7 @@ const vectors: readonly (readonly [string, JsonObject, string, string | undefine
     "Progress deadline exceeded",
   ],
   [
-    "K16 Deployment with Pods to go",
+    "K16 Deployment with Pods left to terminate",
     deployment(
       { replicas: 2, progressDeadlineSeconds: 600 },
       { replicas: 3, updatedReplicas: 2, readyReplicas: 3, availableReplicas: 3, conditions: [rolledOut, available] },
@@ -217,7 +217,7 @@ const vectors: readonly (readonly [string, JsonObject, string, string | undefine
     "Pending termination: 1",
   ],
   [
-    "K17 Deployment of no replicas",
+    "K17 Deployment with no replicas",
     deployment({ replicas: 0 }, { conditions: [rolledOut, available] }),
     "Current",
     undefined,
@@ -357,7 +357,7 @@ const vectors: readonly (readonly [string, JsonObject, string, string | undefine
     "Containers in CrashLoop state: web",
   ],
   [
-    "K32 init containers are not looked at",
+    "K32 init containers are not checked",
     pod({ phase: "Pending", initContainerStatuses: [crashLoop] }),
     "InProgress",
     "PodPending",
@@ -493,12 +493,12 @@ const vectors: readonly (readonly [string, JsonObject, string, string | undefine
 ];
 
 describe("computeStatus", () => {
-  test.each(vectors)("%s", (_name, object, status, reason, message) => {
+  test.each(vectors)("kstatus: %s", (_name, object, status, reason, message) => {
     const health = computeStatus(object, { now });
     expect(health).toEqual(reason === undefined ? { status, message } : { status, reason, message });
   });
 
-  /** What kstatus leaves open. Legend: name, object, options, status. */
+  /** Cases that kstatus leaves open: name, object, options, status. */
   const closed: readonly (readonly [string, JsonObject, Omit<HealthOptions, "now">, string])[] = [
     [
       "an object older than what was applied",
@@ -535,7 +535,7 @@ describe("computeStatus", () => {
       "InProgress",
     ],
   ];
-  test.each(closed)("closes a weakness: %s", (_name, object, options, status) => {
+  test.each(closed)("a gap of kstatus is closed: %s", (_name, object, options, status) => {
     expect(computeStatus(object, { now, ...options }).status).toBe(status);
   });
 });

@@ -8,21 +8,21 @@ const waiting = (name: string, reason: string, message?: string): JsonObject => 
   state: { waiting: { reason, ...(message ? { message } : {}) } },
 });
 
-/** Legend: name, pods, troubles. */
+/** Name, Pods, and their problems. */
 const table: readonly (readonly [string, readonly JsonObject[], readonly string[]])[] = [
   [
-    "nothing to say",
+    "a running Pod has no problem",
     [pod("a", { phase: "Running", containerStatuses: [{ name: "web", state: { running: {} } }] })],
     [],
   ],
-  ["starting is no trouble", [pod("a", { containerStatuses: [waiting("web", "ContainerCreating")] })], []],
+  ["a starting Pod has no problem", [pod("a", { containerStatuses: [waiting("web", "ContainerCreating")] })], []],
   [
-    "an image that cannot be pulled",
+    "an image cannot be pulled",
     [pod("web-7d9f-x2k", { containerStatuses: [waiting("web", "ImagePullBackOff")] })],
     ["Pod web-7d9f-x2k: container web ImagePullBackOff"],
   ],
   [
-    "a crash loop says how it ended",
+    "a crash loop has the last exit code",
     [
       pod("a", {
         containerStatuses: [
@@ -37,7 +37,7 @@ const table: readonly (readonly [string, readonly JsonObject[], readonly string[
     ["Pod a: container web CrashLoopBackOff: last exit code 137 (OOMKilled)"],
   ],
   [
-    "init containers come first",
+    "a problem of an init container hides later ones",
     [
       pod("a", {
         initContainerStatuses: [waiting("migrate", "ErrImagePull")],
@@ -47,7 +47,7 @@ const table: readonly (readonly [string, readonly JsonObject[], readonly string[
     ["Pod a: init container migrate ErrImagePull"],
   ],
   [
-    "no node",
+    "a Pod has no node",
     [
       pod("a", {
         conditions: [
@@ -58,7 +58,7 @@ const table: readonly (readonly [string, readonly JsonObject[], readonly string[
     ["Pod a: Unschedulable: 0/3 nodes are available"],
   ],
   [
-    "the same trouble of two Pods is said once",
+    "the same problem of two Pods is reported once",
     [
       pod("a", { containerStatuses: [waiting("web", "ErrImagePull")] }),
       pod("b", { containerStatuses: [waiting("web", "ErrImagePull")] }),
@@ -66,17 +66,17 @@ const table: readonly (readonly [string, readonly JsonObject[], readonly string[
     ["Pod a: container web ErrImagePull"],
   ],
   [
-    "evicted",
+    "a Pod was evicted",
     [pod("a", { phase: "Failed", message: "The node was low on resource: memory" })],
     ["Pod a: failed: The node was low on resource: memory"],
   ],
 ];
 
-test.each(table)("%s", (_name, pods, problems) => {
+test.each(table)("the problems of Pods: %s", (_name, pods, problems) => {
   expect(podProblems(pods)).toEqual(problems);
 });
 
-test("says at most three things", () => {
+test("at most three problems are reported", () => {
   const pods = ["A", "B", "C", "D"].map((reason) => pod(reason, { containerStatuses: [waiting("web", reason)] }));
   expect(podProblems(pods)).toHaveLength(3);
 });

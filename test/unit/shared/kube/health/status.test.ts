@@ -9,6 +9,6 @@ test.each<readonly [readonly HealthStatus[], HealthStatus]>([
   [["Terminating", "Failed", "InProgress"], "Failed"],
   [["Failed", "NotFound"], "NotFound"],
   [["NotFound", "Unknown", "Failed"], "Unknown"],
-])("the worst of %j is %s", (statuses, worst) => {
+])("the worst status of %j is %s", (statuses, worst) => {
   expect(worstOf(statuses)).toBe(worst);
 });

@@ -7,18 +7,18 @@ import { dueShard } from "#shared/fleet/rows/due.ts";
 import { keys, stateIndex } from "#shared/fleet/rows/keys.ts";
 
 const env = z.object({ NEEDED: z.string(), OPTIONAL: z.string().optional() });
-type Wanted = AccessFor<typeof env>;
+type Access = AccessFor<typeof env>;
 
-/** These lines are checked by the compiler: one that compiled where an error is expected would fail the types. */
+/** The compiler checks these lines. The check of the types fails when a line compiles that should not. */
 test("an environment lacks no variable and has none too many", () => {
-  const complete: Wanted = { NEEDED: plain("a"), OPTIONAL: plain("b") };
-  const without: Wanted = { NEEDED: plain("a") };
+  const complete: Access = { NEEDED: plain("a"), OPTIONAL: plain("b") };
+  const without: Access = { NEEDED: plain("a") };
   // @ts-expect-error NEEDED is missing
-  const missing: Wanted = { OPTIONAL: plain("b") };
+  const missing: Access = { OPTIONAL: plain("b") };
   // @ts-expect-error UNKNOWN is not in the schema
-  const unknown: Wanted = { NEEDED: plain("a"), UNKNOWN: plain("c") };
+  const unknown: Access = { NEEDED: plain("a"), UNKNOWN: plain("c") };
   // @ts-expect-error a bare text names a resource without the permission to use it
-  const bare: Wanted = { NEEDED: "a" };
+  const bare: Access = { NEEDED: "a" };
   expect([complete, without, missing, unknown, bare].map((access) => Object.keys(access).length)).toEqual([
     2, 1, 1, 2, 1,
   ]);
@@ -78,7 +78,7 @@ test.each([
   expect(key.startsWith(`${folder}/`)).toBe(true);
 });
 
-test("what may be stored once more may be copied within its folder, and nothing else may be stored there", () => {
+test("a function that renews files of a folder may copy them within the folder and may store nothing else there", () => {
   const stack = new Stack(new App(), "Any");
   const { statements } = blobsOf({ name: "b", arn: "arn:b" }, { read: ["renderings"], renew: ["renderings"] });
   const puts = statements.filter(({ actions }) => actions.includes("s3:PutObject"));

@@ -1,4 +1,4 @@
-/** An alarm that nobody hears is none: whoever the settings name is told of every one of them. */
+/** Every alarm notifies the receivers that the settings name. */
 import { describe, expect, test } from "vitest";
 import { ofType, resourcesIn, synthesizeTemplates, textOf } from "#test/synth/synthesized.ts";
 
@@ -9,34 +9,34 @@ async function actionsWith(settings: Readonly<Record<string, string>>) {
   const resources = resourcesIn(control);
   const alarms = ofType(resources, "AWS::CloudWatch::Alarm");
   expect(alarms.length).toBeGreaterThan(10);
-  const told = alarms.flatMap(({ Properties: { AlarmActions = [], OKActions = [] } }) => [
+  const receivers = alarms.flatMap(({ Properties: { AlarmActions = [], OKActions = [] } }) => [
     (AlarmActions as unknown[]).map(textOf).join(),
     (OKActions as unknown[]).map(textOf).join(),
   ]);
-  return { resources, told: new Set(told) };
+  return { resources, receivers: new Set(receivers) };
 }
 
-describe("every alarm, when it begins and when it is over, is told", () => {
-  test("to nobody when the settings name nobody, and no topic is made", async () => {
-    const { resources, told } = await actionsWith({});
+describe("the receivers of every alarm, when it begins and when it ends", () => {
+  test("no alarm has a receiver, and no topic is created, when the settings name none", async () => {
+    const { resources, receivers } = await actionsWith({});
     expect(ofType(resources, "AWS::KMS::Key")).toEqual([]);
-    expect(told).toEqual(new Set([""]));
+    expect(receivers).toEqual(new Set([""]));
     expect(ofType(resources, "AWS::SNS::Topic")).toEqual([]);
   });
 
-  test("to the topic that is there", async () => {
-    const { resources, told } = await actionsWith({ alarmTopicArn: topicArn });
-    expect(told).toEqual(new Set([topicArn]));
+  test("every alarm notifies the existing topic that the settings name", async () => {
+    const { resources, receivers } = await actionsWith({ alarmTopicArn: topicArn });
+    expect(receivers).toEqual(new Set([topicArn]));
     expect(ofType(resources, "AWS::SNS::Topic")).toEqual([]);
   });
 
-  test("to an address, by an encrypted topic that CloudWatch may publish to, over TLS only", async () => {
-    const { resources, told } = await actionsWith({ alarmEmail: "on-call@example.com" });
+  test("every alarm notifies a mail address through an encrypted topic that CloudWatch may publish to, over TLS only", async () => {
+    const { resources, receivers } = await actionsWith({ alarmEmail: "on-call@example.com" });
     const [topic] = ofType(resources, "AWS::SNS::Topic");
-    expect(told).toEqual(new Set([`<${topic?.id}>`]));
+    expect(receivers).toEqual(new Set([`<${topic?.id}>`]));
     const [key] = ofType(resources, "AWS::KMS::Key");
     expect(textOf(topic?.Properties.KmsMasterKeyId)).toBe(`<${key?.id}.Arn>`);
-    // With the key of SNS's own, which refuses CloudWatch, alarms are lost.
+    // SNS's own key refuses CloudWatch, and with it alarms would be lost.
     expect(JSON.stringify(key?.Properties.KeyPolicy)).toContain(
       '"Action":["kms:Decrypt","kms:GenerateDataKey*"],"Condition":{"StringEquals":{"aws:SourceAccount":{"Ref":"AWS::AccountId"}}},' +
         '"Effect":"Allow","Principal":{"Service":"cloudwatch.amazonaws.com"}',
@@ -52,9 +52,9 @@ describe("every alarm, when it begins and when it is over, is told", () => {
     );
   });
 
-  test("to both", async () => {
-    const { told } = await actionsWith({ alarmTopicArn: topicArn, alarmEmail: "on-call@example.com" });
-    expect(told.size).toBe(1);
-    expect([...told][0]).toMatch(/^arn:aws:sns:eu-west-1:111122223333:on-call,<AlarmReceiversTopic\w+>$/);
+  test("every alarm notifies a topic and a mail address when the settings name both", async () => {
+    const { receivers } = await actionsWith({ alarmTopicArn: topicArn, alarmEmail: "on-call@example.com" });
+    expect(receivers.size).toBe(1);
+    expect([...receivers][0]).toMatch(/^arn:aws:sns:eu-west-1:111122223333:on-call,<AlarmReceiversTopic\w+>$/);
   });
 });

@@ -1,4 +1,4 @@
-/** Every alarm rings for what its section of the runbook is about, and for nothing else. */
+/** Every alarm rings for the problem of its runbook section, and for nothing else. */
 import { describe, expect, test } from "vitest";
 import { embeddedMetrics } from "#shared/adapters/aws/powertools-observability.ts";
 import type { Metrics } from "#shared/ports.ts";
@@ -21,12 +21,12 @@ const day = 86_400;
 
 type Metric = Pick<Sample, "namespace" | "name" | "dimensions">;
 
-const told = (name: string, more: Readonly<Record<string, string>> = {}): Metric => ({
+const starlingMetric = (name: string, more: Readonly<Record<string, string>> = {}): Metric => ({
   namespace: "Starling",
   name,
   dimensions: { service: "tick", installation: own, ...more },
 });
-const targets = (state: string) => told("Targets", { state });
+const targets = (state: string) => starlingMetric("Targets", { state });
 const lambda = (folder: string, name: string): Metric => ({
   namespace: "AWS/Lambda",
   name,
@@ -45,8 +45,7 @@ const writes: Metric = {
   dimensions: { TableName: tableName },
 };
 
-/** The queue that a function works on, and the one with what it could not. */
-/** @param name - as in the name of the construct: `ToApplySlow`. */
+/** A function's queue and its dead-letter queue. @param name - as in the name of the construct: `ToApplySlow`. */
 function queuesOf(name: string): { readonly queue: string; readonly letters: string } {
   const queue = ofType(resources, "AWS::Lambda::EventSourceMapping")
     .map(({ Properties }) => idIn(Properties.EventSourceArn))
@@ -68,14 +67,14 @@ const [letters = ""] = ofType(resources, "AWS::Scheduler::Schedule").map(({ Prop
   idIn((Properties.Target as { DeadLetterConfig: { Arn: unknown } }).DeadLetterConfig.Arn),
 );
 
-/** One value, so many seconds ago. */
+/** One value, at a number of seconds before now. */
 const once = (metric: Metric, secondsAgo: number, value: number): readonly Sample[] => [
   { ...metric, atSeconds: now - secondsAgo, value },
 ];
-/** A value in each of the last so many periods. */
+/** A value in each of the last periods. */
 const each = (metric: Metric, periodSeconds: number, periods: number, value: number): readonly Sample[] =>
   Array.from({ length: periods }, (_, index) => ({ ...metric, atSeconds: now - index * periodSeconds - 1, value }));
-/** The same of another installation, or of another thing. */
+/** The same samples of another installation, or of another resource. */
 const foreign = (samples: readonly Sample[]): readonly Sample[] =>
   samples.map((sample) => ({
     ...sample,
@@ -89,16 +88,16 @@ interface Case {
   readonly silent: Readonly<Record<string, readonly Sample[]>>;
 }
 
-/** Of the survey, every five minutes. */
+/** The case of an alarm on a metric of the survey, which runs every five minutes. */
 const surveyed = (metric: Metric, most: number): Case => ({
   rings: {
-    "what the last survey found": once(metric, 100, most + 1),
-    "what the one before found, and none after it": once(metric, 400, most + 1),
+    "the last survey found it": once(metric, 100, most + 1),
+    "the survey before found it, and there was none after it": once(metric, 400, most + 1),
   },
   silent: {
-    "as much as may be": each(metric, 5 * minute, 4, most),
-    "what was ten minutes ago": once(metric, 601, most + 1),
-    "another installation's": foreign(each(metric, 5 * minute, 4, most + 1)),
+    "surveys found the highest value allowed": each(metric, 5 * minute, 4, most),
+    "a survey found it ten minutes ago": once(metric, 601, most + 1),
+    "another installation found it": foreign(each(metric, 5 * minute, 4, most + 1)),
   },
 });
 
@@ -150,9 +149,9 @@ const queued = Object.fromEntries(
 );
 
 const cases: Readonly<Record<string, Case>> = {
-  FleetWatchHalted: surveyed(told("HaltedRollouts"), 0),
-  FleetWatchStaleSource: surveyed(told("StaleSources"), 0),
-  FleetWatchOldRevision: surveyed(told("OldestRevision"), 3 * day),
+  FleetWatchHalted: surveyed(starlingMetric("HaltedRollouts"), 0),
+  FleetWatchStaleSource: surveyed(starlingMetric("StaleSources"), 0),
+  FleetWatchOldRevision: surveyed(starlingMetric("OldestRevision"), 3 * day),
   FleetWatchUnreachable: {
     rings: {
       "more than one in ten, for a quarter of an hour": share(11, 89, 3),
@@ -181,7 +180,7 @@ const cases: Readonly<Record<string, Case>> = {
     },
   },
   WatchErrors: {
-    // At night most of them are not invoked, and tell nothing at all.
+    // At night most functions are not invoked and write no metrics.
     rings: byFunction(others, (name) => each(lambda(name, "Errors"), 5 * minute, 3, 1)),
     silent: {
       "what failed twice": each(lambda("apply", "Errors"), 5 * minute, 2, 9),
@@ -190,10 +189,10 @@ const cases: Readonly<Record<string, Case>> = {
     },
   },
   WatchNewerRows: {
-    rings: { "six minutes of ten": each(told("NewerRows"), minute, 6, 2) },
+    rings: { "six minutes of ten": each(starlingMetric("NewerRows"), minute, 6, 2) },
     silent: {
-      "five, as in a deployment": each(told("NewerRows"), minute, 5, 2),
-      "another installation's": foreign(each(told("NewerRows"), minute, 10, 2)),
+      "five, as in a deployment": each(starlingMetric("NewerRows"), minute, 5, 2),
+      "another installation's": foreign(each(starlingMetric("NewerRows"), minute, 10, 2)),
     },
   },
   WatchThrottled: {
@@ -212,11 +211,11 @@ const cases: Readonly<Record<string, Case>> = {
     silent: { "two of five": [1, 3].flatMap((ago) => once(lambda("tick", "Errors"), ago * minute - 1, 1)) },
   },
   TickWatchLag: {
-    rings: { "what was late for a quarter of an hour": once(told("DueLag"), 800, 901) },
+    rings: { "a row was due for more than a quarter of an hour": once(starlingMetric("DueLag"), 800, 901) },
     silent: {
-      "a little less": once(told("DueLag"), 10, 900),
-      "what was so before": once(told("DueLag"), 901, 5000),
-      "another installation's": foreign(once(told("DueLag"), 10, 5000)),
+      "a row was due for exactly a quarter of an hour": once(starlingMetric("DueLag"), 10, 900),
+      "a row was due for long, more than a quarter of an hour ago": once(starlingMetric("DueLag"), 901, 5000),
+      "another installation's": foreign(once(starlingMetric("DueLag"), 10, 5000)),
     },
   },
   TickWatchAbsence: {
@@ -227,7 +226,7 @@ const cases: Readonly<Record<string, Case>> = {
       "none for more than a week": once(lambda("tick", "Invocations"), 7 * day + 1, 1),
     },
   },
-  // Its parts are never on.
+  // Its part alarms have no actions.
   TickWatchNow: { rings: {}, silent: { "one a minute": each(lambda("tick", "Invocations"), minute, 60, 1) } },
   TickWatchEver: { rings: {}, silent: { "one a week": once(lambda("tick", "Invocations"), 6 * day, 1) } },
   ...queued,
@@ -245,25 +244,25 @@ function stateOf(name: string, samples: readonly Sample[], before?: AlarmState):
   return compositeState(composite, (id) => stateOf(id, samples));
 }
 
-test("every alarm is played", () => {
+test("every alarm has cases", () => {
   expect([...alarms, ...composites].map(nameOf).sort()).toEqual(Object.keys(cases).sort());
 });
 
 describe.each(Object.entries(cases))("%s", (name, { rings, silent }) => {
   test.each(Object.entries(rings))("rings: %s", (_, samples) => expect(stateOf(name, samples)).toBe("ALARM"));
   test.each(Object.entries(silent))("is silent: %s", (_, samples) => expect(stateOf(name, samples)).not.toBe("ALARM"));
-  test("is silent before anything was measured", () => expect(stateOf(name, [])).not.toBe("ALARM"));
+  test("the alarm is silent before anything was measured", () => expect(stateOf(name, [])).not.toBe("ALARM"));
 });
 
-test("what the functions write is what the alarms read", () => {
-  const written = (tell: (metrics: Metrics) => void) => {
+test("the alarms read the metrics that the functions write", () => {
+  const written = (record: (metrics: Metrics) => void) => {
     const lines: EmbeddedLine[] = [];
-    tell(embeddedMetrics("tick", "starling.1.eu", (line) => void lines.push(JSON.parse(line) as EmbeddedLine)));
+    record(embeddedMetrics("tick", "starling.1.eu", (line) => void lines.push(JSON.parse(line) as EmbeddedLine)));
     const nameThere = (value: string) => (value === "starling.1.eu" ? own : value);
     return [1, 2, 3].flatMap((survey) => samplesIn(lines, { atSeconds: now - survey * 5 * minute + 1, nameThere }));
   };
-  const ringing = (tell: (metrics: Metrics) => void) => {
-    const samples = written(tell);
+  const ringing = (record: (metrics: Metrics) => void) => {
+    const samples = written(record);
     return Object.keys(cases).filter((name) => !/Absence|Now|Ever/.test(name) && stateOf(name, samples) === "ALARM");
   };
   expect(ringing((metrics) => metrics.count("HaltedRollouts", 1))).toEqual(["FleetWatchHalted"]);
@@ -278,11 +277,11 @@ test("what the functions write is what the alarms read", () => {
   expect(ringing(targets(0))).toEqual([]);
 });
 
-test("a late timer that says nothing more stays what it was", () => {
+test("the alarm on a late tick keeps its state when the tick stops reporting", () => {
   expect(stateOf("TickWatchLag", [], "ALARM")).toBe("ALARM");
 });
 
-test("an alarm that is over says so, though nothing is told any more", () => {
+test("an alarm returns to OK when its metric has no more samples", () => {
   const ends = Object.keys(cases).filter((name) => !/Lag|Absence|Now|Ever/.test(name));
   expect(ends.map((name) => stateOf(name, [], "ALARM"))).toEqual(ends.map(() => "OK"));
 });

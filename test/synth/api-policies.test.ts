@@ -1,4 +1,4 @@
-/** Who may look, who may stop and start, and who may change what is wanted: as IAM reads the stacks' policies. */
+/** The policies of the stacks, as IAM reads them, allow each role its routes of the API. */
 import { describe, expect, test } from "vitest";
 import { gatewayRouteKeys } from "#shared/fleet/api/api-routes.ts";
 import { requestsOf } from "#test/support/policy-guard.ts";
@@ -27,7 +27,7 @@ function who(request: string): string {
 
 const ns = "/v1/namespaces/:namespace";
 
-/** Every route of the door | who may. */
+/** Every route of the API, and the initials of the roles that may call it. */
 const routes = {
   "GET /v1/version": "VROA",
   "GET /v1/whoami": "VROA",
@@ -82,7 +82,7 @@ const routes = {
   [`GET ${ns}/:owners/:name/rollouts/:number/targets`]: "VROA",
 } as const;
 
-/** The routes of the gateway that are this one of the table, which leaves open of what kind an object is. */
+/** The routes of the gateway for one route of the table, which leaves the kind of the object open. */
 function routesOf(route: string): readonly string[] {
   const kinds: Readonly<Record<string, string>> = {
     ":plural": "(sources|syncgroups|syncs|rollouts)",
@@ -93,15 +93,15 @@ function routesOf(route: string): readonly string[] {
   return gatewayRouteKeys().filter((key) => new RegExp(`^${pattern}$`).test(key));
 }
 
-describe("of viewers, readers, operators and administrators", () => {
+describe("viewers, readers, operators and administrators", () => {
   test.each(
     Object.entries(routes).flatMap(([route, expected]) => routesOf(route).map((key) => [key, expected] as const)),
-  )("%s is for %s, whether IAM is asked about the path of the request or of the route", (key, expected) => {
+  )("%s is allowed for %s, whether IAM checks the path of the request or of the route", (key, expected) => {
     const asked = key.replace(" ", "");
     expect([asked, asked.replaceAll(/\{(\w+)\}/g, "any-$1")].map(who)).toEqual([expected, expected]);
   });
 
-  test("every policy is as short as IAM takes one", () => {
+  test("every policy is within the length limit of IAM", () => {
     for (const { Properties } of policies) {
       const longest = JSON.stringify(Properties.PolicyDocument, (_name, value) =>
         typeof value === "object" && value !== null && "Fn::Join" in value ? textOf(value) : value,
@@ -110,7 +110,7 @@ describe("of viewers, readers, operators and administrators", () => {
     }
   });
 
-  test("none may what the door has not, nor what another API has", () => {
+  test("no role may call a route that the API does not have, or a route of another API", () => {
     expect(["PUT/v1/clusters/c1", "POST/v1/clusters/c1", "GET/hook/github", "POST/hook/github"].map(who)).toEqual([
       "A",
       "A",
@@ -129,7 +129,7 @@ describe("of viewers, readers, operators and administrators", () => {
     }
   });
 
-  test("who may look at all may look in CloudWatch, too: each may invoke the dashboard's function, and no other", () => {
+  test("every role may invoke the function of the dashboards, and no other function", () => {
     for (const { Properties } of policies) {
       const { Statement } = Properties.PolicyDocument as { Statement: { Action: string; Resource: unknown }[] };
       expect(Statement.slice(1).map(({ Action, Resource: on }) => `${Action} ${textOf(on)}`)).toEqual([
@@ -138,11 +138,11 @@ describe("of viewers, readers, operators and administrators", () => {
     }
   });
 
-  test("every route of the door is in the table above", () => {
+  test("the table of this test has every route of the API", () => {
     expect(Object.keys(routes).flatMap(routesOf).toSorted()).toEqual([...gatewayRouteKeys()].sort());
   });
 
-  test("the policies are kept where somebody has them, and have no name that another installation could want", () => {
+  test("CloudFormation keeps a policy that is in use, and no policy has a name that another installation could take", () => {
     expect(policies).toHaveLength(4);
     for (const { DeletionPolicy, Properties } of policies) {
       expect(DeletionPolicy).toBe("RetainExceptOnCreate");

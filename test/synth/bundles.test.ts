@@ -13,7 +13,7 @@ const functions = ofType(resources, "AWS::Lambda::Function").map(({ id, Properti
   file: join(assembly, `asset.${(Properties.Code as { S3Key: string }).S3Key.replace(/\.zip$/, "")}`, "index.mjs"),
 }));
 
-/** Loads a bundle as Lambda does, in a process with nothing in its environment but what the template sets. */
+/** Loads a bundle as Lambda does, in a process that has only the environment of the template. */
 function load(file: string, variables: readonly string[]) {
   const script = `const { handler } = await import(${JSON.stringify(file)}); console.log(typeof handler);`;
   const set = variables.map((name) => [name, fittingValue(name)]);
@@ -23,7 +23,7 @@ function load(file: string, variables: readonly string[]) {
   });
 }
 
-/** Of the type that the variable's name speaks of. */
+/** A value of the type that the variable's name suggests. */
 function fittingValue(name: string): string {
   if (name.includes("QUEUE")) return "https://sqs.eu-west-1.amazonaws.com/1/q";
   if (name === "STARLING_LOG_GROUPS") return "api=group";
@@ -31,11 +31,11 @@ function fittingValue(name: string): string {
 }
 
 describe.each(functions)("$id", ({ file, variables }) => {
-  test("loads with the variables of its template, and is a function", () => {
+  test("the bundle loads with the variables of its template and exports a function", () => {
     expect(load(file, variables)).toMatchObject({ status: 0, stdout: "function\n", stderr: "" });
   });
 
-  test("names every variable that is missing", () => {
+  test("the bundle names every variable that is missing", () => {
     const { status, stderr } = load(file, []);
     const desired = variables.filter((name) => name.startsWith("STARLING_"));
     expect(status).toBe(desired.length === 0 ? 0 : 1);

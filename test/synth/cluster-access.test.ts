@@ -1,4 +1,4 @@
-/** The access to one cluster, in the three ways that it is given: they say the same. */
+/** The construct, the CloudFormation template and the Terraform module give the same access to one cluster. */
 import { readFileSync } from "node:fs";
 import { KubectlV35Layer } from "@aws-cdk/lambda-layer-kubectl-v35";
 import { App, Stack, Validations } from "aws-cdk-lib";
@@ -37,7 +37,7 @@ function only(resources: Resources, type: string): Record<string, unknown> {
 }
 
 describe("StarlingClusterAccess", () => {
-  test("makes a role that the apply role may assume for this Cluster only, and that may describe this cluster only", () => {
+  test("the construct makes a role that the apply role may assume for this Cluster only, and that may describe this cluster only", () => {
     const resources = resourcesWith();
     expect(Object.values(resources).map(({ Type }) => Type)).toEqual(["AWS::IAM::Role", "AWS::EKS::AccessEntry"]);
     expect(only(resources, "AWS::IAM::Role")).toEqual({
@@ -85,7 +85,7 @@ describe("StarlingClusterAccess", () => {
     });
   });
 
-  test("puts the RBAC objects into a cluster of the same app, and passes cdk-nag itself", () => {
+  test("the construct puts the RBAC objects into a cluster of the same app, and passes cdk-nag itself", () => {
     const app = new App({ analyticsReporting: false });
     const stack = new Stack(app, "S", { env });
     const cluster = new Cluster(stack, "Cluster", {
@@ -135,7 +135,7 @@ test.each(Object.keys(files))("%s is what node infra/bin/cluster-access.ts write
   expect(readFileSync(`${folder}/${path}`, "utf8")).toBe(files[path]);
 });
 
-test("the CloudFormation template is the construct, with parameters for its settings", () => {
+test("the CloudFormation template makes what the construct makes, with parameters for its settings", () => {
   const template = load(files["starling-cluster-access.template.yaml"] ?? "") as { Resources: Resources };
   const given = {
     ApplyRole: applyRole,
@@ -155,7 +155,7 @@ test("the CloudFormation template is the construct, with parameters for its sett
   );
 });
 
-/** With parameters in their places, and texts joined. */
+/** Replaces parameters by values, and joins texts. */
 function resolved(value: unknown, given: Readonly<Record<string, string>>): unknown {
   if (Array.isArray(value)) return value.map((item) => resolved(item, given));
   if (typeof value !== "object" || value === null) return value;
@@ -177,7 +177,7 @@ describe("the Terraform module", () => {
     "aws_iam_role.starling.arn": { "Fn::GetAtt": ["Role", "Arn"] },
   };
 
-  /** As the construct has it, with everything in its place. */
+  /** The role that the construct makes, with all values filled in. */
   function constructed(more: Partial<StarlingClusterAccessProps> = {}): Resources {
     const resources = resourcesWith(more);
     const role = Object.keys(resources)[0] ?? "";
@@ -187,7 +187,7 @@ describe("the Terraform module", () => {
   test.each<[string, Partial<StarlingClusterAccessProps>, Readonly<Record<string, unknown>>]>([
     ["by default", {}, {}],
     [
-      "with names of one's own",
+      "with all names set",
       { rolePath: "/other/clusters/", roleName: "shop", group: "starling-dev" },
       { "var.role_path": "/other/clusters/", "var.role_name": "shop", "var.group": "starling-dev" },
     ],
@@ -215,7 +215,7 @@ describe("the Terraform module", () => {
     expect([...resources.keys()].filter((key) => key.startsWith("aws_"))).toHaveLength(3);
   });
 
-  test("makes the RBAC objects of the file for kubectl, and none besides", () => {
+  test("the module makes exactly the RBAC objects of the file for kubectl", () => {
     const { resources } = terraformModule(text, given);
     const made = [...resources].flatMap(([key, block]) => (key.startsWith("aws_") ? [] : [manifestOf(key, block)]));
     const byName = (objects: readonly object[]) => objects.map((each) => JSON.stringify(sorted(each))).sort();
@@ -223,7 +223,7 @@ describe("the Terraform module", () => {
     expect(made).toHaveLength(7);
   });
 
-  test("is of the language: what is not is seen", () => {
+  test("the reader of Terraform files refuses a text that is no Terraform", () => {
     expect(() => terraformModule(text.replace("type = list(object({", "type = list(object({{"), given)).toThrow(
       "no HCL",
     );
@@ -237,7 +237,7 @@ interface TerraformObject {
   readonly subject?: readonly Record<string, string>[];
 }
 
-/** As Kubernetes writes what a block of Terraform's provider makes. */
+/** The Kubernetes object that a block of Terraform's provider makes. */
 function manifestOf(key: string, given: object): object {
   const { metadata, rule, role_ref: roleRef, subject } = given as TerraformObject;
   const kind = (/^kubernetes_(\w+)_v1\./.exec(key)?.[1] ?? "").replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) =>
@@ -260,7 +260,7 @@ function manifestOf(key: string, given: object): object {
   };
 }
 
-/** With its members in one order, however deep. */
+/** Sorts the members of a value at every level. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== "object" || value === null) return value;

@@ -1,4 +1,4 @@
-/** Whose roles the apply function may assume is the operator's to say, and nobody's when nobody says it. */
+/** The settings say in which accounts the apply function may assume roles; by default only in its own one. */
 import { App, Stack } from "aws-cdk-lib";
 import { describe, expect, test } from "vitest";
 import { assumeClusterRoles, clusterRoles, sayWhichAccounts } from "#infra/cluster-roles.ts";
@@ -21,23 +21,28 @@ function granted(settings: StarlingSettings) {
 const roleIn = (account: string, names = "staging/clusters/*") => `arn:<AWS::Partition>:iam::${account}:role/${names}`;
 const member = { StringEquals: { "aws:ResourceOrgID": organization } };
 
-describe("apply may assume the roles", () => {
+describe("apply may assume roles", () => {
   test.each([
-    ["of its own account and path", {}, [roleIn("<AWS::AccountId>")], undefined],
+    ["of its own account and path by default", {}, [roleIn("<AWS::AccountId>")], undefined],
     [
-      "of the accounts that are named, too",
+      "of named accounts besides its own",
       { clusterAccounts: accounts },
       [roleIn("<AWS::AccountId>"), roleIn("111122223333"), roleIn("444455556666")],
       undefined,
     ],
-    ["of an organization's accounts", { organization }, [roleIn("*")], member],
+    ["of all accounts of an organization", { organization }, [roleIn("*")], member],
     [
-      "of accounts as long as they are members",
+      "of named accounts while they are in the organization",
       { clusterAccounts: "111122223333", organization },
       [roleIn("<AWS::AccountId>"), roleIn("111122223333")],
       member,
     ],
-    ["of another path", { clusterRoles: "fleet/member-*" }, [roleIn("<AWS::AccountId>", "fleet/member-*")], undefined],
+    [
+      "of a path that the settings name",
+      { clusterRoles: "fleet/member-*" },
+      [roleIn("<AWS::AccountId>", "fleet/member-*")],
+      undefined,
+    ],
   ])("%s", (_what, settings, arns, conditions) => {
     expect(granted(settings)).toEqual({ action: "sts:AssumeRole", arns, conditions });
   });
@@ -47,7 +52,7 @@ test.each([
   [{}, true],
   [{ clusterAccounts: "111122223333" }, false],
   [{ organization }, false],
-])("a synthesis with %j says that other accounts are to be named: %s", (settings, said) => {
+])("a synthesis with %j notes that only the own account is allowed: %s", (settings, said) => {
   const stack = new Stack(new App(), "Any");
   sayWhichAccounts(stack, rolesFor(settings));
   const infos = stack.node.metadata.filter(({ type }) => type === "aws:cdk:info").map(({ data }) => String(data));

@@ -1,4 +1,4 @@
-/** What runs fits into the account that there is, and the account to ask for is told. */
+/** The functions' concurrency fits into the account's quota, and the synthesis reports the quota to request. */
 import { App, Stack } from "aws-cdk-lib";
 import { describe, expect, test } from "vitest";
 import { concurrency, sayWhichQuota } from "#infra/concurrency.ts";
@@ -10,10 +10,10 @@ type Context = Readonly<Record<string, string>>;
 const concurrencyOf = (context: Context) => concurrency(readSettings(context));
 
 const fed = ["resolve", "rollout", "render", "apply", "applySlow", "report"] as const;
-/** Functions with a queue, or two: the first bound is that of the first one. */
+/** Functions with a queue or two, in the order of the bounds below. */
 const fedFunctions = ["resolve", "rollout", "render", "apply", "report"] as const;
 
-/** Of each queue's event source, in flow order. */
+/** The maximum concurrency of each queue's event source, in flow order. */
 function boundsOf({ resources }: Synthesized): readonly number[] {
   const mappings = ofType(resources, "AWS::Lambda::EventSourceMapping");
   return fedFunctions.flatMap((folder) => {
@@ -42,14 +42,14 @@ function said(context: Context): readonly string[] {
   return stack.node.metadata.filter(({ type }) => type === "aws:cdk:info").map(({ data }) => String(data));
 }
 
-describe("in a new account, which has ten, and where nobody says otherwise", () => {
-  test("each queue has the fewest that Lambda takes, and no function keeps what Lambda would not reserve", async () => {
+describe("in a new account, whose quota is ten, without settings", () => {
+  test("each queue has the smallest concurrency that Lambda allows, and no function reserves any", async () => {
     const made = await synthesizeTemplates();
     expect(boundsOf(made)).toEqual([2, 2, 2, 2, 2, 2]);
     expect(reservations(made)).toEqual({});
   });
 
-  test("what takes minutes leaves two of the ten to what takes seconds; in the common lane a cluster takes seconds", async () => {
+  test("functions that run for minutes leave two of the ten executions to functions that run for seconds", async () => {
     const made = await synthesizeTemplates();
     const [resolve = 0, , render = 0, , applySlow = 0] = boundsOf(made);
     const long = ["resolve", "render", "build", "apply"];
@@ -64,24 +64,24 @@ describe("in a new account, which has ten, and where nobody says otherwise", () 
 
 describe("the template for a fleet and an account", () => {
   test.each<[Context, readonly number[], number | undefined]>([
-    // As many as they want.
+    // Every queue has its full concurrency.
     [{ clusters: "100", concurrency: "1000" }, [2, 2, 2, 2, 2, 2], 2],
     [{ clusters: "1000", concurrency: "1000" }, [10, 20, 10, 20, 5, 5], 2],
     [{ clusters: "10000", concurrency: "1000" }, [10, 20, 10, 200, 50, 5], 2],
     [{ clusters: "1", concurrency: "102" }, [2, 2, 2, 2, 2, 2], 2],
-    // Lambda leaves a hundred to functions that reserve nothing.
+    // Lambda keeps a hundred executions for functions that reserve none.
     [{ clusters: "1", concurrency: "101" }, [2, 2, 2, 2, 2, 2], undefined],
-    // All give way alike.
+    // All queues are reduced by the same factor.
     [{ clusters: "1000", concurrency: "50" }, [5, 9, 5, 9, 3, 3], undefined],
     [{ clusters: "10000", concurrency: "50" }, [2, 3, 2, 19, 6, 2], undefined],
-    // What is said of a queue holds, and the others give way alike.
+    // A setting for a queue holds, and the other queues are reduced by the same factor.
     [{ clusters: "1", concurrency: "1000", applyConcurrency: "40" }, [2, 2, 2, 40, 2, 2], 2],
     [
       { clusters: "1000", concurrency: "60", applyConcurrency: "34", reportConcurrency: "2" },
       [2, 3, 2, 34, 2, 2],
       undefined,
     ],
-    // Lambda takes no more than a thousand.
+    // Lambda allows at most a thousand for an event source.
     [{ clusters: "100000", concurrency: "5000" }, [10, 20, 10, 1000, 250, 5], 2],
   ])(
     "%j: resolve, rollout, render, apply, its slow lane and report run %j at once",
@@ -91,13 +91,13 @@ describe("the template for a fleet and an account", () => {
       expect(bounds).toEqual(expected);
       const tick = functionNamed(made.resources, "tick").id;
       expect(reservations(made)).toEqual(reserved === undefined ? {} : { [tick]: reserved });
-      // The doors and the timer have the rest.
+      // The API, the webhook and the timer have the rest.
       expect(Number(context.concurrency) - mostAtOnce(bounds)).toBeGreaterThanOrEqual(10);
     },
   );
 });
 
-test("no account is too small, and none leaves the doors without room that has it", () => {
+test("any quota is enough for every queue, and an account with room leaves ten executions to the API, webhook and timer", () => {
   for (const clusters of [1, 99, 100, 101, 500, 1000, 5000, 10_000, 50_000]) {
     for (let quota = 10; quota < 300; quota++) {
       const { bounds } = concurrencyOf({ clusters: `${clusters}`, concurrency: `${quota}` });
@@ -140,7 +140,7 @@ describe("a synthesis says which quota to ask for", () => {
   ])("%j", (context, expected) => expect(said(context)).toEqual([expect.stringContaining(expected)]));
 });
 
-test("a queue that is said to take more than the account has is refused, with what to ask for", () => {
+test("a setting that gives a queue more than the account's quota is refused, with the quota to request", () => {
   expect(() => concurrencyOf({ applyConcurrency: "30", renderConcurrency: "4" })).toThrow(
     "setting renderConcurrency 4 and applyConcurrency 30: with the other queues, the API and the timer this needs 56 " +
       "concurrent executions of Lambda, but setting concurrency is 10; lower the setting, or request a larger " +

@@ -41,9 +41,9 @@ interface TrustStatement {
 describe("every policy", () => {
   const all = [...byRole.values()].flat();
 
-  test("there are some to look at", () => expect(all.length).toBeGreaterThan(30));
+  test("the stacks have more than thirty policies", () => expect(all.length).toBeGreaterThan(30));
 
-  test("no Scan, no export, nothing that changes a table", () => {
+  test("no policy allows a Scan, an export or a change of a table", () => {
     const allowed = new Set([...readActions, ...writeActions, "dynamodb:ConditionCheckItem"]);
     const actions = all.flatMap(({ Action }) => listOf(Action)).filter((action) => action.startsWith("dynamodb:"));
     expect(actions.filter((action) => !allowed.has(action))).toEqual([]);
@@ -53,9 +53,9 @@ describe("every policy", () => {
     expect(all.flatMap(({ Action }) => listOf(Action)).filter((action) => action.includes("*"))).toEqual([]);
   });
 
-  test("a wildcard in a resource stands for a folder of the bucket, a kind of secret, or what clusters are reached by", () => {
+  test("a wildcard in a resource stands for a folder of the bucket, a kind of secret, or a way to reach clusters", () => {
     const quota = all.filter(({ Action }) => Action === "lambda:GetAccountSettings");
-    // It takes no resource, and says what the account may run at once.
+    // This action takes no resource. It reads the account's concurrency.
     expect(quota.map(({ Resource: on }) => on)).toEqual(["*"]);
     const others = all.filter((statement) => !quota.includes(statement));
     const wild = others
@@ -77,7 +77,7 @@ describe("every policy", () => {
     }
   });
 
-  test("a service plays a role for this account only: Lambda its functions', the scheduler its own group's", () => {
+  test("a service assumes a role for this account only: Lambda for its functions, the scheduler for its own group", () => {
     const trusts = ofType(resources, "AWS::IAM::Role").flatMap(({ Properties }) =>
       (Properties.AssumeRolePolicyDocument as { Statement: TrustStatement[] }).Statement.map((statement) => ({
         service: statement.Principal.Service,
@@ -102,7 +102,7 @@ describe("every policy", () => {
     ]);
   });
 
-  test("no role of Starling's own may be assumed by another one, whatever it is called", () => {
+  test("no role of Starling may be assumed by another role of Starling, whatever its name", () => {
     for (const { Properties } of ofType(resources, "AWS::IAM::Role")) {
       expect([Properties.Path, Properties.RoleName], "a name without a path").toEqual([undefined, undefined]);
     }
@@ -119,13 +119,13 @@ describe("every policy", () => {
 });
 
 describe("every function", () => {
-  test("is one of those that have a folder", () => expect(functions).toHaveLength(folders.length));
+  test("every function belongs to a folder", () => expect(functions).toHaveLength(folders.length));
 
-  test("has a role of its own", () => {
+  test("every function has a role of its own", () => {
     expect(new Set(functions.map(roleOf)).size).toBe(functions.length);
   });
 
-  test("has a log group of its own, which forgets", () => {
+  test("every function has a log group of its own, whose lines expire", () => {
     const groups = functions.map((lambda) =>
       textOf((lambda.Properties.LoggingConfig as { LogGroup: unknown }).LogGroup),
     );
@@ -135,7 +135,7 @@ describe("every function", () => {
     }
   });
 
-  test("reads no log, but for api, which reads all of them", () => {
+  test("no function reads logs, except api, which reads all of them", () => {
     const read = (folder: Folder) => grantsOf(folder, "logs").filter((grant) => !/^logs:(Create|Put)/.test(grant));
     for (const folder of folders) {
       expect(read(folder)).toHaveLength(folder === "api" ? folders.length : 0);
@@ -143,7 +143,7 @@ describe("every function", () => {
     }
   });
 
-  test("writes into its own log group only; api's is the one of the state stack, which outlives it", () => {
+  test("every function writes into its own log group only; api's belongs to the state stack, which outlives it", () => {
     const written = (folder: Folder) =>
       statementsOf(folder)
         .filter(({ Action }) => listOf(Action).some((action) => /^logs:(Create|Put)/.test(action)))
@@ -169,7 +169,7 @@ describe("every function", () => {
     expect(Layers === undefined).toBe(folder !== "build");
   });
 
-  test.each(folders)("%s reaches by name only what its role reaches", (folder) => {
+  test.each(folders)("%s has names in its environment only of resources that its role may use", (folder) => {
     const environment = environmentOf(folder);
     const named = (variable: string) => Object.hasOwn(environment, variable);
     const may = (service: string) => grantsOf(folder, service).length > 0;
@@ -179,7 +179,7 @@ describe("every function", () => {
     });
     const sends = grantsOf(folder, "sqs")
       .filter((grant) => grant.startsWith("sqs:SendMessage "))
-      // Lambda sends what a tick did not get done, in the name of its role.
+      // Lambda sends the event of a failed tick, in the name of the tick's role.
       .filter((grant) => folder !== "tick" || !/ <WiringEveryMinuteDeadLetters\w+\.Arn>$/.test(grant))
       .map((grant) =>
         /<WiringTo(\w+?)Queue/
@@ -191,13 +191,13 @@ describe("every function", () => {
     expect(variables.map((variable) => variable.slice("STARLING_QUEUE_".length)).sort()).toEqual(sends.sort());
   });
 
-  test("holds no secret in its environment: names only", () => {
+  test("no function has a secret in its environment; it has names only", () => {
     for (const lambda of functions)
       expect(JSON.stringify(lambda.Properties.Environment)).not.toContain("resolve:secretsmanager");
   });
 });
 
-describe("who may do what", () => {
+describe("the permissions of each function", () => {
   const secrets = "arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:starling";
 
   test.each<[Folder, readonly string[]]>([
@@ -215,7 +215,7 @@ describe("who may do what", () => {
   ])("%s is told of these secrets", (folder, expected) => expect(grantsOf(folder, "secretsmanager")).toEqual(expected));
 
   test.each(folders)(
-    "%s asks STS and EKS for nothing, unless it is apply or discover: roles of one path each, and where clusters are",
+    "%s may not call STS and EKS, unless it is apply or discover, for roles of one path and addresses of clusters",
     (folder) => {
       const roles = "sts:AssumeRole arn:<AWS::Partition>:iam::<AWS::AccountId>:role/starling";
       const expected: Partial<Record<Folder, readonly string[]>> = {
@@ -300,7 +300,7 @@ describe("who may do what", () => {
     expect([...new Set(partitionsOf(folder, readActions))]).toEqual(expected);
   });
 
-  test("only api writes what people wrote, and it writes neither rollouts nor events", () => {
+  test("only api writes the documents of people, and it writes no rollouts and no events", () => {
     expect(partitionsOf("api", writeActions)).not.toContain("ROLL#*");
     expect(partitionsOf("api", writeActions)).not.toContain("EVT#*");
     for (const folder of folders) {
@@ -310,7 +310,7 @@ describe("who may do what", () => {
     }
   });
 
-  test("the dashboard reads what its views are of, and does nothing else to anything", () => {
+  test("the dashboard may read what its views show, and nothing else", () => {
     const actions = new Set(statementsOf("dashboard").flatMap(({ Action }) => listOf(Action)));
     expect([...actions].sort()).toEqual([
       ...["dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query"],
@@ -318,7 +318,7 @@ describe("who may do what", () => {
     ]);
   });
 
-  test("render asks nobody but the table, the bucket, the planner's queue and build", () => {
+  test("render may use only the table, the bucket, the planner's queue and build", () => {
     const services = new Set(
       statementsOf("render")
         .flatMap(({ Action }) => listOf(Action))
@@ -329,8 +329,8 @@ describe("who may do what", () => {
   });
 });
 
-describe("build, where every byte of a repository is read", () => {
-  test("may write its own log, and is denied everything else, whoever would allow it", () => {
+describe("the function build, which reads every byte of a repository", () => {
+  test("build may write its own log, and its role denies everything else, whatever another policy allows", () => {
     const actions = statementsOf("build").flatMap(({ Action }) => listOf(Action));
     expect([...actions].sort()).toEqual(["logs:CreateLogStream", "logs:PutLogEvents"]);
     const denied = ofType(resources, "AWS::IAM::Policy")
@@ -344,12 +344,12 @@ describe("build, where every byte of a repository is read", () => {
     ]);
   });
 
-  test("has nothing in its environment, and no network of anybody's", () => {
+  test("build has no environment variable but NODE_OPTIONS, and no VPC", () => {
     expect(environmentOf("build")).toEqual({ NODE_OPTIONS: "--enable-source-maps" });
     expect(functionOf("build").Properties.VpcConfig).toBeUndefined();
   });
 
-  test("gives no sandbox of one artifact to another, and is invoked by render alone", () => {
+  test("build never runs two artifacts in one sandbox, and only render may invoke it", () => {
     expect(functionOf("build").Properties.TenancyConfig).toEqual({ TenantIsolationMode: "PER_TENANT" });
     const asked = folders.flatMap((folder) => grantsOf(folder, "lambda").map((grant) => `${folder} ${grant}`));
     const buildArn = `<${functionOf("build").id}.Arn>`;
@@ -362,7 +362,7 @@ describe("build, where every byte of a repository is read", () => {
     }
   });
 
-  test("ends while render still waits for it", () => {
+  test("build times out before render does", () => {
     expect(Number(functionOf("build").Properties.Timeout) + 10).toBeLessThan(
       Number(functionOf("render").Properties.Timeout),
     );
@@ -382,7 +382,7 @@ describe("every queue", () => {
   );
   const deadLetters = new Set([...targets, ...scheduleTarget]);
 
-  test("has a dead-letter queue after five receives or more, or is one", () => {
+  test("every queue moves a message to a dead-letter queue after five receives or more, or is a dead-letter queue", () => {
     expect(queues.length).toBe(15);
     for (const { id, Properties } of queues) {
       const redrive = Properties.RedrivePolicy as { maxReceiveCount: number } | undefined;
@@ -394,7 +394,7 @@ describe("every queue", () => {
     }
   });
 
-  test("takes the dead letters of its own queue, or of none", () => {
+  test("every dead-letter queue accepts the letters of its own queue only, and other queues accept none", () => {
     const own = new Map<string, unknown>(
       queues.flatMap(({ Properties: { QueueName, RedrivePolicy } }) =>
         RedrivePolicy === undefined
@@ -420,11 +420,11 @@ describe("every queue", () => {
     }
   });
 
-  test("is encrypted", () => {
+  test("every queue is encrypted", () => {
     for (const { Properties } of queues) expect(Properties.SqsManagedSseEnabled).toBe(true);
   });
 
-  test("refuses anything but TLS", () => {
+  test("every queue refuses requests without TLS", () => {
     const guarded = ofType(resources, "AWS::SQS::QueuePolicy").flatMap(({ Properties }) => {
       const { Statement: statements } = Properties.PolicyDocument as { Statement: Statement[] };
       const denies = statements.some(
@@ -435,14 +435,14 @@ describe("every queue", () => {
     expect(guarded.sort()).toEqual(queues.map(({ id }) => id).sort());
   });
 
-  test("hides a message six times as long as its function may take; a cluster's until its lease is over, a subject's for seconds", () => {
+  test("every queue hides a message for six timeouts of its function; those of apply and rollout hide it for seconds more than one", () => {
     expect(mappings).toHaveLength(7);
     for (const { Properties } of mappings) {
       const lambda = functions.find(({ id }) => textOf(Properties.FunctionName) === `<${id}>`);
       const queue = queues.find(({ id }) => textOf(Properties.EventSourceArn) === `<${id}.Arn>`);
       const timeoutSeconds = Number(lambda?.Properties.Timeout);
       const hiddenSeconds = Number(queue?.Properties.VisibilityTimeout);
-      // A lease ends with the invocation that took it; of two planners, the subject's version refuses one.
+      // A lease ends with its invocation; the version of the rollout state refuses one of two planners.
       const [kept] = Object.entries({ ToApply: 30, ToRollout: 10 }).filter(([id]) =>
         queue?.id.startsWith(`Wiring${id}`),
       );
@@ -452,7 +452,7 @@ describe("every queue", () => {
 
   const alarms = ofType(resources, "AWS::CloudWatch::Alarm");
 
-  test("has an alarm on its dead letters", () => {
+  test("every dead-letter queue has an alarm on its messages", () => {
     const alarmed = alarms
       .filter(({ Properties }) => Properties.MetricName === "ApproximateNumberOfMessagesVisible")
       .map(({ Properties }) =>
@@ -461,7 +461,7 @@ describe("every queue", () => {
     expect(alarmed.sort()).toEqual([...deadLetters].sort());
   });
 
-  test("has an alarm on messages that wait, if a function works on it", () => {
+  test("every queue with a function has an alarm on messages that wait", () => {
     const alarmed = alarms.filter(({ Properties }) => Properties.MetricName === "ApproximateAgeOfOldestMessage");
     const queueOf = ({ Dimensions }: Record<string, unknown>) => textOf((Dimensions as { Value: unknown }[])[0]?.Value);
     const fed = ofType(resources, "AWS::Lambda::EventSourceMapping").map(({ Properties }) =>
@@ -473,10 +473,10 @@ describe("every queue", () => {
     for (const { Properties } of alarmed) expect(Properties).toMatchObject({ Statistic: "Maximum", Threshold: 1800 });
   });
 
-  test("has an alarm on rows that only a newer version can read, which a deployment does not set off", () => {
+  test("an alarm rings for rows that only a newer version can read, but not during a deployment", () => {
     const alarm = alarms.find(({ Properties }) => Properties.MetricName === "NewerRows");
     expect(alarm?.Properties).toMatchObject({
-      // As the embedded metrics of the tick have it.
+      // The name in the embedded metrics of the tick.
       MetricName: "NewerRows",
       Dimensions: expect.arrayContaining([{ Name: "service", Value: "tick" }]),
       Statistic: "Sum",
@@ -498,7 +498,7 @@ describe("every queue", () => {
     ["ApplySlow", { BatchSize: 1 }, "Apply"],
     ["Report", { BatchSize: 100, MaximumBatchingWindowInSeconds: 1 }],
   ])(
-    "to %s feeds its function in batches that fail message by message, within a bound",
+    "the queue to %s feeds its function, up to a bound, in batches whose messages fail one by one",
     (name, expected, worker = name) => {
       control.hasResourceProperties("AWS::Lambda::EventSourceMapping", {
         ...expected,
@@ -510,7 +510,7 @@ describe("every queue", () => {
     },
   );
 
-  test("to the planner is first in, first out within a subject, at high throughput", () => {
+  test("the queue to the planner is first in, first out for each owner, at high throughput", () => {
     control.hasResourceProperties("AWS::SQS::Queue", {
       FifoQueue: true,
       DeduplicationScope: "messageGroup",
@@ -521,7 +521,7 @@ describe("every queue", () => {
 });
 
 describe("circles of messages", () => {
-  /** Which function a function's messages reach, from the policies and the event sources. */
+  /** The functions that a function's messages reach, from the policies and the event sources. */
   const next = new Map(
     folders.map((folder) => [
       folder,
@@ -543,11 +543,11 @@ describe("circles of messages", () => {
     });
   }
 
-  test.each(folders)("%s may be invoked again and again exactly if its own messages come back to it", (folder) => {
+  test.each(folders)("%s is allowed to loop exactly if its own messages come back to it", (folder) => {
     expect(functionOf(folder).Properties.RecursiveLoop).toBe(reaches(folder, folder) ? "Allow" : "Terminate");
   });
 
-  test("tick, api and webhook are outside of them", () => {
+  test("tick, api and webhook are in no circle of messages", () => {
     expect(folders.filter((folder) => reaches(folder, folder)).sort()).toEqual([
       "apply",
       "render",
@@ -558,7 +558,7 @@ describe("circles of messages", () => {
   });
 });
 
-/** Of the developer guide, "Customize HTTP API access logs", without headers and what only other authorizers have. */
+/** The variables in "Customize HTTP API access logs" of the developer guide, without headers and those of other authorizers. */
 const httpApiVariables = new Set([
   ...["accountId", "apiId", "dataProcessed", "domainName", "domainPrefix", "extendedRequestId", "httpMethod", "path"],
   ...["error.message", "error.messageString", "error.responseType", "authorizer.error", "awsEndpointRequestId"],
@@ -569,8 +569,8 @@ const httpApiVariables = new Set([
   ...["responseLength", "routeKey", "stage", "status"],
 ]);
 
-describe("the ways in", () => {
-  test("each route of the api is there by its own method and path, asks for an IAM signature, and none takes the rest", () => {
+describe("the API, the webhook and the schedule", () => {
+  test("each route of the API has its own method and path and an IAM signature, and no route takes all others", () => {
     const signed = ofType(resources, "AWS::ApiGatewayV2::Route").filter(
       ({ Properties }) => Properties.AuthorizationType === "AWS_IAM",
     );
@@ -580,18 +580,18 @@ describe("the ways in", () => {
     for (const key of ["POST /v1/apply", "DELETE /v1/namespaces/{namespace}/sources/{name}"]) {
       expect(written).toContain(key);
     }
-    // An API has 300 routes, unless its account asks for more.
+    // An API has at most 300 routes, unless its account requests more.
     expect(written.length).toBeLessThan(200);
   });
 
-  test("the gateway may invoke the api by one statement, since the policy of a function has 20 KB", () => {
+  test("one statement lets the gateway invoke api, because the policy of a function is limited to 20 KB", () => {
     const permitted = ofType(resources, "AWS::Lambda::Permission").filter(
       ({ Properties }) => textOf(Properties.FunctionName) === `<${functionOf("api").id}.Arn>`,
     );
     expect(permitted).toHaveLength(1);
   });
 
-  test("the webhook is the only route without one, and has a throttle of its own", () => {
+  test("the webhook is the only route without an IAM signature, and has a throttle of its own", () => {
     const open = ofType(resources, "AWS::ApiGatewayV2::Route").filter(
       ({ Properties }) => Properties.AuthorizationType !== "AWS_IAM",
     );
@@ -626,7 +626,7 @@ describe("the ways in", () => {
 
   test("no function has a URL", () => control.resourceCountIs("AWS::Lambda::Url", 0));
 
-  test("the schedule's role may invoke tick and store what it could not, and nothing else", () => {
+  test("the schedule's role may only invoke tick and send failed invocations to the dead-letter queue", () => {
     const [schedule] = ofType(resources, "AWS::Scheduler::Schedule");
     expect(schedule?.Properties.ScheduleExpression).toBe("rate(1 minute)");
     const target = schedule?.Properties.Target as { Arn: unknown; RoleArn: { "Fn::GetAtt": [string, string] } };
@@ -636,7 +636,7 @@ describe("the ways in", () => {
   });
 });
 
-test("the outputs say where people, the git host and clusters turn to", () => {
+test("the outputs have the addresses and roles that people, the git host and clusters need", () => {
   const outputs = control.findOutputs("*") as Record<string, { Value: unknown }>;
   const said = Object.fromEntries(Object.entries(outputs).map(([name, { Value }]) => [name, textOf(Value)]));
   const names = [

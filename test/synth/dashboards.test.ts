@@ -1,4 +1,4 @@
-/** What the stacks put into CloudWatch for people: bodies of dashboards, as CloudWatch is given them. */
+/** The dashboards of the stacks in CloudWatch, by the bodies that CloudWatch gets. */
 import { describe, expect, test } from "vitest";
 import { functionNamed, ofType, synthesizeTemplates, textOf } from "#test/synth/synthesized.ts";
 
@@ -22,10 +22,10 @@ function boardOf(name: "Fleet" | "Operations"): readonly Widget[] {
   return widgets;
 }
 
-describe("the fleet's", () => {
+describe("the dashboard of the fleet", () => {
   const widgets = boardOf("Fleet");
 
-  test("draws the fleet and its rollouts by the function of that folder, anew with each refresh and time", () => {
+  test("the dashboard's function draws the fleet and its rollouts again with each refresh and each change of the time range", () => {
     const custom = widgets.filter(({ type }) => type === "custom");
     expect(custom.map(({ properties }) => properties.params)).toEqual([{ path: "/" }, { path: "/timeline" }]);
     for (const { properties, width } of custom) {
@@ -35,7 +35,7 @@ describe("the fleet's", () => {
     }
   });
 
-  test("has the rollouts on every graph, on an axis of their own", () => {
+  test("every graph shows the rollouts, on an axis of their own", () => {
     const graphs = widgets.filter(({ type }) => type === "metric");
     expect(graphs.length).toBeGreaterThan(3);
     for (const { properties } of graphs) {
@@ -46,7 +46,7 @@ describe("the fleet's", () => {
   });
 });
 
-test("that of operations has the timer, queues, functions, throttles, dead letters and cost", () => {
+test("the dashboard of operations shows the timer, queues, functions, throttles, dead letters and cost", () => {
   const titles = boardOf("Operations").map(({ properties }) => properties.title);
   for (const about of ["Tick", "Queues", "errors", "throttles", "Dead letters", "Cost"])
     expect(titles.filter((title) => title.includes(about))).not.toEqual([]);

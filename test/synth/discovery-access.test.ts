@@ -1,4 +1,4 @@
-/** The role that clusters are discovered with, in the three ways that it is given: they say the same, and what is asked for. */
+/** The construct, the CloudFormation template and the Terraform module make the same role for discovery, with the settings given. */
 import { readFileSync } from "node:fs";
 import { App, Stack, Validations } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
@@ -28,7 +28,7 @@ interface Statement {
   readonly Resource: unknown;
 }
 
-/** What is made of it, whoever makes it. */
+/** The resources that each of the three makes. */
 interface Made {
   readonly role: Readonly<Record<string, unknown>>;
   readonly policies: Readonly<Record<string, readonly Statement[]>>;
@@ -70,7 +70,7 @@ function statementsOf(document: unknown): readonly Statement[] {
   return (document as { readonly Statement: readonly Statement[] }).Statement;
 }
 
-/** With parameters in their places, and texts joined. */
+/** Replaces parameters by values, and joins texts. */
 function resolved(value: unknown, given: Readonly<Record<string, string>>): unknown {
   if (Array.isArray(value)) return value.map((item) => resolved(item, given));
   if (typeof value !== "object" || value === null) return value;
@@ -100,7 +100,7 @@ const members = {
 };
 
 describe("StarlingDiscoveryAccess", () => {
-  test("makes a role that the discover role may assume for this ClusterDiscovery only, and that lists clusters", () => {
+  test("the construct makes a role that the discover role may assume for this ClusterDiscovery only, and that lists clusters", () => {
     const { role, policies } = byConstruct({});
     expect(role).toEqual({
       Path: "/starling/discovery/",
@@ -121,7 +121,7 @@ describe("StarlingDiscoveryAccess", () => {
     expect(policies).toEqual({ "list-clusters": [listing] });
   });
 
-  test("lets parameters below a path be read, and accounts be listed, where that is asked for", () => {
+  test("the role may read parameters below a path and list accounts when the properties say so", () => {
     const { policies } = byConstruct(everything);
     expect(policies).toEqual({
       "list-clusters": [listing],
@@ -130,7 +130,7 @@ describe("StarlingDiscoveryAccess", () => {
     });
   });
 
-  test("allows what a look asks for, and nothing else", async () => {
+  test("the role allows exactly the calls of a scan", async () => {
     const world = await startDiscoveryWorld();
     const account = "500000000001";
     world.trust(account, "fleet");
@@ -156,7 +156,7 @@ describe("StarlingDiscoveryAccess", () => {
     expect([...new Set(asked)].filter((each) => each !== "sts:AssumeRole").toSorted()).toEqual(allowed.toSorted());
   });
 
-  test("passes cdk-nag itself", () => {
+  test("the construct passes cdk-nag itself", () => {
     const app = new App({ analyticsReporting: false });
     stackWith(everything, app);
     Validations.of(app).addPlugins(new AwsSolutionsChecks(app));
@@ -187,7 +187,7 @@ test.each(Object.keys(files))("%s is what node infra/bin/cluster-access.ts write
 const cases = [
   ["by default", {}, {}, {}],
   [
-    "with all that there is, and names of one's own",
+    "with every property, and names of one's own",
     { ...everything, rolePath: "/dev/discovery/", roleName: "see" },
     { ParameterPath: "/starling/clusters", Organization: "yes", RolePath: "/dev/discovery/", RoleName: "see" },
     {

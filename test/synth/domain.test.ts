@@ -1,4 +1,4 @@
-/** An address that stays when the control stack is removed and deployed again. */
+/** A domain gives the API an address that stays when the control stack is removed and deployed again. */
 import { describe, expect, test } from "vitest";
 import { readSettings } from "#infra/settings.ts";
 import { synthesize } from "#local/template/synthesize.ts";
@@ -30,12 +30,12 @@ describe("with a domain and a certificate", () => {
     ]);
   });
 
-  test("AWS takes every property, and every reference leads somewhere", async () => {
+  test("AWS accepts every property, and every reference has a target", async () => {
     expect(templateFaults(await synthesize(context))).toEqual([]);
   });
 });
 
-test("without them nothing of it is made", async () => {
+test("no domain name is created without the settings domain and domainCertificate", async () => {
   const { control, resources } = await synthesizeTemplates();
   expect(ofType(resources, "AWS::ApiGatewayV2::DomainName")).toEqual([]);
   expect(Object.keys(control.findOutputs("DomainTarget"))).toEqual([]);
@@ -44,6 +44,6 @@ test("without them nothing of it is made", async () => {
 test.each([
   [{ domain }, "setting domain requires setting domainCertificate; set both, or neither"],
   [{ domainCertificate }, "setting domainCertificate requires setting domain; set both, or neither"],
-])("one without the other is refused: %o", (given, message) => {
+])("a domain without a certificate, or a certificate without a domain, is refused: %o", (given, message) => {
   expect(() => readSettings(given)).toThrow(message);
 });

@@ -1,4 +1,4 @@
-/** A company's authorities are larger than the environment of a function: they come in a file. */
+/** The certificates of a company are larger than the environment of a function, so a layer brings them as a file. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ const bundle = certificates.map(({ cert }) => `# an authority\n${cert.trim()}\n`
 const file = join(folder, "authorities.pem");
 writeFileSync(file, bundle);
 
-test("certificates of any number come to resolve in a layer, and leave its environment small", () => {
+test("resolve gets any number of certificates in a layer, and its environment stays small", () => {
   expect(bundle.length).toBeGreaterThan(8000);
   const outdir = join(folder, "assembly");
   const { app, control } = starlingApp({ outdir, context: { gitCa: file, "aws:cdk:bundling-stacks": [] } });
@@ -39,7 +39,7 @@ test("certificates of any number come to resolve in a layer, and leave its envir
 });
 
 describe("the setting", () => {
-  test("takes the certificates themselves, too", () => {
+  test("the setting takes the text of certificates as well as a path", () => {
     expect(readSettings({ gitCa: bundle })).toEqual(readSettings({ gitCa: file }));
   });
 
@@ -47,7 +47,7 @@ describe("the setting", () => {
   const [first = ""] = certificates.map(({ cert }) => cert);
   test.each([
     [
-      "a path of nothing",
+      "a path without a file",
       "none.pem",
       /^setting gitCa is "none\.pem", and the file cannot be read \(ENOENT\); expected the path of a file of certificates in PEM, or/,
     ],
@@ -71,7 +71,7 @@ describe("the setting", () => {
     expect(() => readSettings({ gitCa: value })).toThrow(message);
   });
 
-  test("repeats nothing of what may be a key", () => {
+  test("the error of the setting repeats no text that may be a key", () => {
     expect(() => readSettings({ gitCa: key })).toThrow(
       /^setting gitCa is a text in PEM, and it contains a private key/,
     );

@@ -1,4 +1,4 @@
-/** What the role of each function may do, as the templates say it. */
+/** The permissions of each function's role, read from the templates. */
 import {
   functionNamed,
   listOf,
@@ -34,9 +34,9 @@ export const writeActions = [
 
 export interface Grants {
   statementsOf(folder: Folder): readonly Statement[];
-  /** What a function may do on one service: `action resource`, resources as text. */
+  /** The permissions of a function on one service, as `action resource`. */
   grantsOf(folder: Folder, service: string): readonly string[];
-  /** Partitions of the table that a function may touch with one of these actions, not through an index. */
+  /** The partitions of the table that a function may use with one of these actions, without indexes. */
   partitionsOf(folder: Folder, actions: readonly string[]): readonly string[];
 }
 

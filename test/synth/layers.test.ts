@@ -1,6 +1,6 @@
 /**
- * The import rules of docs/architecture.md, each proved by a file that breaks it: a small tree of the same folders is
- * checked with the repository's own configuration. A rule that nothing can break is no rule.
+ * The import rules of docs/architecture.md. A file that breaks the rule proves each of them: a small tree of the same folders is
+ * checked with the repository's own configuration.
  */
 import { spawnSync } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -126,7 +126,7 @@ interface Cruise {
   };
 }
 
-/** Broken rules by file, of a tree with these files. */
+/** The broken rules of a tree with these files, by file. */
 function rulesBroken(tree: string, files: ReadonlyMap<string, string>): Map<string, readonly string[]> {
   const all = [
     ...imports.flatMap(([, imported]) => (imported.startsWith("#") ? [imported.slice(1)] : [])),
@@ -148,7 +148,7 @@ function rulesBroken(tree: string, files: ReadonlyMap<string, string>): Map<stri
   return new Map([...byFile].map(([file, found]) => [file, [...new Set(found.map(({ rule }) => rule.name))].sort()]));
 }
 
-/** A file can be one case at a time: the n-th case of each file is in the n-th tree. */
+/** A tree can have one case of each file, so the n-th tree has the n-th case of each file. */
 const broken = new Map<number, readonly string[]>();
 
 beforeAll(() => {
@@ -172,7 +172,7 @@ test.each(imports.map(([file, imported, ...rules], index) => ({ file, imported, 
   ({ rules, index }) => expect(broken.get(index)).toEqual([...rules].sort()),
 );
 
-test("a circle of imports is an error, of types too", () => {
+test("a circle of imports is an error, even if it imports only types", () => {
   const circle = new Map([
     ["shared/base/a.ts", 'import type { B } from "#shared/base/b.ts";\nexport type A = { readonly b: B };\n'],
     ["shared/base/b.ts", 'import type { A } from "#shared/base/a.ts";\nexport type B = { readonly a: A };\n'],
@@ -180,7 +180,7 @@ test("a circle of imports is an error, of types too", () => {
   expect(rulesBroken(join(folder, "circle"), circle).get("shared/base/a.ts")).toEqual(["no-circles"]);
 });
 
-test("a circle of folders is an error, where no file is in one", () => {
+test("a circle of folders is an error, even if no file is in a circle", () => {
   const circle = new Map([
     ["functions/apply/verbs/a.ts", 'import "#functions/apply/steps/a.ts";\n'],
     ["functions/apply/steps/b.ts", 'import "#functions/apply/verbs/b.ts";\n'],
@@ -190,7 +190,7 @@ test("a circle of folders is an error, where no file is in one", () => {
   expect(rulesBroken(join(folder, "folders"), circle).get("functions/apply/verbs")).toEqual(["no-folder-circles"]);
 });
 
-test("only the edges read the environment of their process", () => {
+test("only files at the edges may read the environment of their process", () => {
   const tree = join(folder, "environment");
   for (const [file] of environments) write(join(tree, file), "export const a = process.env.A;\n");
   copyFileSync("biome.json", join(tree, "biome.json"));

@@ -1,4 +1,4 @@
-/** What the local machine reads out of the stacks is what the stacks are. */
+/** The plan of the local machine has what the templates of the stacks have. */
 import { describe, expect, test } from "vitest";
 import { largeAccount } from "#local/machine/plan-overrides.ts";
 import type { Template } from "#local/template/cloudformation.ts";
@@ -14,7 +14,7 @@ const plan = readPlan({
 const folderOf = (name: string) => plan.functions.find((lambda) => lambda.name === name)?.folder;
 
 describe("the plan of the machine", () => {
-  test("has every function, those in the circle of messages allowed to go round", () => {
+  test("the plan has every function, and lets the functions in a circle of messages invoke each other again", () => {
     const limits = plan.functions.map(({ folder, timeoutSeconds, memoryMiB, recursiveLoop }) => [
       folder,
       timeoutSeconds,
@@ -36,18 +36,18 @@ describe("the plan of the machine", () => {
     ]);
   });
 
-  test("has sandboxes of one tenant for what reads repositories, and for nothing else", () => {
+  test("the plan has sandboxes per tenant only for the function that reads repositories", () => {
     expect(plan.functions.filter(({ tenancy }) => tenancy === "per tenant").map(({ folder }) => folder)).toEqual([
       "build",
     ]);
   });
 
-  test("feeds functions from queues that give them their time, and five tries or more", () => {
+  test("the plan feeds functions from queues with five tries or more, which hide a message longer than a timeout", () => {
     const fed = plan.eventSources.map((source) => {
       const queue = plan.queues.find(({ name }) => name === source.queue);
       const lambda = plan.functions.find(({ name }) => name === source.function);
       expect(queue?.visibilityTimeoutSeconds).toBeGreaterThan(lambda?.timeoutSeconds ?? 0);
-      // What comes back after seconds is tried more often.
+      // These queues bring a message back after seconds, so they try more often.
       expect(queue?.redrive?.maxReceiveCount).toBe({ rollout: 12, apply: 7 }[lambda?.folder ?? ""] ?? 5);
       expect(plan.queues.some(({ name }) => name === queue?.redrive?.queue)).toBe(true);
       return [lambda?.folder, queue?.fifo, source.batchSize, source.batchingWindowSeconds, source.maximumConcurrency];
@@ -63,12 +63,12 @@ describe("the plan of the machine", () => {
     ]);
   });
 
-  test("keeps a subject standing still for seconds, and not for minutes, when its planner dies", () => {
+  test("the plan lets another planner continue with an owner 40 seconds after a planner has died", () => {
     const queue = plan.queues.find(({ fifo, redrive }) => fifo && redrive !== undefined);
     expect(queue?.visibilityTimeoutSeconds).toBe(40);
   });
 
-  test("has the ways in and the schedule", () => {
+  test("the plan has the routes and the schedule", () => {
     expect(plan.routes.map((route) => [route.routeKey, folderOf(route.function), route.authorization])).toEqual([
       ...gatewayRouteKeys().map((key) => [key, "api", "iam"]),
       ["POST /hook/github", "webhook", "none"],
@@ -80,7 +80,7 @@ describe("the plan of the machine", () => {
     expect(plan.schedules.map(({ failures }) => failures)).toEqual([dead]);
   });
 
-  test("has one table, one bucket and one secret", () => {
+  test("the plan has one table, one bucket and one secret", () => {
     expect(plan.tables.map(({ name }) => name)).toEqual([expect.stringMatching(/^starling-state-Table/)]);
     expect(plan.buckets.map(({ name }) => name)).toEqual([expect.stringMatching(/^starling-state-blobs[0-9a-f]+$/)]);
     expect(plan.secrets.map(({ secretName }) => secretName)).toEqual(["starling/webhook"]);

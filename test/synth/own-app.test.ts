@@ -1,4 +1,4 @@
-/** A CDK app of somebody else's, in a folder of its own: it installs Starling, and uses what is there. */
+/** A user's own CDK app, in a folder of its own, installs Starling and uses existing resources. */
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ symlinkSync(resolve("."), join(folder, "node_modules/starling"));
 symlinkSync(resolve("node_modules/aws-cdk-lib"), join(folder, "node_modules/aws-cdk-lib"));
 writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "delivery", private: true, type: "module" }));
 
-/** Templates by their files' names. */
+/** Templates by the names of their files. */
 async function synthesized(name: string, source: string): Promise<Readonly<Record<string, StackTemplate>>> {
   const file = join(folder, `${name}.ts`);
   const outdir = join(folder, `${name}.out`);
@@ -40,8 +40,8 @@ const idsAndTypes = ({ Resources }: StackTemplate) =>
     .map(([id, { Type }]) => `${Type} ${id}`)
     .sort();
 
-describe("an app of one's own", () => {
-  test("has the same installation as Starling's own, which can move there, with resources of the app put to use", async () => {
+describe("a user's own CDK app", () => {
+  test("a user's app makes the same installation as Starling's app, with resources of its own where it gives them", async () => {
     const templates = await synthesized(
       "app",
       `
@@ -79,7 +79,7 @@ describe("an app of one's own", () => {
     for (const { Properties } of alarms) expect(JSON.stringify(Properties?.AlarmActions)).toContain("OnCall");
   });
 
-  test("is told of a prop that is wrong as an operator is of a setting", async () => {
+  test("a user's app gets the same error for a wrong property as an operator for a wrong setting", async () => {
     const wrong = synthesized(
       "wrong",
       `

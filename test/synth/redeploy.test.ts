@@ -1,6 +1,6 @@
 /**
- * A deployment that failed can be tried again, a stack that was deleted can be deployed again, and no stack keeps the other
- * one from an update.
+ * A failed deployment can be repeated, a deleted stack can be deployed again, and no stack prevents an update of the other
+ * one.
  */
 import { describe, expect, test } from "vitest";
 import { starlingApp } from "#infra/starling-app.ts";
@@ -20,13 +20,13 @@ const stateResources = resourcesIn(state) as readonly (Resource & { readonly Dep
 const names = ["TableName", "BucketName", "Name", "LogGroupName", "QueueName", "RoleName"];
 const keeps = (resource: Resource) => resource.DeletionPolicy ?? "Delete";
 
-/** DynamoDB and CloudWatch Logs refuse to delete these, whoever asks. */
+/** DynamoDB and CloudWatch Logs refuse every request to delete these. */
 function isProtected({ Properties }: Resource): boolean {
   return JSON.stringify(Properties).includes('"DeletionProtectionEnabled":true');
 }
 
 describe("a first deployment that fails", () => {
-  test("leaves nothing whose name the second one would find taken", () => {
+  test("a failed first deployment leaves no resource with a name that the second one needs", () => {
     const left = resources.filter((resource) => keeps(resource) === "Retain");
     expect(left.map(({ Type }) => Type).sort()).toEqual(["AWS::DynamoDB::GlobalTable", "AWS::Logs::LogGroup"]);
     for (const { id, Properties } of left) expect([id, ...names.filter((name) => name in Properties)]).toEqual([id]);
@@ -34,13 +34,13 @@ describe("a first deployment that fails", () => {
     expect(secret).toMatchObject({ DeletionPolicy: "RetainExceptOnCreate", Properties: { Name: "starling/webhook" } });
   });
 
-  test("is undone without a deletion that is refused", () => {
+  test("a failed first deployment is rolled back without a deletion that AWS refuses", () => {
     const guarded = resources.filter(isProtected);
     expect(guarded.map(({ Type }) => Type).sort()).toEqual(["AWS::DynamoDB::GlobalTable", "AWS::Logs::LogGroup"]);
     for (const resource of guarded) expect([resource.id, keeps(resource)]).toEqual([resource.id, "Retain"]);
   });
 
-  test("fails before there is anything that stays, as long as anything else is the reason", () => {
+  test("a first deployment makes the audit log and the table last, because a failed one leaves them", () => {
     const after = new Map(stateResources.map(({ id, DependsOn = [] }) => [id, DependsOn]));
     const waitsFor = (id: string): readonly string[] =>
       (after.get(id) ?? []).flatMap((each) => [each, ...waitsFor(each)]);
@@ -52,16 +52,16 @@ describe("a first deployment that fails", () => {
     expect([...new Set(waitsFor(table))].sort()).toEqual([...others, audit].sort());
   });
 
-  test("may be deleted by the CDK, which does that before it tries again, and protects a stack before it makes it", () => {
+  test("the CDK may delete the stacks of a failed deployment, because the app does not protect them", () => {
     const { state: made, control: running } = starlingApp({ context: { "aws:cdk:bundling-stacks": [] } });
     expect([made.terminationProtection, running.terminationProtection]).toEqual([false, false]);
   });
 });
 
 describe("a state stack that is deleted", () => {
-  test("leaves everything that holds state", () => {
+  test("a deleted state stack leaves everything that holds state", () => {
     const gone = stateResources.filter((resource) => keeps(resource) === "Delete").map(({ Type }) => Type);
-    // Over TLS only: the bucket is nobody's to reach then.
+    // It only requires TLS, and no function uses the bucket then.
     expect(gone).toEqual(["AWS::S3::BucketPolicy"]);
     for (const resource of stateResources) {
       if (keeps(resource) !== "Delete") expect(resource.UpdateReplacePolicy).toBe("Retain");
@@ -69,7 +69,7 @@ describe("a state stack that is deleted", () => {
   });
 });
 
-describe("what is there already is put to use", () => {
+describe("the settings name existing resources to use", () => {
   const table = "starling-state-TableCD117FA1-restored";
 
   test.each([
@@ -79,7 +79,7 @@ describe("what is there already is put to use", () => {
       `arn:aws:dynamodb:eu-west-1:111122223333:table/${table}`,
       `arn:aws:dynamodb:eu-west-1:111122223333:table/${table}`,
     ],
-  ])("a table %s, while the one that was made stays", async (_how, setting, arn) => {
+  ])("the control stack uses a table named %s, and the table of the state stack stays", async (_how, setting, arn) => {
     const made = await synthesizeTemplates({ table: setting });
     expect(made.state.toJSON()).toEqual(state.toJSON());
     const tables = ofType(made.resources, "AWS::Lambda::Function").flatMap(({ Properties }) => {
@@ -98,7 +98,7 @@ describe("what is there already is put to use", () => {
     expect([...new Set(on)].sort()).toEqual([arn, `${arn}/index/due`, `${arn}/index/state`]);
   });
 
-  test("a bucket, while the one that was made stays", async () => {
+  test("the control stack uses a named bucket, and the bucket of the state stack stays", async () => {
     const made = await synthesizeTemplates({ bucket: "kept-blobs" });
     expect(made.state.toJSON()).toEqual(state.toJSON());
     const text = JSON.stringify(made.control.toJSON());
@@ -108,7 +108,7 @@ describe("what is there already is put to use", () => {
     expect(text).not.toContain('"BlobsArn"');
   });
 
-  test("a secret of the webhook, and none is made whose name is taken", async () => {
+  test("the control stack uses a named webhook secret, and the state stack makes none", async () => {
     const arn = "arn:aws:secretsmanager:eu-west-1:111122223333:secret:starling/webhook-AbCdEf";
     const made = await synthesizeTemplates({ webhookSecret: arn });
     made.state.resourceCountIs("AWS::SecretsManager::Secret", 0);
@@ -122,7 +122,7 @@ describe("what is there already is put to use", () => {
 describe("the roles that clusters and their accounts trust", () => {
   const trusted = ["apply", "discover"] as const;
 
-  test("are kept when the control stack is deleted, and go with a creation that is undone", () => {
+  test("the trusted roles stay when the control stack is deleted, and go when its creation is rolled back", () => {
     const kept = trusted.map((folder) => roleOf(functionNamed(resources, folder)));
     for (const { id, DeletionPolicy = "Delete", UpdateReplacePolicy = "Delete" } of ofType(
       resources,
@@ -137,7 +137,7 @@ describe("the roles that clusters and their accounts trust", () => {
     ["apply", "applyRole", "ApplyRole"],
     ["discover", "discoverRole", "DiscoverRole"],
   ] as const)(
-    "that of %s is the same in the next control stack that names it, with all that it may do",
+    "the role of %s is the same in the next control stack that names it, with all its permissions",
     async (folder, setting, output) => {
       const name = `starling-control-${folder}-AbCdEf`;
       const arn = `arn:aws:iam::111122223333:role/${name}`;
@@ -156,8 +156,8 @@ describe("the roles that clusters and their accounts trust", () => {
   );
 });
 
-describe("the state stack can be updated whatever the control stack has read", () => {
-  test("which imports nothing, and reads outputs that are there", () => {
+describe("the exports of the state stack", () => {
+  test("the control stack imports no exports, and reads outputs that exist, so the state stack can always be updated", () => {
     const text = JSON.stringify(control.toJSON());
     expect(text).not.toContain("Fn::ImportValue");
     const read = [...text.matchAll(/"Fn::GetStackOutput":(\{[^}]*\})/g)].map(

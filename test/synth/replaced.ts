@@ -1,4 +1,4 @@
-/** What an update of a stack would do to what holds state, read from its templates before and after. */
+/** Finds resources with state that an update of a stack would replace or delete, by comparing its templates. */
 import { isDeepStrictEqual } from "node:util";
 
 export interface StatefulResource {
@@ -16,7 +16,7 @@ export interface StackTemplate {
 
 export type StackTemplates = Readonly<Record<string, StackTemplate>>;
 
-/** "Update requires: Replacement", of the template reference of CloudFormation. */
+/** The properties with "Update requires: Replacement" in the template reference of CloudFormation. */
 export const replacing: Readonly<Record<string, readonly string[]>> = {
   "AWS::DynamoDB::GlobalTable": ["TableName", "KeySchema", "LocalSecondaryIndexes"],
   "AWS::S3::Bucket": ["BucketName"],
@@ -29,7 +29,7 @@ export const replacing: Readonly<Record<string, readonly string[]>> = {
 
 const keptPolicies = ["Retain", "RetainExceptOnCreate"];
 
-/** A line for each resource of `before` that `after` replaces, deletes or keeps no longer, and each export it may not touch. */
+/** @returns a line for each resource that `after` replaces, deletes or no longer retains, and for each changed export. */
 export function replacedOrDeleted(before: StackTemplates, after: StackTemplates): readonly string[] {
   return Object.entries(before).flatMap(([stack, { Resources, Outputs = {} }]) => {
     const now = after[stack];

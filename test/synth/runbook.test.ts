@@ -1,4 +1,4 @@
-/** An alarm is about one thing that a person does: it says where, it tells whoever the settings name, and no page is about nothing. */
+/** Every alarm names its section of the runbook and notifies the receivers of the settings; every section has an alarm. */
 import { describe, expect, test } from "vitest";
 import { runbookSections } from "#test/support/runbook.ts";
 import { ofType, resourcesIn, synthesizeTemplates, textOf } from "#test/synth/synthesized.ts";
@@ -12,7 +12,7 @@ const alarms = [
 ];
 const sections = runbookSections();
 
-/** Rings never by itself: it is a part of another one. */
+/** Whether the alarm is only a part of a composite alarm, without actions of its own. */
 const isPart = ({ Properties }: (typeof alarms)[number]) => Properties.ActionsEnabled === false;
 
 function sectionOf({ Properties }: (typeof alarms)[number]): string {
@@ -21,18 +21,18 @@ function sectionOf({ Properties }: (typeof alarms)[number]): string {
   );
 }
 
-test("there are alarms, and sections", () => {
+test("the stacks have alarms, and the runbook has sections", () => {
   expect(alarms.length).toBeGreaterThan(20);
   expect(sections.length).toBeGreaterThan(10);
 });
 
 describe.each(alarms.map((alarm) => [alarm.id, alarm] as const))("%s", (_id, alarm) => {
-  test("tells whoever the settings name, when it begins and when it is over", () => {
+  test("the alarm notifies the receivers of the settings when it begins and when it ends", () => {
     expect(alarm.Properties.AlarmActions).toEqual([topicArn]);
     expect(alarm.Properties.OKActions).toEqual([topicArn]);
   });
 
-  test("has a section of the runbook, which names it", () => {
+  test("the runbook has a section for the alarm, which names it", () => {
     const section = sections.find(({ anchor }) => anchor === sectionOf(alarm));
     expect(section?.anchor, textOf(alarm.Properties.AlarmDescription)).toBeDefined();
     const [, construct = "", name = ""] = /^Wiring(\w+Watch|Watch)(\w+)[0-9A-F]{8}$/.exec(alarm.id) ?? [];
@@ -42,7 +42,7 @@ describe.each(alarms.map((alarm) => [alarm.id, alarm] as const))("%s", (_id, ala
     expect(named.some((each) => each.startsWith(`${construct}…`) && each.endsWith(generic))).toBe(true);
   });
 
-  test("is not on for what nobody has measured yet", () => {
+  test("the alarm is silent before its metric has a sample", () => {
     const { TreatMissingData } = alarm.Properties;
     if (alarm.Type === "AWS::CloudWatch::CompositeAlarm") return;
     expect(["notBreaching", "ignore", "missing"]).toContain(TreatMissingData);
@@ -51,15 +51,16 @@ describe.each(alarms.map((alarm) => [alarm.id, alarm] as const))("%s", (_id, ala
 });
 
 describe.each(sections.map((section) => [section.anchor, section] as const))("the section %s", (anchor, section) => {
-  test("belongs to an alarm", () => expect(alarms.filter((alarm) => sectionOf(alarm) === anchor)).not.toEqual([]));
+  test("an alarm refers to the section", () =>
+    expect(alarms.filter((alarm) => sectionOf(alarm) === anchor)).not.toEqual([]));
 
-  test("says what it is, how to look, and what to do", () => {
+  test("the section has a description, an investigation and a resolution", () => {
     expect(section.parts).toEqual(["Description", "Investigation", "Resolution"]);
     expect(section.text).toContain("```sh");
   });
 });
 
-test("metrics of an alarm are of this installation only, or of a thing of this stack", () => {
+test("an alarm on metrics of Starling reads those of its own installation only", () => {
   const dimensionsOf = ({ Properties }: (typeof alarms)[number]) => {
     const own = Properties as { Namespace?: string; Dimensions?: unknown };
     const inside = (Properties.Metrics ?? []) as {
@@ -69,12 +70,12 @@ test("metrics of an alarm are of this installation only, or of a thing of this s
       .filter(({ Namespace }) => Namespace === "Starling")
       .map(({ Dimensions }) => JSON.stringify(Dimensions));
   };
-  const told = alarms.flatMap(dimensionsOf);
-  expect(told.length).toBeGreaterThan(5);
-  for (const dimensions of told) expect(dimensions).toContain('"Name":"installation"');
+  const dimensions = alarms.flatMap(dimensionsOf);
+  expect(dimensions.length).toBeGreaterThan(5);
+  for (const each of dimensions) expect(each).toContain('"Name":"installation"');
 });
 
-test("no alarm has more metrics than one may", () => {
+test("no alarm has more than the ten metrics that CloudWatch allows", () => {
   for (const { Properties } of alarms) {
     const metrics = (Properties.Metrics ?? []) as { MetricStat?: unknown }[];
     expect(metrics.filter(({ MetricStat }) => MetricStat !== undefined).length).toBeLessThanOrEqual(10);

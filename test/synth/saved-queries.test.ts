@@ -1,11 +1,11 @@
-/** What is asked at night is ready to be asked: over the logs of every function, by the fields that their lines have. */
+/** Queries are saved for questions that are asked at night, over the logs of every function. */
 import { expect, test } from "vitest";
 import { ofType, synthesizeTemplates, textOf } from "#test/synth/synthesized.ts";
 
 const { resources } = await synthesizeTemplates({ installation: "mine" });
 const queries = ofType(resources, "AWS::Logs::QueryDefinition").map(({ Properties }) => Properties);
 
-test("there is one for each question, named after the installation", () => {
+test("the stack has a saved query for each question, named after the installation", () => {
   expect(queries.map(({ Name }) => Name).sort()).toEqual([
     "mine/about one object",
     "mine/on one cluster",
@@ -14,7 +14,7 @@ test("there is one for each question, named after the installation", () => {
   ]);
 });
 
-test("each looks through the logs of every function", () => {
+test("each saved query reads the logs of every function", () => {
   const groups = ofType(resources, "AWS::Lambda::Function").map(({ Properties }) =>
     textOf((Properties.LoggingConfig as { LogGroup: unknown }).LogGroup),
   );
@@ -24,7 +24,7 @@ test("each looks through the logs of every function", () => {
   }
 });
 
-test("each shows what a line is about, in the order of time", () => {
+test("each saved query shows the object and cluster of each line, in the order of time", () => {
   for (const { QueryString } of queries) {
     const text = String(QueryString);
     expect(text).toContain("fields @timestamp, service, level, message, kind, namespace, name, cluster, rollout");

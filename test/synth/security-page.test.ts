@@ -1,4 +1,4 @@
-/** docs/security.md says of each function what its role has in the templates: no more, and no less. */
+/** docs/security.md lists exactly the permissions that the role of each function has in the templates. */
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { dueShards } from "#shared/fleet/rows/due.ts";
@@ -14,7 +14,7 @@ const none = "-";
 const listed = (items: Iterable<string>) => [...new Set(items)].sort().join(", ") || none;
 const code = (item: string) => `\`${item}\``;
 
-/** Of the rows of a table with this header: cells without the blanks around them. */
+/** The rows of the table with this header, as cells without the blanks around them. */
 function tableBelow(header: string): readonly (readonly string[])[] {
   const lines = page.split("\n");
   const start = lines.findIndex((line) => line.startsWith(`| ${header}`));
@@ -80,7 +80,7 @@ function secrets(folder: Folder): string {
 
 const lowerFirst = (text: string) => text[0]?.toLowerCase() + text.slice(1);
 
-/** Queues, and functions that are invoked. */
+/** The queues that a function sends to, and the functions that it invokes. */
 function sends(folder: Folder): string {
   const queues = grantsOf(folder, "sqs").flatMap(
     (grant) => /^sqs:SendMessage <WiringTo(\w+?)Queue/.exec(grant)?.[1] ?? [],
@@ -89,16 +89,17 @@ function sends(folder: Folder): string {
   return listed([...queues.map(lowerFirst), ...invoked.map((name) => `invokes ${lowerFirst(name)}`)]);
 }
 
-/** What else it may do, by the names of actions. */
+/** The other actions that a function's role allows, by name. */
 function besides(folder: Folder): string {
-  const told = /^(dynamodb|s3|secretsmanager):|^sqs:SendMessage$|^lambda:InvokeFunction$|^logs:(Create|Put)/;
+  const inOtherColumns = /^(dynamodb|s3|secretsmanager):|^sqs:SendMessage$|^lambda:InvokeFunction$|^logs:(Create|Put)/;
   const actions = statementsOf(folder)
     .filter(({ Effect }) => Effect === "Allow")
     .flatMap(({ Action }) => listOf(Action))
-    // Lambda receives and deletes in the name of the role.
+    // Lambda itself receives and deletes messages with the role.
     .filter(
       (action) =>
-        !told.test(action) && !/^sqs:(ReceiveMessage|DeleteMessage|ChangeMessageVisibility|GetQueueUrl)$/.test(action),
+        !inOtherColumns.test(action) &&
+        !/^sqs:(ReceiveMessage|DeleteMessage|ChangeMessageVisibility|GetQueueUrl)$/.test(action),
     );
   const ownQueueOnly = folder !== "api" && actions.includes("sqs:GetQueueAttributes");
   return listed(actions.filter((action) => !(ownQueueOnly && action === "sqs:GetQueueAttributes")).map(code));
@@ -117,20 +118,20 @@ const rows = folders.map((folder) => [
 ]);
 
 describe("the security page", () => {
-  test("has a row for each function, with what its role has in the templates", () => {
+  test("the page has a row for each function, with the permissions of its role in the templates", () => {
     const [, , ...written] = tableBelow("function ");
     expect(written.map((row) => `| ${row.join(" | ")} |`)).toEqual(rows.map((row) => `| ${row.join(" | ")} |`));
   });
 
   test.each(["artifacts", "incoming", "renderings", "plans", "inventories"])(
-    "names exactly the functions that may read %s",
+    "the page names exactly the functions that may read %s",
     (blobs) => {
       const readers = folders.filter((folder) =>
         grantsOf(folder, "s3").some((grant) => grant.startsWith("s3:GetObject") && grant.includes(`/${blobs}/*`)),
       );
       const row = tableBelow("place ").find(([place = ""]) => place.includes(`\`${blobs}/\``));
-      const told = [...(row?.at(-1) ?? "").matchAll(/`(\w+)`/g)].map(([, name]) => name);
-      expect(told.toSorted()).toEqual([...readers].sort());
+      const named = [...(row?.at(-1) ?? "").matchAll(/`(\w+)`/g)].map(([, name]) => name);
+      expect(named.toSorted()).toEqual([...readers].sort());
     },
   );
 });

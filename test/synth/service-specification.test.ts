@@ -1,4 +1,4 @@
-/** What only a deployment would find otherwise: a property that AWS does not know, a value it refuses, a broken reference. */
+/** The templates have no unknown property, no wrong value and no broken reference, which otherwise only a deployment finds. */
 import { readFileSync } from "node:fs";
 import { load } from "js-yaml";
 import { describe, expect, test } from "vitest";
@@ -6,7 +6,7 @@ import type { Stacks, Template } from "#local/template/cloudformation.ts";
 import { synthesize } from "#local/template/synthesize.ts";
 import { templateFaults } from "#test/support/template-faults.ts";
 
-describe("AWS takes every property of the templates, and every reference leads somewhere", () => {
+describe("AWS accepts every property of the templates, and every reference has a target", () => {
   test.each<[string, Record<string, string>]>([
     ["the settings of cdk.json", {}],
     ["a large fleet in an organization", { clusters: "10000", concurrency: "10000", organization: "o-a1b2c3d4e5" }],
@@ -27,7 +27,7 @@ describe("AWS takes every property of the templates, and every reference leads s
   );
 });
 
-describe("each kind of fault is found", () => {
+describe("the check of the templates finds each kind of fault", () => {
   const queue = (Properties: Record<string, unknown>, more = {}): Stacks => ({
     app: { Resources: { Queue: { Type: "AWS::SQS::Queue", Properties, ...more } } },
   });

@@ -1,4 +1,4 @@
-/** What an operator may say: every setting is checked before anything is made, and docs/settings.md has all of them. */
+/** Every setting is checked before anything is made, and docs/settings.md has all of them. */
 import { readFileSync } from "node:fs";
 import { App } from "aws-cdk-lib";
 import { describe, expect, test } from "vitest";
@@ -70,19 +70,19 @@ describe("a setting that is wrong is refused by name, with its value and what to
     expect(() => starlingApp({ context: { [name]: value } })).toThrow(message);
   });
 
-  test("and so are all others, in the same breath", () => {
+  test("all wrong settings are refused in one error", () => {
     expect(() => readSettings({ clusters: "many", concurrency: "1", cluster: "3" })).toThrow(
       /^setting clusters is "many"; .*\nsetting concurrency is "1"; .*\nthere is no setting cluster; did you mean clusters\?$/,
     );
   });
 
-  test("a value that is long is cut", () => {
+  test("the error about a long value shows only its beginning", () => {
     const wrong = () => readSettings({ clusterRoles: "x".repeat(500) });
     expect(wrong).toThrow(/^setting clusterRoles is "x{76}\.\.\.; expected/);
   });
 });
 
-describe("a setting that there is not", () => {
+describe("an unknown setting", () => {
   test.each([
     ["clusterAccount", "there is no setting clusterAccount; did you mean clusterAccounts?"],
     ["gitca", "there is no setting gitca; did you mean gitCa?"],
@@ -92,7 +92,7 @@ describe("a setting that there is not", () => {
     expect(() => starlingApp({ context: { [name]: "1" } })).toThrow(message);
   });
 
-  test("is no setting when it is the CDK's own", () => {
+  test("a context value of the CDK's own is not taken for a setting", () => {
     const { context } = JSON.parse(readFileSync("cdk.json", "utf8")) as { context: Record<string, unknown> };
     const app = new App({
       context: {
@@ -108,7 +108,7 @@ describe("a setting that there is not", () => {
   });
 });
 
-test("texts of the command line and values of cdk.json say the same", () => {
+test("a text on the command line and a value in cdk.json mean the same", () => {
   const texts = {
     clusters: "30",
     clusterAccounts: "111122223333, 444455556666",
@@ -123,7 +123,7 @@ test("texts of the command line and values of cdk.json say the same", () => {
   expect(readSettings(texts)).toMatchObject(values);
 });
 
-test("what is left out is a small installation in a new account, that nobody else has a part in", () => {
+test("the defaults suit a small installation in a new account, without other accounts", () => {
   expect(readSettings({})).toEqual({
     installation: "starling",
     clusters: 100,
@@ -139,7 +139,7 @@ test("docs/settings.md has the table of all settings", () => {
   expect(documented).toContain(tableOfSettings());
 });
 
-/** Copy what it gives into docs/settings.md when a setting has changed. */
+/** The table for docs/settings.md. Copy it there when a setting has changed. */
 function tableOfSettings(): string {
   const rows = settingNames.map((name) => {
     const row = settingRows.get(shape[name] as object as never);

@@ -4,7 +4,7 @@ import { ofType, resourcesIn, synthesizeTemplates } from "#test/synth/synthesize
 const { state, resources } = await synthesizeTemplates();
 
 describe("the table", () => {
-  test("survives its stack, deletion by hand, and 35 days of mistakes", () => {
+  test("the table survives its stack and a deletion by hand, and can be restored for 35 days", () => {
     state.hasResource("AWS::DynamoDB::GlobalTable", {
       DeletionPolicy: "Retain",
       UpdateReplacePolicy: "Retain",
@@ -21,7 +21,7 @@ describe("the table", () => {
     });
   });
 
-  test("has the keys and the keys-only indexes of docs/architecture.md", () => {
+  test("the table has the keys and the keys-only indexes of docs/architecture.md", () => {
     const keysOnly = { ProjectionType: "KEYS_ONLY" };
     state.hasResourceProperties("AWS::DynamoDB::GlobalTable", {
       KeySchema: [
@@ -52,7 +52,7 @@ describe("the table", () => {
 });
 
 describe("the bucket", () => {
-  test("is private, encrypted, versioned and survives its stack", () => {
+  test("the bucket is private, encrypted and versioned, and survives its stack", () => {
     state.hasResource("AWS::S3::Bucket", {
       DeletionPolicy: "RetainExceptOnCreate",
       UpdateReplacePolicy: "Retain",
@@ -71,7 +71,7 @@ describe("the bucket", () => {
     });
   });
 
-  test("forgets uploads that were never finished, what was on its way, and what nobody stored again in time", () => {
+  test("the bucket deletes unfinished uploads, incoming files, and files that were not renewed in time", () => {
     const [bucket] = ofType(resources, "AWS::S3::Bucket");
     expect(bucket?.Properties.LifecycleConfiguration).toEqual({
       Rules: [
@@ -94,14 +94,14 @@ describe("the bucket", () => {
     });
   });
 
-  test("refuses anything but TLS", () => {
+  test("the bucket refuses requests without TLS", () => {
     const [policy] = ofType(resources, "AWS::S3::BucketPolicy");
     expect(JSON.stringify(policy?.Properties)).toContain('"Condition":{"Bool":{"aws:SecureTransport":"false"}}');
   });
 });
 
 describe("the webhook's secret", () => {
-  test("is made without a value and kept with the stack gone", () => {
+  test("the webhook's secret has no value at first and stays when the stack is deleted", () => {
     const secrets = ofType(resources, "AWS::SecretsManager::Secret");
     expect(secrets).toHaveLength(1);
     expect(secrets[0]?.DeletionPolicy).toBe("RetainExceptOnCreate");
@@ -110,7 +110,7 @@ describe("the webhook's secret", () => {
 });
 
 describe("the audit log", () => {
-  test("is kept for two years, and with its stack gone", () => {
+  test("the audit log keeps its lines for two years and stays when its stack is deleted", () => {
     const groups = ofType(resourcesIn(state), "AWS::Logs::LogGroup");
     expect(groups).toHaveLength(1);
     const [group] = groups;
@@ -119,7 +119,7 @@ describe("the audit log", () => {
     expect(group?.Properties.DeletionProtectionEnabled).toBe(true);
   });
 
-  test("is nobody's to delete or to shorten", () => {
+  test("no function may delete the audit log or shorten its retention", () => {
     const text = JSON.stringify(ofType(resources, "AWS::IAM::Policy"));
     expect(
       text.match(/"logs:\w+"/g)?.filter((action) => !/CreateLogStream|PutLogEvents|FilterLogEvents/.test(action)),
@@ -128,11 +128,11 @@ describe("the audit log", () => {
 });
 
 describe("the stacks", () => {
-  test("name no account and no region", () => {
+  test("the stacks name no account and no region", () => {
     expect(JSON.stringify(resources)).not.toMatch(/\b\d{12}\b|\b(us|eu|ap)-[a-z]+-\d\b/);
   });
 
-  test("are named after the installation, and so are its secrets", async () => {
+  test("the stacks and the secrets are named after the installation", async () => {
     const other = await synthesizeTemplates({ installation: "staging" });
     other.state.hasResourceProperties("AWS::SecretsManager::Secret", { Name: "staging/webhook" });
     expect(JSON.stringify(other.control.toJSON())).toContain(":secret:staging/clusters/*");

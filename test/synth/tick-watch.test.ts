@@ -1,4 +1,4 @@
-/** The only timer cannot be dead in silence: whatever happens to it sets off an alarm. */
+/** An alarm rings whenever the only timer fails, is late or does not run. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
@@ -38,14 +38,14 @@ function alarmOn(namespace: string, metric: string, dimension: string) {
   return found[0]?.Properties ?? {};
 }
 
-describe("a tick that failed, was late or found no place to run in", () => {
-  test("is a dead letter, though the scheduler, which waits for nothing, was told that all is well", () => {
+describe("a tick that failed, was late or was throttled", () => {
+  test("a failed tick becomes a dead letter, because the scheduler does not wait for the result", () => {
     const configs = ofType(resources, "AWS::Lambda::EventInvokeConfig").map(({ Properties }) => Properties);
     expect(configs).toEqual([
       {
         FunctionName: { Ref: tick.id },
         Qualifier: "$LATEST",
-        // The next minute asks again.
+        // The next minute brings the next tick.
         MaximumRetryAttempts: 0,
         MaximumEventAgeInSeconds: 60,
         DestinationConfig: { OnFailure: { Destination: { "Fn::GetAtt": [deadLetters.slice(1, -5), "Arn"] } } },
@@ -53,7 +53,7 @@ describe("a tick that failed, was late or found no place to run in", () => {
     ]);
   });
 
-  test("may become one: its role sends there, and has its policy before Lambda looks", () => {
+  test("the tick's role may send to the dead-letter queue, and has its policy before Lambda checks that", () => {
     const role = roleOf(tick);
     const grants = (statementsByRole(resources).get(role) ?? []).flatMap(({ Action, Resource }) =>
       listOf(Resource).map((resource) => `${Action} ${textOf(resource)}`),
@@ -67,12 +67,12 @@ describe("a tick that failed, was late or found no place to run in", () => {
     expect(config?.DependsOn).toEqual(expect.arrayContaining(policies.map(({ id }) => id)));
   });
 
-  test("sets off an alarm by its letter", () => {
+  test("a dead letter of the tick sets off an alarm", () => {
     const alarm = alarmOn("AWS/SQS", "ApproximateNumberOfMessagesVisible", deadLetters.replace(".Arn", ".QueueName"));
     expect(alarm).toMatchObject({ Threshold: 0, ComparisonOperator: "GreaterThanThreshold", EvaluationPeriods: 1 });
   });
 
-  test("sets off an alarm when it is three of five", () => {
+  test("three failed ticks of five set off an alarm", () => {
     expect(alarmOn("AWS/Lambda", "Errors", `<${tick.id}>`)).toMatchObject({
       Statistic: "Sum",
       Period: 60,
@@ -84,22 +84,22 @@ describe("a tick that failed, was late or found no place to run in", () => {
   });
 });
 
-describe("no tick for five minutes sets off an alarm, though nothing is measured then", () => {
+describe("five minutes without a tick set off an alarm, although nothing is measured then", () => {
   const parts = ofType(resources, "AWS::CloudWatch::Alarm").filter(
     ({ Properties }) => Properties.MetricName === "Invocations",
   );
 
-  test("of two that ring for nothing themselves: without data for minutes, and OK when one ran within a week", () => {
+  test("two alarms without actions watch the ticks of minutes and the ticks of a week", () => {
     const [now, ever] = parts.map(({ Properties }) => Properties);
     const both = { Statistic: "Sum", Threshold: 1, ComparisonOperator: "LessThanThreshold", ActionsEnabled: false };
-    // Neither is on when the function has not run yet.
+    // Both alarms are silent when the function has never run.
     expect(now).toMatchObject({ ...both, Period: 60, EvaluationPeriods: 5, TreatMissingData: "missing" });
     expect(ever).toMatchObject({ ...both, Period: 604_800, EvaluationPeriods: 1, TreatMissingData: "missing" });
     for (const { Properties } of parts)
       expect(textOf((Properties as unknown as MetricOf).Dimensions[0]?.Value)).toBe(`<${tick.id}>`);
   });
 
-  test("which rings when none has run for minutes, and one has before", () => {
+  test("the alarm rings when no tick has run for minutes and one has run within a week", () => {
     const [now, ever] = parts.map(({ id }) => id);
     const [absence, ...others] = ofType(resources, "AWS::CloudWatch::CompositeAlarm");
     expect(others).toEqual([]);
@@ -107,7 +107,7 @@ describe("no tick for five minutes sets off an alarm, though nothing is measured
   });
 });
 
-test("what is due for a quarter of an hour sets off an alarm, which says nothing new of a tick that does not say", () => {
+test("a row that is due for a quarter of an hour sets off an alarm, which keeps its state when the tick does not report", () => {
   expect(alarmOn("Starling", "DueLag", "tick")).toMatchObject({
     Statistic: "Maximum",
     Period: 900,
@@ -118,7 +118,7 @@ test("what is due for a quarter of an hour sets off an alarm, which says nothing
   });
 });
 
-test("watches its own installation's metrics, whoever else is in the account", () => {
+test("alarms and dashboards read the metrics of their own installation only", () => {
   const { Variables } = tick.Properties.Environment as { Variables: Record<string, unknown> };
   const own = textOf(Variables.STARLING_INSTALLATION);
   expect(own).toContain("starling.");
@@ -142,7 +142,7 @@ test("watches its own installation's metrics, whoever else is in the account", (
   );
 });
 
-test("api, webhook and tick set off an alarm when the account has no place for them", () => {
+test("an alarm rings when the account's quota throttles api, webhook or tick", () => {
   const alarm = ofType(resources, "AWS::CloudWatch::Alarm").find(({ id }) => id.includes("Throttled"));
   const { Metrics } = (alarm?.Properties ?? {}) as {
     Metrics: { Expression?: string; MetricStat?: { Metric: MetricOf } }[];
@@ -160,7 +160,7 @@ test("api, webhook and tick set off an alarm when the account has no place for t
   );
 });
 
-test("the metrics of the alarms are called what the function calls them", async () => {
+test("the function writes its metrics under the names that the alarms read", async () => {
   const code = `
     import { embeddedMetrics } from "#shared/adapters/aws/powertools-observability.ts";
     const metrics = embeddedMetrics("tick", "starling.1.eu");
@@ -170,7 +170,7 @@ test("the metrics of the alarms are called what the function calls them", async 
   const { POWERTOOLS_METRICS_DISABLED: _, ...env } = process.env;
   const args = ["--input-type=module", "--eval", code];
   const { stdout } = await promisify(execFile)(process.execPath, args, { env });
-  const told = stdout
+  const lines = stdout
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line) as Record<string, unknown>);
@@ -179,7 +179,7 @@ test("the metrics of the alarms are called what the function calls them", async 
       ...metric,
       Dimensions: metric.Dimensions.map((names) => names.toSorted()),
     }));
-  expect(told.flatMap(metricsOf)).toEqual([
+  expect(lines.flatMap(metricsOf)).toEqual([
     {
       Namespace: "Starling",
       Dimensions: [["installation", "service"]],
@@ -191,7 +191,7 @@ test("the metrics of the alarms are called what the function calls them", async 
       Metrics: [{ Name: "NewerRows", Unit: "Count" }],
     },
   ]);
-  expect(told).toMatchObject([
+  expect(lines).toMatchObject([
     { service: "tick", installation: "starling.1.eu", DueLag: 12.5 },
     { service: "tick", installation: "starling.1.eu", NewerRows: 3 },
   ]);

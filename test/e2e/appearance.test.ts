@@ -1,7 +1,7 @@
 /**
- * Pages and the widget of the dashboard over fleets of 10 to 10,000 clusters, in a real browser: light and dark, from a telephone
- * to a wall. Where there is no browser nothing was looked at, and the tests say so. With STARLING_SCREENSHOTS a folder gets pictures,
- * and how long the first view took is printed: a figure of this machine and hour, which no test asks for.
+ * Shows pages and the widget of the dashboard over fleets of 10 to 10,000 clusters in a real browser: light and dark, from a telephone
+ * to a wall screen. Without a browser the tests are skipped. STARLING_SCREENSHOTS names a folder for pictures. The time of the first
+ * view is printed; no test asserts it, because it depends on the machine.
  */
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
@@ -38,7 +38,7 @@ async function shoot(page: Page, name: string): Promise<void> {
   if (folder !== undefined) await page.screenshot({ path: join(folder, `${file}.png`), fullPage: true });
 }
 
-/** From the address to what is drawn first; what the browser tells of it. */
+/** The time from the address to the first paint, as the browser measures it. */
 async function firstView(page: Page): Promise<string> {
   const drawn = (await page.evaluate(
     `new Promise((told) => new PerformanceObserver((seen) => told(seen.getEntries().at(-1).startTime)).observe({ type: "paint", buffered: true }))`,
@@ -58,7 +58,7 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
     const now = new Date();
     const fleet = shownFleet(size, now);
 
-    test("pages fit every width, light and dark, without a complaint or a finding", async () => {
+    test("pages fit every width, light and dark, without errors of the browser and without findings of accessibility", async () => {
       const ports = await fleet;
       const faults: string[] = [];
       const pages = await servePages({
@@ -73,7 +73,7 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
       const findings: string[] = [];
       try {
         for (const [at, place] of places.entries()) {
-          // Each page is seen light at two sizes, and dark at two.
+          // Each page is shown light at two sizes, and dark at two.
           const colorScheme = (at + sizes.indexOf(size)) % 2 === 0 ? "light" : "dark";
           await page.emulateMedia({ colorScheme });
           await page.goto(`${pages.url}${place.slice(1)}`);
@@ -88,11 +88,11 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
           }
           findings.push(...(await inaccessible(page)).map((finding) => `${place} ${colorScheme}: ${finding}`));
           if (place !== group) continue;
-          // The page reads only some of so many clusters; the counts of the stages give their number.
+          // The page reads only a part of the clusters. The counts of the stages give the total.
           const cut = await page.getByText(/^This shows \d+ of /).allTextContents();
           if (size === 10_000 && !cut.join().includes(" of 720 clusters; see all clusters."))
             findings.push(`${place}: ${cut.join()}`);
-          // Paper is white, whatever the screen is.
+          // Printed pages are white, even with a dark screen.
           await page.emulateMedia({ colorScheme: "dark", media: "print" });
           findings.push(...(await inaccessible(page)).map((finding) => `${place} on paper: ${finding}`));
           await page.emulateMedia({ media: null });
@@ -104,13 +104,13 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
       }
     });
 
-    test.each(["light", "dark"] as const)("the widget leads to a Sync, %s", async (theme) => {
+    test.each(["light", "dark"] as const)("the widget leads from the fleet to a Sync, %s", async (theme) => {
       const ports = await fleet;
       const console_ = await serveCloudWatch(dashboardHandler({ ...ports, log: silentLog }));
       const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
       const complaints = complaintsOf(page);
       const findings: string[] = [];
-      const look = async (what: string) => {
+      const checkWidget = async (what: string) => {
         findings.push(...(await inaccessible(page)).map((finding) => `${what}: ${finding}`));
         if ((await overflow(page)) !== 0) findings.push(`${what} is wider than the dashboard`);
         await shoot(page, `widget-${what}-${size}-${theme}`);
@@ -118,17 +118,17 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
       try {
         await page.goto(console_.url(theme));
         await page.getByRole("heading", { name: "Needs attention" }).waitFor();
-        await look("fleet");
+        await checkWidget("fleet");
         await page.getByRole("button", { name: "platform/ingress" }).first().click();
         await page.getByRole("heading", { name: "Stages" }).waitFor();
-        await look("group");
+        await checkWidget("group");
         await page
           .getByRole("row", { name: /^1 canary/ })
           .getByRole("button")
           .click();
         await page.getByRole("button", { name: "ingress.t0" }).first().click();
         await page.getByRole("heading", { name: "Conditions" }).waitFor();
-        await look("sync");
+        await checkWidget("sync");
         expect({ findings, complaints }).toEqual({ findings: [], complaints: [] });
       } finally {
         await page.close();

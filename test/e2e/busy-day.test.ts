@@ -4,11 +4,13 @@ import { playBusyDay } from "#test/support/busy-day.ts";
 import { startWorld } from "#test/support/e2e-world.ts";
 import { storyTargets } from "#test/support/fleet-targets.ts";
 
-/** Who reads one page of the fleet, or of a cluster, misses the rest of it in every pass. */
+/** The pages of queries are small, so that code that reads only the first page misses clusters in every pass. */
 const faults = { ...everyday, dynamodb: { ...everyday.dynamodb, shortPage: 1 } };
 
 describe.each(storyTargets)("on $name", (target) => {
-  test("people, pushes and groups that cross each other end as git wants it", { timeout: 900_000 }, async () => {
+  test("clusters end as git describes them after a day on which people, pushes and groups interfere with each other", {
+    timeout: 900_000,
+  }, async () => {
     const world = await startWorld({ target, faults, tickEveryMs: 1000, pollMs: 250 });
     try {
       await playBusyDay(world, { patienceSeconds: 300 });

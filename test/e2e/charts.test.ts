@@ -10,12 +10,12 @@ import { playControllers } from "#test/support/played-cluster.ts";
 
 const configs = `/api/v1/namespaces/${namespace}/configmaps`;
 const jobs = `/apis/batch/v1/namespaces/${namespace}/jobs`;
-const lookEveryMs = 100;
+const pollEveryMs = 100;
 
-/** A build has 100 s of the world's time, and a chart takes two starts of a program with 60 MB. */
+/** A build has 100 s of the world's time, and a chart needs two starts of a program of 60 MB. */
 const rate = 4;
 
-/** Charts do not make their own namespace. */
+/** A chart does not create its namespace. */
 const files: Readonly<Record<string, string>> = {
   ...below("charts/shop", shopChart),
   "charts/shop/templates/namespace.yaml": namespaceManifest,
@@ -37,7 +37,7 @@ function template(helm: Readonly<Record<string, unknown>>) {
   };
 }
 
-/** Where no controllers run, no workload would become ready. */
+/** Without controllers no workload would become ready. */
 function filesFor({ fleet }: World): Readonly<Record<string, string>> {
   const { "charts/shop/templates/deployment.yaml": _workload, ...others } = files;
   return fleet.controllers === "on" ? files : others;
@@ -63,7 +63,7 @@ function webGroup(helm: Readonly<Record<string, unknown>>) {
   });
 }
 
-/** Where no controllers run, somebody has to see to Jobs. */
+/** Without controllers the test itself has to complete Jobs. */
 async function settled(world: World, commit: string): Promise<void> {
   const ready = world.untilInSync("web", commit).then(() => {});
   if (world.fleet.controllers === "on") return ready;
@@ -73,7 +73,7 @@ async function settled(world: World, commit: string): Promise<void> {
       const objects = (items as readonly JsonObject[]).map((item): JsonObject => ({ ...item, kind: "Job" }));
       await playControllers(objects, (path, body) => world.kubectl(cluster, { method: "PATCH", path, body }));
     }
-    await sleep(lookEveryMs);
+    await sleep(pollEveryMs);
   });
 }
 
@@ -82,7 +82,7 @@ async function read(world: World, cluster: string, path: string) {
 }
 
 describe.each(fleetTargets)("on $name", (fleet) => {
-  test("a chart in git arrives with the values of its cluster, once for each distinct input", async () => {
+  test("a chart in git is applied with the values of each cluster, and rendered once for each distinct input", async () => {
     const world = await startWorld({ target: fleet, rate });
     try {
       const commit = await start(world, { values: { colour: "{{ cluster.values.colour }}", cache: { size: "1Gi" } } });
@@ -98,7 +98,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
           note: "up {{ $labels.pod }}",
         });
       }
-      // What names no namespace is where the release is; a dependency has its own values.
+      // Objects without a namespace are in the namespace of the release. A dependency has its own values.
       expect((await read(world, "one", `${configs}/shop-cache`)).data).toEqual({ size: "1Gi" });
       if (world.fleet.controllers === "on") {
         const deployment = await read(world, "one", `/apis/apps/v1/namespaces/${namespace}/deployments/shop-shop`);
@@ -119,7 +119,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       expect(sync?.status.desired?.leftOut).toEqual([expect.stringContaining("Pod reachable is left out")]);
       expect(renderings[0]).toMatchObject({ leftOut: [expect.stringContaining("Pod reachable is left out")] });
 
-      // Another chart, by a push: what left it is deleted, but for what asks to be kept.
+      // A push changes the chart. Objects that left it are deleted, except those that ask to be kept.
       const next = await world.push("app", {
         "charts/shop/templates/config.yaml": null,
         "env/prod.yaml": "replicas: 2\n",
@@ -133,7 +133,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
     }
   });
 
-  test("values of another Source arrive in their order, and a push there reaches those whom it changes", async () => {
+  test("values of another Source apply in their order, and a push to it reaches the clusters that it changes", async () => {
     const world = await startWorld({ target: fleet, rate });
     try {
       const clusters = ["one", "two"];
@@ -170,7 +170,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       ]);
       const states = (await world.targets("web")).map(({ cluster, state }) => [cluster, state]);
       expect(Object.fromEntries(states)).toEqual({ one: "Succeeded", two: "Unchanged" });
-      // The Source that has nothing but values is in use.
+      // The Source that has only values counts as in use.
       const path = `/v1/namespaces/${namespace}/sources/fleet?confirm=true`;
       await expect(world.session.call("DELETE", path)).rejects.toThrow(/Source shop\/fleet is used by SyncGroup\/web/);
     } finally {
@@ -178,7 +178,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
     }
   });
 
-  test("hooks are run around an install and an upgrade, and one cluster at a time", async () => {
+  test("hooks run before and after an install and an upgrade, in one cluster at a time", async () => {
     const world = await startWorld({ target: fleet, rate });
     try {
       await world.join({ name: "one" }, { name: "two" });
@@ -233,7 +233,7 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: m, image: "m:
     }
   });
 
-  test("what cannot be rendered reaches no cluster, and says why where people look", async () => {
+  test("a chart that cannot be rendered reaches no cluster, and status and commands show the reason", async () => {
     const world = await startWorld({ target: fleet, rate });
     try {
       const commit = await start(world);
@@ -258,7 +258,7 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: m, image: "m:
     }
   });
 
-  test("a folder that is a chart needs no word of it", async () => {
+  test("a folder with a Chart.yaml is rendered as a chart without any setting", async () => {
     const world = await startWorld({ target: fleet, rate });
     try {
       await world.join({ name: "one" });

@@ -1,4 +1,4 @@
-/** A cluster of another account joins by the commands alone: add, what that prints, check, grant, and it is in sync. */
+/** A cluster of another account joins by commands alone: cluster add, the commands that it prints, check and grant. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,14 +19,14 @@ import { startTokenWebhook } from "#test/support/token-webhook.ts";
 import { openWorldCli, type WorldCli } from "#test/support/world-cli.ts";
 
 const account = "111111111111";
-/** Where this machine's authenticator takes the embedded cluster of this name to be. */
+/** The address and account under which this machine's authenticator knows the embedded cluster of this name. */
 const arn = `arn:aws:eks:eu-west-1:${account}:cluster/team-a`;
 const admin = `arn:aws:iam::${account}:role/admin`;
 const version = { apiVersion: "starling.dev/v1alpha1" };
 
-/** An API server that asks about tokens as EKS does, and lets in whom access entries name. */
+/** An API server that checks tokens as EKS does, and admits the roles of its access entries. */
 interface TeamServer {
-  /** Of whoever made it. */
+  /** The credentials of the cluster's creator. */
   readonly connection: ClusterConnection;
   stop(): Promise<void>;
 }
@@ -55,7 +55,7 @@ const servers: readonly (readonly [string, (stack: Stack) => Promise<TeamServer>
   ),
 ];
 
-/** Authorization goes by what the server has heard of its own objects. */
+/** The server authorizes by its own copy of the objects, which may be late. */
 const patience = { timeout: 60_000, interval: 500 };
 
 let folder: string;
@@ -76,7 +76,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** As `aws iam create-role` of the printed line does: the trust is the one that was printed. */
+/** Makes the role as the printed `aws iam create-role` does, with the printed trust policy. */
 function createRole(printed: string): void {
   const [, path = "", name = "", policy = "{}"] =
     /^aws iam create-role --path (\S+) --role-name (\S+) --assume-role-policy-document '(.*)'$/m.exec(printed) ?? [];
@@ -100,7 +100,7 @@ async function checked(): Promise<string> {
 }
 
 test.each(servers)(
-  "a cluster is added, let in by what is printed and granted, found good, and brought into sync, on %s",
+  "a cluster that is added, granted access by the printed commands and checked comes into sync, on %s",
   async (_, start) => {
     const { eks } = stack.machine;
     const team = await start(stack);
@@ -149,7 +149,7 @@ test.each(servers)(
     const made = await byHand(team.connection, { method: "GET", path: "/api/v1/namespaces/shop/configmaps/settings" });
     expect(made.object).toMatchObject({ data: { color: "blue" } });
 
-    // It came in by what it was given, and by nothing else.
+    // Starling used only the access that was granted.
     const bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
     for (const [binding, lacking] of [
       ["starling-fleet", "manifests of a fleet may not get/create/patch/delete configmaps"],

@@ -1,4 +1,4 @@
-/** What people say of clusters that they select, from a document to the folder that is applied there. */
+/** ClusterValues give values to the clusters that they select, from the document to the applied folder. */
 import { describe, expect, test } from "vitest";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
@@ -30,11 +30,14 @@ const broad = { selector: { matchLabels: { ring: "broad" } } };
 
 function group() {
   const { spec, ...rest } = webGroup({ rings });
-  const templates = spec.templates.map((template) => ({ ...template, path: "deploy/{{ cluster.values.look.color }}" }));
+  const templates = spec.templates.map((template) => ({
+    ...template,
+    path: "deploy/{{ cluster.values.theme.color }}",
+  }));
   return { ...rest, spec: { ...spec, templates } };
 }
 
-/** The color of each cluster, in the order of their names. */
+/** The color of each cluster, in the order of names. */
 async function colors(world: World): Promise<string> {
   const found = names.map(async (name) => {
     const { status, object } = await world.kubectl(name, { method: "GET", path: settings });
@@ -49,7 +52,7 @@ async function untilColors(world: World, expected: string): Promise<void> {
   });
 }
 
-/** Since the requests were cleared: the clusters that somebody wrote to. */
+/** The clusters that were written to since the requests were cleared. */
 function touched(world: World): readonly string[] {
   const written = world.fleet.requests().filter(({ method }) => method !== "GET");
   return [...new Set(written.map(({ cluster }) => cluster))].sort();
@@ -62,25 +65,25 @@ async function renderings(world: World): Promise<number> {
 describe.each(storyTargets)("on $name", (fleet) => {
   const withWebWorld = webWorldOn(fleet);
 
-  test("values come from the lowest to the highest, and a change is rendered for those that use it, and no other", () =>
+  test("higher priorities override lower ones, and a changed value is rendered only for the clusters that use it", () =>
     withWebWorld({ rings, files: folders("red", "blue", "green") }, async (world) => {
-      await world.apply(values("every", { all: true }, { look: { color: "red" }, size: 3 }), group());
+      await world.apply(values("every", { all: true }, { theme: { color: "red" }, size: 3 }), group());
       await untilColors(world, "red red red red");
       const rendered = await renderings(world);
 
       world.fleet.clearRequests();
-      await world.apply(values("late", { names: ["broad-2"] }, { look: { color: "blue" } }, 10));
+      await world.apply(values("late", { names: ["broad-2"] }, { theme: { color: "blue" } }, 10));
       await untilColors(world, "red blue red red");
       expect(touched(world)).toEqual(["broad-2"]);
       expect(await renderings(world)).toBe(rendered + 1);
 
-      // Nobody uses it, or it says what was said before.
+      // No template uses the value, or it is the same as before.
       world.fleet.clearRequests();
       const before = (await world.group("web")).status.rollout;
       await world.apply(
-        values("every", { all: true }, { look: { color: "red" }, size: 4 }),
-        values("again", broad, { look: { color: "green" } }, 0),
-        values("under", { names: ["broad-1", "broad-3"] }, { look: { color: "red" } }, 5),
+        values("every", { all: true }, { theme: { color: "red" }, size: 4 }),
+        values("again", broad, { theme: { color: "green" } }, 0),
+        values("under", { names: ["broad-1", "broad-3"] }, { theme: { color: "red" } }, 5),
       );
       await untilColors(world, "red blue red red");
       expect(touched(world)).toEqual([]);
@@ -89,7 +92,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
 
       const { metadata, spec } = await world.cluster("broad-2");
       const labelled = { name: "broad-2", labels: metadata.labels };
-      const own = { ...spec, values: { look: { color: "green" } } };
+      const own = { ...spec, values: { theme: { color: "green" } } };
       await world.apply({ apiVersion: ourApiVersion, kind: "Cluster", metadata: labelled, spec: own });
       await untilColors(world, "red green red red");
       expect(touched(world)).toEqual(["broad-2"]);
@@ -103,12 +106,12 @@ describe.each(storyTargets)("on $name", (fleet) => {
       cli.close();
     }));
 
-  test("a value of the whole fleet goes from stage to stage, and one that cannot be rendered stops at the first", () =>
+  test("a value of the whole fleet is rolled out stage by stage, and a value that breaks the rendering stops at the first stage", () =>
     withWebWorld({ rings, files: folders("red") }, async (world) => {
-      await world.apply(values("every", { all: true }, { look: { color: "red" } }), group());
+      await world.apply(values("every", { all: true }, { theme: { color: "red" } }), group());
       await untilColors(world, "red red red red");
       world.fleet.clearRequests();
-      await world.apply(values("every", { all: true }, { look: { color: "blue" } }));
+      await world.apply(values("every", { all: true }, { theme: { color: "blue" } }));
       await world.waitFor("the halt", async () => (await world.group("web")).status.state === "Halted");
       expect(await colors(world)).toBe("red red red red");
       await world.push("app", folders("blue"));
@@ -118,9 +121,9 @@ describe.each(storyTargets)("on $name", (fleet) => {
       for (const name of ["broad-1", "broad-2", "broad-3"]) expect(first(name)).toBeGreaterThan(first("canary-1"));
     }));
 
-  test("one that is deleted is asked about first; who then lacks the value is named, with the key and where to set it", () =>
+  test("deleting ClusterValues needs a confirmation, and a cluster that lacks the value then is named with the key and the remedy", () =>
     withWebWorld({ rings, files: folders("red") }, async (world) => {
-      await world.apply(values("every", { all: true }, { look: { color: "red" } }), group());
+      await world.apply(values("every", { all: true }, { theme: { color: "red" } }), group());
       await untilColors(world, "red red red red");
       world.fleet.clearRequests();
       const path = "/v1/clustervalues/every";
@@ -130,19 +133,19 @@ describe.each(storyTargets)("on $name", (fleet) => {
       await world.session.call("DELETE", `${path}?confirm=true`);
       await world.waitFor("the halt", async () => (await world.group("web")).status.state === "Halted");
       expect(JSON.stringify(await world.targets("web"))).toContain(
-        "path: cluster canary-1 has no cluster.values.look.color; set the value on the Cluster (spec.values) or in a ClusterValues that selects it, or take it from a tag (spec.values.fromTags of its ClusterDiscovery); or add | default(text)",
+        "path: cluster canary-1 has no cluster.values.theme.color; set the value on the Cluster (spec.values) or in a ClusterValues that selects it, or take it from a tag (spec.values.fromTags of its ClusterDiscovery); or add | default(text)",
       );
       expect(await colors(world)).toBe("red red red red");
       expect(touched(world)).toEqual([]);
-      await world.apply(values("every", { all: true }, { look: { color: "red" } }));
+      await world.apply(values("every", { all: true }, { theme: { color: "red" } }));
       await untilColors(world, "red red red red");
     }));
 
-  test("a cluster that joins, or is labelled anew, has the values of those that select it now", () =>
+  test("a cluster that joins or changes labels gets the values of the ClusterValues that select it now", () =>
     withWebWorld({ rings, files: folders("red", "blue") }, async (world) => {
       await world.apply(
-        values("every", { all: true }, { look: { color: "red" } }),
-        values("ring", broad, { look: { color: "blue" } }, 1),
+        values("every", { all: true }, { theme: { color: "red" } }),
+        values("ring", broad, { theme: { color: "blue" } }, 1),
         group(),
       );
       await untilColors(world, "blue blue blue red");

@@ -1,4 +1,4 @@
-/** The fleet of the demo and of `local up`: EKS clusters of two accounts, and an account that does not let Starling in. */
+/** The fleet of the demo and of `local up` has EKS clusters of two accounts; a third account does not trust Starling. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -38,7 +38,7 @@ async function waitFor<T>(what: string, probe: () => Promise<T | undefined>): Pr
   }
 }
 
-/** `starling cluster check`, as programs read it. */
+/** The result of `starling cluster check` as JSON. */
 async function checked(...args: readonly string[]) {
   const cli = openWorldCli(stack);
   const { code, out, err } = await cli.run(["cluster", "check", ...args, "-o", "json"]);
@@ -57,7 +57,7 @@ async function checked(...args: readonly string[]) {
 const cluster = (name: string) => stack.session.call<ClusterObject>("GET", `/v1/clusters/${name}`);
 const group = () => stack.session.call<SyncGroupObject>("GET", "/v1/namespaces/shop/syncgroups/web");
 
-test("clusters of an account that does not trust Starling are unreachable, say why, and join in when it does", async () => {
+test("clusters of an account that does not trust Starling are unreachable with the reason, and come into sync when it does", async () => {
   const { eks } = stack.machine;
   await stack.git.createRepository("shop/web", {
     "deploy/settings.yaml": namespaceManifest + configMap("settings", { color: "blue" }),
@@ -69,7 +69,7 @@ test("clusters of an account that does not trust Starling are unreachable, say w
   expect([spoke.length, home.length]).toEqual([2, 2]);
   expect([...specs.values()].map(({ endpoint }) => endpoint)).toEqual(names.map(() => undefined));
 
-  // Each trusts the Cluster of another role: a name and a role do not make it one's own.
+  // Each role trusts another Cluster, so the right name with the wrong role is refused.
   const [one = "", other = ""] = spoke;
   const trust = (name: string, externalId: string) =>
     eks.roles.put({ arn: roleOf(name), trusts: [{ principalArn: eks.callerArn, externalId }] });
@@ -111,7 +111,7 @@ test("clusters of an account that does not trust Starling are unreachable, say w
     );
   }
 
-  // STS calls all of them AccessDenied; who may read the roles is told which it is.
+  // STS answers AccessDenied for all causes. A caller that may read the roles gets the cause.
   const { machine } = stack;
   const iam = await startIam({ principals: machine.principals, roles: eks.roles });
   const me = machine.principals.find(machine.api.credentials.accessKeyId)?.principalArn ?? "";
@@ -124,7 +124,7 @@ test("clusters of an account that does not trust Starling are unreachable, say w
       code: 1,
       found: [`${one} broken externalId ExternalIdOther`, `${other} broken role RoleTrustsOthers`].sort(),
     });
-    // Nobody in their account trusts a stranger: what was found before stays.
+    // The account trusts no other installation, so the finding of before stays.
     expect(await checked(one, "--as-me", "--assume-role", "nobody")).toMatchObject({
       found: [`${one} broken role RoleDenied`],
     });
@@ -140,7 +140,7 @@ test("clusters of an account that does not trust Starling are unreachable, say w
 
   expect(await checked("--all")).toEqual({ code: 0, found: all.map((name) => `${name} ok`) });
 
-  // EKS is asked once a day: an address that is new on this machine has to be told, for faults of its port to be felt.
+  // Starling reads the address from EKS once a day, so the test reports the new port before it plays faults there.
   const [moved = ""] = home;
   const { server } = await stack.clusters.openPort(moved);
   await addFleet(stack, 4);
@@ -150,7 +150,7 @@ test("clusters of an account that does not trust Starling are unreachable, say w
   );
 }, 180_000);
 
-test("a ClusterDiscovery of the machine's organization finds its clusters, which keep their names and get labels besides", async () => {
+test("a ClusterDiscovery of the machine's organization finds its clusters, which keep their names and get more labels", async () => {
   const names = await addFleet(stack, 3);
   await stack.session.apply([
     {

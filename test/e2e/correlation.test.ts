@@ -11,7 +11,7 @@ const files = (color: string) => ({
   "deploy/settings.yaml": namespaceManifest + configMap("settings", { color }),
 });
 
-test("one id leads from a push through every function to each cluster, stage after stage", async () => {
+test("the log lines of every function share one id from a push to each cluster, stage by stage", async () => {
   const lines: Line[] = [];
   const onLine = (from: string, line: string) => void lines.push({ from, ...(JSON.parse(line) as Line) });
   const setup = { rings: { canary: 1, broad: 2 }, files: files("blue"), world: { faults: quiet, onLine } };
@@ -21,12 +21,12 @@ test("one id leads from a push through every function to each cluster, stage aft
     const commit = await world.push("app", files("green"));
     await world.untilInSync("web", commit);
 
-    const told = lines.slice(before).filter((line) => line.message !== undefined);
-    const pushes = told.filter(({ message }) => message === "push received");
+    const written = lines.slice(before).filter((line) => line.message !== undefined);
+    const pushes = written.filter(({ message }) => message === "push received");
     expect(pushes).toHaveLength(1);
     const id = pushes[0]?.correlationId;
     expect(id).toMatch(/^push-\d{8}T\d{6}Z-[0-9a-f]{8}$/);
-    const itsOwn = told.filter(({ correlationId }) => correlationId === id);
+    const itsOwn = written.filter(({ correlationId }) => correlationId === id);
     expect([...new Set(itsOwn.map(({ from }) => from))].sort()).toEqual([
       "apply",
       "render",
@@ -41,6 +41,6 @@ test("one id leads from a push through every function to each cluster, stage aft
       expect(line).toMatchObject({ kind: "Sync", namespace: "shop", name: "web.app", owner: "SyncGroup/web" });
       expect(line).toMatchObject({ rollout: "web-2", revision: expect.stringContaining(commit) });
     }
-    expect(told.filter(({ correlationId }) => correlationId === undefined)).toEqual([]);
+    expect(written.filter(({ correlationId }) => correlationId === undefined)).toEqual([]);
   });
 });

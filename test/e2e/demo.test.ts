@@ -27,7 +27,7 @@ const repository = join(home, "books of ours");
 const running = new Set<StartedProcess>();
 let kubectl = "";
 let head = "";
-/** It takes its deadline; it goes on beside the others. */
+/** A demo that runs until its deadline, beside the other tests. */
 let neverStarts: StartedProcess | undefined;
 
 async function git(...args: readonly string[]): Promise<string> {
@@ -68,7 +68,7 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-/** A file with what the folder means to kubectl. */
+/** Writes a file with the manifests that kubectl makes of the folder. */
 async function manifestsOf(folder: string): Promise<string> {
   const file = join(home, "given.yaml");
   const path = join(repository, folder);
@@ -81,20 +81,20 @@ async function manifestsOf(folder: string): Promise<string> {
   return file;
 }
 
-describe("the demo on a repository that was not written for it", () => {
+describe("the demo of a user's repository", () => {
   test.each([
     { folder: "overlays/{{ cluster.labels.ring }}", ref: "trunk" },
     { folder: "single", ref: "trunk" },
     { folder: "plain", ref: "HEAD" },
-  ])("leaves in every cluster exactly what kubectl makes of $folder", async ({ folder, ref }) => {
+  ])("the demo leaves in every cluster exactly what kubectl makes of $folder", async ({ folder, ref }) => {
     const keep = join(home, `keep ${folder.split("/")[0]}`);
-    const told = demo(["--repo", repository, "--path", folder, "--ref", ref, "--clusters", "3", "--keep", keep]);
-    await told.until(/^in sync: .*\n/m);
-    expect(told.out()).toMatch(
+    const started = demo(["--repo", repository, "--path", folder, "--ref", ref, "--clusters", "3", "--keep", keep]);
+    await started.until(/^in sync: .*\n/m);
+    expect(started.out()).toMatch(
       /\n {2}npm run starling -- rollout status shop\n\nIn a browser: http:\/\/127\.0\.0\.1:\d+\/\S+\n\n/,
     );
     const revision = ref === "HEAD" ? head : `trunk@sha1:${head}`;
-    expect(told.out()).toMatch(new RegExp(`\\nin sync: 3/3 clusters at .*${revision}\\n$`));
+    expect(started.out()).toMatch(new RegExp(`\\nin sync: 3/3 clusters at .*${revision}\\n$`));
 
     const kubeconfig = join(keep, "kubeconfig");
     expect(statSync(kubeconfig).mode & 0o077).toBe(0);
@@ -107,13 +107,13 @@ describe("the demo on a repository that was not written for it", () => {
       expect(given.length).toBeGreaterThanOrEqual(20);
       expect(await differences(clusterReader({ kubectl, kubeconfig, context }), { file, given }), context).toEqual([]);
     }
-    told.child.kill("SIGTERM");
-    expect(await told.ended()).toBe(0);
+    started.child.kill("SIGTERM");
+    expect(await started.ended()).toBe(0);
     expect(readdirSync(tmp)).toEqual([]);
   });
 });
 
-describe("whatever ends the demo, it leaves no process, no port and no file", () => {
+describe("the end of the demo", () => {
   beforeAll(() => {
     const beside = join(home, "beside");
     mkdirSync(beside);
@@ -134,60 +134,63 @@ describe("whatever ends the demo, it leaves no process, no port and no file", ()
     { moment: "when it has begun", seen: /Starling runs on this machine/, signal: "SIGTERM", code: 143 },
     { moment: "while clusters change", seen: /changing {2}|changing$/m, signal: "SIGINT", code: 130 },
     { moment: "between two rollouts", seen: /^2\. A push/m, signal: "SIGHUP", code: 129 },
-  ] as const)("$signal $moment", async ({ seen, signal, code }) => {
-    const told = demo(["--clusters", "3"]);
-    await (seen === undefined
-      ? vi.waitFor(() => expect(demoItself()).toBeDefined(), { timeout: 30_000, interval: 20 })
-      : told.until(seen));
-    const ports = portsOf(pids());
-    told.child.kill(signal);
-    expect(await told.ended()).toBe(code);
-    await nothingIsLeft(ports);
-  });
+  ] as const)(
+    "the demo leaves no process, no port and no file after $signal $moment",
+    async ({ seen, signal, code }) => {
+      const started = demo(["--clusters", "3"]);
+      await (seen === undefined
+        ? vi.waitFor(() => expect(demoItself()).toBeDefined(), { timeout: 30_000, interval: 20 })
+        : started.until(seen));
+      const ports = portsOf(pids());
+      started.child.kill(signal);
+      expect(await started.ended()).toBe(code);
+      await nothingIsLeft(ports);
+    },
+  );
 
   test.each([
-    { whom: "the parent", pidOf: (told: StartedProcess) => told.child.pid },
+    { whom: "the parent", pidOf: (started: StartedProcess) => started.child.pid },
     { whom: "the demo itself", pidOf: () => Number.parseInt(demoItself() ?? "", 10) },
-  ])("SIGKILL of $whom", async ({ pidOf }) => {
-    const told = demo(["--clusters", "3"]);
-    await told.until(/changing/);
+  ])("the demo leaves no process, no port and no file after a SIGKILL of $whom", async ({ pidOf }) => {
+    const started = demo(["--clusters", "3"]);
+    await started.until(/changing/);
     const ports = portsOf(pids());
     expect(ports.length).toBeGreaterThanOrEqual(4);
-    process.kill(pidOf(told) ?? 0, "SIGKILL");
+    process.kill(pidOf(started) ?? 0, "SIGKILL");
     await nothingIsLeft(ports);
   });
 
-  test("a reader that has read enough", async () => {
-    const told = demo(["--clusters", "3"]);
-    await told.until(/\n/);
+  test("the demo leaves no process, no port and no file when its reader closes the pipe", async () => {
+    const started = demo(["--clusters", "3"]);
+    await started.until(/\n/);
     const ports = portsOf(pids());
-    told.child.stdout?.destroy();
-    expect(await told.ended()).toBe(141);
-    expect(told.err()).toBe("");
+    started.child.stdout?.destroy();
+    expect(await started.ended()).toBe(141);
+    expect(started.err()).toBe("");
     await nothingIsLeft(ports);
   });
 });
 
-describe("what the demo says when it cannot", () => {
-  test("names the option, and what there is", async () => {
-    const told = demo(["--repo", repository, "--path", "nope"]);
-    expect(await told.ended()).toBe(1);
-    expect(told.err()).toContain("has no such folder; it has base, broken,");
+describe("errors of the demo", () => {
+  test("the demo names a wrong option, and the folders that exist", async () => {
+    const started = demo(["--repo", repository, "--path", "nope"]);
+    expect(await started.ended()).toBe(1);
+    expect(started.err()).toContain("has no such folder; it has base, broken,");
     expect(readdirSync(tmp)).toEqual([]);
   });
 
-  test("names git when it is missing", async () => {
+  test("the demo says that git is missing", async () => {
     const path = join(home, "bin");
     mkdirSync(path);
     for (const program of ["sh", "env"])
       symlinkSync((await run("which", [program])).stdout.trim(), join(path, program));
-    const told = demo([], { path });
-    expect(await told.ended()).toBe(1);
-    expect(told.err()).toContain("git is not on the PATH; install git");
+    const started = demo([], { path });
+    expect(await started.ended()).toBe(1);
+    expect(started.err()).toContain("git is not on the PATH; install git");
     expect(readdirSync(tmp)).toEqual([]);
   });
 
-  test("halts at an image that never starts, with the reason", async () => {
+  test("the demo ends with a halted rollout and its reason when an image cannot be pulled", async () => {
     expect(await neverStarts?.ended()).toBe(1);
     const out = neverStarts?.out() ?? "";
     expect(out.replaceAll(/\s+/g, " ")).toMatch(

@@ -32,7 +32,7 @@ function deletedByStarling(world: World): readonly string[] {
     .map(({ path }) => path);
 }
 
-/** Until the cluster's worker has said the last word about a commit. */
+/** Waits until the cluster's worker has reported this state for a commit. */
 async function untilSync(world: World, what: { readonly state: string; readonly commit: string }) {
   return world.waitFor(`web.app ${what.state} at ${what.commit.slice(0, 8)}`, async () => {
     const sync = await world.sync(cluster, "web.app");
@@ -51,7 +51,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
     });
   }
 
-  describe("drift comes back:", () => {
+  describe("drift", () => {
     const drifts: Readonly<Record<string, (world: World) => Promise<unknown>>> = {
       "an object was deleted": (world) => world.kubectl(cluster, { method: "DELETE", path: `${configs}/a` }),
       "a field was edited": (world) =>
@@ -69,7 +69,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       },
     };
 
-    test.each(Object.entries(drifts))("%s", (_name, drift) =>
+    test.each(Object.entries(drifts))("drift is repaired when %s", (_name, drift) =>
       one({ apply: { interval: "10s" } }, async (world) => {
         await drift(world);
         const back = await world.waitFor("the object is as it was", async () => {
@@ -86,7 +86,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       }),
     );
 
-    test("but what others own is left alone", () =>
+    test("fields that others own are left alone", () =>
       one({ apply: { interval: "10s" } }, async (world) => {
         await world.kubectl(cluster, {
           method: "PATCH",
@@ -106,7 +106,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
         ).toEqual([]);
       }));
 
-    test("and is only told of where the template says report", () =>
+    test("drift is only reported when the template says report", () =>
       one({ apply: { interval: "10s", drift: "report" } }, async (world) => {
         await world.kubectl(cluster, { method: "PATCH", path: `${configs}/a`, body: { data: { color: "red" } } });
         await world.waitFor("the Sync tells of it", async () => {
@@ -118,8 +118,8 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       }));
   });
 
-  describe("what left git", () => {
-    test("is deleted", () =>
+  describe("an object that left git", () => {
+    test("an object that left git is deleted", () =>
       one({}, async (world) => {
         await world.untilInSync("web", await world.push("app", { "deploy/b.yaml": null }));
         expect(await get(world, "b")).toBeUndefined();
@@ -127,7 +127,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
         expect(deletedByStarling(world)).toEqual([`${configs}/b`]);
       }));
 
-    test("stays where the template says prune: false, and goes when that is taken back", () =>
+    test("an object stays while the template says prune: false, and is deleted when that is withdrawn", () =>
       one({ apply: { prune: false } }, async (world) => {
         await world.untilInSync("web", await world.push("app", { "deploy/b.yaml": null }));
         expect(await get(world, "b")).toBeDefined();
@@ -145,7 +145,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
         await world.waitFor("it is pruned", async () => (await get(world, "b")) === undefined);
       }));
 
-    test("stays after an apply that failed, until one succeeds", () =>
+    test("an object stays after a failed apply, until an apply succeeds", () =>
       one({ rollout: { progressDeadline: "20s" } }, async (world) => {
         const broken = await world.push("app", {
           "deploy/b.yaml": null,
@@ -164,7 +164,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
         expect(await get(world, "b")).toBeUndefined();
       }));
 
-    test("stays when nothing is left: an empty rendering is an error", () =>
+    test("all objects stay when git has none left, because an empty rendering is an error", () =>
       one({}, async (world) => {
         await world.push("app", {
           "deploy/namespace.yaml": null,
@@ -211,7 +211,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       },
     };
 
-    test.each(Object.entries(strangers))("stays when it %s", (_name, estrange) =>
+    test.each(Object.entries(strangers))("an object that left git stays when it %s", (_name, estrange) =>
       one({}, async (world) => {
         const setLabel = (await get(world, "b"))?.metadata.labels?.[partOf] ?? "";
         await estrange(world, setLabel);
@@ -221,7 +221,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       }),
     );
 
-    test("takes nothing with it that only carries the label", () =>
+    test("a prune deletes no object that only carries the label of the Sync", () =>
       one({ apply: { interval: "10s" } }, async (world) => {
         const setLabel = (await get(world, "b"))?.metadata.labels?.[partOf] ?? "";
         const metadata = { name: "copy", labels: { [partOf]: setLabel } };

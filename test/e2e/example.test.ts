@@ -1,4 +1,4 @@
-/** The fleet of examples/platform, as `npm run demo -- --example platform` leaves it, read with kubectl. */
+/** Reads with kubectl the fleet that `npm run demo -- --example platform` leaves. */
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ const home = mkdtempSync(join(tmpdir(), "starling-example-test-"));
 const tmp = join(home, "tmp");
 const keep = join(home, "keep");
 const kubeconfig = join(keep, "kubeconfig");
-let told: StartedProcess | undefined;
+let demo: StartedProcess | undefined;
 let kubectl = "";
 let members = new Map<string, readonly string[]>();
 
@@ -25,8 +25,8 @@ const of = (cluster: string): Kubectl => clusterReader({ kubectl, kubeconfig, co
 beforeAll(async () => {
   kubectl = await locateKubectl("");
   mkdirSync(tmp);
-  told = startDemo(["--example", "platform", "--keep", keep], { tmp });
-  await told.until(/^in sync: .* of shop\/shop .*\n/m, { timeoutMs: 280_000 });
+  demo = startDemo(["--example", "platform", "--keep", keep], { tmp });
+  await demo.until(/^in sync: .* of shop\/shop .*\n/m, { timeoutMs: 280_000 });
   const { stdout } = await run(kubectl, ["--kubeconfig", kubeconfig, "config", "get-contexts", "-o", "name"]);
   const names = stdout.trim().split("\n").sort();
   members = new Map();
@@ -34,12 +34,12 @@ beforeAll(async () => {
 }, 300_000);
 
 afterAll(async () => {
-  told?.child.kill("SIGTERM");
-  await told?.ended();
+  demo?.child.kill("SIGTERM");
+  await demo?.ended();
   rmSync(home, { recursive: true, force: true });
 });
 
-/** Objects by `KIND NAMESPACE/NAME`; the end of a generated name is a digest. */
+/** Objects by `KIND NAMESPACE/NAME`. The digest at the end of a generated name is replaced. */
 function objectsOf(cluster: string): readonly string[] {
   const ids = (members.get(cluster) ?? []).map((id) =>
     id.replace(/^\S+ /, "").replace(/(settings)-[a-z0-9]{10}$/, "$1-…"),
@@ -63,8 +63,8 @@ async function dataOf(cluster: string, namespace: string): Promise<unknown> {
   return items.find(({ metadata }) => metadata.name.includes("settings"))?.data;
 }
 
-test("it says that all of it is in sync, and what is where", () => {
-  const out = told?.out() ?? "";
+test("the demo says that all objects are in sync, and which cluster has which", () => {
+  const out = demo?.out() ?? "";
   expect(out).toMatch(/^1\. SyncGroup platform\/addons: guardrails, ingress, monitoring$/m);
   expect(out).toMatch(/^2\. SyncGroup shop\/shop: web$/m);
   expect(out).toMatch(/\nin sync: 6\/6 clusters of platform\/addons at main@sha1:[0-9a-f]{40}\n/);
@@ -74,7 +74,7 @@ test("it says that all of it is in sync, and what is where", () => {
     expect(out).toMatch(new RegExp(`^ {3}${cluster} +${length} objects: `, "m"));
 });
 
-test("every cluster has what is for its region and tier", () => {
+test("every cluster has the objects of its region and tier", () => {
   expect(Object.fromEntries([...members].map(([cluster, { length }]) => [cluster, length]))).toEqual({
     "eu-gold-1": 27,
     "eu-standard-1": 23,
@@ -100,7 +100,7 @@ test("every cluster has what is for its region and tier", () => {
     "Service monitoring/monitoring",
     "StatefulSet monitoring/monitoring",
   ]);
-  // An application, which is not for branch offices.
+  // The application is not for branch offices.
   expect(beyond("us-standard-1", "us-edge-1")).toEqual([
     "ConfigMap shop/settings-…",
     "Deployment shop/mailer",
@@ -127,8 +127,8 @@ test("every cluster has what is for its region and tier", () => {
     expect(beyond(less, more)).toEqual([]);
 });
 
-describe("what differs between clusters", () => {
-  test("values of a chart: of all, of the region, of the tier, and of the cluster", async () => {
+describe("differences between clusters", () => {
+  test("a chart gets values of the fleet, the region, the tier and the cluster", async () => {
     const settings = async (cluster: string) => [await dataOf(cluster, "ingress"), await dataOf(cluster, "monitoring")];
     const eu = { "log-format": "json", "trusted-proxies": "10.16.0.0/12" };
     const us = { "log-format": "json", "trusted-proxies": "10.32.0.0/12,10.48.0.0/12" };
@@ -146,7 +146,7 @@ describe("what differs between clusters", () => {
     ]);
   });
 
-  test("parameters, overlays and overrides of a kustomization", async () => {
+  test("a kustomization gets parameters, overlays and overrides by cluster", async () => {
     const common = (cluster: string) => dataOf(cluster, "shop");
     expect(await common("eu-gold-1")).toEqual({
       HOST: "shop.eu.acme.example",
@@ -171,7 +171,7 @@ describe("what differs between clusters", () => {
     expect(await web("eu-standard-1")).toBe("1 x registry.example/shop/web:2.8.0");
   });
 
-  test("patches for one tier, and who is on call in a region", async () => {
+  test("patches apply to one tier, and each region has its own on-call team", async () => {
     const wakes = async (cluster: string) =>
       (await of(cluster)("get", "alertroutes", "-n", "monitoring", "-o", "jsonpath={.items[*].spec.wake}")).trim();
     expect([await wakes("us-edge-1"), await wakes("us-gold-1"), await wakes("eu-gold-1")]).toEqual([
@@ -184,7 +184,7 @@ describe("what differs between clusters", () => {
     expect([await viewers("eu-gold-1"), await viewers("us-edge-1")]).toEqual(["on-call-eu", "on-call-us"]);
   });
 
-  test("hooks have run: one is kept, one went with its success", async () => {
+  test("hooks have run, one of which is kept and one of which is deleted after its success", async () => {
     for (const cluster of members.keys()) {
       const jobs = await of(cluster)(
         "get",
@@ -198,9 +198,9 @@ describe("what differs between clusters", () => {
   });
 });
 
-test("it ends with all that it started, and an example that is not there is told from those that are", async () => {
-  told?.child.kill("SIGTERM");
-  expect(await told?.ended()).toBe(0);
+test("the demo stops every process that it started, and the error about an unknown example lists the known ones", async () => {
+  demo?.child.kill("SIGTERM");
+  expect(await demo?.ended()).toBe(0);
   const other = startDemo(["--example", "nope"], { tmp });
   expect(await other.ended()).toBe(2);
   expect(other.err()).toContain("--example is nope; expected one of platform");

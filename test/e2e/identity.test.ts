@@ -36,7 +36,7 @@ async function untilPhase(world: World, cluster: string, phase: string) {
 describe.each(fleetTargets)("on $name", (fleet) => {
   const withWebWorld = webWorldOn(fleet);
 
-  describe("a cluster", () => {
+  describe("the identity of a cluster", () => {
     test.each<[what: string, secret: (own: ClusterConnection, other: ClusterConnection) => string, reason: string]>([
       ["a wrong token", (own) => clusterSecret({ ...own, token: "not-the-token" }), "Unauthorized"],
       ["no token", (own) => clusterSecret({ ...own, token: "" }), "InvalidCredentials"],
@@ -66,7 +66,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       ),
     );
 
-    test("that another one took the place of gets nothing: IdentityMismatch", () =>
+    test("another cluster at the same address is not written to: IdentityMismatch", () =>
       withWebWorld(
         { rings: { all: 2 }, files: settings("blue"), rollout: { maxUnreachable: 1, maxConcurrent: 2 } },
         async (world, commit) => {
@@ -84,7 +84,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
         },
       ));
 
-    test("that was rebuilt begins anew once it is accepted, and nothing on it is deleted because of the one before", () =>
+    test("a rebuilt cluster gets everything once it is accepted, and no object on it is deleted for its predecessor", () =>
       withWebWorld(
         {
           rings: { all: 2 },
@@ -100,7 +100,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
           });
           const old = (await world.cluster("all-2")).status.uid;
           await world.machine.putSecret("starling/clusters/all-2", clusterSecret(await world.fleet.replace("all-2")));
-          // What Starling had made on the old one and no longer wants is there too, by another hand.
+          // Somebody else has created here an object that Starling had made on the old cluster and no longer desires.
           const body = { metadata: { name: "shop" } };
           await world.kubectl("all-2", { method: "POST", path: "/api/v1/namespaces", body });
           const extra = { metadata: { name: "extra", labels: { "applyset.kubernetes.io/part-of": setId } } };
@@ -138,7 +138,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
         },
       ));
 
-    test("that another installation manages is left to it: ForeignOwner", () =>
+    test("a cluster that another installation manages is left alone: ForeignOwner", () =>
       withWebWorld({ rings: { all: 1 }, files: settings("blue") }, async (world, commit) => {
         await world.untilInSync("web", commit);
         await world.kubectl("all-1", {
@@ -158,7 +158,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
         expect(writesOf(world, "all-1")).toEqual([]);
       }));
 
-    test("that was given something newer stops a table from the past: ClusterAhead", () =>
+    test("a cluster with a newer assignment refuses those of an older table: ClusterAhead", () =>
       withWebWorld({ rings: { all: 1 }, files: settings("blue") }, async (world, commit) => {
         await world.untilInSync("web", commit);
         await world.kubectl("all-1", {

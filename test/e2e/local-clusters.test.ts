@@ -12,7 +12,7 @@ const assets = await findKubeAssets(process.env.KUBEBUILDER_ASSETS);
 const isGone = (state: string) =>
   vi.waitFor(() => expect(processesWith(state)).toEqual([]), { timeout: 30_000, interval: 50 });
 
-/** Follows the repository that this machine serves, on all of its clusters. */
+/** Applies a group that follows the repository of this machine on all of its clusters. */
 async function follow(state: string): Promise<void> {
   const { url, credentials } = (await home.status(state)).repository;
   const documents = [
@@ -43,8 +43,8 @@ afterAll(async () => {
   home.remove();
 });
 
-describe("a cluster of one's own", () => {
-  test("is kept in sync with an account that is made there, until Ctrl-C, which leaves nothing here", async () => {
+describe("a user's own cluster", () => {
+  test("local up keeps a user's cluster in sync through an account that it makes there, and Ctrl-C leaves nothing on the machine", async () => {
     expect(await cli("local up --state theirs --clusters 1")).toMatchObject({ code: 0 });
     const refused = await cli("local faults set clusters/canary-1 latncy=5ms --state theirs");
     const remedy = "starling local faults set clusters/canary-1 latency=5ms";
@@ -78,7 +78,7 @@ describe("a cluster of one's own", () => {
     for (const port of ports) expect(await listens(port), `port ${port}`).toBe(false);
     expect((await cli("context list")).err).toContain("no context");
 
-    // The account and what was applied are theirs to remove; the next start asks nobody again.
+    // The account and the applied objects stay for the user to remove. The next start needs no confirmation.
     expect(await kubectl(theirs, "get configmap settings -o name")).toBe("configmap/settings\n");
     const again = await cli("local up --state mine");
     expect(again).toMatchObject({ code: 0, err: expect.stringContaining("account in context canary-1 of") });
@@ -93,7 +93,7 @@ describe("a cluster of one's own", () => {
 });
 
 describe("two machines on one cluster", () => {
-  test("are two installations: the second is told whose it is, and changes nothing", async () => {
+  test("two machines are two installations, and the second one gets the first one's name and changes nothing", async () => {
     expect(await cli("local up --state shared --clusters 1")).toMatchObject({ code: 0 });
     const kubeconfig = join(home.folder, "shared", "kubeconfig");
     const one = "--kubeconfig shared/kubeconfig --context canary-1 --yes --repo shop";
@@ -117,19 +117,19 @@ describe("two machines on one cluster", () => {
   });
 });
 
-describe("whoever started it goes away", () => {
+describe("the end of the starting command", () => {
   test.each([
     ["early", "Ctrl-C while it starts", "SIGINT", /starting Starling/, "local up --state early --clusters 1", 130],
     [
       "killed",
-      "kill -9 of the one in front",
+      "kill -9 of the command in the foreground",
       "SIGKILL",
       /until Ctrl-C/,
       "local up --foreground --state killed",
       "SIGKILL",
     ],
-  ] as const)("%s: %s leaves nothing", async (state, _what, signal, pattern, line, ended) => {
-    // Without the shim that looks for Node 24: the signal is for the command itself.
+  ] as const)("%s: local up leaves no process after %s", async (state, _what, signal, pattern, line, ended) => {
+    // The shim that finds Node 24 is left out, because the signal is for the command itself.
     const process = home.start(line);
     await process.until(pattern, { of: "err" });
     process.child.kill(signal);
@@ -140,7 +140,7 @@ describe("whoever started it goes away", () => {
 });
 
 describe.skipIf(assets === undefined)("a real kube-apiserver", () => {
-  test("is there again at the next start, with what was applied", async () => {
+  test("a real kube-apiserver comes back at the next start with the applied objects", async () => {
     expect(await cli("local up --state real --envtest --repo shop")).toMatchObject({ code: 0 });
     const kubeconfig = join(home.folder, "real", "kubeconfig");
     await follow("real");

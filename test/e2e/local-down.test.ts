@@ -8,7 +8,7 @@ import { makeLocalHome } from "#test/support/local-home.ts";
 const home = await makeLocalHome();
 const { cli } = home;
 
-/** Takes connections, and says nothing. */
+/** Accepts connections and never answers. */
 const sockets = new Set<Socket>();
 const silent = createServer((socket) => {
   sockets.add(socket);
@@ -22,12 +22,12 @@ afterAll(async () => {
   home.remove();
 });
 
-/** Whoever adopted it has to ask for its exit code. */
+/** Waits until the process is gone. Its new parent has to collect its exit code first. */
 async function untilGone(pid: number): Promise<void> {
   await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow(), { timeout: 10_000 });
 }
 
-test("goes down while a repository is being fetched that never answers, and when it hears nothing", async () => {
+test("local down ends a machine that fetches from a silent git server, and a machine that does not react to signals", async () => {
   silent.listen(0, "127.0.0.1");
   await once(silent, "listening");
   const address = silent.address();
@@ -40,11 +40,11 @@ test("goes down while a repository is being fetched that never answers, and when
   await vi.waitFor(() => expect(sockets.size).toBeGreaterThan(0), { timeout: 30_000 });
   expect(await cli("local down")).toMatchObject({ code: 0, out: "local is down\n" });
   await untilGone(pid);
-  // What was asked for is not forgotten.
+  // The Source is still there after a start.
   expect(await cli("local up")).toMatchObject({ code: 0 });
   const again = await home.status();
   expect((await cli("get sources -o json")).out).toContain('"slow"');
-  // As one whose memory is gone: it hears nothing any more.
+  // A stopped process reacts to no signal, like one that has run out of memory.
   process.kill(again.pid, "SIGSTOP");
   expect(await cli("local down")).toMatchObject({
     code: 0,

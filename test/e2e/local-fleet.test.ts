@@ -27,14 +27,14 @@ afterAll(async () => {
   home.remove();
 });
 
-describe("a repository, on the clusters that are there", () => {
+describe("local up with a repository", () => {
   test.each([
     { line: "--repo nowhere --path deploy", words: ["--repo is", "there is no"] },
     { line: "--repo shop --path deplo", words: ["--path is deplo", "it has chart, deploy"] },
     { line: "--repo shop --path deploy --ref nope", words: ["--ref is nope", "it has main"] },
     { line: "--path deploy", words: ["--path needs a repository, and the machine has none yet"] },
     { line: "--repo git@git.example.com:shop --path .", words: ["only https:// URLs are supported"] },
-  ])("starts nothing for $line", async ({ line, words }) => {
+  ])("local up $line is refused and starts nothing", async ({ line, words }) => {
     const ran = await cli(`local up ${line}`);
     expect(ran).toMatchObject({ code: 2, out: "" });
     for (const each of words) expect(ran.err).toContain(each);
@@ -42,7 +42,7 @@ describe("a repository, on the clusters that are there", () => {
     expect((await cli("local status")).code).toBe(1);
   });
 
-  test("is rolled out ring by ring, from one line", async () => {
+  test("one command rolls a repository out ring by ring", async () => {
     const repo = pathToFileURL(join(home.folder, "shop")).href;
     const up = await cli(["local", "up", "--clusters", "3", "--repo", repo, "--path", "deploy"]);
     expect(up).toMatchObject({ code: 0 });
@@ -58,7 +58,7 @@ describe("a repository, on the clusters that are there", () => {
     }
   });
 
-  test("changes nothing of what is there, and says what another folder would need", async () => {
+  test("a second local up leaves the existing group unchanged, and refuses another folder with the reason", async () => {
     const before = await cli("get sources,syncgroups -o json");
     const again = await cli("local up --repo shop --path deploy");
     expect(again).toMatchObject({ code: 0 });
@@ -70,7 +70,7 @@ describe("a repository, on the clusters that are there", () => {
     expect(specs((await cli("get sources,syncgroups -o json")).out)).toEqual(specs(before.out));
   });
 
-  test("is written as documents for them, which editors know and apply takes", async () => {
+  test("init writes documents for a repository, which have a schema for editors and are valid for apply", async () => {
     const ran = await cli("init charts --local --path chart");
     expect(ran).toMatchObject({ code: 0 });
     const file = (name: string) => readFileSync(join(home.folder, "charts", name), "utf8");

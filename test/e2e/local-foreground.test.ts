@@ -30,7 +30,7 @@ async function ended(child: ChildProcess): Promise<Ran> {
   return { code: code ?? signal, out, err };
 }
 
-/** `starling LINE` as its entry under an older Node runs it: with a channel to whoever started it. */
+/** Runs `starling LINE` as its entry under an older Node does, with a channel to the parent process. */
 async function start(line: string): Promise<{ readonly child: ChildProcess; readonly end: Promise<Ran> }> {
   const child = spawn(process.execPath, [main, ...line.split(" ")], {
     cwd: home,
@@ -63,7 +63,7 @@ afterAll(async () => {
 });
 
 describe("a machine in the foreground", () => {
-  test("is pushed to as it says, and ends at local down with its command", async () => {
+  test("a machine in the foreground prints a push command and ends at local down", async () => {
     const { end } = await start("local up --foreground --clusters 1 --repo shop");
     const down = await run(process.execPath, [main, "local", "down"]);
     expect(down).toMatchObject({ code: 0, out: "local is down\n" });
@@ -72,7 +72,7 @@ describe("a machine in the foreground", () => {
     expect(err).toMatch(/push to it: git -c include\.path=\S+ push https:\S+\/shop\.git HEAD\n/);
   });
 
-  test("ends in order when the process that started it is gone", async () => {
+  test("a machine in the foreground stops cleanly when its parent process ends", async () => {
     const { child, end } = await start("local up --foreground");
     child.disconnect();
     expect(await end).toMatchObject({ code: 3, err: expect.stringContaining("the parent process has ended") });

@@ -15,11 +15,11 @@ interface SyncItem {
 }
 
 async function untilSyncs(holds: (syncs: readonly SyncItem[]) => boolean): Promise<void> {
-  const look = async () => {
+  const read = async () => {
     const { items } = JSON.parse((await cli("get syncs -o json")).out) as { readonly items: readonly SyncItem[] };
     expect(holds(items)).toBe(true);
   };
-  await vi.waitFor(look, { timeout: 90_000, interval: 300 });
+  await vi.waitFor(read, { timeout: 90_000, interval: 300 });
 }
 
 async function kill(): Promise<void> {
@@ -33,7 +33,7 @@ afterAll(async () => {
   home.remove();
 });
 
-test("a machine that was killed while its workers were at work goes on with the rollout, and nothing is halted", async () => {
+test("a machine that was killed during a rollout continues it at its next start, and the rollout does not halt", async () => {
   const first = await home.commit({ "settings.yaml": settings("one") });
   expect(await up("--clusters", "3", "--repo", "shop")).toMatchObject({ code: 0 });
   const { url, credentials } = (await home.status(state)).repository;
@@ -61,7 +61,7 @@ spec:
     );
     commit = await home.commit({ "settings.yaml": settings(value) });
     await home.push(state);
-    // The others are done, so the worker of this one has begun, too, and waits for an answer.
+    // The other clusters are done, so the worker of this one has started, too, and waits for an answer.
     await untilSyncs((syncs) =>
       syncs.every(
         ({ spec, status }) =>

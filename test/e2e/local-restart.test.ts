@@ -18,7 +18,7 @@ const push = () => home.push(state);
 const untilInSync = (revision: string) =>
   home.untilStatus(`syncgroup:   default/shop  Complete  3/3  main@sha1:${revision}`, state);
 
-/** What the ConfigMap says in every cluster. */
+/** The value of the ConfigMap in every cluster. */
 async function values(): Promise<readonly string[]> {
   const kubeconfig = join(state, "kubeconfig");
   const read = (context: string) =>
@@ -46,7 +46,7 @@ afterAll(async () => {
 });
 
 describe("the machine in the background", () => {
-  test("is at its next start what it was, and goes on from there", async () => {
+  test("a machine has its addresses and rollouts again at its next start, and continues from there", async () => {
     const first = await commit("one");
     expect(await up("--clusters", "3", "--repo", "shop")).toMatchObject({ code: 0 });
     const before = await status();
@@ -77,9 +77,9 @@ describe("the machine in the background", () => {
     expect(await values()).toEqual(["two", "two", "two"]);
   });
 
-  test("starts again after it was killed, and says so of a process that is gone", async () => {
+  test("a killed machine is reported as down, and starts again with its clusters", async () => {
     const { pid } = await status();
-    // What the clusters hold is written every few seconds.
+    // The objects of the clusters are saved every few seconds.
     const held = (name: string) => readFileSync(join(state, "clusters", `${name}.cluster.json`), "utf8");
     await vi.waitFor(
       () => {
@@ -101,7 +101,7 @@ describe("the machine in the background", () => {
     expect(await values()).toEqual(["three", "three", "three"]);
   });
 
-  test("names what is in its way", async () => {
+  test("local up names what prevents a start: a running machine, a used port, or other clusters", async () => {
     expect((await up()).err).toContain("local is already up");
     expect(await up("--clusters", "4")).toMatchObject({ code: 2, err: expect.stringContaining("has 3 embedded") });
     const { endpoint } = await status();

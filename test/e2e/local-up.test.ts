@@ -28,7 +28,7 @@ afterAll(async () => {
 });
 
 describe("starling on one machine", () => {
-  test("takes a push to every cluster, halts at a broken one, and deletes what it made", async () => {
+  test("a machine rolls a push out to every cluster, halts at a broken one, and deletes what it made", async () => {
     const { url, credentials } = (await home.status()).repository;
     writeFileSync(
       join(home.folder, "fleet.yaml"),
@@ -77,7 +77,7 @@ spec:
     expect(await cli("delete source/shop --yes")).toMatchObject({ code: 0, out: "source/shop deleted\n" });
   });
 
-  test("keeps what it writes from everybody else", () => {
+  test("no other user may read the files of a machine", () => {
     const folder = join(home.folder, ".local", "state", "starling", "local");
     const paths = readdirSync(folder, { recursive: true, encoding: "utf8" });
     const parts = [
@@ -93,7 +93,7 @@ spec:
     expect(open).toEqual([]);
   });
 
-  test("lets things go wrong on purpose, until they are cleared", async () => {
+  test("local faults makes calls fail until the faults are cleared", async () => {
     expect(await cli("local faults set aws everyday sqs.duplicate=1 --seed 7")).toMatchObject({
       code: 0,
       out: expect.stringMatching(/^TARGET +SEED +INJECTED +FAULTS\naws +7 +\d+ +everyday sqs.duplicate=1\n$/),
@@ -121,7 +121,7 @@ spec:
     expect((await cli("local status")).out).toContain("faults:      none");
   });
 
-  test("is up once, and down leaves no process and no context", async () => {
+  test("a machine can be up only once, and local down leaves no process and no context", async () => {
     const { pid } = await home.status();
     expect((await cli("local up")).err).toContain("local is already up");
     expect(await cli("local down")).toMatchObject({ code: 0, out: "local is down\n" });

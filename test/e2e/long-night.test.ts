@@ -1,4 +1,4 @@
-/** At night: a cluster is silent, a git host is down, the timer stands still, and a freeze is forgotten. */
+/** Alarms and runbook at night: a cluster is silent, a git host is down, the timer stands still, and a freeze is forgotten. */
 import { expect, test } from "vitest";
 import { quiet } from "#local/aws/wire/fault-options.ts";
 import { type PacedClock, pacedClock } from "#local/base/paced-clock.ts";
@@ -14,7 +14,7 @@ const { resources } = await synthesizeTemplates();
 const rate = 20;
 const hour = 3_600_000;
 
-/** A clock that somebody puts forward: nobody ticked meanwhile. */
+/** A clock that the test puts forward, so that no tick runs in the skipped time. */
 function clockAhead(): { readonly clock: PacedClock; pass(milliseconds: number): void } {
   const paced = pacedClock(rate);
   let aheadMs = 0;
@@ -29,7 +29,7 @@ function clockAhead(): { readonly clock: PacedClock; pass(milliseconds: number):
 const content = (color: string) => ({ "deploy/settings.yaml": namespaceManifest + configMap("settings", { color }) });
 const fleetAlarms = ["Halted", "StaleSource", "OldRevision", "Unreachable"];
 
-test("what nobody sees by day is found by its alarm, and cured by its section of the runbook", async () => {
+test("alarms find a silent cluster, a dead git host, a stopped timer and a forgotten freeze, and the runbook cures each", async () => {
   const lines: EmbeddedLine[] = [];
   const onLine = (_from: string, line: string) => void lines.push(JSON.parse(line) as EmbeddedLine);
   const { clock, pass } = clockAhead();
@@ -42,7 +42,7 @@ test("what nobody sees by day is found by its alarm, and cured by its section of
     async (it, commit) => {
       const cli = openWorldCli(it);
       const watch = alarmWatch(resources, lines, it);
-      /** What rings over what is told from here on. */
+      /** The alarms that ring for the metrics from now on. */
       const ringing = async () => {
         const from = lines.length;
         await untilSurveyed(it, lines);
@@ -50,7 +50,7 @@ test("what nobody sees by day is found by its alarm, and cured by its section of
       };
       const untilRinging = (...names: readonly string[]) =>
         it.waitFor(`ringing: ${names.join(", ") || "nothing"}`, async () => (await ringing()).join() === names.join());
-      /** Each of them works, and what they say has this in it. */
+      /** Runs the read commands of a runbook section. All succeed, and their output contains this text. */
       const investigated = async (anchor: string, says: string) => {
         const said = [];
         for (const line of runbookCommands(anchor).filter((command) =>
@@ -69,7 +69,7 @@ test("what nobody sees by day is found by its alarm, and cured by its section of
       await it.untilInSync("web", commit);
       await untilRinging();
 
-      // One cluster of four is more than one in ten.
+      // One of four clusters is more than one in ten.
       await it.fleet.setFaults?.("canary-1", { resets: { probability: 1 } });
       await it.push("app", content("green"));
       await untilRinging("Unreachable");
@@ -81,7 +81,7 @@ test("what nobody sees by day is found by its alarm, and cured by its section of
       pass(2 * hour);
       const ready = async () => (await it.source("app")).status.conditions.find(({ type }) => type === "Ready");
       await it.waitFor("what the host answers", async () => (await ready())?.status === "False");
-      // Nobody ticks for three hours of it: what was due is late, and the Source is stale.
+      // No tick runs for three hours, so due rows are late and the Source is stale.
       const before = lines.length;
       pass(3 * hour);
       await it.waitFor("the late timer", async () => watch("TickWatchLag", before) === "ALARM");
@@ -104,7 +104,7 @@ test("what nobody sees by day is found by its alarm, and cured by its section of
       await it.untilInSync("web", last);
       await untilRinging();
 
-      // Whoever suspended it wants it to wait: seen by those who look, and nobody is woken.
+      // A suspended group waits on purpose: commands show it, and no alarm rings.
       expect(await cli.run("suspend syncgroup/web -n shop --reason INC-4711")).toMatchObject({ code: 0 });
       const kept = await it.push("app", content("white"));
       await it.waitFor("its Source", async () => (await it.source("app")).status.artifact?.revision.includes(kept));

@@ -1,4 +1,4 @@
-/** What somebody deletes from the bucket comes back by itself: artifacts are fetched, renderings made again. */
+/** Deleted files of the bucket come back by themselves: artifacts are fetched again, renderings are made again. */
 import { DeleteObjectCommand, ListObjectsV2Command } from "@aws-sdk/client-s3";
 import { describe, expect, test } from "vitest";
 import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
@@ -33,7 +33,7 @@ async function stored({ machine }: World, folder: string): Promise<readonly stri
   return Contents.map(({ Key = "" }) => Key);
 }
 
-/** A sandbox that has read an artifact needs it no more: whoever builds begins anew each time. */
+/** A sandbox keeps an artifact that it has read, so each build gets a new sandbox. */
 const world: WorldOptions = {
   sandboxes: (name, wire) => (name === "build" ? (event, context) => wire()(event, context) : wire()),
 };
@@ -42,7 +42,7 @@ const setup = { rings: { all: 2 }, files: files("blue"), source: { paths: ["depl
 describe.each(proxiedEmbedded)("on $name", (fleet) => {
   const withWebWorld = webWorldOn(fleet);
 
-  test("a new template finds its artifact gone, and it is fetched again", () =>
+  test("a missing artifact is fetched again when a new template needs it", () =>
     withWebWorld(setup, async (world, commit) => {
       await world.untilInSync("web", commit);
       const lost = await lose(world, "artifacts");
@@ -57,7 +57,7 @@ describe.each(proxiedEmbedded)("on $name", (fleet) => {
       expect(await stored(world, "artifacts")).toEqual(lost);
     }));
 
-  test("a reconcile of the Source finds its artifact gone, and fetches it again", () =>
+  test("a reconcile of the Source fetches a missing artifact again", () =>
     withWebWorld(setup, async (world, commit) => {
       await world.untilInSync("web", commit);
       const lost = await lose(world, "artifacts");
@@ -67,9 +67,9 @@ describe.each(proxiedEmbedded)("on $name", (fleet) => {
     }));
 
   test.each([
-    { what: "the rendering", folders: ["renderings"] },
-    { what: "the rendering and its artifact", folders: ["renderings", "artifacts"] },
-  ])("a revert to what has lost $what is rolled out all the same", ({ folders }) =>
+    { what: "rendering", folders: ["renderings"] },
+    { what: "rendering and artifact", folders: ["renderings", "artifacts"] },
+  ])("a revert to a revision whose $what is missing is still rolled out", ({ folders }) =>
     withWebWorld(setup, async (world, first) => {
       await world.untilInSync("web", first);
       const second = await world.push("app", files("green"));

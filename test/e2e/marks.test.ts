@@ -1,4 +1,4 @@
-/** A chart inside a kustomization, and objects that marks keep from being written: from a push to what is in a cluster. */
+/** A chart inside a kustomization, and objects with marks that prevent writes, from a push to the objects in a cluster. */
 import { describe, expect, test } from "vitest";
 import { below, shopChart } from "#test/support/chart-fixture.ts";
 import { groupDocument, namespaceManifest, sourceDocument } from "#test/support/e2e-documents.ts";
@@ -9,10 +9,10 @@ import { handUserAgent } from "#test/support/kube-call.ts";
 const configs = `/api/v1/namespaces/${namespace}/configmaps`;
 const { "templates/deployment.yaml": _workload, ...chart } = shopChart;
 
-/** A build has 100 s of the world's time, and a chart takes two starts of a program with 60 MB. */
+/** A build has 100 s of the world's time, and a chart needs two starts of a program of 60 MB. */
 const rate = 4;
 
-/** Legend: name, its mark. */
+/** The names of objects and their marks. */
 const marks = {
   plain: "",
   made: "kustomize.toolkit.fluxcd.io/ssa: IfNotPresent",
@@ -45,7 +45,7 @@ async function all(world: World): Promise<unknown> {
   return Object.fromEntries(await Promise.all(names.map(async (name) => [name, await dataOf(world, name)] as const)));
 }
 
-/** What Starling wrote to, of those with marks. */
+/** The objects with marks that Starling wrote to. */
 function written(world: World): readonly string[] {
   const paths = world.fleet
     .requests()
@@ -54,7 +54,7 @@ function written(world: World): readonly string[] {
   return names.filter((name) => paths.includes(`${configs}/${name}`));
 }
 
-/** As `kubectl edit` and `kubectl create` do. */
+/** Writes as `kubectl edit` and `kubectl create` do. */
 const byKubectl = "?fieldManager=kubectl-edit";
 
 async function addByHand(world: World, name: Name): Promise<void> {
@@ -68,7 +68,7 @@ async function makeByHand(world: World, name: Name): Promise<void> {
 }
 
 describe.each(fleetTargets)("on $name", (fleet) => {
-  test("a chart in a kustomization arrives, and marks decide what becomes of what others wrote", async () => {
+  test("a chart in a kustomization is applied, and marks decide whether Starling overwrites the changes of others", async () => {
     const world = await startWorld({ target: fleet, rate });
     try {
       await world.join({ name: "one" });
@@ -119,7 +119,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       });
       expect(written(world)).toEqual(["plain", "shared"]);
 
-      // What git has no more goes, but for what was never Starling's.
+      // Objects that left git are deleted, except those that Starling never made.
       world.fleet.clearRequests();
       const last = await world.push("app", {
         "deploy/kustomization.yaml": kustomization("2Gi").replace(", marked.yaml", ""),

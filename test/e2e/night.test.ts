@@ -1,4 +1,4 @@
-/** At night: a rollout halts, its alarm rings, and its section of the runbook finds and cures it. */
+/** Alarms and runbook at night: a rollout halts, its alarm rings, and its section of the runbook finds and cures it. */
 import { expect, test } from "vitest";
 import { quiet } from "#local/aws/wire/fault-options.ts";
 import type { ApiList, LogItem } from "#shared/fleet/api/objects.ts";
@@ -18,7 +18,7 @@ const bad = {
   "deploy/settings.yaml": `${namespaceManifest}apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "Settings_", namespace: shop}\n`,
 };
 
-test("a halted rollout is found by its alarm, and cured by its section of the runbook", async () => {
+test("an alarm rings for a halted rollout, and its section of the runbook cures it", async () => {
   const lines: EmbeddedLine[] = [];
   const onLine = (_from: string, line: string) => void lines.push(JSON.parse(line) as EmbeddedLine);
   const world = { faults: quiet, onLine, rate: 20 };
@@ -52,9 +52,9 @@ test("a halted rollout is found by its alarm, and cured by its section of the ru
         expect(out, line).toContain(says);
       }
 
-      // What led there, from its end to its beginning.
-      const told = await cli.run("logs syncgroup/web --since 1h -o json --limit 1000");
-      const about = JSON.parse(told.out) as ApiList<LogItem>;
+      // The log lines that led there, the newest first.
+      const ran = await cli.run("logs syncgroup/web --since 1h -o json --limit 1000");
+      const about = JSON.parse(ran.out) as ApiList<LogItem>;
       const end = about.items.findLast(({ level }) => level === "WARN");
       expect(end).toMatchObject({
         function: "render",
@@ -70,7 +70,7 @@ test("a halted rollout is found by its alarm, and cured by its section of the ru
       expect(chain.map(({ at }) => at)).toEqual(chain.map(({ at }) => at).sort());
       expect((await cli.run("logs sync/web.app --cluster broad-1 --since 1h")).out).not.toContain("canary-1");
 
-      // Who changed what is the audit log's, and in no other.
+      // Only the audit log names the persons who changed something.
       expect(about.items.filter(({ function: from }) => from === "api")).toEqual([]);
       const audit = JSON.parse((await cli.run("logs syncgroup/web --audit -o json")).out) as ApiList<LogItem>;
       expect(new Set(audit.items.map(({ function: from }) => from))).toEqual(new Set(["api"]));
@@ -83,7 +83,7 @@ test("a halted rollout is found by its alarm, and cured by its section of the ru
       await untilSurveyed(it, lines);
       expect(state("Halted", curedAt)).toBe("OK");
 
-      // No line of any other section is one that the command does not know.
+      // The command knows the lines of all other sections.
       for (const line of runbookSections().flatMap(({ commands }) => commands)) {
         const { code, err } = await cli.run(runbookWords(line));
         expect({ line, code, err }).toMatchObject({ code: expect.toBeOneOf([0, 1]) });

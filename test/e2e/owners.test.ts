@@ -11,7 +11,7 @@ function settings(color: string): Record<string, string> {
   return { "deploy/settings.yaml": namespaceManifest + configMap("settings", { color }) };
 }
 
-/** What the group rolls out, and beside it a folder that is none of its business. */
+/** The folder that the group rolls out, and a folder that it does not use. */
 const besideOwn = {
   rings: { all: 2 },
   source: { paths: ["deploy", "own"] },
@@ -26,7 +26,7 @@ async function dataOf(world: World, cluster: string, name: string) {
 describe.each(storyTargets)("on $name", (fleet) => {
   const withWebWorld = webWorldOn(fleet);
 
-  test("a Sync that a user wrote takes one folder to one cluster, and its objects go with it", () =>
+  test("a Sync that a user wrote applies one folder to one cluster, and its deletion deletes the objects", () =>
     withWebWorld(besideOwn, async (world, commit) => {
       await world.untilInSync("web", commit);
       await world.apply({
@@ -43,7 +43,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
       expect(await dataOf(world, "all-2", "extra")).toBeUndefined();
     }));
 
-  test("a Source whose branch is gone says so and keeps what it had, until the branch is back", () =>
+  test("a Source whose branch is gone reports that and keeps its last revision until the branch is back", () =>
     withWebWorld({ rings: { all: 1 }, files: settings("blue") }, async (world, commit) => {
       await world.untilInSync("web", commit);
       world.fleet.clearRequests();
@@ -62,7 +62,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
       await world.untilInSync("web", await world.push("app", settings("green")));
     }));
 
-  test("a changed value of a cluster renders that cluster anew, and no other", () =>
+  test("a changed value of a cluster renders that cluster again, and no other", () =>
     withWebWorld(
       {
         rings: { all: 2 },
@@ -107,7 +107,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
       },
     ));
 
-  test("a reconcile looks at every cluster now, whatever the interval", () =>
+  test("a reconcile checks every cluster now, whatever the interval", () =>
     withWebWorld({ rings: { all: 2 }, files: settings("blue") }, async (world, commit) => {
       await world.untilInSync("web", commit);
       await world.kubectl("all-2", { method: "DELETE", path: `${configs}/settings` });
@@ -115,7 +115,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
       await world.waitFor("it is back", async () => (await dataOf(world, "all-2", "settings")) !== undefined);
     }));
 
-  test("a plan that changes nothing in the clusters rolls nothing out", () =>
+  test("a revision that changes no rendering sends no request to a cluster", () =>
     withWebWorld({ rings: { canary: 1, broad: 1 }, files: settings("blue") }, async (world, commit) => {
       await world.untilInSync("web", commit);
       world.fleet.clearRequests();

@@ -1,6 +1,6 @@
 /**
- * The pages in a real browser, over a fleet that rolls out. Where neither CHROMIUM nor PATH has one, nothing was looked at,
- * and the tests say so.
+ * Shows the pages in a real browser while a fleet rolls out. The tests are skipped when neither CHROMIUM nor PATH has a
+ * browser.
  */
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -31,7 +31,7 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
   interface Opened {
     readonly page: Page;
     readonly origin: string;
-    /** What the browser complained of. */
+    /** The errors that the browser reported. */
     readonly complaints: readonly string[];
   }
 
@@ -51,7 +51,7 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
     }
   }
 
-  test("every page fits every width, light and dark, without a complaint or a finding; what moves is seen moving", () =>
+  test("every page fits every width, light and dark, without errors or findings of accessibility, and shows a rollout's progress", () =>
     withWebWorld({ rings: { canary: 2, broad: 4 }, files: files("red") }, async (world, commit) => {
       await world.untilInSync("web", commit);
       const [name = ""] = (await world.targets("web")).map(({ cluster }) => cluster);
@@ -67,7 +67,7 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
           `/clusters/${name}/syncs/${namespace}/web.app`,
         ];
         const findings: string[] = [];
-        // Of each kind of part one is looked at light, and one dark.
+        // One page of each kind is shown light, and one dark.
         for (const place of places) {
           await page.goto(`${origin}${place}`);
           const colorScheme = places.indexOf(place) % 2 === 0 ? "light" : "dark";
@@ -90,7 +90,7 @@ describe.skipIf(executablePath === undefined)("in a browser", () => {
         await world.push("app", { "deploy/settings.yaml": "kind: [" });
         await world.waitFor("the halt", async () => (await world.group("web")).status.state === "Halted");
         await page.getByText("Halted").first().waitFor();
-        // Nobody has loaded the page again, and who was on the link still is.
+        // The page was not loaded again, and the focus is still on the link.
         expect(await page.evaluate("document.activeElement.textContent")).toBe(`${namespace}/web`);
         await page
           .getByRole("link", { name: `${namespace}/web` })

@@ -23,7 +23,7 @@ async function untilSelected(world: World, selected: number): Promise<void> {
 }
 
 describe("a Cluster", () => {
-  test("that is deleted without its objects and registered anew is taken up again", () =>
+  test("a Cluster that is deleted without its objects and registered again keeps its objects and gets new revisions", () =>
     withWebWorld(
       { rings: { all: 2 }, files: settings("blue"), rollout: { maxConcurrent: 2 } },
       async (world, commit) => {
@@ -42,7 +42,7 @@ describe("a Cluster", () => {
       },
     ));
 
-  test("that was deselected can be deleted", () =>
+  test("a Cluster that no group selects any more can be deleted", () =>
     withWebWorld(
       { rings: { all: 2 }, files: settings("blue"), rollout: { maxConcurrent: 2 } },
       async (world, commit) => {

@@ -18,14 +18,14 @@ const first = {
   "app/b.yaml": configMap("b", { color: "blue" }),
   "platform/p.yaml": configMap("p", { size: "1" }),
 };
-/** What the cluster has in the end of these is what no older table may take away. */
+/** An older table may not remove what the clusters have after these revisions. */
 const later = [
   { "app/a.yaml": configMap("a", { color: "green" }), "app/b.yaml": null, "app/c.yaml": configMap("c", { k: "1" }) },
   { "app/c.yaml": configMap("c", { k: "2" }), "platform/p.yaml": configMap("p", { size: "2" }) },
   { "app/d.yaml": configMap("d", { k: "1" }), "platform/q.yaml": configMap("q", { size: "1" }) },
 ];
 
-/** Every cluster is asked and refuses: the first refusals must not halt what the others are still to be given. */
+/** Every cluster refuses its assignment. The first refusals must not halt the rollout before the others are assigned. */
 const atOnce = { maxConcurrent: 3, maxFailures: 3 };
 
 function documents(world: World, branch = "main", rollout: Readonly<Record<string, unknown>> = atOnce) {
@@ -70,7 +70,7 @@ function writes(world: World) {
     .filter(({ method, userAgent, dryRun }) => method !== "GET" && userAgent !== handUserAgent && !dryRun);
 }
 
-/** The rows are gone, and people register the clusters again. */
+/** Deletes all rows and registers the clusters again. */
 async function loseTable(world: World): Promise<void> {
   await restoreTable(world, []);
   world.fleet.clearRequests();
@@ -81,15 +81,15 @@ async function loseTable(world: World): Promise<void> {
   );
 }
 
-/** Until the workers have nothing to do, so that no write of before comes after the restore. */
-async function untilAtRest(world: World): Promise<void> {
+/** Waits until no worker is busy, so that no older write happens after the restore. */
+async function untilIdle(world: World): Promise<void> {
   await world.waitFor("no worker holds a lease", async () => {
     const leases = (await world.rows()).filter((row) => row.type === "Lease") as (Row & { owner?: string })[];
     return leases.every(({ owner }) => owner === undefined);
   });
 }
 
-/** Until every Sync has been refused what was assigned to it last; meanwhile no cluster may be written to. */
+/** Waits until every cluster has refused its newest assignment. No cluster may be written to meanwhile. */
 async function untilRefused(world: World): Promise<void> {
   await world.waitFor("every Sync is refused", async () => {
     expect(writes(world)).toEqual([]);
@@ -108,7 +108,7 @@ async function pushOn(world: World): Promise<string> {
     const size = String(n);
     const files = { "app/a.yaml": configMap("a", { size }), "platform/p.yaml": configMap("p", { size: `since ${n}` }) };
     commit = await world.push("app", files);
-    // The restored rows know of older commits than git has: what is newer than they are may be any of these.
+    // The restored rows have an older commit than git, so wait for exactly this commit.
     await world.waitFor(`${commit.slice(0, 8)} is assigned`, async () =>
       syncsOf(await world.rows()).every(({ desired }) => desired.revision.endsWith(commit)),
     );
@@ -118,11 +118,11 @@ async function pushOn(world: World): Promise<string> {
   }
 }
 
-/** One command: what it shows first, that nothing was written before it, and that everything is in sync after it. */
+/** Checks that `recover` shows every Sync first, that nothing was written before it, and that everything is in sync after it. */
 async function recovers(world: World, commit: string): Promise<void> {
   const cli = openWorldCli(world);
   try {
-    // What was assigned last may not have come to its cluster yet.
+    // The newest assignment may not have reached its cluster yet.
     await world.waitFor("every Sync is shown", async () => {
       const shown = await cli.run("recover --all --dry-run");
       expect(shown.code).toBe(0);
@@ -140,7 +140,7 @@ async function recovers(world: World, commit: string): Promise<void> {
 
 async function inOrder(world: World, changes: readonly (typeof later)[number][]): Promise<void> {
   for (const files of changes) await world.untilInSync("web", await world.push("app", files));
-  await untilAtRest(world);
+  await untilIdle(world);
 }
 
 interface GroupStatus {
@@ -158,31 +158,37 @@ describe.each(storyTargets)("on $name", (target) => {
     test.each([
       ["one revision behind", 1],
       ["three revisions behind", 3],
-    ] as const)("%s, changes nothing before somebody accepts it", { timeout: 500_000 }, async (_what, behind) => {
+    ] as const)(
+      "a table that is %s changes no cluster before somebody accepts it",
+      { timeout: 500_000 },
+      async (_what, behind) => {
+        const world = await startWorld({ target });
+        try {
+          await begin(world);
+          await inOrder(world, later.slice(0, 3 - behind));
+          const backup = await world.rows();
+          await inOrder(world, later.slice(3 - behind));
+          const before = await contents(world);
+
+          await restoreTable(world, backup);
+          world.fleet.clearRequests();
+          const commit = await pushOn(world);
+          expect(await contents(world)).toEqual(before);
+          await recovers(world, commit);
+          expect(uidsIn(await contents(world))).toEqual(uidsIn(before));
+        } finally {
+          await world.close();
+        }
+      },
+    );
+
+    test("a table from before a change of branch continues with the branch that the documents name", {
+      timeout: 500_000,
+    }, async () => {
       const world = await startWorld({ target });
       try {
         await begin(world);
-        await inOrder(world, later.slice(0, 3 - behind));
-        const backup = await world.rows();
-        await inOrder(world, later.slice(3 - behind));
-        const before = await contents(world);
-
-        await restoreTable(world, backup);
-        world.fleet.clearRequests();
-        const commit = await pushOn(world);
-        expect(await contents(world)).toEqual(before);
-        await recovers(world, commit);
-        expect(uidsIn(await contents(world))).toEqual(uidsIn(before));
-      } finally {
-        await world.close();
-      }
-    });
-
-    test("another branch behind, goes on with the one that its documents name", { timeout: 500_000 }, async () => {
-      const world = await startWorld({ target });
-      try {
-        await begin(world);
-        await untilAtRest(world);
+        await untilIdle(world);
         const backup = await world.rows();
         const at = new Date(Date.UTC(2026, 1, 1));
         const files = { ...later[0], "platform/only.yaml": configMap("only", { here: "yes" }) };
@@ -194,12 +200,12 @@ describe.each(storyTargets)("on $name", (target) => {
         });
         await world.apply(...documents(world, "release"));
         await world.untilInSync("web", release);
-        await untilAtRest(world);
+        await untilIdle(world);
         const before = await contents(world);
 
         await restoreTable(world, backup);
         world.fleet.clearRequests();
-        // Of the branch that the restored rows follow: it would take away what is only on the other.
+        // This commit is on the restored rows' branch. Applying it would delete objects that only the other branch has.
         await pushOn(world);
         expect(await contents(world)).toEqual(before);
         await world.apply(...documents(world, "release"));
@@ -211,7 +217,7 @@ describe.each(storyTargets)("on $name", (target) => {
     });
   });
 
-  test("a table that was lost finds its objects again", { timeout: 500_000 }, async () => {
+  test("a new table finds the objects of the lost table again", { timeout: 500_000 }, async () => {
     const world = await startWorld({ target });
     try {
       await begin(world);
@@ -222,7 +228,7 @@ describe.each(storyTargets)("on $name", (target) => {
       await world.apply(...documents(world));
       await untilRefused(world);
       expect(await contents(world)).toEqual(before);
-      // Meanwhile something left git: it is pruned, though no row ever knew it.
+      // An object left git meanwhile. It is pruned, although no row knew it.
       const commit = await world.push("app", { "app/d.yaml": null });
       await recovers(world, commit);
       const { "c1 d": _1, "c2 d": _2, "c3 d": _3, ...kept } = uidsIn(before);
@@ -232,13 +238,13 @@ describe.each(storyTargets)("on $name", (target) => {
     }
   });
 
-  test("a lost table needs one recover, also where the group halts at its first cluster", {
+  test("a lost table needs one recover, even when the group halts at its first cluster", {
     timeout: 500_000,
   }, async () => {
     const world = await startWorld({ target });
     try {
       await begin(world);
-      await untilAtRest(world);
+      await untilIdle(world);
       const before = await contents(world);
       await loseTable(world);
       await world.apply(...documents(world, "main", { maxConcurrent: 1, maxFailures: 0 }));

@@ -33,7 +33,7 @@ async function colors(world: World): Promise<Record<string, string | undefined>>
 
 const extraRings = { canary: 1, broad: 2 };
 
-/** A second template `extra`, on every cluster when this is done. @returns the group with it, and without it. */
+/** Rolls out a second template `extra` to every cluster. @returns the group with it, and without it. */
 async function bringExtra(world: World) {
   const commit = await world.createRepository("extra", { "more/extra.yaml": configMap("extra", { from: "two" }) });
   const without = webGroup({ rings: extraRings, rollout: { maxConcurrent: 1 } });
@@ -53,7 +53,7 @@ async function untilBoth(world: World): Promise<void> {
   });
 }
 
-/** uid of what `extra` brought to each cluster. */
+/** The uid of the object of `extra` in each cluster. */
 async function extras(world: World): Promise<Record<string, string | undefined>> {
   const seen: Record<string, string | undefined> = {};
   for (const { name } of world.fleet.connections()) {
@@ -76,7 +76,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
   const workloads = fleet.controllers === "on";
 
   describe("a rollout", () => {
-    test("takes the first revision and then the second through the rings, within its bounds", () =>
+    test("a rollout takes the first revision and then the second through the rings, within its bounds", () =>
       withWebWorld(
         {
           rings: { canary: 1, early: 2, broad: 3 },
@@ -90,7 +90,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
 
           world.monitor.reset();
           world.fleet.clearRequests();
-          // One of three is kept for the first ring.
+          // One of three slots is reserved for the first ring.
           awaitFullSlots(world, "broad", 2);
           const second = await world.push("app", settings("green"));
           await world.untilInSync("web", second);
@@ -103,7 +103,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
       ));
 
     test.runIf(workloads)(
-      "with an image that cannot be pulled halts at the canary with the reason, and the fix ends in sync",
+      "a rollout with an image that cannot be pulled halts at the canary with the reason, and a fix is rolled out",
       () =>
         withWebWorld(
           {
@@ -135,7 +135,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
         ),
     );
 
-    test("that is suspended between two rings goes no further until it is resumed", () =>
+    test("a rollout that is suspended between two rings stops there until it is resumed", () =>
       withWebWorld(
         { rings: { canary: 1, broad: 2 }, files: settings("blue"), rollout: { maxConcurrent: 2 } },
         async (world, commit) => {
@@ -166,7 +166,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
         },
       ));
 
-    test("of a suspended group starts nothing, whatever is pushed", () =>
+    test("a push starts no rollout of a suspended group", () =>
       withWebWorld({ rings: { all: 2 }, files: settings("blue") }, async (world, commit) => {
         await world.untilInSync("web", commit);
         await world.session.call("POST", `/v1/namespaces/${namespace}/syncgroups/web/suspend`, {});
@@ -181,14 +181,14 @@ describe.each(storyTargets)("on $name", (fleet) => {
         await world.untilInSync("web", second);
       }));
 
-    test("is moved at once by the webhook", () =>
+    test("the webhook starts a rollout at once", () =>
       withWebWorld({ rings: { all: 1 }, files: settings("blue") }, async (world, commit) => {
         await world.untilInSync("web", commit);
-        // The Source's interval is an hour, six minutes of this test's.
+        // The Source's interval is an hour, which is six minutes of this test.
         await world.untilInSync("web", await world.push("app", settings("green")));
       }));
 
-    test("follows the Source's interval where no webhook calls", () =>
+    test("a rollout starts at the Source's interval when no webhook calls", () =>
       withWebWorld(
         { rings: { all: 1 }, files: settings("blue"), source: { interval: "20s" }, world: { webhook: "silent" } },
         async (world, commit) => {
@@ -197,7 +197,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
         },
       ));
 
-    test("leaves an unreachable cluster behind within maxUnreachable, and takes it along when it answers", () =>
+    test("a rollout continues without an unreachable cluster within maxUnreachable, and the cluster catches up when it answers", () =>
       withWebWorld(
         { rings: { canary: 1, broad: 2 }, files: settings("blue"), rollout: { maxConcurrent: 2, maxUnreachable: 1 } },
         async (world, commit) => {
@@ -223,7 +223,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
         },
       ));
 
-    test("stalls with the reason when too many clusters are unreachable, and goes on when they answer", () =>
+    test("a rollout stalls with the reason when too many clusters are unreachable, and continues when they answer", () =>
       withWebWorld(
         { rings: { canary: 2, broad: 1 }, files: settings("blue"), rollout: { maxConcurrent: 2, maxUnreachable: 0 } },
         async (world, commit) => {
@@ -247,7 +247,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
   });
 
   describe("a group", () => {
-    test("takes in a cluster that joins, and leaves the objects of one that leaves", () =>
+    test("a group brings a cluster that joins into sync, and keeps the objects of a cluster that leaves", () =>
       withWebWorld({ rings: { canary: 1, broad: 1 }, files: settings("blue") }, async (world, commit) => {
         await world.untilInSync("web", commit);
         world.fleet.clearRequests();
@@ -265,7 +265,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
           metadata: { name: metadata.name },
           spec,
         });
-        await world.waitFor("the leaver is let go", async () => {
+        await world.waitFor("the group has two clusters left", async () => {
           const { clusters, state } = (await world.group("web")).status;
           return state === "Complete" && clusters?.selected === 2 && clusters.ready === 2;
         });
@@ -276,13 +276,13 @@ describe.each(storyTargets)("on $name", (fleet) => {
   });
 });
 
-/** What becomes of objects is the cluster's business, too. */
+/** The end of objects depends on the API server, so these run on every kind. */
 describe.each(fleetTargets)("on $name", (fleet) => {
   const withWebWorld = webWorldOn(fleet);
 
   describe("a group", () => {
     test.each(fleet.controllers === "on" ? (["delete", "orphan"] as const) : (["orphan"] as const))(
-      "that is deleted with cascade=%s does so with its objects",
+      "the deletion of a group with cascade=%s does that with its objects",
       (cascade) =>
         withWebWorld({ rings: { canary: 1, broad: 1 }, files: settings("blue") }, async (world, commit) => {
           await world.untilInSync("web", commit);
@@ -304,7 +304,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
         }),
     );
 
-    test("with two templates takes both to a cluster, and deletes the objects of one that is dropped", () =>
+    test("a group applies both of its templates to a cluster, and deletes the objects of a removed template", () =>
       withWebWorld({ rings: extraRings, files: settings("blue") }, async (world) => {
         const { without, commit } = await bringExtra(world);
         expect((await world.sync("broad-2", "web.extra"))?.status.desired?.revision).toContain(commit);
@@ -317,7 +317,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
         expect(await colorIn(world, "broad-2")).toBe("blue");
       }));
 
-    test("that gets a dropped template back while its canary deletes deletes it nowhere else", () =>
+    test("a template that is restored while the canary deletes it is deleted nowhere else", () =>
       withWebWorld({ rings: extraRings, files: settings("blue") }, async (world) => {
         const { both, without } = await bringExtra(world);
         const before = await extras(world);

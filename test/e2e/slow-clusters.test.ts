@@ -1,4 +1,4 @@
-/** Clusters that are slow, silent or failing, beside honest ones, in an account with two places for clusters. */
+/** Slow, failing and throttling clusters do not delay the others in an account that works on two clusters at once. */
 
 import type { ClusterFaults } from "@starling/embedded-apiserver";
 import { afterEach, expect, test } from "vitest";
@@ -11,7 +11,7 @@ afterEach(() => world?.close());
 
 const files = (color: string) => ({ "deploy/c.yaml": namespaceManifest + configMap("settings", { color }) });
 
-/** As the cluster has it. */
+/** The color in the cluster's ConfigMap. */
 async function colorIn({ fleet }: World, cluster: string) {
   const objects = await fleet.objects(cluster);
   const settings = objects.find(
@@ -30,29 +30,32 @@ const groupOf = (ring: string) =>
 test.each<[string, ClusterFaults]>([
   ["answer after 27 s", { latency: { ms: 27_000 } }],
   ["fail each request", { errors: { status: 503 } }],
-  ["ask for half a minute each time", { throttle: { retryAfterSeconds: 30 } }],
-])("clusters that %s keep no change from the others, and have theirs when they are well", async (_way, faults) => {
-  const made = await startWorld({ account: { clusters: "5", concurrency: "10" } });
-  world = made;
-  await made.join(...ringsOf({ fine: 3, bad: 2 }));
-  const [fine, bad] = [
-    ["fine-1", "fine-2", "fine-3"],
-    ["bad-1", "bad-2"],
-  ];
-  const all = async (clusters: readonly string[], color: string) =>
-    (await Promise.all(clusters.map((cluster) => colorIn(made, cluster)))).every((found) => found === color);
-  await made.createRepository("app", files("red"));
-  const git = { url: made.git.url("app"), ref: { branch: "main" } };
-  await made.apply(sourceDocument("app", { git, interval: "1h" }), groupOf("fine"), groupOf("bad"));
-  await made.waitFor("every cluster is red", () => all([...fine, ...bad], "red"));
+  ["ask for a pause of half a minute each time", { throttle: { retryAfterSeconds: 30 } }],
+])(
+  "clusters that %s do not delay changes of the others, and get theirs when they are healthy",
+  async (_way, faults) => {
+    const made = await startWorld({ account: { clusters: "5", concurrency: "10" } });
+    world = made;
+    await made.join(...ringsOf({ fine: 3, bad: 2 }));
+    const [fine, bad] = [
+      ["fine-1", "fine-2", "fine-3"],
+      ["bad-1", "bad-2"],
+    ];
+    const all = async (clusters: readonly string[], color: string) =>
+      (await Promise.all(clusters.map((cluster) => colorIn(made, cluster)))).every((found) => found === color);
+    await made.createRepository("app", files("red"));
+    const git = { url: made.git.url("app"), ref: { branch: "main" } };
+    await made.apply(sourceDocument("app", { git, interval: "1h" }), groupOf("fine"), groupOf("bad"));
+    await made.waitFor("every cluster is red", () => all([...fine, ...bad], "red"));
 
-  for (const name of bad) await made.fleet.setFaults?.(name, faults);
-  for (const color of ["blue", "green", "white"]) {
-    await made.push("app", files(color));
-    await made.waitFor(`the others are ${color}`, () => all(fine, color));
-  }
-  expect(await all(bad, "red")).toBe(true);
+    for (const name of bad) await made.fleet.setFaults?.(name, faults);
+    for (const color of ["blue", "green", "white"]) {
+      await made.push("app", files(color));
+      await made.waitFor(`the others are ${color}`, () => all(fine, color));
+    }
+    expect(await all(bad, "red")).toBe(true);
 
-  for (const name of bad) await made.fleet.setFaults?.(name, {});
-  await made.waitFor("those that are well again are white", () => all(bad, "white"));
-});
+    for (const name of bad) await made.fleet.setFaults?.(name, {});
+    await made.waitFor("those that are well again are white", () => all(bad, "white"));
+  },
+);

@@ -1,4 +1,4 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: they are what is tested
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: this file tests them
 import { describe, expect, test } from "vitest";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { configMap, groupDocument, namespaceManifest, sourceDocument } from "#test/support/e2e-documents.ts";
@@ -35,7 +35,7 @@ async function setValues(world: World, name: string, values: Readonly<Record<str
 }
 
 describe.each(fleetTargets)("on $name", (fleet) => {
-  test("one folder says what differs by cluster, and one changed value is one rendering and one write", async () => {
+  test("one folder differs by cluster through variables, and one changed value causes one rendering and one write", async () => {
     const world = await startWorld({ target: fleet });
     try {
       await world.join(
@@ -115,7 +115,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
     }
   });
 
-  test("a variable that nobody sets reaches no cluster, and says so where people look", async () => {
+  test("a folder with an unset variable reaches no cluster, and status and commands name the variable", async () => {
     const world = await startWorld({ target: fleet });
     try {
       await world.join({ name: "one" });

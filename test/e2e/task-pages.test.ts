@@ -1,6 +1,6 @@
 /**
- * The task pages from the installation to the removal, carried out in one go: commands for an AWS account as far as a
- * synthesis goes, all others against the local machine.
+ * Runs the commands of the task pages from the installation to the removal: commands for an AWS account only as far as a
+ * synthesis, and all others against the local machine.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -22,7 +22,7 @@ import { commandsOf, pageBlocks, pageText, wordsOf } from "#test/support/page-co
 import { runWithoutTerminal } from "#test/support/run-without-terminal.ts";
 import { restoreTable } from "#test/support/table-copy.ts";
 
-/** In the order in which a person follows them. */
+/** The pages, in the order in which a person follows them. */
 const pages = [
   "install",
   "discover-clusters",
@@ -60,7 +60,7 @@ async function run(command: string) {
   return { command, ...(await runWithoutTerminal(words, { folder, patienceMs: 240_000 })) };
 }
 
-/** One after the other, each of which has to succeed. */
+/** Runs commands one after the other. Each has to succeed. */
 async function runAll(commands: readonly string[]): Promise<void> {
   expect(commands.length).toBeGreaterThan(0);
   for (const command of commands) {
@@ -70,7 +70,7 @@ async function runAll(commands: readonly string[]): Promise<void> {
 }
 
 describe("the commands for an account", () => {
-  test("use a few programs that everybody has", () => {
+  test("the commands for an account use a few common programs", () => {
     const programs = account.map((command) =>
       command
         .split(" ")
@@ -90,7 +90,7 @@ describe("the commands for an account", () => {
   });
 
   const cdk = account.filter((command) => /^npx cdk (deploy|destroy|diff)/.test(command));
-  test.each([...new Set(cdk)])("%s names settings and stacks that there are", { timeout: 120_000 }, async (command) => {
+  test.each([...new Set(cdk)])("%s names existing settings and stacks", { timeout: 120_000 }, async (command) => {
     const given = [...command.matchAll(/-c (\w+)=(\S+)/g)].map(([, name = "", value = ""]) => [name, value] as const);
     const context = Object.fromEntries(given);
     expect(() => readSettings(context)).not.toThrow();
@@ -100,7 +100,7 @@ describe("the commands for an account", () => {
       .filter((word) => word.startsWith("starling-"));
     expect(Object.keys(stacks)).toEqual(expect.arrayContaining([...words]));
     if (context.table === undefined) return;
-    // What is deployed then works on that table.
+    // The deployed functions use that table.
     const text = JSON.stringify(stacks["starling-control"]);
     expect(text).toContain(`"STARLING_TABLE":"${context.table}"`);
     expect(text).not.toContain('"STARLING_TABLE":{');
@@ -110,7 +110,7 @@ describe("the commands for an account", () => {
     ([, line = ""]) => line,
   );
   const shown = [...account.filter((command) => command.startsWith("starling ")), ...checklist];
-  test.each([...new Set(shown)])("%s has a verb and flags that there are", async (line) => {
+  test.each([...new Set(shown)])("%s has an existing verb and existing flags", async (line) => {
     const [verb = "", ...rest] = wordsOf(line).slice(1);
     const verbs = ["cluster", "context"].includes(verb) ? `${verb} ${rest[0]}` : verb;
     const [help, global] = [await run(`starling ${verbs} --help`), await run("starling --help")];
@@ -120,7 +120,7 @@ describe("the commands for an account", () => {
   });
 });
 
-/** The machine, as a profile of the AWS configuration sees an account. */
+/** A profile of the AWS configuration that points to the machine. */
 function enterAccount({ machine }: World): void {
   const { accessKeyId, secretAccessKey } = machine.api.credentials;
   const credentials = join(folder, "credentials");
@@ -145,7 +145,7 @@ function writeFleet(world: World): void {
   writeFileSync(join(folder, "fleet/shop.yaml"), shop.replace(url, world.git.url("app")));
 }
 
-/** One in each account of the organization that the page names: what the page reads of it is in tags, or a parameter. */
+/** A cluster in each account of the page's organization, with the values of the page in tags or in a parameter. */
 const clusters = [
   {
     name: "prod-1",
@@ -166,7 +166,7 @@ const asEks: Authenticator = (token, cluster) =>
     ? Promise.resolve(undefined)
     : eksAuthenticator({ ...eks, stsEndpoint: eks.endpoint, arnOf: (name) => arns.get(name) })(token, cluster);
 
-/** What the page leaves to the accounts: clusters with their tags, and the roles that Starling comes into them by. */
+/** Prepares what the page expects in the accounts: clusters with tags, and the roles for Starling. */
 async function fillAccounts({ machine, fleet }: World): Promise<void> {
   const { installation, callerArn, discovererArn } = machine.eks;
   eks = machine.eks;
@@ -208,21 +208,23 @@ async function settings(world: World): Promise<readonly unknown[]> {
   });
 }
 
-/** What the tag or parameter of each cluster and the ClusterValues make of it. */
+/** The values of each cluster by its tag or parameter and the ClusterValues. */
 const everywhere = (color: string) => clusters.map(({ domain }) => ({ color, at: `https://${domain}`, tier: "gold" }));
 
 const filesOf = (color: string) => ({
   "deploy/namespace.yaml": namespaceManifest,
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: Starling's own
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: Starling replaces it
   "deploy/settings.yaml": configMap("settings", { color, at: "https://${DOMAIN}", tier: "${TIER}" }),
 });
 
-test("the pages work one after the other, from the context to the removal", { timeout: 560_000 }, async () => {
+test("the commands of the task pages work one after the other, from the context to the removal", {
+  timeout: 560_000,
+}, async () => {
   const world = await startWorld({ faults: quiet, target: embeddedFleetFor(asEks) });
   try {
     enterAccount(world);
     writeFleet(world);
-    // The page says that the timer has not run in the first minute.
+    // The page says that the timer may not have run in the first minute.
     const installation = () => world.session.call<Installation>("GET", "/v1/installation");
     await expect
       .poll(installation, { timeout: 60_000 })
@@ -230,11 +232,11 @@ test("the pages work one after the other, from the context to the removal", { ti
     await runAll(commandsOn("install"));
     await fillAccounts(world);
     await world.createRepository("app", filesOf("blue"));
-    const [applying = "", ...looking] = commandsOn("discover-clusters");
+    const [applying = "", ...reading] = commandsOn("discover-clusters");
     await runAll([applying]);
-    const [describing = ""] = looking;
+    const [describing = ""] = reading;
     await world.waitFor("the first scan", async () => (await run(describing)).out.includes("2 clusters of 2 accounts"));
-    await runAll(looking);
+    await runAll(reading);
     const listed = await run("starling get clusters");
     for (const { name } of clusters) expect(listed.out).toContain(name);
     await runAll(commandsOn("deploy-an-app"));
@@ -253,17 +255,17 @@ test("the pages work one after the other, from the context to the removal", { ti
     expect(freezeState).toHaveLength(1);
     await restoreTable(world, [...backup.filter(({ pk }) => pk !== "FREEZES"), ...freezeState]);
     expect((await run("starling get freezes")).out).toContain("restored");
-    const look = restoring.findIndex((command) => command.includes("--dry-run"));
-    await runAll(restoring.slice(0, look));
+    const dryRun = restoring.findIndex((command) => command.includes("--dry-run"));
+    await runAll(restoring.slice(0, dryRun));
     const shown = await world.waitFor("what the clusters refuse", async () => {
       expect(await settings(world)).toEqual(everywhere("green"));
-      const ran = await run(restoring[look] ?? "");
+      const ran = await run(restoring[dryRun] ?? "");
       return ran.out.split("\n").filter((line) => line.startsWith("prod-")).length === clusters.length
         ? ran
         : undefined;
     });
     expect(shown.code).toBe(0);
-    await runAll(restoring.slice(look + 1));
+    await runAll(restoring.slice(dryRun + 1));
     expect(await settings(world)).toEqual(everywhere("green"));
 
     await runAll(commandsOn("uninstall"));
@@ -287,7 +289,7 @@ test("tasks/uninstall.md names every resource that stays when the stacks are rem
   expect([kept.length, named.length]).toEqual([10, 6]);
 });
 
-test("the pages show the namespace and programs of the tests", () => {
+test("the task pages show the namespace and programs of these tests", () => {
   expect(commandsOn("upgrade")).toEqual([]);
   expect(namespace).toBe("shop");
 });

@@ -1,6 +1,6 @@
 /**
- * A deployment in the middle of a rollout: the functions of the version before are replaced by these, one after the
- * other, each between two of its invocations, while messages, rows and clusters stay. And back again.
+ * A deployment in the middle of a rollout replaces the functions of the version before one after the other, each between
+ * two invocations, while messages, rows and clusters stay. Another deployment goes back.
  */
 import type { RequestRecord } from "@starling/embedded-apiserver";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -17,7 +17,7 @@ import { openWorldCli } from "#test/support/world-cli.ts";
 
 type Version = "before" | "this";
 
-/** Functions that are of one version until a deployment begins, and of the other one each after some invocations of its own. */
+/** Functions that run one version until a deployment begins, and the other version after a few invocations each. */
 function deployments(before: VersionBefore, random: Random) {
   const left = new Map<string, number>();
   const served = new Map<string, Version[]>();
@@ -30,13 +30,13 @@ function deployments(before: VersionBefore, random: Random) {
   }
 
   return {
-    /** From now on, after as many invocations as chance has it. */
+    /** Begins a deployment. Each function changes after a random number of invocations. */
     deploy(version: Version, mostInvocations: number) {
       [from, to] = [to, version];
       left.clear();
       for (const folder of served.keys()) left.set(folder, random.integer(1, mostInvocations));
     },
-    /** The versions that each function ran with, since this was asked last. */
+    /** The versions that each function ran with since the last call. */
     take(): ReadonlyMap<string, ReadonlySet<Version>> {
       return new Map([...served].map(([folder, all]) => [folder, new Set(all.splice(0))]));
     },
@@ -63,7 +63,7 @@ function deployments(before: VersionBefore, random: Random) {
 
 const content = (color: string) => ({ "deploy/settings.yaml": namespaceManifest + configMap("settings", { color }) });
 const rings = { canary: 1, broad: 3 };
-/** Each takes a world of its own through three contents, at other moments. */
+/** Each round rolls out three revisions in a world of its own, with deployments at other moments. */
 const rounds = [1, 2, 3];
 const patienceSeconds = 400;
 const clusters = Object.entries(rings).flatMap(([ring, count]) =>
@@ -71,7 +71,7 @@ const clusters = Object.entries(rings).flatMap(([ring, count]) =>
 );
 const settings = "/configmaps/settings";
 
-/** How often each cluster was given its settings: the applies that an API server took. */
+/** The number of successful applies of the settings in each cluster. */
 function applies({ fleet }: World) {
   const counts = new Map<string, number>();
   const isApply = ({ method, path, dryRun, result }: RequestRecord) =>
@@ -101,7 +101,7 @@ describe.runIf(hasVersionBefore())("in the middle of a rollout", () => {
   afterAll(() => before.remove());
 
   test.each(rounds)(
-    "no assignment is lost or made twice by an upgrade, nor by the way back (%i)",
+    "an upgrade and the way back lose no assignment and apply none twice (round %i)",
     {
       timeout: 1_200_000,
     },
@@ -137,7 +137,7 @@ describe.runIf(hasVersionBefore())("in the middle of a rollout", () => {
     },
   );
 
-  test("a newer command reads what the version before has written", {
+  test("the command reads the rows that the version before has written", {
     timeout: 600_000,
   }, async () => {
     const code = (folder: string) => before.code(folder) ?? functionCode(folder);
@@ -145,7 +145,7 @@ describe.runIf(hasVersionBefore())("in the middle of a rollout", () => {
     await webWorldOn(embeddedFleet)(setup, async (it, blue) => {
       await it.untilInSync("web", blue, patienceSeconds);
       const cli = openWorldCli(it);
-      const told = async (line: string) => {
+      const run = async (line: string) => {
         const { code, out, err } = await cli.run(line);
         return { line, code, says: `${out}${err}` };
       };
@@ -155,7 +155,7 @@ describe.runIf(hasVersionBefore())("in the middle of a rollout", () => {
         "describe syncgroup/web -n shop",
         "get clusters",
       ])
-        expect(await told(line)).toMatchObject({ line, code: 0 });
+        expect(await run(line)).toMatchObject({ line, code: 0 });
       cli.close();
     });
   });

@@ -23,8 +23,8 @@ spec:
 describe.each([...fleetTargets, ...proxiedEmbedded])("on $name", (fleet) => {
   const withWebWorld = webWorldOn(fleet);
 
-  describe("what git holds arrives as kubectl would take it:", () => {
-    test("a definition and its object in one folder, names with colons and capitals, and numbers digit for digit", () =>
+  describe("files in git", () => {
+    test("a cluster gets a definition and its object in one folder, names with colons and capitals, and numbers digit for digit", () =>
       withWebWorld(
         {
           rings: { all: 1 },
@@ -63,14 +63,14 @@ binaryData: {blob: AAEC}
           const role = await read("/apis/rbac.authorization.k8s.io/v1/clusterroles/system:MyRole");
           expect(role).toMatchObject({ metadata: { name: "system:MyRole" }, rules: [{ verbs: ["get"] }] });
           expect(await read(`${configs}/settings`)).toMatchObject({
-            // The key is a boolean of YAML 1.1.
+            // The key is a boolean in YAML 1.1.
             data: { mode: "0644", true: "yes" },
             binaryData: { blob: "AAEC" },
           });
         },
       ));
 
-    test("a kustomize base with one overlay for each environment", async () => {
+    test("clusters get a kustomize base with the overlay of their environment", async () => {
       const world = await startWorld({ target: fleet });
       try {
         await world.join(

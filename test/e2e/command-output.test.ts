@@ -1,4 +1,4 @@
-/** What commands say while something is not yet, or not at all, as it should be. */
+/** The output of commands while a rollout waits, fails or reaches no cluster. */
 import { describe, expect, test } from "vitest";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { groupDocument, yaml } from "#test/support/e2e-documents.ts";
@@ -7,7 +7,7 @@ import { storyTargets } from "#test/support/fleet-targets.ts";
 import { type WebSetup, webWorldOn } from "#test/support/web-world.ts";
 import { openWorldCli, type WorldCli } from "#test/support/world-cli.ts";
 
-/** In a namespace that is there and stays: nothing has to be ended by a controller. */
+/** The namespace exists and stays, so no controller has to finish its deletion. */
 function config(name: string): string {
   return yaml({ apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace: "default" }, data: { of: name } });
 }
@@ -20,7 +20,7 @@ function syncDocument(name: string, spec: Readonly<Record<string, unknown>>) {
   return { apiVersion: ourApiVersion, kind: "Sync", metadata: { name, namespace }, spec: { source: "app", ...spec } };
 }
 
-/** The commands to type next, without what is said beside them; those that leave a word to be filled in are no commands. */
+/** The proposed next commands without their explanations, and without commands that have a word to fill in. */
 function commandsIn(text: string): readonly string[] {
   const found = text.matchAll(/\bstarling ([a-z]+ [^\n;)]*?)(?= {3}|[;\n)]|$)/gm);
   const commands = [...found].map(([, command = ""]) => command.trim());
@@ -39,12 +39,12 @@ describe.each(storyTargets)("on $name", (fleet) => {
       }
     });
 
-  test("reconcile --wait ends when the workers have looked, and not before", () =>
+  test("reconcile --wait ends when the workers have checked, and not before", () =>
     withCli({ rings: { all: 2 }, files, source }, async (cli, world, commit) => {
       await world.untilInSync("web", commit);
-      const look = Promise.withResolvers<"pass">();
+      const check = Promise.withResolvers<"pass">();
       world.fleet.intercept(({ cluster, phase }) =>
-        cluster === "all-2" && phase === "before" ? look.promise : "pass",
+        cluster === "all-2" && phase === "before" ? check.promise : "pass",
       );
       let ended = false;
       const waiting = cli.run("reconcile sg/web --wait").finally(() => {
@@ -56,7 +56,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
       });
       expect((await cli.run("get sg web")).out).toMatch(/ Reconciling /);
       expect(ended).toBe(false);
-      look.resolve("pass");
+      check.resolve("pass");
       expect(await waiting).toMatchObject({
         code: 0,
         out: "syncgroup/web reconcile requested\nsyncgroup/web Complete\n",
@@ -65,7 +65,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
         expect((await world.sync(name, "web.app"))?.status.observed?.handledReconcile).toBe(1);
     }));
 
-  test("reconcile --wait of a group that is not well says so, after the look", () =>
+  test("reconcile --wait of an unhealthy group reports that after the check", () =>
     withCli({ rings: { all: 2 }, files, source, rollout: { maxUnreachable: 1 } }, async (cli, world, commit) => {
       await world.untilInSync("web", commit);
       const refused = { status: 403, body: { kind: "Status", reason: "Forbidden", code: 403 } };
@@ -78,7 +78,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
       });
     }));
 
-  test("nothing that reaches no cluster is Complete or Ready", () =>
+  test("a group or Sync that reaches no cluster is neither Complete nor Ready", () =>
     withCli({ rings: { all: 1 }, files, source }, async (cli, world, commit) => {
       await world.untilInSync("web", commit);
       const group = (name: string, clusters: Parameters<typeof groupDocument>[1]["clusters"]) =>
@@ -134,7 +134,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
       await world.waitFor("it has its cluster", async () => (await world.group("typo")).status.state === "Complete");
     }));
 
-  test("what a halted rollout did not reach in its stage is not Ready, and says what is wanted", () =>
+  test("a cluster that a halted rollout did not reach in its stage is not Ready, and shows the desired revision", () =>
     withCli(
       { rings: { canary: 2, broad: 1 }, files, source, rollout: { maxConcurrent: 1 } },
       async (cli, world, commit) => {
@@ -151,7 +151,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
         const names = async (state: string) =>
           (await cli.run(`get syncs --group web --state ${state} --no-headers -q`)).out;
         expect(await names("OutOfSync")).toMatch(/^web\.app +canary-2 /);
-        // What only an earlier stage has tried is not wanted there.
+        // A revision that only an earlier stage has tried is not desired there.
         expect(await names("Ready")).toMatch(/^web\.app +broad-1 /);
         const clusters = await cli.run("get clusters");
         expect(clusters.out).toMatch(/^canary-1 .* Degraded .* 0\/1 .* 1 Failed: shop\/web\.app$/m);
@@ -171,7 +171,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
       },
     ));
 
-  test("a Sync that cannot be rendered is among those that need somebody", () =>
+  test("a Sync that cannot be rendered is listed among those that need attention", () =>
     withCli({ rings: { all: 1 }, files, source }, async (cli, world, commit) => {
       await world.untilInSync("web", commit);
       await world.apply(
@@ -188,11 +188,11 @@ describe.each(storyTargets)("on $name", (fleet) => {
       );
     }));
 
-  test("every command that is printed as the next one can be typed", () =>
+  test("every command that is printed as a next step can be typed", () =>
     withCli(
       { rings: { canary: 1, broad: 1 }, files, source, rollout: { maxUnreachable: 0 } },
       async (cli, world, commit) => {
-        const look = async () => {
+        const collect = async () => {
           for (const kind of ["sources", "clusters", "syncgroups", "syncs", "rollouts"]) {
             const { out } = await cli.run(`get ${kind} -o name`);
             await cli.run(`get ${kind} -o wide`);
@@ -207,7 +207,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
           }
         };
         await world.untilInSync("web", commit);
-        await look();
+        await collect();
         await world.apply(
           syncDocument("astray", { cluster: "canary-1", path: "nowhere" }),
           syncDocument("lost", { cluster: "nobody", path: "own" }),
@@ -220,10 +220,10 @@ describe.each(storyTargets)("on $name", (fleet) => {
           const groups = [await world.group("web"), await world.group("unrendered")];
           return groups.every(({ status }) => status.state === "Halted");
         });
-        await look();
+        await collect();
         await cli.run("suspend sg/web --reason lunch");
         await cli.run("reconcile sg/web");
-        await look();
+        await collect();
         await cli.run("resume sg/web");
         for (const object of ["sync/lost", "sg/none", "source/app"]) await cli.run(`reconcile ${object} --wait`);
         await cli.run("delete source/app");
@@ -232,13 +232,13 @@ describe.each(storyTargets)("on $name", (fleet) => {
         world.fleet.intercept(({ cluster }) => (cluster === "canary-1" ? "reset" : "pass"));
         await cli.run("delete sg/web --yes");
         await world.waitFor("it waits", async () => / does not answer/.test((await cli.run("get sg web -o wide")).out));
-        await look();
+        await collect();
 
         const printed = commandsIn(cli.said.map(({ out, err }) => `${out}\n${err}`).join("\n"));
         expect(printed.length).toBeGreaterThan(15);
         const kinds = new Set(printed.map((command) => command.split(" ")[0]));
         expect([...kinds].sort()).toEqual(["delete", "describe", "get", "reconcile", "resume", "rollout"]);
-        // What deletes comes last: the others are about what is there.
+        // Commands that delete come last, because the others need the objects.
         const order = (command: string) => Number(command.includes("--yes"));
         for (const command of printed.toSorted((a, b) => order(a) - order(b))) {
           const ran = await cli.run(command.split(" "));
@@ -248,7 +248,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
       },
     ));
 
-  test("a deletion that waits for a cluster which was never reached says so, and how to go on without it", () =>
+  test("a deletion that waits for a never reached cluster says so, and says how to continue without it", () =>
     withCli({ rings: { all: 1 }, files, source, rollout: { maxUnreachable: 0 } }, async (cli, world, commit) => {
       await world.untilInSync("web", commit);
       world.fleet.intercept(({ cluster }) => (cluster === "late" ? "reset" : "pass"));

@@ -1,4 +1,4 @@
-/** What people ask after a push and a hand's edit, by the real command: what is there, what drifted, whose commit it is. */
+/** The real command shows objects, drift and commits after a push and an edit by hand. */
 import { describe, expect, test } from "vitest";
 import { configMap, namespaceManifest } from "#test/support/e2e-documents.ts";
 import { namespace } from "#test/support/e2e-world.ts";
@@ -14,7 +14,7 @@ const files = {
 };
 
 describe.each(fleetTargets)("on $name", (fleet) => {
-  test("objects, drift by field, history and the trees of a fleet that somebody edited", () =>
+  test("commands show objects, drift by field, history and trees of a fleet that somebody edited", () =>
     webWorldOn(fleet)(
       { rings: { all: 1 }, files, apply: { interval: "10s", drift: "report" } },
       async (world, commit) => {

@@ -7,7 +7,7 @@ import { namespace, startWorld, type World } from "#test/support/e2e-world.ts";
 import { mortalSandboxes } from "#test/support/mortal-sandboxes.ts";
 
 const rate = 20;
-/** A lease of two of our seconds. */
+/** A lease lasts two real seconds. */
 const timeoutSeconds = { apply: 40 };
 const configs = `/api/v1/namespaces/${namespace}/configmaps`;
 
@@ -20,7 +20,7 @@ afterEach(async () => {
 
 interface Workers {
   readonly sandboxes: (functionName: string, wire: () => LambdaHandler) => LambdaHandler;
-  /** Resolves when every invocation has come to its end, also those that nobody waits for any more. */
+  /** Resolves when every invocation has ended, including abandoned ones. */
   allEnded(): Promise<void>;
 }
 
@@ -45,7 +45,7 @@ function watchedWorkers(): Workers {
 
 type Hold = (request: InterceptedRequest) => boolean;
 
-/** Holds the first request that answers to each of the descriptions, until it is let go. */
+/** Holds the first request that matches each description, until `releaseTemplates` is called. */
 function holdRequests(holds: readonly Hold[]) {
   const release = Promise.withResolvers<"pass">();
   const waiting = new Set(holds);
@@ -65,7 +65,7 @@ function holdRequests(holds: readonly Hold[]) {
   };
 }
 
-/** The n-th request of a cluster; one that writes is held after it was done: what is under way cannot be called back. */
+/** Matches the n-th request of a cluster. A write is held after its effect, because a write on its way cannot be undone. */
 function nthRequest(cluster: string, n: number): Hold {
   let count = 0;
   let writing: string | undefined;
@@ -86,7 +86,7 @@ async function webWorld(clusters: readonly string[], interval: string, workers: 
     timeoutSeconds,
     overrun: "abandoned",
     sandboxes: workers.sandboxes,
-    // Who is old here is decided call by call.
+    // Faults would make other workers old than those that the test holds.
     faults: quiet,
   });
   world = made;
@@ -110,7 +110,7 @@ async function webWorld(clusters: readonly string[], interval: string, workers: 
 
 const rowsOfWorkers = new Set(["SyncOnCluster", "Cluster", "Slot", "Target", "CatchUp", "StageRun"]);
 
-/** What is in the clusters, and what the table says of them, to the last version. */
+/** The objects of the clusters and the rows about them, with their versions. */
 async function everything(made: World) {
   const rows = (await made.rows()).filter(({ type }) => rowsOfWorkers.has(type));
   const clusters: Record<string, unknown> = {};
@@ -118,7 +118,7 @@ async function everything(made: World) {
   return { clusters, rows: rows.sort((a, b) => (`${a.pk}|${a.sk}` < `${b.pk}|${b.sk}` ? -1 : 1)) };
 }
 
-test("what a worker had made when it died is deleted when the revision after does not know it", async () => {
+test("an object that a dying worker made is deleted when the next revision does not have it", async () => {
   const mortal = mortalSandboxes();
   try {
     const made = await webWorld(["c01"], "4h", mortal);
@@ -143,7 +143,7 @@ test("what a worker had made when it died is deleted when the revision after doe
 });
 
 describe("a worker that wakes up after its lease", () => {
-  test("changes nothing, wherever it fell asleep", async () => {
+  test("a worker that wakes up after its lease changes nothing, at whichever request it slept", async () => {
     const requests = 14;
     const clusters = Array.from({ length: requests }, (_, index) => `c${String(index + 1).padStart(2, "0")}`);
     const workers = watchedWorkers();
@@ -173,7 +173,7 @@ describe("a worker that wakes up after its lease", () => {
     console.log(`fell asleep at ${woke.join(", ")}`);
   });
 
-  test("and whose write was under way all the time is put right as drift", async () => {
+  test("a write that reaches the cluster after the lease is repaired as drift", async () => {
     const workers = watchedWorkers();
     const made = await webWorld(["c01"], "10s", workers);
     const late = holdRequests([

@@ -1,4 +1,4 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: they are what is substituted
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: Starling substitutes them
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -123,7 +123,7 @@ function kubeconfigOf(world: World): string {
   return `--kubeconfig ${folderOf({ config: JSON.stringify(config) })}/config`;
 }
 
-/** What the command may not do: anything that is written to the table, a queue or a cluster. */
+/** The writes to the table, queues and clusters, none of which these commands may make. */
 function writesSince(world: World) {
   const [calls, requests] = [world.calls().length, world.fleet.requests().length];
   return () => ({
@@ -140,7 +140,7 @@ function writesSince(world: World) {
 
 const plurals: Readonly<Record<string, string>> = { ConfigMap: "configmaps", Secret: "secrets" };
 
-/** The object as its API server has it. */
+/** The object in the cluster. */
 async function applied(world: World, cluster: string, { kind, metadata }: ManifestObject) {
   const plural = plurals[kind];
   const path =
@@ -152,7 +152,7 @@ async function applied(world: World, cluster: string, { kind, metadata }: Manife
 
 const clusters = ["gold-1", "std-1", "std-2"];
 
-/** Of every ConfigMap in the namespace, as the API servers have them. */
+/** The data of every ConfigMap in the namespace of each cluster. */
 async function versions(world: World): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
   for (const cluster of clusters) {
@@ -166,7 +166,7 @@ async function versions(world: World): Promise<ReadonlyMap<string, string>> {
 }
 
 describe.each(fleetTargets)("on $name", (fleet) => {
-  test("render gives the bytes that the fleet has, of what is stored and of a folder, and writes nothing", async () => {
+  test("render prints the bytes that the clusters have, from the stored revision and from a folder, and writes nothing", async () => {
     const world = await startWorld({ target: fleet });
     const cli = openWorldCli(world);
     try {
@@ -200,7 +200,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
     }
   });
 
-  test("a plan of a folder foretells which clusters and objects change when it is pushed, and writes nothing", async () => {
+  test("a plan of a folder predicts the clusters and objects that a push of it changes, and writes nothing", async () => {
     const world = await startWorld({ target: fleet });
     const cli = openWorldCli(world);
     try {
@@ -231,14 +231,14 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       const changed = [...after]
         .filter(([object, version]) => before.get(object) !== version)
         .map(([object]) => object);
-      const foretold = planned.items.flatMap(({ differences }) =>
+      const foreran = planned.items.flatMap(({ differences }) =>
         differences.flatMap(({ clusters, changes: all }) =>
           all.flatMap(({ objects }) =>
             clusters.flatMap((cluster) => objects.map(({ id }) => `${cluster} ${id.kind} ${id.name}`)),
           ),
         ),
       );
-      expect(changed.sort()).toEqual([...new Set(foretold)].sort());
+      expect(changed.sort()).toEqual([...new Set(foreran)].sort());
       expect((await cli.run("plan web")).code).toBe(0);
     } finally {
       cli.close();
@@ -246,7 +246,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
     }
   });
 
-  test("a diff of a cluster shows what somebody changed by hand, and nothing else, and writes nothing", async () => {
+  test("a diff of a cluster shows only the changes by hand, and writes nothing", async () => {
     const world = await startWorld({ target: fleet });
     const cli = openWorldCli(world);
     try {
@@ -283,8 +283,8 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       ]);
       expect(found.out).toContain(`+++ git/Secret ${namespace}/password`);
       expect(found.out).not.toMatch(/b3RoZXI=|aHVudGVyMg==/);
-      const told = await json<Differing>(cli, `diff sync/web.app --cluster std-1 ${me} --kube-context std-1`, 1);
-      expect(told.items[0]?.differences.map(({ id, fields }) => [id.name, fields[0]?.field])).toEqual([
+      const ran = await json<Differing>(cli, `diff sync/web.app --cluster std-1 ${me} --kube-context std-1`, 1);
+      expect(ran.items[0]?.differences.map(({ id, fields }) => [id.name, fields[0]?.field])).toEqual([
         ["settings", "data.size"],
         ["password", "data.password"],
       ]);
@@ -301,7 +301,7 @@ describe.each(fleetTargets)("on $name", (fleet) => {
     }
   });
 
-  test("a diff of a folder shows what is assigned otherwise, once for clusters that are alike, and asks no cluster", async () => {
+  test("a diff of a folder with the assignments shows equal clusters once, and sends no request to a cluster", async () => {
     const world = await startWorld({ target: fleet });
     const cli = openWorldCli(world);
     try {

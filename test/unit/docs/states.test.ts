@@ -32,16 +32,15 @@ function wordsOf(text: string): readonly string[] {
   return rowsOf(text).map(([word = ""]) => word.replaceAll("`", ""));
 }
 
-describe.each([
-  ["rollouts.md", "## Waits"],
-  ["spec/rollout.md", "## Working with"],
-])("the table of waits in docs/%s", (file, title) => {
+describe("the table of waits in docs/rollouts.md", () => {
+  const waits = section("rollouts.md", "## Waits");
+
   test("the table has every reason of a wait, and no other", () => {
-    expect([...wordsOf(section(file, title))].sort()).toEqual([...waitReasons].sort());
+    expect([...wordsOf(waits)].sort()).toEqual([...waitReasons].sort());
   });
 
-  test("the table has a meaning for each wait, and what clears it", () => {
-    expect(rowsOf(section(file, title)).filter((cells) => cells.length !== 3 || cells.includes(""))).toEqual([]);
+  test("the table says for each wait what it is, and what clears it", () => {
+    expect(rowsOf(waits).filter((cells) => cells.length !== 3 || cells.includes(""))).toEqual([]);
   });
 });
 

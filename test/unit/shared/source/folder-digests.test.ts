@@ -23,7 +23,7 @@ const repository: Texts = {
   "scripts/run.yaml": "cd ../..",
 };
 
-describe("what counts of a repository for a template's path", () => {
+describe("the files that count for a template's path", () => {
   const cases: readonly (readonly [path: string, changed: Texts, counts: boolean])[] = [
     ["apps/a", { "apps/a/a.yaml": "A" }, true],
     ["apps/a", { "apps/a/new.yaml": "n" }, true],
@@ -42,24 +42,24 @@ describe("what counts of a repository for a template's path", () => {
     ["apps/missing", { "apps/missing/a.yaml": "m" }, true],
     ["apps/missing", { "apps/a/a.yaml": "A" }, true],
   ];
-  test.each(cases)("%s, where %j is new: %s", (path, changed, counts) => {
+  test.each(cases)("for the path %s, a change of %j counts: %s", (path, changed, counts) => {
     const [before, after] = [digestsOf(repository), digestsOf({ ...repository, ...changed })];
     expect(digestAt(path, before)).toBeDefined();
     expect(digestAt(path, after) !== digestAt(path, before)).toBe(counts);
   });
 
-  test("the root, and what is in no folder, are all of it", () => {
+  test("the root and a missing folder outside of any folder have no digest of their own", () => {
     const digests = digestsOf(repository);
     expect(["", ".", "missing/x"].map((path) => digestAt(path, digests))).toEqual([undefined, undefined, undefined]);
   });
 
-  test("whether a file may be run counts", () => {
+  test("the mode of a file counts", () => {
     const at = (executable: boolean) => folderDigests([{ path: "a/run.sh", executable, content: Buffer.from("") }]).a;
     expect(at(true)).not.toBe(at(false));
   });
 });
 
-describe("all of the repository counts where bytes do not tell what is referred to", () => {
+describe("the whole repository counts if bytes do not show which files are used", () => {
   const base = { "base/a.yaml": "a", "other/b.yaml": "b" };
   const cases: readonly (readonly [legend: string, files: Texts])[] = [
     ["a path with escapes of YAML", { "app/kustomization.yaml": 'resources: ["\\x2e\\x2e/base"]' }],
@@ -84,11 +84,11 @@ describe("all of the repository counts where bytes do not tell what is referred 
       { "app/kustomization.yaml": Array.from({ length: 101 }, (_, at) => `- ../base/${at}`).join("\n") },
     ],
   ];
-  test.each(cases)("%s", (_legend, files) => {
+  test.each(cases)("the whole repository counts with %s", (_legend, files) => {
     expect(digestAt("app", digestsOf({ ...base, ...files }))).toBeUndefined();
   });
 
-  test("of a name with spaces the folder around counts", () => {
+  test("for a name with spaces the folder around it counts", () => {
     const files = { "in/app/kustomization.yaml": "resources: ['../my base/x']", "in/my base/x/a.yaml": "a", ...base };
     const at = (more: Texts) => digestAt("in/app", digestsOf({ ...files, ...more }));
     expect(at({ "in/my base/x/a.yaml": "A" })).not.toBe(at({}));
@@ -97,7 +97,7 @@ describe("all of the repository counts where bytes do not tell what is referred 
     expect(at({ ...beside, "in/my base/x/a.yaml": "A" })).not.toBe(at(beside));
   });
 
-  test("kustomizations that refer to each other come to an end", () => {
+  test("kustomizations that refer to each other are read once", () => {
     const files = { "a/kustomization.yaml": "resources: [../b]", "b/kustomization.yaml": "resources: [../a]", ...base };
     const at = (more: Texts) => digestAt("a", digestsOf({ ...files, ...more }));
     expect(at({ "b/x.yaml": "x" })).not.toBe(at({}));
@@ -105,7 +105,7 @@ describe("all of the repository counts where bytes do not tell what is referred 
   });
 });
 
-test("of too many folders those deepest in the repository are not noted, and their parents count", () => {
+test("the deepest of too many folders are not recorded, and their parents count instead", () => {
   const many = Array.from({ length: 3000 }, (_, at) => [`apps/${"x".repeat(20)}-${at}/a.yaml`, "a"] as const);
   const digests = digestsOf(Object.fromEntries([...many, ["infra/a.yaml", "a"]]));
   expect(Object.keys(digests).length).toBeLessThan(2000);

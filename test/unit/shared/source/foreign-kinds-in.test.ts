@@ -37,12 +37,12 @@ test.each([
     '{repo: "https://git.example.com/f"}',
     "a Source with spec.git.url: https://git.example.com/f",
   ],
-])("%s is said to be what it is", (kind, spec, words) => {
+])("an object of another tool is reported as such: %s %s", (kind, spec, words) => {
   expect(found(kind, spec)).toEqual([expect.stringContaining(words)]);
   expect(found(kind, spec).join()).not.toContain("hunter2");
 });
 
-test("each kind is told once, and what is only called alike is not", () => {
+test("each kind is reported once, and kinds with only the same name are not", () => {
   const one = (name: string) => `apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: ${name}}\n`;
   const other = "apiVersion: app.k8s.io/v1beta1\nkind: Application\nmetadata: {name: c}\n";
   const manifests = readManifests(parseManifests([one("a"), one("b"), other].join("---\n"), "a.yaml"));
@@ -51,7 +51,7 @@ test("each kind is told once, and what is only called alike is not", () => {
   ]);
 });
 
-test("a path of many slashes is looked through no further than anybody means one", () => {
+test("a path of many slashes is read up to a limit", () => {
   const path = `${"x/".repeat(600)}${"/".repeat(300_000)}x`;
   const [said] = found("apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization", `{path: "${path}"}`);
   expect(said).toMatch(/a template with path: (x\/)+x?\.\.\.$/);

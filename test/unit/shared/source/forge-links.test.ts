@@ -43,7 +43,7 @@ test.each([
     "https://gitea.corp.example/acme/app/commit/b",
     "https://gitea.corp.example/acme/app/compare/a...b",
   ],
-])("%s", (url, commit, compare) => {
+])("the commits and comparisons of %s have these links", (url, commit, compare) => {
   expect(forgeLinks(url, "b", "a")).toEqual({ commit, compare });
 });
 
@@ -52,11 +52,11 @@ test.each([
   "https://notgithub.com/acme/app",
 
   "no url",
-])("nobody knows where %s shows anything", (url) => {
+])("the address %s has no known links", (url) => {
   expect(forgeLinks(url, "b", "a")).toBeUndefined();
 });
 
-test("nothing is between a commit and itself", () => {
+test("a commit has no comparison with itself", () => {
   expect(forgeLinks("https://github.com/acme/app", "b", "b")).toEqual({
     commit: "https://github.com/acme/app/commit/b",
   });
@@ -68,6 +68,6 @@ test.each([
   ["v1.2.0@sha1:9f2c1ab", "9f2c1ab"],
   ["2 templates", undefined],
   ["main@sha1:../../evil", undefined],
-])("the commit of %s is %s", (revision, commit) => {
+])("the commit of the revision %s is %s", (revision, commit) => {
   expect(commitOf(revision)).toBe(commit);
 });

@@ -35,22 +35,22 @@ const missing: readonly (readonly [ref: GitReference, message: string])[] = [
 ];
 
 describe("resolveReference", () => {
-  test.each(found)("%j is %s", (ref, revision) => {
+  test.each(found)("the reference %j is resolved to %s", (ref, revision) => {
     const resolution = resolveReference(ref, listed);
     expect(resolution.kind).toBe("resolved");
     expect(resolution.kind === "resolved" && formatRevision(resolution.reference)).toBe(revision);
   });
 
-  test.each(missing)("%j is missing", (ref, message) => {
+  test.each(missing)("the reference %j is not found", (ref, message) => {
     expect(resolveReference(ref, listed)).toEqual({ kind: "missing", message });
   });
 
-  test("a detached HEAD goes by its own name", () => {
+  test("a detached HEAD is shown as HEAD", () => {
     const resolution = resolveReference(undefined, [{ ref: "HEAD", oid: "c1" }]);
     expect(resolution).toEqual({ kind: "resolved", reference: { name: "HEAD", commit: "c1" } });
   });
 
-  test("equal versions on one commit are no tie, on two they are", () => {
+  test("equal versions on one commit are no tie, and on two commits they are", () => {
     const one = [
       { ref: "refs/tags/v1.0.0", oid: "c1" },
       { ref: "refs/tags/1.0.0", oid: "c1" },
@@ -67,7 +67,7 @@ describe("resolveReference", () => {
   });
 });
 
-test("only what is needed is listed", () => {
+test("a resolution lists only the references that it needs", () => {
   expect(prefixesOf(undefined)).toEqual(["HEAD"]);
   expect(prefixesOf({ branch: "main" })).toEqual(["refs/heads/main"]);
   expect(prefixesOf({ tag: "v1" })).toEqual(["refs/tags/v1"]);

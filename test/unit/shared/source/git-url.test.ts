@@ -15,7 +15,7 @@ describe("normaliseGitUrl", () => {
     "ssh://git@github.com:22/acme/app.git",
     "git://github.com/acme/app.git",
   ];
-  test.each(app)("%s is acme's app", (url) => {
+  test.each(app)("the URL %s is normalised to acme's app", (url) => {
     expect(normaliseGitUrl(url)).toBe("github.com/acme/app");
   });
 
@@ -30,7 +30,7 @@ describe("normaliseGitUrl", () => {
     ["C:\\repos\\app", undefined],
     ["", undefined],
   ];
-  test.each(others)("%s is %s", (url, normal) => {
+  test.each(others)("the URL %s is normalised to %s", (url, normal) => {
     expect(normaliseGitUrl(url)).toBe(normal);
   });
 });
@@ -64,7 +64,7 @@ describe("checkGitUrl", () => {
     ["https://github.com", "names a host but no repository"],
     ["./app", "is not a URL; write it as https://HOST/PATH"],
   ];
-  test.each(rows)("%s: %s", (url, problem) => {
+  test.each(rows)("the URL %s has the problem: %s", (url, problem) => {
     expect(checkGitUrl(url)).toBe(problem);
   });
 });

@@ -99,22 +99,22 @@ const refused: readonly (readonly [legend: string, text: string, message: string
 ];
 
 describe("readManifests", () => {
-  test.each(refused)("refuses %s, naming the place", (_legend, text, message) => {
+  test.each(refused)("a manifest with %s is refused, with its place", (_legend, text, message) => {
     expect(() => read(text)).toThrow(message);
     expect(() => read(text)).toThrow(ManifestError);
   });
 
-  test("a refused secret is not shown", () => {
+  test("a refused Secret is not shown in the message", () => {
     const text = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {pin: 31337}";
     expect(() => read(text)).toThrow(/^(?!.*31337)/s);
   });
 
-  test("a Secret has every key of stringData", () => {
+  test("the keys of stringData become keys of a Secret's data", () => {
     const text = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {__proto__: a, constructor: b}";
     expect(object(text)).toHaveProperty("data", JSON.parse('{"__proto__": "YQ==", "constructor": "Yg=="}'));
   });
 
-  test("flattens lists at every depth and sorts by identity", () => {
+  test("lists are flattened at every depth, and objects are sorted by identity", () => {
     const text = `
 apiVersion: v1
 kind: List
@@ -144,18 +144,18 @@ kind: List
     expect(read(text).map((manifest) => manifest.id.kind)).toEqual(["AllowList"]);
   });
 
-  test("drops the configuration of kustomize", () => {
+  test("the configuration of kustomize is dropped", () => {
     const text = `apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n---\n${configMap}metadata: {name: a}`;
     expect(read(text).map((manifest) => manifest.id.name)).toEqual(["a"]);
   });
 
-  test("keeps names with colons and capitals, and integers digit for digit", () => {
+  test("names keep colons and capitals, and integers keep every digit", () => {
     const text = `apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: "system:Reader"}\nmax: 9007199254740993`;
     expect(stringifyJson(read(text)[0]?.object)).toContain('"max":9007199254740993');
     expect(read(text)[0]?.id.name).toBe("system:Reader");
   });
 
-  test("refuses one identity twice, whatever the version", () => {
+  test("two objects with one identity are refused, also in two versions", () => {
     const hpa = (version: string) =>
       `apiVersion: autoscaling/${version}\nkind: HorizontalPodAutoscaler\nmetadata: {name: web, namespace: shop}\n`;
     expect(() => read(`${hpa("v1")}---\n${hpa("v2")}`)).toThrow(
@@ -166,7 +166,7 @@ kind: List
     );
   });
 
-  test("one name in two namespaces, groups or kinds is two objects", () => {
+  test("objects with one name in two namespaces, groups or kinds are two objects", () => {
     const text = [
       `${configMap}metadata: {name: a, namespace: x}`,
       `${configMap}metadata: {name: a, namespace: w}`,
@@ -178,7 +178,7 @@ kind: List
 });
 
 describe("normalised objects", () => {
-  test("what a server writes is gone", () => {
+  test("fields that only a server writes are removed", () => {
     const text = `${configMap}metadata:
   name: a
   namespace: null
@@ -223,7 +223,7 @@ data: {a: b}`;
     ["Deployment", "apps/v1", ["spec", "template", "spec"]],
     ["CronJob", "batch/v1", ["spec", "jobTemplate", "spec", "template", "spec"]],
   ];
-  test.each(podKinds)("container ports of a %s have a protocol", (kind, apiVersion, path) => {
+  test.each(podKinds)("container ports of a %s get a protocol", (kind, apiVersion, path) => {
     const spec = {
       containers: [
         { name: "c", ports: [{ containerPort: 80 }, { containerPort: 53, protocol: "UDP" }] },
@@ -249,7 +249,7 @@ data: {a: b}`;
     expect(result).toMatchObject(expected as object);
   });
 
-  test("Service ports have a protocol", () => {
+  test("Service ports get a protocol", () => {
     expect(object("apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: 80}]}")).toMatchObject({
       spec: { ports: [{ port: 80, protocol: "TCP" }] },
     });
@@ -269,7 +269,7 @@ data: {a: b}`;
     ["ConfigMap", "v1", "metadata: {name: a}\ndata: {}\nbinaryData: {}"],
     ["ServiceAccount", "v1", "metadata: {name: a}\nimagePullSecrets: []\nsecrets: []"],
     ["Widget", "example.org/v1", "metadata: {name: a, annotations: {}}"],
-  ])("empty maps that a controller fills are left out of a %s", (kind, apiVersion, rest) => {
+  ])("empty maps that a controller fills are removed from a %s", (kind, apiVersion, rest) => {
     const found = JSON.stringify(object(`apiVersion: ${apiVersion}\nkind: ${kind}\n${rest}`));
     expect(found).not.toMatch(/"(annotations|labels|data|binaryData|imagePullSecrets|secrets)":/);
   });
@@ -278,13 +278,13 @@ data: {a: b}`;
     ["NetworkPolicy", "networking.k8s.io/v1", "spec: {podSelector: {}, ingress: []}"],
     ["Widget", "example.org/v1", "spec: {metadata: {annotations: {}}, data: {}}"],
     ["Pod", "v1", "spec: {volumes: [{name: v, emptyDir: {}}], nodeSelector: {}}"],
-  ])("an empty part that says something stays in a %s", (kind, apiVersion, spec) => {
+  ])("an empty part that has a meaning stays in a %s", (kind, apiVersion, spec) => {
     const written = `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: {name: a}\n`;
     expect(object(`${written}${spec}`)).toHaveProperty("spec", load(spec.replace(/^spec: /, "")));
   });
 
   test.each(["rules: []", "rules: [{apiGroups: [''], resources: [pods], verbs: [get]}]"])(
-    "rules of an aggregated ClusterRole are the controller's: %s",
+    "the rules of an aggregated ClusterRole are left to the controller: %s",
     (rules) => {
       const role = (rest: string) =>
         object(`apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}\n${rest}\n${rules}`);
@@ -295,7 +295,7 @@ data: {a: b}`;
     },
   );
 
-  test("a placeholder certificate authority is removed, a real one kept", () => {
+  test("a placeholder certificate authority is removed, and a real one is kept", () => {
     const crd = (caBundle: string) =>
       `apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\nspec: {conversion: {webhook: {clientConfig: {caBundle: ${caBundle}}}}}`;
     const pem = Buffer.from("-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----").toString("base64");

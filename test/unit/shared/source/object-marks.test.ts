@@ -1,4 +1,4 @@
-/** Labels and annotations that tell who applies an object what to do: none is passed over in silence. */
+/** Labels and annotations that tell a tool how to apply an object: Starling ignores none of them silently. */
 import { describe, expect, test } from "vitest";
 import { readManifests } from "#shared/source/manifests.ts";
 import { readMarks } from "#shared/source/object-marks.ts";
@@ -21,7 +21,7 @@ function annotated(name: string, value: string): Marks {
   return { annotations: { [name]: value } };
 }
 
-describe("are carried out, or ask for nothing, and nothing is said", () => {
+describe("marks that are carried out", () => {
   test.each([
     ["kustomize.toolkit.fluxcd.io/prune", "Disabled"],
     ["kustomize.toolkit.fluxcd.io/substitute", "disabled"],
@@ -44,12 +44,12 @@ describe("are carried out, or ask for nothing, and nothing is said", () => {
     ["config.kubernetes.io/depends-on", "apps/namespaces/shop/Deployment/db"],
     ["example.com/whatever", "x"],
     ["constructor", "x"],
-  ])("%s: %s", (name, value) => {
+  ])("the mark %s: %s is carried out or needs nothing, so that there is no remark", (name, value) => {
     expect(marksOf(annotated(name, value))).toEqual([]);
   });
 });
 
-describe("are not carried out, and that is said", () => {
+describe("marks that are ignored", () => {
   test.each([
     ["argocd.argoproj.io/hook-delete-policy", "HookSucceeded"],
     ["helm.sh/hook-weight", "5"],
@@ -63,13 +63,13 @@ describe("are not carried out, and that is said", () => {
     ["helm.sh/resource-policy", "kept"],
     ["kapp.k14s.io/change-group", "db"],
     ["kluctl.io/force-apply", "true"],
-  ])("%s: %s", (name, value) => {
+  ])("the mark %s: %s is not carried out, and there is a remark", (name, value) => {
     expect(marksOf(annotated(name, value))).toEqual([
       expect.stringMatching(new RegExp(`^${name}: .* of ConfigMap shop/web-0 (is|has) `)),
     ]);
   });
 
-  test("once for all objects that have it", () => {
+  test("objects with the same mark share one remark", () => {
     const mark = annotated("argocd.argoproj.io/ignore-healthcheck", "true");
     expect(marksOf(mark, mark, mark)).toEqual([
       expect.stringMatching(
@@ -79,7 +79,7 @@ describe("are not carried out, and that is said", () => {
   });
 });
 
-describe("would make of the cluster what nobody meant, and are refused", () => {
+describe("marks that are refused", () => {
   test.each([
     ["starling.dev/apply", "once"],
     ["config.kubernetes.io/local-config", "true"],
@@ -89,13 +89,13 @@ describe("would make of the cluster what nobody meant, and are refused", () => {
     ["kluctl.io/hook", "pre-deploy"],
     ["starling.dev/purne", "disabled"],
     ["starling.dev/prune", "no"],
-  ])("%s: %s", (name, value) => {
+  ])("the mark %s: %s is refused, because its object would be applied against the user's intention", (name, value) => {
     expect(() => marksOf(annotated(name, value))).toThrow(
       `app.yaml:1, document 1, ConfigMap shop/web-0, metadata.annotations["${name}"]: is "${value}": it `,
     );
   });
 
-  test("as labels, too, and all are named", () => {
+  test("marks as labels are refused, too, and all are named", () => {
     const label = { labels: { "starling.dev/prune": "Ignore" } };
     expect(() => marksOf(label, annotated("starling.dev/prun", "x"))).toThrow(
       /web-0, metadata\.labels\["starling\.dev\/prune"\]: is "Ignore" \(also refused: starling\.dev\/prun: x of ConfigMap shop\/web-1\): it must/,

@@ -15,7 +15,7 @@ test("the topmost folders with a kustomization are built, each once and in their
   expect(nestedKustomizations(files, "c")).toEqual(["c/d"]);
 });
 
-test("more kustomizations than a rendering has time for are refused, and not run", () => {
+test("more kustomizations than a rendering has time for are refused before they are built", () => {
   const folders = (count: number) => Array.from({ length: count }, (_, index) => `apps/a${index}`);
   expect(nestedKustomizations(kustomizations(folders(1000)), "apps")).toHaveLength(1000);
   expect(() => nestedKustomizations(kustomizations(folders(1001)), "apps")).toThrow(

@@ -6,19 +6,19 @@ const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" }, b
 const named = (name: string) => ({ ...object, metadata: { name } });
 const [other, later] = [named("b"), named("c")];
 
-test("a rendering is a list of objects, digit for digit", () => {
+test("a rendering is a list of objects, and keeps every digit", () => {
   expect(new TextDecoder().decode(encodeRendering([object]).bytes)).toBe(
     '[{"apiVersion":"v1","big":9007199254740993,"kind":"ConfigMap","metadata":{"name":"a"}}]',
   );
 });
 
-test("the order of members does not count, the order of objects does", () => {
+test("the digest of a rendering depends on the order of objects, and not on the order of members", () => {
   const { big, ...rest } = object;
   expect(encodeRendering([{ big, ...rest }]).digest).toBe(encodeRendering([object]).digest);
   expect(encodeRendering([object, other]).digest).not.toBe(encodeRendering([other, object]).digest);
 });
 
-test("what both events have is stored once, and each has what is for it", () => {
+test("objects for both install and upgrade are stored once", () => {
   const { bytes, digest } = encodeRendering([object, other], [other, later]);
   const text = new TextDecoder().decode(bytes);
   expect(text).toBe(
@@ -29,7 +29,7 @@ test("what both events have is stored once, and each has what is for it", () => 
   expect(digest).not.toBe(encodeRendering([object, other], [other]).digest);
 });
 
-test("what is the same for both is the list alone", () => {
+test("a rendering that is the same for install and upgrade is stored as one list", () => {
   const alike = encodeRendering([object, other], [{ ...object }, { ...other }]);
   expect(alike.digest).toBe(encodeRendering([object, other]).digest);
   const { install, upgrade } = decodeRendering(new TextDecoder().decode(alike.bytes));

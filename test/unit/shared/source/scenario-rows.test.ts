@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: they are what is tested
-/** The rows A and I of the acceptance scenarios that are about what is read and in which order; each by its number. */
+/** The rows A and I of the acceptance scenarios that are about reading and ordering objects; each title has the row's number. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { inRanks } from "#shared/kube/apply-order.ts";
@@ -25,52 +25,52 @@ function object(kind: string, name: string, annotations: Readonly<Record<string,
 }
 
 describe("I11: documents", () => {
-  test("a List is flattened, at any depth; empty documents, comments and a byte order mark are nothing", () => {
+  test("I11: a List is flattened at any depth; empty documents, comments and a byte order mark are skipped", () => {
     const list = `{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMapList, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: b}}]}]}`;
     expect(idsOf(`\ufeff${config("a")}---\n---\n# nothing\n---\n${list}\n`)).toEqual(["ConfigMap /a", "ConfigMap /b"]);
   });
 
-  test("one without a name is an error, with its place", () => {
+  test("I11: an object without a name is refused with its place", () => {
     expect(() => read(`${config("a")}---\napiVersion: v1\nkind: ConfigMap\nmetadata: {}\n`)).toThrow(
       /^a\.yaml:.*document 2.*metadata\.name/,
     );
   });
 });
 
-describe("I08: what SOPS has encrypted", () => {
+describe("I08: secrets that SOPS has encrypted", () => {
   const secret = (more = "") =>
     `apiVersion: v1\nkind: Secret\nmetadata: {name: db${more}}\nstringData: {password: "ENC[AES256_GCM,data:c2VjcmV0,type:str]"}\nsops: {mac: "ENC[AES256_GCM,data:bWFj]", version: 3.9.0}\n`;
 
-  test("is an error before any write, and not the password", () => {
+  test("I08: an encrypted Secret is refused before any write, and the message has no value", () => {
     expect(() => read(secret())).toThrow(
       /^a\.yaml:1, document 1, Secret db, sops: is set, so the object is encrypted with SOPS, and Starling decrypts nothing/,
     );
     expect(() => read(secret())).not.toThrow("c2VjcmV0");
   });
 
-  test("is applied as it is where its annotation says so, as with Flux", () => {
+  test("I08: an encrypted Secret with Flux's annotation is applied unchanged", () => {
     const marked = secret(", annotations: {kustomize.toolkit.fluxcd.io/decrypt: disabled}");
     expect(read(marked).map(({ object: { kind } }) => kind)).toEqual(["Secret"]);
   });
 });
 
-test("I13: an alias bomb of nine levels is an error, and soon", () => {
+test("I13: an alias bomb of nine levels is refused in time", () => {
   const levels = Array.from({ length: 9 }, (_, index) => `l${index + 1}: &l${index + 1} [${`*l${index},`.repeat(9)}]`);
   expect(() => read(`l0: &l0 [x]\n${levels.join("\n")}\n`)).toThrow(/alias/i);
 });
 
-test("I13: more documents than anybody writes are an error before they are read; as many as may be are read", () => {
+test("I13: too many documents are refused before they are parsed; as many as are allowed are read", () => {
   const documents = (count: number) => Array.from({ length: count }, (_, index) => `---\n{a: ${index}}\n`).join("");
   expect(() => read(documents(100_000))).toThrow(
     "a.yaml: has more than 50000 documents, the limit of one file; split it",
   );
   expect(() => read("a\n...\n".repeat(50_001))).toThrow("has more than 50000 documents");
   expect(parseManifests(documents(2_000), "a.yaml")).toHaveLength(2_000);
-  // What only looks like the end of a document is none.
+  // A text may look like the end of a document.
   expect(idsOf(`${config("a")}data: {text: "${"--- ".repeat(60_000)}"}\n`)).toEqual(["ConfigMap /a"]);
 });
 
-test("I15: a hook may leave the end of its name to us, always the same one; what is there to stay may not", () => {
+test("I15: a hook may have a generated name, which is always the same; an object that stays may not", () => {
   const generated = (annotations: string) =>
     `apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: run-, annotations: {${annotations}}}\n`;
   const hook = generated("argocd.argoproj.io/hook: PreSync");
@@ -79,7 +79,7 @@ test("I15: a hook may leave the end of its name to us, always the same one; what
   expect(() => read(generated("a: b"))).toThrow("metadata.generateName: cannot be synced");
 });
 
-test("I16: one object in two files, in two versions, is an error that names both", () => {
+test("I16: one object in two files and two versions is refused, and both are named", () => {
   const documents = [
     ...parseManifests(config("a"), "a.yaml"),
     ...parseManifests(config("a").replace("v1", "v2"), "b.yaml"),
@@ -98,11 +98,11 @@ describe("I01: variables", () => {
     ["${A:-d}", {}, "d"],
     ["${A:=d}", { A: "" }, "d"],
     ["${A:=d}", { A: "set" }, "set"],
-  ])("%s with %j is %j", (text, variables, desired) => {
+  ])("I01: the text %s with the variables %j becomes %j", (text, variables, desired) => {
     expect(substituted(text, variables)).toEqual({ x: desired });
   });
 
-  test("what is missing and has no default is an error", () => {
+  test("I01: a missing variable without a default is refused", () => {
     expect(() => substituted("${A}", {})).toThrow("${A} is not set");
   });
 });
@@ -121,29 +121,35 @@ describe("I12: any kustomization", () => {
   );
   const folder = fc.constantFrom("", "x/", "x/y/");
 
-  test.each(propertySeeds)("is prepared for kustomize, or refused by its place (seed %i)", (seed) => {
-    const trees = fc.dictionary(
-      fc.tuple(folder, fc.constantFrom("kustomization.yaml", "a.yaml", "b.yaml")).map((parts) => parts.join("")),
-      text,
-    );
-    fc.assert(
-      fc.property(trees, text, (tree, root) => {
-        const contents = Object.entries({ ...tree, "kustomization.yaml": root });
-        const files = new Map(
-          contents.map(([path, said]) => [path, { path, executable: false, content: new TextEncoder().encode(said) }]),
-        );
-        try {
-          for (const path of kustomizeInputs(files, "").files.keys()) expect([...files.keys()]).toContain(path);
-        } catch (error) {
-          expect(error).toBeInstanceOf(ManifestError);
-        }
-      }),
-      { seed, numRuns: propertyRuns(500) },
-    );
-  });
+  test.each(propertySeeds)(
+    "I12: any kustomization is prepared for kustomize, or refused with its place (seed %i)",
+    (seed) => {
+      const trees = fc.dictionary(
+        fc.tuple(folder, fc.constantFrom("kustomization.yaml", "a.yaml", "b.yaml")).map((parts) => parts.join("")),
+        text,
+      );
+      fc.assert(
+        fc.property(trees, text, (tree, root) => {
+          const contents = Object.entries({ ...tree, "kustomization.yaml": root });
+          const files = new Map(
+            contents.map(([path, said]) => [
+              path,
+              { path, executable: false, content: new TextEncoder().encode(said) },
+            ]),
+          );
+          try {
+            for (const path of kustomizeInputs(files, "").files.keys()) expect([...files.keys()]).toContain(path);
+          } catch (error) {
+            expect(error).toBeInstanceOf(ManifestError);
+          }
+        }),
+        { seed, numRuns: propertyRuns(500) },
+      );
+    },
+  );
 });
 
-test("A09: dependencies that go round in a circle are an error that names each of them", () => {
+test("A09: a cycle of dependencies is refused, and each object of it is named", () => {
   const on = (name: string) => ({ "config.kubernetes.io/depends-on": `/namespaces/shop/ConfigMap/${name}` });
   const plan = planSteps([object("ConfigMap", "a", on("b")), object("ConfigMap", "b", on("a"))], { event: "install" });
   if (!("problems" in plan)) throw new Error("it is planned");
@@ -152,7 +158,7 @@ test("A09: dependencies that go round in a circle are an error that names each o
   expect(problem?.reason).toContain("ConfigMap shop/b");
 });
 
-/** Legend: row, what is applied, first to last. */
+/** The row of the scenarios, and the kinds in the order in which they are applied. */
 const ranked: readonly (readonly [string, readonly string[]])[] = [
   ["A01", ["Namespace", "CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "Widget", "Deployment"]],
   ["A06", ["ServiceAccount", "Role", "RoleBinding"]],
@@ -173,13 +179,13 @@ const groups: Readonly<Record<string, string>> = {
   Widget: "w.io",
 };
 
-test.each(ranked)("%s: in one run, each behind what it needs: %j", (_row, kinds) => {
+test.each(ranked)("%s: one run applies each kind after the kinds that it needs: %j", (_row, kinds) => {
   const ids = kinds.map((kind) => ({ group: groups[kind] ?? "", kind, namespace: "", name: "x" }));
   const ranks = inRanks([...ids].reverse(), (id) => id);
   expect(ranks.map((rank) => rank.map(({ kind }) => kind))).toEqual(kinds.map((kind) => [kind]));
 });
 
-test("A14: a definition of a later wave comes with the first that needs it", () => {
+test("A14: a definition of a later wave is applied with the first object that needs it", () => {
   const wave = (at: number) => ({ "argocd.argoproj.io/sync-wave": String(at) });
   const spec = { group: "w.io", names: { kind: "Widget" } };
   const definition = object("CustomResourceDefinition", "widgets.w.io", wave(5), { spec });

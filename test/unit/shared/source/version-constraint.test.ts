@@ -39,10 +39,10 @@ const refusedTags = [
   "",
 ];
 
-/** One.x in the order of the list above. */
+/** The tags 1.x in the order of the list above. */
 const ones = "v1.0.0 v1.0.0+b1 v1.1.0 v1.2.3 v1.3.0 v01.02.03";
 
-/** Executed with Masterminds/semver v3.4.0: the constraint and every tag of the list it matches, or how many. */
+/** Results of Masterminds/semver v3.4.0: the constraint, and every matching tag of the list or their number. */
 const vectors: readonly (readonly [constraint: string, matches: string | number])[] = [
   ["*", 13],
   ["x", 13],
@@ -86,7 +86,7 @@ const vectors: readonly (readonly [constraint: string, matches: string | number]
   [">=1.2.x", "v1.2.3 v1.3.0 v2.0.0 v2.1.0 v11.1.0 v2025.02.03 v01.02.03"],
 ];
 
-/** The same, but only the prereleases that match. */
+/** The same, with the matching prereleases only. */
 const prereleases: readonly (readonly [constraint: string, matches: string, best: string])[] = [
   [">=1.0.0-0 <2.0.0", "v1.0.0-alpha v1.1.0-rc.1 v1.2.4-beta.1 v2.0.0-rc.1", "v2.0.0-rc.1"],
   [">=1.0.0-0, <2", "v1.0.0-alpha v1.1.0-rc.1 v1.2.4-beta.1 v2.0.0-rc.1", "v2.0.0-rc.1"],
@@ -118,13 +118,13 @@ function matching(constraint: string): string[] {
 }
 
 describe("ranges as Masterminds/semver reads them", () => {
-  test.each(vectors)("%s", (constraint, matches) => {
+  test.each(vectors)("the constraint %s matches the same tags as in Masterminds/semver", (constraint, matches) => {
     const found = matching(constraint);
     if (typeof matches === "number") expect(found).toHaveLength(matches);
     else expect(found.join(" ")).toBe(matches);
   });
 
-  test.each(prereleases)("%s takes the prereleases %s", (constraint, matches, best) => {
+  test.each(prereleases)("the constraint %s matches the prereleases %s", (constraint, matches, best) => {
     expect(
       matching(constraint)
         .filter((tag) => tag.includes("-"))
@@ -134,12 +134,12 @@ describe("ranges as Masterminds/semver reads them", () => {
     expect(bestTags(tags, { constraint: parseVersionConstraint(constraint) })[0]?.name).toBe(best);
   });
 
-  test.each(improper)("%j is improper", (constraint) => {
+  test.each(improper)("the constraint %j is improper", (constraint) => {
     expect(() => parseVersionConstraint(constraint)).toThrow(VersionConstraintError);
     expect(() => parseVersionConstraint(constraint)).toThrow("expected a range such as");
   });
 
-  test("a hostile constraint is refused at once", () => {
+  test("a hostile constraint is refused in time", () => {
     expect(() => parseVersionConstraint(`${"1   ".repeat(100)}!`)).toThrow(VersionConstraintError);
     expect(() => parseVersionConstraint(" ".repeat(100_000))).toThrow(VersionConstraintError);
   });
@@ -148,10 +148,10 @@ describe("ranges as Masterminds/semver reads them", () => {
 describe("version tags", () => {
   const everything = parseVersionConstraint("*-0");
 
-  test.each(accepted)("%s is a version", (tag) => {
+  test.each(accepted)("the tag %s is a version", (tag) => {
     expect(bestTags([{ name: tag, commit: "c" }], { constraint: everything })).toHaveLength(1);
   });
-  test.each(refusedTags)("%j is none", (tag) => {
+  test.each(refusedTags)("the tag %j is not a version", (tag) => {
     expect(bestTags([{ name: tag, commit: "c" }], { constraint: everything })).toEqual([]);
   });
 });
@@ -159,7 +159,7 @@ describe("version tags", () => {
 describe("selectTag", () => {
   const one = parseVersionConstraint("1.x");
 
-  test("equal versions: the later commit", () => {
+  test("the later commit is selected among equal versions", () => {
     const tags = [
       { name: "v1.0.0", commit: "a", committedAt: "2026-01-02T00:00:00.000Z" },
       { name: "v1.0.0+b1", commit: "b", committedAt: "2026-01-01T00:00:00.000Z" },
@@ -168,7 +168,7 @@ describe("selectTag", () => {
     expect(selectTag(tags.toReversed(), { constraint: one })?.name).toBe("v1.0.0");
   });
 
-  test("equal versions of one time: the greater name, whatever the order", () => {
+  test("the greater name is selected among equal versions of one time, in any order", () => {
     const tags = [
       { name: "1.0.0", commit: "a" },
       { name: "v1.0.0", commit: "b" },
@@ -183,7 +183,7 @@ describe("selectTag", () => {
     expect(selectTag(tags, { constraint: one })?.name).toBe("1.8.0");
   });
 
-  test("none satisfies", () => {
+  test("no tag is selected if none satisfies the constraint", () => {
     expect(selectTag([{ name: "v2.0.0", commit: "a" }], { constraint: one })).toBeUndefined();
   });
 });

@@ -13,7 +13,7 @@ function fileOf(path: string, content: string | Uint8Array) {
   };
 }
 
-/** Of another Source: the first ones, in their order. */
+/** The values of a release whose files are in another Source, in their order. */
 function valuesFrom(contents: readonly (string | Uint8Array)[]): readonly string[] {
   const files = contents.map((content, index) => fileOf(`${index}.yaml`, content));
   const valuesFrom = files.map(({ path }) => ({
@@ -34,17 +34,17 @@ describe("files of values", () => {
       /^0\.yaml: makes the files of values larger than 4194304 bytes/,
     ],
     [
-      "two that are too large together",
+      "two files that are too large together",
       Array(2).fill(`k: ${"x".repeat(3 * mebibyte)}\n`),
       /^1\.yaml: makes the files of values larger/,
     ],
     ["aliases that are too large when they are written out", [bomb], /^0\.yaml: makes the files of values larger/],
     ["a file in Latin-1", [Buffer.from("k: \xfc\n", "latin1")], /^0\.yaml: is not UTF-8; save it as UTF-8$/],
-  ])("%s are refused", (_what, contents, said) => {
+  ])("files of values with %s are refused", (_what, contents, said) => {
     expect(() => valuesFrom(contents)).toThrow(said);
   });
 
-  test("one of thousands is found, and the others are not read", () => {
+  test("a file of values is found among thousands, and the others are not read", () => {
     const files = Array.from({ length: 20_000 }, (_, index) => fileOf(`regions/${index}.yaml`, "{ no YAML"));
     const path = "regions/7.yaml";
     const others = new Map([[digest, [...files.filter((file) => file.path !== path), fileOf(path, "a: b\n")]]]);

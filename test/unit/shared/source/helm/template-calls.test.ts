@@ -16,14 +16,14 @@ test.each([
   ["a comment", "{{/* now */}}{{- /* {{ lookup }}\n now */ -}}\n{{ now }}", ["now:3"]],
   ["a string", '{{ "now }}" }}{{ `lookup }} now` }}{{ print "a\\"now" }}', []],
   ["a character", "{{ printf \"%c\" '}' }}{{ now }}", ["now:1"]],
-  ["what follows a string with braces", '{{ print "}}" now }}', ["now:1"]],
+  ["a call after a string with braces", '{{ print "}}" now }}', ["now:1"]],
   ["an action that never ends", "{{ now", ["now:1"]],
-  ["what stands before a string that never ends", '{{ now }}{{ "now\n }}{{ now }}', ["now:1"]],
-])("%s", (_legend, text, expected) => {
+  ["a call before a string that never ends", '{{ now }}{{ "now\n }}{{ now }}', ["now:1"]],
+])("calls in a template: %s", (_legend, text, expected) => {
   expect(callsIn(text, names).map(({ name, line }) => `${name}:${line}`)).toEqual(expected);
 });
 
-test("calls are replaced where they are, and lines stay", () => {
+test("calls are replaced in their places, and lines stay", () => {
   const text = "a {{ now }}\n{{ .now | now }} now {{ lookup 1 }}";
   expect(withCalls(text, callsIn(text, names), new Map([["now", { name: "(x)" }]]))).toBe(
     "a {{ (x) }}\n{{ .now | (x) }} now {{ lookup 1 }}",
@@ -38,11 +38,11 @@ test.each([
   ["{{ if (and (now 1) (now (now 2))) }}", "{{ if (and (x 1 | y) (x (x 2 | y) | y)) }}"],
   ["{{ range now\n  1\n}}", "{{ range x\n  1 | y\n}}"],
   ["{{ now -1 }}{{ now", "{{ x -1 | y }}{{ x | y"],
-])("what a call answers is given on: %s", (text, expected) => {
+])("the result of a replaced call is passed on: %s", (text, expected) => {
   expect(withCalls(text, callsIn(text, names), new Map([["now", { name: "x", into: "y" }]]))).toBe(expected);
 });
 
-test("a file of nothing but braces is read in no time to speak of", () => {
+test("a file of nothing but braces is read in time", () => {
   expect(callsIn("{{".repeat(200_000), names)).toEqual([]);
   expect(callsIn('{{"'.repeat(100_000), names)).toEqual([]);
   expect(callsIn("{{/*".repeat(100_000), names)).toEqual([]);

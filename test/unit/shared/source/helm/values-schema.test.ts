@@ -4,7 +4,7 @@ import { checkValuesSchema } from "#shared/source/helm/values-schema.ts";
 test.each([
   ["maps", '{"not":', "{}", "}"],
   ["lists", "[", "", "]"],
-])("a schema of %s that are too deep to be looked through is refused", (_what, open, inside, close) => {
+])("a schema of %s that are nested too deeply is refused", (_what, open, inside, close) => {
   const nested = (depth: number) => new TextEncoder().encode(open.repeat(depth) + inside + close.repeat(depth));
   expect(() => checkValuesSchema("values.schema.json", nested(500))).not.toThrow();
   for (const depth of [502, 100_000])

@@ -230,7 +230,7 @@ const refused: readonly (readonly [legend: string, kustomization: string, messag
   ],
 ];
 
-/** What kustomize gets to see, as texts. */
+/** The inputs of a kustomize build, as texts. */
 function seen(contents: Readonly<Record<string, string>>, folder = "."): Record<string, string> {
   const { files: inputs } = kustomizeInputs(filesOf(contents), folder);
   return Object.fromEntries([...inputs].map(([path, content]) => [path, new TextDecoder().decode(content)]));
@@ -239,8 +239,8 @@ function seen(contents: Readonly<Record<string, string>>, folder = "."): Record<
 const prefix = "apiVersion: builtin\nkind: PrefixTransformer\nmetadata: {name: p}\nprefix: yes-\n";
 const labels = "apiVersion: builtin\nkind: LabelTransformer\nmetadata: {name: l}\nlabels: {env: prod, path: yes}\n";
 
-describe("what kustomize gets to see", () => {
-  test("is what the build refers to, and nothing else", () => {
+describe("the inputs of a kustomize build", () => {
+  test("the inputs are the files that the build refers to, and no others", () => {
     expect(
       seen(
         {
@@ -269,7 +269,7 @@ describe("what kustomize gets to see", () => {
     });
   });
 
-  test("is the first document of a kustomization, with its aliases written out and nothing that YAML would fold", () => {
+  test("a kustomization is read as its first document, with its aliases written out", () => {
     const text = 'x: &x [a.yaml]\nresources: *x\nnamePrefix: "a\\u2028\\u0085b"\n---\nresources: [b.yaml]';
     expect(seen({ "kustomization.yaml": text, "a.yaml": "", "b.yaml": "" })).toEqual({
       "kustomization.yaml": '{"x":["a.yaml"],"resources":["a.yaml"],"namePrefix":"a\\u2028\\u0085b"}',
@@ -277,12 +277,12 @@ describe("what kustomize gets to see", () => {
     });
   });
 
-  test("is nothing where kustomize reads an empty first document", () => {
+  test("a kustomization with an empty first document is read as an empty one", () => {
     const inputs = seen({ "kustomization.yaml": "---\n# empty\n---\nresources: [a.yaml]", "a.yaml": "" });
     expect(inputs).toEqual({ "kustomization.yaml": "{}" });
   });
 
-  test("are plugin configurations as they were read, with words that stay words", () => {
+  test('plugin configurations keep words such as "yes" as texts', () => {
     const inputs = seen({
       "kustomization.yaml": `transformers:\n- p.yaml\n- |\n  ${labels.replaceAll("\n", "\n  ")}\n`,
       "p.yaml": `${prefix}---\n${labels}`,
@@ -295,7 +295,7 @@ describe("what kustomize gets to see", () => {
     expect(JSON.parse(inputs["kustomization.yaml"] ?? "")).toEqual({ transformers: [labelsRead, "p.yaml"] });
   });
 
-  test("are the configurations that a folder lists, in place of the folder", () => {
+  test("a folder of plugin configurations is replaced by the configurations", () => {
     const inputs = seen(
       {
         "app/kustomization.yaml": `transformers:\n- ../plugins\n- last.yaml\n- |\n  ${labels.replaceAll("\n", "\n  ")}`,
@@ -363,7 +363,7 @@ describe("a build that would be too large", () => {
     expect(() => kustomizeInputs(files, ".")).toThrow("aliases would expand to more than 10000000 characters");
   });
 
-  test("aliases in the data of a ConfigMap are nobody's business", () => {
+  test("aliases in the data of a ConfigMap are not checked", () => {
     const files = filesOf({ "kustomization.yaml": "configMapGenerator: [{name: a, files: [b]}]", b: bomb });
     expect(() => kustomizeInputs(files, ".")).not.toThrow();
   });
@@ -391,16 +391,16 @@ describe("a build that would be too large", () => {
 });
 
 describe("kustomizeInputs", () => {
-  test.each(allowed)("lets %s through", (_legend, kustomization) => {
+  test.each(allowed)("a kustomization with %s is accepted", (_legend, kustomization) => {
     expect(() => check(kustomization)).not.toThrow();
   });
 
-  test.each(refused)("refuses %s", (_legend, kustomization, message) => {
+  test.each(refused)("a kustomization with %s is refused", (_legend, kustomization, message) => {
     expect(() => check(kustomization)).toThrow(ManifestError);
     expect(() => check(kustomization)).toThrow(message);
   });
 
-  test("reads every kustomization that is reachable", () => {
+  test("every reachable kustomization is read", () => {
     const files = filesOf({
       "kustomization.yaml": "resources: [a]",
       "a/kustomization.yml": "components: [../b]",
@@ -409,13 +409,13 @@ describe("kustomizeInputs", () => {
     expect(() => kustomizeInputs(files, ".")).toThrow("b/Kustomization, resources[0]");
   });
 
-  test("ends where kustomizations include each other", () => {
+  test("kustomizations that include each other are read once", () => {
     const files = filesOf({ "a/kustomization.yaml": "resources: [../b]", "b/kustomization.yaml": "resources: [../a]" });
     expect(() => kustomizeInputs(files, "a")).not.toThrow();
   });
 });
 
-describe("a value that stands where a generator of Secrets means a file is not repeated", () => {
+describe("a value in the place of a file of a secretGenerator is not repeated in the message", () => {
   const plugin = "apiVersion: builtin\nkind: SecretGenerator\nmetadata: {name: p}\n";
   const cases: readonly (readonly [legend: string, files: Readonly<Record<string, string>>])[] = [
     ["as a file", { "app/kustomization.yaml": "secretGenerator: [{name: s, files: [password=hunter2]}]" }],
@@ -430,7 +430,7 @@ describe("a value that stands where a generator of Secrets means a file is not r
     ["that no artifact has", { "app/kustomization.yaml": "secretGenerator: [{name: s, envs: [hunter2.png]}]" }],
     ["in a plugin", { "app/kustomization.yaml": "generators: [g.yaml]", "app/g.yaml": `${plugin}files: [hunter2]` }],
   ];
-  test.each(cases)("%s", (_legend, files) => {
+  test.each(cases)("the message does not repeat a value of a secretGenerator: %s", (_legend, files) => {
     let said: unknown;
     try {
       kustomizeInputs(filesOf({ ...artifact, ...files }), "app");
@@ -442,7 +442,7 @@ describe("a value that stands where a generator of Secrets means a file is not r
     expect(String(said)).not.toContain("hunter2");
   });
 
-  test("of a ConfigMap it is named: that is what helps", () => {
+  test("the message names a value of a configMapGenerator, because that helps", () => {
     expect(() => check("configMapGenerator: [{name: a, files: [missing.txt]}]")).toThrow('"missing.txt" is not in');
   });
 });

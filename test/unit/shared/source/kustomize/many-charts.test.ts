@@ -3,7 +3,7 @@ import { renderObjects } from "#shared/adapters/render/render-objects.ts";
 import type { HelmRunner, KustomizeRunner } from "#shared/ports.ts";
 import { kustomizeInputs } from "#shared/source/kustomize/kustomize-inputs.ts";
 
-/** A kustomization of so many parts, each of which inflates so many charts, all of them one that is there. */
+/** A kustomization with the given number of parts, each of which inflates the given number of charts; all use one chart. */
 function treeOf(parts: number, charts: number) {
   const entries = Array.from({ length: charts }, (_, index) => `{name: web, releaseName: r${index}}`);
   const texts = new Map([["charts/web/Chart.yaml", "name: web\nversion: 1.0.0\napiVersion: v2\n"]]);
@@ -20,10 +20,10 @@ function treeOf(parts: number, charts: number) {
   );
 }
 
-test("a kustomization may inflate 20 charts, and all of a build 50", () => {
+test("a kustomization may inflate 20 charts, and a build 50 in total", () => {
   expect(kustomizeInputs(treeOf(1, 20), "apps").charts.length).toBe(20);
   expect(kustomizeInputs(treeOf(5, 10), "apps").charts.length).toBe(50);
-  // What is included twice is inflated once.
+  // A part that is included twice is inflated once.
   const twice = treeOf(2, 20);
   const text = "resources: [part-0, part-1, other]\n";
   twice.set("apps/kustomization.yaml", {
@@ -48,11 +48,11 @@ test("more charts are refused with field, number and remedy, before one of them 
   );
 });
 
-test("so are those of a folder of several kustomizations, each of which is built by itself", async () => {
+test("the limit of charts also holds for a folder of several kustomizations, which are built one by one", async () => {
   const files = treeOf(3, 20);
   files.delete("apps/kustomization.yaml");
   let rendered = 0;
-  /** What a chart comes to is of no matter here, nor is what kustomize makes of it. */
+  /** The outputs of Helm and kustomize do not matter here. */
   const helm: HelmRunner = {
     template: async () => {
       rendered += 1;

@@ -7,7 +7,7 @@ import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";
 
 interface Fixture {
   readonly variables: Readonly<Record<string, string>>;
-  /** Input, outcome (null: refused), and of those that Flux answers otherwise: its answer, and why ours is another. */
+  /** The input, the outcome (null if refused), and, where Flux answers otherwise, its answer and the reason for Starling's. */
   readonly rows: readonly (readonly [string, string | null, string?, string?])[];
 }
 
@@ -18,34 +18,34 @@ describe("I04: the vectors of envsubst", () => {
   const fluxs = rows.map(([text, outcome, flux = outcome]) => [text, flux] as const);
 
   test.each(fluxs.filter(([, outcome]) => outcome !== null && outcome !== "\\xc3"))(
-    "%j becomes %j as Flux has it",
+    "the text %j becomes %j, the same as in Flux",
     (text, outcome) => {
       expect(expand(text, variables, "flux")).toBe(outcome);
     },
   );
 
   test.each(fluxs.flatMap(([text, outcome]) => (outcome === null || outcome === "\\xc3" ? [text] : [])))(
-    "%j is refused as Flux has it",
+    "the text %j is refused, the same as in Flux",
     (text) => {
       expect(() => expand(text, variables, "flux")).toThrow(/^(\$\{|the expression at character \d+ )/);
     },
   );
 
-  test("I05: a negative length is an error, and no crash", () => {
+  test("I05: a negative length is an error, and not a crash", () => {
     for (const dialect of ["flux", "starling"] as const)
       expect(() => expand("${a:0:-1}", variables, dialect)).toThrow(SubstitutionError);
   });
 });
 
-describe("a text", () => {
+describe("the expansion of a text", () => {
   test.each(rows.flatMap(([text, outcome]) => (outcome === null ? [] : [[text, outcome]])))(
-    "%j becomes %j",
+    "the text %j becomes %j",
     (text, outcome) => {
       expect(expand(text, variables)).toBe(outcome);
     },
   );
 
-  test.each(rows.flatMap(([text, outcome]) => (outcome === null ? [text] : [])))("%j is refused", (text) => {
+  test.each(rows.flatMap(([text, outcome]) => (outcome === null ? [text] : [])))("the text %j is refused", (text) => {
     expect(() => expand(text, variables)).toThrow(/^(\$\{|the expression at character \d+ )/);
   });
 
@@ -60,27 +60,27 @@ describe("a text", () => {
     ["${s:x}", "${s:...} needs one or two numbers, such as ${s:0:3}; write := for a default"],
     ["${s/a}", "${s/...} needs an old and a new text, such as ${s/old/new}"],
     ["${a:?no}", "${...:?...} has different meanings in a shell and in Flux; use := for a default"],
-  ])("%j: what is wrong, and what to do", (text, message) => {
+  ])("the refusal of %j says what is wrong and what to do: %s", (text, message) => {
     expect(() => expand(text, variables)).toThrow(message);
   });
 
-  test("says nothing of what stands around an expression: that may be a secret", () => {
+  test("a refusal says nothing of the text around an expression, because it may be a secret", () => {
     for (const text of ["hunter2${zz}hunter2", "hunter2${a", "hunter2${a-hunter2}", "hunter2${s/hunter2}"])
       expect(() => expand(text, variables)).toThrow(/^(?!.*hunter2)/);
   });
 
-  test("members that every object has are no variables", () => {
+  test("members that every JavaScript object has are not variables", () => {
     expect(() => expand("${constructor}", {})).toThrow("is not set");
     expect(expand("${toString:=text}", {})).toBe("text");
   });
 
-  test("a default that is not needed needs nothing", () => {
+  test("a default that is not needed is not expanded", () => {
     expect(expand("${a:=${zz}}", variables)).toBe("A");
     expect(() => expand("${empty:=${zz}}", variables)).toThrow("${zz} is not set");
     expect(() => expand("${a:=${zz}", variables)).toThrow("the text ends there");
   });
 
-  test("expressions in each other end", () => {
+  test("nested expressions are limited", () => {
     expect(() => expand("${z:=".repeat(100_000), {})).toThrow(
       "has more than 20 nested expressions; write fewer defaults inside defaults",
     );
@@ -90,13 +90,13 @@ describe("a text", () => {
     ["replacements in each other", `${"${D//e/".repeat(12)}${"${D}"}${"}".repeat(12)}`],
     ["one value many times", "${D}".repeat(2000)],
     ["defaults that repeat", `\${none:=${"${D}".repeat(2000)}}`],
-  ])("is bounded: %s", (_legend, text) => {
+  ])("the length of the result is limited: %s", (_legend, text) => {
     expect(() => expand(text, { D: "e".repeat(4096) })).toThrow(
       "expands to more than 2097152 characters; shorten the values, or replace less",
     );
   });
 
-  test("is trimmed in time", () => {
+  test("a long text is trimmed in time", () => {
     const text = "a".repeat(200_000);
     for (const sign of ["#", "##", "%", "%%"]) expect(expand(`\${t${sign}*a*a*b*a*}`, { t: text })).toBe(text);
   });
@@ -122,11 +122,11 @@ describe("a text", () => {
     ["${s//o/$&}", "hell$& w$&rld"],
     ["${s//o/${a}}", "hellA wArld"],
     ["${uni:9}", ""],
-  ])("%j is %j", (text, outcome) => {
+  ])("the text %j becomes %j, by Starling's own rules", (text, outcome) => {
     expect(expand(text, variables)).toBe(outcome);
   });
 
-  test.each(propertySeeds)("a value is put in as it is: nothing of it is looked at again (seed %i)", (seed) => {
+  test.each(propertySeeds)("a value is not expanded again after it was put in (seed %i)", (seed) => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.string({ unit: "grapheme" }), (value, around) => {
         const quiet = around.replaceAll("$", "");

@@ -21,7 +21,7 @@ data: ${data}
 `;
 
 describe("variables in objects", () => {
-  test("come to no more than a rendering may have", () => {
+  test("the expanded texts of a rendering are limited in total", () => {
     const yaml = Array.from({ length: 6 }, (_, index) =>
       configMap(`{a: "\${A}"}`).replace("${NAME}", `n${index}`),
     ).join("---\n");
@@ -30,7 +30,7 @@ describe("variables in objects", () => {
     );
   });
 
-  test("are put into texts at every depth, names and annotations too, and a text stays a text", () => {
+  test("variables are replaced in texts at every depth, in names and annotations, too, and a text stays a text", () => {
     const yaml = `apiVersion: v1
 kind: List
 items:
@@ -49,7 +49,7 @@ items:
     ]);
   });
 
-  test("are put into a Secret's stringData before that is encoded, and into no data that is", () => {
+  test("variables are replaced in a Secret's stringData before it is encoded, and never in encoded data", () => {
     const yaml = `apiVersion: v1
 kind: Secret
 metadata: {name: s}
@@ -59,21 +59,24 @@ stringData: {plain: "\${NAME}"}
     expect(substituted(yaml, { NAME: "web" })[0]?.data).toEqual({ encoded: "JHtOQU1FfQ==", plain: "d2Vi" });
   });
 
-  test.each(["annotations", "labels"])("stay as they are in an object with the mark among its %s", (where) => {
-    const marked = (value: string) => `, ${where}: {kustomize.toolkit.fluxcd.io/substitute: ${value}}`;
-    const script = '{script: "${HOME:?} $$"}';
-    const left = configMap(script, marked("disabled")).replace("${NAME}", "a");
-    expect(substituted(left, {})[0]?.data).toEqual({ script: "${HOME:?} $$" });
-    // Exactly that, as in Flux.
-    expect(() => substituted(configMap("{}", marked("Disabled")), {})).toThrow("${NAME} is not set");
-    expect(substituted(configMap("{}", marked("Disabled")), { NAME: "b" })[0]?.metadata.name).toBe("b");
-  });
+  test.each(["annotations", "labels"])(
+    "variables stay unchanged in an object with Flux's mark among its %s",
+    (where) => {
+      const marked = (value: string) => `, ${where}: {kustomize.toolkit.fluxcd.io/substitute: ${value}}`;
+      const script = '{script: "${HOME:?} $$"}';
+      const left = configMap(script, marked("disabled")).replace("${NAME}", "a");
+      expect(substituted(left, {})[0]?.data).toEqual({ script: "${HOME:?} $$" });
+      // Only this spelling counts, as in Flux.
+      expect(() => substituted(configMap("{}", marked("Disabled")), {})).toThrow("${NAME} is not set");
+      expect(substituted(configMap("{}", marked("Disabled")), { NAME: "b" })[0]?.metadata.name).toBe("b");
+    },
+  );
 
   test.each([
     ['{deep: {a.b/c: [x, "${MISSING}"]}}', 'data.deep["a.b/c"][1]: ${MISSING} is not set; set parameters.MISSING'],
     ['{"${NAME}": x}', 'data["${NAME}"]: is a key that contains ${, and keys are not substituted'],
     ['{script: "echo ${HOME-}"}', "data.script: the expression at character 6 has no } after the name"],
-  ])("of %s: object, field and remedy are named", (data, message) => {
+  ])("the refusal of %s names the object, the field and the remedy", (data, message) => {
     expect(() => substituted(configMap(data), { NAME: "web", HOME: "" })).toThrow(
       `a.yaml:1, document 1, ConfigMap \${NAME}, ${message}`,
     );
@@ -82,7 +85,7 @@ stringData: {plain: "\${NAME}"}
     );
   });
 
-  test("what comes out is checked like everything else", () => {
+  test("the result of a substitution is checked like every manifest", () => {
     expect(() => substituted(configMap("{}"), { NAME: "../secrets/x" })).toThrow("metadata.name: got");
     expect(() => substituted(`${configMap("{}")}---\n${configMap("{}")}`, { NAME: "a" })).toThrow("is also in a.yaml");
   });
@@ -107,7 +110,7 @@ stringData: {plain: "\${NAME}"}
     .array(fc.constantFrom("${A}", "${B}", "${C:=${A}}", "x", "$", ": ", "\n"))
     .map((parts) => parts.join(""));
 
-  /** What every value must come to, put together here without the code that is tested. */
+  /** The expected result for every value, computed without the tested code. */
   function expected(value: string, { A, B }: { readonly A: string; readonly B: string }): string {
     return value
       .split(/(\$\{A\}|\$\{B\}|\$\{C:=\$\{A\}\}|\$\$)/)

@@ -6,7 +6,7 @@ import { ManifestError } from "#shared/source/yaml/manifest-error.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 import { scalars } from "#test/support/yaml-scalars.ts";
 
-/** Whole documents; several documents are shown one after the other. */
+/** Whole documents; the results of several documents stand one after the other. */
 const documents: readonly (readonly [legend: string, text: string, json: string])[] = [
   ["keys become strings", "1: a\n1.5: b\ntrue: x", '{"1":"a","1.5":"b","true":"x"}'],
   ["YAML 1.1 booleans are keys too", "yes: 1", '{"true":1}'],
@@ -60,18 +60,18 @@ function decode(text: string): string {
 }
 
 describe("scalars as kubectl decodes them", () => {
-  test.each(scalars)("%s is %s", (scalar, json) => {
+  test.each(scalars)("the scalar %s is read as %s", (scalar, json) => {
     if (json === "ERR") expect(() => decode(`k: ${scalar}`)).toThrow(ManifestError);
     else expect(decode(`k: ${scalar}`)).toBe(`{"k":${json}}`);
   });
 });
 
 describe("documents as kubectl decodes them", () => {
-  test.each(documents)("%s", (_legend, text, json) => {
+  test.each(documents)('the document "%s" is read as kubectl reads it', (_legend, text, json) => {
     expect(decode(text)).toBe(json);
   });
 
-  test.each(refused)("refuses %s, naming the place", (_legend, text, message) => {
+  test.each(refused)("a document with %s is refused, with its place", (_legend, text, message) => {
     expect(() => decode(text)).toThrow(message);
   });
 
@@ -80,7 +80,7 @@ describe("documents as kubectl decodes them", () => {
     expect(() => decode(["l0: &l0 [x]", ...levels].join("\n"))).toThrow("aliases would expand to more than");
   });
 
-  test("every document carries its number and line", () => {
+  test("every document has its number and line", () => {
     const places = parseManifests("# head\na: 1\n---\n---\nb: 1\n", "f.yaml");
     expect(places).toEqual([
       { object: { a: 1 }, file: "f.yaml", document: 1, line: 2 },
@@ -88,7 +88,7 @@ describe("documents as kubectl decodes them", () => {
     ]);
   });
 
-  test("a document that is no object is refused", () => {
+  test("a document that is not a map is refused", () => {
     expect(() => parseManifests("a: 1\n---\n- 1", "f.yaml")).toThrow("f.yaml:3, document 2: got a list");
     expect(() => parseManifests("hello", "f.yaml")).toThrow('got the string "hello"');
   });

@@ -17,7 +17,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 const script = fileURLToPath(new URL("../../../scripts/run.mjs", import.meta.url));
 
-/** A clone that needs one package, which comes with it, so that nothing is fetched. */
+/** A clone that needs one package and contains it, so that nothing is fetched. */
 let clone: string;
 beforeEach(() => {
   clone = mkdtempSync(join(tmpdir(), "starling-install-"));
@@ -34,7 +34,7 @@ function write(path: string, text: string): void {
   writeFileSync(join(clone, path), text);
 }
 
-/** @param asked - what the manifest requires besides, and the lock does not know. */
+/** @param asked - further dependencies of the manifest that are not in the lock file. */
 function lockTool(version: string, asked: Readonly<Record<string, string>> = {}): void {
   const manifest = { name: "clone", version: "1.0.0", type: "module", workspaces: ["tool"] };
   const dependencies = { tool: "file:tool" };
@@ -66,7 +66,7 @@ function starling(word: string, env: Readonly<Record<string, string>> = {}): Pro
 const installed = () => existsSync(join(clone, "node_modules/tool/tool.mjs"));
 const underWay = () => readdirSync(join(clone, ".starling/installs"));
 
-test("the first command of a fresh clone installs, the next one does not", async () => {
+test("the first command of a fresh clone installs the dependencies, and the next one does not", async () => {
   const first = await starling("one");
   expect(first).toMatchObject({ code: 0, out: "hello from the tool one\n" });
   expect(first.err).toContain("Installing the dependencies");
@@ -74,7 +74,7 @@ test("the first command of a fresh clone installs, the next one does not", async
   expect(await starling("two")).toEqual({ code: 0, out: "hello from the tool two\n", err: "" });
 });
 
-test("several first commands at once all find what they need, and leave nothing behind", async () => {
+test("several first commands at once all succeed, and leave no temporary files", async () => {
   const ended = await Promise.all(["one", "two", "three"].map((word) => starling(word)));
   expect(ended.map(({ code, out }) => ({ code, out }))).toEqual([
     { code: 0, out: "hello from the tool one\n" },
@@ -84,7 +84,7 @@ test("several first commands at once all find what they need, and leave nothing 
   expect(underWay()).toEqual([]);
 });
 
-test("packages that the lock file changed are installed in place of the old ones", async () => {
+test("changed packages of the lock file replace the old ones", async () => {
   await starling("one");
   write("node_modules/left/over.txt", "of before");
   lockTool("1.0.1");
@@ -93,7 +93,7 @@ test("packages that the lock file changed are installed in place of the old ones
   expect(underWay()).toEqual([]);
 });
 
-test("an installation without the Node that is locked since is made anew, although that package is optional", async () => {
+test("the dependencies are installed again if the locked Node is missing, although its package is optional", async () => {
   await starling("one");
   const lock = JSON.parse(readFileSync(join(clone, "package-lock.json"), "utf8"));
   const node = `node_modules/node-${process.platform}-${process.arch}`;
@@ -103,7 +103,7 @@ test("an installation without the Node that is locked since is made anew, althou
   expect(ended.err).toContain("Installing the dependencies");
 });
 
-test("a failed install is reported, nothing is started, and the old packages stay", async () => {
+test("a failed install is reported, starts no command, and keeps the old packages", async () => {
   write("node_modules/left/over.txt", "of before");
   lockTool("1.0.0", { "another-one": "file:nowhere" });
   const ended = await starling("one");
@@ -113,7 +113,7 @@ test("a failed install is reported, nothing is started, and the old packages sta
   expect(underWay()).toEqual([]);
 });
 
-test("after one that was killed with npm at work the next installs, and takes away what is old", async () => {
+test("the next command installs after an install was killed, and removes its leftovers", async () => {
   const npm = join(clone, "npm.js");
   write(
     "npm.js",

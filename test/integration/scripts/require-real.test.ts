@@ -6,7 +6,7 @@ const script = fileURLToPath(new URL("../../../scripts/run.mjs", import.meta.url
 const small = ["--project", "unit", "test/unit/shared/base/json.test.ts"];
 
 function npmTest(...args: readonly string[]): Promise<{ readonly code: number; readonly output: string }> {
-  // The run of this test may itself require real checks.
+  // The run that contains this test may itself require real checks.
   const env = { ...process.env, STARLING_REQUIRE_REAL: "" };
   return new Promise((resolve) => {
     execFile(process.execPath, [script, "test", ...args], { env }, (error, stdout, stderr) => {
@@ -15,7 +15,7 @@ function npmTest(...args: readonly string[]): Promise<{ readonly code: number; r
   });
 }
 
-/** Two runs of the test program, each with its start, on a machine that is busy with the others. */
+/** The test program starts and runs twice, on a busy machine. */
 const timeout = 240_000;
 
 test("a run without a check on a real server passes, and with --require-real it fails and says why", {

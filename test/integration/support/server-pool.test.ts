@@ -32,7 +32,7 @@ describe.skipIf(kubeAssets === undefined)("a pool of servers, on kube-apiserver"
     return clusterFixture({ endpoint: endpointOf(server) });
   }
 
-  test("does not use again what was changed in what it brings itself", async () => {
+  test("the pool does not reuse a server whose own objects were changed", async () => {
     const { raw, stop } = own();
     const state = await stateOf(server);
     const label = (team: string | null) =>
@@ -44,7 +44,7 @@ describe.skipIf(kubeAssets === undefined)("a pool of servers, on kube-apiserver"
     await stop();
   });
 
-  test("nor what had a definition", async () => {
+  test("the pool does not reuse a server that had a CustomResourceDefinition", async () => {
     const { raw, stop } = own();
     const state = await stateOf(server);
     const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -53,7 +53,7 @@ describe.skipIf(kubeAssets === undefined)("a pool of servers, on kube-apiserver"
     await stop();
   });
 
-  test("gives a server that was used to the next one, without what was left there, at another address", async () => {
+  test("the pool gives a used server to the next borrower, without the old objects, and at another address", async () => {
     const folder = await mkdtemp(join(tmpdir(), "starling-pool-"));
     const socketPath = join(folder, "pool");
     let starts = 0;
@@ -61,7 +61,7 @@ describe.skipIf(kubeAssets === undefined)("a pool of servers, on kube-apiserver"
       starts += 1;
       return server;
     });
-    /** @returns which server it was, and where. */
+    /** @returns the uid of the server, and its address. */
     async function borrowing(use: (fixture: ClusterFixture) => Promise<unknown>) {
       const borrowed = await borrowAt(socketPath);
       const fixture = clusterFixture({ endpoint: endpointOf(borrowed) });

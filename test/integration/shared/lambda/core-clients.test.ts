@@ -9,7 +9,7 @@ let asked = 0;
 beforeAll(async () => {
   server = createServer((_request, response) => {
     asked += 1;
-    // The first one is never answered: the other end is gone and nobody has said so.
+    // The first request is never answered, as if the server had disappeared without closing the connection.
     if (asked > 1) response.writeHead(200).end(JSON.stringify({ SecretString: "value" }));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -19,7 +19,7 @@ afterAll(async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-test("a request that is never answered is given up, and asked again", async () => {
+test("a request that is never answered is cancelled and sent again", async () => {
   const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const { secrets } = coreClients({
     region: "us-east-1",

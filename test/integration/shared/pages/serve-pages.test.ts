@@ -1,4 +1,4 @@
-/** The pages over HTTP, before an API whose objects are other people's words. */
+/** The pages over HTTP, in front of an API with objects whose texts are hostile. */
 import { request } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";
 import { queryString } from "#shared/base/percent-encoding.ts";
@@ -59,8 +59,8 @@ function get(origin: string, path: string, { headers = {}, method = "GET" }: Ask
   });
 }
 
-describe("who may look", () => {
-  test("the word is in the address, and nowhere that a browser would send to another port", async () => {
+describe("access to the pages", () => {
+  test("the secret word is only in the path, so that a browser does not send it to another port", async () => {
     const origin = await serve(none);
     const first = await get(origin, `/${word}/clusters`);
     expect(first.status).toBe(502);
@@ -71,10 +71,10 @@ describe("who may look", () => {
 
   test.each([
     ["no word", () => ""],
-    ["another of its length", () => `${word.slice(0, -1)}X`],
-    ["a longer one", () => `${word}0`],
-    ["a way up", () => "..%2f"],
-  ])("%s opens nothing: nothing is asked for", async (_, wordOf) => {
+    ["another word of the same length", () => `${word.slice(0, -1)}X`],
+    ["a longer word", () => `${word}0`],
+    ["a path to the parent folder", () => "..%2f"],
+  ])("a request with %s is refused without a request to the API", async (_, wordOf) => {
     const asked: string[] = [];
     const origin = await serve((path) => {
       asked.push(path);
@@ -87,7 +87,7 @@ describe("who may look", () => {
     expect(asked).toEqual([]);
   });
 
-  test("a name that somebody else has pointed here is refused, with the word too", async () => {
+  test("a request with another host name is refused, even with the word", async () => {
     const origin = await serve(none);
     for (const host of ["evil.example", `evil.example:${new URL(origin).port}`, "127.0.0.1.evil.example:80"]) {
       const { status } = await get(origin, `/${word}/`, { headers: { host } });
@@ -95,35 +95,35 @@ describe("who may look", () => {
     }
   });
 
-  test.each(["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])("%s is no way to look", async (method) => {
+  test.each(["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])("a %s request is refused", async (method) => {
     const origin = await serve(none);
     expect((await get(origin, `/${word}/`, { method })).status).toBe(405);
   });
 });
 
-describe("what is said when there is nothing to show", () => {
+describe("a page that cannot be shown", () => {
   const refusing =
     (status: number): Ask =>
     () =>
       Promise.reject(new Refusal(status, `<i>no</i>`));
   test.each([
-    ["a viewer who may not", refusing(403), "/", 403, "You are not allowed to see this"],
-    ["what does not exist", refusing(404), "/clusters/c1", 404, "This object does not exist"],
-    ["an API that is away", none, "/versions", 502, "The API did not answer"],
-    ["a page that there is not", none, "/nothing/of/the/kind", 404, "This page does not exist"],
-    ["half an encoding", none, "/clusters/%E0%A4%A", 502, "The API did not answer"],
-  ])("%s", async (_what, ask, path, status, title) => {
+    ["for a missing right", refusing(403), "/", 403, "You are not allowed to see this"],
+    ["for a missing object", refusing(404), "/clusters/c1", 404, "This object does not exist"],
+    ["for an API that does not answer", none, "/versions", 502, "The API did not answer"],
+    ["for an unknown path", none, "/nothing/of/the/kind", 404, "This page does not exist"],
+    ["for an invalid encoding in the path", none, "/clusters/%E0%A4%A", 502, "The API did not answer"],
+  ])("the page %s has its status and title", async (_what, ask, path, status, title) => {
     const origin = await serve(ask);
     const answer = await get(origin, `/${word}${path}`);
     expect(answer.status).toBe(status);
     expect(answer.text).toContain(`<h1>${title}</h1>`);
     expect(answer.text).not.toContain("<i>");
-    // Whoever runs it is told what went wrong, and never the word.
+    // The log of the command has the error, but never the word.
     expect(faults).toHaveLength(status >= 500 ? 1 : 0);
     expect(faults.join()).not.toContain(word);
   });
 
-  test("who may not see is told which right is missing, and sees nothing", async () => {
+  test("the page without the right to see it names the missing right, and shows no data", async () => {
     const answer = await get(await serve(refusing(403)), `/${word}/clusters`);
     expect(answer.text).toContain(
       "execute-api:Invoke is missing for GET /v1/clusters; the stack&#39;s ViewerPolicy allows it",
@@ -131,7 +131,7 @@ describe("what is said when there is nothing to show", () => {
     expect(answer.text).not.toContain("<table");
   });
 
-  test("an API that fails is told with its status, its code and the id that its logs know it by", async () => {
+  test("the page for a failed request has the status, the code and the correlation id", async () => {
     const details = { code: "Internal", correlationId: "api-20261120T090000Z-1f8a90c2" };
     const origin = await serve(() => Promise.reject(new Refusal(500, "an error in Starling", details)));
     const answer = await get(origin, `/${word}/clusters`);
@@ -140,7 +140,7 @@ describe("what is said when there is nothing to show", () => {
     expect(faults).toEqual([`/clusters: ${words}: an error in Starling`]);
   });
 
-  test("a page that cannot be made says so, and not that the API was away", async () => {
+  test("a page that cannot be rendered reports that, and does not blame the API", async () => {
     const origin = await serve((() => Promise.resolve({ items: 7, metadata: {} })) as unknown as Ask);
     const answer = await get(origin, `/${word}/clusters`);
     expect(answer.text).toContain("<h1>This page could not be rendered</h1>");
@@ -148,7 +148,7 @@ describe("what is said when there is nothing to show", () => {
   });
 });
 
-describe("what strangers wrote", () => {
+describe("hostile texts in objects", () => {
   const label = `x"><script>alert(1)</script>`;
 
   async function world() {
@@ -188,7 +188,7 @@ describe("what strangers wrote", () => {
     "/clusters?labelSelector=env%3Dprod",
     `/syncgroups/payments/shop/clusters?stage=${encodeURIComponent(label)}`,
   ];
-  test.each(paths)("%s has one script, of its own, and no style or address of theirs", async (path) => {
+  test.each(paths)("the page %s has only its own script, and no style or address from an object", async (path) => {
     const origin = await world();
     const { text, headers } = await get(origin, `/${word}${path}`);
     expect(text).not.toContain("could not be rendered");
@@ -201,7 +201,7 @@ describe("what strangers wrote", () => {
     expect(headers["content-security-policy"]).toContain("default-src 'none'; script-src 'self'; style-src 'self'");
   });
 
-  test("many groups are counted all, and what halted among the last needs somebody", async () => {
+  test("the page of the fleet reads all groups, and shows a halted one on the last page of the list", async () => {
     const asked: (string | undefined)[] = [];
     const group = (name: string, state: string) => ({
       kind: "SyncGroup",
@@ -223,7 +223,7 @@ describe("what strangers wrote", () => {
     expect(text).not.toContain("Nothing has failed");
   });
 
-  test("a halted rollout is told with its words, on the page of the fleet too", async () => {
+  test("the page of a halted rollout shows its message, escaped", async () => {
     const origin = await world();
     const { text } = await get(origin, `/${word}/syncgroups/payments/shop`);
     expect(text).toContain("x&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;");

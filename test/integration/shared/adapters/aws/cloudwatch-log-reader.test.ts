@@ -1,4 +1,4 @@
-/** Reads the functions' logs by FilterLogEvents: a page may be empty and not be the last. */
+/** The functions' logs are read by FilterLogEvents, which may return an empty page before the last one. */
 import { CloudWatchLogsClient } from "@aws-sdk/client-cloudwatch-logs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Principals } from "#local/aws/iam/principals.ts";
@@ -39,7 +39,7 @@ function read(of: "functions" | "audit" = "functions") {
   return reader.read({ of, filter: [{ correlationId: id }], since, limit: 50 });
 }
 
-test("lines behind pages without any are found, in the order of all groups", async () => {
+test("lines after empty pages are found, and the lines of all groups are in one order", async () => {
   put("/apply", "other", 150);
   put("/apply", id);
   put("/rollout", id);
@@ -47,7 +47,7 @@ test("lines behind pages without any are found, in the order of all groups", asy
   expect([lines.map((line) => line.function), isMore]).toEqual([["rollout", "apply"], false]);
 });
 
-test("a log that is too long to be looked through is no log that says nothing", async () => {
+test("a log that is too long to be searched is an error, and does not count as empty", async () => {
   put("/apply", "other", 300);
   put("/rollout", id);
   await expect(read()).rejects.toMatchObject({
@@ -57,7 +57,7 @@ test("a log that is too long to be looked through is no log that says nothing", 
   expect(await read("audit")).toEqual({ lines: [], isMore: false });
 });
 
-test("the audit log is read from the API alone, and the functions' logs from the others", async () => {
+test("the audit log is read only from the API, and the functions' logs from the other groups", async () => {
   for (const group of groups.values()) put(group, id);
   expect((await read("audit")).lines.map((line) => line.function)).toEqual(["api"]);
   expect((await read()).lines.map((line) => line.function).sort()).toEqual(["apply", "rollout"]);

@@ -20,7 +20,7 @@ const ask = (artifactDigest: string, path = ".") =>
   world.builder.build({ artifactDigest, path, attempt: randomUUID() });
 const transfer = new HttpTransfer();
 
-/** As whoever does not say how much there is. @returns the status of the answer. */
+/** Uploads without a content-length. @returns the status of the answer. */
 async function uploadInChunks(url: string, bytes: Uint8Array): Promise<number> {
   const body = new ReadableStream({
     start(controller) {
@@ -31,7 +31,7 @@ async function uploadInChunks(url: string, bytes: Uint8Array): Promise<number> {
   return (await fetch(url, { method: "PUT", headers: { "if-none-match": "*" }, body, duplex: "half" })).status;
 }
 
-/** A function that answers so, after it has done so. */
+/** Makes the function act and then return this answer. */
 function beAnswering(answer: unknown, act: (job: BuildJob) => Promise<unknown> = async () => {}): void {
   world.beFunction(() => async (job: never) => {
     await act(job);
@@ -39,8 +39,8 @@ function beAnswering(answer: unknown, act: (job: BuildJob) => Promise<unknown> =
   });
 }
 
-describe("what build renders", () => {
-  test("comes back with its digest, in bytes that were checked", async () => {
+describe("a build", () => {
+  test("a build returns the rendering with its digest, after checking its bytes", async () => {
     world.beFunction(() => wireBuild({}) as never);
     const digest = await world.artifact({
       "app/kustomization.yaml": "resources: [a.yaml]\nnamePrefix: p-",
@@ -53,14 +53,14 @@ describe("what build renders", () => {
     expect(built).toMatchObject({ objects: 1, digest: sha256(built.bytes) });
   });
 
-  test("or says what is wrong with the files", async () => {
+  test("a build of invalid files is a permanent error with the reason", async () => {
     world.beFunction(() => wireBuild({}) as never);
     const digest = await world.artifact({ "a.yaml": "kind: [" });
     await expect(ask(digest)).rejects.toMatchObject({ code: "InvalidYaml", retry: "permanent" });
     await expect(ask(digest, "nowhere")).rejects.toMatchObject({ code: "EmptyRender", retry: "permanent" });
   });
 
-  test("comes out in everyday weather, too, without another try of the row", async () => {
+  test("a build succeeds despite throttling, errors and broken connections of Lambda", async () => {
     world.beFunction(() => wireBuild({}) as never);
     const digest = await world.artifact({ "a.yaml": configMap("a") });
     const shaky = { resetBefore: 0.1, resetAfter: 0.1, serverError: 0.1 };
@@ -71,7 +71,7 @@ describe("what build renders", () => {
 });
 
 describe("sandboxes", () => {
-  test("that have read values of others serve nobody who has not the same", async () => {
+  test("a sandbox that has read values of another Source serves only builds with the same values", async () => {
     const seen: string[] = [];
     let sandboxes = 0;
     world.beFunction(() => {
@@ -114,7 +114,7 @@ describe("sandboxes", () => {
     expect(seen).toEqual(["1", "2", "3", "3", "4"]);
   });
 
-  test("serve one artifact each, and the same one again", async () => {
+  test("a sandbox serves only one artifact, and serves it again", async () => {
     let sandboxes = 0;
     const seen: string[] = [];
     world.beFunction(() => {
@@ -134,8 +134,8 @@ describe("sandboxes", () => {
   });
 });
 
-describe("a build that somebody else has taken over", () => {
-  test("reaches with what it was given this artifact and its own place, and nothing else", async () => {
+describe("a build that an attacker controls", () => {
+  test("the presigned URLs of a build reach only its artifact and the place for its rendering", async () => {
     const mine = await world.artifact({ "a.yaml": configMap("mine") });
     const other = await world.artifact({ "a.yaml": configMap("other") });
     const tried: Record<string, unknown> = {};
@@ -187,7 +187,7 @@ describe("a build that somebody else has taken over", () => {
     });
   });
 
-  test("the build may write in some sizes, each of which is signed, and in none above the limit of a rendering", async () => {
+  test("a build may upload only in fixed, signed sizes up to the limit of a rendering", async () => {
     const jobs: BuildJob[] = [];
     beAnswering({ outcome: "failed", code: "Gone", message: "", permanent: true }, async (job) => jobs.push(job));
     await expect(ask(await world.artifact({ "a.yaml": configMap("sizes") }))).rejects.toMatchObject({ code: "Gone" });
@@ -217,11 +217,11 @@ describe("a build that somebody else has taken over", () => {
   }
 
   const lies: readonly Lie[] = [
-    { title: "other bytes than it tells", answer: done, act: upload("right") },
-    { title: "nothing", answer: done, act: nothing },
-    { title: "less than it tells", answer: { ...done, bytes: 5 }, act: upload("left") },
+    { title: "other bytes than it reports", answer: done, act: upload("right") },
+    { title: "no rendering", answer: done, act: nothing },
+    { title: "fewer bytes than it reports", answer: { ...done, bytes: 5 }, act: upload("left") },
     {
-      title: "a size that no rendering may have",
+      title: "a size above the limit of a rendering",
       answer: { ...done, bytes: maxRenderingBytes + 1 },
       act: upload("left"),
     },
@@ -230,22 +230,22 @@ describe("a build that somebody else has taken over", () => {
       answer: { ...done, digest: "sha256:../../inventories" },
       act: upload("left"),
     },
-    { title: "more than was asked", answer: { ...done, also: "this" }, act: upload("left") },
-    { title: "no answer at all", answer: undefined, act: nothing },
-    { title: "an answer without an end", answer: "x".repeat(100_000), act: nothing },
+    { title: "an unknown member in its answer", answer: { ...done, also: "this" }, act: upload("left") },
+    { title: "no answer", answer: undefined, act: nothing },
+    { title: "an endless answer", answer: "x".repeat(100_000), act: nothing },
     {
-      title: "a code that is a text",
+      title: "a code with markup",
       answer: { outcome: "failed", code: "<b>Bold</b>", message: "", permanent: true },
       act: nothing,
     },
     {
-      title: "a message without an end",
+      title: "an endless message",
       answer: { outcome: "failed", code: "X", message: "x".repeat(2001), permanent: true },
       act: nothing,
     },
   ];
 
-  test.each(lies)("that leaves $title is not believed, and not asked for ever", async ({ answer, act }) => {
+  test.each(lies)("a build with $title fails, and counts as a strike", async ({ answer, act }) => {
     beAnswering(answer, act);
     const artifact = await world.artifact({ "a.yaml": configMap("a") });
     await expect(ask(artifact)).rejects.toMatchObject({
@@ -255,7 +255,7 @@ describe("a build that somebody else has taken over", () => {
     });
   });
 
-  test("leaves one thing at its place, however often it writes there", async () => {
+  test("a build can store only one object, however often it writes", async () => {
     const statuses: number[] = [];
     beAnswering(done, async (job) => {
       for (const { url, bytes } of job.renderingUrls.slice(0, 2)) {
@@ -272,15 +272,15 @@ describe("a build that somebody else has taken over", () => {
     expect(statuses).toEqual([200, 403, 412, 403, 412, 403, 412, 403]);
   });
 
-  test("a rendering that the build left is accepted if its digest is the reported one", async () => {
+  test("a rendering is accepted if its digest is the reported one", async () => {
     beAnswering(done, upload("left"));
     const artifact = await world.artifact({ "a.yaml": configMap("a") });
     expect(Buffer.from((await ask(artifact)).bytes).toString()).toBe("left");
   });
 });
 
-describe("an end without an answer", () => {
-  test("by an error is a strike", async () => {
+describe("a build without an answer", () => {
+  test("a build that throws counts as a strike", async () => {
     world.beFunction(() => () => {
       throw new RangeError("Invalid string length");
     });
@@ -292,7 +292,7 @@ describe("an end without an answer", () => {
     });
   });
 
-  test("by its time is a strike", async () => {
+  test("a build that exceeds its time counts as a strike", async () => {
     world.beFunction(() => () => new Promise(() => {}), 0.2);
     const artifact = await world.artifact({ "a.yaml": configMap("a") });
     await expect(ask(artifact)).rejects.toMatchObject({
@@ -303,9 +303,9 @@ describe("an end without an answer", () => {
   });
 });
 
-describe("Lambda itself", () => {
+describe("a failure outside of the build", () => {
   test.each(["throttle", "serverError", "resetBefore"] as const)(
-    "refusing by %s says nothing about the input",
+    "a %s of Lambda counts as no strike",
     async (fault) => {
       beAnswering(undefined);
       const artifact = await world.artifact({ "a.yaml": configMap("a") });
@@ -314,7 +314,7 @@ describe("Lambda itself", () => {
     },
   );
 
-  test("an artifact that is not there says nothing about the input", async () => {
+  test("a missing artifact counts as no strike", async () => {
     world.beFunction(() => wireBuild({}) as never);
     await expect(ask(`sha256:${"0".repeat(64)}`)).rejects.toMatchObject({
       code: "TransferFailed",

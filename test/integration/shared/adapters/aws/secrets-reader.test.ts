@@ -1,4 +1,4 @@
-/** Refusals of Secrets Manager, as it sends them. */
+/** The answers of Secrets Manager, and the reader's cache. */
 
 import { createServer } from "node:http";
 import { SecretsManagerClient } from "@aws-sdk/client-secrets-manager";
@@ -24,7 +24,7 @@ const none = {
 
 const away = { type: "InternalServiceError", message: "try again" };
 
-/** The answer: a refusal, or the value of the secret. */
+/** The next answer: this refusal, or the value in `held`. */
 let refusal: Refusal | undefined;
 let held: object;
 let asked: number;
@@ -66,7 +66,7 @@ afterEach(async () => {
 describe("a refusal", () => {
   const rows: readonly (readonly [legend: string, refusal: Refusal, desired: object])[] = [
     [
-      "of the name says which names are allowed",
+      "a refusal of the name becomes an error with the allowed names",
       { type: "AccessDeniedException", message: notAuthorized },
       {
         code: "SecretDenied",
@@ -74,7 +74,7 @@ describe("a refusal", () => {
       },
     ],
     [
-      "of the key names the key's policy, and not the name",
+      "a refusal of the key becomes an error about the key's policy, and not about the name",
       { type: "AccessDeniedException", message: "Access to KMS is not allowed" },
       {
         code: "SecretKeyDenied",
@@ -83,7 +83,7 @@ describe("a refusal", () => {
       },
     ],
     [
-      "of a key that cannot decrypt, too",
+      "a key that cannot decrypt becomes an error about the key",
       {
         type: "DecryptionFailure",
         message: "Secrets Manager can't decrypt the protected secret text using the provided KMS key.",
@@ -91,12 +91,12 @@ describe("a refusal", () => {
       { code: "SecretKeyDenied", retry: "transient", message: expect.stringMatching(/enable the key/) },
     ],
     [
-      "of a secret without a value is told as one that is not there",
+      "a secret without a value is reported like a missing one",
       none,
       { code: "SecretNotFound", retry: "transient", data: { name: "other/token" } },
     ],
     [
-      "for another reason is not taken for a secret that is not there, nor for one that may not be read",
+      "a refusal for another reason is reported as neither missing nor denied",
       away,
       {
         code: "SecretsUnavailable",
@@ -206,7 +206,7 @@ describe("a value", () => {
   });
 });
 
-test("while the webhook's secret has no value, strangers make one question in half a minute", async () => {
+test("any number of webhook requests cause one read in half a minute while the secret has no value", async () => {
   refusal = none;
   const env = {
     STARLING_TABLE: "table",

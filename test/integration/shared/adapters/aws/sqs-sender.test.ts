@@ -4,7 +4,7 @@ import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import type { OwnerRef } from "#shared/messages.ts";
 import { type AwsEmulators, startAwsEmulators } from "#test/support/aws-emulators.ts";
 
-/** What SQS takes; the emulator takes more. */
+/** The limit of SQS; the emulator accepts more. */
 const longestGroupId = 128;
 
 let aws: AwsEmulators;
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => aws.stop());
 
-test("subjects with the longest names have groups that SQS takes, each its own", async () => {
+test("owners with the longest names have different message groups, each within the limit of SQS", async () => {
   const created = await client.send(
     new CreateQueueCommand({ QueueName: "rollout.fifo", Attributes: { FifoQueue: "true" } }),
   );
@@ -41,7 +41,7 @@ test("subjects with the longest names have groups that SQS takes, each its own",
   for (const group of groups) expect(group.length).toBeLessThanOrEqual(longestGroupId);
 });
 
-test("the sender reports that another try may help if no server answers", async () => {
+test("the error of the sender is transient if no server answers", async () => {
   const nowhere = "http://127.0.0.1:1";
   const credentials = { accessKeyId: "key", secretAccessKey: "secret" };
   const silent = new SQSClient({ region: "us-east-1", endpoint: nowhere, credentials, maxAttempts: 1 });

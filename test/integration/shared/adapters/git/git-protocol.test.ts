@@ -65,7 +65,7 @@ function list({ url }: ScriptedGit, limits: Partial<GitLimits> = {}) {
   return new IsomorphicGitRemote({ rules, limits }).listRefs({ url }, ["refs/heads/main"]);
 }
 
-/** The lines of a request; what stands between them in brackets. */
+/** The lines of a request, with the special packets between them in brackets. */
 function linesOf(body: string): string[] {
   const lines: string[] = [];
   for (let at = 0; at < body.length; ) {
@@ -76,7 +76,7 @@ function linesOf(body: string): string[] {
   return lines;
 }
 
-describe("one commit is asked for", () => {
+describe("the request for one commit", () => {
   const { maxContentBytes } = defaultGitLimits;
   const withoutFiles = "filter tree:0";
   const withoutLarge = `filter blob:limit=${maxContentBytes + 1}`;
@@ -84,27 +84,32 @@ describe("one commit is asked for", () => {
   const end = [`want ${oid}`, "done", "[0]"];
 
   test.each<[string, GitAnswer, readonly string[], readonly string[]]>([
-    ["of a plain server", speaking("fetch"), ["."], ["command=fetch", "[1]", ...start, ...end]],
+    ["a server without features", speaking("fetch"), ["."], ["command=fetch", "[1]", ...start, ...end]],
     [
-      "of one that cannot leave out",
+      "a server that cannot leave files out",
       speaking("fetch=shallow x-filter"),
       ["."],
       ["command=fetch", "[1]", ...start, ...end],
     ],
     [
-      "of one that can",
+      "a server that can leave large files out",
       speaking("fetch=shallow filter"),
       ["a"],
       ["command=fetch", "[1]", ...start, withoutLarge, ...end],
     ],
-    ["without its files", speaking("fetch=filter"), [], ["command=fetch", "[1]", ...start, withoutFiles, ...end]],
     [
-      "with the kind of ids, where the server knows kinds",
+      "a server, without the files of the commit,",
+      speaking("fetch=filter"),
+      [],
+      ["command=fetch", "[1]", ...start, withoutFiles, ...end],
+    ],
+    [
+      "a server that names its kind of object ids",
       speaking("fetch", "object-format=sha1"),
       ["."],
       ["command=fetch", "object-format=sha1", "[1]", ...start, ...end],
     ],
-  ])("%s", async (_what, refs, paths, lines) => {
+  ])("one commit is requested from %s", async (_what, refs, paths, lines) => {
     const git = await serve({ refs, pack: wholePack });
     const got = await fetchTree(git, { paths });
     expect(got).toMatchObject({ ...whole, files: paths.includes(".") ? whole.files : [] });
@@ -125,14 +130,19 @@ describe("one commit is asked for", () => {
   const head = `${oid} HEAD`;
   test.each<[string, string, readonly string[], readonly string[]]>([
     [
-      "with what the server can",
+      "with all features that Starling uses",
       "multi_ack_detailed no-done side-band-64k thin-pack ofs-delta shallow no-progress",
       ["."],
       [`want ${oid} multi_ack_detailed no-done side-band-64k ofs-delta no-progress shallow\n`, "deepen 1\n"],
     ],
-    ["with no more than that", "side-band-64k shallow", ["."], [`want ${oid} side-band-64k shallow\n`, "deepen 1\n"]],
     [
-      "without large files",
+      "with only the necessary features",
+      "side-band-64k shallow",
+      ["."],
+      [`want ${oid} side-band-64k shallow\n`, "deepen 1\n"],
+    ],
+    [
+      "that can leave large files out",
       "side-band-64k shallow filter",
       ["."],
       [`want ${oid} side-band-64k shallow filter\n`, "deepen 1\n", `${withoutLarge}\n`],
@@ -160,18 +170,18 @@ describe("one commit is asked for", () => {
   });
 
   test.each<[string, GitCredentials | undefined, string | undefined]>([
-    ["of whoever asks", undefined, undefined],
+    ["without credentials", undefined, undefined],
     ["with a token", { kind: "bearer", token: "t0k3n" }, "Bearer t0k3n"],
     ["with a password", { kind: "basic", username: "ana", password: "s3cret" }, "Basic YW5hOnMzY3JldA=="],
-  ])("%s", async (_what, credentials, authorization) => {
+  ])("one commit is requested %s", async (_what, credentials, authorization) => {
     const git = await serve({ pack: wholePack });
     await fetchTree(git, credentials === undefined ? {} : { credentials });
     expect(git.requests.map(({ headers }) => headers.authorization)).toEqual([authorization, authorization]);
   });
 });
 
-describe("of an answer", () => {
-  test("the pack is taken, and not what stands before it and beside it", async () => {
+describe("the answer with a commit", () => {
+  test("the pack is read without the sections before it and the messages within it", async () => {
     const sections = [line("shallow-info\n"), line(`shallow ${oid}\n`), delimiter, line("packfile\n")];
     const half = Math.floor(pack.length / 2);
     const bands = [
@@ -184,7 +194,7 @@ describe("of an answer", () => {
     expect(await fetchTree(git)).toMatchObject(whole);
   });
 
-  test("as many bytes are taken as may be, and not one more", async () => {
+  test("a pack of exactly the allowed size is read, and one byte more is an error", async () => {
     const git = await serve({ pack: wholePack });
     expect(await fetchTree(git, { limits: { maxPackBytes: pack.length } })).toMatchObject(whole);
     await expect(fetchTree(git, { limits: { maxPackBytes: pack.length - 1 } })).rejects.toMatchObject({
@@ -200,14 +210,14 @@ describe("of an answer", () => {
   const noListing: GitAnswer = (response) => void response.setHeader("content-type", advertised).end("0008none");
   test.each<[string, GitAnswers, string, string, string]>([
     [
-      "without the commit",
+      "an answer without the commit",
       { pack: saying(line(`ERR ${because}\n`)) },
       "GitRefNotFound",
       "permanent",
       `does not have ${oid}: ${because}; push it, or correct spec.git.ref`,
     ],
     [
-      "of a server that gave up",
+      "an error in the middle of the answer",
       { pack: saying(line("packfile\n"), band(3, "out of memory")) },
       "GitOperationFailed",
       "transient",
@@ -231,25 +241,25 @@ describe("of an answer", () => {
     ["410", { refs: failing(410) }, "GitNotFound", "permanent", "(HTTP 410): check spec.git.url"],
     ["503", { pack: failing(503) }, "GitOperationFailed", "transient", "could not be fetched: HTTP Error: 503"],
     ["204", { pack: failing(204) }, "GitOperationFailed", "transient", "could not be fetched: HTTP Error: 204"],
-    // To nowhere: not a redirect.
+    // The status 304 is no redirect, even with a location.
     ["304", { pack: failing(304, "/y.git") }, "GitOperationFailed", "transient", "HTTP Error: 304"],
     ["300", { pack: failing(300) }, "GitOperationFailed", "transient", "HTTP Error: 300"],
-    ["a listing that is none", { refs: noListing }, "GitOperationFailed", "transient", "could not be fetched: "],
+    ["an invalid listing", { refs: noListing }, "GitOperationFailed", "transient", "could not be fetched: "],
     [
-      "a page",
+      "an HTML page",
       { refs: saying(Buffer.from("<html>")) },
       "GitOperationFailed",
       "permanent",
       "does not answer like a git",
     ],
-  ])("%s: what to do", async (_what, answers, code, retry, message) => {
+  ])("the error for %s has its code and the next step", async (_what, answers, code, retry, message) => {
     const git = await serve(answers);
     const caught = await fetchTree(git).catch((error: unknown) => error);
     expect(caught).toMatchObject({ code, retry, message: expect.stringContaining(message) });
     expect((caught as Error).message).not.toContain("certificate");
   });
 
-  test("that refuses credentials: which to renew", async () => {
+  test("the error for refused credentials asks to renew the secret", async () => {
     const git = await serve({ refs: failing(403) });
     const credentials = { kind: "bearer", token: "t0k3n" } as const;
     await expect(fetchTree(git, { credentials })).rejects.toMatchObject({
@@ -260,7 +270,7 @@ describe("of an answer", () => {
 });
 
 describe("a repository that moved on its host", () => {
-  /** Through so many other places. */
+  /** Redirects over this number of addresses. */
   const moving =
     (hops: number): GitAnswer =>
     (response, { url = "" }) => {
@@ -275,7 +285,7 @@ describe("a repository that moved on its host", () => {
     expect(git.requests.map(({ url }) => url.split("/")[1])).toEqual(["x.git", "x1.git", "x2.git", "x3.git", "x3.git"]);
   });
 
-  test("a moved repository is not followed for ever", async () => {
+  test("a fourth redirect is an error", async () => {
     const git = await serve({ refs: moving(4) });
     await expect(fetchTree(git)).rejects.toMatchObject({
       code: "GitOperationFailed",
@@ -307,7 +317,7 @@ describe("references", () => {
     });
   });
 
-  test("none of which was asked for are no empty repository", async () => {
+  test("a repository without the requested references does not count as empty", async () => {
     expect(await list(await serve(refs(`${oid} refs/tags/v1`)))).toEqual([]);
     await expect(list(await serve(refs()))).rejects.toMatchObject({
       code: "EmptyGitRepository",
@@ -330,12 +340,12 @@ describe("tags of tags", () => {
     return { desired: at, answer };
   }
 
-  test.each([1, 10])("%i of them lead to the commit", async (depth) => {
+  test.each([1, 10])("a chain of %i tags leads to the commit", async (depth) => {
     const { desired, answer } = tagged(depth);
     expect(await fetchTree(await serve({ pack: answer }), { desired })).toMatchObject(whole);
   });
 
-  test("eleven do not", async () => {
+  test("a chain of eleven tags is refused", async () => {
     const { desired, answer } = tagged(11);
     await expect(fetchTree(await serve({ pack: answer }), { desired })).rejects.toMatchObject({
       code: "GitTooLarge",

@@ -35,7 +35,7 @@ function fetchTree(url: string, limits: Partial<GitLimits> = { timeoutSeconds: 2
   return remote(limits).fetchTree({ url }, { oid, paths: ["."] });
 }
 
-/** Writes until the other side has had enough. */
+/** Writes until the other side closes the connection. */
 async function forEver(response: ServerResponse, chunk: Buffer, pauseMs = 0): Promise<void> {
   async function* chunks() {
     for (;;) {
@@ -46,8 +46,8 @@ async function forEver(response: ServerResponse, chunk: Buffer, pauseMs = 0): Pr
   await pipeline(chunks, response).catch(() => {});
 }
 
-describe("a server that never ends", () => {
-  test("dripping a byte at a time, in a listing", async () => {
+describe("a server that never ends its answer", () => {
+  test("a listing that arrives a byte at a time is cut off after the timeout", async () => {
     const url = await serve({ refs: (response) => forEver(response, Buffer.from("0"), 20) });
     await expect(list(url)).rejects.toMatchObject({
       code: "GitOperationFailed",
@@ -56,7 +56,7 @@ describe("a server that never ends", () => {
     });
   });
 
-  test("dripping a byte at a time, in a pack", async () => {
+  test("a pack that arrives a byte at a time is cut off after the timeout", async () => {
     const url = await serve({
       async pack(response) {
         response.write(line("packfile\n"));
@@ -69,7 +69,7 @@ describe("a server that never ends", () => {
     });
   });
 
-  test("telling its progress", async () => {
+  test("an endless report of progress is cut off", async () => {
     const progress = Buffer.concat(Array.from({ length: 100 }, () => band(2, "Counting objects: 1\r")));
     const url = await serve({
       async pack(response) {
@@ -80,7 +80,7 @@ describe("a server that never ends", () => {
     await expect(fetchTree(url)).rejects.toMatchObject({ code: "GitOperationFailed" });
   });
 
-  test("listing references, also where it does not speak the newer protocol", async () => {
+  test("an endless listing of references is cut off in both protocols", async () => {
     const ref = line(`${oid} refs/heads/${"n".repeat(200)}\n`);
     const many = Buffer.concat(Array.from({ length: 100 }, () => ref));
     const newer = await serve({ pack: (response) => forEver(response, many) });
@@ -100,7 +100,7 @@ describe("a server that never ends", () => {
     }
   });
 
-  test("sending packets of one byte", async () => {
+  test("an endless pack in packets of one byte is cut off, and takes little memory", async () => {
     const packets = Buffer.concat(Array.from({ length: 10_000 }, () => band(1, "x")));
     const url = await serve({
       async pack(response) {
@@ -113,11 +113,11 @@ describe("a server that never ends", () => {
       code: "GitTooLarge",
       message: expect.stringContaining("sends more than 2000000 bytes for one commit"),
     });
-    // As views of what came they would take 100 bytes each.
+    // If the packets were kept as views of the received bytes, each would take 100 bytes.
     expect(process.memoryUsage().rss - before).toBeLessThan(150 * 1024 * 1024);
   });
 
-  test("answering 103 again and again", async () => {
+  test("an endless series of 103 answers is cut off", async () => {
     const server = createTcpServer(async (socket: Socket) => {
       socket.on("error", () => {});
       while (!socket.destroyed) {
@@ -133,7 +133,7 @@ describe("a server that never ends", () => {
   });
 });
 
-test("a listing of four million empty lines is not read by anybody", async () => {
+test("a listing of four million empty lines is refused", async () => {
   const url = await serve({ pack: (response) => void response.end(Buffer.alloc(16_000_000, "0004")) });
   await expect(list(url, {})).rejects.toMatchObject({
     code: "GitTooLarge",

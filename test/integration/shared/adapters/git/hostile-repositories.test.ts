@@ -41,7 +41,7 @@ async function pathsOf(oid: string, paths: readonly string[] = ["."]): Promise<r
   return (await fetchTree(oid, paths)).files.map(({ path }) => path);
 }
 
-/** Folders of folders: ten of ten of ten ... of what is given, 10^9 entries in all. */
+/** Nests folders: ten folders of ten folders, and so on, with 10^9 entries in all. */
 async function bombOf(leaf: RawEntry): Promise<string> {
   let entry = leaf;
   for (let level = 0; level < 9; level++) {
@@ -51,26 +51,29 @@ async function bombOf(leaf: RawEntry): Promise<string> {
   return entry.oid;
 }
 
-describe("a few objects that unfold to 10^9 entries", () => {
+describe("a few objects that expand to 10^9 entries", () => {
   const files = "spec.paths contain more than 20000 files";
   const leaves: readonly (readonly [legend: string, mode: RawEntry["mode"], ...refused: [string, string]])[] = [
     ["files", "100644", "GitTooLarge", files],
     ["links", "120000", "GitTooLarge", "more than 200000 files and folders are on the way to spec.paths"],
     ["submodules", "160000", "GitPathRefused", 'e0/e0/e0/e0/e0/e0/e0" of the repository is a submodule'],
   ];
-  test.each(leaves)("of %s", async (_legend, mode, code, message) => {
-    const leaf = await made.blob("../../../../../../../../../a.yaml");
-    const tree = await bombOf({ mode, name: "e", oid: leaf });
-    const oid = await made.commit(
-      await made.tree([
-        { mode: "100644", name: "a.yaml", oid: leaf },
-        { mode: "40000", name: "bomb", oid: tree },
-      ]),
-    );
-    await expect(fetchTree(oid)).rejects.toMatchObject({ code, message: expect.stringContaining(message) });
-  });
+  test.each(leaves)(
+    "a repository whose few objects expand to 10^9 %s is refused",
+    async (_legend, mode, code, message) => {
+      const leaf = await made.blob("../../../../../../../../../a.yaml");
+      const tree = await bombOf({ mode, name: "e", oid: leaf });
+      const oid = await made.commit(
+        await made.tree([
+          { mode: "100644", name: "a.yaml", oid: leaf },
+          { mode: "40000", name: "bomb", oid: tree },
+        ]),
+      );
+      await expect(fetchTree(oid)).rejects.toMatchObject({ code, message: expect.stringContaining(message) });
+    },
+  );
 
-  test("do no harm where spec.paths leads past them", async () => {
+  test("objects that expand to 10^9 entries do no harm outside of spec.paths", async () => {
     const file = { mode: "100644", name: "a.yaml", oid: await made.blob("a: 1\n") } as const;
     const entries = [
       { mode: "40000", name: "bomb", oid: await bombOf({ mode: "120000", name: "e", oid: file.oid }) },
@@ -79,7 +82,7 @@ describe("a few objects that unfold to 10^9 entries", () => {
     expect(await pathsOf(await made.commit(await made.tree(entries)), ["deploy"])).toEqual(["deploy/a.yaml"]);
   });
 
-  test("folders without an end do no harm", async () => {
+  test("a repository with a path of more than 1024 bytes in spec.paths is refused", async () => {
     let oid = await made.tree([]);
     for (let level = 0; level < 300; level++) oid = await made.tree([{ mode: "40000", name: "dddd", oid }]);
     await expect(fetchTree(await made.commit(oid))).rejects.toMatchObject({
@@ -93,12 +96,12 @@ describe("names", () => {
   const refused: readonly (readonly [legend: string, name: string | Buffer])[] = [
     ["..", ".."],
     [".", "."],
-    ["a slash", "../../etc/cron.d/x"],
-    ["a backslash", "..\\x.yaml"],
-    ["a line feed", "a\nb.yaml"],
-    ["an escape sequence", "\u001b[2Ja.yaml"],
+    ["with a slash", "../../etc/cron.d/x"],
+    ["with a backslash", "..\\x.yaml"],
+    ["with a line feed", "a\nb.yaml"],
+    ["with an escape sequence", "\u001b[2Ja.yaml"],
   ];
-  test.each(refused)("%s is refused", async (_legend, entry) => {
+  test.each(refused)("a file name %s is refused", async (_legend, entry) => {
     const tree = await made.tree([{ mode: "100644", name: entry, oid: await made.blob("a: 1\n") }]);
     const outer = await made.tree([{ mode: "40000", name: "deploy", oid: tree }]);
     const oid = await made.commit(outer);
@@ -112,7 +115,7 @@ describe("names", () => {
     await expect(pathsOf(oid, ["other"])).resolves.toEqual([]);
   });
 
-  test("that are there twice are refused, as a file and a folder or two files", async () => {
+  test("a name that two entries of a folder have is refused", async () => {
     const blob = await made.blob("a: 1\n");
     const folder = await made.tree([{ mode: "100644", name: "b.yaml", oid: blob }]);
     for (const second of [
@@ -127,7 +130,7 @@ describe("names", () => {
     }
   });
 
-  test("that differ in case are two files", async () => {
+  test("two names that differ only in case are two files", async () => {
     const oid = await made.blob("a: 1\n");
     const tree = await made.tree([
       { mode: "100644", name: "A.yaml", oid },
@@ -175,7 +178,7 @@ describe("an entry that is no file, folder or link", () => {
 });
 
 describe("commits and tags", () => {
-  test("texts are cut and cleaned, and a time that no calendar has is 1970", async () => {
+  test("the texts of a commit are cut and cleaned, and an impossible time becomes 1970", async () => {
     const author = `\u001b[31mEve\u001b[0m ${"x".repeat(5000)} <e@example.com> 99999999999999999 +0000`;
     const oid = await made.commit(await made.tree([]), {
       author,
@@ -193,7 +196,7 @@ describe("commits and tags", () => {
     return made.object("tag", `object ${below}\ntype ${kind}\ntag t${depth}\ntagger A <a@x> 1 +0000\n\nt\n`);
   }
 
-  test("tags of tags lead to a commit, if they are not too many", async () => {
+  test("a chain of tags leads to its commit, unless it is too long", async () => {
     const commit = await made.commit(await made.tree([]));
     const five = await tagOf(5, commit);
     await made.git("update-ref", "refs/tags/five", five);
@@ -223,7 +226,7 @@ describe("references", () => {
     listing.url = server.url(name);
   });
 
-  test("more than there may be", async () => {
+  test("a listing with too many references is refused", async () => {
     for (const tag of ["v1", "v2", "v3", "v4"]) await made.git("tag", tag, "main");
     const limited = new IsomorphicGitRemote({ rules, limits: { maxRefs: 3 } });
     await expect(limited.listRefs(listing, ["refs/tags/"])).rejects.toMatchObject({
@@ -233,7 +236,7 @@ describe("references", () => {
     expect(await limited.listRefs(listing, ["refs/tags/v1"])).toHaveLength(1);
   });
 
-  test("a name of 300 bytes", async () => {
+  test("a listing with a reference whose name is too long is refused", async () => {
     const long = "n".repeat(150);
     await made.git("update-ref", `refs/heads/x/${long}/${long}`, "main");
     await expect(remote.listRefs(listing, ["refs/heads/x/"])).rejects.toMatchObject({
@@ -250,7 +253,7 @@ describe("HEAD", () => {
     main = await made.commit(await made.tree([{ mode: "100644", name: "a.yaml", oid: await made.blob("a: 1\n") }]));
   });
 
-  test("dangles: the branch that is there can be followed", async () => {
+  test("a HEAD that leads to a missing branch is left out, and other branches can be used", async () => {
     await made.git("symbolic-ref", "HEAD", "refs/heads/gone");
     const url = server.url(name);
     expect(await remote.listRefs({ url }, ["refs/heads/main"])).toEqual([{ ref: "refs/heads/main", oid: main }]);
@@ -258,14 +261,14 @@ describe("HEAD", () => {
     expect(await pathsOf(main)).toEqual(["a.yaml"]);
   });
 
-  test("is detached: it is a commit without a name", async () => {
+  test("a detached HEAD is a commit without a branch", async () => {
     await writeFile(join(made.folder, "HEAD"), `${main}\n`);
     expect(await remote.listRefs({ url: server.url(name) }, ["HEAD"])).toEqual([{ ref: "HEAD", oid: main }]);
     expect(await pathsOf(main)).toEqual(["a.yaml"]);
   });
 });
 
-test("deltas of a real repository are what git says they are", async () => {
+test("the deltas of a real repository give the same files as in git", async () => {
   const contents = new Map<string, string>();
   for (let index = 0; index < 60; index++) {
     const lines = Array.from({ length: 200 }, (_, line) => `key-${line}: ${line % (index + 2) === 0 ? index : line}`);
@@ -278,7 +281,7 @@ test("deltas of a real repository are what git says they are", async () => {
   expect(new Map(files.map(({ path, content }) => [path, Buffer.from(content).toString()]))).toEqual(contents);
 });
 
-test("nothing is on disk while a repository is fetched", async () => {
+test("a fetch writes nothing to the disk", async () => {
   const own = await mkdtemp(join(tmpdir(), "starling-test-"));
   vi.stubEnv("TMPDIR", own);
   try {

@@ -69,13 +69,13 @@ function limited(limits: Partial<GitLimits>): IsomorphicGitRemote {
 }
 
 describe("listRefs", () => {
-  test("gives what begins with the prefix", async () => {
+  test("listRefs returns the references with the prefix", async () => {
     const refs = await remote.listRefs(repository("fleet"), ["refs/heads/main"]);
     expect(refs.map(({ ref }) => ref)).toEqual(["refs/heads/main", "refs/heads/main-2"]);
     expect(refs[0]).toEqual({ ref: "refs/heads/main", oid: second });
   });
 
-  test("gives the commit an annotated tag points to", async () => {
+  test("listRefs returns the commit of an annotated tag", async () => {
     const tags = await remote.listRefs(repository("fleet"), ["refs/tags/"]);
     expect(tags).toMatchObject([
       { ref: "refs/tags/v1.0.0", peeled: first },
@@ -85,26 +85,26 @@ describe("listRefs", () => {
     expect(tags[1]).not.toHaveProperty("peeled");
   });
 
-  test("gives the branch that HEAD stands for", async () => {
+  test("listRefs returns the branch of HEAD", async () => {
     expect(await remote.listRefs(repository("fleet"), ["HEAD"])).toEqual([
       { ref: "HEAD", oid: second, target: "refs/heads/main" },
     ]);
   });
 
-  test("takes several prefixes", async () => {
+  test("listRefs accepts several prefixes", async () => {
     const refs = await remote.listRefs(repository("fleet"), ["HEAD", "refs/tags/v1.1", "refs/heads/main-"]);
     expect(refs.map(({ ref }) => ref).sort()).toEqual(["HEAD", "refs/heads/main-2", "refs/tags/v1.1.0"]);
   });
 
-  test("gives nothing where nothing matches", async () => {
+  test("listRefs returns nothing if no reference has the prefix", async () => {
     expect(await remote.listRefs(repository("fleet"), ["refs/heads/missing"])).toEqual([]);
   });
 
-  test("says that a repository is empty", async () => {
+  test("listRefs reports an empty repository", async () => {
     await expect(remote.listRefs(repository("empty"), ["HEAD"])).rejects.toMatchObject({ code: "EmptyGitRepository" });
   });
 
-  test("says that a repository is missing", async () => {
+  test("listRefs reports a missing repository", async () => {
     await expect(remote.listRefs(repository("missing"), ["HEAD"])).rejects.toMatchObject({
       code: "GitNotFound",
       message: expect.stringContaining("was not found (HTTP 404): check spec.git.url"),
@@ -113,7 +113,7 @@ describe("listRefs", () => {
 });
 
 describe("fetchTree", () => {
-  test("gives the commit and the files below the paths", async () => {
+  test("fetchTree returns the commit and the files below the paths", async () => {
     const tree = await remote.fetchTree(repository("fleet"), { oid: first, paths: ["deploy"] });
     expect(tree.commit).toEqual({
       oid: first,
@@ -131,7 +131,7 @@ describe("fetchTree", () => {
     ]);
   });
 
-  test("gives everything but media and version control for the whole repository", async () => {
+  test("fetchTree of the whole repository returns all files except media and those of version control", async () => {
     const tree = await remote.fetchTree(repository("fleet"), { oid: second, paths: ["."] });
     expect(tree.files.map(({ path }) => path)).toEqual([
       "README.md",
@@ -144,8 +144,8 @@ describe("fetchTree", () => {
     expect(tree.files.find(({ path }) => path === "bin.dat")?.content).toEqual(new Uint8Array([0, 255, 1]));
   });
 
-  test("leaves nothing in the temporary folder", async () => {
-    // A folder of its own: other suites fetch at the same time.
+  test("fetchTree leaves nothing in the temporary folder", async () => {
+    // The test has its own folder, because other suites fetch at the same time.
     const own = await mkdtemp(join(tmpdir(), "starling-test-"));
     vi.stubEnv("TMPDIR", own);
     try {
@@ -158,7 +158,7 @@ describe("fetchTree", () => {
     }
   });
 
-  test("a commit that is not there", async () => {
+  test("fetchTree reports a commit that does not exist", async () => {
     await expect(remote.fetchTree(repository("fleet"), { oid: "1".repeat(40), paths: ["."] })).rejects.toMatchObject({
       code: expect.stringMatching(/^Git/),
       message: expect.stringContaining(server.url("fleet")),
@@ -166,11 +166,15 @@ describe("fetchTree", () => {
   });
 
   const limits: readonly (readonly [legend: string, limits: Partial<GitLimits>, message: string])[] = [
-    ["files", { maxFiles: 3 }, "more than 3 files; narrow spec.paths"],
-    ["bytes", { maxContentBytes: 10 }, "more than 10 bytes; narrow spec.paths"],
-    ["the pack's bytes", { maxPackBytes: 100 }, "sends more than 100 bytes for one commit; spec.paths does not help"],
+    ["the number of files", { maxFiles: 3 }, "more than 3 files; narrow spec.paths"],
+    ["the size of the files", { maxContentBytes: 10 }, "more than 10 bytes; narrow spec.paths"],
+    [
+      "the size of the pack",
+      { maxPackBytes: 100 },
+      "sends more than 100 bytes for one commit; spec.paths does not help",
+    ],
   ];
-  test.each(limits)("is bounded in %s", async (_legend, bounds, message) => {
+  test.each(limits)("fetchTree limits %s", async (_legend, bounds, message) => {
     await expect(limited(bounds).fetchTree(repository("fleet"), { oid: second, paths: ["."] })).rejects.toMatchObject({
       code: "GitTooLarge",
       message: expect.stringContaining(message),
@@ -178,14 +182,14 @@ describe("fetchTree", () => {
   });
 });
 
-describe("the time that whoever asks has left", () => {
-  test("the time left may be any fraction of a millisecond", async () => {
+describe("the time that the caller has left", () => {
+  test("the time left may have a fraction of a millisecond", async () => {
     const hurried = { ...repository("fleet"), timeLeftMs: () => 19_628.25 };
     expect(await remote.listRefs(hurried, ["HEAD"])).toHaveLength(1);
     expect((await remote.fetchTree(hurried, { oid: first, paths: ["base"] })).files).toHaveLength(1);
   });
 
-  test("is over", async () => {
+  test("a request fails at once if no time is left", async () => {
     const late = { ...repository("fleet"), timeLeftMs: () => -5 };
     const error = { code: "GitOperationFailed", message: expect.stringContaining("did not answer within 0 s") };
     await expect(remote.listRefs(late, ["HEAD"])).rejects.toMatchObject(error);
@@ -233,7 +237,7 @@ describe("the network", () => {
     });
   });
 
-  describe("a server of another sort", () => {
+  describe("an unusual server", () => {
     let web: Server;
     let origin: string;
 
@@ -252,7 +256,7 @@ describe("the network", () => {
         else if (request.url?.startsWith("/v0/")) {
           delete request.headers["git-protocol"];
           request.url = request.url.slice("/v0".length);
-          // A client that is refused closes the connection.
+          // A refused client closes the connection.
           serveHttpBackend({ root: join(root, "open"), request, response }).catch(() => {});
         } else if (!request.url?.startsWith("/silent")) response.end("<html>hello</html>");
       }).listen(0, "127.0.0.1");
@@ -266,7 +270,7 @@ describe("the network", () => {
       web.close();
     });
 
-    test("a repository that moved on its host is followed", async () => {
+    test("a redirect to another path of the same host is followed", async () => {
       const moved = { url: `${origin}/old.git` };
       expect(await remote.listRefs(moved, ["HEAD"])).toMatchObject([{ oid: second }]);
       expect(await remote.fetchTree(moved, { oid: first, paths: ["base"] })).toMatchObject({
@@ -274,7 +278,7 @@ describe("the network", () => {
       });
     });
 
-    test("one that speaks the old protocol only gives the same", async () => {
+    test("a server with only the old protocol gives the same references and files", async () => {
       const old = { url: `${origin}/v0/fleet.git` };
       expect(await remote.listRefs(old, ["refs/heads/main"])).toMatchObject([{ oid: second }, {}]);
       const desired = { oid: second, paths: ["."] };
@@ -307,7 +311,7 @@ describe("the network", () => {
     });
   });
 
-  test("nobody listens", async () => {
+  test("an address without a server is a transient failure", async () => {
     await expect(remote.listRefs({ url: "https://127.0.0.1:1/x" }, ["HEAD"])).rejects.toMatchObject({
       code: "GitOperationFailed",
       retry: "transient",

@@ -22,7 +22,7 @@ describe("I13: one file of 1.5 GB in 2 MB", () => {
     server = await startGitServer({ root });
     await server.createRepository("big");
     big = rawRepository(root, "big");
-    // git reads and writes a file of this size in a stream; its content is not kept as a delta either.
+    // git streams a file of this size, and does not store it as a delta.
     await big.git("config", "core.bigFileThreshold", "10m");
     await big.git("config", "core.compression", "1");
     const zeros = join(root, "zeros");
@@ -43,7 +43,7 @@ describe("I13: one file of 1.5 GB in 2 MB", () => {
     await rm(root, { recursive: true, force: true });
   });
 
-  /** In a process of its own, which tells the most memory it had. */
+  /** Fetches in a process of its own, which reports the largest memory that it had. */
   async function measured(path: string): Promise<{ readonly said: string; readonly peakMiB: number }> {
     const script = fileURLToPath(new URL("./measured-fetch.ts", import.meta.url));
     const child = spawn(process.execPath, [script, server.url("big"), oid, path], {
@@ -53,7 +53,7 @@ describe("I13: one file of 1.5 GB in 2 MB", () => {
     return JSON.parse(out);
   }
 
-  test("the file is not built if the server sends it all the same", async () => {
+  test("the fetch fails without unpacking the large file if the server sends it all the same", async () => {
     await big.git("config", "uploadpack.allowFilter", "false");
     const { said, peakMiB } = await measured("deploy");
     expect(said).toContain("GitTooLarge: the commit has an object of 1572864000 bytes; at most 104857600 are read");
@@ -61,7 +61,7 @@ describe("I13: one file of 1.5 GB in 2 MB", () => {
     expect(peakMiB).toBeLessThan(400);
   }, 60_000);
 
-  test("the file is not sent if the server can leave it out, and does no harm beside spec.paths", async () => {
+  test("a server that can leave the large file out does not send it, and it does no harm outside of spec.paths", async () => {
     await big.git("config", "uploadpack.allowFilter", "true");
     const beside = await measured("deploy");
     expect(beside.said).toBe("deploy/a.yaml");

@@ -26,7 +26,7 @@ afterAll(async () => {
   rmSync(root, { recursive: true, force: true });
 });
 
-/** The same files, read from a commit of a git server and from folders of this machine. */
+/** The same files, read from a commit of a git server and from local folders. */
 const ways: readonly (readonly [
   way: string,
   filesOf: (contents: Contents, paths: readonly string[]) => Promise<Files>,
@@ -61,27 +61,31 @@ function textsOf(files: Files): Readonly<Record<string, string>> {
 
 const to = (symlink: string) => ({ symlink });
 
-describe.each(ways)("%s, a link gives what it leads to", (_way, filesOf) => {
+describe.each(ways)("%s, a link has the content of its target", (_way, filesOf) => {
   const cases: readonly (readonly [legend: string, contents: Contents, files: Readonly<Record<string, string>>])[] = [
-    ["a file beside it", { "app/a.yaml": "a", "app/b.yaml": to("a.yaml") }, { "app/a.yaml": "a", "app/b.yaml": "a" }],
+    [
+      "a file in the same folder",
+      { "app/a.yaml": "a", "app/b.yaml": to("a.yaml") },
+      { "app/a.yaml": "a", "app/b.yaml": "a" },
+    ],
     [
       "a file outside of the paths",
       { "app/b.yaml": to("../shared/b.yaml"), "shared/b.yaml": "b" },
       { "app/b.yaml": "b" },
     ],
     [
-      "a file by way of the root and dots",
+      "a file over the root of the repository and dots",
       { "app/b.yaml": to(".././/app/../b.yaml"), "b.yaml": "b" },
       { "app/b.yaml": "b" },
     ],
-    ["a file that is left out itself", { "app/b.yaml": to("../.sops.yaml"), ".sops.yaml": "b" }, { "app/b.yaml": "b" }],
+    ["a file that is itself excluded", { "app/b.yaml": to("../.sops.yaml"), ".sops.yaml": "b" }, { "app/b.yaml": "b" }],
     [
       "a link that leads to a link",
       { "app/1.yaml": to("2.yaml"), "app/2.yaml": to("../x/3.yaml"), "x/3.yaml": to("4.yaml"), "x/4.yaml": "4" },
       { "app/1.yaml": "4", "app/2.yaml": "4" },
     ],
     [
-      "a folder, without what is left out of one",
+      "a folder, without its excluded files",
       { "app/base": to("../base"), "base/a.yaml": "a", "base/in/b.yaml": "b", "base/.gitignore": "c" },
       { "app/base/a.yaml": "a", "app/base/in/b.yaml": "b" },
     ],
@@ -91,7 +95,7 @@ describe.each(ways)("%s, a link gives what it leads to", (_way, filesOf) => {
       { "app/b.yaml": "2" },
     ],
     [
-      "a link whose dots begin where a link to a folder leads",
+      "a path whose dots start at the target of a link to a folder",
       {
         "app/b.yaml": to("../current/../b.yaml"),
         current: to("releases/v2"),
@@ -101,12 +105,12 @@ describe.each(ways)("%s, a link gives what it leads to", (_way, filesOf) => {
       { "app/b.yaml": "b" },
     ],
     [
-      "a folder in the place of the path itself",
+      "a folder, if the path itself is a link",
       { app: to("releases/v2"), "releases/v2/b.yaml": "2" },
       { "app/b.yaml": "2" },
     ],
   ];
-  test.each(cases)("%s", async (_legend, contents, files) => {
+  test.each(cases)("a link can lead to %s", async (_legend, contents, files) => {
     expect(textsOf(await filesOf(contents, ["app"]))).toEqual(files);
   });
 
@@ -127,12 +131,12 @@ describe.each(ways)("%s, an unreadable file refuses the whole folder by its path
       /"app\/a" of the repository is a link to "\/etc\/passwd", which leads out/,
     ],
     [
-      "a link out of it",
+      "a link out of the repository",
       { "app/a": to("../../x"), x: "x" },
       /"app\/a".*leads out of the repository; commit the file or folder itself instead of the link/,
     ],
     [
-      "a link out of it and in again",
+      "a link out of the repository and in again",
       { "app/a": to(`../../links/app/b`), "app/b": "b" },
       /leads out of the repository/,
     ],
@@ -160,21 +164,21 @@ describe.each(ways)("%s, an unreadable file refuses the whole folder by its path
       /"app\/a" of the repository is a pointer of Git LFS/,
     ],
   ];
-  test.each(cases)("%s", async (_legend, contents, message) => {
+  test.each(cases)("%s refuses the folder", async (_legend, contents, message) => {
     await expect(filesOf(contents, ["app"])).rejects.toThrow(message);
   });
 
-  test("a file outside of the paths, or left out by its name, is not refused", async () => {
+  test("an unreadable file outside of the paths, or with an excluded name, refuses nothing", async () => {
     const contents = { "app/a.yaml": "a", "app/x.png": to("/etc/passwd"), "b/a": to("/etc/passwd"), "b/c": pointer };
     expect(textsOf(await filesOf(contents, ["app"]))).toEqual({ "app/a.yaml": "a" });
   });
 
-  test("a file that only speaks of pointers is none", async () => {
+  test("a file that only mentions pointers of Git LFS is read as it is", async () => {
     const text = `# ${pointer}`;
     expect(textsOf(await filesOf({ "app/a.yaml": text }, ["app"]))).toEqual({ "app/a.yaml": text });
   });
 
-  test("links that unfold to 10^6 files are too many", async () => {
+  test("links that expand to 10^6 files are refused", async () => {
     const bomb: Record<string, Content> = { "app/0/a": "a" };
     for (let level = 1; level <= 6; level++)
       for (let each = 0; each < 10; each++) bomb[`app/${level}/${each}`] = to(`../${level - 1}`);

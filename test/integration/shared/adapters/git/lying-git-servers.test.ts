@@ -36,14 +36,14 @@ function fetchTree(url: string) {
   return new IsomorphicGitRemote({ rules }).fetchTree({ url }, { oid, paths: ["."] });
 }
 
-describe("a server that leads away", () => {
+describe("a server that redirects to another host", () => {
   const targets = [
     "http://169.254.169.254/latest/meta-data/",
     "http://[fd00:ec2::254]/",
     "file:///etc/passwd",
     "//169.254.169.254/x",
   ];
-  test.each(targets)("to %s", async (location) => {
+  test.each(targets)("a redirect to %s is refused", async (location) => {
     const url = await serve({ refs: (response) => void response.writeHead(302, { location }).end() });
     await expect(list(url)).rejects.toMatchObject({
       code: expect.stringMatching(/^Git/),
@@ -56,7 +56,7 @@ describe("a server that leads away", () => {
     await expect(list(url)).rejects.toMatchObject({ code: "GitOperationFailed" });
   });
 
-  test("from the fetch alone, when the listing was well", async () => {
+  test("a redirect of only the fetch is refused", async () => {
     const url = await serve({
       pack: (response) => void response.writeHead(307, { location: "http://169.254.169.254/" }).end(),
     });
@@ -74,14 +74,14 @@ describe("a server that lies", () => {
     await expect(fetchTree(await serve({ pack: gzipped }))).rejects.toMatchObject({ code: "GitOperationFailed" });
   });
 
-  test("headers of a megabyte", async () => {
+  test("a server that sends a megabyte of headers is an error", async () => {
     const url = await serve({
       refs: (response) => void response.writeHead(200, { "x-big": "x".repeat(1_000_000) }).end(),
     });
     await expect(list(url)).rejects.toMatchObject({ code: "GitOperationFailed", retry: "transient" });
   });
 
-  test("long and lively words of its own", async () => {
+  test("a long message of a server is cut, and its escape sequences are removed", async () => {
     const words = "\u001b[2J".padEnd(60_000, "lies ");
     const said: readonly (readonly [code: string, answers: GitAnswers])[] = [
       ["GitRefNotFound", { pack: saying(line(`ERR ${words}`)) }],
@@ -97,7 +97,7 @@ describe("a server that lies", () => {
     }
   });
 
-  test("an answer that breaks off, and one that is empty", async () => {
+  test("an incomplete, an empty and a garbled answer are errors", async () => {
     const broken = saying(line("packfile\n"), band(1, "PACK").subarray(0, 6));
     await expect(fetchTree(await serve({ pack: broken }))).rejects.toMatchObject({
       message: expect.stringContaining("is incomplete"),
@@ -111,7 +111,7 @@ describe("a server that lies", () => {
     });
   });
 
-  test("another commit than the one that was asked for", async () => {
+  test("an answer with another commit than the requested one is an error", async () => {
     const pack = writePack([{ type: packTypes.commit, data: Buffer.from(`tree ${"2".repeat(40)}\n\nother\n`) }]);
     const url = await serve({ pack: saying(line("packfile\n"), band(1, pack)) });
     await expect(fetchTree(url)).rejects.toMatchObject({
@@ -121,20 +121,40 @@ describe("a server that lies", () => {
   });
 
   const names: readonly (readonly [legend: string, listed: string, message: string])[] = [
-    ["an object id with more behind it", `${oid}1 refs/heads/main`, "lists refs/heads/main without an object id"],
-    ["an object id with more before it", `x${oid} refs/heads/main`, "lists refs/heads/main without an object id"],
-    ["a tag of no object", `${oid} refs/heads/main peeled:none`, "lists refs/heads/main without an object id"],
+    ["an object id with a character after it", `${oid}1 refs/heads/main`, "lists refs/heads/main without an object id"],
+    [
+      "an object id with a character before it",
+      `x${oid} refs/heads/main`,
+      "lists refs/heads/main without an object id",
+    ],
+    ["a tag without an object", `${oid} refs/heads/main peeled:none`, "lists refs/heads/main without an object id"],
     ["a long name", `${oid} refs/heads/main${"x".repeat(241)}`, "a name of 256 bytes, refs/heads/mainx"],
-    ["a name of a pattern", `${oid} refs/heads/main*`, "lists refs/heads/main*, which is not the name of a reference"],
-    ["HEAD at no name", `${oid} refs/heads/main symref-target:refs/heads/a*`, "which is not the name of a reference"],
-    ["object ids that are none", `${"../".repeat(20)} refs/heads/main`, "without an object id"],
-    ["names that a terminal obeys", `${oid} refs/heads/main\u001b[2J`, "not the name of a reference"],
-    ["where HEAD leads", `${oid} refs/heads/main symref-target:refs/heads/${"x".repeat(5000)}`, "a name of 5011 bytes"],
-    ["what only ends like SHA-256", `x${"a".repeat(64)} refs/heads/main`, "without an object id"],
-    ["what only begins like SHA-256", `${"a".repeat(65)} refs/heads/main`, "without an object id"],
-    ["SHA-256", `${"a".repeat(64)} refs/heads/main`, "SHA-256 objects, which Starling does not support"],
+    [
+      "a name with a wildcard",
+      `${oid} refs/heads/main*`,
+      "lists refs/heads/main*, which is not the name of a reference",
+    ],
+    [
+      "a HEAD that leads to an invalid name",
+      `${oid} refs/heads/main symref-target:refs/heads/a*`,
+      "which is not the name of a reference",
+    ],
+    ["an invalid object id", `${"../".repeat(20)} refs/heads/main`, "without an object id"],
+    ["a name with an escape sequence", `${oid} refs/heads/main\u001b[2J`, "not the name of a reference"],
+    [
+      "a HEAD that leads to a long name",
+      `${oid} refs/heads/main symref-target:refs/heads/${"x".repeat(5000)}`,
+      "a name of 5011 bytes",
+    ],
+    ["an object id that only ends like one of SHA-256", `x${"a".repeat(64)} refs/heads/main`, "without an object id"],
+    ["an object id that only begins like one of SHA-256", `${"a".repeat(65)} refs/heads/main`, "without an object id"],
+    [
+      "an object id of SHA-256",
+      `${"a".repeat(64)} refs/heads/main`,
+      "SHA-256 objects, which Starling does not support",
+    ],
   ];
-  test.each(names)("%s", async (_legend, listed, message) => {
+  test.each(names)("a listing with %s is an error", async (_legend, listed, message) => {
     const url = await serve({ pack: saying(line(`${listed}\n`), flush) });
     await expect(list(url)).rejects.toMatchObject({
       code: expect.stringMatching(/^Git/),
@@ -143,7 +163,7 @@ describe("a server that lies", () => {
   });
 });
 
-test("a server of the old protocol that cannot fetch one commit alone is not asked for all of them", async () => {
+test("a server of the old protocol that cannot send a single commit is an error", async () => {
   for (const features of ["side-band-64k", "shallow"]) {
     const url = await serve({ refs: speakingV0(`${oid} HEAD`, features) });
     await expect(fetchTree(url)).rejects.toMatchObject({

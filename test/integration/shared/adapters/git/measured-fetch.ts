@@ -1,4 +1,4 @@
-/** Fetches in a process of its own, and prints what came of it and the most memory the process ever had. */
+/** Fetches in a process of its own, and prints the result and the largest memory that the process had. */
 
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";

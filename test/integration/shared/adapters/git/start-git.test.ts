@@ -1,4 +1,4 @@
-/** A folder that came from elsewhere names a program in every git setting that takes one: Starling runs none of them. */
+/** A hostile folder names a program in every git setting that can have one. Starling runs none of them. */
 import { execFile, execFileSync } from "node:child_process";
 import * as fs from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,27 +6,27 @@ import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-const home = fs.mkdtempSync(join(tmpdir(), "starling-door-"));
+const home = fs.mkdtempSync(join(tmpdir(), "starling-hostile-"));
 const log = join(home, "ran");
 const far = "https://127.0.0.1:9/app.git";
 const identity = ["-c", "user.name=ana", "-c", "user.email=ana@example.com"];
 
-/** Nothing of this machine's settings decides here. */
+/** The environment hides all git settings of this machine. */
 const env = { PATH: process.env.PATH, HOME: home, GIT_CONFIG_NOSYSTEM: "1", GIT_TERMINAL_PROMPT: "0" };
 
 interface Hostile {
-  /** Its value is the program. */
+  /** The setting whose value is the program. */
   readonly setting: string;
-  /** Further settings, without which git does not come to it. */
+  /** Further settings that git needs to run the program. */
   readonly with?: readonly (readonly [name: string, value: string])[];
   /**
-   * The command with which a plain git runs the program. Absent: only at a terminal, in a tool of its own, or in a
-   * later git.
+   * The command with which a plain git runs the program. Absent if git runs it only at a terminal, in another tool, or
+   * in a later version.
    */
   readonly runs?: readonly string[];
 }
 
-/** From git-config(1), gitattributes(5) and githooks(5), of git 2.39 and of later ones. */
+/** The settings in git-config(1), gitattributes(5) and githooks(5) of git 2.39 and later. */
 const hostile: readonly Hostile[] = [
   { setting: "core.fsmonitor", runs: ["check-ignore", "-q", "state"] },
   { setting: "core.editor", runs: [...identity, "commit", "--allow-empty"] },
@@ -73,7 +73,7 @@ const hostile: readonly Hostile[] = [
     runs: ["cat-file", "-e", "a".repeat(40)],
   },
   { setting: "alias.ls-file", with: [], runs: ["ls-file"] },
-  // Through an address that the folder replaces.
+  // The folder replaces the address of a repository.
   { setting: "url.ext.insteadOf", runs: ["ls-remote", far] },
   ...[
     ...["core.pager", "core.askPass", "core.alternateRefsCommand", "pager.status", "pager.ls-files", "pager.ls-remote"],
@@ -85,14 +85,14 @@ const hostile: readonly Hostile[] = [
 ];
 const hooks = ["post-checkout", "post-index-change", "reference-transaction", "fsmonitor-watchman", "pre-auto-gc"];
 
-/** Stays as it was made: each folder is a copy of it. */
+/** A harmless folder; each hostile folder begins as a copy of it. */
 const plain = join(home, "plain");
 
 function git(folder: string, ...args: readonly string[]): void {
   execFileSync("git", ["-C", folder, ...identity, ...args], { stdio: "ignore", env });
 }
 
-/** The last commit, so that git has a signature to verify. */
+/** Signs the last commit, so that git has a signature to verify. */
 function sign(folder: string): void {
   const options = { encoding: "utf8", env } as const;
   const commit = execFileSync("git", ["-C", folder, "cat-file", "commit", "HEAD"], options);
@@ -102,14 +102,14 @@ function sign(folder: string): void {
   git(folder, "reset", "-q", "--soft", id.trim());
 }
 
-/** Says which it was, and ends without reading: a program that waits for more would keep git waiting. */
+/** Makes a program that logs its name and ends without reading its input, because git would wait for it otherwise. */
 function programFor(name: string): string {
   const program = join(home, "programs", name.replaceAll(/[^\w.]/g, "-"));
   fs.writeFileSync(program, `#!/bin/sh\necho ${JSON.stringify(name)} >> "${log}"\n`, { mode: 0o755 });
   return program;
 }
 
-/** Written as a file: git itself would run some of them on the way to the last. */
+/** Gives the settings as text for a file, because `git config` itself would run some of the programs. */
 function configLines({ setting, with: more = [] }: Hostile): string {
   const program = programFor(setting);
   return [ownLine(setting, program), ...more, ...(setting === "hook.mine.command" ? [hookEvent] : [])]
@@ -137,7 +137,7 @@ function folderWith(name: string, ...all: readonly Hostile[]): string {
   const folder = join(home, "folders", name.replaceAll(/[^\w.]/g, "-"));
   fs.cpSync(plain, folder, { recursive: true });
   const protocols = configLine("protocol.allow", "always") + configLine("protocol.ext.allow", "always");
-  // Settings of an included file count like those of the file itself.
+  // Settings of an included file have the same effect as settings of the file itself.
   const included = join(folder, ".git", "included");
   fs.writeFileSync(included, protocols + all.map(configLines).join(""));
   fs.appendFileSync(join(folder, ".git", "config"), configLine("include.path", included));
@@ -152,7 +152,7 @@ beforeAll(() => {
   git(plain, "add", ".");
   git(plain, "commit", "-qm", "Begin");
   sign(plain);
-  // Git before 2.39.4 fetches it as soon as the folder is copied, where its settings say from whom.
+  // Git before 2.39.4 fetches this commit when the folder is copied, if the settings name a remote for it.
   fs.writeFileSync(join(plain, ".git", "refs", "heads", "gone"), `${"b".repeat(40)}\n`);
   fs.writeFileSync(join(plain, ".git", "info", "attributes"), "* filter=mine diff=mine merge=mine\n");
   fs.writeFileSync(join(plain, "a.yaml"), "[]\n");
@@ -166,22 +166,22 @@ function ran(): readonly string[] {
   return fs.existsSync(log) ? [...new Set(fs.readFileSync(log, "utf8").trim().split("\n"))] : [];
 }
 
-describe("A plain git runs what a folder names in", () => {
+describe("a plain git", () => {
   const shown = hostile.flatMap(({ runs = [], ...one }) => (runs.length === 0 ? [] : [{ ...one, runs }]));
-  test.each(shown)("$setting", ({ runs, ...one }) => {
+  test.each(shown)("a plain git runs the program that a folder names in $setting", ({ runs, ...one }) => {
     const cwd = folderWith(`control-${one.setting}`, one);
     fs.rmSync(log, { force: true });
     const input = runs.includes("credential") ? "protocol=https\nhost=127.0.0.1:9\n\n" : "";
     try {
       execFileSync("git", runs, { cwd, env, input, stdio: ["pipe", "ignore", "ignore"], timeout: 10_000 });
     } catch {
-      // How it ends is of no interest.
+      // Only the log of the program matters here.
     }
     expect(ran()).toEqual([one.setting]);
   });
 });
 
-/** Every thing that Starling asks git; `here` is the working directory. */
+/** Everything for which Starling starts git; `here` is the working directory. */
 const asked: readonly (readonly [legend: string, file: string, call: string])[] = [
   ["finds a repository far away", "local/git/user-repository.ts", `findRepository({ repo: "${far}" })`],
   ["finds the folder's repository", "local/git/user-repository.ts", "findRepository({ repo: here })"],
@@ -214,10 +214,10 @@ const asked: readonly (readonly [legend: string, file: string, call: string])[] 
   ["asks for a login", "cli/seeing/git-login.ts", `gitLogin({ env: process.env }, "${far}")`],
 ];
 
-/** There is nobody far away, and nothing of that name. */
+/** No server listens there, and no such commit exists. */
 const failing = ["finds a repository far away", "lists a repository far away", "lists a commit that is missing"];
 
-/** In a process that stands in each folder in turn; how each thing ended there. */
+/** Does everything in each folder, in a process of its own. @returns how each thing ended there. */
 async function standingIn(folders: readonly string[], variables: Readonly<Record<string, string>> = {}) {
   const modules = asked.map(([, file], index) => `import * as all${index} from ${JSON.stringify(fileUrl(file))};`);
   const calls = asked.map(([legend, , call], index) => `[${JSON.stringify(legend)}, (here) => all${index}.${call}],`);
@@ -247,7 +247,7 @@ function expectDone(outcomes: Awaited<ReturnType<typeof standingIn>>, folders: r
   expect(outcomes.map(([here, legend, ended]) => [here, legend, ended === "done"])).toEqual(expected);
 }
 
-test("No git of Starling runs a program that the folder names, whichever command starts it there", async () => {
+test("a git that Starling starts runs no program that the folder names, whatever the command", async () => {
   const folders = [...hostile.map((one) => folderWith(one.setting, one)), folderWith("all", ...hostile)];
   for (const folder of folders) {
     for (const name of hooks) fs.copyFileSync(programFor(`hook ${name}`), join(folder, ".git", "hooks", name));
@@ -258,7 +258,7 @@ test("No git of Starling runs a program that the folder names, whichever command
   expectDone(outcomes, folders);
 }, 120_000);
 
-test("A git of Starling uses no repository, template, editor, pager or diff of its environment", async () => {
+test("a git that Starling starts uses no repository, template, editor, pager or diff of its environment", async () => {
   const folder = folderWith("environment");
   const named = folderWith("named", ...hostile);
   const programs = [
@@ -279,7 +279,7 @@ test("A git of Starling uses no repository, template, editor, pager or diff of i
     ...{ GIT_COMMON_DIR: join(named, ".git"), GIT_OBJECT_DIRECTORY: join(named, ".git", "objects") },
     ...{ GIT_CONFIG: join(named, ".git", "config"), GIT_TEMPLATE_DIR: join(named, ".git") },
   });
-  // It gives a login, as the user's credential helpers do.
+  // The program returns a login, like the user's own credential helpers.
   expect(ran()).toEqual(["GIT_ASKPASS"]);
   expectDone(outcomes, [folder]);
 }, 60_000);

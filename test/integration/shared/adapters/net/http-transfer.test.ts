@@ -29,7 +29,7 @@ function failed(message: string) {
   };
 }
 
-test("bytes come and go, by the URL alone", async () => {
+test("a download and an upload need only the URL", async () => {
   server.restart(() => ({ status: 200, body: "b: 2\n" }));
   expect(Buffer.from(await transfer.download(url)).toString()).toBe("b: 2\n");
   await transfer.upload(url, bytes);
@@ -41,12 +41,12 @@ test("bytes come and go, by the URL alone", async () => {
   expect(server.requests[0]?.headers).not.toHaveProperty("content-length");
 });
 
-describe("an error that another try may repair is tried three times", () => {
+describe("a temporary error", () => {
   test.each<[string, ScriptedAnswer, string]>([
     ["a broken connection", "reset", "the other side closed the connection .*socket hang up"],
     ["500", { status: 500 }, "S3 answered 500 to a presigned (GET|PUT)$"],
     ["503", { status: 503 }, "S3 answered 503 to a presigned (GET|PUT)$"],
-  ])("%s", async (_what, answer, message) => {
+  ])("a transfer is tried three times after %s", async (_what, answer, message) => {
     for (const move of [() => transfer.download(url), () => transfer.upload(url, bytes)]) {
       server.restart((_request, index) => (index < 2 ? answer : { status: 200 }));
       await move();
@@ -58,20 +58,20 @@ describe("an error that another try may repair is tried three times", () => {
   });
 });
 
-test.each([300, 307, 403, 404, 499])("after %i there is no other try", async (status) => {
+test.each([300, 307, 403, 404, 499])("a transfer is not tried again after the status %i", async (status) => {
   server.restart(() => ({ status, headers: { location: "/elsewhere" } }));
   await expect(transfer.download(url)).rejects.toMatchObject(failed(`S3 answered ${status} to a presigned GET$`));
   await expect(transfer.upload(url, bytes)).rejects.toMatchObject(failed(`S3 answered ${status} to a presigned PUT$`));
   expect(server.requests).toHaveLength(2);
 });
 
-test("bytes go to a place where nothing is yet, and are there when the answer to a try before was lost", async () => {
+test("an upload never overwrites, and counts as done if an earlier try without an answer has stored it", async () => {
   server.restart((_request, index) => (index === 0 ? "reset" : { status: 412 }));
   await transfer.upload(url, bytes);
   expect(server.requests.map(({ headers }) => headers["if-none-match"])).toEqual(["*", "*"]);
 });
 
-test("a conflict of two writes at once is another try's", async () => {
+test("an upload is tried again after a conflict with another write", async () => {
   server.restart((_request, index) => (index === 0 ? { status: 409 } : { status: 200 }));
   await transfer.upload(url, bytes);
   expect(server.requests).toHaveLength(2);
@@ -83,7 +83,7 @@ test("the body of a refusal is not read to its end", async () => {
   await vi.waitFor(() => expect(server.cutOff()).toBe(1), { timeout: 30_000 });
 });
 
-test("as many bytes come as may, and not one more", async () => {
+test("a download of exactly the allowed size succeeds, and one byte more is an error", async () => {
   const small = new HttpTransfer({ maxDownloadBytes: 5 });
   server.restart((_request, index) => ({ status: 299, body: index === 0 ? "12345" : "123456" }));
   expect(await small.download(url)).toHaveLength(5);
@@ -91,14 +91,14 @@ test("as many bytes come as may, and not one more", async () => {
   expect(server.requests).toHaveLength(2);
 });
 
-test("a server that falls silent is not waited for", async () => {
+test("a download from a server that falls silent is an error", async () => {
   const impatient = new HttpTransfer({ silenceMs: 50 });
   // The server announces a body and sends none of it.
   server.restart(() => ({ status: 200, headers: { "content-length": "5" } }));
   await expect(impatient.download(url)).rejects.toMatchObject(failed(""));
 });
 
-test("https is spoken where the URL says so", async () => {
+test("a transfer to an https URL verifies the certificate", async () => {
   const secure = createSecureServer(await createTlsCertificate(), (_request, response) => response.end());
   const { origin, stop } = await listenOnLoopback(secure);
   stops.push(stop);

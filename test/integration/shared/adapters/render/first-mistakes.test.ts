@@ -33,10 +33,10 @@ function rendered(files: Files, path: string, rest: Partial<RenderRequest> = {})
   return renderObjects({ files: tree, path, ...rest }, renderers);
 }
 
-/** Legend: what it is, the files, the path, what is said. */
+/** Legend: the mistake, the files, the path, the message. */
 const mistakes: readonly (readonly [string, Files, string, RegExp])[] = [
   [
-    "values of a chart among manifests",
+    "a values file of a chart among manifests",
     { "k/a.yaml": settings, "k/values.yaml": "replicas: 3\n" },
     "k",
     /^k\/values\.yaml:1, document 1: is not a Kubernetes object \(it has neither apiVersion nor kind, and begins with "replicas"\)/,
@@ -55,19 +55,19 @@ const mistakes: readonly (readonly [string, Files, string, RegExp])[] = [
     /^k\/group\.yaml:1, document 1, SyncGroup.*: is an object of Starling, which no cluster knows; run `starling apply -f k\/group\.yaml`, and move the file out of the path$/,
   ],
   [
-    "a file for its folder",
+    "the path of a file instead of a folder",
     { "k/deep/a.yaml": settings },
     "k/deep/a.yaml",
     /^k\/deep\/a\.yaml: is a file; set the path of a folder, such as k\/deep$/,
   ],
   [
-    "a folder that is not there",
+    "the path of a missing folder",
     { "deploy/a.yaml": settings, "charts/x/a.yaml": settings, "README.md": "" },
     "manifests",
     /^manifests: is not a folder of the artifact, which has charts, deploy; /,
   ],
   [
-    "all overlays at once",
+    "the path of a folder with several overlays",
     {
       "k/base/kustomization.yaml": "resources: [a.yaml]\n",
       "k/base/a.yaml": settings,
@@ -89,7 +89,7 @@ const mistakes: readonly (readonly [string, Files, string, RegExp])[] = [
     /^k: kustomize: no resource matches .*; it is a Component, which kustomize only includes in other kustomizations; name it in the template's spec.components/,
   ],
   [
-    "a patch of what is not there, below a warning",
+    "a patch of a missing object, after a warning",
     {
       "k/kustomization.yaml": "commonLabels: { a: b }\nresources: [a.yaml]\npatches: [{ path: p.yaml }]\n",
       "k/a.yaml": web,
@@ -109,13 +109,13 @@ const mistakes: readonly (readonly [string, Files, string, RegExp])[] = [
     /^k: kustomize: .*unable to parse SM or JSON patch; kustomize reads a patch that begins with \[ as JSON, so that it needs names and texts in double quotes/,
   ],
   [
-    "a file of another folder",
+    "a file in another folder",
     { "k/kustomization.yaml": "resources: [../b/a.yaml]\n", "b/a.yaml": settings },
     "k",
     /^k: kustomize: .*security; file .*; a kustomization may only name files in its own folder and below: add a kustomization\.yaml to the other folder, and name that folder$/,
   ],
   [
-    "a field that is none",
+    "an unknown field",
     { "k/kustomization.yaml": "resource: [a.yaml]\n", "k/a.yaml": settings },
     "k",
     /^k: kustomize: .*unknown field "resource"/,
@@ -127,38 +127,38 @@ const mistakes: readonly (readonly [string, Files, string, RegExp])[] = [
     /^k\/kustomization\.yaml, resources\[0\]: "sub" has no kustomization\.yaml; add one, or name the folder's files$/,
   ],
   [
-    "a file that no artifact has",
+    "a file with an excluded extension",
     { "k/kustomization.yaml": "configMapGenerator: [{ name: a, files: [data.tar.gz] }]\n" },
     "k",
     /^k\/kustomization\.yaml, configMapGenerator\[0\]\.files\[0\]: "data\.tar\.gz" is never part of an artifact, because of its name or extension; rename it$/,
   ],
   [
-    "an expression of a chart's as a value",
+    "a template expression of a chart as a value",
     { "k/a.yaml": `${settings}data:\n  x: {{ .Values.x }}\n` },
     "k",
     /^k\/a\.yaml:1:1: \{\{ in line 5 begins a map inside a map; put a text that contains \{\{ in quotes, or move the template of a chart into a chart \(/,
   ],
   [
-    "a chart's condition around an object",
+    "a template condition of a chart around an object",
     { "k/a.yaml": `{{- if .Values.x }}\n${settings}{{- end }}\n` },
     "k",
     /^k\/a\.yaml:1:3: \{\{ in line 1 begins a map inside a map; put a text/,
   ],
   [
-    "an expression in the middle of a text",
+    "a template expression in the middle of a text",
     { "k/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Values.x }}-a\n" },
     "k",
     /^k\/a\.yaml:4:[0-9]+: \{\{ in line 4 begins a map inside a map; put a text/,
   ],
   [
-    "UTF-16, as some editors write",
+    "a file in UTF-16",
     { "k/a.yaml": Uint8Array.from([0xff, 0xfe, 0x61, 0, 0x3a, 0, 0x20, 0, 0x62, 0]) },
     "k",
     /^k\/a\.yaml: is not UTF-8; save it as UTF-8$/,
   ],
 ];
 
-test.each(mistakes)("%s", async (_what, files, path, message) => {
+test.each(mistakes)("%s is an error with the place and the next step", async (_what, files, path, message) => {
   await expect(rendered(files, path)).rejects.toThrow(message);
 });
 
@@ -177,17 +177,17 @@ const ofCharts: readonly (readonly [string, Files, RegExp])[] = [
     /^c\/values\.yaml:1: values must be a map, such as `replicas: 2`$/,
   ],
   [
-    "whose template goes through a value that is not set",
+    "whose template reads a member of a missing value",
     { ...chart, "c/templates/b.yaml": `${settings}data: { tag: {{ .Values.image.tag }} }\n` },
     /^c\/templates\/b\.yaml:4:[0-9]+: at <\.Values\.image\.tag>: nil pointer evaluating interface \{\}\.tag; the value before \.tag is not set: set it in render\.helm\.values or in a file of render\.helm\.valuesFrom$/,
   ],
 ];
 
-test.each(ofCharts)("a chart %s", async (_what, files, message) => {
+test.each(ofCharts)("a chart %s is an error with the place and the next step", async (_what, files, message) => {
   await expect(rendered(files, "c", helm as Partial<RenderRequest>)).rejects.toThrow(message);
 });
 
-test("a hook that leaves the end of its name open gets one before kustomize, which takes nothing without", async () => {
+test("a hook with generateName gets a name before kustomize runs, because kustomize requires one", async () => {
   const hook =
     "apiVersion: batch/v1\nkind: Job\nmetadata: { generateName: before-, annotations: { argocd.argoproj.io/hook: PreSync } }\n";
   const specialise = { namespace: "shop", edits: {} };

@@ -1,4 +1,4 @@
-/** Repositories in the shapes that known ones have: what the binaries alone make of them, and what is refused by name. */
+/** Repositories in well-known layouts give the same objects as the binaries alone, or are refused with the reason. */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -159,7 +159,7 @@ function rendered(path: string, rest: Partial<RenderRequest> = {}) {
   return renderObjects({ files: artifact, path, ...rest }, renderers);
 }
 
-/** As the program alone prints them, in the form that everything has before it is compared. */
+/** The objects that the program alone prints, in the form that all objects have before a comparison. */
 function printed(
   program: string,
   parameters: readonly string[],
@@ -182,14 +182,17 @@ const chart = (releaseName: string) => ({
   render: { helm: { releaseName, namespace: "default", crds: "CreateReplace" as const } },
 });
 
-describe("a rendering has the objects that the binary alone makes of", () => {
-  test.each(["kustomize-guestbook", "monitoring/base", "monitoring/prod", "monitoring/dev"])("%s", async (path) => {
-    const { objects, leftOut } = await rendered(path);
-    expect(byId(objects)).toEqual(byId(printed(kubectl, ["kustomize", path])));
-    expect(leftOut).toEqual([]);
-  });
+describe("the objects of a rendering", () => {
+  test.each(["kustomize-guestbook", "monitoring/base", "monitoring/prod", "monitoring/dev"])(
+    "the rendering of %s has the same objects as kustomize alone",
+    async (path) => {
+      const { objects, leftOut } = await rendered(path);
+      expect(byId(objects)).toEqual(byId(printed(kubectl, ["kustomize", path])));
+      expect(leftOut).toEqual([]);
+    },
+  );
 
-  test("I09: web, with patches, two deletions, an image and a prefix", async () => {
+  test("I09: a rendering with patches, deletions, an image and a prefix has the same objects as kustomize alone", async () => {
     const { objects } = await rendered("web");
     expect(byId(objects)).toEqual(byId(printed(kubectl, ["kustomize", "web"])));
     expect(objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([
@@ -206,7 +209,7 @@ describe("a rendering has the objects that the binary alone makes of", () => {
       ],
     ],
     ["charts/agent", ["Job agent-probe is left out: it is a hook for test, which Starling does not run"]],
-  ])("%s", async (path, left) => {
+  ])("the rendering of the chart %s has the same objects as helm alone", async (path, left) => {
     const name = path.split("/").at(-1) ?? "";
     const { objects, leftOut } = await rendered(path, chart(name) as Partial<RenderRequest>);
     const asked = ["template", name, path, "--namespace", "default", "--include-crds", "--skip-tests"];
@@ -216,25 +219,25 @@ describe("a rendering has the objects that the binary alone makes of", () => {
   });
 });
 
-/** Legend: folder, its objects. */
+/** Legend: folder, the objects in it. */
 const plain: readonly (readonly [string, readonly string[]])[] = [
   ["guestbook", ["Deployment guestbook-ui", "Service guestbook-ui"]],
   ["pre-post-sync", ["Deployment app", "Job after", "Job before"]],
   ["sync-waves", ["Job wave-1", "Job wave-2"]],
 ];
 
-test.each(plain)("%s is a folder of manifests", async (path, names) => {
+test.each(plain)("the folder %s is rendered as plain manifests", async (path, names) => {
   const { objects } = await rendered(path);
   expect(objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).toSorted()).toEqual(names);
 });
 
-test("apps of apps are applied like anything else, and said to be another tool's", async () => {
+test("the rendering of Argo CD's Applications has a warning that only Argo CD acts on them", async () => {
   const { leftOut } = await rendered("apps");
   expect(leftOut.join()).toContain("this object is for Argo CD, and only Argo CD acts on it");
   expect(leftOut.join()).toContain("a template with path: guestbook");
 });
 
-/** Legend: folder, what is said of it: what it is, and what to do. */
+/** Legend: folder, the message: what the folder is, and what to do. */
 const refused: readonly (readonly [string, RegExp])[] = [
   [
     "jsonnet-guestbook",
@@ -249,7 +252,7 @@ const refused: readonly (readonly [string, RegExp])[] = [
   ["monitoring", /Namespace monitoring: is also in monitoring\/base/],
 ];
 
-test.each(refused)("%s is refused, with what it is and what to do", async (path, message) => {
+test.each(refused)("the folder %s is refused, with the reason and the next step", async (path, message) => {
   const render = path === "helm-dependency" ? chart("a") : {};
   await expect(rendered(path, render as Partial<RenderRequest>)).rejects.toThrow(message);
 });

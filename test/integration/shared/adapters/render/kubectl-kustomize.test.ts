@@ -24,7 +24,7 @@ function input(path: string, contents: Readonly<Record<string, string>>) {
 const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
 
 describe("kustomize", () => {
-  test("builds an overlay over a base", async () => {
+  test("kustomize builds an overlay over a base", async () => {
     const output = await runner.build(
       input("overlays/prod", {
         "base/kustomization.yaml": "resources: [a.yaml]",
@@ -42,7 +42,7 @@ describe("kustomize", () => {
     ]);
   });
 
-  test("keeps words as words and integers digit for digit", async () => {
+  test("a build keeps texts that look like booleans, and all digits of integers", async () => {
     const widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: 'w:A'}\n";
     const output = await runner.build(
       input(".", {
@@ -54,7 +54,7 @@ describe("kustomize", () => {
     expect(stringifyJson(spec)).toBe('{"big":9007199254740993,"bigger":12345678901234567890,"mode":420,"word":"yes"}');
   });
 
-  test("takes plugin configurations from folders that list them, as kustomize does", async () => {
+  test("a build reads the configurations of plugins from folders that list them", async () => {
     const suffix =
       "apiVersion: builtin\nkind: SuffixTransformer\nmetadata: {name: s}\nfieldSpecs: [{path: metadata/name}]\n";
     const output = await runner.build(
@@ -79,7 +79,7 @@ describe("kustomize", () => {
     ]);
   });
 
-  test("gives the same bytes again", async () => {
+  test("a repeated build gives the same bytes", async () => {
     const build = input(".", {
       "kustomization.yaml": "resources: [b.yaml, a.yaml]\nconfigMapGenerator: [{name: g, literals: [z=1, a=2]}]",
       "a.yaml": configMap,
@@ -88,7 +88,7 @@ describe("kustomize", () => {
     expect(await runner.build(build)).toBe(await runner.build(build));
   });
 
-  test("says what kustomize says, without the temporary folder", async () => {
+  test("the error of a build has kustomize's message, without the temporary folder", async () => {
     const build = input("app", { "app/kustomization.yaml": "resources: [a.yaml]\nnope: 1", "app/a.yaml": configMap });
     await expect(runner.build(build)).rejects.toMatchObject({
       code: "KustomizeFailed",
@@ -97,8 +97,8 @@ describe("kustomize", () => {
     });
   });
 
-  test("leaves nothing behind", async () => {
-    // A folder of its own: other suites render at the same time.
+  test("a build leaves nothing in the temporary folder", async () => {
+    // The test has its own folder, because other suites render at the same time.
     const own = await mkdtemp(join(tmpdir(), "starling-test-"));
     vi.stubEnv("TMPDIR", own);
     try {
@@ -163,7 +163,7 @@ describe("hostile kustomizations", () => {
     ["a chart", "helmCharts: [{name: a, repo: ORIGIN}]"],
   ];
 
-  test.each(probes)("%s is refused, and nothing is asked", async (_legend, kustomization) => {
+  test.each(probes)("%s is refused, and no request is sent", async (_legend, kustomization) => {
     const build = input("app", {
       "app/kustomization.yaml": kustomization.replaceAll("ORIGIN", origin),
       "app/a.yaml": configMap,
@@ -186,13 +186,13 @@ describe("hostile kustomizations", () => {
     expect(requests).toBe(0);
   });
 
-  test("a build is bounded in output", async () => {
+  test("a build with too much output is cut off", async () => {
     const small = new KubectlKustomize({ kubectl, maxOutputBytes: 10 });
     const build = input(".", { "kustomization.yaml": "resources: [a.yaml]", "a.yaml": configMap });
     await expect(small.build(build)).rejects.toThrow("wrote more than 10 bytes");
   });
 
-  test("a build is bounded in memory", async () => {
+  test("a build that needs too much memory is cut off", async () => {
     const small = new KubectlKustomize({ kubectl, maxMemoryBytes: 128 * 1024 * 1024 });
     const few = input(".", { "kustomization.yaml": "resources: [a.yaml]", "a.yaml": configMap });
     expect(await small.build(few)).toContain("kind: ConfigMap");
@@ -223,7 +223,7 @@ describe("hostile kustomizations", () => {
       return path;
     }
 
-    test("a build is bounded in time", async () => {
+    test("a build that takes too long is cut off", async () => {
       const path = await program("sleeper", "while :; do :; done");
       const sleeper = new KubectlKustomize({ kubectl: async () => path, timeoutSeconds: 0.2 });
       await expect(sleeper.build(build)).rejects.toMatchObject({
@@ -245,7 +245,7 @@ describe("hostile kustomizations", () => {
       await vi.waitFor(async () => expect(await isRunning()).toBe(false), { timeout: 10_000 });
     });
 
-    test("a build that somebody else killed may succeed the next time", async () => {
+    test("a build that was killed from outside is a transient error", async () => {
       const path = await program("killed", "kill -9 $$");
       const killed = new KubectlKustomize({ kubectl: async () => path });
       await expect(killed.build(build)).rejects.toMatchObject({ retry: "transient" });

@@ -12,8 +12,8 @@ const plugin = "apiVersion: example.com/v1\nkind: Leak\nmetadata: {name: leak}\n
 const functionPlugin = `${plugin.replace("name: leak", "name: leak, annotations: {config.kubernetes.io/function: 'exec: {path: ./program}'}")}`;
 
 /**
- * The files in which kubectl, kustomize, helm, git and curl look for preferences, credentials and plugins, below any
- * home.
+ * The files below a home folder from which kubectl, kustomize, helm, git and curl read preferences, credentials and
+ * plugins.
  */
 function dotConfigs(marks: string, options: Readonly<Record<string, string>>): Record<string, string> {
   const program = (name: string): string => `#!/bin/sh\n: > ${marks}/${name}\n`;
@@ -68,7 +68,7 @@ function dotConfigs(marks: string, options: Readonly<Record<string, string>>): R
   };
 }
 
-/** Without the files that are kept for the next rendering: of `spare-files`, made by whichever test of the process is first. */
+/** Leaves out the spare files for the next rendering, which the first test of the process makes. */
 async function writtenIn(folder: string): Promise<readonly string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const paths = entries.map((entry) => relative(folder, join(entry.parentPath, entry.name)));
@@ -94,10 +94,10 @@ describe("preferences that a repository brings", () => {
 
   const cases: readonly {
     readonly title: string;
-    /** `MARKS` stands for a folder in which every file is an effect. */
+    /** `MARKS` stands for a folder that stays empty unless a preference has an effect. */
     readonly options: Readonly<Record<string, string>>;
     readonly kustomization: string;
-    /** Whether the build itself asks for nothing that is forbidden. */
+    /** Whether the build itself succeeds, because it needs nothing that is forbidden. */
     readonly builds: boolean;
   }[] = [
     {
@@ -156,7 +156,7 @@ describe("preferences that a repository brings", () => {
     },
   ];
 
-  test.each(cases)("$title: no program runs, no file is written, nothing is told", async (given) => {
+  test.each(cases)("$title: no program runs, no file is written, and nothing is sent", async (given) => {
     const options = Object.fromEntries(
       Object.entries(given.options).map(([name, value]) => [name, value.replace("MARKS", marks)]),
     );

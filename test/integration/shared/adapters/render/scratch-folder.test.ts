@@ -5,13 +5,13 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
-/** Says the folder it made, and lives until it is killed. */
+/** A program that prints the folder that it made, and runs until it is killed. */
 const holder = `
 import { makeScratchFolder } from "#shared/adapters/render/scratch-folder.ts";
 process.stdout.write((await makeScratchFolder("render")) + "\\n");
 setInterval(() => {}, 1000);
 `;
-/** A folder under its own id was made by an earlier process. */
+/** The same, after an earlier process with the same id has left a folder. */
 const successor = `
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -33,7 +33,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** @returns the process, and the name of the folder it made. */
+/** @returns the process, and the name of the folder that it made. */
 async function start(script: string): Promise<readonly [ChildProcess, string]> {
   const child = spawn(process.execPath, ["--input-type=module", "--eval", script], {
     env: { ...process.env, TMPDIR: folder },

@@ -25,7 +25,7 @@ function inodesOf(scratch: string, names: readonly string[]): readonly number[] 
   return names.map((name) => statSync(join(scratch, name)).ino).sort();
 }
 
-/** ext4 looks for each new file at all that were deleted lately. */
+/** For each new file, ext4 searches all files that were deleted lately, so that reused files are faster. */
 test("the next task reuses the files that a task has written and removed", async () => {
   const first = await makeScratchFolder("render");
   writeTree(
@@ -53,7 +53,7 @@ test("the next task reuses the files that a task has written and removed", async
   removeScratchFolder(second);
 });
 
-test("a file is written twice in one tree by nobody", async () => {
+test("a second write to the same file of a tree is an error", async () => {
   const scratch = await makeScratchFolder("render");
   writeTree(join(scratch, "tree"), new Map([["a.yaml", bytes("a: 1")]]));
   expect(() => writeTree(join(scratch, "tree"), new Map([["a.yaml", bytes("a: 2")]]))).toThrow("EEXIST");
@@ -61,7 +61,7 @@ test("a file is written twice in one tree by nobody", async () => {
   removeScratchFolder(scratch);
 });
 
-test("a link, a folder and a file that has another name are not emptied, and none becomes a file of somebody else's", () => {
+test("a link, a folder and a file with a second name are neither emptied nor reused", () => {
   writeFileSync(join(folder, "kept"), "kept");
   symlinkSync(join(folder, "kept"), join(folder, "symbolic"));
   writeFileSync(join(folder, "linked"), "linked");
@@ -75,7 +75,7 @@ test("a link, a folder and a file that has another name are not emptied, and non
   expect(readdirSync(folder).sort()).toEqual(["folder", "hard", "kept", "linked", "symbolic"]);
 });
 
-/** Says what is in the folder for temporary files, and in each folder there. */
+/** A program that prints the content of the temporary folder, and of each folder in it. */
 const worker = `
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -99,7 +99,7 @@ function work(...args: readonly string[]): { left: string; others: string[]; tex
   return JSON.parse(stdout) as ReturnType<typeof work>;
 }
 
-test("nothing but empty files without names stays, until the process ends", () => {
+test("only an empty spare file stays after a task, until the process ends", () => {
   const { left, others, texts } = work();
   expect({ purpose: left.slice(0, "starling-spare-".length), others, texts }).toEqual({
     purpose: "starling-spare-",
@@ -109,7 +109,7 @@ test("nothing but empty files without names stays, until the process ends", () =
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test("those of a process that was killed are removed by the next one", () => {
+test("the next process removes the spare files of a killed one", () => {
   const { left } = work("die");
   expect(readdirSync(folder)).toEqual([left]);
   expect(work().others).toEqual([]);

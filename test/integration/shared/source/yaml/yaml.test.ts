@@ -15,7 +15,7 @@ const run = promisify(execFile);
 /** kubectl reads unsigned integers beyond 2^63 as floats; Starling sends the digits, and the API server decides. */
 const deviations = new Set(["12345678901234567890"]);
 
-test("the golden table of scalars is what kubectl makes of them", async () => {
+test("the golden table of scalars agrees with kubectl", async () => {
   const rows = scalars.filter(([scalar, json]) => json !== "ERR" && !deviations.has(scalar));
   const text = rows
     .map(([scalar], index) => `apiVersion: example.com/v1\nkind: W\nmetadata: {name: w${index}}\nk: ${scalar}\n`)
@@ -25,7 +25,7 @@ test("the golden table of scalars is what kubectl makes of them", async () => {
     const file = join(folder, "all.yaml");
     await writeFile(file, text);
     const { stdout } = await run(await locateKubectl(""), ["annotate", "--local", "-f", file, "x=", "-o", "json"]);
-    // One document after the other: a closing brace in the first column ends one.
+    // kubectl prints one document after the other; a closing brace in the first column ends each.
     const theirs = stdout.split(/(?<=^\}\n)/m).map((document) => parseJson(document));
     const flat = theirs.flatMap((value) =>
       isJsonObject(value) && value.kind === "List" ? listAt(value, "items") : [value],

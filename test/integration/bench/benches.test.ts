@@ -1,4 +1,4 @@
-/** Every benchmark runs, with hardly any work to do, and answers in the documented form. No figure is judged here. */
+/** Every benchmark runs with little work and answers in the documented form. The test judges no figure. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
@@ -7,7 +7,7 @@ import * as z from "zod";
 type Nested = string | number | { readonly [name: string]: Nested };
 const nested: z.ZodType<Nested> = z.lazy(() => z.union([z.string(), z.number(), z.record(z.string(), nested)]));
 
-/** As docs/benchmarks.md has it. */
+/** The form of an answer in docs/benchmarks.md. */
 const report = z.strictObject({
   bench: z.string(),
   target: z.string().regex(/^((kube-apiserver|embedded) v1\.\d+\.\d+|dynamodb|none)$/),
@@ -20,7 +20,7 @@ const report = z.strictObject({
 
 const onEmbedded = ["--target", "embedded"];
 
-/** Legend: benchmark, its sizes, the ratios it gives: of one size of fleet, none. */
+/** Legend: benchmark, its sizes, its ratios (none for a single size of fleet). */
 const benches: readonly (readonly [string, readonly string[], readonly string[]])[] = [
   ["apply", [...onEmbedded, "--objects", "20", "--rounds", "1"], ["vsKubectl", "vsRawPatch", "vsRawPatchConnecting"]],
   ["diff", [...onEmbedded, "--objects", "40", "--rounds", "1"], ["vsKubectlDiff", "vsKubectlDiffChanged"]],
@@ -52,16 +52,20 @@ const benches: readonly (readonly [string, readonly string[], readonly string[]]
   ],
 ];
 
-test.each(benches)("%s runs, and its JSON is as documented", { timeout: 180_000 }, async (name, sizes, ratios) => {
-  const parameters = ["test/bench/main.ts", name, "--json", ...sizes];
-  const { stdout } = await promisify(execFile)(process.execPath, parameters);
-  const answer = report.parse(JSON.parse(stdout));
-  expect(answer.bench).toBe(name);
-  expect(Object.keys(answer.ratios).sort()).toEqual(ratios);
-});
+test.each(benches)(
+  "the benchmark %s runs and prints JSON in the documented form",
+  { timeout: 180_000 },
+  async (name, sizes, ratios) => {
+    const parameters = ["test/bench/main.ts", name, "--json", ...sizes];
+    const { stdout } = await promisify(execFile)(process.execPath, parameters);
+    const answer = report.parse(JSON.parse(stdout));
+    expect(answer.bench).toBe(name);
+    expect(Object.keys(answer.ratios).sort()).toEqual(ratios);
+  },
+);
 
 const refusals: readonly (readonly [string, readonly string[], RegExp])[] = [
-  ["a name that is none", ["fanuot"], /usage: npm run bench -- apply\|diff\|discovery\|drift\|footprint\|fanout/],
+  ["an unknown benchmark", ["fanuot"], /usage: npm run bench -- apply\|diff\|discovery\|drift\|footprint\|fanout/],
   [
     "an option of another benchmark",
     ["apply", "--clusters", "3"],
@@ -71,7 +75,7 @@ const refusals: readonly (readonly [string, readonly string[], RegExp])[] = [
   ["an unknown target", ["drift", "--target", "kind"], /--target is "kind"; it is kube-apiserver or embedded/],
 ];
 
-test.each(refusals)("%s is refused, with what there is", async (_what, parameters, message) => {
+test.each(refusals)("%s is refused with the allowed values", async (_what, parameters, message) => {
   await expect(promisify(execFile)(process.execPath, ["test/bench/main.ts", ...parameters])).rejects.toMatchObject({
     code: 1,
     stdout: "",

@@ -1,6 +1,6 @@
 /**
- * The policies of the stacks let the functions do their work, and nothing else: every call of the whole path from a
- * document to a fleet and back is written down and held against the synthesized role of its function.
+ * The policies of the stacks allow what the functions need, and nothing else. The test records every call on the whole
+ * path from a document to a fleet and back, and compares it with the synthesized role of its function.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -47,49 +47,49 @@ const configMap = (value: string) => ({
 
 const table = "<starling-state-table-arn>";
 const secrets = "arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret";
-/** Grants that this story does not come to, by the reason; any other that goes unused is too much. */
+/** Grants that this test does not use, with the reason. Any other unused grant is one too many. */
 const mayGoUnused = new Set([
-  // No cluster of this story is slow.
+  // No cluster of this test is slow.
   "apply sqs:SendMessage <WiringToApplySlowQueue>",
-  // A discovered Cluster alone: here a look at an account is refused.
+  // The api reads it only for a discovered Cluster.
   "api FOUND",
-  // The story has no Sync that a user wrote.
+  // The test has no Sync that a user wrote.
   ...["api", "apply", "dashboard", "discover", "rollout", "tick"].map((name) => `${name} NS#*#Sync`),
-  // Read only when somebody asks who uses a Source, or a Source is deleted that is in use.
+  // The api reads it only for the users of a Source, or when a Source in use is deleted.
   "api USES#*",
-  // Read only when somebody asks about a Sync that another rollout than its last is to move.
+  // They read it only for a Sync that another rollout than its last one will change.
   ...["api", "dashboard"].map((name) => `${name} REND#*`),
-  // Read by the URLs that it hands out, in its name, by whoever has them.
+  // Clients read these objects with presigned URLs from the api.
   ...["artifacts", "renderings"].map((name) => `api s3:GetObject <starling-state-blobs-arn>/${name}/*`),
-  // A role reads its partitions in every way or not at all.
+  // A role may read its partitions with all three actions or with none.
   ...["apply", "render", "report", "resolve", "rollout", "tick", "webhook"].flatMap((name) =>
     ["GetItem", "Query", "BatchGetItem"].map((action) => `${name} dynamodb:${action} ${table}`),
   ),
-  // Only where a transaction is larger than what it changes.
+  // Only a transaction that checks a row without changing it needs this.
   `apply dynamodb:ConditionCheckItem ${table}`,
-  // Only what goes wrong or lasts too long: drift, clusters with a token, work for a second invocation.
+  // Only drift, clusters with a token, and work for a second invocation need these.
   "apply s3:GetObject <starling-state-blobs-arn>/inventories/*",
   `apply secretsmanager:GetSecretValue ${secrets}:starling/clusters/*`,
-  // Asked for only by S3 itself, when a key does not exist.
+  // S3 itself checks this, when a key does not exist.
   ...["api", "apply", "dashboard", "render", "resolve", "rollout"].map(
     (name) => `${name} s3:ListBucket <starling-state-blobs-arn>`,
   ),
-  // Only for what was stored more than a day ago; whether they suffice is below.
+  // Only objects that were stored more than a day ago need these; a test below shows that they suffice.
   "apply s3:PutObject <starling-state-blobs-arn>/renderings/*",
   ...["render", "rollout"].map((name) => `${name} s3:PutObject <starling-state-blobs-arn>/artifacts/*`),
-  // Only for what is lost from the bucket.
+  // Only objects that are lost from the bucket need these.
   "apply sqs:SendMessage <WiringToRenderQueue>",
   "render s3:GetObject <starling-state-blobs-arn>/renderings/*",
   "render sqs:SendMessage <WiringToResolveQueue>",
   "apply sqs:SendMessage <WiringToApplyQueue>",
   "rollout sqs:SendMessage <WiringToRolloutQueue>",
-  // Clusters of Starling's own account are reached as itself, unless they name a role.
+  // Starling reaches clusters of its own account as itself, unless they name a role.
   "apply sts:AssumeRole arn:<AWS::Partition>:iam::<AWS::AccountId>:role/starling/clusters/*",
-  // The account that is looked at is another one.
+  // The scanned account is another one.
   "discover sts:AssumeRole arn:<AWS::Partition>:iam::<AWS::AccountId>:role/starling/discovery/*",
-  // Lambda itself sends there in the name of the role, what a tick did not get done.
+  // Lambda itself sends failed ticks there, as the role of the function.
   "tick sqs:SendMessage <WiringEveryMinuteDeadLetters>",
-  // Lost entries in these partitions, of which a quiet day has few or none.
+  // Only lost entries in these partitions need these, and this test has few or none.
   ...["CL#*", "DISCOVERIES", "NS#*#Source", "NS#*#SyncGroup", "REND#*", "ROLL#*"].map((key) => `tick ${key}`),
   `tick dynamodb:UpdateItem ${table}`,
   ...["Apply", "Discover", "Render", "Resolve", "Rollout"].map(
@@ -99,7 +99,7 @@ const mayGoUnused = new Set([
 
 const ns = "/v1/namespaces/shop";
 
-/** Somebody whose role has one of the policies for people, on this machine. */
+/** A person whose role has one of the policies for people. */
 function personWith(policy: "Viewer" | "Reader" | "Operator" | "Administrator"): ApiSession {
   const { machine } = stack;
   const credentials = newAccessKey();
@@ -108,7 +108,7 @@ function personWith(policy: "Viewer" | "Reader" | "Operator" | "Administrator"):
   return openApiSession({ ...machine.api, credentials });
 }
 
-/** As CloudWatch asks for it. */
+/** Requests the dashboard like CloudWatch. */
 async function widget(path: string): Promise<string> {
   const asked = { FunctionName: "dashboard", Payload: JSON.stringify({ path }) };
   const answer = await stack.machine.aws.lambda.send(new InvokeCommand(asked));
@@ -131,7 +131,7 @@ function clustersWith(value: string): number {
     .filter(({ name }) => JSON.stringify(stack.clusters.objects(name)).includes(`"value":"${value}"`)).length;
 }
 
-/** As if EKS had said for two hours, until just now, that it is gone; and as if one like it had been forgotten long ago. */
+/** Marks the cluster as gone for two hours, and adds a similar cluster that was forgotten long ago. */
 async function markAsGone(arn: string): Promise<void> {
   const { aws, environment } = stack.machine;
   const table = new DynamoTable(aws.dynamo, environment.table);
@@ -152,7 +152,7 @@ const aGroup = {
 };
 const reason = { reason: "a test" };
 
-describe("of the people of an installation", () => {
+describe("the policies for people", () => {
   type Request = readonly ["GET" | "POST" | "DELETE", string, unknown?];
   const view: readonly Request[] = [
     ["GET", "/v1/version"],
@@ -161,7 +161,7 @@ describe("of the people of an installation", () => {
     ["GET", "/v1/freezes"],
     ["GET", "/v1/syncgroups?limit=10"],
   ];
-  /** The contents of git, with any secrets. */
+  /** The content of git, which may contain secrets. */
   const read: readonly Request[] = [
     ["POST", `${ns}/syncgroups/none/contents`, { renderings: [] }],
     ["POST", `${ns}/sources/none/contents`, { artifacts: [] }],
@@ -199,7 +199,7 @@ describe("of the people of an installation", () => {
     ["Reader", { view: "let in", read: "let in", operate: "refused", administer: "refused" }],
     ["Operator", { view: "let in", read: "refused", operate: "let in", administer: "refused" }],
     ["Administrator", { view: "let in", read: "let in", operate: "let in", administer: "let in" }],
-  ] as const)("a %s is %j", async (policy, expected) => {
+  ] as const)("the requests of a %s have these answers: %j", async (policy, expected) => {
     const person = personWith(policy);
     for (const [requests, answer] of [
       [view, expected.view],
@@ -212,8 +212,8 @@ describe("of the people of an installation", () => {
   });
 });
 
-describe("a role lets its function do its work", () => {
-  test("from documents to a fleet, a push, the verbs, every answer, and the end of it all", async () => {
+describe("the roles of the functions", () => {
+  test("the roles allow all calls from documents to a fleet, and from a push to the deletion of everything", async () => {
     await stack.git.createRepository("shop/app", configMap("one"));
     await addFleet(stack, 2);
     await api.apply([
@@ -302,7 +302,7 @@ describe("a role lets its function do its work", () => {
     });
     await api.apply([discovery({})]);
     const readDiscovery = () => api.call<object>("GET", "/v1/clusterdiscoveries/all");
-    await until("a look at an account", async () => JSON.stringify(await readDiscovery()).includes('"found":2'));
+    await until("a scan of an account", async () => JSON.stringify(await readDiscovery()).includes('"found":2'));
     stack.machine.eks.clusters.remove(lost);
     await markAsGone(lost);
     await api.apply([discovery({ gone: { after: "1h", action: "Forget", maxPerDay: 1 } })]);
@@ -387,13 +387,13 @@ describe("a role lets its function do its work", () => {
     expect(refused()).toEqual([]);
     const unexplained = unusedGrants(recorder.calls(), resources)
       .filter((grant) => !mayGoUnused.has(grant))
-      // Nobody asks here what was logged.
+      // The test reads no logs.
       .filter((grant) => !grant.startsWith("api logs:FilterLogEvents "));
     expect(unexplained).toEqual([]);
     const asked = stack.machine.eks.calls().map(({ operation, region }) => `${operation} ${region}`);
     expect(new Set(asked)).toEqual(
       new Set([
-        // For each account that is looked at.
+        // Each scanned account needs these.
         ...["AssumeRole us-east-1", "ListClusters eu-west-1", "GetResources eu-west-1"],
         "DescribeCluster eu-west-1",
         "DescribeCluster us-east-1",
@@ -435,7 +435,7 @@ test.each([
   ],
   ["apply", { action: "s3:PutObject", resource: "<starling-state-blobs-arn>/renderings/0.json" }],
   ["rollout", { action: "s3:PutObject", resource: "<starling-state-blobs-arn>/artifacts/0.tar.gz" }],
-])("%s may not %o", (name, wish) => {
+])("the role of %s does not allow %o", (name, wish) => {
   expect(mayDo(wish, statementsOf(resources, name))).toBe(false);
 });
 
@@ -445,7 +445,7 @@ test.each([
   ["render", "incoming/0"],
   ["apply", "renderings/0.json"],
   ["apply", "inventories/c1/0.json"],
-])("%s is told by S3 that %s does not exist", (name, prefix) => {
+])("the role of %s may learn from S3 that %s does not exist", (name, prefix) => {
   const wish = { action: "s3:ListBucket", resource: "<starling-state-blobs-arn>", prefix };
   expect(mayDo(wish, statementsOf(resources, name))).toBe(true);
 });
@@ -456,7 +456,7 @@ test.each([
   ["render", "renderings/0.json"],
   ["resolve", "artifacts/0.tar.gz"],
   ["apply", "renderings/0.json"],
-])("%s may store %s once more, as it is", (name, key) => {
+])("the role of %s may renew %s by a copy onto itself", (name, key) => {
   const calls = ["GetObject", "PutObject"].map((action) => ({
     action: `s3:${action}`,
     resource: `<starling-state-blobs-arn>/${key}`,

@@ -9,7 +9,7 @@ import { createTlsCertificate } from "#local/base/tls-certificate.ts";
 test.each([
   ["http", async () => createServer()],
   ["https, before its handshake", async () => createTlsServer({ ...(await createTlsCertificate()) })],
-])("a connection that says nothing does not hold up the end of a server: %s", async (_name, make) => {
+])("a silent connection does not delay the end of a server: %s", async (_name, make) => {
   const server = await make();
   const { port, stop } = await listenOnLoopback(server);
   const accepted = once(server, "connection");

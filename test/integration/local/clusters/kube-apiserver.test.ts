@@ -32,8 +32,8 @@ async function fakeAssets(scripts: Readonly<Record<string, string>>): Promise<Ku
 
 const lines = async (file: string) => (await readFile(file, "utf8")).trim().split("\n");
 
-describe("where the programs are", () => {
-  test("a folder that was named and has none is not passed over", async () => {
+describe("the folder of the programs", () => {
+  test("a folder in KUBEBUILDER_ASSETS without the programs is an error", async () => {
     await expect(findKubeAssets(folder)).rejects.toThrow(
       `KUBEBUILDER_ASSETS is ${folder}, which does not contain executable etcd`,
     );
@@ -41,7 +41,7 @@ describe("where the programs are", () => {
     await expect(findKubeAssets(folder)).rejects.toThrow("does not contain executable");
   });
 
-  test("a folder that was named comes first", async () => {
+  test("the programs in a given folder are used before all others", async () => {
     const assets = await fakeAssets({ etcd: "", "kube-apiserver": "" });
     expect(await findKubeAssets(folder)).toEqual(assets);
     expect(assets).toEqual({ folder, etcd: join(folder, "etcd"), kubeApiServer: join(folder, "kube-apiserver") });
@@ -49,7 +49,7 @@ describe("where the programs are", () => {
 });
 
 describe("a server that does not start", () => {
-  test("is told of with what its program wrote last", async () => {
+  test("the error for a server that does not start has the last output of its program", async () => {
     const assets = await fakeAssets({
       etcd: "exec sleep 60",
       "kube-apiserver": 'echo "no such flag: --x" >&2; exit 3',
@@ -57,7 +57,7 @@ describe("a server that does not start", () => {
     await expect(startKubeApiServer({ assets })).rejects.toThrow(/kube-apiserver ended with exit code 3: no such flag/);
   });
 
-  test("is tried again on other ports when one was taken in between, and not for ever", async () => {
+  test("a server whose port is taken is started on other ports, four times at most", async () => {
     const tries = join(folder, "tries");
     const taken = `echo "$@" >> ${tries}; echo "listen tcp: bind: address already in use" >&2; exit 1`;
     const assets = await fakeAssets({ etcd: taken, "kube-apiserver": "exec sleep 60" });
@@ -67,7 +67,7 @@ describe("a server that does not start", () => {
     expect(new Set(tried.map((flags) => /listen-client-urls=(\S+)/.exec(flags)?.[1])).size).toBe(4);
   });
 
-  test("is not started with controllers that nobody has", async () => {
+  test("a server with controllers is refused if the program of the controllers is missing", async () => {
     const assets = await fakeAssets({ etcd: "", "kube-apiserver": "" });
     await expect(startKubeApiServer({ assets, controllers: "on" })).rejects.toThrow("no kube-controller-manager in");
   });
@@ -77,7 +77,7 @@ async function read(server: KubeApiServer, path: string, token = server.token) {
   return clusterRequest(server, { path, token });
 }
 
-/** The answer of etcd to a request for everything. @throws Error when it refuses. */
+/** Requests all keys from etcd. @throws Error when it refuses. */
 function everyKeyOf(origin: string): Promise<string> {
   const start = origin.startsWith("https:") ? httpsRequest : httpRequest;
   const options = { method: "POST", rejectUnauthorized: false, agent: false };
@@ -92,13 +92,13 @@ function everyKeyOf(origin: string): Promise<string> {
   });
 }
 
-if (kubeAssets === undefined) console.log("no kube-apiserver here: what is kept in its folder is not tested");
+if (kubeAssets === undefined) console.log("no kube-apiserver is installed: its kept folder is not tested");
 
-describe.skipIf(kubeAssets === undefined)("a folder that is kept, on kube-apiserver", () => {
+describe.skipIf(kubeAssets === undefined)("a kept folder of kube-apiserver", () => {
   const assets = kubeAssets as KubeAssets;
   const users = [{ name: "alice", groups: ["dev", "ops"] }];
 
-  test("has the same objects, identity, certificate and tokens the next time", async () => {
+  test("the next server in a kept folder has the same objects, identity, certificate and tokens", async () => {
     const path = "/api/v1/namespaces/default/configmaps";
     const kept = join(folder, "kept");
     const first = await startKubeApiServer({ assets, folder: kept, users });
@@ -121,7 +121,7 @@ describe.skipIf(kubeAssets === undefined)("a folder that is kept, on kube-apiser
     }
   });
 
-  test.skipIf(!existsSync("/proc/net/tcp"))("nobody but the API server may speak to its etcd", async () => {
+  test.skipIf(!existsSync("/proc/net/tcp"))("etcd answers only its API server", async () => {
     const before = listeningPorts(process.pid);
     const server = await startKubeApiServer({ assets });
     try {
@@ -138,7 +138,7 @@ describe.skipIf(kubeAssets === undefined)("a folder that is kept, on kube-apiser
     }
   });
 
-  test("a port that was asked for and is taken is said, and no folder stays", async () => {
+  test("a requested port that is taken is an error, and no folder remains", async () => {
     const other = createServer().listen(0, "127.0.0.1");
     await once(other, "listening");
     vi.stubEnv("TMPDIR", folder);

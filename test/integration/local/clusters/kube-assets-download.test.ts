@@ -25,7 +25,7 @@ async function archiveOf(files: Readonly<Record<string, string>>): Promise<Buffe
 
 const sha512 = (bytes: Buffer) => createHash("sha512").update(bytes).digest("hex");
 
-/** The server's answers by path; a URL is a redirect there. */
+/** The server's answers by path; a URL is a redirect. */
 const answers = new Map<string, Buffer | URL>();
 const asked: string[] = [];
 let close = async () => {};
@@ -69,8 +69,8 @@ const programs = {
   "controller-tools/envtest/kubectl": "#!/bin/sh\necho kubectl\n",
 };
 
-describe("downloading what envtest downloads", () => {
-  test("follows redirects, keeps the programs, and asks once", async () => {
+describe("the download of the programs of envtest", () => {
+  test("a download follows redirects, keeps the programs, and happens only once", async () => {
     const archive = await archiveOf(programs);
     answers.set(`/archive?${platform}`, new URL(`${base}/elsewhere`));
     answers.set("/elsewhere", archive);
@@ -86,7 +86,7 @@ describe("downloading what envtest downloads", () => {
     expect(asked).toEqual([`/archive?${platform}`, "/elsewhere"]);
   });
 
-  test("two at once end with the same", async () => {
+  test("two downloads at once have the same result", async () => {
     const archive = await archiveOf(programs);
     answers.set(`/archive?${platform}`, archive);
     const [one, other] = await Promise.all([download(sha512(archive)), download(sha512(archive))]);
@@ -97,7 +97,7 @@ describe("downloading what envtest downloads", () => {
   const refused: readonly (readonly [string, (archive: Buffer) => string, Readonly<Record<string, string>>, RegExp])[] =
     [
       [
-        "whose SHA-512 is not the pinned one",
+        "with another SHA-512 than the pinned one",
         () => "ab".repeat(64),
         programs,
         /has the SHA-512 [0-9a-f]{128}, but (ab){64} is pinned; the download was deleted/,
@@ -109,14 +109,14 @@ describe("downloading what envtest downloads", () => {
         /does not contain etcd and kube-apiserver/,
       ],
     ];
-  test.each(refused)("an archive %s is refused, and nothing of it stays", async (_what, hashOf, files, message) => {
+  test.each(refused)("an archive %s is refused and deleted", async (_what, hashOf, files, message) => {
     const archive = await archiveOf(files);
     answers.set(`/archive?${platform}`, archive);
     await expect(download(hashOf(archive))).rejects.toThrow(message);
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test("names the platforms that are pinned on a machine of another one, and asks nobody", async () => {
+  test("a download for a platform without a pinned archive is refused before any request, with the pinned ones", async () => {
     const release = { ...releaseOf("none"), sha512: { "plan9-amd64": "none" } };
     await expect(downloadKubeAssets({ folder, ca, release })).rejects.toThrow(
       `has pinned archives for plan9-amd64, but not for ${platform}; set KUBEBUILDER_ASSETS`,
@@ -124,21 +124,21 @@ describe("downloading what envtest downloads", () => {
     expect(asked).toEqual([]);
   });
 
-  test("says that an archive is not there", async () => {
+  test("a missing archive is an error with the status", async () => {
     await expect(download("none")).rejects.toThrow("answered 404, expected 200");
   });
 
-  test("trusts no server that the authority does not vouch for", async () => {
+  test("a download from a server with an untrusted certificate fails", async () => {
     await expect(downloadKubeAssets({ folder, release: releaseOf("none") })).rejects.toThrow("could not be fetched");
   });
 
-  test("is never redirected to plain http", async () => {
+  test("a redirect to plain http is refused", async () => {
     answers.set(`/archive?${platform}`, new URL("http://127.0.0.1:1/archive"));
     await expect(download("none")).rejects.toThrow("is not an https URL");
   });
 });
 
-test("the pinned release has a digest and an https address for each platform that it is made for", () => {
+test("the pinned release has a digest and an https address for each supported platform", () => {
   const { version, urlOf, sha512: digests } = pinnedEnvtest;
   expect(Object.keys(digests)).toEqual(expect.arrayContaining(["linux-amd64", "linux-arm64"]));
   for (const [of, digest] of Object.entries(digests)) {

@@ -40,7 +40,7 @@ afterAll(async () => {
 });
 
 describe("the control server", () => {
-  test("lists all targets, sets one, and clears them", async () => {
+  test("the control server lists all targets, sets faults of one, and clears them", async () => {
     const none = { seed: 1, settings: [] };
     const injected = { "sqs:lose": 2 };
     expect(await call({ method: "GET" })).toEqual([
@@ -91,15 +91,21 @@ describe("the control server", () => {
     ],
     ["an unknown target", "gcp", ["quiet"], "the targets are aws, clusters/canary-1, clusters/broad-1", "set aws "],
     [
-      "nothing to set on aws",
+      "an empty list of faults for aws",
       "aws",
       [],
       "no fault is given for aws; expected quiet, everyday, hostile, dynamodb.",
       "set aws hostile",
     ],
-    ["nothing to set on a cluster", "clusters/broad-1", [], "expected latency, latency.jitter", "latency=500ms"],
+    [
+      "an empty list of faults for a cluster",
+      "clusters/broad-1",
+      [],
+      "expected latency, latency.jitter",
+      "latency=500ms",
+    ],
     ["an unknown fault", "aws", ["sqs.lost=1"], "did you mean sqs.lose?", "set aws sqs.lose=1"],
-  ])("refuses %s", async (_what, target, settings, message, next) => {
+  ])("the control server refuses %s", async (_what, target, settings, message, next) => {
     await expect(set(target, settings)).rejects.toMatchObject({
       exit: "wrongInput",
       message: expect.stringContaining(message),
@@ -107,7 +113,7 @@ describe("the control server", () => {
     });
   });
 
-  test("lets in only whoever has its token", async () => {
+  test("the control server refuses requests without its token", async () => {
     for (const authorization of [undefined, "Bearer ", "Bearer wrong", control.token]) {
       const headers = { ...defined({ authorization }), connection: "close" };
       const answer = await fetch(`${control.url}/faults`, { method: "DELETE", headers });

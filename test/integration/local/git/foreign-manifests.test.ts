@@ -31,7 +31,7 @@ async function repository(also: (folder: string) => void = () => {}) {
   return findRepository({ repo: folder });
 }
 
-test("kinds of another tool in a folder of a commit are named once each, and others are not", async () => {
+test("each kind of another tool in a folder of a commit is named once, and other kinds are not", async () => {
   const found = await repository();
   const named = (path: string) => foreignManifests(found, path);
   expect(await named("apps")).toEqual(["Application for Argo CD", "Kustomization for Flux"]);
@@ -41,7 +41,7 @@ test("kinds of another tool in a folder of a commit are named once each, and oth
   expect(await named(".")).toHaveLength(3);
 });
 
-test("a submodule, a link and a huge file that are called like manifests are passed over", async () => {
+test("a submodule, a link and a huge file with names of manifests are ignored", async () => {
   const found = await repository((folder) => {
     const add = (mode: string, id: string, path: string) =>
       execFileSync("git", ["-C", folder, "update-index", "--add", "--cacheinfo", `${mode},${id},${path}`]);

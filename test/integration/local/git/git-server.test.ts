@@ -38,7 +38,7 @@ async function runGit(...args: string[]): Promise<string> {
   return (await promisify(execFile)("git", [...identity, ...args], { cwd: folder })).stdout;
 }
 
-test("git clones, pushes, and the push is reported with the refs it moved", async () => {
+test("git can clone and push, and the push is reported with the changed refs", async () => {
   const first = await server.createRepository("platform/fleet", {
     "apps/web.yaml": "kind: ConfigMap\n",
     "bin/run.sh": { executable: "#!/bin/sh\n" },
@@ -109,7 +109,7 @@ test("a history can be rewritten and a ref deleted", async () => {
   ]);
 });
 
-test("credentials are asked for when set", async () => {
+test("a server with credentials asks for them", async () => {
   const closed = await startGitServer({
     root: join(folder, "closed"),
     credentials: { username: "starling", password: "s3cret" },
@@ -156,7 +156,7 @@ test.each(["../outside", "/etc", "a/../b", "a.git", "", "a b"])("the repository 
   await expect(server.createRepository(name)).rejects.toThrow("Repository name");
 });
 
-test("an answer that is to fail breaks off in its middle, is refused, or is none", async () => {
+test("an answer that is set to fail is cut off, refused, or never sent", async () => {
   let cut: Cut | undefined;
   const failing = await startGitServer({ root: join(folder, "failing"), disturb: () => cut });
   try {
@@ -184,7 +184,7 @@ test("nothing outside the root is served", async () => {
   expect((await fetch(`${server.url("absent")}/info/refs?service=git-upload-pack`)).status).toBe(404);
 });
 
-test("a GitHub push is signed over its bytes", async () => {
+test("the webhook of a GitHub push has a signature of its bytes", async () => {
   let seen: { headers: IncomingHttpHeaders; body: string } | undefined;
   const receiver = createServer(async (request, response) => {
     seen = { headers: request.headers, body: await text(request) };

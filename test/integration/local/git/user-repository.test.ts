@@ -40,7 +40,7 @@ afterAll(async () => {
 });
 
 describe("adoptRepository", () => {
-  test("runs no program that the folder names", async () => {
+  test("adoptRepository runs no program that the folder names as its file monitor", async () => {
     const folder = join(home, "from-elsewhere");
     const ran = join(home, "ran");
     mkdirSync(folder);
@@ -72,7 +72,7 @@ describe("adoptRepository", () => {
       },
     ],
     [
-      "in settings that it includes",
+      "in included settings",
       (folder, program) => {
         writeFileSync(join(folder, "more"), `[filter "mine"]\nclean = ${program}\n`);
         writeFileSync(join(folder, ".gitattributes"), "* filter=mine\n");
@@ -95,7 +95,7 @@ describe("adoptRepository", () => {
       },
     ],
     [
-      "as where its objects come from",
+      "as the source of its objects",
       (folder, program) => {
         git(folder, "config", "core.repositoryFormatVersion", "1");
         git(folder, "config", "extensions.partialClone", "there");
@@ -118,7 +118,7 @@ describe("adoptRepository", () => {
       },
     ],
   ];
-  test.each(hostile)("runs no program that the folder names %s", async (_legend, set) => {
+  test.each(hostile)("adoptRepository runs no program that the folder names %s", async (_legend, set) => {
     const folder = mkdtempSync(join(home, "hostile-"));
     const ran = join(folder, ".git", "ran");
     writeFileSync(join(folder, "a.yaml"), "{}\n");
@@ -129,7 +129,7 @@ describe("adoptRepository", () => {
     writeFileSync(program, `#!/bin/sh\ntouch "${ran}"\ncat\n`, { mode: 0o755 });
     set(folder, program);
     rmSync(ran, { force: true });
-    // Of the same size: it has to be read, for git to know whether it is another.
+    // The file keeps its size, so that git has to read it to see the change.
     writeFileSync(join(folder, "a.yaml"), "[]\n");
     const repository = await adoptRepository(server, { repo: folder, path: "." }).catch(() => undefined);
     expect(existsSync(ran)).toBe(false);
@@ -141,7 +141,7 @@ describe("adoptRepository", () => {
     { ref: "HEAD", found: undefined },
     { ref: "trunk", found: { branch: "trunk" } },
     { ref: "v1", found: { tag: "v1" } },
-  ])("finds $ref", async ({ ref, found }) => {
+  ])("adoptRepository finds the reference $ref", async ({ ref, found }) => {
     const wish = { repo: app, path: "./deploy/", ...defined({ ref }) };
     const repository = await adoptRepository(server, wish);
     expect(repository).toMatchObject({ url: server.url("my-app-"), ref: found, warning: undefined });
@@ -149,7 +149,7 @@ describe("adoptRepository", () => {
     rmSync(join(home, "served", "my-app-.git"), { recursive: true });
   });
 
-  test("passes over what the clone alone leaves out", async () => {
+  test("adoptRepository ignores uncommitted files that only the clone itself excludes", async () => {
     const folder = mkdtempSync(join(home, "excluding-"));
     git(folder, "init", "-q", ".");
     git(folder, "commit", "-q", "--allow-empty", "-m", "Begin");
@@ -161,7 +161,7 @@ describe("adoptRepository", () => {
     expect((await adoptRepository(server, { repo: folder })).warning).toContain("uncommitted changes");
   });
 
-  test("finds a commit by its beginning, and says what is in none", async () => {
+  test("adoptRepository finds a commit by a prefix of its id, and reports uncommitted changes", async () => {
     writeFileSync(join(app, "deploy", "b.yaml"), "{}\n");
     const repository = await adoptRepository(server, { repo: app, ref: head.slice(0, 9) });
     expect(repository.ref).toEqual({ commit: head });
@@ -178,7 +178,7 @@ describe("adoptRepository", () => {
     { wish: { repo: app, path: "nope" }, words: "has no such folder; it has deploy" },
     { wish: { repo: "git@git.example.com:app" }, words: "only https:// URLs are supported" },
     { wish: { repo: "https://127.0.0.1:9/x.git" }, words: "cannot list its references" },
-  ])("refuses $wish", async ({ wish, words }) => {
+  ])("adoptRepository refuses $wish", async ({ wish, words }) => {
     await expect(adoptRepository(server, wish)).rejects.toThrow(words);
   });
 });
@@ -188,6 +188,6 @@ test.each([
   ["/srv/podinfo+1", "podinfo-1"],
   ["/srv/.dotfiles", "dotfiles"],
   ["/srv/日本", "repository"],
-])("serves %s as %s", (folder, name) => {
+])("the folder %s is served under the name %s", (folder, name) => {
   expect(servedName(folder)).toBe(name);
 });

@@ -20,7 +20,7 @@ async function start(options: MachineOptions): Promise<Machine> {
   return machine;
 }
 
-/** Roles and sessions that called the table, and what they asked for. */
+/** Collects the roles and sessions that call the table. */
 function watchCallers({ proxy, principals }: Machine): Set<string> {
   const callers = new Set<string>();
   proxy.intercept({
@@ -39,7 +39,7 @@ const sessions = [
 ];
 
 describe.each(["one process", "threads"] as const)("functions in %s", (isolation) => {
-  test("do their work, each signing as its own role", async () => {
+  test("each function works, and signs as its own role", async () => {
     const made = await start({ isolation });
     const callers = watchCallers(made);
     const session = openApiSession(made.api);
@@ -55,7 +55,7 @@ const changes: Readonly<Record<string, MachineOptions>> = {
   clock: { clock: pacedClock(10) },
 };
 
-test.each(Object.entries(changes))("threads run functions as they are, without %s", async (_name, change) => {
+test.each(Object.entries(changes))("threads refuse the option %s", async (_name, change) => {
   const made = await start({ isolation: "threads", ...change });
   await expect(made.tick()).rejects.toThrow("leave out sandboxes, code and clock");
 });
@@ -67,7 +67,7 @@ test("a function's time and its queue's visibility can be shortened together", a
   expect(plan.queues.find(({ name }) => name === source?.queue)?.visibilityTimeoutSeconds).toBe(7);
 });
 
-/** Gets what is in the queue that is told of ticks which failed; an alarm watches it. */
+/** Reads the queue of failed ticks, which an alarm watches. */
 async function failureLetters({ aws, plan }: Machine): Promise<(waitSeconds: number) => Promise<readonly unknown[]>> {
   const { failures = "" } = only(plan.schedules, "schedule");
   const { QueueUrl } = await aws.sqs.send(new GetQueueUrlCommand({ QueueName: failures }));
@@ -77,7 +77,7 @@ async function failureLetters({ aws, plan }: Machine): Promise<(waitSeconds: num
   };
 }
 
-test("a tick that fails is told of where an alarm watches, though nobody waits for it", async () => {
+test("a failed tick is reported to the queue that an alarm watches", async () => {
   const made = await start({ tickEveryMs: 50, faults: { ...quiet, dynamodb: { ...quiet.dynamodb, resetBefore: 1 } } });
   const letters = await failureLetters(made);
   expect(await letters(20)).toMatchObject([
@@ -90,7 +90,7 @@ test("a tick that fails is told of where an alarm watches, though nobody waits f
   ]);
 });
 
-test("ticks that get through are not told of", async () => {
+test("successful ticks are not reported to the queue that an alarm watches", async () => {
   const made = await start({ tickEveryMs: 50 });
   const letters = await failureLetters(made);
   let queries = 0;
@@ -99,7 +99,7 @@ test("ticks that get through are not told of", async () => {
       if (call.service === "dynamodb" && call.operation === "Query") queries += 1;
     },
   });
-  // Of 16 shards each: the first ticks are over.
+  // Each tick queries 16 shards, so that more than 48 queries mean three finished ticks.
   await expect.poll(() => queries, { timeout: 20_000 }).toBeGreaterThan(48);
   expect(await letters(0)).toEqual([]);
 });

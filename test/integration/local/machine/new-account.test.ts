@@ -1,11 +1,11 @@
-/** Ten invocations at once are all that a new account has: who gets stuck may not take all of them. */
+/** A new account allows only ten invocations at once, and functions that are stuck must not use all of them. */
 import { SendMessageCommand } from "@aws-sdk/client-sqs";
 import { afterEach, expect, test } from "vitest";
 import { openApiSession } from "#local/machine/api-session.ts";
 import { type Machine, startMachine } from "#local/machine/machine.ts";
 import type { QueueName } from "#shared/messages.ts";
 
-/** Each takes minutes where what it waits for does not answer. */
+/** The functions that can wait minutes for a server that does not answer. */
 const stuck = ["resolve", "render", "apply"] as const satisfies readonly QueueName[];
 
 let machine: Machine | undefined;
@@ -18,7 +18,7 @@ function running(made: Machine, queue: QueueName): number {
   return (made.sources.get(queue) ?? []).reduce((sum, source) => sum + source.running(), 0);
 }
 
-test("the API answers and the timer runs while everything that can get stuck is, with a queue behind it", async () => {
+test("the API answers and the timer runs while all functions that can get stuck are stuck", async () => {
   const made = await startMachine({
     tickEveryMs: "manual",
     account: { clusters: "100", concurrency: "10" },

@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { expect, test } from "vitest";
 import { requireFreePorts, withLastingPorts } from "#local/serve/choose-ports.ts";
 
-test("ports that nobody chose are free, and none that a connection going out may get meanwhile", async () => {
+test("ports that the user does not choose are free, and outside the range of outgoing connections", async () => {
   const chosen = await Promise.all(Array.from({ length: 20 }, () => withLastingPorts({})));
   for (const ports of chosen) {
     expect(new Set(Object.values(ports)).size).toBe(3);

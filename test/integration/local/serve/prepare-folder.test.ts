@@ -68,7 +68,7 @@ describe("a state folder", () => {
     expect(readdirSync(folder)).toEqual(["index.html"]);
   });
 
-  test("a folder with a .gitignore of somebody else is refused", async () => {
+  test("a folder with a foreign .gitignore is refused", async () => {
     const folder = join(home, "site");
     mkdirSync(folder);
     writeFileSync(join(folder, ".gitignore"), "*\n");
@@ -76,19 +76,19 @@ describe("a state folder", () => {
   });
 });
 
-describe("in a git repository", () => {
+describe("a state folder in a git repository", () => {
   const refused = (folder: string) => ({
     exit: "wrongInput",
     message: `--state is ${folder}, in the git repository ${repository}: git would commit the keys of the machine`,
   });
 
-  test.each(["", "state", "a/b/state"])("%j is refused, and not made", async (below) => {
+  test.each(["", "state", "a/b/state"])("the folder %j in a git repository is refused, and not made", async (below) => {
     const folder = join(repository, below);
     await expect(prepareFolder(folder)).rejects.toMatchObject(refused(folder));
     expect(readdirSync(repository)).toEqual([".git"]);
   });
 
-  test("says how it is allowed, and that is so", async () => {
+  test("the error names the .gitignore entry that allows the folder, and the entry works", async () => {
     const folder = join(repository, "local state");
     await expect(prepareFolder(folder)).rejects.toMatchObject({
       next: `starling local up --state DIR   (outside a repository; or make git ignore the folder: echo '/local state/' >> ${repository}/.gitignore)`,
@@ -98,7 +98,7 @@ describe("in a git repository", () => {
     expect(execFileSync("git", ["-C", repository, "status", "--porcelain"]).toString()).toBe("?? .gitignore\n");
   });
 
-  test("the repository is found through a link, in a worktree, and if the state was there before it", async () => {
+  test("the repository is found through a link, in a worktree, and if it is newer than the folder", async () => {
     symlinkSync(repository, join(home, "link"));
     const linked = join(home, "link", "state");
     await expect(prepareFolder(linked)).rejects.toMatchObject(refused(linked));

@@ -1,4 +1,4 @@
-/** Answers of a machine's ports to other users of this machine, and to web pages in its browsers. */
+/** The answers of all ports to other users of the same computer, and to web pages in its browsers. */
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
@@ -89,7 +89,7 @@ const target = (name: string) => ({ "x-amz-target": name, "content-type": "appli
 const madeUp = (service: string) =>
   `AWS4-HMAC-SHA256 Credential=AKIA/20260101/us-east-1/${service}/aws4_request, SignedHeaders=host;x-amz-date, Signature=${"0".repeat(64)}`;
 
-/** The answer of a port that accepts any request, whichever service is behind it. */
+/** Requests to all services behind the ports, without valid credentials. */
 const questions: readonly Asking[] = [
   {},
   { path: "/v1/clusters" },
@@ -136,7 +136,7 @@ const questions: readonly Asking[] = [
   { method: "POST", path: "/clusters/canary-1/api/v1/namespaces", body: '{"metadata":{"name":"x"}}' },
 ];
 
-test.skipIf(!existsSync("/proc/net/tcp"))("no port of the machine is left out below", async () => {
+test.skipIf(!existsSync("/proc/net/tcp"))("this file tests all open ports", async () => {
   const origins = await Promise.all(ports.map(({ origin }) => origin()));
   const known = origins.map((origin) => Number(new URL(origin).port));
   const opened = listeningPorts(process.pid).filter((port) => !before.includes(port));
@@ -145,7 +145,7 @@ test.skipIf(!existsSync("/proc/net/tcp"))("no port of the machine is left out be
 });
 
 describe.each(ports)("$name", ({ origin }) => {
-  test("answers nothing to who has no credentials", async () => {
+  test("a request without credentials is refused", async () => {
     for (const question of questions) {
       const { status, body } = await ask(await origin(), question);
       const line = `${question.method ?? "GET"} ${question.path ?? "/"}: ${status} ${body.slice(0, 200)}`;
@@ -156,7 +156,7 @@ describe.each(ports)("$name", ({ origin }) => {
   });
 
   test.each(["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "127.0.0.1:", "0.0.0.0", "127.1"])(
-    "the machine does not accept the host name %j",
+    "the host name %j is refused",
     async (name) => {
       const { port } = new URL(await origin());
       for (const host of [name, ...(name.includes("evil") ? [`${name}:${port}`] : [])]) {
@@ -167,12 +167,15 @@ describe.each(ports)("$name", ({ origin }) => {
     },
   );
 
-  test.each(["127.0.0.1", "localhost", "LOCALHOST", "[::1]"])("knows itself as %s, by a tunnel too", async (name) => {
-    const { port } = new URL(await origin());
-    for (const host of [`${name}:${port}`, `${name}:1`, name]) {
-      expect((await ask(await origin(), { headers: { host } })).status, host).not.toBe(421);
-    }
-  });
+  test.each(["127.0.0.1", "localhost", "LOCALHOST", "[::1]"])(
+    "the host name %s is accepted, with any port",
+    async (name) => {
+      const { port } = new URL(await origin());
+      for (const host of [`${name}:${port}`, `${name}:1`, name]) {
+        expect((await ask(await origin(), { headers: { host } })).status, host).not.toBe(421);
+      }
+    },
+  );
 
   test.each<[string, Record<string, string>]>([
     ["a form of another site", { origin: "https://evil.example", "content-type": "text/plain" }],
@@ -180,8 +183,8 @@ describe.each(ports)("$name", ({ origin }) => {
     ["a page on another port of this machine", { origin: "http://127.0.0.1:1" }],
     ["an image of another site", { "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors" }],
     ["a page on localhost", { "sec-fetch-site": "same-site" }],
-    ["a page that would be of its own", { "sec-fetch-site": "same-origin" }],
-  ])("gives %s nothing", async (_what, headers) => {
+    ["a page of the same origin", { "sec-fetch-site": "same-origin" }],
+  ])("a request from %s is refused", async (_what, headers) => {
     for (const question of [...questions, { method: "OPTIONS" }]) {
       const answer = await ask(await origin(), { ...question, headers: { ...question.headers, ...headers } });
       expect(answer).toMatchObject({ status: 403, body: "Requests from web pages are refused\n" });

@@ -50,7 +50,7 @@ async function spokeEks(): Promise<EKSClient> {
 }
 
 describe("STS", () => {
-  test("says who is asking", async () => {
+  test("GetCallerIdentity returns the caller", async () => {
     expect(await sts.send(new GetCallerIdentityCommand({}))).toMatchObject({
       Arn: applyArn,
       Account: homeAccount,
@@ -58,7 +58,7 @@ describe("STS", () => {
     });
   });
 
-  test("gives a session of a role to whom it trusts, and the session is somebody else", async () => {
+  test("AssumeRole gives a trusted caller a session with its own identity", async () => {
     const answer = await sts.send(new AssumeRoleCommand(desired));
     const arn = `arn:aws:sts::${spokeAccount}:assumed-role/apply/starling-test`;
     expect(answer.AssumedRoleUser).toEqual({
@@ -74,16 +74,16 @@ describe("STS", () => {
   test.each([
     ["without the external id", { ExternalId: undefined }, "AccessDenied"],
     ["with another external id", { ExternalId: "fleet-8" }, "AccessDenied"],
-    ["of a role that is not there", { RoleArn: `${spokeRole}-2` }, "AccessDenied"],
-    ["of no role", { RoleArn: "arn:aws:iam::1:user/a" }, "ValidationError"],
-    ["for longer than any", { DurationSeconds: 43_201 }, "ValidationError"],
-    ["with a name it does not take", { RoleSessionName: "a b" }, "ValidationError"],
-  ])("gives no session %s", async (_what, change, name) => {
+    ["of a missing role", { RoleArn: `${spokeRole}-2` }, "AccessDenied"],
+    ["of an ARN that is no role", { RoleArn: "arn:aws:iam::1:user/a" }, "ValidationError"],
+    ["for longer than allowed", { DurationSeconds: 43_201 }, "ValidationError"],
+    ["with an invalid name", { RoleSessionName: "a b" }, "ValidationError"],
+  ])("AssumeRole refuses a session %s", async (_what, change, name) => {
     const asked = sts.send(new AssumeRoleCommand({ ...desired, ...change } as typeof desired));
     await expect(asked).rejects.toMatchObject({ name });
   });
 
-  test("gives a session's session an hour at most", async () => {
+  test("AssumeRole allows a session of a session for an hour at most", async () => {
     const key = world.principals.startSession({ principalArn: applyArn, expiresAt: new Date(Date.now() + 3_600_000) });
     const chained = new STSClient({ region: "eu-west-1", endpoint: world.server.endpoint, credentials: key });
     const asked = chained.send(new AssumeRoleCommand({ ...desired, DurationSeconds: 7200 }));
@@ -94,7 +94,7 @@ describe("STS", () => {
   test.each([
     ["an unknown key", { accessKeyId: "AKIANOBODY", secretAccessKey: "x" }, "InvalidClientTokenId"],
     ["another secret", { accessKeyId: "AKIAAPPLY", secretAccessKey: "x" }, "SignatureDoesNotMatch"],
-  ])("refuses %s", async (_what, credentials, name) => {
+  ])("STS refuses a caller with %s", async (_what, credentials, name) => {
     const stranger = new STSClient({ region: "eu-west-1", endpoint: world.server.endpoint, credentials });
     await expect(stranger.send(new GetCallerIdentityCommand({}))).rejects.toMatchObject({ name });
     stranger.destroy();
@@ -102,7 +102,7 @@ describe("STS", () => {
 });
 
 describe("EKS", () => {
-  test("lists the clusters of the caller's account and the region of the signature, page by page", async () => {
+  test("ListClusters returns the clusters of the caller's account in the region of the signature, page by page", async () => {
     const first = await eks.send(new ListClustersCommand({ maxResults: 2 }));
     expect(first.clusters).toEqual(["a", "b"]);
     const second = await eks.send(new ListClustersCommand({ maxResults: 2, nextToken: first.nextToken }));
@@ -113,7 +113,7 @@ describe("EKS", () => {
     spoke.destroy();
   });
 
-  test("describes a cluster; one that is being made has no address yet", async () => {
+  test("DescribeCluster returns a cluster, without an address while it is being created", async () => {
     const { cluster } = await eks.send(new DescribeClusterCommand({ name: "a" }));
     expect(cluster).toMatchObject({
       arn: homeCluster("a"),
@@ -132,14 +132,14 @@ describe("EKS", () => {
     spoke.destroy();
   });
 
-  test("knows no cluster of another account or region", async () => {
+  test("DescribeCluster does not find a cluster of another account or region", async () => {
     for (const name of ["elsewhere", "theirs"]) {
       const asked = eks.send(new DescribeClusterCommand({ name }));
       await expect(asked).rejects.toMatchObject({ name: "ResourceNotFoundException" });
     }
   });
 
-  test("refuses a session that has ended", async () => {
+  test("EKS refuses a session that has ended", async () => {
     const spoke = await spokeEks();
     world.pass(61);
     const asked = spoke.send(new ListClustersCommand({}));
@@ -147,7 +147,7 @@ describe("EKS", () => {
     spoke.destroy();
   });
 
-  test("keeps access entries, one for each principal, and lets no group be the system's", async () => {
+  test("a principal has one access entry in a cluster, without groups of the system", async () => {
     const entry = { clusterName: "a", principalArn: spokeRole };
     const made = await eks.send(new CreateAccessEntryCommand({ ...entry, kubernetesGroups: ["starling"] }));
     expect(made.accessEntry).toMatchObject({
@@ -172,7 +172,7 @@ describe("EKS", () => {
   });
 });
 
-test("a request that breaks off harms nobody else", async () => {
+test("an incomplete request does not disturb later ones", async () => {
   const { hostname, port } = new URL(world.server.endpoint);
   const socket = connect(Number(port), hostname);
   socket.write("POST / HTTP/1.1\r\nhost: sts\r\ncontent-length: 100\r\n\r\nAction=", () => socket.destroy());

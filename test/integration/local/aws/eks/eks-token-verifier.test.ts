@@ -1,4 +1,4 @@
-/** Each rule of aws-iam-authenticator, on tokens that break it and nothing else. */
+/** Each rule of aws-iam-authenticator, with tokens that break only this rule. */
 
 import { describe, expect, test } from "vitest";
 import { verifyEksToken } from "#local/aws/eks/eks-token-verifier.ts";
@@ -35,7 +35,7 @@ const verifier = () => ({
 });
 
 describe("a token is accepted", () => {
-  test("that is what Starling makes, and says who made it", async () => {
+  test("a token from Starling is accepted, and the result has its maker", async () => {
     expect(await verifyEksToken(await tokenFor(), verifier())).toEqual({
       arn: applyArn,
       canonicalArn: `arn:aws:iam::${homeAccount}:role/starling-control-apply`,
@@ -51,20 +51,20 @@ describe("a token is accepted", () => {
     await expect(verifyEksToken(await tokenFor(homeCluster("a", "us-east-2")), verifier())).resolves.toBeDefined();
   });
 
-  test("14 minutes old, whatever its X-Amz-Expires of 60 seconds says", async () => {
+  test("a token is accepted for 15 minutes, despite its X-Amz-Expires of 60 seconds", async () => {
     const token = await tokenFor(undefined, { at: new Date(world.clock.now().getTime() - 14 * 60_000) });
     await expect(verifyEksToken(token, verifier())).resolves.toBeDefined();
   });
 });
 
-/** What is broken | how, in the URL of a token that was right | what the authenticator says. */
+/** Legend: the defect, the change to the URL of a valid token, the message of the authenticator. */
 const brokenUrls: readonly (readonly [string, (url: string) => string, string])[] = [
-  ["scheme http", (url) => url.replace("https:", "http:"), 'unexpected scheme "http" in pre-signed URL'],
+  ["the scheme http", (url) => url.replace("https:", "http:"), 'unexpected scheme "http" in pre-signed URL'],
   ["no scheme", (url) => url.replace("https://", ""), "missing protocol scheme"],
   ["a path", (url) => url.replace("/?", "/abc?"), "unexpected path in pre-signed URL"],
   ["no path", (url) => url.replace("/?", "?"), "unexpected path in pre-signed URL"],
   [
-    "a host of others",
+    "another host",
     (url) => url.replace("sts.eu-west-1.amazonaws.com", "sts.evil.example"),
     'unexpected hostname "sts.evil.example" in pre-signed URL',
   ],
@@ -97,12 +97,12 @@ const brokenUrls: readonly (readonly [string, (url: string) => string, string])[
   ],
   ["a parameter twice", (url) => `${url}&Action=x`, "query parameter with multiple values not supported"],
   [
-    "a parameter twice, in two cases (CVE-2022-2385)",
+    "a parameter twice, the second in another case (CVE-2022-2385)",
     (url) => `${url}&action=GetCallerIdentity`,
     'duplicate query parameter found: "action"',
   ],
   [
-    "a parameter twice, the other case first (CVE-2022-2385)",
+    "a parameter twice, the first in another case (CVE-2022-2385)",
     (url) => url.replace("?", "?x-amz-signature=0&"),
     'duplicate query parameter found: "X-Amz-Signature"',
   ],
@@ -112,12 +112,12 @@ const brokenUrls: readonly (readonly [string, (url: string) => string, string])[
   ["no action", (url) => url.replace("Action=GetCallerIdentity&", ""), "unexpected action parameter"],
   ["another case of the action", (url) => url.replace("=GetCaller", "=getCaller"), "unexpected action parameter"],
   [
-    "the cluster's header unsigned",
+    "an unsigned header for the cluster",
     (url) => url.replace("host%3Bx-k8s-aws-id", "host"),
     "client did not sign the x-k8s-aws-id header in the pre-signed URL",
   ],
   [
-    "a header that only begins like it",
+    "a signed header that only begins like the one for the cluster",
     (url) => url.replace("x-k8s-aws-id", "x-k8s-aws-id2"),
     "client did not sign the x-k8s-aws-id header in the pre-signed URL",
   ],
@@ -127,17 +127,17 @@ const brokenUrls: readonly (readonly [string, (url: string) => string, string])[
   ["no expiry", (url) => url.replace("X-Amz-Expires=60&", ""), "invalid X-Amz-Expires parameter"],
   ["no date", (url) => url.replace(/X-Amz-Date=\w+&/, ""), "X-Amz-Date parameter must be present in pre-signed URL"],
   [
-    "a date of another format",
+    "a date in another format",
     (url) => url.replace(/X-Amz-Date=\w+&/, "X-Amz-Date=2026-11-20&"),
     "error parsing X-Amz-Date parameter 2026-11-20",
   ],
   [
-    "a date that was never signed",
+    "a date that was changed after signing",
     (url) => url.replace(/(X-Amz-Date=\d{8}T\d{5})\d/, (_all, start) => `${start}${url.includes(`${start}1`) ? 2 : 1}`),
     "error from AWS (expected 200, got 403)",
   ],
   [
-    "a host that was never signed",
+    "a host that was changed after signing",
     (url) => url.replace("eu-west-1.amazonaws", "eu-west-2.amazonaws"),
     "error from AWS (expected 200, got 403)",
   ],
@@ -150,20 +150,20 @@ const brokenUrls: readonly (readonly [string, (url: string) => string, string])[
 ];
 
 describe("a token is refused", () => {
-  test.each(brokenUrls)("%s", async (_what, broken, expected) => {
+  test.each(brokenUrls)("a token is refused if its URL has %s", async (_what, broken, expected) => {
     const url = urlOf(await tokenFor());
     expect(broken(url)).not.toBe(url);
     await expect(verifyEksToken(tokenOf(broken(url)), verifier())).rejects.toThrow(expected);
   });
 
-  test("that is longer than 4,096 bytes", async () => {
+  test("a token of more than 4,096 bytes is refused", async () => {
     const token = await tokenFor();
     const atLimit = `${token}${"A".repeat(4096 - token.length)}`;
     await expect(verifyEksToken(`${atLimit}A`, verifier())).rejects.toThrow("token is too large");
     await expect(verifyEksToken(atLimit, verifier())).rejects.not.toThrow("token is too large");
   });
 
-  test("without its prefix", async () => {
+  test("a token without its prefix is refused", async () => {
     const token = (await tokenFor()).replace("v1", "v2");
     await expect(verifyEksToken(token, verifier())).rejects.toThrow('missing expected "k8s-aws-v1." prefix');
   });
@@ -172,12 +172,12 @@ describe("a token is refused", () => {
     await expect(verifyEksToken(`${await tokenFor()}${end}`, verifier())).rejects.toThrow("illegal base64 data");
   });
 
-  test("16 minutes old", async () => {
+  test("a token that is 16 minutes old is refused", async () => {
     const token = await tokenFor(undefined, { at: new Date(world.clock.now().getTime() - 16 * 60_000) });
     await expect(verifyEksToken(token, verifier())).rejects.toThrow("is expired (15 minute expiration)");
   });
 
-  test("made for another cluster", async () => {
+  test("a token for another cluster is refused", async () => {
     const token = await tokenFor();
     await expect(verifyEksToken(token, { ...verifier(), clusterName: "b" })).rejects.toThrow("got 403");
   });
@@ -194,7 +194,7 @@ describe("a token is refused", () => {
   });
 });
 
-/** Hosts of the STS of a region, on a verifier of a partition: whether the rules for hosts let them through to STS. */
+/** Legend: host, partition of the verifier, whether the rules allow the host. */
 test.each([
   ["sts.amazonaws.com", "aws", true],
   ["sts-fips.us-east-1.amazonaws.com", "aws", true],
@@ -205,7 +205,7 @@ test.each([
   ["sts.xx-new-9.amazonaws.com", "aws", true],
   ["sts.eu-west-1.amazonaws.com", "aws-cn", false],
   ["sts.cn-north-1.amazonaws.com.cn", "aws-us-gov", false],
-])("%s on a verifier of %s: %s", async (host, partition, passes) => {
+])("the host %s is allowed in the partition %s: %s", async (host, partition, passes) => {
   const url = urlOf(await tokenFor()).replace("sts.eu-west-1.amazonaws.com", host);
   const asked = verifyEksToken(tokenOf(url), { ...verifier(), partition, region: "eu-west-1" });
   await expect(asked).rejects.toThrow(passes ? "got 403" : /does not support|unexpected hostname/);

@@ -1,4 +1,4 @@
-/** The handling by event sources of functions that call themselves through a queue, and of functions that are killed. */
+/** Event sources stop functions that call themselves through a queue, and survive functions that are killed. */
 import { randomUUID } from "node:crypto";
 import {
   CreateQueueCommand,
@@ -63,7 +63,7 @@ async function work(
   return reports;
 }
 
-/** Two functions that hand a message to each other for so many rounds. */
+/** Makes two functions that send a message to each other for a number of rounds. */
 async function circle(rounds: number, recursiveLoop: "terminate" | "allow") {
   const dead = await createQueue();
   const RedrivePolicy = JSON.stringify({ deadLetterTargetArn: dead.arn, maxReceiveCount: 2 });
@@ -84,7 +84,7 @@ async function circle(rounds: number, recursiveLoop: "terminate" | "allow") {
   return { dead, reports };
 }
 
-test("the 17th invocation in a chain is stopped, reported, and its message ends among the dead letters", async () => {
+test("the 17th invocation of a chain is stopped and reported, and its message becomes a dead letter", async () => {
   const { dead, reports } = await circle(100, "terminate");
   await expect.poll(() => visible(dead.url), patience).toBe(1);
   const invoked = reports.filter(({ outcome }) => outcome === "returned");
@@ -94,13 +94,13 @@ test("the 17th invocation in a chain is stopped, reported, and its message ends 
   expect(stopped[0]?.failedMessageIds).toEqual(stopped[0]?.messageIds);
 });
 
-test("a function whose RecursiveLoop is Allow goes on", async () => {
+test("the chain of a function whose RecursiveLoop is Allow continues", async () => {
   const { reports } = await circle(20, "allow");
   await expect.poll(() => reports.length, patience).toBe(20);
   expect(reports.map(({ hops }) => hops)).toEqual(Array.from({ length: 20 }, (_, index) => index + 1));
 });
 
-test("messages that nothing led to begin a chain of their own", async () => {
+test("a message that no invocation sent starts a new chain", async () => {
   const queue = await createQueue();
   const reports = await work(queue.url, { functionName: "worker", newSandbox: () => sharedSandbox(() => undefined) });
   for (let count = 0; count < 18; count++) await send(queue.url, "alone");
@@ -108,7 +108,7 @@ test("messages that nothing led to begin a chain of their own", async () => {
   expect(new Set(reports.map(({ outcome, hops }) => `${outcome} ${hops}`))).toEqual(new Set(["returned 1"]));
 });
 
-test("the message of an invocation that took too much memory comes back", async () => {
+test("the message of an invocation that took too much memory returns to the queue", async () => {
   const queue = await createQueue({ VisibilityTimeout: "5" });
   const module = new URL("../../../../support/scripted-function.ts", import.meta.url).href;
   const reports = await work(queue.url, {

@@ -37,7 +37,7 @@ async function consume(queueUrl: string): Promise<SqsRecord[]> {
 
 const mostTries = 10;
 
-/** Sends again what the SDK gives up after three tries, because only the consumer is tested here. */
+/** Repeats a send that the SDK gave up after three tries, because the test is only about the consumer. */
 async function sendPatiently(command: SendMessageBatchCommand): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
@@ -82,7 +82,7 @@ test.each(["", ".fifo"])(
   },
 );
 
-test("a message that is sent while the source is paused is received once, promptly after", async () => {
+test("a message that is sent while the source is paused is received once, soon after the pause", async () => {
   const { QueueUrl = "" } = await aws.sqs.send(new CreateQueueCommand({ QueueName: randomUUID() }));
   const records = await consume(QueueUrl);
   await expect.poll(() => aws.proxy.calls()["sqs:ReceiveMessage"] ?? 0).toBeGreaterThan(0);

@@ -107,7 +107,7 @@ async function until(what: string, holds: () => boolean | Promise<boolean>): Pro
   }
 }
 
-test("the event and the context are those of Lambda", async () => {
+test("the function gets the event and the context of Lambda", async () => {
   const queueUrl = await createQueue();
   let seen: { event: SqsLambdaEvent; context: LambdaContext; remainingMs: number } | undefined;
   await run(
@@ -159,7 +159,7 @@ test("the event and the context are those of Lambda", async () => {
   await until("an empty queue", async () => (await remaining(queueUrl)) === 0);
 });
 
-test("only the listed failures return, after the visibility timeout", async () => {
+test("only the listed failures return to the queue, after the visibility timeout", async () => {
   const queueUrl = await createQueue({ VisibilityTimeout: "1" });
   const attempts = new Map<string, number[]>();
   const { reports } = await run(
@@ -201,7 +201,7 @@ test.each([
   ["undefined", undefined],
   ["an empty list", { batchItemFailures: [] }],
   ["null failures", { batchItemFailures: null }],
-])("%s is a success of the whole batch", async (_, result) => {
+])("the result %s is a success of the whole batch", async (_, result) => {
   const queueUrl = await createQueue();
   const { reports } = await run(() => result, { queueUrl });
   await send(queueUrl, ["a", "b"]);
@@ -239,7 +239,7 @@ test("the maximum concurrency is reached and never exceeded", async () => {
     async ({ Records }) => {
       now += 1;
       most = Math.max(most, now);
-      // Nobody goes on before as many are at it as may be.
+      // No invocation continues before the maximum number runs.
       while (most < 3) await sleep(1);
       await sleep(15);
       now -= 1;
@@ -330,7 +330,7 @@ test("a FIFO queue keeps the order of each group through failures", async () => 
   expect(order).toEqual({ x: ["x1", "x2", "x3", "x4"], y: ["y1", "y2", "y3", "y4"] });
 });
 
-test("a batching window gathers what single sends bring", async () => {
+test("a batching window collects messages that were sent one by one", async () => {
   const queueUrl = await createQueue();
   const batches: number[] = [];
   await run(({ Records }) => void batches.push(Records.length), { queueUrl, batchingWindowSeconds: 1 });
@@ -339,7 +339,7 @@ test("a batching window gathers what single sends bring", async () => {
   expect(batches).toEqual([3]);
 });
 
-test("pause stops the receives, resume takes them up, stop waits for what runs", async () => {
+test("pause stops the receives, resume starts them again, and stop waits for running invocations", async () => {
   const queueUrl = await createQueue();
   const bodies: string[] = [];
   const { loop } = await run(
@@ -376,7 +376,7 @@ test("a batching window on a FIFO queue is refused", async () => {
   );
 });
 
-test("a message that finds no place in the account waits for one, and is received once", async () => {
+test("a message waits while the account has no free concurrency, and is received once", async () => {
   const account = accountPool(1);
   const gate = Promise.withResolvers<void>();
   const other = lambdaFunction({

@@ -115,7 +115,7 @@ async function send(call: Call): Promise<{ status: number | undefined; body: str
   });
 }
 
-test("a genuine signature is let in, and the event is that of an HTTP API", async () => {
+test("a request with a valid signature reaches the function, with the event of an HTTP API", async () => {
   expect(await send(await sign(plain))).toMatchObject({ status: 200, body: "ok" });
   expect(events).toEqual([
     {
@@ -149,7 +149,7 @@ test("a genuine signature is let in, and the event is that of an HTTP API", asyn
   ]);
 });
 
-test("temporary credentials are let in with their token", async () => {
+test("a request with temporary credentials and their token reaches the function", async () => {
   expect((await send(await sign(plain, { credentials: ci }))).status).toBe(200);
   expect(events[0]?.requestContext.authorizer?.iam.userArn).toBe(ci.principalArn);
 });
@@ -161,7 +161,7 @@ test.each([
   ["POST", "/v1/namespaces/shop/syncs/web/resume", 403],
   ["POST", "/v1/apply", 403],
   ["DELETE", "/v1/clusters/c1", 403],
-])("policies that name requests let %s %s have %i, before a function runs", async (method, path, status) => {
+])("the caller's policy is checked before the function: %s %s is answered %i", async (method, path, status) => {
   const signed = await sign({ ...plain, method, path, query: {}, body: "" }, { credentials: viewer });
   const answer = await send(signed);
   expect([answer.status, events.length]).toEqual([status, status === 200 ? 1 : 0]);
@@ -173,7 +173,7 @@ test.each([
   ["a clock 299 s behind", { signingDate: at(-299) }],
   ["a clock 299 s ahead", { signingDate: at(299) }],
   ["a signature without the X-Amz-Content-Sha256 header", { applyChecksum: false }],
-])("%s is let in", async (_, signing) => {
+])("a request with %s is accepted", async (_, signing) => {
   expect((await send(await sign(plain, signing))).status).toBe(200);
 });
 
@@ -198,10 +198,13 @@ const tampered: [string, (signed: Call) => Call, Signing?][] = [
     (call) => ({ ...call, headers: { ...call.headers, "x-amz-content-sha256": "UNSIGNED-PAYLOAD" } }),
   ],
   ["another path", (call) => ({ ...call, path: "/v1/namespaces/team%20b/syncs" })],
-  ["an equal path with dots", (call) => ({ ...call, path: "/v1/other/../namespaces/team%20a/syncs" })],
-  ["an equal path with two slashes", (call) => ({ ...call, path: "/v1//namespaces/team%20a/syncs" })],
+  ["an equivalent path with dots", (call) => ({ ...call, path: "/v1/other/../namespaces/team%20a/syncs" })],
+  ["an equivalent path with two slashes", (call) => ({ ...call, path: "/v1//namespaces/team%20a/syncs" })],
   ["another query", (call) => ({ ...call, query: { ...call.query, limit: "11" } })],
-  ["a query that is named like a signature", (call) => ({ ...call, query: { ...call.query, "X-Amz-Signature": "x" } })],
+  [
+    "a query parameter that is named like a signature",
+    (call) => ({ ...call, query: { ...call.query, "X-Amz-Signature": "x" } }),
+  ],
   ["another method", (call) => ({ ...call, method: "PUT" })],
   ["a changed signed header", (call) => ({ ...call, headers: { ...call.headers, "content-type": "text/plain" } })],
   [
@@ -215,7 +218,7 @@ const tampered: [string, (signed: Call) => Call, Signing?][] = [
   ["a changed date", (call) => ({ ...call, headers: { ...call.headers, "x-amz-date": "20260312T190359Z" } })],
   ["an invalid date", (call) => ({ ...call, headers: { ...call.headers, "x-amz-date": "20261399T000000Z" } })],
   ["an expired date", (call) => call, { signingDate: at(-301) }],
-  ["a date to come", (call) => call, { signingDate: at(301) }],
+  ["a future date", (call) => call, { signingDate: at(301) }],
   ["another service", (call) => call, { service: "s3" }],
   ["another region", (call) => call, { region: "eu-west-1" }],
   ["an unknown access key", (call) => call, { credentials: { ...ada, accessKeyId: "AKIAEVE" } }],
@@ -223,21 +226,21 @@ const tampered: [string, (signed: Call) => Call, Signing?][] = [
   ["another session token", (call) => call, { credentials: { ...ci, sessionToken: "other" } }],
   ["a session token on a long-lived key", (call) => call, { credentials: { ...ada, sessionToken: "other" } }],
   [
-    "a host that is not signed",
+    "an unsigned host",
     (call) => ({
       ...call,
       headers: { ...call.headers, authorization: (call.headers.authorization ?? "").replace(";host;", ";") },
     }),
   ],
 ];
-test.each(tampered)("%s is refused without saying why", async (_, tamper, signing) => {
+test.each(tampered)("a signed request with %s is refused without a reason", async (_, tamper, signing) => {
   const answer = await send(tamper(await sign(plain, signing)));
   expect(answer).toMatchObject({ status: 403, body: '{"message":"Forbidden"}' });
   expect(events).toEqual([]);
   expect(problems).toEqual([expect.any(String)]);
 });
 
-test("an unauthorised route passes the raw bytes", async () => {
+test("a route without authorization passes the raw bytes of the body", async () => {
   const body = Buffer.from('{"ä": 1}\r\n');
   const answer = await send({ method: "POST", path: "/hook/github/1", query: {}, headers: {}, body });
   expect(answer.status).toBe(200);
@@ -250,13 +253,13 @@ test("an unauthorised route passes the raw bytes", async () => {
   expect(events[0]?.requestContext).not.toHaveProperty("authorizer");
 });
 
-test("a binary body of a signed request is base64", async () => {
+test("the function gets the binary body of a signed request in base64", async () => {
   const body = Buffer.from([0xff, 0x00, 0xfe]);
   expect((await send(await sign({ ...plain, body }))).status).toBe(200);
   expect(events[0]).toMatchObject({ body: "/wD+", isBase64Encoded: true });
 });
 
-test("10 MB go in, one byte more is 413", async () => {
+test("a body of 10 MB is accepted, and one byte more is answered 413", async () => {
   const hook = { method: "POST", path: "/hook/github/1", query: {}, headers: {} };
   const largest = Buffer.alloc(10 * 1024 * 1024, "a");
   expect((await send({ ...hook, body: largest })).status).toBe(200);
@@ -267,7 +270,7 @@ test("10 MB go in, one byte more is 413", async () => {
   expect(events).toHaveLength(1);
 });
 
-test("a path that no route matches is 404; a method that only a signed route takes needs a signature", async () => {
+test("a path without a route is answered 404, and a method of a signed route needs a signature", async () => {
   const get = { method: "GET", query: {}, headers: {}, body: "" };
   expect(await send({ ...get, path: "/nowhere" })).toMatchObject({ status: 404, body: '{"message":"Not Found"}' });
   expect(await send({ ...get, path: "/hook/%E0%A4%A" })).toMatchObject({ status: 404 });
@@ -282,21 +285,21 @@ const results: [string, unknown, object][] = [
   ],
   ["a base64 body", { statusCode: 200, body: "aGk=", isBase64Encoded: true }, { status: 200, body: "hi" }],
   [
-    "no status: a JSON body",
+    "an object without a status",
     { name: "web" },
     { status: 200, body: '{"name":"web"}', headers: { "content-type": "application/json" } },
   ],
   [
-    "a body that is no text",
+    "a body that is not a text",
     { statusCode: 200, body: { a: 1 } },
     { status: 500, body: '{"message":"Internal Server Error"}' },
   ],
-  ["a status that is none", { statusCode: "x" }, { status: 500 }],
+  ["an invalid status", { statusCode: "x" }, { status: 500 }],
   ["more than 6 MB", { statusCode: 200, body: "x".repeat(6 * 1024 * 1024) }, { status: 500 }],
   ["an error", new Error("boom"), { status: 500, body: '{"message":"Internal Server Error"}' }],
   ["no result in time", "hang", { status: 503, body: '{"message":"Service Unavailable"}' }],
 ];
-test.each(results)("a function that gives %s is answered as API Gateway answers", async (_, given, expected) => {
+test.each(results)("the answer is that of API Gateway if the function returns %s", async (_, given, expected) => {
   result = given;
   expect(await send({ method: "POST", path: "/hook/github/1", query: {}, headers: {}, body: "x" })).toMatchObject(
     expected,

@@ -36,7 +36,7 @@ beforeEach(() => {
   connections = [];
 });
 
-/** A sandbox with a client of its own, like a function's SDK. */
+/** A sandbox with its own HTTP client, like the SDK of a function. */
 function calling(paths: (event: unknown) => readonly string[]): () => Sandbox {
   return () => {
     const agent = new Agent({ keepAlive: true });
@@ -65,7 +65,7 @@ async function resultOf(lambda: LambdaFunction, event: unknown): Promise<unknown
 }
 
 describe("sandboxes", () => {
-  test("serve one invocation at a time, and are used again", async () => {
+  test("a sandbox serves one invocation at a time, and is used again", async () => {
     let made = 0;
     const gate = Promise.withResolvers<void>();
     const lambda = make({
@@ -87,7 +87,7 @@ describe("sandboxes", () => {
     expect(made).toBe(2);
   });
 
-  test("that cannot be made fail the invocation", async () => {
+  test("an invocation fails if its sandbox cannot be made", async () => {
     const lambda = make({
       newSandbox() {
         throw new Error("no such thing");
@@ -96,7 +96,7 @@ describe("sandboxes", () => {
     expect(await resultOf(lambda, {})).toMatchObject({ outcome: "failed", error: new Error("no such thing") });
   });
 
-  test("that threw are used again, with their connections", async () => {
+  test("a sandbox is used again after its function has thrown", async () => {
     let made = 0;
     const lambda = make({
       newSandbox() {
@@ -111,7 +111,7 @@ describe("sandboxes", () => {
     expect(made).toBe(1);
   });
 
-  test("report time, memory and hops", async () => {
+  test("an invocation reports its time, memory and hops", async () => {
     const lambda = make({ memoryMb: 2048, newSandbox: () => sharedSandbox(() => sleep(20)) });
     const { figures } = await lambda.invoke({ event: {}, killed: alive });
     expect(figures.durationMs).toBeGreaterThanOrEqual(19);
@@ -130,15 +130,18 @@ describe("connections between two invocations", () => {
     ["closed", 1, [200], 2],
     ["reset", 1, ["ECONNRESET"], 1],
     ["reset", 2, ["ECONNRESET", "ECONNRESET"], 2],
-  ])("%s, %i of them: the next sees %j, after %i connections", async (fate, count, seen, opened) => {
-    const lambda = fated(fate);
-    const paths = Array.from({ length: count }, (_, index) => `/${index}`);
-    expect(await resultOf(lambda, paths)).toEqual(paths.map(() => 200));
-    expect(await resultOf(lambda, paths)).toEqual(seen);
-    expect(connections).toHaveLength(opened);
-  });
+  ])(
+    "if connections are %s in between (%i), the next invocation gets %j after %i connections",
+    async (fate, count, seen, opened) => {
+      const lambda = fated(fate);
+      const paths = Array.from({ length: count }, (_, index) => `/${index}`);
+      expect(await resultOf(lambda, paths)).toEqual(paths.map(() => 200));
+      expect(await resultOf(lambda, paths)).toEqual(seen);
+      expect(connections).toHaveLength(opened);
+    },
+  );
 
-  test("reset: who tries again finds that all are gone, and new ones", async () => {
+  test("a reset closes all idle connections of a sandbox", async () => {
     const lambda = fated("reset");
     await resultOf(lambda, ["/a", "/b", "/c"]);
     expect(await resultOf(lambda, ["/a"])).toEqual(["ECONNRESET"]);
@@ -184,7 +187,7 @@ describe("an invocation that takes too long", () => {
     return { lambda, wokeUp: wokeUp.promise };
   };
 
-  test("is cut off, and reaches nobody any more", async () => {
+  test("an invocation that takes too long is cut off, and its later requests fail", async () => {
     const { lambda, wokeUp } = late("destroyed");
     expect(await resultOf(lambda, {})).toMatchObject({ outcome: "timeout" });
     expect(await wokeUp).toBe("ECONNRESET");
@@ -192,14 +195,14 @@ describe("an invocation that takes too long", () => {
     expect(lambda.idle()).toBe(0);
   });
 
-  test("goes on unheard where that is wanted", async () => {
+  test("an abandoned invocation continues, and its result is ignored", async () => {
     const { lambda, wokeUp } = late("abandoned");
     expect(await resultOf(lambda, {})).toMatchObject({ outcome: "timeout" });
     expect(await wokeUp).toBe(200);
     expect(lambda.idle()).toBe(0);
   });
 
-  test("has as much of it as its clock says", async () => {
+  test("the remaining time of an invocation follows the given clock", async () => {
     let now = 0;
     const lambda = make({
       timeoutSeconds: 20,
@@ -212,7 +215,7 @@ describe("an invocation that takes too long", () => {
           return new Promise((resolve) => setTimeout(resolve, 100, left));
         }),
     });
-    // On a clock of its own it runs five times as long as 20 s of that one would be on this machine's.
+    // The invocation takes 100 ms of real time, and 20 s of the given clock would be 20 ms.
     expect(await resultOf(lambda, {})).toEqual([20_000, 5000]);
     const cut = lambda.invoke({ event: {}, killed: alive });
     now += 5000;
@@ -226,7 +229,7 @@ describe("threads", () => {
     make({ ...options, newSandbox: () => threadSandbox({ module, data: "hello", memoryMiB: 32 }) });
   const event = (body: string) => ({ Records: [{ body, attributes: { ApproximateReceiveCount: "1" } }] });
 
-  test("keep module state for themselves and are used again", async () => {
+  test("each thread has its own module state, and is used again", async () => {
     const lambda = threads();
     expect(await resultOf(lambda, event("greet"))).toEqual({ greeting: "hello", invocations: 1 });
     expect(await resultOf(lambda, event("greet"))).toEqual({ greeting: "hello", invocations: 2 });
@@ -238,7 +241,7 @@ describe("threads", () => {
     expect(await resultOf(lambda, event("greet"))).toEqual({ greeting: "hello", invocations: 4 });
   });
 
-  test("that take more memory than there is are killed, and the next invocation has a new one", async () => {
+  test("a thread that takes too much memory is killed, and the next invocation gets a new one", async () => {
     const lambda = threads();
     const killed = await lambda.invoke({ event: event("eat"), killed: alive });
     expect(killed).toMatchObject({ outcome: "failed", error: { name: "Runtime.OutOfMemory" } });
@@ -246,7 +249,7 @@ describe("threads", () => {
     expect(await resultOf(lambda, event("greet"))).toEqual({ greeting: "hello", invocations: 1 });
   });
 
-  test("that never come back to their event loop are cut off", async () => {
+  test("a thread that never returns to its event loop is cut off", async () => {
     const lambda = threads({ timeoutSeconds: 1.5 });
     expect(await resultOf(lambda, event("spin"))).toMatchObject({ outcome: "timeout" });
     expect(lambda.idle()).toBe(0);

@@ -22,7 +22,7 @@ function schedule(handler: () => unknown, everyMs: number): { schedule: Schedule
   return { schedule: started, outcomes };
 }
 
-test("runs never overlap, and errors do not end the schedule", async () => {
+test("scheduled runs never overlap, and errors do not end the schedule", async () => {
   let running = 0;
   let most = 0;
   let runs = 0;
@@ -38,7 +38,7 @@ test("runs never overlap, and errors do not end the schedule", async () => {
   expect(most).toBe(1);
 });
 
-test("two fired runs overlap", async () => {
+test("two runs that are started by hand overlap", async () => {
   const gate = Promise.withResolvers<void>();
   let running = 0;
   const { schedule: fired } = schedule(async () => {
@@ -54,7 +54,7 @@ test("two fired runs overlap", async () => {
   ]);
 });
 
-test("a killed run is not waited for; a paused schedule fires nothing, a resumed one goes on", async () => {
+test("a schedule does not wait for a killed run, starts nothing while paused, and continues after resume", async () => {
   let runs = 0;
   const { schedule: paused, outcomes } = schedule(() => {
     runs += 1;

@@ -75,7 +75,7 @@ async function indexed(due: string): Promise<string[]> {
   return Items.map(({ sk }) => sk?.S ?? "");
 }
 
-test("a conflicting transaction names the action in conflict and does nothing", async () => {
+test("the error of a conflicting transaction names the action in conflict, and nothing is written", async () => {
   disturb({ transactionConflict: 1 });
   const [first, second] = [randomUUID(), randomUUID()];
   const transaction = new TransactWriteItemsCommand({
@@ -91,7 +91,7 @@ test("a conflicting transaction names the action in conflict and does nothing", 
   expect([await exists(first), await exists(second)]).toEqual([false, false]);
 });
 
-test("reading transactions and single writes conflict too, reads and batches do not", async () => {
+test("transactions that read and single writes can conflict, and reads and batches cannot", async () => {
   disturb({ transactionConflict: 1 });
   const read = new TransactGetItemsCommand({ TransactItems: [{ Get: { TableName: "rows", Key: key("x") } }] });
   await expect(aws.dynamodb.send(read)).rejects.toMatchObject({ name: "TransactionCanceledException" });
@@ -107,7 +107,7 @@ test("reading transactions and single writes conflict too, reads and batches do 
   await aws.dynamodb.send(new BatchWriteItemCommand({ RequestItems: { rows: [{ PutRequest: { Item: key("x") } }] } }));
 });
 
-test("throttles are of both kinds, and the SDK repeats them", async () => {
+test("both kinds of throttling occur, and the SDK repeats the calls", async () => {
   disturb({ throttle: 1 });
   const names = new Set<string>();
   for (let attempt = 0; attempt < 10; attempt++) {
@@ -122,7 +122,7 @@ test("throttles are of both kinds, and the SDK repeats them", async () => {
   expect(aws.proxy.calls()["dynamodb:PutItem"]).toBe(2);
 });
 
-test("a batch is written in part, and what is left can be written again", async () => {
+test("a batch may be written in part, and the rest can be written again", async () => {
   disturb({ unprocessed: 1 });
   const pk = randomUUID();
   const all = ["a", "b", "c", "d", "e"];
@@ -139,7 +139,7 @@ test("a batch is written in part, and what is left can be written again", async 
 });
 type BatchWriteRequests = { rows?: { PutRequest: { Item: ReturnType<typeof key> } }[] };
 
-test("a batch is read in part, with the options of the request for the rest", async () => {
+test("a batch may be read in part, and the answer has the options of the request for the rest", async () => {
   const pk = randomUUID();
   const all = ["a", "b", "c"];
   for (const sk of all) await aws.dynamodb.send(put(pk, sk));
@@ -160,7 +160,7 @@ test("a batch is read in part, with the options of the request for the rest", as
   expect(found.sort()).toEqual(all);
 });
 
-test("a page ends early where nobody said how long it is to be, and says where the next one begins", async () => {
+test("a page without a limit may end early, and has the key with which the next one starts", async () => {
   const pk = randomUUID();
   const all = ["a", "b", "c"];
   for (const sk of all) await aws.dynamodb.send(put(pk, sk));
@@ -184,7 +184,7 @@ test("a page ends early where nobody said how long it is to be, and says where t
   expect([Items?.length, LastEvaluatedKey?.sk?.S]).toEqual([3, "c"]);
 });
 
-test("an index lags behind every kind of write, and catches up", async () => {
+test("an index lags behind all kinds of writes, and catches up", async () => {
   const due = randomUUID();
   const item = (sk: string) => ({ ...key(due, sk), due: { S: due } });
   await aws.dynamodb.send(new PutItemCommand({ TableName: "rows", Item: item("old") }));
@@ -228,7 +228,7 @@ test("an index lags behind every kind of write, and catches up", async () => {
   await expect.poll(() => indexed(due), { timeout: 5000 }).toEqual(["batched", "late", "transacted", "updated"]);
 });
 
-test("quiet: nothing is refused, split or late", async () => {
+test("a quiet proxy refuses, splits and delays nothing", async () => {
   const due = randomUUID();
   const injected = aws.proxy.injected();
   for (let count = 0; count < 50; count++) {

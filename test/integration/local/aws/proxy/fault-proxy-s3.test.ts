@@ -42,7 +42,7 @@ test("If-None-Match: * writes an object once", async () => {
   expect(await read(Key)).toBe("first");
 });
 
-test("exactly one of many creators at once succeeds", async () => {
+test("only one of many simultaneous creations of an object succeeds", async () => {
   const Key = randomUUID();
   const outcomes = await Promise.allSettled(
     Array.from({ length: 20 }, (_, index) =>
@@ -65,14 +65,14 @@ test("If-Match replaces only the object it names", async () => {
   expect(await read(Key)).toBe("two");
 });
 
-test("an object of 20 MiB goes in and out unchanged", async () => {
+test("an object of 20 MiB is stored and read unchanged", async () => {
   const Body = Buffer.alloc(20 * 1024 ** 2, "starling");
   await aws.s3.send(new PutObjectCommand({ Bucket, Key: "large", Body }));
   const large = await aws.s3.send(new GetObjectCommand({ Bucket, Key: "large" }));
   expect(Buffer.from((await large.Body?.transformToByteArray()) ?? []).equals(Body)).toBe(true);
 });
 
-test("list, head and delete pass through", async () => {
+test("list, head and delete requests pass the proxy", async () => {
   const prefix = randomUUID();
   for (const name of ["a", "b", "c"]) {
     await aws.s3.send(
@@ -90,7 +90,7 @@ test("list, head and delete pass through", async () => {
   });
 });
 
-test("503 SlowDown is repeated by the SDK", async () => {
+test("the SDK repeats a call that is answered 503 SlowDown", async () => {
   disturb({ slowDown: 1 });
   await expect(impatient.send(new PutObjectCommand({ Bucket, Key: "slow", Body: "x" }))).rejects.toMatchObject({
     name: "SlowDown",
@@ -103,7 +103,7 @@ test("503 SlowDown is repeated by the SDK", async () => {
   expect(aws.proxy.calls()).toEqual({ "s3:PutObject": 2 });
 });
 
-test("conditional writes may conflict, others do not", async () => {
+test("conditional writes may conflict, and other writes cannot", async () => {
   disturb({ conditionalConflict: 1 });
   const Key = randomUUID();
   const conditional = impatient.send(new PutObjectCommand({ Bucket, Key, Body: "x", IfNoneMatch: "*" }));
@@ -115,7 +115,7 @@ test("conditional writes may conflict, others do not", async () => {
   expect(await read(Key)).toBe("plain");
 });
 
-test("quiet: a hundred writes and reads meet nothing", async () => {
+test("a hundred writes and reads through a quiet proxy have no faults", async () => {
   const before = aws.proxy.injected();
   for (let count = 0; count < 100; count++) {
     await impatient.send(new PutObjectCommand({ Bucket, Key: `quiet/${count}`, Body: `${count}`, IfNoneMatch: "*" }));
@@ -133,7 +133,7 @@ describe("a presigned URL", () => {
     }
   });
 
-  test("gives what it says, and takes what it says once", async () => {
+  test("a presigned URL allows the read that it is for, or one conditional write", async () => {
     const got = await fetch(await signed("plans/a b+c (1)"));
     expect([got.status, await got.text()]).toEqual([200, "body of plans/a b+c (1)"]);
     const command = new PutObjectCommand({ Bucket, Key: "plans/new", IfNoneMatch: "*" });
@@ -148,19 +148,19 @@ describe("a presigned URL", () => {
     ["a key behind two slashes", (url) => url.replace("/plans/", "//plans/")],
     ["another method", (url) => url, { method: "DELETE" }],
     ["a write", (url) => url, { method: "PUT", body: "x" }],
-    ["a longer life", (url) => url.replace("X-Amz-Expires=60", "X-Amz-Expires=600")],
+    ["a longer validity", (url) => url.replace("X-Amz-Expires=60", "X-Amz-Expires=600")],
     ["a further parameter", (url) => `${url}&response-content-type=text%2Fhtml`],
-    ["a parameter twice", (url) => `${url}&X-Amz-Expires=60`],
-    ["a header that is not signed", (url) => url, { headers: { "x-amz-copy-source": `${Bucket}/plans/other` } }],
+    ["a repeated parameter", (url) => `${url}&X-Amz-Expires=60`],
+    ["an unsigned x-amz header", (url) => url, { headers: { "x-amz-copy-source": `${Bucket}/plans/other` } }],
     ["another access key", (url) => url.replace(/Credential=[^%]+/, "Credential=AKIAOTHER")],
     ["no signature", (url) => url.replace(/&X-Amz-Signature=[0-9a-f]+/, "")],
-  ])("does not give %s", async (_what, change, init) => {
+  ])("a presigned URL with %s is refused", async (_what, change, init) => {
     const answer = await fetch(change(await signed("plans/a b+c (1)")), init);
     expect(answer.status).toBeGreaterThanOrEqual(400);
     expect(await answer.text()).toContain("<Error>");
   });
 
-  test("ends", async () => {
+  test("a presigned URL expires", async () => {
     const command = new GetObjectCommand({ Bucket, Key: "plans/other" });
     const past = new Date(Date.now() - 61_000);
     const ended = await fetch(await getSignedUrl(aws.s3, command, { expiresIn: 60, signingDate: past }));

@@ -58,7 +58,7 @@ async function sendOne(queueUrl: string, body: string): Promise<void> {
   );
 }
 
-/** Bodies in the order of arrival, until the expected number arrived and then no more within a second. */
+/** Receives bodies in order, until the expected number has come and then none for a second. */
 async function drain(queueUrl: string, expected: number): Promise<string[]> {
   const bodies: string[] = [];
   const deadline = Date.now() + 15_000;
@@ -77,7 +77,7 @@ async function drain(queueUrl: string, expected: number): Promise<string[]> {
 
 const ten = Array.from({ length: 10 }, (_, index) => `${index}`);
 
-test.each(["standard", "fifo"] as const)("quiet: a %s queue delivers once and in order", async (kind) => {
+test.each(["standard", "fifo"] as const)("a %s queue without faults delivers once and in order", async (kind) => {
   const queueUrl = await createQueue(kind);
   expect(await sendAll(queueUrl, ten)).toBe(10);
   await sendOne(queueUrl, "last");
@@ -108,7 +108,7 @@ test.each(["standard", "fifo"] as const)("duplicated messages of a %s queue arri
   expect((await drain(queueUrl, 6)).sort()).toEqual(["a", "a", "b", "b", "c", "c"]);
 });
 
-test("a delayed message on a standard queue is overtaken", async () => {
+test("later messages overtake a delayed one on a standard queue", async () => {
   const queueUrl = await createQueue("standard");
   disturb({ delay: 1, maxDelaySeconds: 1 });
   await sendOne(queueUrl, "late");
@@ -129,7 +129,7 @@ test("a delayed message on a FIFO queue holds its group back, in order", async (
   expect(await drain(queueUrl, 4)).toEqual(["1", "2", "3", "4"]);
 });
 
-test("messages on a standard queue change places, none is lost", async () => {
+test("messages on a standard queue change places, and none is lost", async () => {
   const queueUrl = await createQueue("standard");
   disturb({ reorder: 0.5, maxReorderMs: 50 });
   await sendAll(queueUrl, ten);

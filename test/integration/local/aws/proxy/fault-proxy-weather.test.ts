@@ -1,4 +1,4 @@
-/** Weather that the SDK does not repeat by itself, or not at once. */
+/** Faults after which the SDK does not repeat the call itself, or not at once. */
 import { CreateTableCommand, DynamoDBClient, GetItemCommand, PutItemCommand } from "@aws-sdk/client-dynamodb";
 import { CreateBucketCommand, GetObjectCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
 import { CreateQueueCommand, ReceiveMessageCommand, SendMessageCommand, SQSClient } from "@aws-sdk/client-sqs";
@@ -45,7 +45,7 @@ function having(faults: { readonly [S in keyof FaultOptions]?: Partial<FaultOpti
 const put = (pk: string) => new PutItemCommand({ TableName, Item: { pk: { S: pk } } });
 const get = (pk: string) => new GetItemCommand({ TableName, Key: { pk: { S: pk } }, ConsistentRead: true });
 
-test("412: a rival created the very object a moment before", async () => {
+test("a create is answered 412 if a rival has just created the same object", async () => {
   having({ s3: { preconditionFailed: 1 } });
   const creation = aws.s3.send(new PutObjectCommand({ Bucket, Key: "rival", Body: "text", IfNoneMatch: "*" }));
   await expect(creation).rejects.toMatchObject({ name: "PreconditionFailed", $metadata: { httpStatusCode: 412 } });
@@ -54,7 +54,7 @@ test("412: a rival created the very object a moment before", async () => {
   expect(aws.proxy.injected()["s3:preconditionFailed"]).toBe(1);
 });
 
-test("a rival that overwrote an object has put it back, and unconditional writes know no rivals", async () => {
+test("a conditional overwrite is answered 412 without a change to the object, and unconditional writes succeed", async () => {
   const { ETag = "" } = await aws.s3.send(new PutObjectCommand({ Bucket, Key: "own", Body: "first" }));
   having({ s3: { preconditionFailed: 1 } });
   const change = aws.s3.send(new PutObjectCommand({ Bucket, Key: "own", Body: "second", IfMatch: ETag }));
@@ -65,35 +65,32 @@ test("a rival that overwrote an object has put it back, and unconditional writes
   expect(await found.Body?.transformToString()).toBe("first");
 });
 
-test.each(["dynamodb", "sqs", "s3"] as const)(
-  "a failing %s answers 5xx, before or after the effect",
-  async (service) => {
-    const once = aws.clients({ maxAttempts: 1 });
-    having({ [service]: { serverError: 1 } });
-    const sends = {
-      dynamodb: () => once.dynamodb.send(put("failing")),
-      sqs: () => once.sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: "failing" })),
-      s3: () => once.s3.send(new PutObjectCommand({ Bucket, Key: "failing", Body: "x" })),
-    };
-    const error = await sends[service]().catch((caught: unknown) => caught);
-    expect(error).toMatchObject({ $metadata: { httpStatusCode: service === "sqs" ? 503 : 500 } });
-  },
-);
+test.each(["dynamodb", "sqs", "s3"] as const)("a failing %s answers 5xx", async (service) => {
+  const once = aws.clients({ maxAttempts: 1 });
+  having({ [service]: { serverError: 1 } });
+  const sends = {
+    dynamodb: () => once.dynamodb.send(put("failing")),
+    sqs: () => once.sqs.send(new SendMessageCommand({ QueueUrl, MessageBody: "failing" })),
+    s3: () => once.s3.send(new PutObjectCommand({ Bucket, Key: "failing", Body: "x" })),
+  };
+  const error = await sends[service]().catch((caught: unknown) => caught);
+  expect(error).toMatchObject({ $metadata: { httpStatusCode: service === "sqs" ? 503 : 500 } });
+});
 
-test.each(["before", "after"] as const)("a chosen call is answered 5xx %s its effect", async (when) => {
+test.each(["before", "after"] as const)("a chosen call can be answered 5xx %s its effect", async (when) => {
   const once = aws.clients({ maxAttempts: 1 });
   aws.proxy.failCall(1, when, { as: "serverError", where: ({ operation }) => operation === "PutItem" });
   await expect(once.dynamodb.send(put(`chosen ${when}`))).rejects.toMatchObject({ name: "InternalServerError" });
   expect((await aws.dynamodb.send(get(`chosen ${when}`))).Item !== undefined).toBe(when === "after");
 });
 
-test("the SDK repeats a 5xx by itself", async () => {
+test("the SDK repeats a call that is answered 5xx", async () => {
   aws.proxy.failCall(1, "before", { as: "serverError" });
   await aws.dynamodb.send(put("repeated"));
   expect((await aws.dynamodb.send(get("repeated"))).Item).toBeDefined();
 });
 
-test("expired credentials are refused by every service until the caller has others", async () => {
+test("every service refuses expired credentials until the caller has new ones", async () => {
   const options = { region: "us-east-1", credentials: renewedCredentials(principals, role) };
   const dynamodb = new DynamoDBClient({ ...options, endpoint: aws.proxy.endpoints.dynamodb });
   const sqs = new SQSClient({ ...options, endpoint: aws.proxy.endpoints.sqs });
@@ -120,7 +117,7 @@ test("expired credentials are refused by every service until the caller has othe
   await s3.send(read);
 });
 
-test("a blob is stored and read although the session ends on the way", async () => {
+test("a blob is stored and read even if the session ends in between", async () => {
   const renewed = renewedCredentials(principals, role);
   let session: "ended" | "lives" = "ended";
   const credentials = async () => {
@@ -148,12 +145,12 @@ test("a blob is stored and read although the session ends on the way", async () 
   stop();
 });
 
-test("credentials that never were temporary do not expire", async () => {
+test("permanent credentials do not expire", async () => {
   having({ dynamodb: { expiredCredentials: 1 } });
   await aws.dynamodb.send(put("lasting"));
 });
 
-test("a silent region answers nobody, or takes messages and delivers none; then it is back", async () => {
+test("a silent region answers no call, or accepts messages and delivers none, until it recovers", async () => {
   const seen = new Set<string>();
   for (let round = 0; round < 40 && seen.size < 2; round++) {
     const before = { ...aws.proxy.injected() };

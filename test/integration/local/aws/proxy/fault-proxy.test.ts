@@ -58,7 +58,7 @@ async function countOf(pk: string): Promise<string | undefined> {
   return Item?.n?.N;
 }
 
-test("every call is counted by service and operation, empty receives apart", async () => {
+test("every call is counted by service and operation, and empty receives separately", async () => {
   const { QueueUrl } = await aws.sqs.send(new CreateQueueCommand({ QueueName: "counted" }));
   await aws.dynamodb.send(add("counted"));
   await aws.dynamodb.send(add("counted"));
@@ -89,7 +89,7 @@ test("every call is counted by service and operation, empty receives apart", asy
   expect(aws.proxy.injected()).toEqual({});
 });
 
-test("consumed capacity is summed, told of each write, and hidden from who did not ask", async () => {
+test("consumed capacity is summed, reported for each write, and hidden from callers that did not ask for it", async () => {
   const writes: unknown[] = [];
   const stop = aws.proxy.intercept({ wrote: ({ operation }, units) => writes.push({ operation, ...units }) });
   const put = await aws.dynamodb.send(
@@ -110,7 +110,7 @@ test("consumed capacity is summed, told of each write, and hidden from who did n
   expect(writes).toEqual([{ operation: "PutItem", written: 3, writtenToIndexes: 0 }]);
 });
 
-test("queue URLs are of the endpoint that was asked, and lead back to it", async () => {
+test("queue URLs have the endpoint of the request, and lead back to it", async () => {
   const { QueueUrl } = await aws.sqs.send(new CreateQueueCommand({ QueueName: "addressed" }));
   expect(QueueUrl).toBe(`${aws.proxy.endpoints.sqs}/000000000000/addressed`);
   expect((await aws.sqs.send(new GetQueueUrlCommand({ QueueName: "addressed" }))).QueueUrl).toBe(QueueUrl);
@@ -120,7 +120,7 @@ test("queue URLs are of the endpoint that was asked, and lead back to it", async
 test.each([
   ["before", "1"],
   ["after", "2"],
-] as const)("failing a call %s its effect: the SDK repeats it, and the effect counts", async (when, expected) => {
+] as const)("the SDK repeats a call that fails %s its effect, and the effect counts", async (when, expected) => {
   const pk = randomUUID();
   const failure = aws.proxy.failCall(2, when, { where: ({ operation }) => operation === "UpdateItem" });
   await patient.dynamodb.send(add("other"));
@@ -134,7 +134,7 @@ test.each([
 test.each([
   ["before", undefined],
   ["after", "1"],
-] as const)("failing every attempt of a call %s its effect reaches the caller", async (when, expected) => {
+] as const)("the caller gets an error if every attempt of a call fails %s its effect", async (when, expected) => {
   const pk = randomUUID();
   const failure = aws.proxy.failCall(1, when, { everyAttempt: true });
   await expect(patient.dynamodb.send(add(pk))).rejects.toMatchObject({ code: "ECONNRESET" });
@@ -144,14 +144,14 @@ test.each([
   await patient.dynamodb.send(add(pk));
 });
 
-test("a cancelled failure does not happen", async () => {
+test("a planned failure that is cancelled does not happen", async () => {
   const failure = aws.proxy.failCall(1, "before");
   failure.cancel();
   await impatient.dynamodb.send(add("cancelled"));
   expect(failure.fired()).toBe(false);
 });
 
-test("an interceptor sees the parsed call, holds it, and lets it go", async () => {
+test("an interceptor sees the parsed call, delays it, and lets it continue", async () => {
   const pk = randomUUID();
   const reached = Promise.withResolvers<unknown>();
   const gate = Promise.withResolvers<void>();
@@ -191,7 +191,7 @@ const connectionFaults: [string, "resetBefore" | "resetAfter", string | undefine
   ["before the effect", "resetBefore", undefined],
   ["after the effect", "resetAfter", "1"],
 ];
-test.each(connectionFaults)("random resets %s happen on every service", async (_, fault, expected) => {
+test.each(connectionFaults)("every service can have random resets %s", async (_, fault, expected) => {
   const pk = randomUUID();
   const { QueueUrl } = await aws.sqs.send(new CreateQueueCommand({ QueueName: pk }));
   aws.proxy.setFaults({
@@ -223,7 +223,7 @@ test("messages of a broken receive are visible again at once", async () => {
   expect(Messages.map(({ Body }) => Body)).toEqual(["m"]);
 });
 
-test("a long poll that its client left gives its message to the next poll, or back to the queue", async () => {
+test("the message of an abandoned long poll goes to the next poll, or returns to the queue", async () => {
   const { QueueUrl } = await aws.sqs.send(new CreateQueueCommand({ QueueName: "left" }));
   const receive = new ReceiveMessageCommand({
     QueueUrl,
@@ -261,7 +261,7 @@ test("a long poll that its client left gives its message to the next poll, or ba
     .toBe("second");
 });
 
-test("messages that a reader hides come back sooner where time runs faster", async () => {
+test("hidden messages return earlier if time runs faster", async () => {
   const fast = await startAwsEmulators({ seed: 1, rate: 50 });
   try {
     const { QueueUrl = "" } = await fast.sqs.send(new CreateQueueCommand({ QueueName: "hurried" }));

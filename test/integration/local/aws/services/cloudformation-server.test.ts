@@ -31,7 +31,7 @@ function client(credentials = key) {
 }
 
 describe("CloudFormation", () => {
-  test.each(["starling-control", control.arn])("describes the stack %s with its outputs, one by one", async (name) => {
+  test.each(["starling-control", control.arn])("the server describes the stack %s with its outputs", async (name) => {
     const { Stacks } = await client().send(new DescribeStacksCommand({ StackName: name }));
     expect(Stacks).toMatchObject([
       {
@@ -46,7 +46,7 @@ describe("CloudFormation", () => {
     ]);
   });
 
-  test("describes all when none is named", async () => {
+  test("the server describes all stacks if the request names none", async () => {
     const { Stacks = [] } = await client().send(new DescribeStacksCommand({}));
     expect(Stacks.map(({ StackName, StackStatus }) => `${StackName} ${StackStatus}`)).toEqual([
       "starling-control CREATE_COMPLETE",
@@ -54,7 +54,7 @@ describe("CloudFormation", () => {
     ]);
   });
 
-  test("has no other stack, and no other operation", async () => {
+  test("a request for an unknown stack or another operation is refused", async () => {
     await expect(client().send(new DescribeStacksCommand({ StackName: "other" }))).rejects.toMatchObject({
       name: "ValidationError",
       message: "Stack with id other does not exist",
@@ -63,10 +63,10 @@ describe("CloudFormation", () => {
   });
 
   test.each([
-    ["who may not", viewer, "AccessDenied", "cloudformation:DescribeStacks"],
-    ["whose key is unknown", { ...key, accessKeyId: "AKNOBODY" }, "InvalidClientTokenId", "invalid"],
-    ["who signs with another key", { ...key, secretAccessKey: "guessed" }, "SignatureDoesNotMatch", ""],
-  ])("refuses those %s", async (_who, credentials, name, message) => {
+    ["of a user without permission", viewer, "AccessDenied", "cloudformation:DescribeStacks"],
+    ["with an unknown key", { ...key, accessKeyId: "AKNOBODY" }, "InvalidClientTokenId", "invalid"],
+    ["with another secret key", { ...key, secretAccessKey: "guessed" }, "SignatureDoesNotMatch", ""],
+  ])("a request %s is refused", async (_who, credentials, name, message) => {
     const asked = client(credentials).send(new DescribeStacksCommand({ StackName: "starling-control" }));
     await expect(asked).rejects.toMatchObject({ name, message: expect.stringContaining(message) });
   });

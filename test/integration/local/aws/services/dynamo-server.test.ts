@@ -51,7 +51,7 @@ async function untilFree(port: number): Promise<void> {
   }
 }
 
-test("a table outlives the server when there is a state folder", async () => {
+test("the next server has the same table if there is a state folder", async () => {
   const stateDir = await mkdtemp(join(tmpdir(), "starling-dynamo-"));
   cleanups.push(() => rm(stateDir, { recursive: true }));
   const first = await startDynamo({ stateDir });
@@ -70,7 +70,7 @@ test("a table outlives the server when there is a state folder", async () => {
   expect((await clientOf(second.endpoint).send(new ListTablesCommand({}))).TableNames).toEqual(["rows"]);
 });
 
-test("stop ends the process, and stopping twice is harmless", async () => {
+test("stop ends the process, and may be called twice", async () => {
   const server = await startDynamo();
   const port = Number(new URL(server.endpoint ?? "").port);
   expect(await isFree(port)).toBe(false);
@@ -79,7 +79,7 @@ test("stop ends the process, and stopping twice is harmless", async () => {
   expect(await isFree(port)).toBe(true);
 });
 
-test("an occupied port is named with the server's own words", async () => {
+test("the error for an occupied port names it", async () => {
   const holder = createServer().listen(0, "127.0.0.1");
   cleanups.push(async () => holder.close());
   await once(holder, "listening");
@@ -108,7 +108,7 @@ test.each([["SIGKILL"], ["SIGINT"], ["SIGTERM"]] as const)(
   },
 );
 
-test("without a port it ends when its parent dies", async () => {
+test("a server without a port ends when its parent dies", async () => {
   const program = `
     import { type DynamoServer, startDynamo } from "#local/aws/services/dynamo-server.ts";
     console.log((await startDynamo({ transport: "pipe" })).pid);
@@ -124,7 +124,7 @@ test("without a port it ends when its parent dies", async () => {
   await expect.poll(() => isAlive(Number(pid)), { timeout: 10_000 }).toBe(false);
 });
 
-test("without a port a table outlives the server, and what is asked after its end is refused", async () => {
+test("the next server without a port has the same table, and requests to a stopped server are refused", async () => {
   const stateDir = await mkdtemp(join(tmpdir(), "starling-dynamo-"));
   cleanups.push(() => rm(stateDir, { recursive: true }));
   const ask = (server: DynamoServer, operation: string, body: object) =>

@@ -104,14 +104,14 @@ test("a reader with another key, or without permission, is refused as AWS refuse
   });
 });
 
-test("a binary secret comes back byte for byte", async () => {
+test("a binary secret is read byte for byte", async () => {
   const client = await start();
   await client.send(new CreateSecretCommand({ Name: "key", SecretBinary: Buffer.from([0, 255, 10]) }));
   const { SecretBinary = new Uint8Array() } = await client.send(new GetSecretValueCommand({ SecretId: "key" }));
   expect([...SecretBinary]).toEqual([0, 255, 10]);
 });
 
-test("putting a version twice is one version; another value under its token is refused", async () => {
+test("a version that is put twice is one version, and another value with its token is refused", async () => {
   const client = await start();
   await client.send(new CreateSecretCommand({ Name: "s", SecretString: "one" }));
   const version = { SecretId: "s", ClientRequestToken: "t".repeat(32) };
@@ -123,7 +123,7 @@ test("putting a version twice is one version; another value under its token is r
   await expect(other).rejects.toMatchObject({ name: "ResourceExistsException" });
 });
 
-test("errors are worded as AWS words them", async () => {
+test("errors have the same texts as those of AWS", async () => {
   const client = await start();
   await client.send(new CreateSecretCommand({ Name: "empty" }));
   await expect(client.send(new GetSecretValueCommand({ SecretId: "absent" }))).rejects.toMatchObject({
@@ -149,7 +149,7 @@ test("errors are worded as AWS words them", async () => {
   await expect(client.send(new ListSecretsCommand({}))).rejects.toMatchObject({ name: "UnknownOperationException" });
 });
 
-test("secrets outlive the server in a file that only the user can read", async () => {
+test("the next server has the same secrets, from a file that only the user can read", async () => {
   const first = await start({ stateDir });
   await first.send(new CreateSecretCommand({ Name: "kept", SecretString: "s3cret" }));
   await servers.pop()?.stop();

@@ -32,7 +32,7 @@ async function start(): Promise<S3Client> {
   return server.s3;
 }
 
-test("objects, their metadata and their absence outlive the server", async () => {
+test("the next server has the same objects and metadata, and no deleted objects", async () => {
   const first = await start();
   await first.send(new CreateBucketCommand({ Bucket }));
   const bytes = Buffer.from([0, 10, 13, 255, 10]);

@@ -1,4 +1,4 @@
-/** Rows of `discover`: a ClusterDiscovery with its status, and what became of each ARN that was found. */
+/** Rows of `discover`: a ClusterDiscovery with its status, and a record of each ARN that was found. */
 
 import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery.ts";
 import type { Values } from "#shared/fleet/kinds/values.ts";
@@ -6,16 +6,16 @@ import type { Condition, ObjectRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 import type { Among } from "#shared/kube/reasons.ts";
 
-/** An account in a region that a look did not get to see, or not all of. */
+/** An account and region that a scan could not read, or not completely. */
 export interface UnseenPlace {
   readonly account: string;
-  /** Absent: it is about all of them. */
+  /** Absent when it is about all regions. */
   readonly region?: string;
   readonly code: string;
   readonly message: string;
 }
 
-/** A cluster that EKS has, and that is none of Starling's: why not. */
+/** A cluster of EKS that Starling does not register, with the reason. */
 export interface RefusedCluster {
   readonly arn: string;
   readonly reason: Among<
@@ -30,7 +30,7 @@ export interface RefusedCluster {
   readonly message: string;
 }
 
-/** A cluster that is gone, and is not forgotten: why not, and what to do. */
+/** A cluster that is gone and not forgotten, with the reason and the remedy. */
 export interface KeptCluster {
   readonly cluster: string;
   readonly reason: Among<"RegisteredByHand" | "NewerRow" | "Conflict">;
@@ -50,26 +50,26 @@ export interface DiscoveryStatus {
   /** Within the last day, the newest first; at most twenty. */
   readonly forgotten?: readonly { readonly cluster: string; readonly arn: string; readonly at: string }[];
   readonly accounts?: number;
-  /** `<account> <region>` that the last look had no time for: the next one begins there. */
+  /** `<account> <region>` for which the last scan had no time: the next scan begins there. */
   readonly resume?: string;
-  /** In a row: looks that did not get to see what another one soon may. */
+  /** Number of scans in succession that could not read something that a scan soon after may read. */
   readonly failures?: number;
-  /** The first of them. */
+  /** The first few of these places. */
   readonly unseen?: readonly UnseenPlace[];
   readonly refused?: readonly RefusedCluster[];
   readonly conditions: readonly Condition[];
 }
 
 export type DiscoveryRow = ObjectRow<"ClusterDiscovery", ClusterDiscoverySpec, DiscoveryStatus> & {
-  /** Of the look that was begun last. */
+  /** Id of the scan that began last. */
   readonly scanId?: string;
-  /** Somebody looks, or died, if that is over; `nobodyScans` when the look was ended. Absent: there was none yet. */
+  /** A scan runs until then at most; later than that, it has died. `nobodyScans` after its end; absent before the first scan. */
   readonly scanUntil?: string;
 };
 
 export const nobodyScans = "";
 
-/** A value of a tag that its label did not take, and what the label kept. */
+/** A value of a tag that is no valid value of its label, and the value that the label kept. */
 export interface RefusedTag {
   readonly label: string;
   readonly tag: string;
@@ -77,47 +77,47 @@ export interface RefusedTag {
   readonly kept?: string;
 }
 
-/** What a tag said that its value did not take, and what the value kept. */
+/** The text of a tag that is no valid value, and the value that was kept. */
 export interface RefusedValue {
-  /** Of the value, and of the tag. */
+  /** Name of the value and of the tag. */
   readonly name: string;
   readonly value?: string;
   readonly kept?: string;
 }
 
-/** A parameter that became no value: a secret, one whose last level is no name of a value, or all of them, too large. */
+/** A parameter that became no value: it is a secret, its last level is no valid name, or all parameters together are too large. */
 export interface RefusedParameter {
-  /** Its whole name. */
+  /** Full name of the parameter. */
   readonly parameter: string;
   readonly reason: Among<"SecureString" | "NoName" | "TooLarge">;
 }
 
-/** What became of an ARN: there is one of each, whatever looks for it, so that no cluster gets two names. */
+/** The record of an ARN. Each ARN has one, whichever ClusterDiscovery finds it, so that no cluster gets two names. */
 export interface FoundRow extends Row {
   readonly type: "Found";
   readonly arn: string;
   /** Name of the ClusterDiscovery that found it first. */
   readonly by: string;
-  /** Its spec when the Cluster was written last. */
+  /** Generation of that ClusterDiscovery when the Cluster was written last. */
   readonly generation: number;
-  /** Name of the Cluster, which it keeps. */
+  /** Name of the Cluster; it never changes. */
   readonly cluster: string;
-  /** Those that say something about the cluster, as they were then. */
+  /** The tags that give labels or values, as they were at `describedAt`. */
   readonly tags: Readonly<Record<string, string>>;
   readonly describedAt: string;
-  /** Since when its account says that there is no such cluster. */
+  /** Since when EKS has no such cluster. */
   readonly goneSince?: string;
-  /** It has other tags by now than are looked for. */
+  /** True when its tags no longer match what the ClusterDiscovery selects. */
   readonly unselected?: true;
   readonly refusedTags?: readonly RefusedTag[];
   readonly refusedValues?: readonly RefusedValue[];
-  /** What its parameters said when they were seen last. */
+  /** The values of its parameters when they were read last. */
   readonly parameters?: { readonly values: Values; readonly refused: readonly RefusedParameter[] };
   /**
-   * Its Cluster was deleted, because it was gone: nobody's any more, and kept for a day, for there is a bound.
-   * `open`: its Syncs may still have to be forgotten.
+   * Present when its Cluster was deleted because it was gone. The record stays for a day, because the number of clusters
+   * that may be forgotten in a day is bounded. `open`: its Syncs may still have to be forgotten.
    */
   readonly forgotten?: { readonly at: string; readonly open?: true };
-  /** When it was forgotten last, though it is there again: the bound is of what was done, and not of what it left. */
+  /** When it was forgotten last, even if it is registered again: that deletion counts for the bound, too. */
   readonly forgottenAt?: string;
 }

@@ -1,6 +1,6 @@
 /**
- * The one timer. A row that waits for a time carries `dueShard` and `dueKey`; both are computed from the row by whoever
- * writes it, so no timer exists that cannot be recomputed.
+ * The timer of the rows. A row that waits for a time carries `dueShard` and `dueKey`. Every writer computes both from the
+ * row, so that each timer can be computed again.
  */
 
 import { createHash } from "node:crypto";
@@ -11,10 +11,10 @@ import { keyText, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
 /** More than one, so that no index partition takes all writes (1,000 a second). */
 export const dueShardCount = 16;
 
-/** The first watchdog: longer than a queue's usual delay, shorter than anybody's patience. */
+/** The first watchdog: longer than the usual delay of a queue, and short enough for people who wait. */
 const firstWatchdogSeconds = 30;
 const longestWatchdogSeconds = 900;
-/** Until the workers of a fleet get to the next one. A larger fleet has more workers. */
+/** Time that the workers of a fleet need for each message that waits before this one. A larger fleet has more workers. */
 const secondsBehindEach = 0.3;
 const longestBehindSeconds = 300;
 
@@ -30,9 +30,9 @@ export function dueAttributes(key: RowKey, at: string): DueAttributes {
 }
 
 /**
- * The row as it waits for `at`, or for nothing where that is undefined. Whoever writes it has made progress: what it
- * waited for before is forgotten, and so are the messages that were sent for it.
- * @param dispatches - those that count all the same, for the next watchdog.
+ * The row as it waits for `at`, or for nothing when `at` is undefined. A write of a row is progress, so it replaces the
+ * former timer and the count of the messages that were sent for it.
+ * @param dispatches - the messages that still count for the next watchdog.
  */
 export function due<R extends Row>(row: R, at: string | undefined, dispatches?: number): R {
   const { dueShard: _shard, dueKey: _key, dispatches: _dispatches, ...rest } = row;
@@ -40,12 +40,12 @@ export function due<R extends Row>(row: R, at: string | undefined, dispatches?: 
   return { ...rest, ...timer, ...defined({ dispatches }) } as R;
 }
 
-/** What an update takes away from a row that is to wait for nothing. */
+/** The attributes that an update removes from a row that waits for nothing any more. */
 export const timerAttributes = ["dueShard", "dueKey", "dispatches"] as const satisfies readonly (keyof Row)[];
 
 const shardForm = textForm("DUE#:shard");
 
-/** As a policy grants it. */
+/** The pattern of these keys, for the policies of the roles. */
 export const dueShards = shardForm.pattern;
 
 export function dueShard(shard: number): string {
@@ -57,36 +57,39 @@ export function dueAtOf(dueKey: string): string {
   return dueKey.slice(0, dueKey.indexOf("#"));
 }
 
-/** When to look again at a row for which the n-th message (from 0) is being sent now. */
+/** When a row is due again for which the n-th message (from 0) is sent now. */
 export function watchdogAt(now: Date, dispatches: number): string {
   return later(now, watchdogSeconds(dispatches));
 }
 
 /**
- * The same for the first message, where so many others wait for the same workers. A fleet has one for 50 clusters, 20 for a
- * thousand, each of which may look for 6 s (decision 21): a message that is sent once more before the first one had its turn
- * costs a claim and a look.
+ * The same for a first message, when `others` messages wait for the same workers. A fleet has one worker for 50 clusters
+ * and 20 for a thousand, and each may check a cluster for 6 s (decision 21). A message that is repeated before the first
+ * one had its turn costs a claim and a check.
  */
 export function watchdogBehind(now: Date, others: number): string {
   const seconds = Math.min(others * secondsBehindEach, longestBehindSeconds);
   return later(now, Math.max(watchdogSeconds(0), seconds));
 }
 
-/** When workers have got to one more, for whom a message is sent now. @param before - when to those that wait already. */
+/**
+ * When the workers reach one more row, for which a message is sent now.
+ * @param before - when they reach the last one that waits already.
+ */
 export function queuedUntil(before: string | undefined, now: Date): string {
   const at = now.toISOString();
   return later(before === undefined || before < at ? at : before, secondsBehindEach);
 }
 
-/** How many wait for workers that get to all of them by then. */
+/** How many rows wait, when the workers reach the last of them at `until`. */
 export function queuedNow(until: string | undefined, now: Date): number {
   const seconds = until === undefined ? 0 : (Date.parse(until) - now.getTime()) / 1000;
   return Math.max(0, Math.round(seconds / secondsBehindEach));
 }
 
 /**
- * How late a row is that is due. The messages that went by before do not count: whoever gets one about what waits for
- * people, or for a workload, has looked and writes nothing.
+ * How many seconds ago a row became due. Earlier messages do not make it less late: a function that finds nothing new
+ * about a row that waits for people, or for a workload, writes nothing.
  */
 export function lateSeconds(now: Date, dueKey: string): number {
   return (now.getTime() - Date.parse(dueAtOf(dueKey))) / 1000;
@@ -100,7 +103,7 @@ export function later(from: Date | string, seconds: number): string {
   return new Date(new Date(from).getTime() + Math.round(seconds * 1000)).toISOString();
 }
 
-/** A message that is late by so little is on time: clocks differ. */
+/** A time counts as reached this much before it, because clocks differ. */
 const slackSeconds = 0.5;
 
 export function hasCome(at: string | undefined, now: Date): boolean {
@@ -108,8 +111,8 @@ export function hasCome(at: string | undefined, now: Date): boolean {
 }
 
 /**
- * An interval spread by ±5 %, always the same for the same key and time: a fleet that was applied at one instant is not
- * looked at again at one instant.
+ * An interval spread by ±5 %, always the same for the same seed. A fleet that was applied at one instant is therefore not
+ * checked at one instant.
  */
 export function jittered(intervalSeconds: number, seed: string): number {
   const fraction = (hashOf(seed) % 1000) / 1000;
@@ -122,8 +125,8 @@ export function backoffSeconds(tries: number): number {
 }
 
 /**
- * What ended badly for no reason that is known rests, and after each further time for twice as long: from 5 minutes, which
- * is over within anybody's patience, to 6 hours, which cost next to nothing.
+ * Back-off of work that failed for an unknown reason: 5 minutes, which people can wait for, doubled after each further
+ * failure up to 6 hours, which cost next to nothing.
  */
 export function backoffSecondsAfter(times: number): number {
   return Math.min(300 * 2 ** Math.max(0, Math.min(times - 1, 10)), 6 * 60 * 60);

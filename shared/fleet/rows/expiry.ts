@@ -1,7 +1,7 @@
-/** What is kept for people is kept for so long. */
+/** How long rows are kept that only people read. */
 const keptSeconds = 30 * 86_400;
 
-/** For a row that nothing refers to: when it goes by itself, as `expiresAt` of the row. */
+/** `expiresAt` of a row that nothing refers to: when DynamoDB may delete it, in seconds since 1970. */
 export function expiryOf(at: Date, afterSeconds = keptSeconds): number {
   return Math.floor(at.getTime() / 1000) + afterSeconds;
 }

@@ -1,6 +1,7 @@
 /**
- * The fleet's directory has versions, so that whoever computed something from all of it can tell by a few small rows that it
- * is still so, and which clusters are others since. More than one, so that writers of different clusters seldom meet.
+ * The versions of the fleet's directory. The planner computes a group's members from the whole directory. These few small
+ * rows show whether the directory is still the same, and which clusters have changed since. The directory has several
+ * versions, so that writers of different clusters seldom conflict.
  */
 
 import { hashOf } from "#shared/fleet/rows/due.ts";
@@ -12,32 +13,32 @@ const partCount = 16;
 
 export const fleetParts: readonly number[] = Array.from({ length: partCount }, (_, part) => part);
 
-/** Behind those of the clusters: the ClusterValues, of which every cluster may have some. */
+/** The part after those of the clusters: the ClusterValues, which may give values to any cluster. */
 export const valuesPart = partCount;
 
 const allParts: readonly number[] = [...fleetParts, valuesPart];
 
-/** A row of them stays within the kilobyte that a write is counted by. */
+/** Keeps a row within one kilobyte, the size that DynamoDB counts as one write unit. */
 const mostNotedBytes = 600;
 
-/** Goes into every transaction that writes, or deletes, a ClusterValues. */
+/** Belongs into every transaction that writes or deletes a ClusterValues. */
 export function valuesVersionUpdate() {
   return versionUpdate(valuesPart);
 }
 
-/** The row of the version that grows with the entry of a cluster. */
+/** The key of the version that counts the writes of a cluster's entry. */
 export function fleetVersionKey(cluster: string): RowKeyOf<"FleetVersion"> {
   return keys.fleetVersion(hashOf(cluster) % partCount);
 }
 
-/** Grows the version, and names nobody: whoever goes by it reads the whole directory. */
+/** Increments the version and names no cluster; its readers then read the whole directory. */
 export function fleetVersionUpdate(cluster: string) {
   return versionUpdate(hashOf(cluster) % partCount);
 }
 
 /**
- * Grows the version by one for each cluster, and notes their names, on condition that nobody does meanwhile.
- * @param clusters - all of the part of this row.
+ * Increments the version by one for each cluster and notes their names, on condition that no other writer does meanwhile.
+ * @param clusters - clusters of this row's part only.
  */
 export function notedVersionUpdate(
   key: RowKeyOf<"FleetVersion">,
@@ -45,7 +46,7 @@ export function notedVersionUpdate(
   before: FleetVersionRow | undefined,
 ) {
   const { version = 0, noted } = before ?? {};
-  // A version that names nobody has no place in the list: what was noted before it is of no use any more.
+  // A version that names no cluster leaves a gap in the list, so the names before it are useless.
   const known = noted?.upTo === version ? noted.clusters : [];
   const all = [...known, ...clusters];
   const fitting = all.filter((_, index) => all.slice(index).join().length <= mostNotedBytes);
@@ -71,11 +72,11 @@ function versionUpdate(part: number) {
   };
 }
 
-/** What is other in the fleet's directory than at an earlier time. */
+/** How the fleet's directory differs from an earlier time. */
 export interface FleetChanges {
   /** Names of the clusters whose entries were written, or deleted. */
   readonly clusters: ReadonlySet<string>;
-  /** A ClusterValues was written: any cluster may have other values. */
+  /** True when a ClusterValues was written: any cluster may have other values. */
   readonly values: boolean;
 }
 
@@ -86,9 +87,9 @@ export function versionsText(rows: readonly FleetVersionRow[]): string {
 }
 
 /**
- * @param since - the versions of then, as `versionsText` has them.
- * @returns undefined when that cannot be said: more was changed than is noted, a version before this one wrote an entry, or
- *   the versions are older than those (a restored table).
+ * @param since - the versions at the earlier time, in the form of `versionsText`.
+ * @returns undefined when the changes are unknown: more clusters changed than are noted, an older release wrote an entry,
+ *   or the versions are lower than `since` (a restored table).
  */
 export function fleetChanges(since: string, rows: readonly FleetVersionRow[]): FleetChanges | undefined {
   const before = since.split(".").map(Number);
@@ -107,10 +108,10 @@ export function fleetChanges(since: string, rows: readonly FleetVersionRow[]): F
   return { clusters, values };
 }
 
-/** So many transactions of a part may be under way at once, and seen in its version before they are in its entries. */
+/** So many transactions of a part may run at once. A reader may see them in the version before it sees their entries. */
 const newestOfPart = 3;
 
-/** The clusters that were written last, of each part: of the others nobody reads what was there before. */
+/** The clusters of each part that were written last; only their entries may be read as they were before the write. */
 export function lastWritten(rows: readonly FleetVersionRow[]): readonly string[] {
   return rows.flatMap(({ version, noted }) => (noted?.upTo === version ? noted.clusters.slice(-newestOfPart) : []));
 }

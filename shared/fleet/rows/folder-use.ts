@@ -1,6 +1,6 @@
 /**
- * What the renderings of one folder of a Source take, and who of them is at it: pure functions of a row. Renderings of a
- * folder that is slow leave half of the places to others, and wait for their turn in the order in which they came.
+ * Counts how long the renderings of one folder of a Source take, and which of them run now: pure functions of a row.
+ * Renderings of a slow folder leave half of the places to others, and wait for their turn in the order of their requests.
  */
 import { expiryOf } from "#shared/fleet/rows/expiry.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -10,25 +10,25 @@ import { type Row, type RowKeyOf, rowSchema } from "#shared/fleet/rows/row.ts";
 
 interface Turn {
   readonly input: string;
-  /** Whoever died with it has it no longer. */
+  /** The turn of a renderer that died ends then. */
   readonly until: string;
 }
 
 export interface FolderUseRow extends Row {
   readonly type: "FolderUse";
   readonly use: PlaceUse;
-  /** Inputs that are rendered now, where the folder is slow. */
+  /** Inputs that are rendered now; only noted for a slow folder. */
   readonly turns?: readonly Turn[];
-  /** Inputs that wait for a turn; who finds no place here is asked for again by its own watchdog. */
+  /** Inputs that wait for a turn. An input that has no place here is requested again by its own watchdog. */
   readonly queue?: readonly string[];
 }
 
-/** A rendering that took less is not remembered: most take a tenth of that. */
+/** A shorter rendering is not noted; most take a tenth of this. */
 const leastSeconds = 5;
 const longestQueue = 200;
 const keptSeconds = 86_400;
 
-/** Of the newest Source that may have the artifact; undefined where none is known. */
+/** The row's key for the newest Source that may have the artifact; undefined when no Source is known. */
 export function folderUseKey(
   sources: readonly SourceRef[] | undefined,
   path: string,
@@ -38,17 +38,17 @@ export function folderUseKey(
 }
 
 export type FolderTurn =
-  /** Nobody waits for anybody in this folder. */
+  /** The folder is not slow. */
   | { readonly turn: "none needed" }
   | { readonly turn: "granted"; readonly next: FolderUseRow }
-  /** `next` is absent where the input is in the queue already, or the queue is full. */
+  /** `next` is absent when the input is in the queue already, or when the queue is full. */
   | { readonly turn: "later"; readonly next?: FolderUseRow };
 
 export interface TurnRequest {
   readonly input: string;
   readonly until: string;
   readonly now: Date;
-  /** How many there may be at once. */
+  /** How many turns the folder may have at once. */
   readonly turns: number;
 }
 
@@ -64,12 +64,12 @@ export function askForTurn(row: FolderUseRow | undefined, { input, until, now, t
   return { turn: "later", next: changed(row, { turns: row.turns ?? [], queue: [...queue, input] }) };
 }
 
-/** Whether a rendering that took so long, and had no turn, is worth a row. */
+/** Whether a rendering without a turn took long enough to be noted. */
 export function isWorthNoting({ from, to }: Pick<Stay, "from" | "to">): boolean {
   return to.getTime() - from.getTime() >= leastSeconds * 1000;
 }
 
-/** @returns the row when `input` is through, and whose turn it is next. */
+/** @returns the row after the rendering of `input`, and the inputs whose turn is next. */
 export function turnEnded(
   row: FolderUseRow | undefined,
   ended: { readonly key: RowKeyOf<"FolderUse">; readonly input: string; readonly turns: number } & Pick<

@@ -3,36 +3,36 @@ import type { Routine } from "#shared/fleet/rows/routine.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 
 /**
- * A worker reads its rows again after so long at the latest, before it writes to its cluster. Until then it believes what it
- * read: an assignment that was forgotten or paused meanwhile may still be written.
+ * A worker reads its rows again, before it writes to its cluster, when it read them longer ago than this. Until then it
+ * relies on what it read: it may still write an assignment that was forgotten or paused meanwhile.
  */
 export const believedSeconds = 15;
 
-/** What a holder works at. */
+/** The work that the holder of a lease has begun. */
 export interface Begun {
   /** `namespace/name` */
   readonly sync: string;
-  /** What was wanted of it. */
+  /** The text of the Sync's assignment when the work began. */
   readonly desired: string;
-  /** Nothing else was begun in the invocation. */
+  /** True when the invocation began no other Sync. */
   readonly alone: boolean;
-  /** Or another one after it: looks that find nothing new write nothing, and so nothing tells them apart. */
+  /** The holder may also have died at a later check: checks that find nothing new write nothing. */
   readonly routine?: true;
 }
 
-/** Who works on a cluster, and when it is looked at next. Kept when nobody works there, for its numbers, too. */
+/** Says which worker holds a cluster, and when the cluster is checked next. The row stays without a holder, for its numbers. */
 export interface LeaseRow extends Row {
   readonly type: "Lease";
   readonly fence: number;
   readonly desired: number;
   readonly owner?: string;
   readonly leaseUntil?: string;
-  /** Kept while it is held: who finds it on a lease that was not given back knows where its holder died. */
+  /** Present while the lease is held. On a lease that was not released, it shows where the holder died. */
   readonly begun?: Begun;
-  /** The holder failed, and lives. */
+  /** True when the holder failed without dying. */
   readonly failed?: true;
-  /** Absent when nothing on the cluster is at rest. The row is due for it when nobody holds it. */
+  /** Absent when no Sync of the cluster is idle. The row is due for the routine while no worker holds it. */
   readonly routine?: Routine;
-  /** Absent when the cluster took no time worth remembering. */
+  /** Absent when the cluster has taken no time worth noting. */
   readonly use?: PlaceUse;
 }

@@ -1,19 +1,20 @@
 /**
- * By what a cluster knows whose assignments it was given: each has a token that nobody could have guessed. Rows that were
- * restored from a backup do not know the tokens that were given out after it, however far their numbers catch up.
+ * Each assignment has a random token, and the cluster remembers the token of its last one. Rows that were restored from a
+ * backup do not know the tokens of later assignments, even when their attempt numbers catch up. So a worker notices that
+ * other rows have written to its cluster.
  */
 import { defined } from "#shared/base/defined.ts";
 import { due } from "#shared/fleet/rows/due.ts";
 import { stateIndex } from "#shared/fleet/rows/keys.ts";
 import { type Assigned, type Desired, type Observed, orphaning, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
-/** A cluster that was itself restored may be so many assignments behind. */
+/** A cluster that was itself restored from a backup may be this many assignments behind. */
 const keptTokens = 20;
 const tokenLength = 12;
 
 /**
- * What is assigned next to a Sync, whatever it was given before.
- * @param unique - that nothing was ever called.
+ * The next assignment of a Sync, with what it must keep of the former one.
+ * @param unique - an id that was never used before; its end becomes the token.
  */
 export function nextDesired(
   assigned: Assigned,
@@ -31,12 +32,13 @@ export function nextDesired(
   };
 }
 
-/** As many as a cluster remembers. */
+/** As many as the parent object in the cluster keeps. */
 const keptTried = 20;
 
 /**
- * What was assigned before and never seen applied whole may have left objects; what was, has an inventory.
- * @param next - what is assigned now, which is named as that.
+ * The renderings of former assignments that were never seen applied completely: they may have left objects. A rendering
+ * that was applied completely has an inventory instead.
+ * @param next - the rendering that is assigned now, which is left out.
  */
 function triedUntil(before: Pick<SyncRow, "desired" | "observed"> | undefined, next?: string): Pick<Desired, "tried"> {
   if (before === undefined || before.observed?.applied?.attempt === before.desired.attempt) return {};
@@ -46,7 +48,7 @@ function triedUntil(before: Pick<SyncRow, "desired" | "observed"> | undefined, n
   return digests.length === 0 ? {} : { tried: digests };
 }
 
-/** The cluster still remembers what was tried before its objects were left to nobody. */
+/** The last attempt before the objects were orphaned: the parent object still lists what was tried up to it. */
 function keptThrough(before: Pick<SyncRow, "desired" | "observed"> | undefined): Pick<Desired, "keptThrough"> {
   if (before === undefined) return {};
   const { action, attempt, keptThrough } = before.desired;
@@ -54,16 +56,16 @@ function keptThrough(before: Pick<SyncRow, "desired" | "observed"> | undefined):
   return keptThrough === undefined ? {} : { keptThrough };
 }
 
-/** The assignment by which all that was seen of a Sync is forgotten, but for what the cluster may remember of it. */
+/** An assignment that forgets what was observed of a Sync, but keeps the tokens that the cluster may remember. */
 export function forgotten(row: Pick<SyncRow, "desired" | "observed">, assignedAt: string): Desired {
   const { token, rollout } = row.desired;
   return { ...orphaning(row.desired, { rollout, assignedAt }), token, earlier: tokensOf(row), anew: true };
 }
 
 /**
- * The row after somebody accepted what its cluster remembers of other rows. What was assigned is forgotten; the numbers
- * go on above those of the cluster, its token is known, and the inventory that was stored when it was begun is this
- * row's: with the renderings that the cluster remembers since, it has everything that was ever applied.
+ * The row after a person accepted what its cluster remembers of other rows. The assignment is forgotten, and the attempt
+ * number continues above the one of the cluster. The row takes over the cluster's token and the inventory that was stored
+ * when that attempt began. Together with the renderings that the cluster lists since, it names everything that was applied.
  */
 export function accepted(
   { desired, observed }: SyncRow,
@@ -86,7 +88,7 @@ export function accepted(
   };
 }
 
-/** The whole row after that: nothing is due of it, and the state index has it as forgotten until it is assigned anew. */
+/** The whole row after that: it is not due, and the state index lists it as orphaned until its next assignment. */
 export function acceptedRow(row: SyncRow, act: Parameters<typeof accepted>[1]): SyncRow {
   return { ...due(row, undefined), ...accepted(row, act), stateSk: stateIndex.sk("Orphaned", row) };
 }

@@ -2,29 +2,29 @@ import { defined } from "#shared/base/defined.ts";
 import { jittered, later } from "#shared/fleet/rows/due.ts";
 import { holdOf, intervalOf, isAsked, isPruneAsked, type Phase, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
-/** How often is looked whether a freeze still holds, for messages that were lost. */
+/** How often the worker checks whether a freeze still holds, in case the message about its end was lost. */
 const heldSeconds = 300;
-/** What is at rest is looked at with its cluster's routine; so long after that by its own timer, should that one be lost. */
+/** An idle Sync is checked with its cluster's routine. Its own timer is due this much later, in case the routine is lost. */
 const ownSeconds = 86_400;
 
 type Scheduled = Pick<SyncRow, "desired" | "observed" | "uid" | "reconcile" | "operations" | "held" | "paused">;
 
 /**
- * When the cluster's worker should look at this Sync next; undefined when there is nothing left to do.
- * A new assignment is due when it may begin; a settled one after its interval, for drift and health. What a freeze holds is
- * due when that ends; who is told of a thaw looks at once.
+ * When the cluster's worker should work on this Sync next; undefined when nothing is left to do.
+ * A new assignment is due when it may begin. A settled one is due after its interval, for drift and health. A frozen one is
+ * due when the freeze ends; a message about a thaw is worked on at once.
  */
 export function nextWork(row: Scheduled): string | undefined {
   const wait = waitOf(row);
   return wait === "routine" ? afterInterval(row) : wait.at;
 }
 
-/** It waits for the routine of its cluster, and for nothing else. */
+/** Whether the Sync waits for nothing but the routine of its cluster. */
 export function isIdle(row: Scheduled): boolean {
   return waitOf(row) === "routine";
 }
 
-/** When its row is due by itself. */
+/** When the row of the Sync is due by its own timer. */
 export function timerOf(row: Scheduled): string | undefined {
   const next = nextWork(row);
   return next !== undefined && isIdle(row) ? later(next, ownSeconds) : next;
@@ -36,13 +36,13 @@ function waitOf(row: Scheduled): Wait {
   const { paused } = row;
   if (paused === undefined) return heldWait(row) ?? (isLeftToResume(row) ? { at: row.observed?.at } : checkWait(row));
   if (paused.freeze === undefined) return pausedWait({ ...row, paused });
-  // What is asked of it is done with its next turn.
+  // A paused Sync answers requests only with its next turn.
   const { reconcile: _reconcile, operations: _operations, ...kept } = row;
   const unasked = { ...kept, ...defined({ reconcile: row.observed?.handledReconcile }) };
   return heldWait(unasked) ?? turnWait(unasked);
 }
 
-/** @returns undefined for what no freeze holds, as far as the worker knows. */
+/** @returns undefined when no freeze holds the Sync, as far as the worker knows. */
 function heldWait(row: Scheduled): Wait | undefined {
   const held = holdOf(row);
   if (held === undefined) return undefined;
@@ -51,7 +51,7 @@ function heldWait(row: Scheduled): Wait | undefined {
   return { at: times.filter((time) => time !== undefined).sort()[0] };
 }
 
-/** Only the planner gives it another turn; until then what was applied is looked at. */
+/** Only the planner gives the Sync another turn. Until then the worker checks what was applied. */
 function turnWait(row: Scheduled): Wait {
   const { observed } = row;
   if (isChecked(row)) return checkWait(row);
@@ -59,18 +59,18 @@ function turnWait(row: Scheduled): Wait {
   return isApplied ? "routine" : { at: undefined };
 }
 
-/** Looks that write nothing go on under a freeze; what is only begun waits. */
+/** Whether the Sync is checked under a freeze: checks write nothing, but an unfinished apply waits. */
 function isChecked({ desired, observed }: Pick<SyncRow, "desired" | "observed">): boolean {
   if (observed?.attempt !== desired.attempt) return false;
   return observed.phase !== "Applying" && observed.phase !== "Retrying";
 }
 
-/** Due all the time, so that a resume does at once what a suspend kept from being done. */
+/** Such a Sync stays due, so that a resume does at once what a suspend has prevented. */
 function isLeftToResume({ desired, observed }: Pick<SyncRow, "desired" | "observed">): boolean {
   return observed?.withheld !== undefined && observed.attempt === desired.attempt && desired.action !== "orphan";
 }
 
-/** Whatever a freeze or a suspend says. */
+/** When the Sync is due next if no freeze and no suspend applies. */
 export function nextCheck(row: Omit<Scheduled, "held" | "paused">): string | undefined {
   const wait = checkWait(row);
   return wait === "routine" ? afterInterval(row) : wait.at;
@@ -80,25 +80,25 @@ function checkWait(row: Omit<Scheduled, "held" | "paused">): Wait {
   const { desired, observed } = row;
   if (desired.action === "orphan") return { at: undefined };
   if (observed === undefined || observed.attempt !== desired.attempt) return { at: beginsAt(row) };
-  // Only the planner starts anything: what answers again waits for its word.
+  // Only the planner starts work: a cluster that answers again waits for an assignment.
   if (observed.phase === "Gone" || observed.phase === "Reachable") return { at: undefined };
   if (isAsked(row)) return { at: desired.assignedAt };
   if (observed.nextAt !== undefined) return { at: observed.nextAt };
   return isPruneAsked(row) ? { at: desired.assignedAt } : "routine";
 }
 
-/** Nobody begins the newest assignment before. */
+/** The earliest time at which a worker begins the newest assignment. */
 export function beginsAt({ desired }: Pick<SyncRow, "desired">): string {
   return desired.startAt ?? desired.assignedAt;
 }
 
-/** That it is parked is told at once; from then on it is looked at like what is settled. */
+/** The worker reports the pause at once. After that it checks the Sync like a settled one. */
 function pausedWait(row: Scheduled & Required<Pick<SyncRow, "paused">>): Wait {
   const { desired, observed, paused } = row;
   if (desired.action === "orphan" || observed?.phase === "Gone") return { at: undefined };
   if (observed === undefined || isAsked(row)) return { at: paused.at };
   if (observed.attempt !== desired.attempt) {
-    // Nothing that is looked at is left of what was wanted before.
+    // Without anything applied there is nothing to check.
     return observed.applied?.attempt === observed.attempt ? "routine" : { at: paused.at };
   }
   if (observed.nextAt !== undefined) return { at: observed.nextAt };
@@ -107,7 +107,7 @@ function pausedWait(row: Scheduled & Required<Pick<SyncRow, "paused">>): Wait {
 
 const idlesWhenPaused: ReadonlySet<Phase> = new Set<Phase>(["Ready", "Failed", "Unreachable"]);
 
-/** @returns undefined for what was never looked at. */
+/** @returns undefined when the Sync was never observed. */
 function afterInterval({ desired, observed, uid }: Pick<SyncRow, "desired" | "observed" | "uid">): string | undefined {
   if (observed === undefined) return undefined;
   return later(observed.at, jittered(intervalOf(desired), `${uid}${observed.at}`));

@@ -1,35 +1,35 @@
 /**
- * How long a cluster took places among the workers, and whether it leaves them to others for a while: pure functions of what
- * stands on its lease. Its worker alone writes that, and so no two writers share a number.
+ * Counts how long a cluster occupied workers, and decides whether it moves to the slow lane for a while. These are pure
+ * functions of a field of the cluster's lease. Only the cluster's worker writes the field, so no two writers share a number.
  */
 
 import { later } from "#shared/fleet/rows/due.ts";
 
 export interface PlaceUse {
-  /** When the window begins that the seconds are of. */
+  /** When the window begins in which `seconds` are counted. */
   readonly since: string;
   readonly seconds: number;
   /** Until then the cluster is worked on in the slow lane. */
   readonly slowUntil?: string;
 }
 
-/** An honest look takes a few seconds, and there are two of them in a window at most where nothing changes. */
+/** A usual check takes a few seconds, and an idle cluster has at most two of them in a window. */
 const budgetSeconds = 20;
 const windowSeconds = 300;
-/** As long as the longest pause between two looks at a cluster that does not answer. */
+/** Equals the longest pause between two checks of a cluster that does not answer. */
 const slowSeconds = 600;
-/** Nobody begins a look for less. */
+/** Every check gets at least this much time. */
 const leastSeconds = 5;
 
-/** What an invocation was to a cluster. */
+/** The time that an invocation spent on a cluster. */
 export interface Stay {
   readonly from: Date;
   readonly to: Date;
-  /** The cluster kept it waiting longer than a place is kept for. */
+  /** True when the cluster let the worker wait longer than the worker may wait in its lane. */
   readonly keptWaiting: boolean;
 }
 
-/** Whether the cluster leaves the places of the common lane to others. */
+/** Whether the cluster's work goes to the slow lane. */
 export function isSlow(use: PlaceUse | undefined, now: Date): boolean {
   return use?.slowUntil !== undefined && use.slowUntil > now.toISOString();
 }
@@ -39,7 +39,7 @@ export function stayMs(use: PlaceUse | undefined, now: Date): number {
   return Math.max(budgetSeconds - spentSeconds(use, now), leastSeconds) * 1000;
 }
 
-/** @returns undefined where there is nothing to remember. */
+/** @returns undefined when there is nothing to note. */
 export function useAfter(use: PlaceUse | undefined, { from, to, keptWaiting }: Stay): PlaceUse | undefined {
   const before = spentSeconds(use, from);
   const seconds = before + Math.max(0, to.getTime() - from.getTime()) / 1000;

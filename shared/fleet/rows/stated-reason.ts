@@ -10,17 +10,17 @@ export type StatedReason = AnyReason | StateReason;
 
 export type StatedProblem = ObjectProblem & { readonly reason: StatedReason };
 
-/** `DeadlineExceeded: Deployment shop/web is not ready`: of what has one text for its reason and the rest. */
+/** A text such as `DeadlineExceeded: Deployment shop/web is not ready`, for fields that hold reason and message in one. */
 export function because(reason: Reason, text: string): string {
   return `${reason}: ${text}`;
 }
 
-/** As the row has it. */
+/** A condition of a row, with its reason as the API shows it. */
 export function reportedCondition<T extends { readonly reason: string }>(
   condition: T,
 ): T & { readonly reason: ReportedReason } {
   return { ...condition, reason: reportedReason(condition.reason) };
 }
 
-/** A condition as it is made; in rows there may be words of other versions. */
+/** A condition that this version makes. Conditions in rows may have reasons of other versions. */
 export type StatedCondition = Omit<Condition, "since" | "reason"> & { readonly reason: StatedReason };

@@ -1,11 +1,11 @@
 import type { Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
-/** The state that the index has of a Sync: the worker's word, where it has one about the newest assignment. */
+/** The state of a Sync in the state index: the worker's phase, when it is about the newest assignment. */
 export type SyncStateWord = Phase | "Assigned" | "Orphaned";
 
 /**
- * The one word for what planner and worker wrote. What lost its slot is `Failed`, begun or not, until everything turns out
- * well all the same; where a freeze took it, nothing is wrong with it, and it is as it was before it was begun.
+ * One word for what planner and worker wrote. A Sync that lost its slot is `Failed`, whether it was begun or not, until it
+ * becomes ready all the same. A Sync that lost its slot to a freeze is not failed: it is `Assigned`, as before its begin.
  */
 export function syncStateOf({
   desired,

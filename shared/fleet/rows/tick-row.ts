@@ -1,10 +1,10 @@
-/** When the timer was alive last: one row, written by every tick that got through. A dead timer says nothing of itself. */
+/** One row that every completed tick writes, so that its age shows when ticks have stopped. */
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 
 export interface TickRow extends Row {
   readonly type: "Tick";
-  /** Of the end of a tick. */
+  /** When the last tick ended. */
   readonly at: string;
 }
 

@@ -14,7 +14,7 @@ export interface ReadArtifacts {
 
 /**
  * The artifacts of a sandbox, read once. A sandbox serves one artifact and its companions, and a fleet asks it for a
- * thousand renderings. Where jobs name different artifacts, as on one machine, the artifacts of the last job are kept.
+ * thousand renderings. When jobs name different artifacts, as on one machine, only the artifacts of the last job are kept.
  */
 export class LastArtifact {
   readonly #transfer: Transfer;

@@ -172,7 +172,7 @@ async function attempt<T extends object>(
   }
 }
 
-/** What every ClusterDiscovery has found, by ARN. Rows that only a newer version can read are left alone. */
+/** The found clusters of every ClusterDiscovery, by ARN. Rows that only a newer version can read are left alone. */
 async function knownClusters({ table }: DiscoverPorts): Promise<ReadonlyMap<string, FoundRow>> {
   const rows = allItems((start) => table.query({ ...ranges.found, ...start }));
   return new Map((await Array.fromAsync(rows)).map((row) => [row.arn, row]));

@@ -16,8 +16,8 @@ export interface BegunScan {
 }
 
 /**
- * Marks the row as being scanned: no other scan begins, and the row is due again in case this function dies. Where the
- * scan before has ended, as nearly always, the write that marks the row also reads it.
+ * Marks the row as being scanned: no other scan begins, and the row is due again in case this function dies. When the
+ * former scan has ended, as is usual, the write that marks the row also reads it.
  * @returns undefined when there is no such row, or when another scan is running.
  * @throws ConflictError when another writer was faster.
  */

@@ -94,8 +94,8 @@ async function removeCluster(row: FoundRow, desired: Write, { table, clock, log 
 }
 
 /**
- * Drops the assignments of forgotten clusters, and informs the owners that planned with them. Where another cluster is
- * registered under the name by now, the assignments may belong to it, and the planner distinguishes the two.
+ * Drops the assignments of forgotten clusters, and informs the owners that planned with them. When another cluster has
+ * been registered under the name, the assignments may belong to it, and the planner distinguishes the two.
  */
 async function settleForgotten(open: readonly FoundRow[], ports: Ports): Promise<readonly FoundRow[]> {
   if (open.length === 0) return [];

@@ -13,7 +13,7 @@ import type { ClusterRow, Discovered, FleetRow } from "#shared/fleet/rows/object
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Write } from "#shared/ports.ts";
 
-/** What to write for one cluster. */
+/** The rows of one cluster before and after the scan. */
 export interface ClusterWrite {
   readonly found: FoundRow;
   readonly foundBefore: FoundRow | undefined;
@@ -41,7 +41,7 @@ const clustersAtOnce = 20;
 
 /**
  * Writes the discovered clusters, each with its entry in the fleet's directory and the record of its ARN. Many clusters
- * share a transaction. Where another writer changed one of them, each is written alone, and a loser is scanned again.
+ * share a transaction. When another writer changed one of them, each is written alone, and a loser is scanned again.
  */
 export async function writeClusters(
   writes: readonly ClusterWrite[],

@@ -59,7 +59,7 @@ export async function reportChanges(messages: readonly Reported[], ports: Report
   );
 }
 
-/** What was reported about the rows. */
+/** Gives the correlation id of the reports about some rows. */
 function correlations(messages: readonly Reported[]) {
   const byRow = Map.groupBy(messages, ({ about }) => keyText(keyOf(about)));
   return (rows: readonly RowKey[]): { readonly correlationId?: string } => {

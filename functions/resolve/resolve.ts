@@ -50,7 +50,7 @@ const maxMessage = 1000;
 /** Errors that refuse the files of a revision. */
 const refusals: ReadonlySet<string> = new Set(["GitTooLarge", "GitPathRefused"]);
 
-/** What one invocation polls with. */
+/** The request and the ports of one invocation. */
 interface Poll {
   readonly id: string;
   readonly message: ResolveMessage;

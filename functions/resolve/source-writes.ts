@@ -1,4 +1,4 @@
-/** What a poll writes, and which owners it informs. */
+/** Writes the result of a poll, and informs the owners that use the Source. */
 
 import { allItems } from "#shared/base/all-pages.ts";
 import type { Clock } from "#shared/base/clock.ts";

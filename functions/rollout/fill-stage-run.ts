@@ -21,7 +21,7 @@ export function mostNext(transaction: Transaction, slots: number): number {
 export type Waiting = Set<string>;
 
 /**
- * What a catch-up waits for: a freeze by its name; its stage's own bound; a rendering, which this call may have
+ * A catch-up waits for a freeze, named here; for its stage's own bound; or for a rendering, which this call may have
  * requested.
  */
 export type CatchUpWait =

@@ -37,7 +37,7 @@ const maxConflicts = 20;
 /** A message has 256 KB, and a name at most 63 bytes. */
 const mostNamed = 1000;
 
-/** What a call of the planner is about. */
+/** The messages that one call of the planner answers. */
 export interface PlannerCall {
   /** Reported clusters; undefined for any. */
   readonly clusters?: ReadonlySet<string>;
@@ -55,7 +55,7 @@ interface Check {
   /** Clusters that may answer again, by name; and those of them that were not asked yet. */
   readonly asked: readonly string[];
   readonly answering: Answering["answering"];
-  /** What was read of them. */
+  /** The states that were read of these clusters. */
   readonly states: Answering["states"];
   /** All slots have been checked, which determines what stages take. */
   isFed: boolean;

@@ -4,9 +4,9 @@ import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isOutstanding, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /**
- * Of one cluster in one step, and of one slot; what is left follows when these are done. With what goes with them they always
- * fit: twelve stages leave room for 74 rows. Up to 20 of them are templates that the cluster is given, or is not given any
- * more; up to 50 are removals, or attempts of its slot that are paused; and 4 are its slot and the like.
+ * Most assignments of one cluster in one step, and of one slot; the others follow when these are done. They always fit into
+ * a transaction with their other rows: twelve stages leave room for 74 rows. Up to 20 rows are templates that the cluster
+ * gets or loses, up to 50 are removals or paused attempts of its slot, and 4 are its slot and similar rows.
  */
 export const mostAssignments = 50;
 

@@ -24,8 +24,8 @@ export function inOrder<Row extends Layer>(rows: readonly Row[]): readonly Row[]
 }
 
 /**
- * What was discovered, over that ClusterValues, over these what people wrote on the Cluster. A name is one value: a map of a
- * later layer takes the place of an earlier one, and is not merged with it.
+ * Discovered values, replaced by those of ClusterValues, replaced by those that people wrote on the Cluster. Each name has
+ * one value: a map of a later layer replaces an earlier one, and is not merged with it.
  * @param ordered - see `inOrder`.
  */
 export function effectiveValues(cluster: Valued, ordered: readonly Layer[]): Values {

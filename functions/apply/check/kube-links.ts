@@ -116,7 +116,7 @@ async function networkRemedy(
     return `its public endpoint lets in ${publicCidrs.join(", ")} only, and Starling's functions have no fixed address that could be added: let everybody ask, which lets nobody in without IAM and RBAC: ${open}`;
   }
   if (code === "InvalidAuthority" || code.startsWith("ERR_TLS") || code.includes("CERT")) {
-    return `what answers there is not ${name}: look for a proxy in between, and at certificateAuthority of aws eks describe-cluster --name ${name} --region ${region}`;
+    return `another server than ${name} answers there: look for a proxy in between, and compare certificateAuthority of \`aws eks describe-cluster --name ${name} --region ${region}\``;
   }
   return `its public endpoint lets everybody ask, and did not answer: look at the cluster's health with aws eks describe-cluster --name ${name} --region ${region} --query cluster.health, and check again in a minute`;
 }

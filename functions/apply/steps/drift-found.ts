@@ -1,4 +1,4 @@
-/** What a row records about drift: the number of objects, their names, the changed fields and their managers. */
+/** Makes the drift of a row: the number of objects, their names, the changed fields and their managers. */
 
 import type { StatedProblem } from "#shared/fleet/rows/stated-reason.ts";
 import { type Drift, maxProblems, type SyncRow } from "#shared/fleet/rows/sync-row.ts";

@@ -8,7 +8,7 @@ import type { StandingOf } from "#shared/kube/engine/foreign-object.ts";
 import type { ObjectId } from "#shared/kube/object-id.ts";
 import type { SyncClaim } from "#shared/kube/parent-object.ts";
 
-/** What an operation works with. */
+/** The facts and ports that each operation gets. */
 export interface OperationContext {
   readonly row: SyncRow;
   readonly client: ClusterClient;

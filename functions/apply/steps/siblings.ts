@@ -59,7 +59,7 @@ export class Siblings implements SiblingSyncs {
       return await this.#desiring(ids);
     } catch (error) {
       if (!(error instanceof StarlingError)) throw error;
-      const message = `what the other Syncs of its owner desire cannot be read: ${error.message}`;
+      const message = `the desired state of the other Syncs of its owner cannot be read: ${error.message}`;
       return { reason: "Unreadable", message };
     }
   }

@@ -77,8 +77,8 @@ export class StepWalk {
   }
 
   /**
-   * Deletes the hooks that have ended according to the stored inventory. What this run finds must be stored before
-   * anything acts on it: the next run would otherwise search for objects that are gone.
+   * Deletes the hooks that have ended according to the stored inventory. The results of this run must be stored before
+   * anything acts on them; otherwise the next run would search for objects that are gone.
    */
   async deleteHooks(): Promise<PruneResult | undefined> {
     const { context, inventory, order, progress } = this.#walk;

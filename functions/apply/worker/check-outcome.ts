@@ -23,7 +23,7 @@ const soonestSeconds = 10;
 /** Most Syncs are ready at the second check, so that progress is reported only when it takes longer. */
 const triesWithoutReport = 1;
 
-/** What a check leaves in the rows. */
+/** The writes that store the outcome of a check. */
 export function writesOf(outcome: SyncOutcome): readonly Write[] {
   const { row, cluster } = outcome;
   const writes: Write[] = [{ put: nextRow(outcome), when: { version: row.version } }];

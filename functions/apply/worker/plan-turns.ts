@@ -12,7 +12,7 @@ import { type Message, ownerKey } from "#shared/messages.ts";
 import type { Log, Write } from "#shared/ports.ts";
 
 export interface PlannedTurns extends Apart {
-  /** What a dead worker left behind. */
+  /** Writes that record the death of a worker; empty when none died. */
   readonly writes: readonly Write[];
   /** True when each turn is noted, even without anything to write. */
   readonly isReported: boolean;

@@ -1,4 +1,4 @@
-/** What the log and the metrics report about a check of a Sync; nothing when the result is the same as before. */
+/** Reports a check of a Sync to the log and the metrics; reports nothing when the result is the same as before. */
 
 import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import type { SyncOutcome } from "#functions/apply/worker/work-sync.ts";

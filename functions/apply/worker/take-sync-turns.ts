@@ -134,7 +134,7 @@ async function reportWritten(
   return now;
 }
 
-/** What would show a suspend, a freeze or another assignment, as it was when the turns were planned. */
+/** The rows that would show a suspend, a freeze or another assignment, as read when the turns were planned. */
 function readingOf({ row, owner }: SyncTurn, { cluster, freezeState, begun }: Taking): Reading | undefined {
   return freezeState === undefined ? undefined : { standing: { row, owner, cluster, freezeState }, at: begun };
 }

@@ -70,7 +70,7 @@ export interface SyncOutcome {
   readonly cluster?: { readonly row: ClusterRow; readonly version: number };
 }
 
-/** What a turn begins with. */
+/** The facts at the beginning of a turn. */
 type Basis = Pick<SyncContext, "cluster" | "owner"> & { readonly row: SyncRow };
 
 interface Check extends Basis {
@@ -131,8 +131,8 @@ async function check(basis: Basis, gate: WriteGate, context: SyncContext): Promi
 }
 
 /**
- * A write waits for the end of a freeze, or for the turn that the planner gives after one. What was applied before is
- * checked all the same.
+ * A write waits for the end of a freeze, or for the turn that the planner gives after one. The worker still checks what
+ * was applied before.
  */
 async function checkHeld(
   basis: Basis,

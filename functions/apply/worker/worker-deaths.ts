@@ -53,8 +53,8 @@ function rests({ row }: SyncTurn): boolean {
 }
 
 /**
- * What to write about the Sync at which the holder before died. Without a note it was the first Sync, since notes go
- * with what is written about earlier ones. A Sync that ran alone is the cause, and waits for a back-off in the end;
+ * The record of a death on the Sync at which the former holder died. Without a note it was the first Sync, since notes
+ * go with what is written about earlier ones. A Sync that ran alone is the cause, and waits for a back-off in the end;
  * otherwise another Sync may be the cause.
  * @returns undefined when no worker died, or when another rendering is desired there by now.
  */

@@ -111,7 +111,7 @@ export interface SyncStatus {
   readonly template?: string;
   /** One state, of `syncState`. */
   readonly state: string;
-  /** What is desired instead of the assignment, when the Sync is ready with the latter. */
+  /** Present when the Sync is ready with its assignment, but something newer is desired and not assigned. */
   readonly outOfSync?: OutOfSync;
   readonly desired?: Omit<Assigned, "apply">;
   readonly observed?: Omit<Observed, "conditions" | "fence" | "handledPrune">;

@@ -48,7 +48,7 @@ export interface OwnedObject extends SyncObjectItem {
   readonly revision: string;
 }
 
-/** The worst first, then by kind, namespace and name. What a Secret holds is in none of them, nor any digest of it. */
+/** The worst first, then by kind, namespace and name. They have neither the data of a Secret nor a digest of it. */
 export function heldObjects(row: SyncRow, inventory: Pick<Inventory, "entries">): readonly SyncObjectItem[] {
   const { observed } = row;
   const problems = byObject(observed?.problems);
@@ -71,7 +71,7 @@ export function objectPlace({ health, kind, group = "", namespace = "", name, ob
   return `${objectHealths.indexOf(health)}/${kind}/${group}/${namespace}/${name ?? object}`;
 }
 
-/** Some troubles are about a set of objects, or about none. */
+/** Some problems are about a set of objects, or about none. */
 function isObject(text: string): boolean {
   return /^[A-Z][A-Za-z0-9.-]* \S+$/.test(text);
 }
@@ -80,7 +80,7 @@ function byObject(problems: readonly ObjectProblem[] = []): ReadonlyMap<string, 
   return new Map(problems.map((problem) => [problem.object, problem]));
 }
 
-/** What the last look that compared found and nobody put back. */
+/** The drift that the last comparing check found and did not correct. */
 function driftedOf(observed: Observed | undefined): readonly ObjectProblem[] {
   const stays = observed?.conditions.some(({ type, status }) => type === "Drifted" && status === "True");
   return stays === true && observed?.drift?.corrected === false ? (observed.drift.named ?? []) : [];

@@ -13,7 +13,7 @@ export interface UnreadableObject<Kind extends AnyObject["kind"] = AnyObject["ki
   readonly apiVersion: typeof ourApiVersion;
   readonly kind: Kind;
   readonly metadata: Pick<ApiObject<Kind, unknown, unknown>["metadata"], "name" | "namespace">;
-  /** Of a Sync on a cluster; the rest is the newer version's to read. */
+  /** Present for a Sync on a cluster. Only the newer version can read the rest. */
   readonly spec: { readonly cluster?: string };
   readonly status: {
     readonly state: "Unreadable";
@@ -28,7 +28,7 @@ export interface ObjectPlace<Kind extends AnyObject["kind"]> {
   readonly cluster?: string;
 }
 
-/** Of what a newer version wrote, wherever it stands. */
+/** The reason for all rows that a newer version wrote. */
 export const newerRow = "NewerRow" satisfies Reason;
 
 export function unreadableObject<Kind extends AnyObject["kind"]>(

@@ -76,7 +76,7 @@ export function labelsFrom(
   return { labels, refused };
 }
 
-/** What is bound to a list does not go because somebody took the tag away. */
+/** Whether a label takes the value of its tag. A label with a list of allowed values stays when its tag is removed. */
 function isTaken(
   value: string | undefined,
   among: readonly string[] | undefined,

@@ -1,4 +1,4 @@
-/** What a subject comes to on each cluster that it selects: pure, and the same as a planner seals. */
+/** The desired Syncs of an owner on each cluster that it selects, equal to those in a stage run's snapshot. Pure. */
 import { type BuildInput, buildOf } from "#shared/fleet/rollout/build-of.ts";
 import { membersOf, type PlannedOwner, relationOf, snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
@@ -38,20 +38,20 @@ export function desiredClusters(
   });
 }
 
-/** What is rendered for some clusters, once. */
+/** One rendering's input, with the clusters that share it. */
 export interface DistinctInput {
   readonly template: PlannedTemplate;
   readonly sync: string;
   readonly digest: string;
   readonly build: BuildInput;
-  /** Places of the template's overrides that are in it. */
+  /** Indexes of the template's overrides that apply. */
   readonly overrides: readonly number[];
   readonly clusters: readonly string[];
 }
 
 export interface Inputs {
   readonly distinct: readonly DistinctInput[];
-  /** Why some clusters can be given nothing, by the words of it. */
+  /** Clusters that cannot be specialised, by the text of the error. */
   readonly problems: readonly { readonly template: string; readonly problem: string; readonly cluster: string }[];
   readonly disabled: readonly { readonly template: string; readonly clusters: readonly string[] }[];
 }

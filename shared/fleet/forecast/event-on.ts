@@ -2,9 +2,9 @@ import type { MemberSync } from "#shared/fleet/api/fleet-member.ts";
 import type { ApplyEvent } from "#shared/kube/order-marks.ts";
 
 /**
- * What the objects of a rendering are to a cluster, as far as its rows tell: what it holds stays what it was, and what comes
- * is an install where nothing was ever applied whole (decision 36). A cluster that has its objects still, of rows that were
- * forgotten, is upgraded by the worker that finds them.
+ * Whether a rendering is an install or an upgrade for a cluster, as far as its rows know. The rendering that was applied
+ * keeps its event. Another one is an install when none was ever applied completely (decision 36). When rows were forgotten
+ * but the cluster still has the objects, the worker that finds them upgrades instead.
  */
 export function eventOn(sync: Pick<MemberSync, "applied"> | undefined, renderDigest: string): ApplyEvent {
   const applied = sync?.applied;

@@ -1,4 +1,4 @@
-/** What would become of each cluster if a plan were rolled out now, clusters of one difference together: pure. */
+/** How each cluster would change if a plan were rolled out now; clusters with the same difference are together. Pure. */
 import { digestOf } from "#shared/base/digest.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import { compareText } from "#shared/base/text-order.ts";

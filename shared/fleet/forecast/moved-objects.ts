@@ -72,7 +72,7 @@ function syncsByObject(
   return found;
 }
 
-/** `DuplicateObject: ConfigMap shop/c is in web and jobs on 3 clusters; leave it in one of them`. */
+/** `DuplicateObject: several templates have the same object on 3 clusters: ConfigMap shop/c in web and jobs; remove it from all but one`. */
 export function duplicateText({ id, syncs }: Moves["duplicates"][number], clusters: number): string {
-  return `DuplicateObject: ${describeObject(id)} is in ${syncs.join(" and ")} on ${counted(clusters, "cluster")}; leave it in one of them`;
+  return `DuplicateObject: several templates have the same object on ${counted(clusters, "cluster")}: ${describeObject(id)} in ${syncs.join(" and ")}; remove it from all but one`;
 }

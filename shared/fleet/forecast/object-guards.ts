@@ -69,7 +69,7 @@ const byKind: Readonly<Record<string, Pick<ObjectGuard, "effect" | "why">>> = {
   "apiextensions.k8s.io/CustomResourceDefinition": { effect: "waits", why: "it goes when no object of it is left" },
   "/PersistentVolumeClaim": {
     effect: "unasked",
-    why: "what its volume holds goes with it, where its class says Delete",
+    why: "the data of its volume is deleted with it, if the reclaim policy of its class is Delete",
   },
 };
 

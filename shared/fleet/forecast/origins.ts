@@ -16,7 +16,7 @@ export interface Origin {
   /** `parameters.DOMAIN`, or a field of the template. */
   readonly field: string;
   readonly value: string;
-  /** Where it was set, the nearest first: `overrides[0]`, and for its expressions each `clustervalues/eu-west`. */
+  /** The places that set it, the nearest first: `overrides[0]`, then `clustervalues/eu-west` for each of its expressions. */
   readonly from: readonly string[];
 }
 

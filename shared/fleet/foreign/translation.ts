@@ -20,7 +20,7 @@ export type FoldersOf = (url: string) => readonly string[] | undefined;
 /** A selector that no cluster matches: a document that nobody has reviewed is applied nowhere. */
 export const unknownCluster: JsonObject = { names: ["name-of-the-cluster"] };
 export const whichClusters =
-  "which clusters it is for stands outside of the document: write their names or labels into spec.clusters";
+  "the document does not say which clusters it is for: write their names or labels into spec.clusters";
 
 export function joined(all: readonly Said[]): Said {
   return { documents: all.flatMap(({ documents }) => documents), remarks: all.flatMap(({ remarks }) => remarks) };

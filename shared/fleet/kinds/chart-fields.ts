@@ -10,7 +10,7 @@ interface ChartFields {
   readonly render?: RenderOptions | undefined;
 }
 
-/** What a chart lacks to be rendered on any cluster. */
+/** Why a template's chart cannot be rendered for any cluster; undefined when it can. */
 export function chartProblem({
   name,
   apply,

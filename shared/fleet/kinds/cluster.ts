@@ -34,11 +34,13 @@ const endpointSchema = z.strictObject({
 /** Reads the parsed URL, because in the text a password may also follow one slash, or none. */
 function serverProblem(text: string): string | undefined {
   // URLs drop some of these characters and read others as a slash; a reader of the text sees another host.
-  if (/[\\\s\p{Cc}]/u.test(text)) return "holds a backslash, a space or a line end; write it as https://HOST:PORT";
+  if (/[\\\s\p{Cc}]/u.test(text))
+    return "must not contain a backslash, a space or a line end; write it as https://HOST:PORT";
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined) return undefined;
-  if (url.username !== "" || url.password !== "") return "must not hold a user name or password; use token.secret";
-  if (url.search !== "" || url.hash !== "") return "has a query or a fragment, which no request would carry; remove it";
+  if (url.username !== "" || url.password !== "") return "must not contain a user name or password; use token.secret";
+  if (url.search !== "" || url.hash !== "")
+    return "must not have a query or a fragment, which requests would not send; remove it";
   return undefined;
 }
 
@@ -79,7 +81,8 @@ export const clusterSpec = z
     message: "needs exactly one of eks or endpoint",
   })
   .refine(({ endpoint, access }) => endpoint === undefined || access === undefined, {
-    message: "goes with eks only: a cluster with an endpoint is reached with the token of its secret",
+    message:
+      "must not stand beside endpoint: Starling reaches such a cluster with the token of its secret; remove access",
     path: ["access"],
   });
 export type ClusterSpec = z.infer<typeof clusterSpec>;

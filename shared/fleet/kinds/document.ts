@@ -3,7 +3,7 @@
  * unknown field is an error that names the field meant; a field without an effect is not in the schema.
  */
 import * as z from "zod";
-import { excerpt, excerptOf } from "#shared/base/excerpt.ts";
+import { excerpt, excerptOf, withoutLogins } from "#shared/base/excerpt.ts";
 import { findPath } from "#shared/base/find-path.ts";
 import { isHidden } from "#shared/base/hidden-value.ts";
 import type { Json } from "#shared/base/json.ts";
@@ -132,7 +132,17 @@ function problemsOf(issue: z.core.$ZodIssue, root: unknown): FieldProblem[] {
   if (isHidden(issue)) return [{ field, message: issue.message }];
   const desired = schemaWords(issue.message);
   if (got === undefined) return [{ field, message: `is required: ${lowerFirst(desired)}` }];
-  return [{ field, message: `${desired} (got ${excerptOf(got)})` }];
+  return [{ field, message: `${desired} (got ${gotText(got)})` }];
+}
+
+/** The value; of a map with several fields, or with lists or maps in it, only the names of its fields. */
+function gotText(value: unknown): string {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return excerptOf(value);
+  const members = Object.entries(value);
+  const isShort = members.length < 2 && members.every(([, member]) => typeof member !== "object");
+  if (isShort) return excerptOf(value);
+  const names = members.slice(0, 20).map(([name]) => name);
+  return `the ${names.length === 1 ? "field" : "fields"} ${excerpt(withoutLogins(names.join(", ")))}`;
 }
 
 function kindOf(root: unknown): WritableKind {

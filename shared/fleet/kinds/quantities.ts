@@ -22,12 +22,23 @@ export function secondsOf(duration: string): number {
   return seconds;
 }
 
+/** The shortest text of a duration: `10s`, `15m`, `1h30m`. */
+function durationText(seconds: number): string {
+  const parts = [
+    [Math.floor(seconds / 3600), "h"],
+    [Math.floor(seconds / 60) % 60, "m"],
+    [seconds % 60, "s"],
+  ] as const;
+  const text = parts.flatMap(([number, unit]) => (number === 0 ? [] : [`${number}${unit}`])).join("");
+  return text === "" ? "0s" : text;
+}
+
 /** A duration field with bounds in seconds; specs keep the text of the user. */
 export function durationSchema(bounds: { readonly minSeconds: number; readonly maxSeconds: number }) {
   const { minSeconds, maxSeconds } = bounds;
   const isWithin = (seconds: number | undefined) =>
     seconds !== undefined && seconds >= minSeconds && seconds <= maxSeconds;
-  const desired = `must be a duration such as 30s, 5m or 1h30m, from ${minSeconds}s to ${maxSeconds}s`;
+  const desired = `must be a duration such as 30s, 5m or 1h30m, from ${durationText(minSeconds)} to ${durationText(maxSeconds)}`;
   const meant = (input: unknown) => {
     const text = likelyDuration(input);
     return isWithin(durationSeconds(text)) ? `${desired}: write ${text}` : desired;

@@ -1,4 +1,4 @@
-/** Which Sources a template names: pure. */
+/** The Sources that a template names, and the paths that it uses of each. Pure. */
 import type { SyncTemplate, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
 import type { RenderOptions } from "#shared/source/render-options.ts";
 
@@ -16,7 +16,7 @@ export function valueSources(render: RenderOptions | undefined): readonly string
   return (render?.helm?.valuesFrom ?? []).flatMap(({ source }) => source ?? []);
 }
 
-/** What a template uses of one of its Sources, on any cluster: folders, and values files. */
+/** Folders and values files of one Source that a template uses on any cluster. */
 export function pathsTaken(template: Taking, source: string): readonly string[] {
   const ways = [template, ...(template.overrides ?? [])] satisfies Pick<TemplateOverride, "render">[];
   const values = ways.flatMap(({ render }) => render?.helm?.valuesFrom ?? []);

@@ -286,11 +286,11 @@ export function barredText(rolloutState: RolloutStateRow): string | undefined {
   return `nothing verified: ${rollout} had not passed stage ${removed}, which was removed, and does not go to ${stage}`;
 }
 
-/** What a deletion waits for, with the way to continue without it. */
+/** Says why a deletion is not over, and how to continue without that. */
 function deletionText(facts: StatusFacts, counts: string): string {
   const stalled = stalledStageRun(facts);
   if (stalled?.phase === "Halted") {
-    const remedy = "mend that and reconcile, or delete it with --cascade=orphan to leave its objects where they are";
+    const remedy = "fix that and reconcile, or delete it with --cascade=orphan to leave its objects where they are";
     return `${stalled.message}; ${remedy}`;
   }
   const stageRuns = stageRunsIn(facts.rolloutState, facts.stageRuns);

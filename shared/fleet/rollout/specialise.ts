@@ -37,7 +37,7 @@ export function bindFields(
   const namespace = renderText(targetNamespace, cluster);
   if (!namespace.ok) return { problem: `targetNamespace: ${namespace.message}` };
   if (!nameSchema.safeParse(namespace.text).success) {
-    const problem = `targetNamespace: "${excerpt(namespace.text)}" for cluster ${cluster.name} is no name of a namespace: 1 to 63 characters of a-z, 0-9 and -`;
+    const problem = `targetNamespace is not a valid name for cluster ${cluster.name}: "${excerpt(namespace.text)}"; use 1 to 63 characters of a-z, 0-9 and -`;
     return { problem };
   }
   return { ...used, namespace: namespace.text };

@@ -22,7 +22,7 @@ export interface EventRow extends Row {
 interface Happening {
   readonly about: { readonly namespace: string; readonly kind: string; readonly name: string };
   readonly at: string;
-  /** What makes it this event and no other: told twice, it is one row. */
+  /** Identifies the event, so that reporting it twice writes one row. */
   readonly identity: unknown;
   readonly said: Pick<EventRow, "severity" | "message" | "cluster" | "rollout" | "revision"> & {
     readonly reason: AnyReason;

@@ -24,11 +24,11 @@ interface TextForm<Form extends string> {
   readonly text: (parts: PartsOf<Form>) => string;
   /** @returns undefined for a text of another form. */
   readonly parse: (text: string) => PartsOf<Form> | undefined;
-  /** What all texts begin with that have these parts, which are the first of them. */
+  /** The common beginning of all texts that have these first parts. */
   readonly start: (parts: FirstPartsOf<Form>) => string;
   /** True of the parts of a text of this form, split at each `#`. */
   readonly fits: (parts: readonly string[]) => boolean;
-  /** As a policy grants it: `*` stands for names. */
+  /** The form for policies, with `*` in the place of names. */
   readonly pattern: PatternOf<Form>;
 }
 

@@ -37,7 +37,7 @@ export interface PlannedOverride extends Omit<TemplateOverride, "render"> {
   readonly render?: RenderOptions | "detect" | undefined;
 }
 
-/** What a rollout takes its clusters to. */
+/** The desired state of a rollout, before it is specialised for clusters. */
 export interface Plan {
   readonly templates: readonly PlannedTemplate[];
   /** The owner is being deleted: all its Syncs are deleted from clusters. */
@@ -232,7 +232,7 @@ export interface RolloutStateRow extends Row {
   /** Templates that were ever assigned and may still be on a cluster. */
   readonly templates: readonly string[];
   /**
-   * What `members` was computed from.
+   * The selection and the fleet's versions from which `members` was computed.
    * `unread` names clusters that may be members as well: only a newer version can read their rows.
    */
   readonly selected?: { readonly by: string; readonly fleet: string; readonly unread?: readonly string[] };

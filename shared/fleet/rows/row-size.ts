@@ -1,4 +1,4 @@
-/** What DynamoDB takes of one item: 400 KB of names and values. */
+/** The largest item of DynamoDB: 400 KB of names and values. */
 export const maxRowBytes = 400 * 1024;
 
 const containerBytes = 3;

@@ -1,4 +1,4 @@
-/** What every row of the table has. docs/architecture.md has the whole table. */
+/** The attributes of every row. docs/architecture.md describes the whole table. */
 
 /** Rows are written with this; a row with a newer one is refused, not guessed. */
 export const rowSchema = 2;
@@ -39,7 +39,7 @@ export interface Row extends RowKey {
   readonly expiresAt?: number;
 }
 
-/** What is known of a row that this version cannot read, as a newer one wrote it: that it is there. Nobody's to change. */
+/** A row that this version cannot read, because a newer one wrote it. This version must not change it. */
 export interface NewerRow extends Row {
   readonly type: "Newer";
 }
@@ -48,7 +48,7 @@ export function isNewer(row: Row): row is NewerRow {
   return row.type === "Newer";
 }
 
-/** What people are told of a row that cannot be read, and how many others there are. */
+/** The message about a row that cannot be read. @param others - number of further such rows. */
 export function newerRowText(row: Pick<Row, keyof RowKey | "schema">, others = 0): string {
   const more = others === 0 ? "" : ` (and ${others} more)`;
   if (row.schema <= rowSchema) {

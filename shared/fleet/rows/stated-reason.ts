@@ -15,7 +15,7 @@ export function because(reason: Reason, text: string): string {
   return `${reason}: ${text}`;
 }
 
-/** A condition of a row, with its reason as the API shows it. */
+/** A condition of a row; its reason may be a word of another version, and is typed as one. */
 export function reportedCondition<T extends { readonly reason: string }>(
   condition: T,
 ): T & { readonly reason: ReportedReason } {

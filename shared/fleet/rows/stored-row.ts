@@ -63,10 +63,10 @@ export type RowOf<Type extends RowType> = Extract<StoredRow, { readonly type: Ty
 /** Whether rows of a newer version are wanted, as `NewerRow`; without them such a row fails the whole reading. */
 export type Newer = "kept" | undefined;
 
-/** What is read of rows of a type. */
+/** The result of reading a row of a type. */
 export type RowRead<Type extends RowType, Kept extends Newer> = RowOf<Type> | (Kept extends "kept" ? NewerRow : never);
 
-/** Of rows that are written. */
+/** Narrows a row that is written; rows that are read need a check of their schema, too. */
 export function isOfType<Type extends RowType>(row: Row, type: Type): row is RowOf<Type> {
   return row.type === type;
 }

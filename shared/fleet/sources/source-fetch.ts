@@ -83,7 +83,7 @@ export function restMessage(died: FetchStart): string {
   const { revision, starts, startedAt } = died;
   return (
     `${starts} fetches of ${revision} never ended, the last one of ${startedAt} (${causes}); it is tried again at ${fetchAgainAt(died)}. ` +
-    "Where that goes on, the commit is more than Starling can take: remove large files from it (older commits do not count) " +
+    "If that continues, the commit is too large for Starling: remove large files from it (older commits do not count) " +
     "or move what is deployed to a repository of its own. Another commit, or `starling reconcile`, is tried at once"
   );
 }

@@ -80,7 +80,7 @@ function driftBefore(observed: Observed | undefined): Condition | undefined {
   return observed?.conditions.find(({ type }) => type === "Drifted");
 }
 
-/** What is desired was applied whole, if not just now; a deletion has nothing that could drift. */
+/** Whether the desired rendering was applied completely, now or earlier; a deletion has nothing that could drift. */
 function holdsRendering({ desired, observed }: Checked, { applied = observed?.applied }: Found): boolean {
   return desired.action !== "apply" || applied?.renderDigest === desired.renderDigest;
 }

@@ -20,7 +20,7 @@ export interface DesiredRendering {
   readonly problem?: string;
 }
 
-/** What is desired and not assigned, and why. */
+/** A newer rollout's rendering that is desired but not assigned yet, with the reason. */
 export interface OutOfSync {
   readonly revision: string;
   readonly rollout: number;

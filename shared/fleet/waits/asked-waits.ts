@@ -28,7 +28,7 @@ export function askedWaits(facts: WaitFacts): readonly Wait[] {
           {
             reason: "asked",
             blocker: "planner",
-            message: `the planner has yet to take up: ${words.join(", ")}`,
+            message: `the planner has not started yet: ${words.join(", ")}`,
             ...defined({ since }),
             clear: [],
           },
@@ -37,7 +37,7 @@ export function askedWaits(facts: WaitFacts): readonly Wait[] {
     (name): Wait => ({
       reason: "asked",
       blocker: `source/${name}`,
-      message: `source/${name} has yet to be looked at, as was asked`,
+      message: `source/${name} has not been polled since that was requested`,
       clear: [],
     }),
   );
@@ -90,5 +90,5 @@ function judgementWord({ row, rolloutState, stageRuns }: WaitFacts): readonly st
   const late = stageRunsIn(rolloutState, stageRuns).filter(
     (stageRun) => isStalled(stageRun) && verdictOf(stageRun, rollout, judgedBy(stageRun)).phase !== stageRun.phase,
   );
-  return late.map(({ stage }) => `what stage ${stage} has come to`);
+  return late.map(({ stage }) => `the verdict on stage ${stage}`);
 }

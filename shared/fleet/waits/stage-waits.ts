@@ -1,4 +1,4 @@
-/** What a stage waits for: its stage run stands still or is not ready, or an earlier stage has the next rollout. */
+/** The waits of a stage: its stage run stands still or is not ready, or an earlier stage has the next rollout. */
 import { defined } from "#shared/base/defined.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { barredIn, offeredTo, stageRunOf } from "#shared/fleet/rollout/feed.ts";

@@ -24,7 +24,7 @@ export const waitReasons = [
 ] as const;
 export type WaitReason = (typeof waitReasons)[number];
 
-/** What people can do about a wait; a wait without any ends by itself. */
+/** A command by which people can end a wait; a wait without one ends by itself. */
 export type Clearing =
   | { readonly verb: "resume" | "reconcile" | "refresh" | "orphan" }
   | { readonly verb: "unregister"; readonly cluster: string }

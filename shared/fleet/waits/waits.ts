@@ -1,5 +1,5 @@
 /**
- * What an owner's clusters wait for, and what ends each wait: one line each, the worst first. While the owner is
+ * The waits of an owner's clusters, and what ends each: one line each, the worst first. While the owner is
  * suspended, waits that only continue after a resume are left out. Pure.
  */
 import { counted } from "#shared/base/counted.ts";

@@ -178,8 +178,8 @@ function readPart(reader: Reader, variable: string): string {
 }
 
 /**
- * A text that is not a number gives the whole value, as in Flux. Where Flux panics or cuts a character in two, the
- * expression is refused.
+ * A text that is not a number gives the whole value, as in Flux. An expression with which Flux panics or cuts a character
+ * in two is refused.
  */
 function readPartOfBytes(reader: Reader, variable: string): string {
   const from = readText(reader, ":");

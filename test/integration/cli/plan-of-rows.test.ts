@@ -90,7 +90,7 @@ describe.each([10, 10_000])("a plan of %i clusters that have a rendering", { tim
       `Deletes: ${3 * size} objects on ${size} clusters: in a changed template after it is applied, in a removed template at the same time as others are applied`,
       `Stays: ConfigMap shop/kept on ${size} clusters: it is marked helm.sh/resource-policy: keep`,
       `Guard: Namespace old on ${size} clusters: it goes when nothing is left in it`,
-      `Note: PersistentVolumeClaim old/data on ${size} clusters: what its volume holds goes with it, where its class says Delete`,
+      `Note: PersistentVolumeClaim old/data on ${size} clusters: the data of its volume is deleted with it, if the reclaim policy of its class is Delete`,
       "",
     ]);
     const known = cli.requests();

@@ -513,7 +513,7 @@ describe("rollout", () => {
       expect(await cli.run("rollout status shop -w --timeout 10s")).toMatchObject({ code: 1 });
       expect(await cli.run(line)).toMatchObject({ code: 0 });
       await goesOn("rollout status shop -w");
-      expect((await cli.run("rollout status shop")).out).toMatch(/asked .* the planner has yet to take up: /);
+      expect((await cli.run("rollout status shop")).out).toMatch(/asked .* the planner has not started yet: /);
       await heard();
       expect(await cli.run("rollout status shop -w --timeout 10s")).toMatchObject({ code: 1 });
     });

@@ -270,7 +270,7 @@ const broken: readonly Broken[] = [
       await stranger.stop();
     },
     ...{ link: "network", code: expect.stringMatching(/CERT|SIGNATURE/) as unknown as string },
-    says: ["what answers there is not spoke"],
+    says: ["another server than spoke answers there"],
   },
   {
     what: "no access entry",

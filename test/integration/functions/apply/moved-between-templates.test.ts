@@ -233,7 +233,7 @@ describe.each(clusterTargets)("an object that moves between templates of a group
     await w.workOn();
     expect(await w.live()).toEqual(before);
     expect((await w.world.sync(w.names.a))?.observed?.message).toContain(
-      "what the other Syncs of its owner desire cannot be read",
+      "the desired state of the other Syncs of its owner cannot be read",
     );
     expect(w.deleted).toEqual([]);
   });

@@ -47,6 +47,6 @@ test("an object that two templates have is reported with both templates", () => 
   ]).duplicates;
   expect(others).toEqual([]);
   expect(duplicate && duplicateText(duplicate, 3)).toBe(
-    "DuplicateObject: ConfigMap shop/data is in shop.web and shop.jobs on 3 clusters; leave it in one of them",
+    "DuplicateObject: several templates have the same object on 3 clusters: ConfigMap shop/data in shop.web and shop.jobs; remove it from all but one",
   );
 });

@@ -36,7 +36,7 @@ describe("the deletions of a plan", () => {
         "waits Namespace shop on 3 clusters: it goes when nothing is left in it",
         "kept ConfigMap shop/marked on 2 clusters: it is marked helm.sh/resource-policy: keep",
         "kept Namespace kube-system on 2 clusters: Starling never deletes Namespace kube-system",
-        "unasked PersistentVolumeClaim shop/data on 2 clusters: what its volume holds goes with it, where its class says Delete",
+        "unasked PersistentVolumeClaim shop/data on 2 clusters: the data of its volume is deleted with it, if the reclaim policy of its class is Delete",
         "waits CustomResourceDefinition.apiextensions.k8s.io gauges.example.com on 2 clusters: it goes when no object of it is left",
       ],
     });

@@ -89,7 +89,7 @@ spec:
       "GitRepository flux-system/flux-system: not carried over: spec.secretRef",
       "GitRepository flux-system/flux-system: name a secret with a token in spec.git.credentials",
       "Kustomization flux-system/apps: not carried over: spec.dependsOn, spec.wait, spec.postBuild.substituteFrom",
-      "Kustomization flux-system/apps: which clusters it is for stands outside of the document: write their names or labels into spec.clusters",
+      "Kustomization flux-system/apps: the document does not say which clusters it is for: write their names or labels into spec.clusters",
     ]);
   });
 

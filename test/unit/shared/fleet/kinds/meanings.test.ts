@@ -21,7 +21,7 @@ test("schemas have the meanings as descriptions, which editors show", () => {
     properties: { spec: { properties: { rollout: { properties: Record<string, { description?: string }> } } } };
   };
   expect(schema.properties.spec.properties.rollout.properties.progressDeadline?.description).toMatch(
-    /^without progress/,
+    /^longest time without progress/,
   );
 });
 

@@ -320,7 +320,7 @@ describe("the message of the status", () => {
     const [condition] = ownerStatus(deleting, through(halted)).conditions;
     expect(condition).toMatchObject({ reason: "DeletionFailed" });
     expect(condition?.message).toBe(
-      "1 cluster failed; mend that and reconcile, or delete it with --cascade=orphan to leave its objects where they are",
+      "1 cluster failed; fix that and reconcile, or delete it with --cascade=orphan to leave its objects where they are",
     );
   });
 

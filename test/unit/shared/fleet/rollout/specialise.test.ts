@@ -84,7 +84,7 @@ describe("the inputs of a template", () => {
     expect(digestOf(template, of)).not.toBe(digestOf(other, of));
     expect(snapshot(template, { labels: { tier: "a/b" } })).toEqual({
       problem:
-        'targetNamespace: "shop-a/b" for cluster one is no name of a namespace: 1 to 63 characters of a-z, 0-9 and -',
+        'targetNamespace is not a valid name for cluster one: "shop-a/b"; use 1 to 63 characters of a-z, 0-9 and -',
     });
   });
 

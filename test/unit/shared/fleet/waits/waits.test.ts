@@ -669,7 +669,7 @@ describe("requests that the planner has not answered", () => {
 
   test("a new generation of the spec is an open request", () => {
     expect(asked({ row: groupRow({ generation: 2, status: seen(0) }) })).toEqual([
-      { reason: "asked", blocker: "planner", message: "the planner has yet to take up: the spec", clear: [] },
+      { reason: "asked", blocker: "planner", message: "the planner has not started yet: the spec", clear: [] },
     ]);
   });
 
@@ -679,7 +679,7 @@ describe("requests that the planner has not answered", () => {
       {
         reason: "asked",
         blocker: "planner",
-        message: "the planner has yet to take up: resume, recover",
+        message: "the planner has not started yet: resume, recover",
         since: "2026-11-20T08:00:00.000Z",
         clear: [],
       },
@@ -699,7 +699,7 @@ describe("requests that the planner has not answered", () => {
   ])(
     "a %s that the planner has seen but not carried out is an open request, unless the group is suspended",
     (verb, given) => {
-      expect(asked(given)).toMatchObject([{ message: `the planner has yet to take up: ${verb}` }]);
+      expect(asked(given)).toMatchObject([{ message: `the planner has not started yet: ${verb}` }]);
       const operations = { ...given.row?.operations, suspended: act(3) };
       expect(asked({ ...given, row: groupRow({ operations }) })).toEqual([]);
     },
@@ -708,9 +708,7 @@ describe("requests that the planner has not answered", () => {
   test("a verdict that a changed budget has made outdated is an open request", () => {
     const { spec } = groupRow();
     const row = groupRow({ spec: { ...spec, rollout: { ...spec.rollout, maxFailures: 1 } } });
-    expect(asked({ row })).toMatchObject([
-      { message: "the planner has yet to take up: what stage canary has come to" },
-    ]);
+    expect(asked({ row })).toMatchObject([{ message: "the planner has not started yet: the verdict on stage canary" }]);
     expect(asked({ row: { ...row, operations: { suspended: act(1) } } })).toEqual([]);
   });
 
@@ -725,7 +723,7 @@ describe("requests that the planner has not answered", () => {
       {
         reason: "asked",
         blocker: "source/app",
-        message: "source/app has yet to be looked at, as was asked",
+        message: "source/app has not been polled since that was requested",
         clear: [],
       },
     ]);

@@ -39,7 +39,7 @@ interface Case {
   readonly body: string;
   readonly status: number;
   readonly code: string;
-  /** A text in the message, or in that of the first problem. */
+  /** A text in the message, or in the message of the problem of `field`. */
   readonly says: RegExp;
   readonly field?: string;
 }
@@ -48,21 +48,21 @@ const x = (length: number) => "x".repeat(length);
 
 const cases: readonly Case[] = [
   {
-    name: "490,000 documents that are none",
+    name: "a list of 490,000 numbers instead of documents",
     body: `{"documents":[${"0,".repeat(489_999)}0]}`,
     status: 400,
     code: "BadRequest",
     says: /documents: must have at most 1000 items/,
   },
   {
-    name: "a thousand documents that are none",
+    name: "a list of a thousand numbers instead of documents",
     body: body(...Array.from({ length: 1000 }, () => 0)),
     status: 422,
     code: "Invalid",
     says: /^1000 problems in 1000 documents, of which the first 100 are told; nothing was applied$/,
   },
   {
-    name: "a hundred thousand fields that nobody knows",
+    name: "a document with 80,000 unknown fields",
     body: `{"documents":[{"apiVersion":"starling.dev/v1alpha1","kind":"Source","metadata":{},"spec":{${Array.from({ length: 80_000 }, (_, index) => `"k${index}":1`).join(",")}}}]}`,
     status: 422,
     code: "Invalid",
@@ -77,7 +77,7 @@ const cases: readonly Case[] = [
     field: "metadata.annotations",
   },
   {
-    name: "a document that is no row",
+    name: "a document that is too large for a row",
     body: body(
       cluster("wide", Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`l${index}`, x(60)]))),
       syncGroup(
@@ -106,7 +106,7 @@ const cases: readonly Case[] = [
     says: /^documents\.1\.0\.0 is nested deeper than 200 levels; remove it$/,
   },
   {
-    name: "a document deeper than a file may be",
+    name: "a document that is nested more deeply than a file may be",
     body: `{"documents":[{"apiVersion":"starling.dev/v1alpha1","kind":"Source","spec":${nested(150)}}]}`,
     status: 422,
     code: "Invalid",
@@ -122,7 +122,7 @@ const cases: readonly Case[] = [
     field: "metadata.annotations.a",
   },
   {
-    name: "a number beyond all numbers",
+    name: "a number that is too large for a double",
     body: JSON.stringify({ documents: [annotated({ a: "AT" })] }).replace('"AT"', "1e400"),
     status: 422,
     code: "Invalid",
@@ -138,7 +138,7 @@ const cases: readonly Case[] = [
     field: "metadata.annotations.__proto__",
   },
   {
-    name: "a name that shows as another",
+    name: "a name that is displayed as another name",
     body: body({ ...source("app"), metadata: { name: "ap\u202ep", namespace: "payments" } }),
     status: 422,
     code: "Invalid",
@@ -177,7 +177,7 @@ const cases: readonly Case[] = [
     field: "spec.git.url",
   },
   {
-    name: "no JSON",
+    name: "a body that is not JSON",
     body: `{"documents": ${x(500_000)}`,
     status: 400,
     code: "BadRequest",
@@ -197,24 +197,27 @@ function wideSpec() {
   return { git: { url: "https://github.com/acme/app" }, paths };
 }
 
-describe("the API refuses, in few words", () => {
-  test.each(cases)("$name", async ({ body: sent, status, code, says, field }) => {
-    const before = fronts.proxy.calls();
-    const answer = await fronts.ask("POST", "/v1/apply", sent);
-    const refused = JSON.parse(answer.text) as Refusal;
-    expect({ status: answer.status, code: refused.code }).toEqual({ status, code });
-    expect(answer.text.length).toBeLessThan(shortAnswer);
-    const problem = refused.problems?.find((candidate) => candidate.field === field);
-    expect(field === undefined ? refused.message : problem?.message).toMatch(says);
-    expect(fronts.proxy.calls()).toEqual(before);
-  });
+describe("a refusal of the API", () => {
+  test.each(cases)(
+    "$name is refused in few words, before the table is read",
+    async ({ body: sent, status, code, says, field }) => {
+      const before = fronts.proxy.calls();
+      const answer = await fronts.ask("POST", "/v1/apply", sent);
+      const refused = JSON.parse(answer.text) as Refusal;
+      expect({ status: answer.status, code: refused.code }).toEqual({ status, code });
+      expect(answer.text.length).toBeLessThan(shortAnswer);
+      const problem = refused.problems?.find((candidate) => candidate.field === field);
+      expect(field === undefined ? refused.message : problem?.message).toMatch(says);
+      expect(fronts.proxy.calls()).toEqual(before);
+    },
+  );
 
   test.each([
     ["a selector of commas", `labelSelector=${",".repeat(9000)}`, /labelSelector: "" is no label requirement/],
-    ["a state that is no key", `state=${x(5000)}`, /^state is "x{77}\.\.\."; expected a word/],
-    ["a limit that is none", `limit=${x(5000)}`, /^limit is "x{77}\.\.\."; expected/],
-    ["a token of somebody else", "continue=eyJzdWJqZWN0Ijo1fQ", /^continue is not a token of this list/],
-  ])("%s", async (_name, query, says) => {
+    ["a state that is no word", `state=${x(5000)}`, /^state is "x{77}\.\.\."; expected a word/],
+    ["a limit that is no number", `limit=${x(5000)}`, /^limit is "x{77}\.\.\."; expected/],
+    ["a token of another list", "continue=eyJzdWJqZWN0Ijo1fQ", /^continue is not a token of this list/],
+  ])("%s is refused in few words", async (_name, query, says) => {
     const plural = query.startsWith("labelSelector") ? "clusters" : "syncs";
     const answer = await fronts.ask("GET", `/v1/${plural}?${query}`);
     expect(answer.status).toBe(400);
@@ -237,7 +240,7 @@ describe("the API refuses, in few words", () => {
     expect(JSON.parse(read.text)).toMatchObject({ metadata: { annotations: { a: x(262_143) } } });
   });
 
-  test("an object that fits no row with its status is refused by name, and the row stays", async () => {
+  test("an object that is too large for a row together with its status is refused by name, and the row stays", async () => {
     const full = (note: string) => {
       const document = annotated({ note });
       return { ...document, metadata: { ...document.metadata, name: "full" } };
@@ -262,36 +265,39 @@ describe("the API refuses, in few words", () => {
 
   test.each([
     ["of text", "x", 262_000],
-    ["of quotes, which are two characters each, and four in what a function answers", '"', 140_000],
-    ["of what JSON writes with six characters", "\u0001", 45_000],
-  ])("a list of objects that fits no answer is returned in parts: %s", async (_what, character, count) => {
-    const namespace = `large-${character.charCodeAt(0)}`;
-    const names = Array.from({ length: 24 }, (_, index) => `big-${String(index).padStart(2, "0")}`);
-    for (let start = 0; start < names.length; start += 3) {
-      const few = names.slice(start, start + 3).map((name) => {
-        const document = annotated({ a: character.repeat(count) });
-        return { ...document, metadata: { ...document.metadata, namespace, name } };
-      });
-      expect(await fronts.ask("POST", "/v1/apply", body(...few))).toMatchObject({ status: 200 });
-    }
-    const listed: string[] = [];
-    let answers = 0;
-    let after = "";
-    do {
-      const answer = await fronts.ask("GET", `/v1/namespaces/${namespace}/sources${after}`);
-      expect(answer).toMatchObject({ status: 200 });
-      const { items, metadata } = JSON.parse(answer.text) as AnsweredList;
-      answers += 1;
-      listed.push(...items.map((item) => item.metadata.name));
-      after = metadata.continue === undefined ? "" : `?continue=${metadata.continue}`;
-    } while (after !== "");
-    expect(listed).toEqual(names);
-    expect(answers).toBeGreaterThan(1);
-    expect(answers).toBeLessThan(5);
-  });
+    ["of quotes, which JSON writes with two characters, and the answer of the function with four", '"', 140_000],
+    ["of characters that JSON writes with six characters", "\u0001", 45_000],
+  ])(
+    "a list of objects that is too large for an answer is returned in parts: objects %s",
+    async (_what, character, count) => {
+      const namespace = `large-${character.charCodeAt(0)}`;
+      const names = Array.from({ length: 24 }, (_, index) => `big-${String(index).padStart(2, "0")}`);
+      for (let start = 0; start < names.length; start += 3) {
+        const few = names.slice(start, start + 3).map((name) => {
+          const document = annotated({ a: character.repeat(count) });
+          return { ...document, metadata: { ...document.metadata, namespace, name } };
+        });
+        expect(await fronts.ask("POST", "/v1/apply", body(...few))).toMatchObject({ status: 200 });
+      }
+      const listed: string[] = [];
+      let answers = 0;
+      let after = "";
+      do {
+        const answer = await fronts.ask("GET", `/v1/namespaces/${namespace}/sources${after}`);
+        expect(answer).toMatchObject({ status: 200 });
+        const { items, metadata } = JSON.parse(answer.text) as AnsweredList;
+        answers += 1;
+        listed.push(...items.map((item) => item.metadata.name));
+        after = metadata.continue === undefined ? "" : `?continue=${metadata.continue}`;
+      } while (after !== "");
+      expect(listed).toEqual(names);
+      expect(answers).toBeGreaterThan(1);
+      expect(answers).toBeLessThan(5);
+    },
+  );
 
   test.each(["sources", "syncgroups", "syncs", "clusters"])(
-    "%s of others are told, whatever one team wrote",
+    "%s of other teams are listed, whatever one team wrote",
     async (plural) => {
       const documents = {
         sources: source("large"),
@@ -315,17 +321,17 @@ describe("the API refuses, in few words", () => {
   );
 });
 
-describe("the webhook passes by, at once", () => {
+describe("a hostile push to the webhook", () => {
   const repository = (url: string) => JSON.stringify({ ref: "refs/heads/main", repository: { clone_url: url } });
 
   test.each([
     ["a URL of 900,000 slashes", repository(`https://h.example/a${"/".repeat(900_000)}b`), 400],
-    ["a URL that no key holds", repository(`https://h.example/${"é".repeat(1500)}`), 202],
+    ["a URL that is too long for a key", repository(`https://h.example/${"é".repeat(1500)}`), 202],
     ["a reference of a megabyte", JSON.stringify({ ref: x(900_000), repository: {} }), 400],
     ["a default branch of a megabyte", JSON.stringify({ ref: "a", repository: { default_branch: x(900_000) } }), 400],
     ["JSON deeper than the stack", `{"ref":"a","repository":{},"more":${nested(400_000)}}`, 202],
-    ["what is no JSON", "{".repeat(900_000), 400],
-  ])("%s", async (_name, sent, status) => {
+    ["a text that is not JSON", "{".repeat(900_000), 400],
+  ])("%s is answered in few words, logs no error and sends no message", async (_name, sent, status) => {
     const before = fronts.log.length;
     fronts.sender.take();
     const answer = await fronts.push(sent);

@@ -49,7 +49,7 @@ function before(is: (writes: readonly Write[]) => boolean, act: () => Promise<vo
 const forgets = (writes: readonly Write[]) =>
   writes.some((write) => "delete" in write && write.delete.pk === keys.cluster("c0").pk);
 
-test("one that was forgotten and is there again still counts in the bound of the day", async () => {
+test("a forgotten cluster that exists again still counts in the day's maxPerDay", async () => {
   await found(4);
   world.clusters.remove(arnOf("c0", account));
   world.clusters.remove(arnOf("c1", account));
@@ -57,11 +57,11 @@ test("one that was forgotten and is there again still counts in the bound of the
   expect(await names()).toEqual(["c1", "c2", "c3"]);
   world.add(arnOf("c0", account));
   await scans(1);
-  // 6 hours after c0, within one day: bound 1.
+  // c0 was forgotten 6 hours ago, and maxPerDay is 1, so c1 stays.
   expect(await names()).toEqual(["c0", "c1", "c2", "c3"]);
 });
 
-test("`gone` is taken back while a look is under way: nobody is forgotten any more", async () => {
+test("no cluster is forgotten any more when `gone` is removed from the spec during a scan", async () => {
   await found(3);
   world.clusters.remove(arnOf("c0", account));
   await scans(4);

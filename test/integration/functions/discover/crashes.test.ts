@@ -1,4 +1,4 @@
-/** A discovery that dies between any two of its writes and messages, and two at once: the end is that of one that lived. */
+/** A discovery that dies between any two writes or messages, or runs twice at once, ends like one that did not die. */
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { canonicalJson } from "#shared/base/json.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -99,16 +99,16 @@ async function beforeManyThings({ forget = true } = {}): Promise<readonly Row[]>
   world.sender.take();
   add("a", "canary");
   world.add(arnOf("b", account), { ring: "broad" });
-  // More than one transaction takes.
+  // There are more clusters than one transaction takes.
   for (let at = 10; at < 32; at++) add(`n${at}`);
   return world.table.all();
 }
 
 test.each([
-  ["and of one that it forgets", { forget: true, left: 25, least: 6 }],
-  ["and of none that it forgets", { forget: false, left: 26, least: 4 }],
+  ["and forgets a cluster", { forget: true, left: 25, least: 6 }],
+  ["and forgets no cluster", { forget: false, left: 26, least: 4 }],
 ])(
-  "a scan that dies between any two effects %s ends like one that lived, and every message is sent",
+  "a scan that dies between any two effects %s ends like one that did not die, and every message is sent",
   async (_, given) => {
     const rows = await beforeManyThings(given);
     const lived = await stageOf(rows);
@@ -129,7 +129,7 @@ test.each([
         world.pass(0.1);
         await world.scan("apps", stage);
         expect(ended(stage.rows()), `after a death ${when} ${at}`).toEqual(want);
-        expect(distinct(stage.messages), `told, after a death ${when} ${at}`).toEqual(distinct(lived.messages));
+        expect(distinct(stage.messages), `messages after a death ${when} ${at}`).toEqual(distinct(lived.messages));
       }
     }
   },
@@ -173,7 +173,7 @@ test("a scan that wakes up after another one changes nothing that the other one 
   );
 });
 
-test("one of two scans that begin at once ends before it sends a request", async () => {
+test("one of two scans that begin at the same time ends before it sends a request", async () => {
   const rows = await beforeManyThings();
   const stage = await stageOf(rows);
   world.operations();

@@ -60,7 +60,7 @@ test("a scan finds all other clusters despite throttles, a disabled region and a
   });
   await scanAll();
   const unseen = fleetArns.filter((arn) => arn.includes(refusing) || arn.includes(offHere));
-  // A throttle may occur three times in a row: the next scans find the remaining clusters.
+  // Throttles may occur three times in a row, and the next scans find the remaining clusters.
   for (let round = 0; round < 5 && (await world.fleet()).length < 400 - unseen.length; round++) {
     world.pass(1);
     await scanAll();
@@ -83,7 +83,7 @@ test("a scan finds all other clusters despite throttles, a disabled region and a
   ]);
 });
 
-test("no cluster counts as gone because of throttles, disabled regions, refusals, half an answer, or an empty list", async () => {
+test("no cluster counts as gone because of throttles, disabled regions, refusals, partial answers or empty lists", async () => {
   await scanAll();
   const before = await world.fleet();
   const failures = [
@@ -115,7 +115,7 @@ test("a scan that finds nothing new describes no cluster, and writes only that i
   world.pass(1);
   const { table, counts: ofTable } = countedTable(world.table);
   await scanAll(table);
-  // Each: its row with the mark, what was found (of which this table gives an empty page before the one that is full), and the end.
+  // Each scan marks its row, reads the found clusters (an empty page and a full one in this table), and notes its end.
   expect(ofTable.requests).toBe(fleetDiscoveries.length * 4);
   const counts = Object.fromEntries(
     Map.groupBy(world.operations(), (operation) => operation)

@@ -109,7 +109,7 @@ const failures: readonly (readonly [string, CallFailure])[] = [
 ];
 
 test.each(failures)(
-  "%s for two days is no evidence, of clusters that are there or are not",
+  "%s for two days does not prove that a cluster is gone",
   async (_, failure) => {
     await found(2);
     world.clusters.remove(arnOf("c0", account));
@@ -209,7 +209,7 @@ test("the next scan forgets the remaining clusters after somebody raises maxPerD
   expect(await names()).toEqual(["c3"]);
 });
 
-test("a Cluster that people wrote is kept when it is gone; their labels of a discovered Cluster go with it", async () => {
+test("a Cluster that people wrote is kept when it is gone; labels of people on a discovered Cluster are forgotten with it", async () => {
   const version = "starling.dev/v1alpha1";
   await found(3, { gone: { ...gone, maxPerDay: 3 } });
   const eks = { arn: arnOf("c0", account) };
@@ -226,7 +226,7 @@ test("a Cluster that people wrote is kept when it is gone; their labels of a dis
   });
 });
 
-test("a cluster that is made anew after it was forgotten is another one", async () => {
+test("a cluster that is made anew after it was forgotten is a new Cluster", async () => {
   await found(2);
   const before = await world.cluster("c0");
   world.clusters.remove(arnOf("c0", account));

@@ -66,7 +66,7 @@ test("parameters directly below a cluster's path are its values, before those of
   expect(await values()).toEqual({ a, b: {} });
   expect(await condition("Ready")).toMatchObject({ status: "True" });
 
-  // One request for all clusters of an account and region, and none to EKS where nothing has changed.
+  // Each account and region gets one request for all clusters, and EKS gets none where nothing has changed.
   world.operations();
   world.pass(1);
   await world.scan("apps");
@@ -124,7 +124,7 @@ test.each(Object.keys(failures))("every value stays unchanged after a %s, at onc
   expect(await condition("Ready")).toMatchObject({ status: "True" });
 });
 
-test("a cluster whose parameters cannot be read is registered when they can, and no other waits for it", async () => {
+test("a cluster whose parameters cannot be read is registered once they can be read, and no other cluster waits for it", async () => {
   world.trust(other, "apps");
   world.add(arnOf("a", accountId), {});
   world.add(arnOf("b", other), {});
@@ -165,7 +165,7 @@ test("a SecureString becomes no value and is shown nowhere; an earlier value sta
   const everything = JSON.stringify([await world.row("apps"), await world.found(), await world.cluster("a")]);
   expect(everything).not.toContain(hidden);
   expect(everything).not.toContain("S01TOj");
-  // Somebody deletes it: that is an answer.
+  // When somebody deletes the parameter, the scan has an answer and removes the value.
   world.parameters.delete({ accountId, region }, "/starling/clusters/a/domain");
   world.parameters.delete({ accountId, region }, "/starling/clusters/a/token");
   world.parameters.delete({ accountId, region }, "/starling/clusters/a/my-domain");

@@ -42,7 +42,7 @@ test("an ARN that two ClusterDiscoveries find at once is one Cluster, which belo
   expect(refused.map(({ reason }) => reason)).toEqual(["FoundByAnother", "FoundByAnother", "FoundByAnother"]);
 });
 
-test("two discoveries that find new clusters with a name in use register neither, and the owner stays", async () => {
+test("two discoveries that find new clusters with a name in use register neither, and its Cluster stays", async () => {
   world.add(arnOf("a", first));
   await world.apply(discoveryDocument("apps", { accounts: [first] }, spec));
   await world.scan("apps");
@@ -113,7 +113,7 @@ test("a cluster made anew under its ARN keeps its Cluster and recorded identity,
   expect(after?.discovered?.goneSince).toBeUndefined();
 });
 
-test("the accounts of an organization are those of its units and below, except those left out or closed", async () => {
+test("the accounts of an organization are those in and below its units, except excluded and closed ones", async () => {
   const management = "999900001111";
   const [one, two, three, four, five] = [1, 2, 3, 4, 5].map((at) => String(222_200_000_000 + at)) as [
     string,
@@ -142,7 +142,7 @@ test("the accounts of an organization are those of its units and below, except t
   await world.scan("apps");
   expect((await fleet()).map(([name]) => name)).toEqual(["in-1", "in-3"]);
   expect((await world.row("apps")).status.accounts).toBe(2);
-  // The organization cannot be read any more: the found clusters stay unchanged.
+  // When the organization can no longer be read, the found clusters stay unchanged.
   world.organize({ account: "000000000009", units: new Map() });
   world.pass(6);
   await world.scan("apps");

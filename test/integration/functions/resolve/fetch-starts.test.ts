@@ -1,4 +1,4 @@
-/** Functions that die while they fetch: real emulators, a real git server, sandboxes that are killed. */
+/** The function resolve dies while it fetches: with the emulators, a real git server and sandboxes that are killed. */
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -17,10 +17,10 @@ import type { Condition, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { everyRow } from "#test/support/every-row.ts";
 import { type GatedGit, startGatedGit } from "#test/support/gated-git.ts";
 
-/** Longer than a function may take with its reserve, and less than what a Source waits when all is well. */
+/** Longer than a function may run with its reserve, and shorter than the interval of a Source. */
 const aDeadFunctionMs = 190_000;
-/** After three that died one after the other. */
-const firstRestMs = 300_000;
+/** The wait after three fetches that died one after the other. */
+const firstWaitMs = 300_000;
 const patience = { timeout: 30_000, interval: 50 };
 
 let tls: TlsCertificate;
@@ -35,14 +35,14 @@ interface World {
   commit(text: string): Promise<string>;
   row(): Promise<SourceRow>;
   ready(): Promise<Condition | undefined>;
-  /** Everybody's clock moves, and everything that is due is sent. */
+  /** Moves all clocks, and sends everything that is due. */
   later(ms: number): Promise<void>;
-  /** A message beside those of the tick. */
+  /** Sends a message in addition to those of the tick. */
   send(): Promise<void>;
   reconcile(): Promise<void>;
   /** Somebody applies the document with a label. */
   label(): Promise<void>;
-  /** The sandboxes of resolve die. */
+  /** Kills the sandboxes of resolve. */
   kill(): void;
   revisions(): Promise<readonly string[]>;
 }
@@ -125,18 +125,18 @@ async function untilEnded(world: World, count: number): Promise<void> {
   await vi.waitFor(() => expect(world.ended).toHaveLength(count), patience);
 }
 
-test("three fetches that die are reported, and the next begins after a rest, or when somebody asks", async () => {
+test("three fetches that die are reported, and the next one begins after a wait, or when somebody asks for it", async () => {
   const world = await startWorld();
   world.git.beforeFetch(() => world.kill());
 
-  // The message of the API began the first.
+  // The message of the API started the first fetch.
   await untilEnded(world, 1);
   expect(world.ended[0]).toMatchObject({ outcome: "killed" });
   const first = (await world.row()).status;
   expect(first.fetch).toMatchObject({ starts: 1, generation: 1, revision: expect.stringContaining("main@sha1:") });
   expect(first.conditions).toEqual([]);
 
-  // While it could still run, a duplicate asks it to look again, and leaves it alone.
+  // While the fetch could still run, a duplicate message asks for another poll and starts no fetch.
   await world.send();
   await untilEnded(world, 2);
   expect(world.ended[1]).toMatchObject({ outcome: "returned", failedMessageIds: [] });
@@ -169,17 +169,17 @@ test("three fetches that die are reported, and the next begins after a rest, or 
   });
   expect(world.git.fetches()).toBe(3);
 
-  // By itself, and after that it rests for twice as long.
-  await world.later(firstRestMs);
+  // The fourth fetch begins by itself, and the wait after it is twice as long.
+  await world.later(firstWaitMs);
   await untilEnded(world, 6);
   expect((await world.row()).status.fetch).toMatchObject({ starts: 4 });
   expect(world.git.fetches()).toBe(4);
-  await world.later(aDeadFunctionMs + firstRestMs);
+  await world.later(aDeadFunctionMs + firstWaitMs);
   await untilEnded(world, 7);
   expect(await world.ready()).toMatchObject({ message: expect.stringMatching(/^4 fetches of main@sha1:/) });
   expect(world.git.fetches()).toBe(4);
 
-  // Somebody asks, and it is well again.
+  // Somebody asks for a reconcile, and the fetch succeeds.
   world.git.beforeFetch(() => {});
   await world.reconcile();
   await untilEnded(world, 8);
@@ -190,7 +190,7 @@ test("three fetches that die are reported, and the next begins after a rest, or 
   expect(status.handledReconcile).toBeDefined();
 }, 120_000);
 
-test("three fetches that die for no fault of the commit cost a quarter of an hour", async () => {
+test("three fetches that die for another reason than the commit delay the artifact by a quarter of an hour", async () => {
   const world = await startWorld();
   world.git.beforeFetch((fetch) => {
     if (fetch <= 3) world.kill();
@@ -201,14 +201,14 @@ test("three fetches that die for no fault of the commit cost a quarter of an hou
   }
   await untilEnded(world, 4);
   expect(await world.ready()).toMatchObject({ status: "False", reason: "GitFetchInterrupted" });
-  await world.later(firstRestMs);
+  await world.later(firstWaitMs);
   await untilEnded(world, 5);
   expect(world.git.fetches()).toBe(4);
   expect(await world.ready()).toMatchObject({ status: "True", reason: "Succeeded" });
   for (const gone of ["fetch", "failures"]) expect((await world.row()).status).not.toHaveProperty(gone);
 }, 120_000);
 
-test("another revision is fetched without a rest", async () => {
+test("another revision is fetched without the wait that follows fetches that died", async () => {
   const world = await startWorld();
   world.git.beforeFetch(() => world.kill());
   await untilEnded(world, 1);
@@ -216,7 +216,7 @@ test("another revision is fetched without a rest", async () => {
   await untilEnded(world, 2);
   expect((await world.row()).status.fetch).toMatchObject({ starts: 2 });
   const second = await world.commit("a: 2");
-  // The other one may still fetch: one at a time.
+  // The function that died may still fetch, and only one may fetch at a time.
   await world.send();
   await untilEnded(world, 3);
   expect(world.git.fetches()).toBe(2);
@@ -292,7 +292,7 @@ test("a change of the Source during its fetch causes no second fetch", async () 
   expect(status.artifact).toBeDefined();
 }, 120_000);
 
-test("a reconcile waits for no fetch that may hang", async () => {
+test("a reconcile does not wait for a fetch that may hang", async () => {
   const world = await startWorld();
   world.git.beforeFetch((fetch) => {
     if (fetch === 1) world.kill();
@@ -320,7 +320,7 @@ test("a fetch that was given up and wakes up after another one has finished chan
   const { artifact } = (await world.row()).status;
   const listings = world.git.listings();
   open();
-  // It finds that the row is about another fetch, and looks again.
+  // The function finds that the row is about another fetch, and polls again.
   await vi.waitFor(() => expect(world.git.listings()).toBe(listings + 1), patience);
   await world.send();
   await untilEnded(world, 3);

@@ -197,7 +197,7 @@ describe("a Source that follows a branch", () => {
     expect(world.blobs.keys()).toEqual(stored);
     const { artifact } = (await world.row()).status;
     expect(artifact).toEqual({ ...before, storedAt: artifact?.storedAt });
-    // Every twenty days, and no more often.
+    // The time is written every twenty days, and no more often.
     expect(artifact?.storedAt).toBe(world.now.toISOString());
     const { version } = await world.row();
     world.pass(10);
@@ -217,7 +217,7 @@ describe("a Source that follows a branch", () => {
     expect(await world.ready()).toMatchObject({ status: "True" });
   });
 
-  describe("and is suspended", () => {
+  describe("a suspended Source that follows a branch", () => {
     const suspended = () => ({ suspended: { by: "ana", at: world.now.toISOString(), number: 1 } });
     beforeEach(async () => {
       await world.resolve();
@@ -273,7 +273,7 @@ describe("a Source that follows a branch", () => {
     expect(world.blobs.keys()).toEqual(expect.arrayContaining([...stored]));
   });
 
-  describe("and is asked for what it had before", () => {
+  describe("a Source that is asked for an artifact that it had before", () => {
     let lost: string;
     beforeEach(async () => {
       await world.resolve();
@@ -293,21 +293,21 @@ describe("a Source that follows a branch", () => {
       expect(await world.blobs.get(blobKeys.artifact(lost))).toEqual(bytes);
       expect(await world.row()).toEqual(before);
       expect(world.sender.take()).toEqual([]);
-      // It is there.
+      // The artifact exists, so nothing is fetched.
       expect(await world.resolve(had())).toEqual([]);
     });
 
     test.each([
-      ["that git does not have", async () => ({ lost, revision: `main@sha1:${"0".repeat(40)}` }), "push a commit"],
+      ["is not in git", async () => ({ lost, revision: `main@sha1:${"0".repeat(40)}` }), "push a commit"],
       [
-        "that holds something else by now, because spec.paths was another",
+        "has another artifact by now, because spec.paths changed",
         async () => {
           await world.change(({ spec }) => ({ spec: { ...spec, paths: ["docs"] } }));
           return had();
         },
         "ArtifactGone",
       ],
-    ])("a Source reports for a revision %s what is lost, and what to do", async (_what, asked, expected) => {
+    ])("a Source reports what is lost, and what to do, if the revision %s", async (_what, asked, expected) => {
       world.blobs.lose(blobKeys.artifact(lost));
       const message = await asked();
       await world.resolve(message);
@@ -500,20 +500,20 @@ describe("a Source that follows a branch", () => {
   });
 });
 
-describe("other references", () => {
-  test("none: the branch that HEAD stands for", async () => {
+describe("the reference of a Source", () => {
+  test("the reference is the branch that HEAD stands for if the Source names none", async () => {
     const world = await worldWith({ git: { url: server.url(repository) } });
     expect(await world.resolve()).toEqual(["list HEAD", "fetch ."]);
     expect((await world.row()).status.artifact?.revision).toBe(`main@sha1:${first}`);
   });
 
-  test("a tag", async () => {
+  test("the reference may be a tag" async () => {
     const world = await worldWith({ git: { url: server.url(repository), ref: { tag: "v1.0.0" } } });
     await world.resolve();
     expect((await world.row()).status.artifact?.revision).toBe(`v1.0.0@sha1:${first}`);
   });
 
-  test("a version range, and its ties by the time of the commit", async () => {
+  test("the reference may be a version range, in which the latest commit decides between equal versions", async () => {
     const world = await worldWith({ git: { url: server.url(repository), ref: { semver: "1.x" } } });
     await world.resolve();
     expect((await world.row()).status.artifact?.revision).toBe(`v1.0.0@sha1:${first}`);
@@ -531,7 +531,7 @@ describe("other references", () => {
     expect((await world.row()).status.artifact?.revision).toBe(`v1.0.0+b2@sha1:${later}`);
   });
 
-  test("a commit needs no listing, and none at all once it is stored", async () => {
+  test("a reference to a commit needs no listing, and asks git nothing once the commit is stored", async () => {
     await server.commitFiles(repository, { "deploy/app.yaml": "a: 2\n" }, { message: "Second" });
     const world = await worldWith({ git: { url: server.url(repository), ref: { commit: first } } });
     expect(await world.resolve()).toEqual(["fetch ."]);
@@ -540,16 +540,16 @@ describe("other references", () => {
   });
 });
 
-describe("what goes wrong", () => {
+describe("a Source that cannot be read", () => {
   const rows: readonly (readonly [legend: string, spec: () => unknown, reason: string])[] = [
-    ["no repository", () => ({ git: { url: server.url("missing") } }), "GitNotFound"],
-    ["no tag in the range", () => ({ git: { url: server.url(repository), ref: { semver: ">=9" } } }), "GitRefNotFound"],
-    ["a path that is not there", () => ({ git: { url: server.url(repository) }, paths: ["nope"] }), "PathNotFound"],
-    ["a closed repository", () => ({ git: { url: closed.url("fleet") } }), "GitAuthenticationFailed"],
-    ["an address that is not allowed", () => ({ git: { url: "https://169.254.169.254/x" } }), "AddressRefused"],
-    ["nobody there", () => ({ git: { url: "http://127.0.0.1:1/x" } }), "GitOperationFailed"],
+    ["names a repository that does not exist", () => ({ git: { url: server.url("missing") } }), "GitNotFound"],
+    ["has no tag in its range", () => ({ git: { url: server.url(repository), ref: { semver: ">=9" } } }), "GitRefNotFound"],
+    ["has a path that does not exist", () => ({ git: { url: server.url(repository) }, paths: ["nope"] }), "PathNotFound"],
+    ["names a repository that needs credentials", () => ({ git: { url: closed.url("fleet") } }), "GitAuthenticationFailed"],
+    ["has an address that is not allowed", () => ({ git: { url: "https://169.254.169.254/x" } }), "AddressRefused"],
+    ["has an address at which nothing answers", () => ({ git: { url: "http://127.0.0.1:1/x" } }), "GitOperationFailed"],
   ];
-  test.each(rows)("%s", async (_legend, spec, reason) => {
+  test.each(rows)("a Source that %s is not ready, has no artifact and sends no message", async (_legend, spec, reason) => {
     const world = await worldWith(spec());
     await world.resolve();
     expect(await world.ready()).toMatchObject({ status: "False", reason });
@@ -558,7 +558,7 @@ describe("what goes wrong", () => {
     expect(world.sender.take()).toEqual([]);
   });
 
-  test("an empty repository", async () => {
+  test("a Source of an empty repository is reported" async () => {
     await server.createRepository(`${repository}-empty`);
     const world = await worldWith({ git: { url: server.url(`${repository}-empty`) } });
     await world.resolve();
@@ -577,7 +577,7 @@ describe("what goes wrong", () => {
     ["bearer", "s3cret", "SecretUnbound"],
     ["bearer", { token: "s3cret" }, "GitAuthenticationFailed"],
   ];
-  test.each(secrets)("%s credentials %j: %s", async (kind, value, reason) => {
+  test.each(secrets)("%s credentials %j are reported as %s, and not shown", async (kind, value, reason) => {
     const url = closed.url("fleet");
     const world = await worldWith({ git: { url, credentials: { secret: "x", kind } } });
     world.secret = typeof value === "string" ? value : JSON.stringify({ host: new URL(url).host, ...value });
@@ -587,9 +587,9 @@ describe("what goes wrong", () => {
   });
 
   test.each([
-    ["that was renewed a moment ago is read anew", "s3cret", "Succeeded", 2],
-    ["that is wrong is not tried again", "wr0ng", "GitAuthenticationFailed", 1],
-  ])("a secret %s when what is kept of it is refused", async (_what, password, reason, listings) => {
+    ["is renewed is read anew", "s3cret", "Succeeded", 2],
+    ["is wrong is tried only once", "wr0ng", "GitAuthenticationFailed", 1],
+  ])("a secret that %s when its kept value is refused", async (_what, password, reason, listings) => {
     const url = closed.url("fleet");
     const world = await worldWith({ git: { url, credentials: { secret: "x", kind: "basic" } } });
     const textOf = (now: string) => JSON.stringify({ host: new URL(url).host, username: "u", password: now });
@@ -605,9 +605,9 @@ describe("what goes wrong", () => {
   });
 
   test.each<[string, (closed: URL, evil: string) => string]>([
-    ["itself", (_closed, evil) => `http://${evil}/fleet`],
-    ["as a user's name, for readers of another sort", ({ host }, evil) => `http://${host}\\@${evil}/fleet`],
-  ])("a host that is named %s gets no credentials of another one", async (_what, urlFor) => {
+    ["directly", (_closed, evil) => `http://${evil}/fleet`],
+    ["behind a user's name that some parsers take for the host", ({ host }, evil) => `http://${host}\\@${evil}/fleet`],
+  ])("a host that the URL names %s gets no credentials of another host", async (_what, urlFor) => {
     const heard: IncomingHttpHeaders[] = [];
     const evil = createServer(({ headers }, response) => {
       heard.push(headers);
@@ -627,7 +627,7 @@ describe("what goes wrong", () => {
     }
   });
 
-  test("a secret that does not exist", async () => {
+  test("a Source whose secret does not exist is reported", async () => {
     const world = await worldWith({ git: { url: closed.url("fleet"), credentials: { secret: "x", kind: "basic" } } });
     const ports = world.ports();
     const read = async () => Promise.reject(new StarlingError("no x", { code: "SecretNotFound", retry: "transient" }));

@@ -1,4 +1,4 @@
-/** A revision that a Source cannot read whole leaves it with the artifact before: nothing is deleted because of it. */
+/** A Source that cannot read a revision completely keeps its earlier artifact, so that nothing is deleted. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -31,7 +31,7 @@ afterAll(async () => {
   rmSync(root, { recursive: true, force: true });
 });
 
-test("a file that becomes a link changes nothing, and one that cannot be read keeps the artifact", async () => {
+test("a file that becomes a link changes nothing, and a file that cannot be read keeps the earlier artifact", async () => {
   await server.createRepository("fleet");
   const made = rawRepository(root, "fleet");
   const claim = await made.blob("kind: PersistentVolumeClaim\n");

@@ -1,4 +1,4 @@
-/** A value that three of 10,000 clusters use changes: all that the planner sends and writes is counted. */
+/** A value changes that three of 10,000 clusters use: the test counts everything that the planner sends and writes. */
 import { expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Message } from "#shared/messages.ts";
@@ -8,7 +8,7 @@ import { MemoryTable } from "#test/support/memory-table.ts";
 
 const three = ["c7", "c77", "c9999"];
 
-test("three renderings are asked for, three workers are told, and three rows of Syncs are written", {
+test("a value of three clusters causes three requests for renderings, messages to three workers and writes to three Syncs", {
   timeout: 180_000,
 }, async () => {
   const table = new MemoryTable({ pageItems: 1000 });

@@ -1,4 +1,4 @@
-/** A planner that throws, or has no time left, does not keep its subject standing still. */
+/** An owner goes on although a call of its planner throws, or has no time left. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { GetQueueAttributesCommand, ReceiveMessageCommand, SetQueueAttributesCommand } from "@aws-sdk/client-sqs";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -58,7 +58,7 @@ async function left(): Promise<number> {
   return Number(Attributes.ApproximateNumberOfMessages) + Number(Attributes.ApproximateNumberOfMessagesNotVisible);
 }
 
-test("one without time for a step asks for another call, and answers", async () => {
+test("a planner without time for a step asks for another call, and does not fail", async () => {
   const sender = new SqsSender(emulated.aws.sqs, { rollout: queueUrl });
   await sender.send([{ to: "rollout", owner }]);
   const { Messages: [received] = [] } = await emulated.aws.sqs.send(
@@ -75,7 +75,7 @@ test("one without time for a step asks for another call, and answers", async () 
   expect(await left()).toBe(2);
 });
 
-test("one that cannot even say when it is to be tried again is tried again all the same", async () => {
+test("a planner that cannot even change when its message returns fails, so that the message is delivered again", async () => {
   const body = JSON.stringify({ to: "rollout", owner });
   const attributes = { ApproximateReceiveCount: "1" };
   const unknown = { messageId: "m1", receiptHandle: "of-nothing", body, attributes };
@@ -85,7 +85,7 @@ test("one that cannot even say when it is to be tried again is tried again all t
   expect(emulated.proxy.calls()).toHaveProperty("sqs:ChangeMessageVisibilityBatch");
 });
 
-test("one that throws is tried again long before its message would come back by itself", async () => {
+test("a planner that throws is called again long before its message would return by itself", async () => {
   const reports: InvocationReport[] = [];
   const Attributes = { VisibilityTimeout: "3600" };
   await emulated.aws.sqs.send(new SetQueueAttributesCommand({ QueueUrl: queueUrl, Attributes }));

@@ -1,4 +1,4 @@
-/** Objects that marks make once, leave alone or share, as the cluster sees them. */
+/** Marks on objects say that they are made once, left alone or shared. The tests check the objects in the cluster. */
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "#shared/base/json.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
@@ -74,7 +74,7 @@ async function later(): Promise<void> {
 describe.each([
   ["kustomize.toolkit.fluxcd.io/ssa", "IfNotPresent"],
   ["starling.dev/apply", "ifnotpresent"],
-] as const)("%s: %s", (...mark) => {
+] as const)("an object with the mark %s: %s", (...mark) => {
   test("the object is made where it is missing, and never written to afterwards", async () => {
     await apply(marked(configMap("shop/made", { k: "1" }), mark));
     expect([dataOf("made"), writesTo("made")]).toEqual([{ k: "1" }, 1]);
@@ -124,7 +124,7 @@ describe.each([
     await apply(configMap("shop/first"));
     await later();
     expect([dataOf("both"), dataOf("nobodys")]).toEqual([{ k: "second" }, { k: "second" }]);
-    // They belong now to the Sync that made them.
+    // The objects belong now to the Sync that made them.
     await world.assign("second", [configMap("shop/rest")]);
     await later();
     expect([dataOf("both"), dataOf("nobodys")]).toEqual([undefined, undefined]);
@@ -134,8 +134,8 @@ describe.each([
 describe.each([
   [reconcile, "Disabled"],
   [ssa, "ignore"],
-] as const)("%s: %s", (...mark) => {
-  test("a mark in git: the object is not made, changed, restored or deleted", async () => {
+] as const)("an object with the mark %s: %s", (...mark) => {
+  test("the object is not made, changed, restored or deleted if the mark is in git", async () => {
     await apply(configMap("shop/had", { k: "1" }));
     const left = (value: string) => ["had", "new"].map((name) => marked(configMap(`shop/${name}`, { k: value }), mark));
     await apply(...left("2"));
@@ -147,7 +147,7 @@ describe.each([
     expect([dataOf("had"), writesTo("had")]).toEqual([{ k: "3" }, 2]);
   });
 
-  test("a mark in the cluster: the object is neither applied nor restored until the mark is removed", async () => {
+  test("the object is neither applied nor restored until somebody removes the mark in the cluster", async () => {
     await apply(configMap("shop/held", { k: "1" }), configMap("shop/other", { k: "1" }));
     const [name, value] = mark;
     await patch("held", { metadata: { annotations: { [name]: value } }, data: { k: "theirs" } });
@@ -183,19 +183,22 @@ test("fields that only kubectl set stay on a shared object, and are removed from
 test.each([
   [ssa, "Ignore"],
   [reconcile, "disabled"],
-] as const)("an inventory that is made again misses nothing that is left alone: %s %s", async (...mark) => {
-  const { world } = worker;
-  await apply(configMap("shop/had"), marked(configMap("shop/left"), mark));
-  const { inventory = "" } = await worker.observed();
-  const blobs = world.blobs as MemoryBlobStore;
-  blobs.lose(blobKeys.inventory("c1", inventory));
-  // Another sandbox has read nothing yet.
-  const unread = new Proxy(blobs, { get: (inner, name) => Reflect.get(inner, name).bind(inner) });
-  for (let checks = 0; checks < 3; checks++) {
-    world.aheadMs += 700_000;
-    await world.work({ blobs: unread });
-  }
-  expect(await worker.recorded()).toEqual(["ConfigMap had", "Namespace shop"]);
-  expect(await world.phase("web")).toBe("Ready");
-  expect(writesTo("left")).toBe(0);
-});
+] as const)(
+  "an inventory that is rebuilt does not report an object with the mark %s: %s as missing",
+  async (...mark) => {
+    const { world } = worker;
+    await apply(configMap("shop/had"), marked(configMap("shop/left"), mark));
+    const { inventory = "" } = await worker.observed();
+    const blobs = world.blobs as MemoryBlobStore;
+    blobs.lose(blobKeys.inventory("c1", inventory));
+    // The worker runs in another sandbox, which has read nothing yet.
+    const unread = new Proxy(blobs, { get: (inner, name) => Reflect.get(inner, name).bind(inner) });
+    for (let checks = 0; checks < 3; checks++) {
+      world.aheadMs += 700_000;
+      await world.work({ blobs: unread });
+    }
+    expect(await worker.recorded()).toEqual(["ConfigMap had", "Namespace shop"]);
+    expect(await world.phase("web")).toBe("Ready");
+    expect(writesTo("left")).toBe(0);
+  },
+);

@@ -1,4 +1,4 @@
-/** An attempt that its cluster's silence interrupted goes on when the planner says so, and not before. */
+/** An attempt that was interrupted by its cluster's silence goes on only when the planner starts it again. */
 import { expect, test } from "vitest";
 import type { OwnerState } from "#shared/fleet/rows/object-rows.ts";
 import { configMap, deployment, namespace } from "#test/support/cluster-fixture.ts";
@@ -27,7 +27,7 @@ async function check(): Promise<string | undefined> {
 const writes = () => worker.host.requests().filter(({ method }) => method !== "GET");
 
 test.each<OwnerState | undefined>(["Rolling", "Halted", "Stalled", "Deleting", "Complete", undefined])(
-  "a deletion waits for its turn while its subject is %s",
+  "a deletion waits for its turn after the cluster was silent, while its owner is %s",
   async (state) => {
     const { world } = worker;
     if (state !== undefined) await world.setOwner("web", { status: { state, conditions: [] } });
@@ -45,7 +45,7 @@ test.each<OwnerState | undefined>(["Rolling", "Halted", "Stalled", "Deleting", "
   },
 );
 
-test("an attempt that was applied and never ready waits for the planner, too", async () => {
+test("an attempt that was applied and never ready waits for the planner after the cluster was silent", async () => {
   const waiting = [...objects, deployment("shop/web")];
   await worker.world.assign("web", waiting);
   await worker.world.work();

@@ -1,4 +1,4 @@
-/** The way to a cluster, each of its links broken once: API servers over HTTPS that authenticate as EKS does, STS and EKS. */
+/** Each link of the way to a cluster is broken once: with STS, EKS, and API servers that authenticate as EKS does. */
 
 import { type ClusterConnection, type ClusterHost, startClusterHost } from "@starling/embedded-apiserver";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -91,7 +91,7 @@ function without(binding: string): Promise<unknown> {
 
 let asked = 0;
 
-/** As the api asks, and the apply function answers in a sandbox that has been to the cluster before. */
+/** Asks as the function api does. A sandbox of the function apply that knows the cluster answers. */
 async function check(of: ClusterSpec = spec, row = clusterRow(of)): Promise<readonly LinkFinding[]> {
   asked += 1;
   const access = world.access();
@@ -110,7 +110,7 @@ async function check(of: ClusterSpec = spec, row = clusterRow(of)): Promise<read
     return { eks, connector: connectorBy(eks), clock: world.clock };
   };
   await answerCheck("c1", { table, newWay });
-  // Twice is once: the second finds its answer.
+  // The second call finds the answer and sends no request.
   const calls = world.operations().length;
   await answerCheck("c1", { table, newWay });
   expect(world.operations()).toHaveLength(calls);
@@ -169,7 +169,7 @@ const eksSays = (code: string, message: string, status: number) =>
 
 const broken: readonly Broken[] = [
   {
-    what: "a role that is not there",
+    what: "a role that does not exist",
     spoil: () => world.roles.put({ arn: spokeRole, trusts: [] }),
     ...{ link: "role", code: "RoleDenied", value: spokeRole },
     says: ["sts:AssumeRole", "aws iam get-role --role-name apply", externalId],
@@ -181,7 +181,7 @@ const broken: readonly Broken[] = [
     says: ["trusts output ApplyRole", applyArn],
   },
   {
-    what: "a role that asks for another external id",
+    what: "a role that expects another external id",
     spoil: () => trust(applyArn, "starling.111122223333.us-east-1/c2"),
     ...{ link: "role", code: "RoleDenied", value: spokeRole },
     says: [`the external id ${externalId}`],
@@ -197,7 +197,7 @@ const broken: readonly Broken[] = [
     says: ["account 444455556666 in clusterAccounts"],
   },
   {
-    what: "a role that asks for no external id",
+    what: "a role that expects no external id",
     spoil: () => trust(applyArn, undefined),
     ...{ link: "externalId", code: "ExternalIdIgnored", value: externalId },
     says: ["any external id", `"sts:ExternalId": "${externalId}"`],
@@ -215,7 +215,7 @@ const broken: readonly Broken[] = [
     says: ["us-east-1", "account 444455556666"],
   },
   {
-    what: "an STS that is away",
+    what: "an STS that does not answer",
     spoil: () => stsSays("InternalFailure", "try again", 500),
     ...{ link: "role", code: "StsUnavailable", state: "unknown" },
     says: ["check again"],
@@ -233,7 +233,7 @@ const broken: readonly Broken[] = [
     says: [`allow eks:DescribeCluster on ${arn}`],
   },
   {
-    what: "a cluster that is being made",
+    what: "a cluster that is being created",
     spoil: () => setCluster({ status: "CREATING" }),
     ...{ link: "eks", code: "EksClusterNotActive", value: arn },
     says: ["CREATING", "aws eks wait cluster-active --name spoke"],
@@ -245,7 +245,7 @@ const broken: readonly Broken[] = [
     says: ["check again"],
   },
   {
-    what: "an address where nobody is",
+    what: "an address where nothing answers",
     spoil: () => setCluster({ endpoint: "https://127.0.0.1:9" }),
     ...{ link: "network", code: "ECONNREFUSED", value: "https://127.0.0.1:9" },
     says: ["lets everybody ask", "aws eks describe-cluster --name spoke"],
@@ -257,7 +257,7 @@ const broken: readonly Broken[] = [
     says: ["203.0.113.0/24, 198.51.100.7/32 only", "no fixed address", "publicAccessCidrs=0.0.0.0/0"],
   },
   {
-    what: "an address in a network of its own",
+    what: "an address in a private network",
     spoil: () => setCluster({ endpoint: "https://127.0.0.1:9", publicAccess: false }),
     ...{ link: "network", code: "ECONNREFUSED" },
     says: ["its endpoint is private", "outside of every VPC", "endpointPublicAccess=true,publicAccessCidrs=0.0.0.0/0"],
@@ -273,7 +273,7 @@ const broken: readonly Broken[] = [
     says: ["another server than spoke answers there"],
   },
   {
-    what: "no access entry",
+    what: "a missing access entry",
     spoil: () => setCluster({ accessEntries: [] }),
     ...{ link: "accessEntry", code: "Unauthorized", value: spokeRole },
     says: [
@@ -281,7 +281,7 @@ const broken: readonly Broken[] = [
     ],
   },
   {
-    what: "a cluster that knows no access entries",
+    what: "a cluster that does not use access entries",
     spoil: () => setCluster({ accessEntries: [], authenticationMode: "CONFIG_MAP" }),
     ...{ link: "accessEntry", code: "Unauthorized" },
     says: ["--access-config authenticationMode=API_AND_CONFIG_MAP"],
@@ -298,40 +298,43 @@ const broken: readonly Broken[] = [
     ],
   },
   {
-    what: "a ClusterRole without list",
+    what: "a ClusterRole that does not permit list",
     spoil: () => withRules("starling", ["get"]),
     ...{ link: "authorization", code: "Forbidden" },
     says: ["Starling may not list anything"],
   },
   {
-    what: "no binding of what the fleet may hold",
+    what: "a missing binding of the objects that the fleet may have",
     spoil: () => without("starling-fleet"),
     ...{ link: "authorization", code: "FleetForbidden" },
     says: ["get/create/patch/delete configmaps", "and 13 more"],
   },
 ];
 
-describe("broken", () => {
-  test.each(broken)("by $what", async ({ spoil, link, code, value, says, state = "broken" }) => {
-    await spoil();
-    const links = await check();
-    const found = links.find((one) => one.state === "broken" || one.state === "unknown");
-    expect(found).toMatchObject({ link, state, code, ...(value === undefined ? {} : { value }) });
-    for (const part of says) expect(`${found?.message} ${found?.remedy}`).toContain(part);
-    // Those before it were found good, those behind were not looked at; the last three do not wait for each other.
-    const at = ways.indexOf(link);
-    const before = ways.slice(0, at).filter((one) => one !== "identity");
-    expect(statesOf(links).filter((one) => before.includes(one.split(" ")[0] ?? ""))).toEqual(
-      before.map((one) => `${one} ok`),
-    );
-    if (at < ways.indexOf("identity"))
-      expect(statesOf(links).slice(at + 1)).toEqual(ways.slice(at + 1).map((one) => `${one} skipped`));
-  });
+describe("a broken link", () => {
+  test.each(broken)(
+    "a link that is broken by $what is reported with a remedy",
+    async ({ spoil, link, code, value, says, state = "broken" }) => {
+      await spoil();
+      const links = await check();
+      const found = links.find((one) => one.state === "broken" || one.state === "unknown");
+      expect(found).toMatchObject({ link, state, code, ...(value === undefined ? {} : { value }) });
+      for (const part of says) expect(`${found?.message} ${found?.remedy}`).toContain(part);
+      // The links before the broken one are ok and later links are skipped. The last three do not wait for each other.
+      const at = ways.indexOf(link);
+      const before = ways.slice(0, at).filter((one) => one !== "identity");
+      expect(statesOf(links).filter((one) => before.includes(one.split(" ")[0] ?? ""))).toEqual(
+        before.map((one) => `${one} ok`),
+      );
+      if (at < ways.indexOf("identity"))
+        expect(statesOf(links).slice(at + 1)).toEqual(ways.slice(at + 1).map((one) => `${one} skipped`));
+    },
+  );
 
   test.each([
     ["v1.29.9-eks-1a2b3c4", "broken", "VersionTooOld", "older than 1.30"],
     ["v1.99.0", "limited", "VersionUntested", "newer than 1.36"],
-  ])("a link is broken by version %s: it is %s", async (version, state, code, message) => {
+  ])("the link of the version %s is %s", async (version, state, code, message) => {
     const other = host.addCluster("other", { version });
     setCluster({ endpoint: other.server, caData: other.caData });
     expect((await check()).at(-1)).toMatchObject({
@@ -342,7 +345,7 @@ describe("broken", () => {
     });
   });
 
-  test("a link is broken by a version that somebody wrote down and the cluster no longer has", async () => {
+  test("a link is limited by a spec.kubeVersion that the cluster no longer has", async () => {
     const other = host.addCluster("upgraded", { version: "v1.35.2-eks-1a2b3c4" });
     const versionLink = async (kubeVersion: string) => {
       setCluster({ endpoint: other.server, caData: other.caData });
@@ -359,7 +362,7 @@ describe("broken", () => {
     expect(await versionLink("1.35")).toMatchObject({ state: "ok" });
   });
 
-  test("a link is broken by another cluster at the address: its uid is named, with the command that accepts it", async () => {
+  test("a link that is broken by another cluster at the address names its uid, and the command that accepts it", async () => {
     const links = await check(spec, { ...clusterRow(spec), status: { conditions: [], uid: "uid-of-before" } });
     expect(links.find(({ link }) => link === "identity")).toMatchObject({
       state: "broken",
@@ -369,7 +372,7 @@ describe("broken", () => {
     });
   });
 
-  test("a link is broken by a Cluster that was deleted meanwhile", async () => {
+  test("the first link is broken if the Cluster was deleted meanwhile", async () => {
     const put: CheckRow = {
       ...keys.check("c1"),
       type: "Check",
@@ -407,11 +410,11 @@ test("a cluster without a role has no link for one, and an administrator by an E
   ]);
 });
 
-describe("with an endpoint and a secret", () => {
+describe("a Cluster with an endpoint and a secret", () => {
   const own = () => ({ server: connection.server, caData: connection.caData });
   const ownSpec = (): ClusterSpec => ({ endpoint: { ...own(), token: { secret: "starling/clusters/c1" } } });
 
-  test("the token is a link of its own, and an administrator's token may do everything", async () => {
+  test("the secret is a link of its own, and an administrator's token has all permissions", async () => {
     secret = async () => JSON.stringify({ ...own(), token: connection.token });
     expect(statesOf(await check(ownSpec()))).toEqual([
       "cluster ok",
@@ -429,8 +432,8 @@ describe("with an endpoint and a secret", () => {
       () => JSON.stringify({ server: "https://other.example.com", token: "t" }),
       "SecretMismatch",
     ],
-    ["says for nobody", () => "a-bare-token", "SecretUnbound"],
-    ["is refused there", () => JSON.stringify({ ...own(), token: "old" }), "Unauthorized"],
+    ["names no cluster", () => "a-bare-token", "SecretUnbound"],
+    ["is refused by the cluster", () => JSON.stringify({ ...own(), token: "old" }), "Unauthorized"],
   ])("a secret that %s is the broken link", async (_what, text, code) => {
     secret = async () => text();
     const found = (await check(ownSpec())).find(({ state }) => state === "broken");

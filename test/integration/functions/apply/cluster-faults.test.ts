@@ -1,4 +1,4 @@
-/** Every failure knob of a cluster against the real worker: what it says, what it leaves alone, how it recovers. */
+/** The real worker meets each fault of a cluster: the tests check its report, the untouched objects and the recovery. */
 
 import type { ClusterFaults } from "@starling/embedded-apiserver";
 import { describe, expect, test } from "vitest";
@@ -71,7 +71,7 @@ const knobs: Readonly<Record<string, Knob>> = {
     expected: { phase: "Failed", reason: "ApplyFailed", message: /1 of 4 objects applied/ },
     problem: 'admission webhook "policy.example.com" denied the request: not today',
   },
-  "a webhook that rejects what Starling keeps in the cluster": {
+  "a webhook that rejects Starling's own parent object": {
     faults: { webhooks: [{ name: "all.example.com", kinds: ["ConfigMap"], does: "deny", message: "not today" }] },
     expected: { phase: "Failed", reason: "Forbidden", message: /"all\.example\.com" denied the request: not today/ },
   },
@@ -88,30 +88,33 @@ const knobs: Readonly<Record<string, Knob>> = {
 };
 
 describe("while a fault lasts", () => {
-  test.each(Object.entries(knobs))("%s is reported, and nothing is lost or half recorded", async (_name, knob) => {
-    await synced();
-    // As between two invocations of a function: nothing is asked on connections of the last one.
-    worker.reconnect();
-    await worker.host.setFaults("c1", knob.faults);
-    await worker.world.assign("web", after);
-    await worker.world.work();
-    const { phase, reason, message, problems } = await worker.observed();
-    expect({ phase, reason, message }).toEqual({
-      ...knob.expected,
-      message: expect.stringMatching(knob.expected.message),
-    });
-    expect(problems[0]?.message).toEqual(
-      knob.problem === undefined ? undefined : expect.stringContaining(knob.problem),
-    );
-    expect(worker.members()).toContain("ConfigMap gone");
-    expect(await worker.recorded()).toEqual(expect.arrayContaining(worker.members()));
-    await worker.host.setFaults("c1", {});
-    await worker.recover(after);
-    expect(worker.members()).toEqual(namesOf(after));
-    expect(await worker.recorded()).toEqual(namesOf(after));
-  });
+  test.each(Object.entries(knobs))(
+    "%s: the fault is reported, no object is lost, and the inventory is complete",
+    async (_name, knob) => {
+      await synced();
+      // A new invocation of the function does not use the connections of the last one.
+      worker.reconnect();
+      await worker.host.setFaults("c1", knob.faults);
+      await worker.world.assign("web", after);
+      await worker.world.work();
+      const { phase, reason, message, problems } = await worker.observed();
+      expect({ phase, reason, message }).toEqual({
+        ...knob.expected,
+        message: expect.stringMatching(knob.expected.message),
+      });
+      expect(problems[0]?.message).toEqual(
+        knob.problem === undefined ? undefined : expect.stringContaining(knob.problem),
+      );
+      expect(worker.members()).toContain("ConfigMap gone");
+      expect(await worker.recorded()).toEqual(expect.arrayContaining(worker.members()));
+      await worker.host.setFaults("c1", {});
+      await worker.recover(after);
+      expect(worker.members()).toEqual(namesOf(after));
+      expect(await worker.recorded()).toEqual(namesOf(after));
+    },
+  );
 
-  test("a network that fails in the middle is reported, and the rest is done when it works again", async () => {
+  test("a network that fails during an apply is reported, and the apply is completed when it works again", async () => {
     await synced();
     const more = Array.from({ length: 30 }, (_, index) => configMap(`shop/more-${index}`));
     const stop = worker.host.onRequest(({ path }) => {
@@ -123,7 +126,7 @@ describe("while a fault lasts", () => {
     expect(await worker.observed()).toMatchObject({
       phase: "Unreachable",
       reason: "Unreachable",
-      // A busy machine refuses no sooner than the client has given up.
+      // A busy machine may refuse only after the client has given up.
       message: expect.stringMatching(
         /^([12]?\d|3[0-3]) of 34 objects applied: .* was not answered: .*(ECONNREFUSED|ERR_CONNECT_TIMEOUT)/,
       ),
@@ -135,7 +138,7 @@ describe("while a fault lasts", () => {
     expect(await worker.recorded()).toEqual(namesOf([...after, ...more]));
   });
 
-  test("429 without an end is tried again later, and is no failure", async () => {
+  test("a cluster that always answers 429 is tried again later, and does not count as failed", async () => {
     await synced();
     await worker.host.setFaults("c1", { throttle: { retryAfterSeconds: 1 } });
     await worker.world.assign("web", after);
@@ -176,24 +179,27 @@ test("the client waits after a 429 as long as the server asks", async () => {
 
 describe("answers that are lost after the effect", () => {
   test.each([
-    ["connections that are cut", { resets: { phase: "after", probability: 0.3 } }],
-    ["504", { errors: { phase: "after", status: 504, probability: 0.3 } }],
-  ] satisfies [string, ClusterFaults][])("%s: everything is done once, and told once", async (_name, faults) => {
-    await synced();
-    for (const seed of [1, 2, 3]) {
-      const [from, to] = seed % 2 === 1 ? [before, after] : [after, before];
-      await worker.host.setFaults("c1", { ...faults, seed });
-      await worker.world.assign("web", to);
-      await worker.world.work();
-      if ((await worker.world.phase("web")) !== "Ready") await worker.recover(to);
-      expect(worker.members(), `seed ${seed} from ${namesOf(from)}`).toEqual(namesOf(to));
-      expect(await worker.recorded()).toEqual(namesOf(to));
-      const about = { kind: "Sync", cluster: "c1", namespace: "tests", name: "web" };
-      expect(worker.world.sender.take().filter((message) => message.to === "report")).toEqual([
-        { to: "report", about },
-      ]);
-    }
-  });
+    ["connections that are cut after a write", { resets: { phase: "after", probability: 0.3 } }],
+    ["an answer 504 after a write", { errors: { phase: "after", status: 504, probability: 0.3 } }],
+  ] satisfies [string, ClusterFaults][])(
+    "with %s, each object is written once, and the outcome is reported once",
+    async (_name, faults) => {
+      await synced();
+      for (const seed of [1, 2, 3]) {
+        const [from, to] = seed % 2 === 1 ? [before, after] : [after, before];
+        await worker.host.setFaults("c1", { ...faults, seed });
+        await worker.world.assign("web", to);
+        await worker.world.work();
+        if ((await worker.world.phase("web")) !== "Ready") await worker.recover(to);
+        expect(worker.members(), `seed ${seed} from ${namesOf(from)}`).toEqual(namesOf(to));
+        expect(await worker.recorded()).toEqual(namesOf(to));
+        const about = { kind: "Sync", cluster: "c1", namespace: "tests", name: "web" };
+        expect(worker.world.sender.take().filter((message) => message.to === "report")).toEqual([
+          { to: "report", about },
+        ]);
+      }
+    },
+  );
 
   test("a deletion whose answer is lost is sent once for each object, and the Sync is gone", async () => {
     await worker.world.assign("web", [configMap("default/a"), configMap("default/b"), configMap("default/c")]);
@@ -227,7 +233,7 @@ describe("answers that are lost after the effect", () => {
   });
 });
 
-describe("a webhook that rewrites", () => {
+describe("a webhook that rewrites objects", () => {
   test("a webhook's changes are not taken for drift", async () => {
     const patch = [
       { op: "add", path: "/data/injected", value: "yes" },

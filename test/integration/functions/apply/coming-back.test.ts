@@ -1,4 +1,4 @@
-/** A worker that wants to look again has the message come back that it was called by, instead of sending another. */
+/** A worker that will check again lets its own message return later, instead of sending another message. */
 import { describe, expect, test } from "vitest";
 import type { ClusterConnector } from "#functions/apply/cluster/worker-ports.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
@@ -6,7 +6,7 @@ import { clusterFixture, configMap, deployment, namespace } from "#test/support/
 import { forAllTests } from "#test/support/for-tests.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
-describe.each(clusterTargets)("the message of a worker on $name", ({ start }) => {
+describe.each(clusterTargets)("the message that started a worker on $name", ({ start }) => {
   const cluster = forAllTests(async () => clusterFixture(await start()));
 
   async function begin(name: string): Promise<WorkerWorld> {
@@ -23,7 +23,7 @@ describe.each(clusterTargets)("the message of a worker on $name", ({ start }) =>
     return Math.ceil((Date.parse(nextAt) - world.clock.now().getTime()) / 1000);
   }
 
-  test("the message comes back when the next check is due, the first two times; then another message is sent", async () => {
+  test("the message returns when the next check is due, but only twice; then another message is sent", async () => {
     const world = await begin("back-twice");
     for (const receives of [1, 2]) {
       const after = await world.work({ receives });
@@ -46,7 +46,7 @@ describe.each(clusterTargets)("the message of a worker on $name", ({ start }) =>
     expect(await world.work({ receives: 1 })).toBeUndefined();
   });
 
-  test("the message comes back at once for Syncs that had no turn", async () => {
+  test("the message returns at once if Syncs had no turn", async () => {
     const world = await begin("back-at-once");
     await world.assign("back-later", [namespace("back-later")]);
     const connector: ClusterConnector = {
@@ -59,12 +59,12 @@ describe.each(clusterTargets)("the message of a worker on $name", ({ start }) =>
     expect(await world.work({ connector, receives: 1 })).toBe(0);
   });
 
-  test("the message comes back for the first of several checks, and messages for the others are sent", async () => {
+  test("the message returns for the first of several checks, and new messages are sent for the others", async () => {
     const world = await begin("back-first");
     await world.assign("back-second", [namespace("back-second"), deployment("back-second/web")]);
     await world.work({ receives: 1 });
     world.sender.take();
-    // The worker checks one of them more rarely by now.
+    // The worker checks one of the Syncs more rarely by now.
     for (let check = 0; check < 6; check++) {
       world.aheadMs += 60_000;
       await world.work({ receives: 1 });
@@ -83,7 +83,7 @@ describe.each(clusterTargets)("the message of a worker on $name", ({ start }) =>
     expect(Math.abs((sent[0]?.delaySeconds ?? 0) - (checks[1] ?? 0))).toBeLessThanOrEqual(1);
   });
 
-  test("the message does not stay in the queue for long: for a long wait another message is sent", async () => {
+  test("the message is deleted before a long wait, and another message is sent", async () => {
     const world = await begin("back-long");
     let after: number | undefined;
     for (let tries = 0; tries < 12; tries++) {

@@ -1,4 +1,4 @@
-/** Credentials that cannot be had any more while a set is applied: whose fault that is decides whether the cluster is away. */
+/** Credentials fail while a set is applied. The cause decides whether the worker reports the cluster as unreachable. */
 
 import { expect, test } from "vitest";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
@@ -13,7 +13,7 @@ const worker = forEachTest(startPatientWorker);
 const many = [namespace("shop"), ...Array.from({ length: 40 }, (_, index) => configMap(`shop/c${index}`))];
 const gone = configMap("shop/gone");
 
-/** A connector whose token can be read so many times. */
+/** A connector whose token can be read `times` times. */
 function readable(times: number, code: ErrorCode) {
   const { credentials } = worker.endpoint;
   if (!("token" in credentials)) throw new Error("the fixture has no token");
@@ -39,22 +39,25 @@ test.each<[ErrorCode, string, string]>([
   ["StsUnavailable", "Retrying", "StsUnavailable"],
   ["SecretNotFound", "Unreachable", "Unreachable"],
   ["RoleDenied", "Unreachable", "Unreachable"],
-])("%s is told as %s, whatever was applied by then", async (code, phase, reason) => {
-  await worker.world.assign("web", [namespace("shop"), gone]);
-  await worker.world.work();
-  await worker.world.assign("web", many);
-  for (const times of [0, 1, 20]) {
-    const limited = readable(times, code);
-    await worker.world.work({ connector: limited.connector });
-    limited.close();
-    const seen = await worker.observed();
-    const expected = times === 20 || phase === "Retrying" ? reason : code;
-    expect([times, seen.phase, seen.reason]).toEqual([times, phase, expected]);
-    expect(seen.message).toContain(`it says ${code}`);
-    expect(worker.members()).toContain("ConfigMap gone");
-    worker.world.aheadMs += 700_000;
-    if (phase === "Unreachable") await worker.world.assign("web", many);
-  }
-  await worker.recover(many);
-  expect(worker.members()).toEqual(namesOf(many));
-});
+])(
+  "the error %s of the credentials is reported with phase %s, whatever was applied before it",
+  async (code, phase, reason) => {
+    await worker.world.assign("web", [namespace("shop"), gone]);
+    await worker.world.work();
+    await worker.world.assign("web", many);
+    for (const times of [0, 1, 20]) {
+      const limited = readable(times, code);
+      await worker.world.work({ connector: limited.connector });
+      limited.close();
+      const seen = await worker.observed();
+      const expected = times === 20 || phase === "Retrying" ? reason : code;
+      expect([times, seen.phase, seen.reason]).toEqual([times, phase, expected]);
+      expect(seen.message).toContain(`it says ${code}`);
+      expect(worker.members()).toContain("ConfigMap gone");
+      worker.world.aheadMs += 700_000;
+      if (phase === "Unreachable") await worker.world.assign("web", many);
+    }
+    await worker.recover(many);
+    expect(worker.members()).toEqual(namesOf(many));
+  },
+);

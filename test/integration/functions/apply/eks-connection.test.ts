@@ -1,4 +1,4 @@
-/** Clusters by IAM: the connector of the apply function, an API server that authenticates as EKS does, and STS and EKS. */
+/** The connector reaches clusters by IAM: with STS, EKS, and API servers that authenticate as EKS does. */
 
 import { type ClusterConnection, type ClusterHost, startClusterHost } from "@starling/embedded-apiserver";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -69,7 +69,7 @@ describe("a cluster of another account", () => {
     expect(world.server.calls().map(({ region }) => region)).toEqual(["us-east-1", "eu-west-1", "eu-west-1"]);
   });
 
-  test("the client goes on in the middle of a run when the session ends unexpectedly, after one more AssumeRole", async () => {
+  test("the client goes on with one more AssumeRole when the session ends unexpectedly during a run", async () => {
     const client = await connect();
     await clusterUidOf(client);
     world.principals.expire(world.server.calls().at(-1)?.accessKeyId ?? "");
@@ -86,23 +86,23 @@ describe("a cluster of another account", () => {
     expect(world.count("sts AssumeRole")).toBe(1);
   });
 
-  test("a cluster that has no access entry for the role answers 401, and STS is asked no more than necessary", async () => {
+  test("a cluster without an access entry for the role answers 401, and STS is asked only once", async () => {
     world.addCluster(arn, { endpoint: connection.server, caData: connection.caData });
     const client = await connect();
     for (let i = 0; i < 3; i++)
       await expect(clusterUidOf(client)).rejects.toMatchObject({ status: 401, class: "auth" });
-    // An authenticator knows roles without their paths.
+    // The authenticator of EKS knows roles without their paths.
     expect(refusals).toContain("no access entry for arn:aws:iam::444455556666:role/apply");
     expect(world.count("sts AssumeRole")).toBe(1);
     world.clusters.addAccessEntry(arn, admin);
     expect(await clusterUidOf(client)).toBe(connection.uid);
   });
 
-  test("the cluster's token opens no other cluster", async () => {
+  test("the token of one cluster is refused by another cluster", async () => {
     const other = host.addCluster("other");
     world.addCluster(`${arn}-2`, { endpoint: other.server, caData: other.caData, accessEntries: [admin] });
     const client = await connect({ ...spokeSpec, eks: { arn: `${arn}-2` } });
-    // The host takes `other` for the cluster `spoke`, as a verifier of that cluster would.
+    // The host takes `other` for the cluster `spoke`, as the authenticator of that cluster would.
     await expect(clusterUidOf(client)).rejects.toMatchObject({ status: 401 });
     expect(refusals.at(-1)).toContain("expected 200, got 403");
   });

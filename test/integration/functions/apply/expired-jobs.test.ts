@@ -26,7 +26,7 @@ describe.each(clusterTargets)("a Job that removes itself, on $name", ({ start })
     expect(await world.phase(name)).toBe("Verifying");
     return world;
   }
-  /** What was assigned last. */
+  /** The objects that were assigned last. */
   let objects: readonly ManifestObject[] = [];
 
   async function complete(name: string): Promise<void> {
@@ -54,7 +54,7 @@ describe.each(clusterTargets)("a Job that removes itself, on $name", ({ start })
     await world.work();
   }
 
-  test("the Job has failed if it had failed before it was gone", async () => {
+  test("the Job counts as failed if a check saw it fail before it was gone", async () => {
     const world = await applied("job-failed");
     await fail("job-failed");
     await checkAfter(world, 5);
@@ -74,7 +74,7 @@ describe.each(clusterTargets)("a Job that removes itself, on $name", ({ start })
     expect(await cluster.statusOf(pathOf("job-failed"))).toBe(404);
   });
 
-  test("the Job is lost if it was deleted before it began and before it can have removed itself", async () => {
+  test("the Job counts as lost if it was deleted before it began and before it can have removed itself", async () => {
     const world = await applied("job-lost", aDay);
     await cluster.raw("DELETE", `${pathOf("job-lost")}?propagationPolicy=Background`);
     for (let check = 0; check < 3; check++) await checkAfter(world, 40);
@@ -95,7 +95,7 @@ describe.each(clusterTargets)("a Job that removes itself, on $name", ({ start })
     expect(await world.phase("job-lost")).toBe("Ready");
   });
 
-  test("the Job is complete if a check saw it complete, whoever deletes it afterwards, also for the next attempt", async () => {
+  test("the Job counts as complete, also for the next attempt, if a check saw it complete before it was deleted", async () => {
     const world = await applied("job-seen", aDay);
     await complete("job-seen");
     await checkAfter(world, 32);
@@ -117,7 +117,7 @@ describe.each(clusterTargets)("a Job that removes itself, on $name", ({ start })
     expect(await world.phase("job-late")).toBe("Ready");
   });
 
-  test("the Job counts as complete if it had not failed", async () => {
+  test("the Job counts as complete if no check saw it fail", async () => {
     const world = await applied("job-done");
     await cluster.raw("DELETE", `${pathOf("job-done")}?propagationPolicy=Background`);
     await checkAfter(world, 32);

@@ -1,4 +1,4 @@
-/** Members that no inventory records, as a cluster has them that was restored from its backup: named, and pruned on request. */
+/** Members that no inventory records, as in a cluster restored from a backup, are named, and pruned on request. */
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { Observed, PruneAct, SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -48,7 +48,7 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     }
 
     /** Puts the object back as an earlier revision left it: applied by Starling, with the label of the set. */
-    async comesBack(object: ManifestObject): Promise<string> {
+    async restore(object: ManifestObject): Promise<string> {
       const kind = await kindOf(object);
       const labels = { [partOfLabel]: this.setId };
       const labelled = { ...object, metadata: { ...object.metadata, labels } };
@@ -100,7 +100,7 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
   test("unrecorded members are named, stay until somebody accepts their deletion, and are then deleted; what git has stays", async () => {
     const world = await begin();
     await world.give(["a"]);
-    const old = await world.comesBack(configMap(`${world.name}/old`));
+    const old = await world.restore(configMap(`${world.name}/old`));
     const found = await world.checkLater();
     expect(found).toMatchObject({ phase: "Ready", objects: { foreign: 1 } });
     const id = { group: "", kind: "ConfigMap", namespace: world.name, name: "old" };
@@ -119,7 +119,7 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     const world = await begin();
     await world.give(["a"]);
     await cluster.raw("DELETE", world.path("a"));
-    const uid = await world.comesBack(configMap(`${world.name}/a`));
+    const uid = await world.restore(configMap(`${world.name}/a`));
     await world.ask([{ id: { group: "", kind: "ConfigMap", namespace: world.name, name: "a" }, uid }]);
     const after = await world.checkLater();
     expect(after).toMatchObject({ handledPrune: 1 });
@@ -134,8 +134,8 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     const parent = "/api/v1/namespaces/starling-system/configmaps";
     const before = await cluster.raw("GET", `${parent}/tests.${world.name}`);
     await world.give(["a"]);
-    await world.comesBack(secret(world.name, "s"));
-    // The backup has the parent object of that time.
+    await world.restore(secret(world.name, "s"));
+    // The backup contains the parent object of its time.
     const now = await cluster.raw("GET", `${parent}/tests.${world.name}`);
     const metadata = {
       ...(before as ManifestObject).metadata,
@@ -147,7 +147,7 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     const found = await world.reconcile();
     expect(found.foreign?.map(({ id, member }) => [id.kind, id.name, member])).toEqual([["Secret", "s", true]]);
     expect((await world.checkLater()).foreign).toEqual(found.foreign);
-    // Another attempt forgets neither them nor where to look for them.
+    // Another attempt does not forget the members, or the kinds to search for them.
     expect((await world.give(["a", "b"])).foreign).toEqual(found.foreign);
     const kinds = "applyset.kubernetes.io/contains-group-kinds";
     const after = await cluster.raw("GET", `${parent}/tests.${world.name}`);
@@ -156,14 +156,14 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
 
   test.each<[string, (world: RestoredWorld) => Promise<unknown>]>([
     [
-      "another object has its name",
+      "other objects have their names by now",
       async (world) => {
         await cluster.raw("DELETE", world.path("old"));
-        await world.comesBack(configMap(`${world.name}/old`));
+        await world.restore(configMap(`${world.name}/old`));
       },
     ],
     [
-      "it asks not to be deleted by now",
+      "an annotation forbids to delete them by now",
       (world) =>
         cluster.raw("PATCH", world.path("old"), {
           body: { metadata: { annotations: { "starling.dev/prune": "disabled" } } },
@@ -171,7 +171,7 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
         }),
     ],
     [
-      "somebody took its label off",
+      "somebody removed their label",
       (world) =>
         cluster.raw("PATCH", world.path("old"), {
           body: { metadata: { labels: { [partOfLabel]: null } } },
@@ -179,7 +179,7 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
         }),
     ],
     [
-      "a controller owns it by now",
+      "a controller owns them by now",
       async (world) => {
         const owner = await cluster.raw("GET", world.path("a"));
         const uid = stringAt(owner, "metadata", "uid");
@@ -187,11 +187,11 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
         await cluster.raw("PATCH", world.path("old"), { body: { metadata: { ownerReferences } }, as: "merge-patch" });
       },
     ],
-    ["git has it again", (world) => world.give(["a", "old"])],
+    ["git has them again", (world) => world.give(["a", "old"])],
   ])("accepted members stay when %s", async (_name, meanwhile) => {
     const world = await begin();
     await world.give(["a"]);
-    await world.comesBack(configMap(`${world.name}/old`));
+    await world.restore(configMap(`${world.name}/old`));
     const found = await world.checkLater();
     await meanwhile(world);
     await world.ask(accepted(found.foreign));
@@ -200,8 +200,8 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
   });
 
   test.each([
-    ["for good is reported, and tried once more when that is repaired", 403, "Failed", 1],
-    ["for now is tried again", 500, "Retrying", undefined],
+    ["with 403 is reported, and is tried again on another request", 403, "Failed", 1],
+    ["with 500 is tried again by itself", 500, "Retrying", undefined],
   ] as const)("a deletion of a member that is refused %s", async (_what, status, phase, handledPrune) => {
     let refuses = true;
     const client = clientWith(cluster.client, {
@@ -214,7 +214,7 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     });
     const world = await new RestoredWorld({ connect: async () => client, distrust() {} }).begin();
     await world.give(["a"]);
-    await world.comesBack(configMap(`${world.name}/old`));
+    await world.restore(configMap(`${world.name}/old`));
     const { foreign } = await world.checkLater();
     await world.ask(accepted(foreign));
     const refused = await world.checkLater();
@@ -230,7 +230,7 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     expect(await cluster.statusOf(world.path("old"))).toBe(404);
   });
 
-  test("objects that only bear the label are named, and never pruned on request", async () => {
+  test("objects that only have the label are named, and never pruned on request", async () => {
     const world = await begin();
     await world.give(["a"]);
     const copied = configMap(`${world.name}/copy`);
@@ -247,8 +247,8 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     const world = await begin();
     const inner = `${world.name}-inner`;
     await world.give(["a"]);
-    await world.comesBack(namespace(inner));
-    await world.comesBack(configMap(`${inner}/old`));
+    await world.restore(namespace(inner));
+    await world.restore(configMap(`${inner}/old`));
     const theirs = configMap(`${inner}/theirs`);
     await cluster.raw("POST", `/api/v1/namespaces/${inner}/configmaps`, { body: theirs });
     const found = await world.reconcile();
@@ -266,7 +266,7 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
   test("unrecorded members delay the deletion of their Sync until somebody accepts them", async () => {
     const world = await begin();
     await world.give(["a"]);
-    await world.comesBack(configMap(`${world.name}/old`));
+    await world.restore(configMap(`${world.name}/old`));
     const found = await world.checkLater();
     await world.assignDelete(world.name);
     await world.work();
@@ -283,7 +283,7 @@ describe.each(clusterTargets)("members that nobody recorded on $name", ({ start 
     const world = await begin();
     await world.assign(world.name, [configMap(`default/${world.name}`)]);
     await world.work();
-    await world.comesBack(configMap(`default/${world.name}-old`));
+    await world.restore(configMap(`default/${world.name}-old`));
     const found = await world.checkLater();
     await world.assignDelete(world.name);
     await world.work();

@@ -1,4 +1,4 @@
-/** Answers of a cluster about itself and its objects become short, harmless lines in rows, whatever they contain. */
+/** Rows get only short, harmless lines of a cluster's answers, whatever the answers contain. */
 import { describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { rowBytes } from "#shared/fleet/rows/row-size.ts";
@@ -12,7 +12,7 @@ const objects = [configMap("default/a"), configMap("default/b")];
 const megabytes = "x\u001b[2J\u0000\r\n\u202e".repeat(700_000);
 const harmful = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/u;
 
-/** Answers requests of the method whose path has the part. */
+/** Answers each request with this method whose path contains `part`. */
 function answering(method: string, part: string, answer: { readonly status: number; readonly body: unknown }): Attack {
   const text = JSON.stringify(answer.body);
   return (request, response) =>
@@ -65,7 +65,7 @@ describe("a refusal", () => {
       { reason: 7, message: { toString: 1 }, details: { causes: "x" } },
     ],
     ["with causes that are texts", { reason: "Invalid", message: "no", details: { causes: ["a", 1, null, [[]]] } }],
-    ["with an expression's nightmare", { reason: "Invalid", message: "updates to ".repeat(100_000) }],
+    ["with a message that is slow to match", { reason: "Invalid", message: "updates to ".repeat(100_000) }],
   ])("a refusal %s is reported in a few words", { timeout: 60_000 }, async (_name, more) => {
     worker.api.attack(answering("PATCH", "/configmaps/a", status(422, more)));
     await worker.world.assign("web", objects);
@@ -126,7 +126,7 @@ describe("an answer of the cluster about itself", () => {
   });
 
   test.each([
-    ["is no text", 12],
+    ["is not a text", 12],
     ["is a megabyte", "u".repeat(1_000_000)],
   ])("a uid that %s is not recorded", async (_name, uid) => {
     worker.api.attack(

@@ -18,7 +18,7 @@ const clusters = forAllTests(() => startClusterHost({ controllers: "off" }));
 const cluster = forAllTests(async () => clusterFixture({ endpoint: endpointOf(clusters.addCluster("one")) }));
 const other = forAllTests(async () => clusterFixture({ endpoint: endpointOf(clusters.addCluster("other")) }));
 
-/** A world whose cluster is looked up anew at every connection, and something happens before its first answer. */
+/** A world that resolves its cluster anew at every connection. `meanwhile` happens before the first answer. */
 async function worldWith(meanwhile: (world: WorkerWorld) => Promise<void>) {
   const answering = { client: cluster.client };
   let once = false;
@@ -55,7 +55,7 @@ async function unregister({ table, blobs, sender, clock }: WorkerWorld): Promise
   });
 }
 
-/** As the api does it. */
+/** Registers the Cluster anew, as the function api does. */
 async function registerAnew({ table }: WorkerWorld): Promise<void> {
   const row: ClusterRow = { ...clusterRow(), uid: "uid-c1-anew" };
   await table.write([{ put: row, when: "absent" }]);
@@ -71,7 +71,7 @@ test("a Cluster that is deleted while its worker applies stays forgotten", async
   expect(await world.table.get(keys.cluster("c1"))).toBeUndefined();
 });
 
-test("a Cluster that is registered anew while its worker applies takes nothing that was seen for the one before", async () => {
+test("a Cluster that is registered anew while a worker applies gets no observation of the earlier Cluster", async () => {
   const { world, answering } = await worldWith(async (begun) => {
     await unregister(begun);
     await registerAnew(begun);
@@ -83,17 +83,17 @@ test("a Cluster that is registered anew while its worker applies takes nothing t
   expect(row?.desired).toMatchObject({ action: "apply", attempt: 3 });
   expect(row?.observed).toBeUndefined();
 
-  // Another cluster has the name now, in which the object is another tool's.
+  // Another cluster has the name now, and in that cluster the object belongs to another tool.
   answering.client = other.client;
   await makeTheirs("anew");
-  // The lease of the worker that was dismissed is taken until that one can write no more.
+  // The lease of the earlier worker is held until that worker can write no more.
   world.aheadMs += 60_000;
   await world.work();
   expect(await dataOf("anew")).toEqual({ k: "theirs" });
   expect((await world.sync("anew"))?.observed).toMatchObject({ phase: "Failed", reason: "ApplyFailed" });
 });
 
-test("objects that were left in the cluster when a Sync was forgotten stay, whatever is assigned in its place", async () => {
+test("objects that stayed in the cluster when their Sync was forgotten are never pruned, whatever is assigned in its place", async () => {
   const { world } = await worldWith(async () => {});
   await world.assign("kept", [namespace("kept"), configMap("kept/a"), configMap("kept/b")]);
   await world.work();
@@ -112,8 +112,8 @@ test("objects that were left in the cluster when a Sync was forgotten stay, what
 
 test.each([
   ["another cluster", { clusterUid: "another" }],
-  ["nobody knows which", {}],
-] as const)("an inventory of %s is no ground for anything", async (_what, about) => {
+  ["an unknown cluster", {}],
+] as const)("an inventory of %s causes no write to an object", async (_what, about) => {
   const { world, answering } = await worldWith(async () => {});
   const name = `bound-${Object.keys(about).length}`;
   await world.assign(name, [namespace(name), configMap(`${name}/c`)]);
@@ -130,7 +130,7 @@ test.each([
   expect(await dataOf(name)).toEqual({ k: "theirs" });
 });
 
-/** In the other cluster, as another tool's. */
+/** Makes the object in the other cluster as an object of another tool. */
 async function makeTheirs(inNamespace: string): Promise<void> {
   await other.raw("POST", "/api/v1/namespaces", { body: namespace(inNamespace) });
   const theirs = configMap(`${inNamespace}/c`, { k: "theirs" });

@@ -51,7 +51,7 @@ test("a correction during which the cluster begins to refuse access is reported,
   expect((await cluster.raw("GET", path)).data).toEqual({ k: "edited" });
   worker.host.intercept(undefined);
   await checkLater();
-  // The planner gives a cluster that answers again another attempt.
+  // The planner assigns another attempt to a cluster that answers again.
   await worker.world.assign("web", [namespace("shop"), configMap("shop/c")]);
   await worker.world.work();
   expect(await worker.world.phase("web")).toBe("Ready");

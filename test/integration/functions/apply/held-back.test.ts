@@ -9,8 +9,8 @@ import { clusterFixture, configMap, namespace } from "#test/support/cluster-fixt
 import { forAllTests } from "#test/support/for-tests.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
-/** Writes that a worker must not make, whatever its assignment says. */
-describe.each(clusterTargets)("a worker holds back, on $name", ({ start }) => {
+/** Writes that a worker must not make, whatever its assignment asks for. */
+describe.each(clusterTargets)("writes that a worker on $name does not make", ({ start }) => {
   const cluster = forAllTests(async () => clusterFixture(await start()));
   const begin = (): Promise<WorkerWorld> =>
     new WorkerWorld({ connect: async () => cluster.client, distrust() {} }).begin();
@@ -49,7 +49,7 @@ describe.each(clusterTargets)("a worker holds back, on $name", ({ start }) => {
     expect(await cluster.statusOf(pathOf("refused", "left"))).toBe(200);
   });
 
-  describe.each(["Sync", "SyncGroup"] as const)("while its %s is suspended", (kind) => {
+  describe.each(["Sync", "SyncGroup"] as const)("a Sync whose owner, a %s, is suspended", (kind) => {
     const name = `suspended-${kind.toLowerCase()}`;
 
     /** The Sync on the cluster as the planner assigns it for a Sync of a user, or for a group. */
@@ -64,7 +64,7 @@ describe.each(clusterTargets)("a worker holds back, on $name", ({ start }) => {
     async function setSuspended(world: WorkerWorld, operations: SyncGroupRow["operations"]): Promise<void> {
       await world.setOwner(name, { operations });
       if (kind === "Sync") return;
-      // Rows of both kinds are read alike; this one has the group's key.
+      // Both kinds are read alike, and this row gets the group's key.
       const sync = await world.table.get(keys.object("tests", "Sync", name));
       if (sync === undefined) throw new Error("it was set");
       await world.table.write([
@@ -73,7 +73,7 @@ describe.each(clusterTargets)("a worker holds back, on $name", ({ start }) => {
       ]);
     }
 
-    test("the worker neither applies it for the first time nor corrects its drift", async () => {
+    test("the Sync is not applied for the first time, and its drift is not corrected", async () => {
       const world = await begin();
       await assigned(world);
       await setSuspended(world, { suspended });

@@ -11,7 +11,7 @@ function inWave(object: ManifestObject, wave: number): ManifestObject {
   return { ...object, metadata: { ...object.metadata, annotations: { "argocd.argoproj.io/sync-wave": String(wave) } } };
 }
 
-describe.each(clusterTargets)("an object that a finalizer keeps from being deleted, on $name", ({ start }) => {
+describe.each(clusterTargets)("an object whose deletion a finalizer holds, on $name", ({ start }) => {
   const cluster = forAllTests(async () => clusterFixture(await start()));
 
   const path = (ns: string, name: string) => `/api/v1/namespaces/${ns}/configmaps/${name}`;
@@ -20,7 +20,7 @@ describe.each(clusterTargets)("an object that a finalizer keeps from being delet
   const versionOf = async (ns: string, name: string) =>
     stringAt(await cluster.raw("GET", path(ns, name)), "data", "version");
 
-  /** A Sync with an object that git has no more, and that is being deleted. */
+  /** A Sync with an object that git no longer has, and that is being deleted. */
   async function begun(ns: string) {
     const world = await new WorkerWorld({ connect: async () => cluster.client, distrust() {} }).begin();
     const waves = (version: string) => [
@@ -45,7 +45,7 @@ describe.each(clusterTargets)("an object that a finalizer keeps from being delet
   }
 
   test("the held object is reported before a later wave is applied, and the wave follows", async () => {
-    const ns = "told-first";
+    const ns = "reported-first";
     const { world, waves, held, observed } = await begun(ns);
     await world.assign(ns, waves("3"));
     await world.work();
@@ -64,7 +64,7 @@ describe.each(clusterTargets)("an object that a finalizer keeps from being delet
   });
 
   test("the held object is reported beside the objects that a wave waits for", async () => {
-    const ns = "told-beside";
+    const ns = "reported-beside";
     const { world, waves, held, observed } = await begun(ns);
     await world.assign(ns, [...waves("3"), deployment(`${ns}/db`)]);
     for (const seconds of [0, 5, 15]) {
@@ -84,7 +84,7 @@ describe.each(clusterTargets)("an object that a finalizer keeps from being delet
   });
 
   test("the held object is reported once, and the retries of a later wave that fails grow rarer", async () => {
-    const ns = "told-once";
+    const ns = "reported-once";
     const { world, waves, observed } = await begun(ns);
     await world.assign(ns, [...waves("3"), inWave(widget("nowhere.example.com", `${ns}/w`), 1)]);
     const seen: unknown[] = [];
@@ -99,7 +99,7 @@ describe.each(clusterTargets)("an object that a finalizer keeps from being delet
     await finalize(ns, null);
   });
 
-  test("an object that is gone by then is not reported", async () => {
+  test("an object that is deleted before the next check is not reported", async () => {
     const ns = "gone-by-then";
     const { world, waves, observed } = await begun(ns);
     await finalize(ns, null);

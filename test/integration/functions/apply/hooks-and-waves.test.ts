@@ -1,4 +1,4 @@
-/** Phases, waves and hooks of an apply, as the cluster sees them: by its requests, whatever becomes of the workers. */
+/** Phases, waves and hooks of an apply, checked by the requests that the cluster gets, also when workers die. */
 import { describe, expect, test } from "vitest";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { JsonObject } from "#shared/base/json.ts";
@@ -109,7 +109,7 @@ test("each step is ready before the next begins, and a hook is run once", async 
   expect(written(w)).toEqual(["shop", "migrate", "settings", "db", "web", "notify", "-notify"]);
   expect(made(w, "migrate")).toBe(1);
   expect((await w.observed()).objects).toMatchObject({ total: 4, ready: 4, failed: 0, foreign: 0 });
-  // The fate of a hook that has run does not matter to the Sync.
+  // The Sync does not depend on a hook that has already run.
   await byHand(w.host.connections()[0] as never, {
     method: "DELETE",
     path: `${jobs}/migrate?propagationPolicy=Background`,
@@ -270,9 +270,9 @@ const short = [
   job("undo", argo("SyncFail")),
 ];
 
-describe("a worker that dies at any write runs no hook twice, and comes to the same end", () => {
+describe("an apply with hooks whose worker dies at any write", () => {
   test.each(["before", "after"] as const)(
-    "%s it takes effect",
+    "the hooks run once and the Sync becomes Ready if the worker dies %s the write takes effect",
     async (when) => {
       let deaths = 0;
       for (let at = 1; ; at++) {
@@ -289,7 +289,7 @@ describe("a worker that dies at any write runs no hook twice, and comes to the s
     300_000,
   );
 
-  /** @returns whether there was a write at which it could die. */
+  /** @returns whether the worker died, because it made that many writes. */
   async function diesInstalling(death: Death, w: ClusterWorker): Promise<boolean> {
     const kube = new KubeConnection(w.endpoint, w.world.clock);
     const connector = { connect: async () => kube.client({ deadlineMs: Date.now() + 600_000 }), distrust() {} };

@@ -1,4 +1,4 @@
-/** Hooks that do nothing themselves: the account, the role and the settings that a Job runs with, as charts of admission webhooks have them. */
+/** Hooks that only serve other hooks: the account, role and settings of a Job, as in the charts of admission webhooks. */
 import { expect, test } from "vitest";
 import type { JsonObject } from "#shared/base/json.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
@@ -42,7 +42,7 @@ const chart = (version: string) => [
   job("patch", after),
 ];
 
-/** Names of what was made, `-name` for what was deleted. */
+/** The names of objects that were made, and `-name` for objects that were deleted. */
 function madeAndDeleted(): readonly string[] {
   return worker.host.requests().flatMap(({ method, path, status, result, userAgent }) => {
     const name = path.split("/").at(-1) ?? "";
@@ -83,7 +83,7 @@ test.each([
   ["before and after", "create", both],
   ["before and after", "patch", both],
 ])(
-  "an account for hooks %s that was deleted when the Job %s failed is made again for the next try",
+  "an account for hooks %s an apply, deleted when the Job %s failed, is made again for the next attempt",
   async (_when, failing, annotations) => {
     const objects = chart("1").map((object) => (object.kind === "ServiceAccount" ? account(annotations) : object));
     await worker.world.assign("web", objects);

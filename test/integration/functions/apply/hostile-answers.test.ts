@@ -1,6 +1,6 @@
 /**
- * Answers that an API server may give to the worker's lists: each ends as a finding of its cluster, and nothing is
- * pruned.
+ * Hostile answers of an API server to the worker's lists: the worker reports each as a problem of the cluster, and prunes
+ * nothing.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { gzipSync } from "node:zlib";
@@ -24,7 +24,7 @@ const failed = (reason: string, message: string) => ({
   reason,
   message: expect.stringMatching(new RegExp(`^cluster c1: GET /api/v1/\\S+: .*${message}`)),
 });
-/** Health was read one by one. */
+/** The health of objects was read one by one. */
 const notCompared = (message: string) => ({
   phase: "Ready",
   conditions: expect.arrayContaining([
@@ -35,7 +35,7 @@ const notCompared = (message: string) => ({
 const isList = (request: IncomingMessage) => request.url?.includes("/configmaps?limit=") === true;
 const json = { "content-type": "application/json" };
 
-/** Answers every list with the text, or with the n-th of several. */
+/** Answers every list with the text, or in turn with each of several texts. */
 function lists(...texts: readonly string[]): Attack {
   let asked = 0;
   return (request, response) => isList(request) && answerJson(response, texts[asked++ % texts.length] ?? "");
@@ -62,14 +62,14 @@ const ofListItem = (index: number, message: string) => malformed(`items[${index}
 interface Case {
   readonly attack: () => Attack;
   readonly finding: object;
-  /** Lists that the server was asked for, at most. */
+  /** The most lists that the worker may request. */
   readonly requests?: number;
-  /** Of the invocation. */
+  /** The time that is left of the invocation. */
   readonly remainingMs?: number;
 }
 
 const cases: Readonly<Record<string, Case>> = {
-  "a page of a proxy": {
+  "an HTML page of a proxy": {
     attack: () => onList((response) => response.writeHead(200, { "content-type": "text/html" }).end("<html></html>")),
     finding: malformed("it is not JSON (13 bytes, text/html)"),
   },
@@ -85,7 +85,7 @@ const cases: Readonly<Record<string, Case>> = {
     finding: failed("AnswerTooLarge", "larger than 16 MiB.*check what answers"),
     requests: 5,
   },
-  "a byte now and then": {
+  "a body of one byte now and then": {
     attack: () =>
       onList((response) => {
         response.writeHead(200, json);
@@ -96,7 +96,7 @@ const cases: Readonly<Record<string, Case>> = {
     remainingMs: 2_000,
     requests: 1,
   },
-  "events of a watch": {
+  "a list of watch events": {
     attack: () => lists(`{"type":"ADDED","object":${item("a")}}\n`.repeat(100)),
     finding: malformed("it is not JSON"),
   },
@@ -110,7 +110,7 @@ const cases: Readonly<Record<string, Case>> = {
     finding: malformed("its continue token is repeated"),
     requests: 2,
   },
-  "continue tokens in a circle": {
+  "a list with continue tokens in a circle": {
     attack: () => lists(list(item("a"), "one"), list(item("b"), "two")),
     finding: malformed("its continue token is repeated"),
     requests: 3,
@@ -120,7 +120,7 @@ const cases: Readonly<Record<string, Case>> = {
     finding: malformed("its continue token has 1000000 characters"),
     requests: 1,
   },
-  "100,000 levels": {
+  "a list with 100,000 levels": {
     attack: () => lists(list(deep(100_000))),
     finding: malformed("nested 100002 levels deep"),
   },
@@ -128,15 +128,15 @@ const cases: Readonly<Record<string, Case>> = {
     attack: () => lists(list(item("a", `,"generation":${"9".repeat(1_000_000)}`))),
     finding: malformed("a number with 1000000 digits"),
   },
-  "members called __proto__": {
+  "a list with members called __proto__": {
     attack: () => lists('{"__proto__":{"items":[],"polluted":1},"metadata":{"__proto__":{"polluted":1}}}'),
     finding: malformed("items is missing, expected a list"),
   },
-  "members twice, the second time as something else": {
+  "a list with the same members twice, the second time with another type": {
     attack: () => lists(`{"metadata":{},"items":[],"items":7}`),
     finding: malformed("items is a number, expected a list"),
   },
-  "items that are a text": { attack: () => lists(`{"items":"none"}`), finding: malformed("items is a text") },
+  "a list whose items are a text": { attack: () => lists(`{"items":"none"}`), finding: malformed("items is a text") },
   "an item without metadata": { attack: () => lists(list("{}")), finding: ofListItem(0, "metadata is missing") },
   "an item that is null": { attack: () => lists(list("null")), finding: malformed("items[0] is null") },
   "a name that leads elsewhere": {
@@ -151,19 +151,19 @@ const cases: Readonly<Record<string, Case>> = {
     attack: () => lists(list(`{"metadata":{"name":"a","uid":"${"u".repeat(1_000_000)}"}}`)),
     finding: ofListItem(0, "metadata.uid has 1000000 characters"),
   },
-  "labels that are a list": {
+  "an object whose labels are a list": {
     attack: () => lists(list(item("a", ',"labels":["x"]'))),
     finding: ofListItem(0, "metadata.labels is a list"),
   },
-  "finalizers that are maps": {
+  "an object whose finalizers are maps": {
     attack: () => lists(list(item("a", ',"deletionTimestamp":"x","finalizers":[{"toString":1}]'))),
     finding: ofListItem(0, "metadata.finalizers is not a list of strings"),
   },
-  "managers that are numbers": {
+  "an object whose managers are numbers": {
     attack: () => lists(list(item("a", ',"managedFields":[{"manager":1,"time":2}]'))),
     finding: ofListItem(0, "metadata.managedFields is not a list of entries"),
   },
-  "more headers than fit": {
+  "an answer with too many headers": {
     attack: () =>
       onList((response) => void response.socket?.write(`HTTP/1.1 200 OK\r\n${"x-flood: yes\r\n".repeat(100_000)}\r\n`)),
     finding: notCompared("Header overflow"),
@@ -177,7 +177,7 @@ const cases: Readonly<Record<string, Case>> = {
     finding: malformed("switched to another protocol (x)"),
     requests: 1,
   },
-  "hints without an end": {
+  "an endless series of 1xx answers": {
     attack: () =>
       onList((response) => {
         const hint = "HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n".repeat(100);
@@ -197,7 +197,7 @@ const cases: Readonly<Record<string, Case>> = {
 };
 
 test.each(Object.entries(cases))(
-  "%s is reported, and nothing is lost",
+  "%s is reported, no object is deleted, and the inventory stays",
   { timeout: 60_000 },
   async (_name, attacked) => {
     await worker.world.assign("web", objects);
@@ -226,7 +226,7 @@ test.each(Object.entries(cases))(
   },
 );
 
-test("a rendering from before names were checked is not applied", async () => {
+test("a rendering with dangerous names from an older version is not applied", async () => {
   await worker.world.assign("web", [...objects, configMap("default/.."), configMap("../kube-system/x")]);
   await worker.world.work();
   expect(await worker.observed()).toMatchObject({

@@ -1,4 +1,4 @@
-/** A rendering with other objects for a first install than for upgrades: the objects that a cluster has. */
+/** A rendering has other objects for an install than for an upgrade. The tests check which objects the cluster gets. */
 import { describe, expect, test } from "vitest";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { JsonObject } from "#shared/base/json.ts";
@@ -24,7 +24,7 @@ function hook(name: string, events: string): ManifestObject {
 
 const hooks = [hook("install", "pre-install"), hook("upgrade", "pre-upgrade")];
 
-/** As a chart that asks which it is: a Secret for the beginning, a setting, and hooks of both. */
+/** The objects of a chart that asks whether it is an install: a Secret only for installs, a setting, and hooks of both. */
 function sides(version: string, around: readonly ManifestObject[] = hooks) {
   const both = [namespace("shop"), configMap("shop/app", { version }), ...around];
   return {
@@ -58,7 +58,7 @@ async function untilReady(w: ClusterWorker): Promise<void> {
   throw new Error(`it is not Ready: ${JSON.stringify((await w.observed()).message)}`);
 }
 
-/** Names of what is there of the Sync, hooks with how often each was made. */
+/** The names of the Sync's objects in the cluster, and how often each hook was made. */
 function held(w: ClusterWorker) {
   const made = (name: string) =>
     w.host
@@ -78,7 +78,7 @@ test("a cluster gets the objects of an install, keeps them while its rendering s
   await untilReady(w);
   expect(held(w)).toEqual(installed);
 
-  // Neither another attempt nor a correction of drift makes an upgrade of it.
+  // Another attempt and a correction of drift do not make an upgrade of the install.
   await assign(w, sides("1"));
   await untilReady(w);
   await byHand(connectionOf(w), {
@@ -95,7 +95,7 @@ test("a cluster gets the objects of an install, keeps them while its rendering s
   expect(held(w)).toEqual(upgraded);
   expect(await w.recorded()).toEqual(w.members());
 
-  // A cluster that was installed once gets no install when it joins again.
+  // A cluster that had an install once gets an upgrade when it joins again.
   await assign(w, sides("1"));
   await untilReady(w);
   expect(held(w)).toEqual({ ...upgraded, runs: [1, 2] });
@@ -103,9 +103,9 @@ test("a cluster gets the objects of an install, keeps them while its rendering s
 
 test.each([
   ["with hooks", hooks, [2, 0]],
-  ["without", [], [0, 0]],
+  ["without hooks", [], [0, 0]],
 ] as const)(
-  "an install that does not come to its end is one with the next rendering, too: %s",
+  "an install that is not completed is an install with the next rendering, too: %s",
   async (_legend, around, runs) => {
     const w = worker;
     const { install, upgrade } = sides("1", around);
@@ -123,7 +123,7 @@ test.each([
   },
 );
 
-/** As the planner does with a cluster that is deleted, or a group that is made anew: the objects stay. */
+/** Forgets the Sync, as the planner does when a Cluster is deleted or a group is made anew. The objects stay. */
 async function forget({ world }: ClusterWorker): Promise<void> {
   const { observed: _observed, ...row } = (await world.sync("web")) as SyncRow;
   const desired = forgotten(row, world.clock.now().toISOString());
@@ -154,7 +154,7 @@ describe("a cluster whose rows were forgotten, and that still has its objects", 
     expect(await w.recorded()).toEqual(expect.arrayContaining(["ConfigMap later", "ConfigMap mode"]));
   });
 
-  test("another cluster in its place, which has none of the objects, gets an install", async () => {
+  test("another cluster of that name, which has none of the objects, gets an install", async () => {
     const w = worker;
     await assign(w, sides("1"));
     await untilReady(w);
@@ -180,7 +180,7 @@ test("the worker still knows that a chart was installed when the inventory is lo
   expect(held(w)).toEqual(installed);
 });
 
-/** The same store to a worker that has read nothing of it. */
+/** The same store, for a worker that has read nothing from it. */
 function unread(blobs: BlobStore): BlobStore {
   return new Proxy(blobs, {
     get: (inner, name) => (Reflect.get(inner, name) as (...args: unknown[]) => unknown).bind(inner),
@@ -189,12 +189,12 @@ function unread(blobs: BlobStore): BlobStore {
 
 describe("a worker that dies at any write", () => {
   test.each([
-    ["before", "installs once, and upgrades nothing", diesInstalling],
-    ["after", "installs once, and upgrades nothing", diesInstalling],
-    ["before", "does not install what came back", diesComingBack],
-    ["after", "does not install what came back", diesComingBack],
+    ["before", "makes one install and no upgrade", diesInstalling],
+    ["after", "makes one install and no upgrade", diesInstalling],
+    ["before", "makes no install for objects that exist already", diesRejoining],
+    ["after", "makes no install for objects that exist already", diesRejoining],
   ] as const)(
-    "%s it takes effect %s",
+    "a worker that dies %s a write takes effect %s",
     async (when, _legend, dies) => {
       let deaths = 0;
       for (let at = 1; ; at++) {
@@ -211,7 +211,7 @@ describe("a worker that dies at any write", () => {
     300_000,
   );
 
-  /** @returns whether there was a write at which it could die. */
+  /** @returns whether the worker died, because it made that many writes. */
   async function diesInstalling(death: Death, w: ClusterWorker): Promise<boolean> {
     await assign(w, sides("1"));
     const hasDied = await dies(death, w);
@@ -223,7 +223,7 @@ describe("a worker that dies at any write", () => {
     return hasDied;
   }
 
-  async function diesComingBack(death: Death, w: ClusterWorker): Promise<boolean> {
+  async function diesRejoining(death: Death, w: ClusterWorker): Promise<boolean> {
     await assign(w, sides("1"));
     await untilReady(w);
     await forget(w);

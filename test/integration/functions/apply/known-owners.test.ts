@@ -1,4 +1,4 @@
-/** A sandbox may use an owner that it has just read for another check. */
+/** A worker's sandbox may use an owner that it has just read for another check. */
 import { describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";

@@ -29,7 +29,7 @@ const token = "header.payload.signature";
 const installation = "starling.111122223333.eu-west-1";
 const inAMinute = () => new Date(Date.now() + 60_000);
 
-/** A connector of a process, and the one secret that it finds. */
+/** A connector that reads `text` for every secret. */
 function connectorWith(text: (freshness: string) => string) {
   const read: SecretReader["read"] = async (_name, { fresh } = {}) => text(fresh ? "fresh" : "kept");
   return new KubeConnector({ secrets: { read }, eks: noEks, clock: systemClock, installation });
@@ -55,8 +55,8 @@ describe("the token of a secret", () => {
 
   test.each<[string, () => NonNullable<ClusterSpec["endpoint"]>, string]>([
     ["to another address", () => endpointOf(evil), '"server"'],
-    ["by another authority", () => ({ ...endpointOf(server), caData: evil.caData }), '"caData"'],
-    ["by the public authorities", () => ({ server: server.url, token: { secret } }), '"caData"'],
+    ["with another authority", () => ({ ...endpointOf(server), caData: evil.caData }), '"caData"'],
+    ["with the public authorities", () => ({ server: server.url, token: { secret } }), '"caData"'],
     ["under another name", () => ({ ...endpointOf(server), tlsServerName: "api.example.com" }), '"tlsServerName"'],
     ["to another path", () => ({ ...endpointOf(server), server: `${server.url}/mine` }), '"server"'],
   ])("the token is not sent %s: no connection is opened", async (_what, endpoint, field) => {
@@ -153,7 +153,7 @@ describe("the token of a secret", () => {
 
   test.each([
     ["is a bare token", token],
-    ["holds a token for nobody", JSON.stringify({ token })],
+    ["has a token and names no cluster", JSON.stringify({ token })],
   ])("the token is sent to no cluster when the secret %s, and the error says how to repair it", async (_what, text) => {
     const before = server.connections();
     await expect(clusterUidOf(await clientWith(text))).rejects.toMatchObject({
@@ -200,7 +200,7 @@ describe("the connections of a run", () => {
     row = clusterRow({ endpoint: endpointOf(own) });
   });
 
-  /** As a worker with eight requests at once. */
+  /** Sends eight requests at once, like a worker. */
   async function check(generation = 1): Promise<void> {
     const client = await connector.connect({ ...row, generation }, inAMinute());
     await Promise.all(Array.from({ length: 8 }, () => clusterUidOf(client)));
@@ -223,7 +223,7 @@ describe("the connections of a run", () => {
     await expect.poll(() => own.open()).toBe(0);
   });
 
-  test("the connections of a Cluster that was changed meanwhile are closed, too", async () => {
+  test("the connections are closed, too, if the Cluster was changed meanwhile", async () => {
     await connector.during(async () => {
       await check(1);
       await check(2);
@@ -247,7 +247,7 @@ describe("the connections of a run", () => {
   });
 });
 
-/** A cluster that serves so many kinds, `K0` and so on. */
+/** A cluster that serves `kinds` kinds: `K0`, `K1` and so on. */
 function startServing(kinds: number) {
   const resources = Array.from({ length: kinds }, (_, n) => ({
     ...{ resource: `k${n}`, responseKind: { kind: `K${n}` }, scope: "Namespaced", operations: ["list"] },
@@ -260,7 +260,7 @@ function startServing(kinds: number) {
   return startRecordingServer(({ url }) => ({ body: url === "/apis" ? all : none }));
 }
 
-/** One connector, and how often it asks a cluster what it serves. */
+/** Counts how often one connector asks a cluster for the kinds that it serves. */
 function countDiscoveries(server: RecordingServer) {
   const connector = connectorWith(() => clusterSecret({ server: server.url, caData: server.caData, token }));
   const row = clusterRow({ endpoint: endpointOf(server) });
@@ -275,10 +275,10 @@ function countDiscoveries(server: RecordingServer) {
   };
 }
 
-describe("the discovery of many clusters", () => {
+describe("the kinds of many clusters", () => {
   const own = forEachTest(() => startServing(1));
 
-  test("the clusters that were not worked on for longest are forgotten", async () => {
+  test("the kinds of the clusters that were not worked on for longest are forgotten", async () => {
     const { connect, discoveriesOf } = countDiscoveries(own);
     let others = 0;
     const connectToOthers = async (count: number) => {
@@ -294,10 +294,10 @@ describe("the discovery of many clusters", () => {
   });
 });
 
-describe("the discovery of clusters with many kinds", () => {
+describe("the kinds of clusters that have many", () => {
   const own = forEachTest(() => startServing(10_000));
 
-  test("the clusters that were not worked on for longest are forgotten", async () => {
+  test("the kinds of the clusters that were not worked on for longest are forgotten", async () => {
     const { discoveriesOf } = countDiscoveries(own);
     const discoveriesOfAll = async (uids: readonly string[]) => {
       const asked: number[] = [];
@@ -312,7 +312,7 @@ describe("the discovery of clusters with many kinds", () => {
   });
 });
 
-/** The schema lets none of these through, but rows may be older. */
+/** The schema refuses all of these, but rows may be older than the schema. */
 test.each<[string, ClusterSpec, string]>([
   ["no address", {}, "the Cluster has neither eks nor endpoint; apply it again"],
   [
@@ -342,12 +342,12 @@ test.each([
   });
 });
 
-/** Rows may be older than the schema that refuses these. */
+/** The schema refuses these authorities, but rows may be older than the schema. */
 test.each([
   ["", "is empty, so that the connection would trust the public authorities"],
   [" ", "is empty"],
   ["bm9uZQ==", "contains no PEM certificate"],
-])("an authority %j never becomes the public ones", async (caData, expected) => {
+])("a certificate authority %j never makes the connection trust the public authorities", async (caData, expected) => {
   await expect(clientWith(prodSecret(), { caData })).rejects.toMatchObject({
     code: "InvalidAuthority",
     message: expect.stringContaining(`the certificate authority of ${server.url} (caData) ${expected}`),

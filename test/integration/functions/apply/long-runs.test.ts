@@ -1,4 +1,4 @@
-/** Sets that need more than one run, on a slow cluster. Each request moves the worker's clock. */
+/** Sets of objects that need more than one run, on a slow cluster. Each request moves the worker's clock. */
 import { describe, expect, test } from "vitest";
 import { later } from "#shared/fleet/rows/due.ts";
 import { lastCheck } from "#shared/fleet/rows/routine.ts";
@@ -48,7 +48,7 @@ function configMaps(count: number, value = "1"): ManifestObject[] {
   return Array.from({ length: count }, (_, index) => configMap(`shop/c${100 + index}`, { k: value }));
 }
 
-/** The table, for a worker whose outcomes are lost. */
+/** The table of a worker whose outcomes are lost. */
 function withoutOutcomes(table: Table): Table {
   return {
     get: (key) => table.get(key),
@@ -68,7 +68,7 @@ const mixed = [
   namespace("shop"),
 ];
 
-test("an attempt that is tried again and gets no further makes no progress", async () => {
+test("an attempt that is tried again and applies nothing more reports no progress", async () => {
   await worker.world.assign("web", [namespace("shop"), ...configMaps(5)]);
   await worker.world.work();
   expect((await worker.observed()).progress).toMatchObject({ applied: 6, ready: 6 });
@@ -106,7 +106,7 @@ describe("a set that needs more than one run", () => {
     expect(order.indexOf(`customresourcedefinitions/widgets.${group}`)).toBe(1);
   });
 
-  test("the set is ready when all of it is as it was applied, whatever somebody changed between two runs", async () => {
+  test("the set is ready only when all its objects are as applied, even if somebody changes one between two runs", async () => {
     await worker.world.assign("web", [namespace("shop"), ...configMaps(100)]);
     beSlow();
     await worker.world.work({ remainingMs });
@@ -210,7 +210,7 @@ describe("a set that needs more than one run", () => {
   });
 });
 
-test("a set with an object that fails is applied to its end, and fails only then", async () => {
+test("a set with an object that fails is applied to its end, and is reported as failed only then", async () => {
   const bad = configMap("shop/c0", { k: "1" });
   const refused = { ...bad, metadata: { ...bad.metadata, labels: { x: "not a label's value!" } } };
   const objects = [namespace("shop"), refused, ...configMaps(100)];
@@ -240,7 +240,7 @@ test("a set has failed when a whole run applies none of it", async () => {
   expect((await worker.observed()).problems).toHaveLength(5);
 });
 
-/** By the row, or by the routine of the cluster. */
+/** The time of the last check, from the row or from the routine of the cluster. */
 async function lastCheckOf(name: string): Promise<string> {
   const [row, lease] = [await worker.world.sync(name), await worker.world.lease()];
   return (row === undefined ? undefined : lastCheck(row, lease?.routine)) ?? "";
@@ -261,14 +261,14 @@ test("a set that needs many runs leaves the other Syncs their turns in each of t
     const waiting = [];
     for (const name of others) if ((await lastCheckOf(name)) < later(begun, -70)) waiting.push(name);
     await world.work({ remainingMs: 90_000 });
-    // In the first run the new assignment comes before them.
+    // In the first run the new assignment comes before the other Syncs.
     for (const name of run === 1 ? [] : waiting) expect((await lastCheckOf(name)) >= begun, name).toBe(true);
     world.aheadMs += 10_000;
   }
   expect([...counted("PATCH")].filter(([, count]) => count > 1)).toEqual([]);
 });
 
-test("a check that our own deadline cuts off reports nothing about the Sync, and causes no apply", async () => {
+test("a check that the worker's own deadline cuts off reports nothing about the Sync, and causes no apply", async () => {
   const objects = [namespace("shop"), configMap("shop/a")];
   await worker.world.assign("web", objects);
   await worker.world.work();

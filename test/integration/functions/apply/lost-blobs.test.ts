@@ -1,4 +1,4 @@
-/** Blobs that are gone from the bucket, changed in it, or denied: a worker finds its way back to what is in the cluster. */
+/** Blobs are lost, changed or denied: a worker recovers with the objects that are in the cluster. */
 import { randomUUID } from "node:crypto";
 import { DeleteObjectCommand, GetObjectCommand, NoSuchKey, PutObjectCommand, type S3Client } from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -39,7 +39,7 @@ const isThere = (Key: string) =>
     },
   );
 
-/** The client of somebody who may list nothing but within a namespace. */
+/** A client that may list only within a namespace. */
 function withinNamespaces(client: ClusterClient): ClusterClient {
   return clientWith(client, {
     async list(kind, query) {
@@ -51,7 +51,7 @@ function withinNamespaces(client: ClusterClient): ClusterClient {
   });
 }
 
-/** Objects of so many kinds that are in no namespace. */
+/** Objects of `kinds` kinds that have no namespace. */
 function clusterScoped(name: string, kinds: number): readonly ManifestObject[] {
   const roleRef = { apiGroup: rbac, kind: "ClusterRole", name: "view" };
   const all = [
@@ -62,13 +62,13 @@ function clusterScoped(name: string, kinds: number): readonly ManifestObject[] {
   return all.slice(0, kinds).map((object) => manifest({ ...object, metadata: { name } }));
 }
 
-/** Past the interval of a check, whatever its jitter. */
+/** Longer than the interval of a check with any jitter. */
 const intervalMs = 700_000;
 
-describe.each(clusterTargets)("a worker on $name", ({ start }) => {
+describe.each(clusterTargets)("a worker whose blobs are lost, on $name", ({ start }) => {
   const cluster = forAllTests(async () => clusterFixture(await start()));
 
-  /** A namespace of its own with a Sync of its name, which holds ConfigMaps of these names. */
+  /** A world with a namespace and a Sync of the same name, which has ConfigMaps. */
   class LostWorld extends WorkerWorld {
     readonly name = `lost-${randomUUID().slice(0, 8)}`;
 
@@ -80,7 +80,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       await this.assign(this.name, this.objects(...names), apply);
     }
 
-    /** In a sandbox that remembers nothing. */
+    /** Checks in a new sandbox, which has read nothing. */
     async check(): Promise<Observed> {
       await this.work({ blobs: store() });
       return this.observed();
@@ -105,7 +105,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       return `/api/v1/namespaces/${this.name}/configmaps/${name}`;
     }
 
-    /** `name uid` of every ConfigMap of the set that is there. */
+    /** `name uid` of every ConfigMap of the set in the cluster. */
     async members(): Promise<readonly string[]> {
       const list = await cluster.raw("GET", `/api/v1/namespaces/${this.name}/configmaps`);
       return (list.items as ManifestObject[])
@@ -123,7 +123,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     return new LostWorld({ connect: async () => cluster.client, distrust() {} }, store()).begin();
   }
 
-  describe("an inventory that is lost", () => {
+  describe("a lost inventory", () => {
     test("a lost inventory is rebuilt from the members and reported once; nothing is made again, deleted or forgotten", async () => {
       const world = await begin();
       await world.give(["a", "b"]);
@@ -148,7 +148,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       [2, `; ClusterRole.${rbac}, ClusterRoleBinding.${rbac}, Namespace may not be listed`],
       [3, `; ClusterRole.${rbac}, ClusterRoleBinding.${rbac}, Namespace and others may not be listed`],
     ])(
-      "a lost inventory is rebuilt, but for %i kinds, by a worker that may list only the Sync's namespaces",
+      "a lost inventory is rebuilt without %i cluster-wide kinds if the worker may list only the Sync's namespaces",
       async (kinds, ending) => {
         const client = withinNamespaces(cluster.client);
         const world = await new LostWorld({ connect: async () => client, distrust() {} }, store()).begin();
@@ -240,7 +240,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       expect(await world.names()).toEqual(["a", "b"]);
     });
 
-    test("a lost inventory makes no Job run again that removed itself", async () => {
+    test("a lost inventory does not make a Job run again that removed itself", async () => {
       const world = await begin();
       const job = manifest({
         apiVersion: "batch/v1",
@@ -278,7 +278,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     });
   });
 
-  test("an object that asks not to be deleted, and left the Sync, does not delay the Sync's deletion", async () => {
+  test("an object that left the Sync and is marked as never to be deleted does not delay the Sync's deletion", async () => {
     const world = await begin();
     const metadata = { name: "kept", namespace: world.name, annotations: { "starling.dev/prune": "disabled" } };
     const kept = manifest({ apiVersion: "v1", kind: "ConfigMap", metadata });
@@ -293,7 +293,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     expect(await world.names()).toEqual(["kept"]);
   });
 
-  describe("a rendering that is lost", () => {
+  describe("a lost rendering", () => {
     test("a lost rendering that was never finished proves nothing: its objects are named, and delay no deletion", async () => {
       const world = await begin();
       await world.give(["a"]);
@@ -312,7 +312,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     });
 
     test.each(["gone", "changed"])(
-      "and is %s is asked for by its digest, and gone on with when it is there",
+      "a rendering that is %s is requested by its digest, and applied when it exists again",
       async (how) => {
         const world = await begin();
         await world.give(["a"]);
@@ -349,7 +349,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     expect(await world.names()).toEqual(["a"]);
   });
 
-  /** The worker of this assignment dies when it is to write what it did. */
+  /** The worker of this assignment dies before it writes its outcome. */
   async function dieAfterApply(world: LostWorld): Promise<void> {
     const table = new Proxy(world.table, {
       get(inner, name) {

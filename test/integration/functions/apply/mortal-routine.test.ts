@@ -1,6 +1,6 @@
 /**
- * Workers die between any two of their calls to the table, messages are lost and come twice, and others are assigned
- * meanwhile: what somebody changes in the cluster is put back all the same, and in the end only the lease is written.
+ * Workers die between any two calls to the table, messages are lost or come twice, and new assignments are made meanwhile.
+ * Changes that somebody makes in the cluster are corrected all the same, and in the end only the lease is written.
  */
 import { expect, test } from "vitest";
 import { claimDue } from "#functions/tick/claim-due.ts";
@@ -19,9 +19,9 @@ const worker = forEachTest(startPatientWorker);
 const names = ["a", "b", "c", "d", "e"];
 const minuteMs = 60_000;
 const stormyMinutes = 60;
-/** Enough time to correct the remaining drift, also at a Sync that rests because workers seemed to die of it. */
+/** Enough time to correct the remaining drift, also in a Sync that waits because workers seemed to die at it. */
 const calmMinutes = 40;
-/** A check, and the cost of the deaths before it: far less than the day of a row's own timer. */
+/** The time for a check and the deaths before it. It is far shorter than the day of a row's own timer. */
 const patienceMinutes = 90;
 
 interface Weather {
@@ -31,7 +31,7 @@ interface Weather {
   readonly death: number;
 }
 
-/** Every call from the nth on is never answered; that one is done, or not. */
+/** No call from number `at` on is answered. Call number `at` takes effect if `isDone`. */
 function mortal(
   table: Table,
   at: number,
@@ -63,7 +63,7 @@ async function live({ random, death }: Weather): Promise<unknown> {
   });
 }
 
-/** @returns how many workers there were. */
+/** @returns the number of workers that ran. */
 async function minute(weather: Weather): Promise<number> {
   const { world } = worker;
   const { random, lost, doubled } = weather;
@@ -98,7 +98,7 @@ async function asked(method: "GET" | "PATCH", name: string, body?: object): Prom
   return (await byHand(connection, { method, path, body })).object as unknown as KubeObject;
 }
 
-test("drift is corrected whichever worker dies", async () => {
+test("drift is corrected, whichever workers die and whichever messages are lost", async () => {
   const { world } = worker;
   const random = createRandom(1);
   const storm: Weather = { random, lost: 0.2, doubled: 0.2, death: 0.3 };
@@ -133,7 +133,7 @@ test("drift is corrected whichever worker dies", async () => {
     await check(stormyMinutes + at);
   }
   expect([...edited]).toEqual([]);
-  // Deaths are remembered for a day; each row has been due by itself then.
+  // Deaths are remembered for a day. By then each row has been due by itself.
   world.aheadMs += 25 * 60 * minuteMs;
   for (let at = 1; at <= 15; at++) await minute(calm);
   const versions = async () => Promise.all(names.map(async (name) => (await world.sync(name))?.version));

@@ -1,4 +1,4 @@
-/** Objects that move in a group whose other renderings are larger than what a worker remembers: each is read once in a look. */
+/** Objects move in a group with a rendering that is too large for the worker's memory: a check reads it only once. */
 import { describe, expect, test } from "vitest";
 import { stringAt } from "#shared/kube/kube-object.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
@@ -12,7 +12,7 @@ const soonMs = 70_000;
 const largeBytes = 25 * 1024 * 1024;
 const moving = 20;
 
-/** Counts how often what is large is read, and how often at the same time. */
+/** Counts the reads of large blobs, and the most reads at the same time. */
 class LargeReads extends MemoryBlobStore {
   count = 0;
   atOnce = 0;
@@ -30,10 +30,10 @@ class LargeReads extends MemoryBlobStore {
   }
 }
 
-describe.each(clusterTargets)("beside a template with a large rendering, on $name", ({ start }) => {
+describe.each(clusterTargets)("a group that has a template with a large rendering, on $name", ({ start }) => {
   const cluster = forAllTests(async () => clusterFixture(await start()));
 
-  test("the objects of a renamed template move, and the large one is not read for each of them", async () => {
+  test("the objects of a renamed template move, and the large rendering is not read for each of them", async () => {
     const blobs = new LargeReads();
     const connector = { connect: async () => cluster.client, distrust() {} };
     const world = await new WorkerWorld(connector, blobs).begin();

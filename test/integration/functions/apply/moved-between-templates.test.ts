@@ -1,6 +1,6 @@
 /**
- * An object that moves from one template of a group to another keeps its uid: it is taken over, and never deleted on the
- * way, whichever Sync works first and wherever a worker dies.
+ * An object that moves from one template of a group to another is taken over and keeps its uid. It is never deleted
+ * meanwhile, whichever Sync is worked on first and wherever a worker dies.
  */
 import { describe, expect, test } from "vitest";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -33,7 +33,7 @@ describe.each(clusterTargets)("an object that moves between templates of a group
   const cluster = forAllTests(async () => clusterFixture(await start()));
   let spaces = 0;
 
-  /** A worker, in a namespace of its own; `deleted` has the names of what it has asked the server to delete. */
+  /** A worker with a namespace of its own. `deleted` has the names of objects that it has asked the server to delete. */
   async function begin() {
     const space = `moved-${++spaces}`;
     const deleted: string[] = [];
@@ -90,7 +90,7 @@ describe.each(clusterTargets)("an object that moves between templates of a group
   test.each([
     ["a", "b"],
     ["b", "a"],
-  ] as const)("from %s to %s, keeps its uid and is never deleted", async (from, to) => {
+  ] as const)("the object moves from template %s to %s, keeps its uid and is never deleted", async (from, to) => {
     const w = await begin();
     await w.assign(from, [w.data, w.settings(from)]);
     await w.assign(to, [w.settings(to)]);
@@ -105,7 +105,7 @@ describe.each(clusterTargets)("an object that moves between templates of a group
     expect([await w.phase(from), await w.phase(to)]).toEqual(["Ready", "Ready"]);
     expect(w.deleted).toEqual([]);
 
-    // It is the other one's now: gone from there, it goes.
+    // The object belongs to the other template now, and is pruned when that template loses it.
     await w.workOn(2, intervalMs);
     await w.assign(to, [w.settings(to)]);
     await w.workOn();
@@ -135,7 +135,7 @@ describe.each(clusterTargets)("an object that moves between templates of a group
   });
 
   test.each(["correct", "report", "off"] as const)(
-    "with drift: %s, is pruned by the template that lost it, when the other one lets it go without having applied it",
+    "with drift %s, the object is pruned if the other template drops it before it has applied it",
     async (drift) => {
       const w = await begin();
       await w.assign("a", [w.data, w.settings("a")]);
@@ -199,7 +199,7 @@ describe.each(clusterTargets)("an object that moves between templates of a group
     },
   );
 
-  test("an object that two templates have at once is refused in the second by name, and stays with the first", async () => {
+  test("an object that two templates have at once is refused by name in the second, and stays with the first", async () => {
     const w = await begin();
     await w.assign("a", [w.data]);
     await w.workOn();
@@ -255,31 +255,35 @@ describe.each(clusterTargets)("an object that moves between templates of a group
     expect(await w.live()).toEqual(before);
   });
 
-  describe("and the worker dies at any write", () => {
+  describe("a move during which the worker dies at any write", () => {
     test.each([
       ["a", "b", "before"],
       ["a", "b", "after"],
       ["b", "a", "before"],
       ["b", "a", "after"],
-    ] as const)("from %s to %s, %s it takes effect: it keeps its uid", { timeout: 300_000 }, async (from, to, when) => {
-      let deaths = 0;
-      for (let at = 1; ; at += 1) {
-        const w = await begin();
-        await w.assign(from, [w.data, w.settings(from)]);
-        await w.assign(to, [w.settings(to)]);
-        await w.workOn(2);
-        const before = await w.live();
-        await w.assign(from, [w.settings(from)]);
-        await w.assign(to, [w.data, w.settings(to)]);
-        const hasDied = await workUntil(w.world, w.connector, { at, when });
-        w.world.aheadMs += intervalMs;
-        await w.workOn(4, intervalMs);
-        expect([at, await w.live(), w.deleted]).toEqual([at, { ...before, owner: to }, []]);
-        expect([await w.phase(from), await w.phase(to)]).toEqual(["Ready", "Ready"]);
-        if (!hasDied) break;
-        deaths += 1;
-      }
-      expect(deaths).toBeGreaterThan(8);
-    });
+    ] as const)(
+      "the object keeps its uid from template %s to %s if the worker dies %s the write takes effect",
+      { timeout: 300_000 },
+      async (from, to, when) => {
+        let deaths = 0;
+        for (let at = 1; ; at += 1) {
+          const w = await begin();
+          await w.assign(from, [w.data, w.settings(from)]);
+          await w.assign(to, [w.settings(to)]);
+          await w.workOn(2);
+          const before = await w.live();
+          await w.assign(from, [w.settings(from)]);
+          await w.assign(to, [w.data, w.settings(to)]);
+          const hasDied = await workUntil(w.world, w.connector, { at, when });
+          w.world.aheadMs += intervalMs;
+          await w.workOn(4, intervalMs);
+          expect([at, await w.live(), w.deleted]).toEqual([at, { ...before, owner: to }, []]);
+          expect([await w.phase(from), await w.phase(to)]).toEqual(["Ready", "Ready"]);
+          if (!hasDied) break;
+          deaths += 1;
+        }
+        expect(deaths).toBeGreaterThan(8);
+      },
+    );
   });
 });

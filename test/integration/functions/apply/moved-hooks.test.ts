@@ -1,4 +1,4 @@
-/** A hook that moves from one template of a group to another is made anew there, as with each rendering. */
+/** A hook that moves from one template of a group to another runs anew there, as with each new rendering. */
 import { describe, expect, test } from "vitest";
 import { stringAt } from "#shared/kube/kube-object.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
@@ -12,7 +12,7 @@ describe.each(clusterTargets)("a hook that moves between templates of a group, o
   const cluster = forAllTests(async () => clusterFixture(await start()));
 
   test.each(["the deletion", "the new template"] as const)(
-    "the hook is run by the renamed template when the worker does %s first",
+    "the hook is run for the renamed template when the worker does %s first",
     async (first) => {
       const space = first === "the deletion" ? "hooks-1" : "hooks-2";
       const [before, after] = first === "the deletion" ? ["a", "b"] : ["b", "a"];

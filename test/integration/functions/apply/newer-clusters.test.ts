@@ -1,4 +1,4 @@
-/** A cluster's row that is written while its worker is at work: by somebody else, or not yet by the worker itself. */
+/** A Cluster's row changes during a worker's run, or lacks an observation that the worker has not written yet. */
 import { describe, expect, test } from "vitest";
 import type { ClusterConnector } from "#functions/apply/cluster/worker-ports.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -9,10 +9,10 @@ import { forAllTests } from "#test/support/for-tests.ts";
 import { watchedClient } from "#test/support/watched-client.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
-describe.each(clusterTargets)("a worker on $name", ({ start }) => {
+describe.each(clusterTargets)("a Cluster's row during a run, on $name", ({ start }) => {
   const cluster = forAllTests(async () => clusterFixture(await start()));
 
-  /** @param atConnect - done before a client is opened. */
+  /** @param atConnect - runs before a client is opened. */
   async function begin(atConnect: (world: WorkerWorld) => Promise<void> = async () => {}) {
     const methods: string[] = [];
     const connector: ClusterConnector = {
@@ -35,7 +35,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     await world.table.write([{ put: labelled }]);
   }
 
-  test("holds what a freeze is for by labels that the Cluster was given in the middle of a run", async () => {
+  test("a worker follows a freeze that selects labels which the Cluster got during the run", async () => {
     let isLabelled = false;
     const { world } = await begin(async (running) => {
       if (isLabelled) await label(running, { env: "prod" });
@@ -57,7 +57,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     expect(await cluster.statusOf("/api/v1/namespaces/labels-b")).toBe(404);
   });
 
-  test("asks a cluster once in a run for its version, also where what it said is not written yet", async () => {
+  test("a worker asks a cluster for its version only once in a run, also before the answer is written", async () => {
     const { world, methods } = await begin();
     await world.assign("seen-b", [namespace("seen-b"), configMap("seen-b/c")]);
     await world.work();

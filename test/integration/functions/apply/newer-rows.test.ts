@@ -1,4 +1,4 @@
-/** Rows that a newer version wrote, after its deployment was rolled back, before the worker of their cluster. */
+/** A worker meets rows that a newer version wrote before its deployment was rolled back. */
 import { expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { keyText, type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
@@ -24,7 +24,7 @@ async function assigned(): Promise<void> {
   await worker.world.assign("b", [namespace("of-b"), configMap("of-b/c")]);
 }
 
-test("a Sync that cannot be read is left alone, and the others of its cluster have their turn", async () => {
+test("a Sync that cannot be read is left alone, and the other Syncs of its cluster have their turns", async () => {
   await assigned();
   const key = keys.sync("c1", "tests", "a");
   await makeNewer(key);
@@ -46,7 +46,7 @@ test("a Sync that cannot be read is left alone, and the others of its cluster ha
   expect((await worker.world.lease())?.owner).toBeUndefined();
 });
 
-test("an owner that cannot be read may be suspended: the worker does nothing for it", async () => {
+test("the worker does nothing for an owner that it cannot read, because that owner may be suspended", async () => {
   await assigned();
   await worker.world.setOwner("a", {});
   await makeNewer(keys.object("tests", "Sync", "a"));
@@ -67,7 +67,7 @@ test("the worker does nothing on a Cluster that it cannot read, and releases its
   expect(worker.world.sender.take()).toEqual([]);
 });
 
-test("a freeze that cannot be read stops writes, and no check", async () => {
+test("a freeze that cannot be read stops all writes, but no check", async () => {
   const { world } = worker;
   await world.assign("a", [namespace("of-a"), configMap("of-a/c")]);
   await world.work();

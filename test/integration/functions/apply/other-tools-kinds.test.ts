@@ -16,7 +16,7 @@ const theirs = [
 ] as const;
 
 test.each(theirs)(
-  "%s %s is said to be another tool's at the first attempt",
+  "an object %s %s is reported as an object of another tool at the first attempt",
   async (apiVersion, kind, tool, instead) => {
     const spec = { path: "./guestbook", source: { path: "guestbook" }, repo: "https://git.example.com/a" };
     const object = manifest({ apiVersion, kind, metadata: { name: "guestbook", namespace: "default" }, spec });
@@ -34,7 +34,7 @@ test.each(theirs)(
   },
 );
 
-test("a cluster that knows the kind gets the object", async () => {
+test("an object of another tool is applied to a cluster that knows its kind", async () => {
   const group = "argoproj.io";
   const { spec, ...known } = definition(group);
   const names = { kind: "Application", listKind: "ApplicationList", plural: "applications", singular: "application" };

@@ -60,7 +60,7 @@ describe.each(clusterTargets)("a reconcile of a Sync that may not be worked on, 
     expect(answer).not.toHaveProperty("owesReconcile");
   }
 
-  /** The Sync was due once, and is not due repeatedly while the reconcile cannot be answered. */
+  /** Expects that the Sync is not due again and again while the reconcile cannot be answered. */
   async function isOwed(world: WorkerWorld, name: string): Promise<void> {
     expect((await world.sync(name))?.observed).toMatchObject({ handledReconcile: 1, owesReconcile: true });
   }

@@ -1,4 +1,4 @@
-/** A sandbox that has run out of descriptors blames no cluster for it. */
+/** A sandbox that has run out of file descriptors does not report that as a fault of a cluster. */
 import { type ClusterConnection, startClusterHost } from "@starling/embedded-apiserver";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
@@ -44,13 +44,13 @@ const requestsTo = (cluster: string) => host.requests().filter((request) => requ
 const table = () => new DynamoTable(clients.dynamo, aws.address.table);
 const rowOf = (cluster: string) => table().get(keys.cluster(cluster));
 
-/** Ends the lease as time does: a worker that fails keeps it to its end. */
+/** Ends the lease, as time would: a worker that fails does not release it. */
 async function endLease(cluster: string): Promise<void> {
   await table().update({ update: keys.lease(cluster), set: { leaseUntil: new Date(0).toISOString() } });
 }
 
-describe("a sandbox without a descriptor left", () => {
-  test("the function returns the message of a cluster that it could not ask, reports nothing of it, and goes on later", async () => {
+describe("a sandbox without free file descriptors", () => {
+  test("the function returns the message of a cluster that it could not ask, reports nothing about it, and goes on later", async () => {
     const [one, other] = [await register(), await register()];
     expect(await sandbox.invoke(one.cluster)).toBe(0);
     const before = await rowOf(other.cluster);
@@ -78,7 +78,7 @@ describe("a sandbox without a descriptor left", () => {
     expect([await worker.observed(), await rowOf(cluster)]).toEqual(before);
   });
 
-  test("the function does not take a name that it could not look up for one that does not exist", async () => {
+  test("the function does not report a host name that it could not resolve as missing", async () => {
     const [one, named] = [await register(), await register(({ server }) => server.replace("127.0.0.1", "localhost"))];
     expect(await sandbox.invoke(one.cluster)).toBe(0);
     await sandbox.setHoarding("on");

@@ -1,4 +1,4 @@
-/** An attempt that lost its slot before it was complete is checked, and no write goes to its cluster any more. */
+/** An attempt that lost its slot before it was complete is checked, and its cluster is no longer written to. */
 import { describe, expect, test } from "vitest";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
@@ -13,7 +13,7 @@ const before = [namespace("shop"), configMap("shop/kept"), configMap("shop/gone"
 const after = [namespace("shop"), configMap("shop/kept", { k: "2" }), configMap("shop/new")];
 const freeze = { name: "inc-1", by: "ana", at: "2026-11-21T08:00:00.000Z", reason: "INC-1" };
 const path = "/apis/apps/v1/namespaces/shop/deployments/web";
-/** An API server that does not know its kind takes everything but this. */
+/** An object whose kind the API server does not know. All other objects are accepted. */
 const unfit: ManifestObject = { apiVersion: "tests.example.com/v1", kind: "Unknown", metadata: { name: "x" } };
 
 function connection() {
@@ -38,7 +38,7 @@ async function check(seconds = 700): Promise<SyncRow> {
   return rowOf();
 }
 
-/** Most of an hour, in which the worker may check at any time. */
+/** Lets most of an hour pass, in which the worker may check at any time. */
 async function timePasses(): Promise<void> {
   for (let minute = 0; minute < 50; minute++) await check(60);
 }
@@ -50,7 +50,7 @@ async function synced(objects = before): Promise<void> {
 }
 
 describe("a paused attempt", () => {
-  test("an attempt that is paused before it began is not begun; the objects of the last one are checked, and drift is reported", async () => {
+  test("an attempt that is paused before it begins is not begun; the last attempt's objects are checked, and drift is reported", async () => {
     await synced();
     await worker.world.assign("web", after, { interval: "10m" });
     await worker.world.pause("web");
@@ -62,7 +62,7 @@ describe("a paused attempt", () => {
     worker.host.clearRequests();
     await timePasses();
     expect(writes()).toEqual([]);
-    // Once in each interval, and no more.
+    // The worker checks once in each interval.
     expect(worker.host.requests().length).toBeGreaterThan(0);
     expect(worker.host.requests().length).toBeLessThan(60);
     const row = await rowOf();
@@ -196,7 +196,7 @@ describe("a paused attempt", () => {
       await worker.world.setFreezes(freezeState);
       const { version } = await rowOf();
       await timePasses();
-      // A probe waits for five minutes in the end.
+      // The wait between probes grows to five minutes.
       expect((await rowOf()).version - version).toBeLessThan(25);
     }
     expect(await rowOf()).toMatchObject({ stateSk: "Changing#c1#web", observed: { phase: "Unreachable" } });

@@ -1,4 +1,4 @@
-/** Idle Syncs are checked together: the requests that this costs are counted where they arrive. */
+/** Idle Syncs are checked together: the cluster and the table count the requests of these checks. */
 import type { Interception } from "@starling/embedded-apiserver";
 import { describe, expect, test } from "vitest";
 import { due, dueAtOf, later } from "#shared/fleet/rows/due.ts";
@@ -13,7 +13,7 @@ import { byHand } from "#test/support/kube-call.ts";
 
 const worker = forEachTest(startPatientWorker);
 const five = ["a", "b", "c", "d", "e"];
-/** A routine check is at most 5 % later. */
+/** The interval of a routine check with its jitter, which is at most 5 %. */
 const intervalSeconds = 640;
 
 const forbidden = { status: 403, body: { kind: "Status", apiVersion: "v1", reason: "Forbidden", code: 403 } };
@@ -36,13 +36,13 @@ async function rowOf(name: string): Promise<SyncRow> {
 const versions = async (names: readonly string[]) =>
   (await Promise.all(names.map(rowOf))).map(({ version }) => version);
 
-/** The calls of a run to the table that cost write units. */
-async function written(seconds: number): Promise<readonly string[]> {
+/** Lets time pass and works. @returns the calls to the table that cost write units. */
+async function writesAfter(seconds: number): Promise<readonly string[]> {
   const calls: string[] = [];
   const { table } = worker.world;
   const counted: Table = {
     get: (key) => table.get(key),
-    getMany: (desired, reading) => table.getMany(desired, reading),
+    getMany: (rowKeys, reading) => table.getMany(rowKeys, reading),
     query: (query) => table.query(query),
     queryIndex: (query) => table.queryIndex(query),
     update(write) {
@@ -86,7 +86,7 @@ describe("idle Syncs", () => {
     const before = await versions(five);
     for (const round of [1, 2, 3]) {
       worker.host.clearRequests();
-      expect(await written(intervalSeconds), `round ${round}`).toEqual(["update LEASE", "update LEASE"]);
+      expect(await writesAfter(intervalSeconds), `round ${round}`).toEqual(["update LEASE", "update LEASE"]);
       expect([...lists()].sort(), `round ${round}`).toEqual(["GET /api/v1/configmaps", "GET /api/v1/namespaces"]);
     }
     expect(await versions(five)).toEqual(before);
@@ -105,7 +105,7 @@ describe("idle Syncs", () => {
 
   test("idle Syncs are not checked early, whatever starts the worker", async () => {
     await inSync(five);
-    expect(await written(500)).toEqual(["update LEASE", "update LEASE"]);
+    expect(await writesAfter(500)).toEqual(["update LEASE", "update LEASE"]);
     expect(lists()).toEqual([]);
   });
 
@@ -117,7 +117,7 @@ describe("idle Syncs", () => {
     await worker.world.table.write([{ put: { ...bare, version: row.version + 1 }, when: { version: row.version } }]);
     const own = (await rowOf("a")).dueKey ?? "#";
     worker.world.aheadMs = Date.parse(dueAtOf(own)) - Date.now() + 1000;
-    expect((await written(0)).join()).toContain("SYNC#tests#a");
+    expect((await writesAfter(0)).join()).toContain("SYNC#tests#a");
     expect((await rowOf("a")).dueKey).not.toBe(own);
     expect(Date.parse(await leaseDueAt())).toBeGreaterThan(worker.world.clock.now().getTime());
   });
@@ -135,9 +135,9 @@ describe("idle Syncs", () => {
     );
     const old = { put: { ...bare, version: lease.version + 1 }, when: { version: lease.version } };
     await worker.world.table.write([old, ...puts]);
-    const first = await written(intervalSeconds);
+    const first = await writesAfter(intervalSeconds);
     expect(first.filter((call) => call.startsWith("write SYNC"))).toHaveLength(5);
-    expect(await written(intervalSeconds)).toEqual(["update LEASE", "update LEASE"]);
+    expect(await writesAfter(intervalSeconds)).toEqual(["update LEASE", "update LEASE"]);
   });
 
   test("idle Syncs have intervals of their own", async () => {
@@ -146,7 +146,7 @@ describe("idle Syncs", () => {
     const checked: string[][] = [];
     for (let minute = 0; minute < 70; minute += 10) {
       worker.host.clearRequests();
-      await written(intervalSeconds);
+      await writesAfter(intervalSeconds);
       const paths = worker.host.requests().filter(({ path }) => path.includes("configmaps"));
       checked.push(paths.map(({ path }) => path.replace(/\?.*/, "")));
     }
@@ -160,14 +160,14 @@ describe("idle Syncs", () => {
     await inSync(five);
     const before = await versions(five);
     await editOne("c");
-    const calls = await written(intervalSeconds);
+    const calls = await writesAfter(intervalSeconds);
     expect((await rowOf("c")).observed?.drift).toMatchObject({ objects: 1, corrected: true });
     expect(calls.filter((call) => call.includes("SYNC#"))).toEqual(["write SYNC#tests#c"]);
     const after = await versions(five);
     expect(after.map((version, index) => version - (before[index] ?? 0))).toEqual([0, 0, 1, 0, 0]);
   });
 
-  describe("with an object that somebody else writes to", () => {
+  describe("idle Syncs with an object that another writer changes", () => {
     const service = {
       apiVersion: "v1",
       kind: "Service",
@@ -183,55 +183,55 @@ describe("idle Syncs", () => {
       await worker.world.work();
       expect(await worker.world.phase("a")).toBe("Ready");
       await touched("services/web", 0);
-      expect(await written(intervalSeconds)).toEqual(["update LEASE", "write SYNC#tests#a"]);
+      expect(await writesAfter(intervalSeconds)).toEqual(["update LEASE", "write SYNC#tests#a"]);
     }
 
-    test("Syncs whose object every check reads whole are written once a day, and changes are found all the same", async () => {
+    test("idle Syncs whose object every check reads completely are written once a day, and changes are still found", async () => {
       await inSyncWithService();
       for (const round of [1, 2, 3]) {
         await touched("services/web", round);
-        expect(await written(intervalSeconds), `round ${round}`).toEqual(leaseAlone);
+        expect(await writesAfter(intervalSeconds), `round ${round}`).toEqual(leaseAlone);
         expect(
           lists().filter((line) => line.includes("services")),
           `round ${round}`,
         ).toHaveLength(1);
       }
       await edit("/api/v1/namespaces/a/services/web", { spec: { selector: { app: "other" } } });
-      await written(intervalSeconds);
+      await writesAfter(intervalSeconds);
       expect((await rowOf("a")).observed?.drift).toMatchObject({ objects: 1, corrected: true });
       const { inventory } = (await rowOf("a")).observed ?? {};
       await touched("services/web", 4);
-      expect((await written(86_400)).join()).toContain("SYNC#tests#a");
+      expect((await writesAfter(86_400)).join()).toContain("SYNC#tests#a");
       expect((await rowOf("a")).observed?.inventory).not.toBe(inventory);
     });
 
-    test("Syncs are written where that saves the next check a LIST", async () => {
+    test("idle Syncs are written if that saves the next check a LIST", async () => {
       await inSyncWithService();
       await touched("configmaps/one", 1);
-      expect(await written(intervalSeconds)).toEqual(["update LEASE", "write SYNC#tests#a"]);
+      expect(await writesAfter(intervalSeconds)).toEqual(["update LEASE", "write SYNC#tests#a"]);
       worker.host.clearRequests();
-      expect(await written(intervalSeconds)).toEqual(leaseAlone);
+      expect(await writesAfter(intervalSeconds)).toEqual(leaseAlone);
       expect(lists().filter((line) => line.includes("configmaps"))).toHaveLength(1);
     });
   });
 
   test.each(["to be reported only", "of a Sync that is suspended"] as const)(
-    "with drift %s are written and told of once, and again when there is more of it",
+    "idle Syncs with drift %s are written and reported once, and again when more objects differ",
     async (which) => {
       await inSync(["a"], { drift: which === "to be reported only" ? "report" : "correct" });
       if (which === "of a Sync that is suspended") await worker.world.suspend("a");
       await editOne("a");
       worker.world.sender.take();
-      expect(await written(intervalSeconds)).toEqual(["update LEASE", "write SYNC#tests#a"]);
+      expect(await writesAfter(intervalSeconds)).toEqual(["update LEASE", "write SYNC#tests#a"]);
       expect(worker.world.sender.take().filter(({ to }) => to === "report")).toHaveLength(1);
       const { drift } = (await rowOf("a")).observed ?? {};
       for (const round of [1, 2]) {
-        await written(intervalSeconds);
+        await writesAfter(intervalSeconds);
         expect(worker.world.sender.take(), `round ${round}`).toEqual([]);
         expect((await rowOf("a")).observed, `round ${round}`).toMatchObject({ drift });
       }
       await edit("/api/v1/namespaces/a/configmaps/two", { data: { k: "edited" } });
-      await written(intervalSeconds);
+      await writesAfter(intervalSeconds);
       expect(worker.world.sender.take().filter(({ to }) => to === "report")).toHaveLength(1);
       expect((await rowOf("a")).observed?.drift).toMatchObject({ objects: 2, corrected: false });
     },
@@ -243,7 +243,7 @@ describe("idle Syncs", () => {
     worker.host.intercept(({ phase, path }) =>
       phase === "before" && path.startsWith("/api/v1/configmaps") ? forbidden : "pass",
     );
-    await written(intervalSeconds);
+    await writesAfter(intervalSeconds);
     worker.host.intercept(undefined);
     expect((await rowOf("d")).observed?.drift).toMatchObject({ objects: 1, corrected: true });
     for (const name of ["a", "b", "c", "e"]) expect((await rowOf(name)).observed?.drift).toBeUndefined();
@@ -253,7 +253,7 @@ describe("idle Syncs", () => {
     await inSync(five);
     worker.world.aheadMs += intervalSeconds * 1000;
     let checks = 0;
-    // Each request takes as long as a turn: the run is over after two of them.
+    // Each request takes as long as a turn, so the run ends after two requests.
     const stop = worker.host.onRequest(({ path }) => {
       if (path.startsWith("/api/v1/configmaps")) checks++;
       worker.world.aheadMs += 60_000;
@@ -266,7 +266,7 @@ describe("idle Syncs", () => {
     expect(checks).toBeGreaterThan(0);
     expect(rewritten).toBeGreaterThan(0);
     expect(rewritten).toBeLessThan(5);
-    // It took long by then.
+    // The run has taken so long that the slow lane goes on.
     expect(worker.world.sender.take()).toContainEqual({ to: "applySlow", cluster: "c1" });
     await worker.world.work();
     expect(Date.parse(await leaseDueAt())).toBeGreaterThan(worker.world.clock.now().getTime());
@@ -274,7 +274,7 @@ describe("idle Syncs", () => {
 });
 
 describe("an assignment while the routine is running", () => {
-  /** At the first request that fits, assigns `new` and has its worker find the lease taken; a second passes. */
+  /** At the first request that fits, assigns `new`, whose worker finds the lease taken, and lets a second pass. */
   function assignAt(isMeant: (method: string, path: string) => boolean): void {
     let isAssigned = false;
     worker.host.intercept(async ({ method, path, phase }): Promise<Interception> => {
@@ -288,7 +288,7 @@ describe("an assignment while the routine is running", () => {
     });
   }
 
-  /** Up to the first write for `new`. */
+  /** The requests before the first write for `new`. */
   function untilBegun(): readonly string[] {
     const all = lists();
     const first = all.findIndex((line) => line.startsWith("PATCH") && line.includes("/namespaces/new"));
@@ -303,7 +303,7 @@ describe("an assignment while the routine is running", () => {
     await worker.world.work();
     expect(await worker.world.phase("new")).toBe("Ready");
     expect(untilBegun().filter((line) => line.includes("/configmaps/two"))).toEqual([]);
-    // The routine goes on behind it.
+    // The routine goes on after the new assignment.
     for (const name of five) expect(lists()).toContain(`GET /api/v1/namespaces/${name}/configmaps/two`);
     expect(Date.parse(await leaseDueAt())).toBeGreaterThan(worker.world.clock.now().getTime());
   });
@@ -320,11 +320,11 @@ describe("an assignment while the routine is running", () => {
   });
 });
 
-describe("a routine during which something new is assigned each time", () => {
+describe("a routine that new assignments interrupt again and again", () => {
   const isListOfMaps = (method: string, path: string) => method === "GET" && /\/configmaps(\?|$)/.test(path);
   let assigned = 0;
 
-  /** At each list of ConfigMaps, assigns `new` anew; its worker finds the lease taken, and a second passes. */
+  /** At each list of ConfigMaps, assigns `new` again, whose worker finds the lease taken, and lets a second pass. */
   function assignAtEachList(): void {
     assigned = 0;
     worker.host.intercept(async ({ method, path, phase }): Promise<Interception> => {
@@ -361,7 +361,7 @@ describe("a routine during which something new is assigned each time", () => {
     return Number.POSITIVE_INFINITY;
   }
 
-  test("the routine gives way for an interval, and then checks to its end, one Sync at a time", async () => {
+  test("the routine yields for an interval, and then checks all Syncs, one at a time", async () => {
     await inSync(["a", "b"]);
     await editOne("a");
     assignAtEachList();
@@ -369,7 +369,7 @@ describe("a routine during which something new is assigned each time", () => {
     expect(late).toBeGreaterThanOrEqual(600);
     expect(late).toBeLessThan(600 + 2 * 60);
     expect(assigned).toBeGreaterThan(20);
-    // A Sync that differs is listed whole, too; `b` is checked after the Syncs that were assigned meanwhile.
+    // A Sync that differs causes a second list; `b` is checked after the Syncs that were assigned meanwhile.
     expect(mostWaitedFor()).toBe(1);
   });
 });

@@ -1,4 +1,4 @@
-/** A row that has no space for the observation of a cluster: the outcome is reported all the same, and work goes on. */
+/** A row that has no space for the observation still gets the outcome, and work goes on. */
 import { expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -9,7 +9,7 @@ import { startHostileWorker } from "#test/support/hostile-worker.ts";
 
 const worker = forEachTest(startHostileWorker);
 
-test("the outcome is written without its details, and work goes on", async () => {
+test("the outcome of a Sync whose row is full is written without its details, and work goes on", async () => {
   await worker.world.assign("web", [configMap("default/a"), configMap("default/b")]);
   const row = await worker.world.sync("web");
   if (row === undefined) throw new Error("there is no Sync");

@@ -1,4 +1,4 @@
-/** The rows A of the acceptance scenarios that need more than one check of a worker; each by its number. */
+/** The acceptance scenarios A that need more than one check of a worker. Each title begins with the number of its scenario. */
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "#shared/base/json.ts";
 import { type ManifestObject, stringAt } from "#shared/kube/kube-object.ts";

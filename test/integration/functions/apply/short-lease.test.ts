@@ -29,7 +29,7 @@ describe.each(clusterTargets)("a lease that is short on $name", ({ start }) => {
 
   const leaseOf = async (world: WorkerWorld) => (await world.table.get(keys.lease("c1"))) as LeaseRow;
 
-  /** The table of a worker that can neither write its observation nor release the lease. */
+  /** The table for a worker that dies before it writes its observation and releases the lease. */
   function asOfTheDead(world: WorkerWorld): Table {
     const dead = () => Promise.reject(new Error("the worker is dead"));
     return new Proxy(world.table, {
@@ -43,21 +43,24 @@ describe.each(clusterTargets)("a lease that is short on $name", ({ start }) => {
 
   test.each([
     ["that agree", 0],
-    ["of which the next one's is three seconds behind, and the dead one's was three ahead", -6000],
-  ])("the lease of a worker that died lets the next one in within a minute, with clocks %s", async (_clocks, offMs) => {
-    const { world } = await begin();
-    const name = `died${offMs}`;
-    await world.assign(name, [namespace(name)]);
-    await expect(world.work({ table: asOfTheDead(world) })).rejects.toThrow("the worker is dead");
-    expect(await world.phase(name)).toBeUndefined();
-    await world.work();
-    expect(await world.phase(name), "while it may still be alive").toBeUndefined();
-    world.aheadMs += 60_000 + offMs;
-    await world.work();
-    expect(await world.phase(name)).toBe("Ready");
-  });
+    ["that differ by six seconds", -6000],
+  ])(
+    "the lease of a worker that died is free for the next worker within a minute, with clocks %s",
+    async (_clocks, offMs) => {
+      const { world } = await begin();
+      const name = `died${offMs}`;
+      await world.assign(name, [namespace(name)]);
+      await expect(world.work({ table: asOfTheDead(world) })).rejects.toThrow("the worker is dead");
+      expect(await world.phase(name)).toBeUndefined();
+      await world.work();
+      expect(await world.phase(name), "while it may still be alive").toBeUndefined();
+      world.aheadMs += 60_000 + offMs;
+      await world.work();
+      expect(await world.phase(name)).toBe("Ready");
+    },
+  );
 
-  test("the lease is renewed by a worker that waits for a cluster, and its row is due when that worker dies", async () => {
+  test("the lease is renewed while its worker waits for a cluster, and its row is due when that worker dies", async () => {
     const asleep = Promise.withResolvers<void>();
     const { world } = await begin(async ({ name }) => (name === "slow" ? asleep.promise : undefined));
     await world.assign("slow-one", [namespace("slow-one"), configMap("slow-one/slow")]);
@@ -82,7 +85,7 @@ describe.each(clusterTargets)("a lease that is short on $name", ({ start }) => {
     expect(await world.phase("slow-one")).toBe("Ready");
     const free = await leaseOf(world);
     for (const name of ["owner", "leaseUntil", "begun"]) expect(free).not.toHaveProperty(name);
-    // From now on it is due for the routine.
+    // The row is due for the routine now.
     expect(free.dueKey?.localeCompare(held.dueKey ?? "")).toBe(1);
   });
 
@@ -112,11 +115,11 @@ describe.each(clusterTargets)("a lease that is short on $name", ({ start }) => {
     expect(await leaseOf(world)).toMatchObject({ fence: 2 });
   });
 
-  test("a worker whose lease another one took stops all writes", async () => {
+  test("a worker whose lease was taken by another worker stops all writes", async () => {
     const { world, writes } = await begin(async ({ method, name }) => {
       if (method !== "apply" || name !== "lost-lease") return;
       world.aheadMs += 31_000;
-      // As another one takes it, whose clock is ahead.
+      // Another worker takes the lease, and its clock is ahead.
       const set = { owner: "another", leaseUntil: new Date(world.clock.now().getTime() + 45_000).toISOString() };
       await world.table.update({ update: keys.lease("c1"), set, add: { fence: 1 } });
     });

@@ -11,7 +11,7 @@ import { forEachTest } from "#test/support/for-tests.ts";
 const worker = forEachTest(startPatientWorker);
 const longestMs = 5000;
 
-/** No GET of these is answered before all have come, or it takes too long. @returns those that came in time. */
+/** Answers no GET whose path has one of `ends` before all of them came. @returns the ends whose GETs came in time. */
 function askedTogether(...ends: readonly string[]): ReadonlySet<string> {
   const came = new Set<string>();
   const all = Promise.withResolvers<void>();
@@ -33,7 +33,7 @@ test("the worker reads the rendering and the last inventory at the same time", a
   const asked = new Set<string>();
   const both = Promise.withResolvers<void>();
   const { blobs } = worker.world;
-  // Another sandbox, which has read none of it.
+  // The worker runs in another sandbox, which has read none of the blobs.
   const anew: BlobStore = {
     overwrite: (key, bytes) => blobs.overwrite(key, bytes),
     renew: (key, before) => blobs.renew(key, before),

@@ -1,4 +1,4 @@
-/** An aggregated API that does not answer, against the real worker: it stops nobody who does not use it. */
+/** An aggregated API does not answer the real worker: this stops no Sync that does not use the API. */
 
 import type { ClusterFaults } from "@starling/embedded-apiserver";
 import { beforeEach, describe, expect, test } from "vitest";
@@ -22,11 +22,11 @@ describe("an aggregated API that is down", () => {
     expect(worker.members()).toContain("Widget w");
   });
 
-  /** The worker discovered the kinds while the API was up, or never. */
+  /** The worker discovered the kinds while the API was up, or has never discovered them. */
   describe.each([
     ["knows", true],
     ["does not know", false],
-  ] as const)("for a worker that %s its kinds", (_name, warm) => {
+  ] as const)("an API that is down, for a worker that %s its kinds", (_name, warm) => {
     async function fail(): Promise<void> {
       await worker.host.setFaults("c1", down);
       if (!warm) worker.reconnect();

@@ -12,7 +12,7 @@ const objects = (value: string) => [namespace("shop"), configMap("shop/c", { val
 const handedOn = { to: "applySlow", cluster: "c1" };
 const toWorkers = () => worker.world.sender.take().filter(({ to }) => to === "apply" || to === "applySlow");
 
-/** A Sync that is ready, and another assignment of it. */
+/** Makes a Sync that is ready and has another assignment. */
 async function begin(): Promise<void> {
   await worker.world.assign("web", objects("1"));
   await worker.world.work({ lane: "common" });
@@ -26,31 +26,34 @@ test.each<[string, ClusterFaults]>([
   ["answers after 27 s", { latency: { ms: 27_000 } }],
   ["never answers", { latency: { ms: 600_000 } }],
   ["asks for half a minute each time", { throttle: { retryAfterSeconds: 30 } }],
-])("one that %s is handed to the slow lane, and nothing is said of its Syncs by then", async (_what, faults) => {
-  await begin();
-  const before = await worker.observed();
-  await worker.host.setFaults("c1", faults);
-  expect(await worker.world.work({ lane: "common", receives: 1 })).toBeUndefined();
-  expect(toWorkers()).toEqual([handedOn]);
-  expect(await worker.observed()).toEqual(before);
-  expect(await worker.world.lease()).not.toHaveProperty("owner");
+])(
+  "a cluster that %s is handed to the slow lane, and its Syncs get no new observation before",
+  async (_what, faults) => {
+    await begin();
+    const before = await worker.observed();
+    await worker.host.setFaults("c1", faults);
+    expect(await worker.world.work({ lane: "common", receives: 1 })).toBeUndefined();
+    expect(toWorkers()).toEqual([handedOn]);
+    expect(await worker.observed()).toEqual(before);
+    expect(await worker.world.lease()).not.toHaveProperty("owner");
 
-  // From then on its messages are handed on by whoever receives them in the common lane, and it is asked nothing.
-  await worker.host.setFaults("c1", {});
-  worker.host.clearRequests();
-  expect(await worker.world.work({ lane: "common", receives: 1 })).toBeUndefined();
-  expect(toWorkers()).toEqual([handedOn]);
-  expect(worker.host.requests()).toEqual([]);
+    // From then on workers of the common lane hand on its messages, and send no request to the cluster.
+    await worker.host.setFaults("c1", {});
+    worker.host.clearRequests();
+    expect(await worker.world.work({ lane: "common", receives: 1 })).toBeUndefined();
+    expect(toWorkers()).toEqual([handedOn]);
+    expect(worker.host.requests()).toEqual([]);
 
-  await worker.world.work({ lane: "slow", receives: 1 });
-  expect(await worker.observed()).toMatchObject({ phase: "Ready", attempt: 2 });
-});
+    await worker.world.work({ lane: "slow", receives: 1 });
+    expect(await worker.observed()).toMatchObject({ phase: "Ready", attempt: 2 });
+  },
+);
 
-test("one that fails each request has its place for a few tries of one, and is well again by itself", async () => {
+test("a cluster that fails every request keeps its place only for a few tries, and recovers by itself", async () => {
   await begin();
   await worker.host.setFaults("c1", { errors: { status: 503 } });
   await worker.world.work({ lane: "common" });
-  // Four tries of one request, or fewer.
+  // The worker sends at most two requests, each with four retries.
   expect(worker.host.requests().length).toBeLessThanOrEqual(2 * 5);
   expect(await worker.world.lease()).not.toHaveProperty("owner");
   expect(toWorkers().length).toBe(1);
@@ -58,7 +61,7 @@ test("one that fails each request has its place for a few tries of one, and is w
   await worker.recover(objects("2"));
 });
 
-test("one that answers slowly is worked on in the slow lane until it is done", async () => {
+test("a cluster that answers slowly is worked on in the slow lane until its work is done", async () => {
   await begin();
   await worker.host.setFaults("c1", { latency: { ms: 2_100 } });
   await worker.world.work({ lane: "common" });
@@ -67,7 +70,7 @@ test("one that answers slowly is worked on in the slow lane until it is done", a
   expect(await worker.observed()).toMatchObject({ phase: "Ready", attempt: 2 });
 });
 
-test("one that was slow for a while has places of the common lane again ten minutes later", async () => {
+test("a cluster that was slow is worked on in the common lane again ten minutes later", async () => {
   await begin();
   await worker.host.setFaults("c1", { throttle: { retryAfterSeconds: 30 } });
   await worker.world.work({ lane: "common" });
@@ -79,7 +82,7 @@ test("one that was slow for a while has places of the common lane again ten minu
   expect(toWorkers()).toEqual([]);
 });
 
-test("one whose work takes more than its budget goes on in the slow lane, whatever it answers", async () => {
+test("a cluster whose work takes longer than its budget goes on in the slow lane, although it answers", async () => {
   await worker.world.assign("first", [namespace("one")]);
   await worker.world.assign("second", [namespace("two")]);
   let asked = 0;

@@ -1,4 +1,4 @@
-/** Nobody begins an assignment before its time: starts are spread over the time that a group gives to them. */
+/** No worker begins an assignment before its start time, because a group spreads the starts over a time. */
 import { expect, test } from "vitest";
 import { later } from "#shared/fleet/rows/due.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";

@@ -1,4 +1,4 @@
-/** The steps of an apply on every API server there is: what a server says of Jobs and workloads is what is waited for. */
+/** The steps of an apply on each API server of the tests: a step waits for the server's status of Jobs and workloads. */
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "#shared/base/json.ts";
 import { type ManifestObject, stringAt } from "#shared/kube/kube-object.ts";
@@ -27,7 +27,7 @@ function job(jobName: string, annotations: Readonly<Record<string, string>>): Ma
 describe.each(clusterTargets)("an apply in steps on $name", ({ start }) => {
   const cluster = forAllTests(async () => clusterFixture(await start()));
 
-  test("goes from hook to wave to hook, runs each hook once, and leaves what its policy says", async () => {
+  test("the apply goes from hook to wave to hook, runs each hook once, and deletes hooks by their policies", async () => {
     const world = await new WorkerWorld({ connect: async () => cluster.client, distrust() {} }).begin();
     const group = "steps.example.com";
     const rendering = (version: string) => [

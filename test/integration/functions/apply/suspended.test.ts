@@ -1,4 +1,4 @@
-/** While an owner is suspended its worker writes nothing to the cluster, whatever work is due. */
+/** While an owner is suspended, the worker writes nothing of it to the cluster, whatever work is due. */
 import { describe, expect, test } from "vitest";
 import { dueAtOf } from "#shared/fleet/rows/due.ts";
 import { configMap, deployment, namespace } from "#test/support/cluster-fixture.ts";
@@ -26,7 +26,7 @@ async function synced(): Promise<void> {
   expect(await worker.world.phase("web")).toBe("Ready");
 }
 
-/** Checks for most of an hour. */
+/** Lets the worker check for most of an hour. */
 async function timePasses(): Promise<void> {
   for (let check = 0; check < 4; check++) {
     worker.world.aheadMs += 700_000;
@@ -100,7 +100,7 @@ describe("a suspended owner", () => {
     return (Date.parse(dueAtOf(dueKey)) - Date.parse(observed?.nextAt ?? "")) / 1000;
   }
 
-  test("a missed check of a suspended Sync is noticed as soon as one of any other, however long it was suspended", async () => {
+  test("a missed check of a suspended Sync is noticed as soon as that of any other Sync, even after a long suspend", async () => {
     await suspend();
     await worker.world.assign("web", [namespace("shop"), deployment("shop/web")]);
     await timePasses();
@@ -115,7 +115,7 @@ describe("a suspended owner", () => {
     expect(await graceOfPoll()).toBe(30);
   });
 
-  test("nothing is deleted while the owner is suspended", async () => {
+  test("a deletion does not begin while the owner is suspended", async () => {
     await synced();
     await suspend();
     worker.host.clearRequests();
@@ -128,7 +128,7 @@ describe("a suspended owner", () => {
     expect(worker.members()).not.toContain("ConfigMap kept");
   });
 
-  test("another owner of the same cluster is worked on", async () => {
+  test("a Sync of another owner on the same cluster is still applied", async () => {
     await suspend();
     await worker.world.assign("web", before);
     await worker.world.assign("other", [namespace("other"), configMap("other/c")]);

@@ -44,7 +44,7 @@ describe.each(clusterTargets)("an object that somebody else has taken over, on $
     const adopted = await liveOf("two");
     expect(adopted).toMatchObject({ set: setIdOf({ syncNamespace: "tests", syncName: "b" }), data: { k: "of b" } });
 
-    // The object stays with the Sync that adopted it, whatever is committed.
+    // The object stays with the Sync that adopted it, also when both Syncs are assigned again.
     for (const round of ["1", "2"]) {
       await world.assign("a", [namespace("two"), ofA, configMap("two/of-a", { round })]);
       expect(await work(world, "a")).toEqual(refused);

@@ -1,4 +1,4 @@
-/** A cluster that asks for fewer requests, time and again: it has no worker to itself, and is left alone for as long as it asks. */
+/** A cluster asks for fewer requests again and again: it does not occupy a worker, and is left alone as long as it asks. */
 
 import { setImmediate as nextTick } from "node:timers/promises";
 import type { ClusterFaults } from "@starling/embedded-apiserver";
@@ -12,7 +12,7 @@ const worker = forEachTest(startPatientWorker);
 const many = [namespace("shop"), ...Array.from({ length: 30 }, (_, index) => configMap(`shop/c${index}`))];
 const changed = many.map((object) => ({ ...object, metadata: { ...object.metadata, labels: { is: "new" } } }));
 
-/** Milliseconds that the worker slept, which pass at once. */
+/** @returns the milliseconds that the worker slept, which pass at once. */
 async function sleptFor(faults: ClusterFaults): Promise<number> {
   await worker.world.assign("web", [...many, configMap("shop/gone")]);
   await worker.world.work();
@@ -36,11 +36,14 @@ test.each<[string, ClusterFaults, number]>([
   ["everything, for ever", { throttle: { retryAfterSeconds: 3600 } }, 600],
   ["deletions, for long", { throttle: { retryAfterSeconds: 30, methods: ["DELETE"] } }, 30],
   ["writes, for long", { throttle: { retryAfterSeconds: 30, methods: ["PATCH"], pathIncludes: "/configmaps" } }, 30],
-])("one that refuses %s", async (_what, faults, restsFor) => {
-  expect(await sleptFor(faults)).toBeLessThanOrEqual(2 * 15_000);
-  const { phase, at, nextAt = "" } = await worker.observed();
-  expect([phase, (Date.parse(nextAt) - Date.parse(at)) / 1000]).toEqual(["Retrying", restsFor]);
-  expect(worker.host.requests().length).toBeLessThan(2 * many.length);
-  await worker.host.setFaults("c1", {});
-  await worker.recover(changed);
-});
+])(
+  "a cluster that refuses %s, occupies its worker for half a minute at most, and is tried again later",
+  async (_what, faults, waitSeconds) => {
+    expect(await sleptFor(faults)).toBeLessThanOrEqual(2 * 15_000);
+    const { phase, at, nextAt = "" } = await worker.observed();
+    expect([phase, (Date.parse(nextAt) - Date.parse(at)) / 1000]).toEqual(["Retrying", waitSeconds]);
+    expect(worker.host.requests().length).toBeLessThan(2 * many.length);
+    await worker.host.setFaults("c1", {});
+    await worker.recover(changed);
+  },
+);

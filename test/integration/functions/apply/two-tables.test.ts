@@ -1,6 +1,6 @@
 /**
- * Two tables in use at once: one was restored to another place while workers of the first still run. The restored table
- * writes nothing to Syncs that the first has assigned since, until somebody accepts it.
+ * Two tables are in use at once: a copy is restored from a backup while workers of the first table still run. The copy
+ * writes nothing to Syncs that the first table has assigned since, until somebody accepts it.
  */
 import { describe, expect, test } from "vitest";
 import { accepted } from "#shared/fleet/rows/lineage.ts";
@@ -14,12 +14,12 @@ import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { isWrite, watchedClient } from "#test/support/watched-client.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
-/** The lease, the rows, what is written. */
+/** A worker calls the table at least for the lease, the rows and the outcome. */
 const fewestGaps = 3;
-/** Longer than an interval, and than a lease. */
+/** A time that is longer than an interval and than a lease. */
 const laterMs = 700_000;
 
-describe.each(clusterTargets)("on $name", (target) => {
+describe.each(clusterTargets)("two tables for one cluster, on $name", (target) => {
   const cluster = forAllTests(async () => clusterFixture(await target.start()));
   let worlds = 0;
 
@@ -27,7 +27,7 @@ describe.each(clusterTargets)("on $name", (target) => {
     const name = `tables-${++worlds}`;
     const blobs = new MemoryBlobStore();
     const writes: string[] = [];
-    /** Called before each write; a worker that it throws at writes nothing any more. */
+    /** Is called before each write. A worker for which it throws writes nothing any more. */
     let hear = async (_write: string): Promise<void> => {};
     const worldOf = (by: string) =>
       new WorkerWorld(
@@ -48,23 +48,23 @@ describe.each(clusterTargets)("on $name", (target) => {
     return {
       name,
       old,
-      /** The writes that one of them has sent to the cluster. */
+      /** The writes that the workers of one table have sent to the cluster. */
       writesOf: (by: "old" | "copy") => writes.filter((write) => write.startsWith(`${by} `)),
       onWrite(listener: typeof hear) {
         hear = listener;
       },
-      /** The table restored to another place, as it is now, and a worker of that one. */
+      /** A copy of the table with its present rows, and a worker of the copy. */
       async copy(): Promise<WorkerWorld> {
         const copy = worldOf("copy");
         copy.aheadMs = old.aheadMs;
         await copy.table.write(old.table.all().map((row) => ({ put: row })));
         return copy;
       },
-      /** The namespace and ConfigMaps of these names with one value in each. */
+      /** The namespace, and ConfigMaps of these names with the value. */
       set(value: string, ...names: readonly string[]): readonly ManifestObject[] {
         return [namespace(name), ...names.map((each) => configMap(`${name}/${each}`, { k: value }))];
       },
-      /** `<name> -> value, uid` of each that is there. */
+      /** The value and uid of each ConfigMap in the cluster, by its name. */
       async contents() {
         const { items } = (await cluster.raw("GET", path)) as { items?: readonly ManifestObject[] };
         const found = (items ?? []).filter((item) => item.metadata.name !== "kube-root-ca.crt");
@@ -91,7 +91,7 @@ describe.each(clusterTargets)("on $name", (target) => {
     return (await world.sync(name))?.observed?.reason;
   }
 
-  /** As `starling recover` leaves the row. */
+  /** Accepts the row as `starling recover` does. */
   async function accept(world: WorkerWorld, name: string): Promise<void> {
     const row = await world.sync(name);
     if (row === undefined) throw new Error(`there is no Sync ${name}`);
@@ -100,7 +100,7 @@ describe.each(clusterTargets)("on $name", (target) => {
     await world.table.write([{ put: next, when: { version: row.version } }]);
   }
 
-  test("a copy writes nothing to a Sync that the first table has assigned since, whatever happens in the copy", async () => {
+  test("the copy writes nothing to a Sync that the first table has assigned since, whatever happens in the copy", async () => {
     const { name, old, writesOf, copy: copied, set, contents, byHand } = await begin();
     await old.assign(name, set("1", "a", "b"));
     await old.work();
@@ -143,7 +143,7 @@ describe.each(clusterTargets)("on $name", (target) => {
     expect((await copy.sync(name))?.observed).toMatchObject({ phase: "Failed", reason: "ClusterAhead", remembered });
   });
 
-  test("two tables have the same memory: the one that assigns first goes on, and the other one writes nothing", async () => {
+  test("the table that assigns first goes on if both have the same rows, and the other one writes nothing", async () => {
     const { name, old, writesOf, copy: copied, set, contents } = await begin();
     await old.assign(name, set("1", "a", "b"));
     await old.work();
@@ -162,7 +162,7 @@ describe.each(clusterTargets)("on $name", (target) => {
     expect(await contents()).not.toHaveProperty("b");
   });
 
-  test("workers of both tables at once end with the state of one of them, and it stays", async () => {
+  test("workers of both tables that run at once leave the state of one table, which stays", async () => {
     const gaps = await inEveryGap(async (gap) => {
       const { name, old, writesOf, copy: copied, set, contents } = await begin();
       await old.assign(name, set("1", "a", "b"));
@@ -221,8 +221,8 @@ describe.each(clusterTargets)("on $name", (target) => {
     expect((await contents()).a?.k).toBe("4");
   });
 
-  describe("restored in the middle of an attempt", () => {
-    /** The worker of the old table dies when it has written all but the last object of its second attempt. */
+  describe("a copy that is restored in the middle of an attempt", () => {
+    /** The worker of the old table dies before it writes the last object of its second attempt. */
     async function diesInTheMiddle() {
       const made = await begin();
       await made.old.assign(made.name, made.set("1", "a", "b", "z"));
@@ -231,7 +231,7 @@ describe.each(clusterTargets)("on $name", (target) => {
       let during: WorkerWorld | undefined;
       made.onWrite(async (write) => {
         if (write !== "old apply z") return;
-        // The others are written at the same time.
+        // The other objects are written at the same time.
         await expect.poll(made.contents, { timeout: 20_000 }).toMatchObject({ a: { k: "2" }, c: { k: "2" } });
         during ??= await made.copy();
         throw new Error("the worker dies");
@@ -243,7 +243,7 @@ describe.each(clusterTargets)("on $name", (target) => {
       return { ...made, before, during };
     }
 
-    test("rows that know the attempt end it, and nothing is made again", async () => {
+    test("a copy whose rows have the attempt completes it, and makes no object again", async () => {
       const { name, during, set, contents } = await diesInTheMiddle();
       const half = await contents();
       expect(half).toMatchObject({ a: { k: "2" }, b: { k: "1" }, c: { k: "2" }, z: { k: "1" } });
@@ -255,7 +255,7 @@ describe.each(clusterTargets)("on $name", (target) => {
       expect(await contents()).toMatchObject({ a: { k: "3", uid: half.a?.uid } });
     });
 
-    test("rows from before the attempt write nothing until they are accepted, and then know what it has made", async () => {
+    test("a copy from before the attempt writes nothing until it is accepted, and then prunes the attempt's objects", async () => {
       const { name, before, writesOf, set, contents } = await diesInTheMiddle();
       const half = await contents();
       await timePasses(before);

@@ -1,4 +1,4 @@
-/** Between a worker's read and its write the planner, people and other workers write the same rows. */
+/** The planner, people and other workers write rows between a worker's read and its write. */
 import { describe, expect, test } from "vitest";
 import { LeaseLost } from "#functions/apply/lease/held-lease.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -12,12 +12,12 @@ import { type Gap, inEveryGap } from "#test/support/every-gap.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
-/** The lease, the rows, what is written. */
+/** A worker calls the table at least for the lease, the rows and the outcome. */
 const fewestGaps = 3;
 const [embedded] = clusterTargets;
 if (embedded === undefined) throw new Error("there is no cluster to work on");
 
-describe("while a worker works", () => {
+describe("a write between two calls of a worker", () => {
   const cluster = forAllTests(async () => clusterFixture(await embedded.start()));
   let worlds = 0;
 
@@ -102,12 +102,12 @@ describe("while a worker works", () => {
   const remembered = { attempt: 9, fence: 30, token: "of-others" };
   test.each([
     [
-      "went on from what the cluster remembers",
+      "was recovered from the cluster's memory meanwhile",
       { recovered: { by: "ana", at: "2026-11-20T08:00:00.000Z", remembered } },
     ],
-    ["is another object's of that name by now", { ownerUid: "uid-of-another" }],
-    ["is of a newer version by now", { schema: rowSchema + 1 }],
-  ] as const)("observations of a Sync are not written to one that %s", async (_what, half) => {
+    ["belongs to another owner of that name by now", { ownerUid: "uid-of-another" }],
+    ["was written by a newer version meanwhile", { schema: rowSchema + 1 }],
+  ] as const)("observations are not written to a Sync that %s", async (_what, half) => {
     let lateOnes = 0;
     const gaps = await inEveryGap(async (gap) => {
       const { world, name, late } = await works(gap, async (other, sync) => {
@@ -128,9 +128,9 @@ describe("while a worker works", () => {
 
   const accepted = { by: "ana", at: "2026-11-20T08:00:00.000Z", number: 1, uid: "another" };
   test.each([
-    ["registered anew", { uid: "another" }],
-    ["another one by now", { operations: { accepted } }],
-  ] as const)("observations of a Cluster are not written to one that is %s", async (_what, half) => {
+    ["was registered anew", { uid: "another" }],
+    ["was accepted as another cluster", { operations: { accepted } }],
+  ] as const)("observations are not written to a Cluster that %s meanwhile", async (_what, half) => {
     let lateOnes = 0;
     const gaps = await inEveryGap(async (gap) => {
       const { world, late } = await works(gap, async ({ table }) => {
@@ -147,7 +147,7 @@ describe("while a worker works", () => {
     expect(lateOnes).toBeGreaterThan(0);
   });
 
-  test("a reconcile that was passed on is not lost", async () => {
+  test("a reconcile that is written meanwhile is not lost", async () => {
     const gaps = await inEveryGap(async (gap) => {
       const { world, name, took } = await works(gap, async ({ table }, sync) => {
         await table.update({ update: keys.sync("c1", "tests", sync), set: { reconcile: 7 }, add: { version: 1 } });

@@ -25,7 +25,7 @@ describe.each(clusterTargets)("corrections that somebody undoes, on $name", ({ s
   const webOf = (name: string) => `/apis/apps/v1/namespaces/${name}/deployments/web`;
   const configOf = (name: string) => `/api/v1/namespaces/${name}/configmaps/c`;
 
-  /** Scales as the controller of a HorizontalPodAutoscaler does. */
+  /** Scales a Deployment, as the controller of a HorizontalPodAutoscaler does. */
   async function scale(name: string, replicas: number): Promise<void> {
     const path = `${webOf(name)}/scale?fieldManager=kube-controller-manager`;
     await cluster.raw("PATCH", path, { as: "merge-patch", body: { spec: { replicas } } });
@@ -69,7 +69,7 @@ describe.each(clusterTargets)("corrections that somebody undoes, on $name", ({ s
 
   async function observed(world: WorkerWorld, name: string): Promise<NonNullable<SyncRow["observed"]>> {
     const seen = (await world.sync(name))?.observed;
-    if (seen === undefined) throw new Error(`${name} was not looked at`);
+    if (seen === undefined) throw new Error(`${name} was not checked`);
     return seen;
   }
 
@@ -95,7 +95,7 @@ describe.each(clusterTargets)("corrections that somebody undoes, on $name", ({ s
     expect(world.sender.take().filter(({ to }) => to === "report")).toEqual([]);
   });
 
-  test("the end of one object's corrections ends those of no other object", async () => {
+  test("the end of one object's corrections does not end those of other objects", async () => {
     const world = await begin("others");
     await scaledBeforeEach(world, "others", 6);
     await edit("others");
@@ -105,7 +105,7 @@ describe.each(clusterTargets)("corrections that somebody undoes, on $name", ({ s
     expect((await observed(world, "others")).leftAlone).toMatchObject([{ object: "Deployment others/web" }]);
   });
 
-  test("corrections begin again when somebody asks for it, and with a new rendering", async () => {
+  test("corrections begin again when somebody asks for them, and with a new rendering", async () => {
     const world = await begin("again");
     await scaledBeforeEach(world, "again", 6);
     const row = await world.sync("again");
@@ -124,7 +124,7 @@ describe.each(clusterTargets)("corrections that somebody undoes, on $name", ({ s
     expect(await scaledBeforeEach(world, "again", 6)).toEqual([2, 2, 2, 2, 2, 15]);
   });
 
-  test("corrections end for fields that several writers undo in turn, too", async () => {
+  test("corrections also end for fields that several writers undo in turn", async () => {
     const world = await begin("turns");
     const left: unknown[] = [];
     for (let round = 0; round < 12; round++) {

@@ -4,13 +4,13 @@ import { clusterFixture, configMap, deployment, manifest, namespace } from "#tes
 import { forAllTests } from "#test/support/for-tests.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
-/** A value that must be told nowhere. */
+/** A value that must be shown nowhere. */
 const canary = "hunter2-%%";
 
 describe.each(clusterTargets)("values that $name cannot decode", ({ start }) => {
   const cluster = forAllTests(async () => clusterFixture(await start()));
 
-  /** One for all: the cluster remembers who wrote last, and answers no other table. */
+  /** All tests share a world, because the cluster remembers which table wrote last and refuses others. */
   const world = forAllTests(async () =>
     Object.assign(await new WorkerWorld({ connect: async () => cluster.client, distrust() {} }).begin(), { stop() {} }),
   );
@@ -43,13 +43,16 @@ describe.each(clusterTargets)("values that $name cannot decode", ({ start }) => 
       "binaryData.logo is not base64",
     ],
     ["of a Deployment", unfitDeployment(), "Deployment unfit/d", "quantities must match the regular expression"],
-  ])("%s are final, and the object and the field are named", async (_what, object, name, message) => {
-    await world.assign("unfit", [namespace("unfit"), object]);
-    await world.work();
-    const row = await world.sync("unfit");
-    expect(row?.observed).toMatchObject({ phase: "Failed", problems: [{ object: name }] });
-    expect(row?.observed?.problems[0]?.message).toContain(message);
-    for (const secretValue of [canary, "4711"]) expect(JSON.stringify(row)).not.toContain(secretValue);
-    expect(row?.observed).not.toHaveProperty("nextAt");
-  });
+  ])(
+    "undecodable values %s fail for good, and the object and the field are named",
+    async (_what, object, name, message) => {
+      await world.assign("unfit", [namespace("unfit"), object]);
+      await world.work();
+      const row = await world.sync("unfit");
+      expect(row?.observed).toMatchObject({ phase: "Failed", problems: [{ object: name }] });
+      expect(row?.observed?.problems[0]?.message).toContain(message);
+      for (const secretValue of [canary, "4711"]) expect(JSON.stringify(row)).not.toContain(secretValue);
+      expect(row?.observed).not.toHaveProperty("nextAt");
+    },
+  );
 });

@@ -1,6 +1,6 @@
 /**
- * Records of a worker are lost, in doubt or were never stored: the objects that it made leave the cluster with git all
- * the same.
+ * Records of a worker are lost, in doubt or never stored. Its objects are still deleted from the cluster when git no
+ * longer has them.
  */
 import { randomUUID } from "node:crypto";
 import { DeleteObjectCommand, type S3Client } from "@aws-sdk/client-s3";
@@ -20,7 +20,7 @@ import { forAllTests } from "#test/support/for-tests.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
 const Bucket = "blobs";
-/** Past the interval of a check, whatever its jitter. */
+/** Longer than the interval of a check with any jitter. */
 const intervalMs = 700_000;
 let emulated: EmulatedClients;
 let s3: S3Client;
@@ -31,11 +31,11 @@ beforeAll(async () => {
 });
 afterAll(() => emulated.stop());
 
-/** In a sandbox that remembers nothing. */
+/** The store of a new sandbox, which has read nothing. */
 const store = () => new S3BlobStore(s3, Bucket);
 const remove = (Key: string) => s3.send(new DeleteObjectCommand({ Bucket, Key }));
 
-/** Answers 404 so often for what is there, under each of these keys. */
+/** Answers 404 for the blob of each key in `missing`, as often as `missing` says, although the blob exists. */
 class UnsureStore extends S3BlobStore {
   readonly #missing: Map<string, number>;
 
@@ -52,7 +52,7 @@ class UnsureStore extends S3BlobStore {
   }
 }
 
-describe.each(clusterTargets)("a worker on $name", ({ start }) => {
+describe.each(clusterTargets)("records of a worker that are lost or in doubt, on $name", ({ start }) => {
   const cluster = forAllTests(async () => clusterFixture(await start()));
 
   class UnsureWorld extends WorkerWorld {
@@ -85,7 +85,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
       return this.check(missing);
     }
 
-    /** The worker applies this and dies when it is to write what it did. */
+    /** The worker applies these objects, and dies before it writes their record. */
     async dieAfter(names: readonly string[]): Promise<void> {
       await this.assign(this.name, this.objects(...names));
       const table = new Proxy(this.table, {
@@ -118,7 +118,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
   }
 
   test.each(["correct", "report", "off"] as const)(
-    "that lost inventory and rendering, drift %s, waits for the rendering and then knows all again",
+    "the worker whose inventory and rendering are lost, drift %s, waits for the rendering and rebuilds the inventory",
     async (drift) => {
       const world = await begin();
       await world.give(["a", "b"], { drift });
@@ -132,7 +132,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     },
   );
 
-  test("the worker rebuilds nothing for one 404 of a blob that exists", async () => {
+  test("the worker does not rebuild an inventory that is missing in only one read", async () => {
     const world = await begin();
     await world.give(["a", "old"], { prune: false });
     await world.give(["a"], { prune: false });
@@ -240,7 +240,7 @@ describe.each(clusterTargets)("a worker on $name", ({ start }) => {
     },
   );
 
-  test("the worker that lost the record of a finished Job leaves another tool's Job of that name alone", async () => {
+  test("the worker whose record of a finished Job is lost leaves another tool's Job of that name alone", async () => {
     const world = await begin();
     const job = (parallelism: number, labels = {}) =>
       manifest({

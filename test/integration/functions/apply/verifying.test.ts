@@ -9,7 +9,7 @@ import { WorkerWorld } from "#test/support/worker-world.ts";
 describe.each(clusterTargets)("a Sync of which one object is not ready, on $name", ({ start }) => {
   const cluster = forAllTests(async () => clusterFixture(await start()));
 
-  /** Applied, and waiting for a Deployment that nobody rolls out. */
+  /** Applies a Sync that waits for a Deployment, which no controller rolls out. */
   async function waiting(name: string, apply: Parameters<WorkerWorld["assign"]>[2] = {}): Promise<WorkerWorld> {
     const world = await new WorkerWorld({ connect: async () => cluster.client, distrust() {} }).begin();
     await world.assign(name, [namespace(name), configMap(`${name}/c`), deployment(`${name}/web`)], apply);
@@ -104,7 +104,7 @@ describe.each(clusterTargets)("a Sync of which one object is not ready, on $name
     expect(observed?.inventory).not.toBe(inventory);
   });
 
-  test("drift of the other objects is corrected at the interval, and not searched for before", async () => {
+  test("drift of the other objects is corrected at the interval, and not checked for earlier", async () => {
     const world = await waiting("unready-correct");
     await edit("unready-correct");
     for (let check = 0; check < 3; check++) await checkAfter(world, 60);

@@ -1,4 +1,4 @@
-/** A check leaves more than its observation: the row's place in the indexes, messages, and lines in the log. */
+/** A check does more than write its observation: it updates the row's index keys, sends messages and writes log lines. */
 import { describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -37,7 +37,7 @@ describe("a worker", () => {
     return { ...row, observed: row.observed };
   }
 
-  /** One check, and the messages that were sent after it. */
+  /** Makes one check. @returns the messages that it sent. */
   async function check(world: WorkerWorld, seconds = 0) {
     world.aheadMs += seconds * 1000;
     world.sender.take();
@@ -49,12 +49,12 @@ describe("a worker", () => {
   function delayOf(sent: Awaited<ReturnType<typeof check>>): number {
     const [message, ...more] = sent.filter(({ to }) => to === "apply");
     expect(more).toEqual([]);
-    if (message?.to !== "apply") throw new Error("no look was asked for");
+    if (message?.to !== "apply") throw new Error("no check was requested");
     expect(message.cluster).toBe("c1");
     return message.delaySeconds ?? 0;
   }
 
-  test("the worker reports what has happened, and reports progress only when it takes longer", async () => {
+  test("the worker reports outcomes at once, and progress only when it takes longer", async () => {
     const world = await begin();
     await world.assign("slow", [namespace("slow"), deployment("slow/web")]);
     for (const reported of [false, true, false]) {
@@ -65,7 +65,7 @@ describe("a worker", () => {
       expect(sent.filter(({ to }) => to === "report")).toEqual(reported ? [reportOf("slow")] : []);
       const left = (new Date(observed.nextAt ?? "").getTime() - new Date(observed.at).getTime()) / 1000;
       expect(left).toBeGreaterThan(0);
-      // Whole seconds, and what was left of them when it was sent.
+      // The delay has whole seconds, and one may have passed before the message was sent.
       expect([Math.ceil(left), Math.ceil(left) - 1]).toContain(delayOf(sent));
     }
     const path = "/apis/apps/v1/namespaces/slow/deployments/web/status";
@@ -75,7 +75,7 @@ describe("a worker", () => {
     for (let routine = 0; routine < 2; routine++) expect(await check(world, 700)).toEqual([]);
   });
 
-  test("the worker reports nothing yet of what one run has no time for", async () => {
+  test("the worker reports nothing yet about Syncs for which one run has no time", async () => {
     const client = watchedClient(cluster.client, async () => {
       world.aheadMs += 1_000;
     });
@@ -102,7 +102,7 @@ describe("a worker", () => {
     expect(await check(world, 700)).toEqual([]);
   });
 
-  test("the worker asks at each check for a rendering that is lost, and for none that exists", async () => {
+  test("the worker requests a lost rendering at each check, and requests no rendering that exists", async () => {
     const world = await begin();
     await world.assign("lost", [namespace("lost"), configMap("lost/c")]);
     const { desired } = (await world.sync("lost")) as SyncRow;
@@ -176,7 +176,7 @@ describe("a worker", () => {
     expect(row).toMatchObject({ reconcile: 3, held: { name: "inc-4711" }, observed: { attempt: 1 } });
   });
 
-  test("the worker releases a hold once, and does not check again, if the planner wrote meanwhile", async () => {
+  test("the worker releases a hold only once, and does not check again, if the planner wrote meanwhile", async () => {
     const world = await begin();
     await world.assign("once", [namespace("once")]);
     const calls: string[] = [];
@@ -223,7 +223,7 @@ describe("a worker", () => {
     expect(asked).toEqual(["renderings", "renderings"]);
   });
 
-  test("the worker names the Sync at which the worker before it died", async () => {
+  test("the worker logs the Sync at which the worker before it died", async () => {
     const world = await begin();
     await world.assign("deadly", [namespace("deadly")]);
     const leaseUntil = new Date(world.clock.now().getTime() - 1000).toISOString();

@@ -1,4 +1,4 @@
-/** A removal of what the spec wants again is not carried out, whatever was queued or begun before. */
+/** A deletion that is withdrawn is not carried out, even if it was queued or begun. */
 import { expect, test } from "vitest";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { namesOf, startClusterWorker } from "#test/support/cluster-worker.ts";
@@ -14,7 +14,7 @@ async function check(seconds: number): Promise<void> {
   await worker.world.work();
 }
 
-test("one that was not begun deletes nothing, and is told to the planner", async () => {
+test("a withdrawn deletion that has not begun deletes nothing, and is reported to the planner", async () => {
   const { world } = worker;
   await world.assign("web", objects);
   await world.work();
@@ -32,7 +32,7 @@ test("one that was not begun deletes nothing, and is told to the planner", async
   expect(deletes()).toEqual([]);
 });
 
-test("one that was begun goes no further; what it deleted is made again", async () => {
+test("a withdrawn deletion that has begun goes no further, and deleted objects are made again", async () => {
   const { world, host } = worker;
   await world.assign("web", objects);
   await world.work();
@@ -51,7 +51,7 @@ test("one that was begun goes no further; what it deleted is made again", async 
   expect(worker.members()).toEqual(namesOf(objects));
 });
 
-test("one of a subject that goes as a whole is carried out", async () => {
+test("a deletion whose owner is deleted, too, is carried out", async () => {
   const { world } = worker;
   await world.setOwner("web", {});
   await world.assign("web", objects);

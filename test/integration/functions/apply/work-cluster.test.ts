@@ -58,14 +58,14 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
     };
     await world.work({ connector });
     expect(await world.phase("second")).toBeUndefined();
-    // It took long by then.
+    // The run has taken so long that the slow lane goes on.
     expect(world.sender.take()).toContainEqual({ to: "applySlow", cluster: "c1" });
   });
 
   test("rows that were written before the table failed are reported", async () => {
     const world = await begin();
-    await world.assign("written", [namespace("told-1")]);
-    await world.assign("yet-to-write", [namespace("told-2")]);
+    await world.assign("written", [namespace("written-1")]);
+    await world.assign("yet-to-write", [namespace("written-2")]);
     let writes = 0;
     const table = tableWith(world.table, {
       async write(given) {
@@ -81,9 +81,9 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
     expect(world.sender.take()).toContainEqual({ to: "report", about });
   });
 
-  test("a lease that somebody wanted once is released after one more check, and no message is sent", async () => {
+  test("a lease that was requested once during the run is released after one more check, and no message is sent", async () => {
     const world = await begin();
-    await world.assign("wanted-once", [namespace("wanted-once")]);
+    await world.assign("asked-once", [namespace("asked-once")]);
     let desired = false;
     const table = tableWith(world.table, {
       async write(writes) {
@@ -93,15 +93,15 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
       },
     });
     await world.work({ table });
-    expect(await world.phase("wanted-once")).toBe("Ready");
+    expect(await world.phase("asked-once")).toBe("Ready");
     expect((await world.lease())?.owner).toBeUndefined();
     expect(world.sender.take()).not.toContainEqual({ to: "apply", cluster: "c1" });
   });
 
-  test("a lease that somebody wants at every turn is released in the end, and a message is sent", async () => {
+  test("a lease that is requested at every turn is released in the end, and a message is sent", async () => {
     const world = await begin();
     await world.assign("desired", [namespace("desired")]);
-    // Also before anybody has had it.
+    // The lease is requested even before any worker has had it.
     const lease = { type: "Lease", schema: rowSchema };
     const want = () => world.table.update({ update: keys.lease("c1"), set: lease, add: { desired: 1 } });
     const table = tableWith(world.table, {
@@ -123,7 +123,7 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
   test.each([
     ["correct", true],
     ["report", false],
-  ] as const)("drift that is found is reported, with drift %s", async (drift, corrected) => {
+  ] as const)("a check reports the drift that it finds, with drift %s", async (drift, corrected) => {
     const world = await begin();
     const name = `drift-${drift}`;
     await world.assign(name, [namespace(name), configMap(`${name}/c`)], { drift });
@@ -154,7 +154,7 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
   });
 
   test.each(["correct", "report", "off"] as const)(
-    "an object that is kept and no longer desired may be deleted, with drift %s",
+    "an object that is kept and no longer in git may be deleted by people, with drift %s",
     async (drift) => {
       const world = await begin();
       const name = `kept-${drift}`;
@@ -184,7 +184,7 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
     expect((await world.sync("counted"))?.observed?.objects).toEqual({ total: 2, ready: 2, failed: 0, foreign: 1 });
   });
 
-  test("an object that is lost while its Sync is suspended is not announced to return before the Sync is resumed", async () => {
+  test("an object that is lost while its Sync is suspended is not reported as about to be restored", async () => {
     const world = await begin();
     const objects = [namespace("stands-still"), configMap("stands-still/c"), deployment("stands-still/web")];
     await world.assign("stands-still", objects);
@@ -220,7 +220,7 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
     await world.work();
     const seen = await world.sync("accepted");
     if (seen?.observed?.clusterUid === undefined) throw new Error("the cluster was asked who it is");
-    // As a worker leaves it that wrote while another cluster was accepted.
+    // A worker that wrote while another cluster was accepted leaves such a row.
     const stray = { ...seen, version: seen.version + 1, observed: { ...seen.observed, clusterUid: "the-old-one" } };
     await world.table.write([{ put: stray }]);
     await world.work();
@@ -230,7 +230,7 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
     });
     expect((await world.sync("accepted"))?.observed).not.toHaveProperty("inventory");
 
-    // A new cluster has no memory of attempts either.
+    // A new cluster does not remember attempts either.
     await cluster.raw("DELETE", "/api/v1/namespaces/starling-system/configmaps/tests.accepted");
     await world.table.write([{ put: { ...stray, version: seen.version + 5 } }]);
     await world.assign("accepted", kept);
@@ -239,13 +239,13 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
     expect(await cluster.statusOf(path)).toBe(200);
   });
 
-  test("an object that another Sync took while it was gone is left to that Sync", async () => {
+  test("an object that another Sync made while it was missing is left to that Sync", async () => {
     const world = await begin();
-    const path = "/api/v1/namespaces/wanted-twice/configmaps/c";
-    await world.assign("first-owner", [namespace("wanted-twice"), configMap("wanted-twice/c", { k: "first" })]);
+    const path = "/api/v1/namespaces/claimed-twice/configmaps/c";
+    await world.assign("first-owner", [namespace("claimed-twice"), configMap("claimed-twice/c", { k: "first" })]);
     await world.work();
     await cluster.raw("DELETE", path);
-    await world.assign("next-owner", [configMap("wanted-twice/c", { k: "next" })]);
+    await world.assign("next-owner", [configMap("claimed-twice/c", { k: "next" })]);
     await world.work();
     for (let check = 0; check < 2; check++) {
       world.aheadMs += 700_000;
@@ -257,7 +257,7 @@ describe.each(clusterTargets)("the worker of one cluster on $name", ({ start }) 
       phase: "Failed",
       problems: [
         {
-          object: "ConfigMap wanted-twice/c",
+          object: "ConfigMap claimed-twice/c",
           reason: "ForeignOwner",
           message: expect.stringContaining(" belongs to Sync tests/next-owner"),
         },

@@ -1,6 +1,6 @@
 /**
- * Workers that die at a Sync, as a function does that runs out of memory: it writes nothing any more, and releases
- * nothing.
+ * Workers die at a Sync, like a function that runs out of memory: a dead worker writes nothing any more, and releases no
+ * lease.
  */
 import { expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -10,10 +10,10 @@ import { forEachTest } from "#test/support/for-tests.ts";
 import { byHand } from "#test/support/kube-call.ts";
 
 const worker = forEachTest(startPatientWorker);
-/** Longer than a lease. */
+/** A time that is longer than a lease. */
 const afterDeathMs = 60_000;
 const about = { kind: "Sync", cluster: "c1", namespace: "tests", name: "a" };
-/** In the slow lane for a while, where a worker died: others are to have their places. */
+/** The message for a cluster whose worker died. It uses the slow lane for a while, so that it takes no place of others. */
 const again = { to: expect.stringMatching(/^apply(Slow)?$/), cluster: "c1" };
 
 interface Life {
@@ -22,7 +22,7 @@ interface Life {
   readonly begun: readonly string[];
 }
 
-/** Works until the rendering of `deadly` is read, where the worker dies; what it did is over, and it does nothing more. */
+/** Works until the rendering of `deadly` is read. The worker dies there: it does nothing more, and its calls never return. */
 async function work(deadly?: string): Promise<Life> {
   const { world } = worker;
   const names = new Map<string, string>();
@@ -72,42 +72,45 @@ const desiredKey = async (name: string) => (await worker.world.sync(name))?.desi
 const deathsOf = async (name: string) => (await worker.world.sync(name))?.deaths;
 
 test.each([
-  ["the first", "a", ["a"]],
-  ["one behind others", "b", ["a", "b"]],
-])("%s at which the worker died comes last and alone, and others go on", async (_which, deadly, before) => {
-  const { world } = worker;
-  await assign("a", "b", "c");
-  expect(await work(deadly)).toEqual({ end: "died", begun: before });
-  // Observations from before the death are not lost.
-  for (const name of before.slice(0, -1)) expect(await world.phase(name)).toBe("Ready");
-  world.sender.take();
+  ["the first Sync", "a", ["a"]],
+  ["a later Sync", "b", ["a", "b"]],
+])(
+  "%s at which a worker died is worked on last and alone, and the other Syncs go on",
+  async (_which, deadly, before) => {
+    const { world } = worker;
+    await assign("a", "b", "c");
+    expect(await work(deadly)).toEqual({ end: "died", begun: before });
+    // The observations that the worker wrote before it died are not lost.
+    for (const name of before.slice(0, -1)) expect(await world.phase(name)).toBe("Ready");
+    world.sender.take();
 
-  world.aheadMs += afterDeathMs;
-  const others = ["a", "b", "c"].filter((name) => !before.includes(name));
-  expect(await work(deadly)).toMatchObject({ end: "ended", begun: others });
-  expect(await phases(...others)).toEqual(others.map(() => "Ready"));
-  expect(world.sender.take()).toContainEqual(again);
-  expect(await deathsOf(deadly)).toMatchObject({ alone: 0 });
+    world.aheadMs += afterDeathMs;
+    const others = ["a", "b", "c"].filter((name) => !before.includes(name));
+    expect(await work(deadly)).toMatchObject({ end: "ended", begun: others });
+    expect(await phases(...others)).toEqual(others.map(() => "Ready"));
+    expect(world.sender.take()).toContainEqual(again);
+    expect(await deathsOf(deadly)).toMatchObject({ alone: 0 });
 
-  await assign("d");
-  expect(await work(deadly)).toMatchObject({ end: "ended", begun: ["d"] });
-  expect(world.sender.take()).toContainEqual(again);
-  expect(await work(deadly)).toMatchObject({ end: "died", begun: [deadly] });
-  expect(await world.lease()).toMatchObject({ begun: { sync: `tests/${deadly}`, alone: true } });
-});
+    await assign("d");
+    expect(await work(deadly)).toMatchObject({ end: "ended", begun: ["d"] });
+    expect(world.sender.take()).toContainEqual(again);
+    expect(await work(deadly)).toMatchObject({ end: "died", begun: [deadly] });
+    expect(await world.lease()).toMatchObject({ begun: { sync: `tests/${deadly}`, alone: true } });
+  },
+);
 
-/** Until workers of this Sync rest: the first death is of who may have begun others, too. */
-async function killUntilItRests(name: string): Promise<void> {
+/** Kills four workers, until the Sync is left alone. The first death does not count: it may be due to another Sync. */
+async function killUntilLeftAlone(name: string): Promise<void> {
   for (let death = 0; death <= 3; death++) {
     expect(await work(name), `death ${death}`).toMatchObject({ end: "died", begun: [name] });
     worker.world.aheadMs += afterDeathMs;
   }
 }
 
-test("a Sync rests after three deaths alone, says why, and is tried again after longer and longer times", async () => {
+test("a Sync at which three workers died alone reports that, and is tried again after longer and longer times", async () => {
   const { world } = worker;
   await assign("a");
-  await killUntilItRests("a");
+  await killUntilLeftAlone("a");
   await assign("b");
   for (const [index, minutes] of [5, 10, 20, 40, 80, 160, 320, 360, 360].entries()) {
     world.sender.take();
@@ -127,7 +130,7 @@ test("a Sync rests after three deaths alone, says why, and is tried again after 
     world.aheadMs = until - Date.now() - 10_000;
     expect((await work("a")).begun, "before its time").toEqual([]);
     world.aheadMs = until - Date.now() + 10_000;
-    // The routine of the other comes first, if it is due.
+    // The routine check of `b` comes first, if it is due.
     const { begun, end } = await work("a");
     expect(begun).toEqual(end === "died" ? ["a"] : []);
     if (end === "ended") expect(await work("a")).toMatchObject({ end: "died", begun: ["a"] });
@@ -135,13 +138,13 @@ test("a Sync rests after three deaths alone, says why, and is tried again after 
   }
 });
 
-test("a resting Sync is tried at once and alone when somebody asks, and rests again; another rendering starts anew", async () => {
+test("a Sync that waits after deaths is tried at once and alone when somebody asks; another rendering ends the wait", async () => {
   const { world } = worker;
   await assign("a");
-  await killUntilItRests("a");
+  await killUntilLeftAlone("a");
   await work("a");
   expect(await world.phase("a")).toBe("Retrying");
-  const resting = await world.sync("a");
+  const waiting = await world.sync("a");
   await world.table.update({ update: keys.sync("c1", "tests", "a"), set: { reconcile: 1 }, add: { version: 1 } });
   expect(await work("a")).toMatchObject({ end: "died", begun: ["a"] });
   world.aheadMs += afterDeathMs;
@@ -149,10 +152,10 @@ test("a resting Sync is tried at once and alone when somebody asks, and rests ag
   expect((await worker.observed("a")).message).toContain("died 4 times");
   expect(await work("a")).toMatchObject({ end: "ended", begun: [] });
 
-  // The same rendering again is no reason to begin with it; it is tried at once.
+  // A new attempt with the same rendering does not end the wait.
   const { deaths } = (await world.sync("a")) ?? {};
   await assign("a", "b");
-  expect((await world.sync("a"))?.desired).toMatchObject({ attempt: 2, renderDigest: resting?.desired.renderDigest });
+  expect((await world.sync("a"))?.desired).toMatchObject({ attempt: 2, renderDigest: waiting?.desired.renderDigest });
   expect(await work("a")).toMatchObject({ end: "ended", begun: ["b"] });
   expect(await deathsOf("a")).toEqual(deaths);
 
@@ -195,10 +198,10 @@ test("a Sync that a worker survives alone is worked on alone for a day, and then
   expect(await deathsOf("a")).toBeUndefined();
 });
 
-test("the next workers finish all Syncs, and then write nothing more, at whichever call to the table a worker dies", async () => {
+test("the next two workers finish all Syncs, at whichever call to the table a worker dies", async () => {
   const { world } = worker;
   const names = ["a", "b", "c"];
-  /** @returns whether a call was the one to die at. */
+  /** @returns whether the worker died, because it made that many calls. */
   const dieAt = (at: number, effect: "before" | "after") =>
     new Promise<boolean>((resolve, reject) => {
       let calls = 0;
@@ -231,11 +234,11 @@ test("the next workers finish all Syncs, and then write nothing more, at whichev
       expect([owner, begun]).toEqual([undefined, undefined]);
     }
   }
-  // The lease, its rows, what is written of each.
+  // The worker writes the lease, its rows, and the outcome of each.
   expect(at).toBeGreaterThan(8);
 });
 
-test("no Sync is blamed, however often workers die at Syncs that others were begun before", async () => {
+test("no Sync is blamed, however often workers die that had begun several Syncs", async () => {
   const { world } = worker;
   for (let death = 1; death <= 6; death++) {
     await world.assign("a", [namespace("of-a"), configMap("of-a/c", { death: `${death}` })]);
@@ -344,7 +347,7 @@ test("a death in the routine blames no Sync; the next run notes each check, so t
   expect(await world.lease()).toMatchObject({ begun: { sync: "tests/c", alone: true } });
 });
 
-test("a routine check that finds nothing new makes two calls beside what it reads", async () => {
+test("a routine check that finds nothing new makes two calls to the table besides its reads", async () => {
   const { world } = worker;
   await assign("a", "b", "c");
   await work();

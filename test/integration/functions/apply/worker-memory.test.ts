@@ -1,4 +1,4 @@
-/** The memory that a cluster can make its worker use, measured from outside, with the heap that Lambda gives it. */
+/** The memory that a hostile cluster can make its worker use: measured from outside, with the heap that Lambda allows. */
 
 import { startClusterHost } from "@starling/embedded-apiserver";
 import { afterEach, expect, test } from "vitest";
@@ -26,7 +26,7 @@ const api = forEachTest(async () => {
 afterEach(() => api.hostile.attack(undefined));
 
 const program = new URL("../../../support/measured-worker.ts", import.meta.url).pathname;
-/** So many of one kind and namespace that they are looked for with a LIST. */
+/** Enough objects of one kind and namespace that the worker reads them with a LIST. */
 const objects = Array.from({ length: 8 }, (_, index) => configMap(`default/c${index}`));
 
 async function work(attack?: Attack) {
@@ -44,21 +44,21 @@ async function work(attack?: Attack) {
 
 const mebibyte = 1024 * 1024;
 const isList = (url = "") => url.includes("/configmaps?") && url.includes("limit=");
-const filler = (rolloutState: string) => rolloutState.repeat(Math.ceil(65_536 / rolloutState.length));
+const filler = (item: string) => item.repeat(Math.ceil(65_536 / item.length));
 const named = (index: number) => `{"metadata":{"name":"n${index}","uid":"u","resourceVersion":"1"}}`;
 
-function listOf(rolloutState: string, bytes: number): Attack {
-  const piece = filler(`${rolloutState},`);
+function listOf(item: string, bytes: number): Attack {
+  const piece = filler(`${item},`);
   return (request, response) => {
     if (!isList(request.url)) return false;
     response.writeHead(200, { "content-type": "application/json" });
     const pieces = Array.from({ length: Math.floor(bytes / piece.length) }, () => piece);
-    void pour(response, ['{"metadata":{},"items":[', ...pieces, `${rolloutState}]}`]);
+    void pour(response, ['{"metadata":{},"items":[', ...pieces, `${item}]}`]);
     return true;
   };
 }
 
-/** As HTTP/1.1 sends chunks, past what Node's server would gather. */
+/** Sends each byte in a chunk of its own, which Node's server would not do by itself. */
 function bytewise(bytes: number): Attack {
   const chunks = "1\r\n \r\n".repeat(10_000);
   return (request, response) => {
@@ -97,7 +97,7 @@ test.each<readonly [string, Attack, object]>([
   ["8 MB of long integers", listOf("1234567890123456789", 8 * mebibyte), tooLarge],
   ["a body of one byte in each chunk", bytewise(150_000), tooLarge],
   ["pages without an end", endlessPages(), tooLong],
-])("%s leave a worker with half of its memory", { timeout: 120_000 }, async (_name, attack, finding) => {
+])("a worker that is sent %s uses at most half of its memory", { timeout: 120_000 }, async (_name, attack, finding) => {
   const { peakMiB, observed } = await work(attack);
   expect(observed).toMatchObject(finding);
   expect(peakMiB).toBeLessThan(functionMiB / 2);

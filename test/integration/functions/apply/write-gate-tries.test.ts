@@ -18,9 +18,9 @@ import { answerJson, type HostileApi, startHostileApi } from "#test/support/host
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
 const freeze = { name: "inc-4711", by: "ana", at: "2026-11-20T08:00:00.000Z", reason: "INC-4711" };
-/** After this, what a worker has read is old. */
+/** A time after which a worker reads rows again before it writes. */
 const laterMs = 16_000;
-/** Of a connection. */
+/** The number of connections that a worker has. */
 const sockets = 8;
 
 interface Front {
@@ -145,7 +145,7 @@ describe.each(clusterTargets)("a write that was permitted earlier, on $name", ({
     expect(await front.fixture.statusOf(pathOf("try-gone", "c"))).toBe(404);
   });
 
-  test("a worker that stood still while another one worked does not try its deletion again", async () => {
+  test("a worker whose reads hung while another worker had the lease does not try its deletion again", async () => {
     const world = await begin();
     await toPrune(world, "try-still");
     const still = Promise.withResolvers<void>();
@@ -163,7 +163,7 @@ describe.each(clusterTargets)("a write that was permitted earlier, on $name", ({
     const another = async () => {
       isStill = true;
       world.aheadMs += 60_000;
-      // Somebody has put it back.
+      // Somebody has restored the object.
       const objects = [configMap("try-still/kept"), configMap("try-still/left", { k: "2" })];
       await world.assign("try-still", [namespace("try-still"), ...objects]);
       await world.work();
@@ -178,7 +178,7 @@ describe.each(clusterTargets)("a write that was permitted earlier, on $name", ({
     expect((await world.sync("try-still"))?.observed).toMatchObject({ fence: 3, phase: "Ready" });
   });
 
-  test("writes that wait for a connection are not sent when a freeze came meanwhile", async () => {
+  test("writes that wait for a connection are not sent when a freeze begins meanwhile", async () => {
     const world = await begin();
     await world.assign("try-queue", [namespace("try-queue")]);
     await world.work();
@@ -212,7 +212,7 @@ describe.each(clusterTargets)("a write that was permitted earlier, on $name", ({
     const suspending = async () => {
       await world.suspend("try-lane");
       world.aheadMs += laterMs;
-      // The others have been refused by then; a run that does not wait for this one would have released the lease.
+      // The other writes have been refused by then. A run that did not wait for this write would have released the lease.
       for (const end = Date.now() + 1500; Date.now() < end && !(await free()); await sleep(50));
       order.push("the last one is answered");
     };

@@ -22,9 +22,9 @@ describe.each(clusterTargets)("the rows that a worker reads again before it writ
   interface Watched {
     readonly world: WorkerWorld;
     readonly calls: readonly ClientCall[];
-    /** Done before the first call that fits. */
+    /** Runs `act` before the first call that fits. */
     readonly at: (fits: (call: ClientCall) => boolean, act: () => Promise<void>) => void;
-    /** Done when a worker opens a client for the n-th time. */
+    /** Runs `act` when a worker opens a client for the n-th time. */
     readonly atConnect: (n: number, act: () => Promise<void>) => void;
   }
 
@@ -50,13 +50,13 @@ describe.each(clusterTargets)("the rows that a worker reads again before it writ
     return {
       world: await new WorkerWorld(connector).begin(),
       calls,
-      at(desired, wish) {
-        fits = desired;
-        act = wish;
+      at(matches, action) {
+        fits = matches;
+        act = action;
       },
-      atConnect(n, wish) {
+      atConnect(n, action) {
         connectsLeft = connects + n;
-        act = wish;
+        act = action;
       },
     };
   }
@@ -64,7 +64,7 @@ describe.each(clusterTargets)("the rows that a worker reads again before it writ
   const configs = (name: string) => `/api/v1/namespaces/${name}/configmaps`;
   const writes = (name: string) => (call: ClientCall) => isWrite(call) && call.name === name;
 
-  test("a suspend stops what would start later in the same run", async () => {
+  test("a suspend stops an attempt that would start later in the same run", async () => {
     const { world, atConnect } = await begin();
     await world.assign("gate-a", [namespace("gate-a")]);
     await world.assign("gate-b", [namespace("gate-b")]);
@@ -132,7 +132,7 @@ describe.each(clusterTargets)("the rows that a worker reads again before it writ
       world.aheadMs += 20_000;
     });
     await world.work();
-    // Those that were on their way when it was read again.
+    // Only the writes that were in flight when the row was read again have been sent.
     expect(calls.filter(({ method }) => method === "apply").length).toBeLessThan(40);
     expect((await world.sync("gate-long"))?.observed).toMatchObject({ phase: "Applying", reason: "Suspended" });
     await world.setOwner("gate-long", {});
@@ -166,7 +166,7 @@ describe.each(clusterTargets)("the rows that a worker reads again before it writ
       });
       await world.work();
       const written = calls.filter(isWrite).length;
-      // Those that were on their way when it was read again.
+      // Only the writes that were in flight when the row was read again have been sent.
       expect(written).toBeLessThan(40);
       expect(await world.sync(name)).toMatchObject({
         paused: { reason: "DeadlineExceeded" },
@@ -183,7 +183,7 @@ describe.each(clusterTargets)("the rows that a worker reads again before it writ
     },
   );
 
-  test("a deletion of a long set stops when somebody desires the Sync again", async () => {
+  test("a deletion of a long set stops when it is withdrawn", async () => {
     const { world, at, calls } = await begin();
     const name = "gate-withdrawn";
     const objects = Array.from({ length: 120 }, (_, index) => configMap(`${name}/c${index}`));
@@ -198,7 +198,7 @@ describe.each(clusterTargets)("the rows that a worker reads again before it writ
     await world.work();
     const deletes = () => calls.slice(before).filter(isWrite).length;
     const deleted = deletes();
-    // Those that were on their way when it was read again.
+    // Only the writes that were in flight when the row was read again have been sent.
     expect(deleted).toBeGreaterThan(0);
     expect(deleted).toBeLessThan(60);
     expect((await world.sync(name))?.observed).toMatchObject({ attempt: 2, reason: "Withdrawn" });
@@ -225,7 +225,7 @@ describe.each(clusterTargets)("the rows that a worker reads again before it writ
   });
 
   test.each(["Ready", "Verifying"] as const)(
-    "the planner's reason stays when a worker reports that the attempt it paused is %s",
+    "the planner's reason stays when a worker reports that the paused attempt is %s",
     async (phase) => {
       const { world, atConnect } = await begin();
       const name = `gate-word-${phase.toLowerCase()}`;
@@ -301,7 +301,7 @@ describe.each(clusterTargets)("the rows that a worker reads again before it writ
     expect(await cluster.statusOf(`${configs("gate-going")}/c`)).toBe(404);
   });
 
-  test("a check that finds nothing reads nothing more, and one that corrects reads once", async () => {
+  test("a check that finds nothing reads no owner again, and a check that corrects drift reads owners once more", async () => {
     const { world } = await begin();
     let batches = 0;
     const table = new Proxy(world.table, {
@@ -317,7 +317,7 @@ describe.each(clusterTargets)("the rows that a worker reads again before it writ
       return batches;
     };
     await world.assign("gate-cost", [namespace("gate-cost"), configMap("gate-cost/c")]);
-    // One read for the owners of all that is due in the run; the attempt that begins first uses it.
+    // One read gets the owners of all Syncs that are due in the run, and the first attempt uses it.
     expect(await work()).toBe(1);
     world.aheadMs += 700_000;
     expect(await work()).toBe(1);
@@ -340,7 +340,7 @@ describe.each(clusterTargets)("the rows that a worker reads again before it writ
     at(writes("kept"), async () => {
       isApplied = true;
     });
-    // The answer says what was wanted when it was asked for; until it is there, another worker does what is wanted since.
+    // The answer has the assignment of the time of the request. Before it comes, another worker applies a newer assignment.
     const table = new Proxy(world.table, {
       get(inner, method: keyof Table) {
         if (method !== "getMany") {
@@ -394,8 +394,8 @@ describe.each(clusterTargets)("the rows that a worker reads again before it writ
     expect(await world.phase("gate-slow")).toBe("Ready");
   });
 
-  describe("under a freeze", () => {
-    test("nothing begins under a freeze, and a thaw lets it go on at once", async () => {
+  describe("a worker under a freeze", () => {
+    test("nothing begins under a freeze, and a thaw starts it at once", async () => {
       const { world, calls } = await begin();
       await world.setFreezes({ freezes: [freeze] });
       await world.assign("ice-new", [namespace("ice-new")]);
@@ -446,7 +446,7 @@ describe.each(clusterTargets)("the rows that a worker reads again before it writ
       expect(await cluster.statusOf(`${configs("ice-drift")}/c`)).toBe(200);
     });
 
-    test("nothing is pruned, and nothing is deleted, under a freeze", async () => {
+    test("the worker prunes and deletes nothing under a freeze", async () => {
       const { world, at } = await begin();
       const kept = [namespace("ice-prune"), configMap("ice-prune/kept")];
       await world.assign("ice-prune", [...kept, configMap("ice-prune/left")]);

@@ -24,7 +24,7 @@ const values = {
   yaml: "hunter2: !!int s3cr3t",
   percent: "%hunter2",
 };
-/** Texts that no message may hold: parts of the values, and the results of functions on them. */
+/** Texts that no message may contain: parts of the values, and the results of functions on them. */
 const hidden = /hunter2|s3cr3t|1337|aHVudGVy|HUNTER/;
 
 async function saidOf(template: string): Promise<string> {
@@ -50,7 +50,7 @@ async function saidOf(template: string): Promise<string> {
 const at = (expression: string) =>
   `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata:\n  k: {{ ${expression} }}\n`;
 
-describe("an error of a template function shows no part of a value", () => {
+describe("an error of a template function", () => {
   const rows: readonly (readonly [expression: string, said: string])[] = [
     [
       'mustToDate "2006-01-02" .Values.s',
@@ -91,7 +91,7 @@ describe("an error of a template function shows no part of a value", () => {
     ["call .Values.s", "error calling call: non-function .Values.s of type string"],
     ["dict .Values.s | toJson | fail", "the chart says: "],
   ];
-  test.each(rows)("%s", async (expression, said) => {
+  test.each(rows)("the error of {{ %s }} shows no part of a value", async (expression, said) => {
     const message = await saidOf(at(expression));
     expect(message).toContain(said);
     expect(message).toMatch(/templates\/x\.yaml:5/);
@@ -99,7 +99,7 @@ describe("an error of a template function shows no part of a value", () => {
   });
 });
 
-describe("a value that a function cuts, rewrites or hashes is hidden as well", () => {
+describe("a value that a function cuts, rewrites or hashes", () => {
   const rows: readonly (readonly [expression: string, said: string])[] = [
     ["trunc 6 .Values.password", "the chart says: ***"],
     ["substr 1 9 .Values.password", "the chart says: ***"],
@@ -123,13 +123,13 @@ describe("a value that a function cuts, rewrites or hashes is hidden as well", (
     ["int .Values.pin | add 1 | print", "the chart says: ***"],
     ["print .Values.short", "the chart says: ***"],
   ];
-  test.each(rows)("%s", async (expression, said) => {
+  test.each(rows)("the result of {{ %s }} is hidden in an error", async (expression, said) => {
     const message = await saidOf(at(`${expression} | fail`));
     expect(message.endsWith(said)).toBe(true);
   });
 });
 
-describe("an error of a chart says how to correct it", () => {
+describe("the remedy in an error of a chart", () => {
   const top = "inside with and range the dot is their argument: write $ before it, such as $.Values.name";
   const rows: readonly (readonly [expression: string, said: string])[] = [
     ["with .Values.map }}{{ .Values.s }}{{ end", `at <.Values.s>: nil pointer evaluating interface {}.s; ${top}`],
@@ -151,7 +151,7 @@ describe("an error of a chart says how to correct it", () => {
       "at <.Values.pin>: wrong type for value; expected string; got float64; put the value in quotes, or use toString",
     ],
   ];
-  test.each(rows)("%s", async (expression, said) => {
+  test.each(rows)("the error of {{ %s }} says how to correct it", async (expression, said) => {
     const message = await saidOf(at(expression));
     expect(message).toMatch(/templates\/x\.yaml:5/);
     expect(message.endsWith(said)).toBe(true);
@@ -172,14 +172,14 @@ describe("an error of a chart says how to correct it", () => {
       "put a value that begins with %, @ or ` in quotes (use quote), and indent with spaces, not with tabs",
     ],
   ];
-  test.each(templates)("%s", async (template, said) => {
+  test.each(templates)("the error of the document %j says how to correct it", async (template, said) => {
     const message = await saidOf(template);
     expect(message).toContain("templates/x.yaml");
     expect(message.slice(-said.length)).toBe(said);
   });
 });
 
-describe("an error in a rendered document shows no part of a value", () => {
+describe("an error in a rendered document", () => {
   const rows: readonly (readonly [template: string, said: string])[] = [
     ["kind: *{{ first .Values.list }}", "yaml: unknown anchor '***' referenced"],
     ["kind: {{ toJson .Values.map }}", "cannot unmarshal object into Go struct field SimpleHead.kind of type string"],
@@ -189,14 +189,14 @@ describe("an error in a rendered document shows no part of a value", () => {
     ["kind: A\napiVersion: v1\nmetadata: {name: x}\na: !!int {{ .Values.s }}", "int"],
     ["kind: A\napiVersion: v1\nmetadata: {name: x}\na: !!binary {{ .Values.s }}", "binary"],
   ];
-  test.each(rows)("%s", async (template, said) => {
+  test.each(rows)("the error of the document %j shows no part of a value", async (template, said) => {
     const message = await saidOf(template);
     expect(message).toContain(said);
     expect(message).not.toMatch(hidden);
   });
 });
 
-describe("a message of a chart's author is shown, with *** for values", () => {
+describe("a message of a chart's author", () => {
   const rows: readonly (readonly [expression: string, said: string])[] = [
     [
       'fail "Set host: it\'s required, e.g. host=a.example.com (see https://example.com/docs#host)."',
@@ -208,7 +208,7 @@ describe("a message of a chart's author is shown, with *** for values", () => {
     ['fail "one\\ntwo\\tthree"', "the chart says: one\ntwo\tthree"],
     ['fail "größer als \\"null\\""', 'the chart says: größer als "null"'],
   ];
-  test.each(rows)("%s", async (expression, said) => {
+  test.each(rows)("the message of {{ %s }} is shown, with *** for values", async (expression, said) => {
     expect(await saidOf(at(expression))).toContain(said);
   });
 });

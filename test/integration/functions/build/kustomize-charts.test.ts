@@ -1,4 +1,4 @@
-/** Charts that a kustomization inflates: as kustomize does it with Helm beside it, without what it would fetch. */
+/** Charts that a kustomization inflates: with the same result as kustomize and Helm, but without downloads. */
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -36,7 +36,7 @@ function nameOf(object: unknown): string {
   return `${kind} ${metadata.name}`;
 }
 
-/** The result of the programs themselves for the folder. */
+/** The result of kustomize and Helm for the folder, without any code of Starling. */
 async function byThemselves(files: Files, path: string): Promise<readonly unknown[]> {
   const folder = await mkdtemp(join(tmpdir(), "starling-test-inflate-"));
   try {
@@ -81,13 +81,16 @@ const files: Files = {
   "over/kustomization.yaml": "resources: [../apps/web]\nnamespace: prod\n",
 };
 
-test.each(["apps/web", "over"])("the objects of %s are those of kustomize and Helm together", async (path) => {
-  const own = await rendered(files, path);
-  expect(own).toEqual(await byThemselves(files, path));
-  expect(own.length).toBeGreaterThan(5);
-});
+test.each(["apps/web", "over"])(
+  "the objects of the kustomization %s are those of kustomize and Helm together",
+  async (path) => {
+    const own = await rendered(files, path);
+    expect(own).toEqual(await byThemselves(files, path));
+    expect(own.length).toBeGreaterThan(5);
+  },
+);
 
-test("a template's own edits are applied after the chart is inflated", async () => {
+test("the edits of a template are applied after the chart is inflated", async () => {
   const own = await rendered(files, "over", { edits: { namePrefix: "x-" }, namespace: "late" });
   const names = own.map(nameOf);
   expect(names).toContain("ConfigMap x-eu-extra");
@@ -103,20 +106,20 @@ test.each([
     `{{ (lookup "v1" "Secret" "x" "y").data }}`,
     /^apps\/charts\/small\/templates\/x\.yaml:5.* calls lookup/,
   ],
-  ["changes each time", "{{ randAlphaNum 9 }}", /ConfigMap x, data\.k: changes each time/],
+  ["changes with each rendering", "{{ randAlphaNum 9 }}", /ConfigMap x, data\.k: changes each time/],
   [
-    "asks for its event",
+    "asks whether it is an install",
     "{{ .Release.IsInstall | quote }}",
     /^apps\/kustomization\.yaml, helmCharts\[0\]: differs between an install and an upgrade,/,
   ],
   [
-    "is given a file outside",
+    "has a file of values outside the artifact",
     "v",
     /^apps\/kustomization\.yaml, helmCharts\[0\]\.valuesFile: ".*passwd" leads out of the artifact/,
     "valuesFile: ../../../../etc/passwd",
   ],
   [
-    "has values for both",
+    "has two kinds of values that exclude each other",
     "v",
     /additionalValuesFiles: cannot be used together with valuesInline/,
     "valuesInline: {a: 1}, additionalValuesFiles: [kustomization.yaml]",

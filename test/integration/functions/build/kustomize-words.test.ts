@@ -1,4 +1,4 @@
-/** Errors of kustomize about its input, and the parts that Starling shows: never a text of a Secret. */
+/** Errors of kustomize quote its input. Starling shows only parts that cannot be a text of a Secret. */
 import { expect, test } from "vitest";
 import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
 import { KubectlKustomize } from "#shared/adapters/render/kubectl-kustomize.ts";
@@ -41,12 +41,12 @@ test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
     /yaml: invalid map key; put a text that begins with a brace or a bracket in quotes$/,
   ],
   [
-    "a patch in place that is no YAML",
+    "an inline patch that is not YAML",
     withSecret(`patchesStrategicMerge:\n  - |\n${below(secret("*hunter2"))}`),
     /an inline patch must be the YAML of one object$/,
   ],
   [
-    "a patch in place of two objects",
+    "an inline patch of two objects",
     withSecret(`patchesStrategicMerge:\n  - |\n${below(secret("hunter2\n---\nhunter2"))}`),
     /an inline patch must be the YAML of one object$/,
   ],
@@ -56,17 +56,17 @@ test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
     /decoding a JSON patch: invalid character '\}' looking for beginning of object key string$/,
   ],
   [
-    "a JSON patch that is too long to be told as a whole",
+    "a JSON patch that is too long to be quoted completely",
     jsonPatch(`[{"op": "add", "path": "/stringData/a", "value": "${"hunter2 ".repeat(5000)}",}]`),
     /decoding a JSON patch: invalid character '\}' looking for beginning of object key string$/,
   ],
   [
-    "a JSON patch with an operation that is none",
+    "a JSON patch with an unknown operation",
     jsonPatch('[{"op": "hunter2", "path": "/stringData/a"}]'),
     /a JSON patch has an unknown op$/,
   ],
   [
-    "a $patch that is none",
+    "an unknown $patch",
     {
       ...withSecret("patches: [{path: p.yaml}]\n"),
       "p.yaml": secret("a\n  $patch: hunter2"),
@@ -88,7 +88,7 @@ test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
     /missing metadata\.name in object \{\{v1 Secret\} \{\{ \}\}\}/,
   ],
   [
-    "a name that is looked for in a list of lists",
+    "a name that is searched for in a list of lists",
     {
       "kustomization.yaml": "resources: [s.yaml, c.yaml]\nnamePrefix: p-\nconfigurations: [names.yaml]\n",
       "names.yaml": "nameReference: [{kind: ConfigMap, fieldSpecs: [{kind: Secret, path: stringData/password}]}]\n",
@@ -98,7 +98,7 @@ test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
     /s\.\[noNs\]: a value is expected to be either a string or a map of string$/,
   ],
   [
-    "objects that a namespace makes one",
+    "objects that become the same one in a namespace",
     {
       "kustomization.yaml": "namespace: x\nresources: [s.yaml, t.yaml]\n",
       "s.yaml": secret("hunter2"),
@@ -119,12 +119,12 @@ test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
     /Multiple Strategic-Merge Patches in one `patches` entry is not allowed to set `patches.target` field:$/,
   ],
   [
-    "a patch that is in place and in a file",
+    "a patch that is both inline and in a file",
     { ...withSecret("patches: [{path: p.yaml, patch: 'hunter2: x'}]\n"), "p.yaml": secret("hunter2") },
     /PatchTransformer: patch and path can't be set at the same time$/,
   ],
   [
-    "a selector of objects that is none",
+    "an invalid selector of objects",
     withSecret(`patches: [{target: {labelSelector: 'a==hunter2==c'}, patch: '[{"op": "remove", "path": "/data"}]'}]\n`),
     /kustomize: found '==', expected: ',' or 'end of string'$/,
   ],
@@ -144,7 +144,7 @@ test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
     /a literal of a generator: expected key=value$/,
   ],
   [
-    "arguments of a container that are one text",
+    "arguments of a container that are a single text",
     {
       "kustomization.yaml": "resources: [web.yaml]\npatches: [{path: p.yaml}]\n",
       "web.yaml": containers("[{name: web, image: x}]"),
@@ -152,7 +152,7 @@ test.each<[string, Record<string, string | Uint8Array>, RegExp]>([
     },
     /wrong node kind: expected SequenceNode but got ScalarNode$/,
   ],
-])("an error of kustomize on %s shows none of the content", async (_what, files, said) => {
+])("an error of kustomize about %s shows no text of the input", async (_what, files, said) => {
   const built = build(files);
   await expect(built).rejects.toThrow(said);
   await expect(built).rejects.toThrow(/^(?!.*(?:hunter2|104 117|0xc0))/s);
@@ -245,6 +245,6 @@ test.each<[string, Record<string, string>]>([
     "accumulating components: accumulateDirectory: \"expected kind 'Component' for path 'base' but got 'Kustomization'\"",
     { "kustomization.yaml": "components: [base]\n", "base/kustomization.yaml": "resources: []\n" },
   ],
-])("kustomize's own texts, and names of files, fields and objects, are shown: %s", async (said, files) => {
+])("an error of kustomize is shown with names of files, fields and objects: %s", async (said, files) => {
   await expect(build(files)).rejects.toMatchObject({ message: `.: kustomize: ${said}` });
 });

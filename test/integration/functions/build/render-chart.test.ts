@@ -42,7 +42,7 @@ function render(files: Files, more: Partial<HelmRelease> = {}, bounds: Partial<H
   );
 }
 
-test("a file of values that another Source does not have is named with it", async () => {
+test("a file of values that is missing in another Source is reported with that Source", async () => {
   const from = { source: "fleet", artifactDigest: "sha256:f" };
   const valuesFrom = [{ path: "templates/x.yaml", optional: false, from }];
   await expect(render(small("v"), { valuesFrom })).rejects.toThrow(
@@ -61,7 +61,7 @@ function dataOf({ objects }: RenderedObjects, name: string): unknown {
   return objects.find(({ metadata }) => metadata.name === name)?.data;
 }
 
-/** A chart of one ConfigMap, `x`. */
+/** A chart with one ConfigMap, `x`. */
 function small(data: string, more: Files = {}): Files {
   return {
     "Chart.yaml": "apiVersion: v2\nname: small\nversion: 0.1.0\n",
@@ -70,7 +70,7 @@ function small(data: string, more: Files = {}): Files {
   };
 }
 
-/** The result of the program itself for the files, without any code of Starling. */
+/** The result of Helm for the files, without any code of Starling. */
 async function helmItself(files: Files, args: readonly string[]): Promise<readonly unknown[]> {
   const folder = await mkdtemp(join(tmpdir(), "starling-test-chart-"));
   try {
@@ -99,9 +99,9 @@ function byName({ objects }: RenderedObjects): readonly unknown[] {
   return objects.toSorted((a, b) => compareText(`${a.kind} ${a.metadata.name}`, `${b.kind} ${b.metadata.name}`));
 }
 
-describe("a chart's objects are those of `helm template`", () => {
+describe("the objects of a chart", () => {
   const rows: readonly (readonly [legend: string, more: Partial<HelmRelease>, args: readonly string[]])[] = [
-    ["as it is", {}, ["--include-crds"]],
+    ["without options", {}, ["--include-crds"]],
     ["without its CRDs", { crds: "Skip" }, []],
     [
       "with values of the template",
@@ -119,20 +119,20 @@ describe("a chart's objects are those of `helm template`", () => {
       ["--include-crds", "--kube-version=1.31", "-a=monitoring.coreos.com/v1", "-a=cert-manager.io/v1/Certificate"],
     ],
   ];
-  test.each(rows)("%s", async (_legend, more, args) => {
+  test.each(rows)("a chart %s has the objects of `helm template`", async (_legend, more, args) => {
     const rendered = await render(below("deploy", shopChart), more);
     expect(byName(rendered)).toEqual(await helmItself(shopChart, [...args, "--skip-tests"]));
     expect(rendered.objects.length).toBeGreaterThan(3);
   });
 
-  test("the chart's CRDs, and those of its dependencies, are marked if they are only to be made", async () => {
+  test("CRDs of a chart and its dependencies are marked if Starling may only create them", async () => {
     const crd = (name: string) =>
       `apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: ${name}.example.com, annotations: {a: b}}\n`;
     const chart = small("v", {
       "crds/w.yaml": crd("w"),
       "charts/sub/Chart.yaml": "apiVersion: v2\nname: other\nversion: 0.1.0\n",
       "charts/sub/crds/nested/v.yaml": crd("v"),
-      // Helm leaves the second of two marks in a row in its place, with text that looks like its own.
+      // Helm leaves the second of two marks in a row in its place, with a text that looks like its own.
       "templates/u.yaml": `---\n---\n# Source: small/crds/u.yaml\n${crd("u")}`,
     });
     const marks = async (crds: HelmRelease["crds"]) => {
@@ -207,18 +207,26 @@ describe("values", () => {
 
   const refused: readonly (readonly [legend: string, file: string | undefined, error: object])[] = [
     [
-      "a file that is not there",
+      "a file that does not exist",
       undefined,
       {
         code: "ValuesNotFound",
         message: expect.stringMatching(/^env\/a.yaml, render.helm.valuesFrom\[0\].path: is not a file.*optional: true/),
       },
     ],
-    ["a list", "- a\n", { code: "InvalidValues", message: expect.stringContaining("values must be a map") }],
-    ["two documents", "a: 1\n---\nb: 1\n", { code: "InvalidValues" }],
-    ["a key twice", "a: 1\na: 2\n", { code: "InvalidYaml", message: expect.stringMatching(/^env\/a.yaml:2/) }],
+    [
+      "a file with a list",
+      "- a\n",
+      { code: "InvalidValues", message: expect.stringContaining("values must be a map") },
+    ],
+    ["a file with two documents", "a: 1\n---\nb: 1\n", { code: "InvalidValues" }],
+    [
+      "a file with a key twice",
+      "a: 1\na: 2\n",
+      { code: "InvalidYaml", message: expect.stringMatching(/^env\/a.yaml:2/) },
+    ],
   ];
-  test.each(refused)("%s is refused", async (_legend, file, error) => {
+  test.each(refused)("%s is refused as values", async (_legend, file, error) => {
     const files = file === undefined ? {} : { "env/a.yaml": file };
     const valuesFrom = [{ path: "env/a.yaml", optional: false }];
     await expect(colour({ valuesFrom }, files)).rejects.toMatchObject(error);
@@ -226,13 +234,13 @@ describe("values", () => {
 });
 
 describe("hooks", () => {
-  test("hooks that are tests are left out, by name", async () => {
+  test("hooks that are tests are left out, and their names are reported", async () => {
     const rendered = await render(shopChart);
     expect(namesOf(rendered)).not.toContain("Pod reachable");
     expect(rendered.leftOut).toEqual(["Pod reachable is left out: it is a hook for test, which Starling does not run"]);
   });
 
-  test("hooks whose names change with each rendering are no difference of the applied objects", async () => {
+  test("tests whose names change with each rendering do not change the applied objects", async () => {
     const test =
       "apiVersion: v1\nkind: Pod\nmetadata:\n  name: t-{{ randAlpha 5 | lower }}\n  annotations: {helm.sh/hook: test}\n";
     expect(namesOf(await render(small("v", { "templates/test.yaml": test })))).toEqual(["ConfigMap x"]);
@@ -246,7 +254,7 @@ describe("hooks", () => {
   });
 
   test.each(["pre-install", "post-upgrade", "pre-install,test"])(
-    "for %s are kept, and refused with file and name where that was said",
+    "hooks for %s are kept, and `hooks: Refuse` refuses them with file and name",
     async (events) => {
       const hook = `apiVersion: batch/v1\nkind: Job\nmetadata: {name: migrate, annotations: {helm.sh/hook: "${events}"}}\n`;
       const chart = small("v", { "templates/hook.yaml": hook });
@@ -266,7 +274,7 @@ describe("a chart that asks whether it is an install", () => {
     `apiVersion: batch/v1\nkind: Job\nmetadata: {name: ${name}, annotations: {helm.sh/hook: "${events}"}}\n${more}`;
   const when = (word: string, text: string) => `{{ if .Release.${word} }}\n${text}{{ end }}\n`;
 
-  test("the rendering has the hooks of both", async () => {
+  test("the rendering has the hooks of the install and of the upgrade", async () => {
     const chart = small("v", {
       "templates/first.yaml": when("IsInstall", job("first", "pre-install")),
       "templates/again.yaml": when("IsUpgrade", job("again", "pre-upgrade")),
@@ -275,7 +283,7 @@ describe("a chart that asks whether it is an install", () => {
     expect([...namesOf(await render(chart))].sort()).toEqual(["ConfigMap x", "Job again", "Job each", "Job first"]);
   });
 
-  test("the rendering has one list of objects if only the hooks differ", async () => {
+  test("the rendering has a single list of objects if only the hooks differ", async () => {
     const { objects, upgrade } = await render(
       small("v", { "templates/h.yaml": when("IsInstall", job("h", "pre-install")) }),
     );
@@ -317,7 +325,7 @@ describe("a chart that asks whether it is an install", () => {
     },
   );
 
-  test("the objects of both are specialised and checked", async () => {
+  test("the objects of the install and of the upgrade are specialised and checked", async () => {
     const chart = small("v", {
       "templates/c.yaml": asked,
       "templates/d.yaml": when(
@@ -339,7 +347,7 @@ describe("a chart that asks whether it is an install", () => {
   });
 });
 
-describe("a field that changes with each rendering is refused, with object and field", () => {
+describe("a field that changes with each rendering", () => {
   const rows: readonly (readonly [legend: string, data: string])[] = [
     ["a random text", "{{ randAlphaNum 20 }}"],
     ["a uuid", "{{ uuidv4 }}"],
@@ -360,7 +368,7 @@ describe("a field that changes with each rendering is refused, with object and f
     ["what follows from one of two", "{{ if eq (int (randInt 0 2)) 0 }}a{{ else }}b{{ end }}"],
     ["the time in a helper of a dependency", '{{ include "sub.time" . }}'],
   ];
-  test.each(rows)("%s", async (_legend, data) => {
+  test.each(rows)("%s in a field is refused, with object and field", async (_legend, data) => {
     const chart = small(data, {
       "charts/sub/Chart.yaml": "apiVersion: v2\nname: sub\nversion: 0.1.0\n",
       "charts/sub/templates/_h.tpl": '{{ define "sub.time" }}{{ now | date "2006" | quote }}{{ end }}',
@@ -400,7 +408,7 @@ describe("a field that changes with each rendering is refused, with object and f
     ['{{ tpl (printf "{{ n%s }}" "ow") . }}', "now"],
     [`{{ print '"' (date "2006" 0) '"' }}`, "date"],
     ['{{ lookup "v1" "Secret" "" "" }}', "lookup"],
-  ])("a changing value in a text for tpl is found: %s", async (t, name) => {
+  ])("a changing value in a text for the function tpl is found: %s", async (t, name) => {
     const values = JSON.stringify({ t, u: '{{ date "2006" "" }}' });
     for (const chart of [
       small("{{ tpl .Values.t . | quote }}"),
@@ -415,7 +423,7 @@ describe("a field that changes with each rendering is refused, with object and f
     }
   });
 
-  test("an error in a text for tpl is reported with its place", async () => {
+  test("an error in a text for the function tpl is reported with its place", async () => {
     await expect(
       render(small("{{ tpl .Values.t . | quote }}"), { values: '{"t":"{{ nope }}"}' }),
     ).rejects.toMatchObject({
@@ -466,10 +474,10 @@ describe("lookup", () => {
   });
 });
 
-describe("an error of a chart is reported with file and line", () => {
+describe("an error of a chart", () => {
   const rows: readonly (readonly [legend: string, files: Files, error: object])[] = [
     [
-      "a value that is not there",
+      "a value that does not exist",
       small("{{ .Values.a.b }}"),
       {
         code: "ChartFailed",
@@ -477,7 +485,7 @@ describe("an error of a chart is reported with file and line", () => {
       },
     ],
     [
-      "a value that the chart asks for",
+      "a missing value that the chart requires",
       small('{{ required "say which host" .Values.host }}'),
       {
         code: "ChartFailed",
@@ -485,7 +493,7 @@ describe("an error of a chart is reported with file and line", () => {
       },
     ],
     [
-      "a function that is none",
+      "an unknown function",
       small("{{ nope }}"),
       { code: "ChartFailed", message: 'templates/x.yaml:5: is not a valid template: function "nope" not defined' },
     ],
@@ -495,7 +503,7 @@ describe("an error of a chart is reported with file and line", () => {
       { code: "ChartFailed", message: expect.stringMatching(/^templates\/_h\.tpl:3:\d+: at <\.Values\.a\.b>/) },
     ],
     [
-      "no YAML",
+      "a template that renders to invalid YAML",
       small("v\n k: [", {}),
       {
         code: "ChartFailed",
@@ -511,7 +519,7 @@ describe("an error of a chart is reported with file and line", () => {
       },
     ],
     [
-      "a version of Kubernetes that it does not go with",
+      "a version of Kubernetes that the chart does not support",
       small("v", { "Chart.yaml": 'apiVersion: v2\nname: small\nversion: 0.1.0\nkubeVersion: "<1.20"\n' }),
       {
         code: "ChartFailed",
@@ -519,21 +527,21 @@ describe("an error of a chart is reported with file and line", () => {
       },
     ],
     [
-      "values against its schema",
+      "values that violate the chart's schema",
       small("v", { "values.schema.json": '{"required":["host"]}' }),
       {
         code: "ChartFailed",
         message: expect.stringMatching(/^Chart\.yaml: values don't meet[\s\S]*host[\s\S]*render\.helm\.values/),
       },
     ],
-    ["nothing", { "Chart.yaml": small("")["Chart.yaml"] ?? "" }, { code: "EmptyRender" }],
+    ["a chart without templates", { "Chart.yaml": small("")["Chart.yaml"] ?? "" }, { code: "EmptyRender" }],
     [
-      "a library",
+      "a library chart",
       { "Chart.yaml": "apiVersion: v2\nname: l\nversion: 0.1.0\ntype: library\n" },
       { code: "ChartRefused", message: expect.stringMatching(/^Chart\.yaml, type: is library/) },
     ],
     [
-      "no chart",
+      "a folder without a chart",
       { "deploy/templates/x.yaml": "a: b" },
       {
         code: "ChartRefused",
@@ -541,20 +549,20 @@ describe("an error of a chart is reported with file and line", () => {
       },
     ],
   ];
-  test.each(rows)("%s", async (_legend, files, error) => {
+  test.each(rows)("%s is reported with its file", async (_legend, files, error) => {
     await expect(render(files)).rejects.toMatchObject(error);
   });
 
   const secrets: readonly (readonly [legend: string, schema: object, said: string])[] = [
     ["a pattern", { pattern: "^[a-z]+$" }, "- at '/pin': does not match pattern '^[a-z]+$'"],
-    ["one of a few", { enum: ["a", "b"] }, "- at '/pin': value must be one of 'a', 'b'"],
+    ["a list of allowed values", { enum: ["a", "b"] }, "- at '/pin': value must be one of 'a', 'b'"],
     [
       "a pattern among others",
       { anyOf: [{ type: "integer" }, { pattern: "q" }] },
       "  - at '/pin': does not match pattern 'q'",
     ],
     ["a length", { maxLength: 3 }, "- at '/pin': maxLength: got 42, want 3"],
-    ["names", { propertyNames: { const: "a" } }, "- at '/pin': got string, want object"],
+    ["names of properties", { propertyNames: { const: "a" } }, "- at '/pin': got string, want object"],
   ];
   test.each(secrets)(
     "a value that violates a schema is reported by its path and not shown: %s",
@@ -588,7 +596,7 @@ describe("an error of a chart is reported with file and line", () => {
   });
 });
 
-test("schemas of values that are known without fetching them are followed", async () => {
+test("a schema of values may refer to schemas that are known without a download", async () => {
   for (const dialect of ["http://json-schema.org/schema#", "https://json-schema.org/draft/2020-12/schema"]) {
     const schema = { $schema: dialect, properties: { a: { $ref: "#/$defs/a" } }, $defs: { a: { type: "string" } } };
     const chart = small("{{ .Values.a }}", { "values.schema.json": JSON.stringify(schema) });
@@ -597,7 +605,7 @@ test("schemas of values that are known without fetching them are followed", asyn
   }
 });
 
-describe("hostile charts", () => {
+describe("a hostile chart", () => {
   test("a chart reaches no server through a schema of values", async () => {
     let requests = 0;
     const server = createServer((_request, response) => {
@@ -622,7 +630,7 @@ describe("hostile charts", () => {
           message: expect.stringMatching(/^values\.schema\.json, .*Starling fetches nothing/),
         });
       }
-      // The program would have sent the request: that is why this is tested.
+      // Helm itself would have sent the request.
       const [first] = schemas;
       await helmItself(small("v", { "values.schema.json": JSON.stringify(first) }), []);
       expect(requests).toBe(1);
@@ -644,7 +652,7 @@ describe("hostile charts", () => {
     await expect(render(small('{{ env "PATH" }}'))).rejects.toThrow('function "env" not defined');
   });
 
-  test("a chart is bounded in output", async () => {
+  test("a chart that renders too much output is refused", async () => {
     const chart = small("{{ range $i := until 100000 }}xxxxxxxxxx{{ end }}");
     await expect(render(chart, {}, { maxOutputBytes: 100_000 })).rejects.toMatchObject({
       code: "HelmFailed",
@@ -654,7 +662,7 @@ describe("hostile charts", () => {
     });
   });
 
-  test("a chart is bounded in memory", async () => {
+  test("a chart that uses too much memory is stopped", async () => {
     const doubled =
       '{{ $s := "xxxxxxxx" }}{{ range $i := until 40 }}{{ $s = printf "%s%s" $s $s }}{{ end }}{{ $s | len }}';
     await expect(render(small(doubled), {}, { maxMemoryBytes: 192 * 1024 * 1024 })).rejects.toMatchObject({
@@ -665,7 +673,7 @@ describe("hostile charts", () => {
     });
   });
 
-  test("a chart is bounded in time", async () => {
+  test("a chart that takes too long is stopped", async () => {
     const busy = "{{ range $i := until 5000 }}{{ range $j := until 5000 }}{{ $k := add $i $j }}{{ end }}{{ end }}v";
     await expect(render(small(busy), {}, { timeoutSeconds: 0.3 })).rejects.toMatchObject({
       code: "HelmFailed",
@@ -733,7 +741,7 @@ describe("hostile charts", () => {
       { [`templates/${"a".repeat(300)}.yaml`]: "" },
       /^"templates\/a+\.\.\." has a part of more than 255 bytes/,
     ],
-    ["a file that is a folder", { files: "", "files/a": "" }, /^"files\/a" is in "files", which is a file, too/],
+    ["a file that is also a folder", { files: "", "files/a": "" }, /^"files\/a" is in "files", which is a file, too/],
   ])("a chart is refused for %s", async (_legend, more, message) => {
     await expect(render(small("v", more))).rejects.toMatchObject({
       code: "PathRefused",

@@ -1,5 +1,5 @@
-// biome-ignore-all lint/suspicious/noTemplateCurlyInString: they are what is tested
-/** The edits of objects after they were rendered, in one order for every kind of folder. */
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the tests are about these variables
+/** The edits of rendered objects are made in the same order for every kind of folder. */
 import { describe, expect, test } from "vitest";
 import { locateHelm } from "#shared/adapters/render/helm-binary.ts";
 import { HelmTemplate } from "#shared/adapters/render/helm-template.ts";
@@ -36,7 +36,7 @@ const component = {
   "components/debug/debug.yaml": '[{"op": "add", "path": "/data/debug", "value": "${DEBUG:=off}"}]\n',
 };
 
-/** The same two objects, three times. */
+/** Three folders that render to the same two objects. */
 const folders: Readonly<
   Record<string, { readonly files: Readonly<Record<string, string>>; readonly render?: BuildOptions }>
 > = {
@@ -137,7 +137,7 @@ describe.each(Object.keys(folders))("a folder that is %s", (name) => {
           },
           spec: {
             replicas: 3,
-            // Neither selectors nor Pods get the marks: selectors cannot change, and Pods would restart.
+            // The marks are not set on selectors, which cannot change, or on Pods, which would restart.
             selector: { matchLabels: { app: "web" } },
             template: {
               metadata: { labels: { app: "web" } },
@@ -187,7 +187,7 @@ describe.each(Object.keys(folders))("a folder that is %s", (name) => {
   });
 });
 
-test("a Namespace that is in the folder is the one that is asked for", async () => {
+test("a Namespace of the folder is the one that the template asks to create, and gets its labels, too", async () => {
   const own = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {own: kept}}\n";
   const special = { edits: { createNamespace: { labels: { a: "b" } } }, namespace: "shop" };
   const objects = await objectsOf(request("plain", special, { "app/namespace.yaml": own }));
@@ -262,7 +262,7 @@ describe.each(["plain", "kustomize", "helm"])("patches of a folder that is %s", 
     ["as they are", (code: number) => String.fromCharCode(code)],
     ["as YAML writes them", (code: number) => `\\u${code.toString(16).padStart(4, "0")}`],
   ])("patches may have texts that kustomize would change or not write: %s", async (how, written) => {
-    // YAML cannot hold U+FFFE literally, nor the other characters at the end of a line.
+    // YAML cannot contain U+FFFE literally, or the other characters at the end of a line.
     const codes = how === "as they are" ? [0x85, 0xa0, 0xe000] : oddCodes;
     const [odd, text] = [codes.map((code) => String.fromCharCode(code)).join("a"), codes.map(written).join("a")];
     const merge = `{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {merged: "${text}", keep: yes, n: "1e3"}}`;
@@ -297,12 +297,12 @@ describe.each(["plain", "kustomize", "helm"])("patches of a folder that is %s", 
 });
 
 test.each([
-  ["as it is", "\ue000"],
-  ["as YAML writes it", "\\ue000"],
-  ["in capitals", "\\uE000"],
-  ["with all digits", "\\U0000E000"],
+  ["literally", "\ue000"],
+  ["as an escape of YAML", "\\ue000"],
+  ["as an escape in capitals", "\\uE000"],
+  ["as an escape with eight digits", "\\U0000E000"],
 ])(
-  "a character of private use with four digits behind it is a text of a kustomization, a patch and a value: %s",
+  "a private-use character before four digits is kept in a kustomization, a patch and a value, if written %s",
   async (_how, written) => {
     const text = `"${written}0041"`;
     const map = (name: string) => `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ${name}}\ndata: {k: ${text}}\n`;
@@ -325,7 +325,7 @@ test.each([
   },
 );
 
-test("an image is the one of that name, and no other", async () => {
+test("an edit of an image changes only images with exactly that name", async () => {
   const pod = (name: string, image: string) =>
     `apiVersion: v1\nkind: Pod\nmetadata: {name: ${name}}\nspec: {containers: [{name: c, image: "${image}"}]}\n`;
   const files = { "app/a.yaml": pod("a", "example.com/web:1"), "app/b.yaml": pod("b", "exampleXcom/web:1") };
@@ -335,7 +335,7 @@ test("an image is the one of that name, and no other", async () => {
   expect(text).toContain("exampleXcom/web:1");
 });
 
-test("an object that kustomize cannot write is not printed, nor where it broke down", async () => {
+test("an object that kustomize cannot write is not printed, and the trace of its crash is not printed", async () => {
   const ofKustomize = (text: string) => ({
     "app/kustomization.yaml": "namePrefix: p-\nresources: [s.yaml]\n",
     "app/s.yaml": text,
@@ -348,13 +348,13 @@ test("an object that kustomize cannot write is not printed, nor where it broke d
   );
 });
 
-test("a document that is no object is named by its file, which kustomize does not see", async () => {
+test("a document that is not an object is reported with its file, which kustomize does not see", async () => {
   const special = { edits: { namePrefix: "p-" } };
   const wrong = request("plain", special, { "app/wrong.yaml": "apiVersion: v1\nkind: ConfigMap\n" });
   await expect(objectsOf(wrong)).rejects.toThrow("app/wrong.yaml:1, document 1, ConfigMap, metadata: is missing");
 });
 
-test("a document of another tool is named as such, and a folder without manifests by its contents", async () => {
+test("a document of another tool is reported with that tool, and a folder without manifests with its contents", async () => {
   const flux =
     "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: apps}\nspec: {path: ./apps}\n";
   await expect(
@@ -371,7 +371,7 @@ test("a document of another tool is named as such, and a folder without manifest
   );
 });
 
-test("a kustomization in the root of the repository, and numbers digit for digit", async () => {
+test("a kustomization may be in the root of the repository, and numbers keep every digit", async () => {
   const files = {
     "kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [w.yaml]\n",
     "w.yaml": "apiVersion: example.com/v1\nkind: W\nmetadata: {name: w}\nspec: {big: 9007199254740993, mode: 0644}\n",

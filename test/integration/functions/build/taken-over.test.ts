@@ -1,6 +1,6 @@
 /**
- * A repository that does get code executed where it is rendered: the program that stands for kubectl writes down all that
- * it can read. The process around it is as on Lambda: its own, with the session of its role in the environment.
+ * A repository manages to execute code where it is rendered: a program that replaces kubectl records everything that it can
+ * read. Its parent process is as on Lambda, with the session of its role in the environment.
  */
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -70,7 +70,7 @@ const repository = (secret: string) => ({
   "unused.yaml": "not: named by the kustomization",
 });
 
-test("the program finds one key, which permits nothing, and no file of another artifact", async () => {
+test("a program that a repository executes finds one key, which permits nothing, and no file of another artifact", async () => {
   for (const secret of ["first-secret", "second-secret", "first-secret"]) {
     const artifactDigest = await world.artifact(repository(secret));
     await world.builder.build({ artifactDigest, path: ".", attempt: randomUUID() });
@@ -93,7 +93,7 @@ test("the program finds one key, which permits nothing, and no file of another a
   for (const [run, { env, parent, files }] of found.entries()) {
     expect(names(env).filter((name) => name?.startsWith("AWS"))).toEqual([]);
     expect(env).not.toContain("secret of");
-    // The role's session is in the environment of the process around it, on Lambda, too: that is why it permits
+    // The role's session is in the environment of the parent process, as on Lambda. Therefore the role permits
     // nothing.
     expect([...parent.matchAll(/AWS_ACCESS_KEY_ID=(\w+)/g)].map(([, key]) => key)).toEqual(["ASIABUILD"]);
     expect(env + parent + files).not.toContain(renderCredentials.secretAccessKey);
@@ -105,7 +105,7 @@ test("the program finds one key, which permits nothing, and no file of another a
   }
 });
 
-test("the role of that key may write the log of build, and nothing else of Starling", () => {
+test("the role of build may write its own log, and nothing else of Starling", () => {
   const statements = statementsOf(resources, "build");
   expect(statements.flatMap(({ Action }) => Action)).toEqual(["logs:CreateLogStream", "logs:PutLogEvents"]);
   for (const wish of [

@@ -207,24 +207,29 @@ describe("a rendering", () => {
   });
 });
 
-describe("a folder that cannot be rendered fails for good, with the reason", () => {
+describe("a folder that cannot be rendered", () => {
   const rows: readonly (readonly [
     legend: string,
     files: Readonly<Record<string, string>>,
     path: string,
     failure: object,
   ])[] = [
-    ["nothing", { "a.md": "x" }, ".", { code: "EmptyRender", message: expect.stringContaining("contains no objects") }],
-    ["only comments", { "a.yaml": "# x\n---\n" }, ".", { code: "EmptyRender" }],
     [
-      "a folder that is not there",
+      "a folder without manifests",
+      { "a.md": "x" },
+      ".",
+      { code: "EmptyRender", message: expect.stringContaining("contains no objects") },
+    ],
+    ["a folder with only comments", { "a.yaml": "# x\n---\n" }, ".", { code: "EmptyRender" }],
+    [
+      "a folder that does not exist",
       { "a.yaml": configMap("a") },
       "b",
       { code: "EmptyRender", message: expect.stringContaining("b: is not a folder of the artifact") },
     ],
-    ["a file for a folder", { "a.yaml": configMap("a") }, "a.yaml", { code: "EmptyRender" }],
+    ["a file instead of a folder", { "a.yaml": configMap("a") }, "a.yaml", { code: "EmptyRender" }],
     [
-      "a file that is no object",
+      "a file that is not an object",
       { "values.yaml": "replicas: 1" },
       ".",
       {
@@ -233,19 +238,19 @@ describe("a folder that cannot be rendered fails for good, with the reason", () 
       },
     ],
     [
-      "invalid YAML",
+      "a file with invalid YAML",
       { "a.yaml": configMap("a"), "b.yaml": "a: [" },
       ".",
       { code: "InvalidYaml", message: expect.stringMatching(/^b.yaml:1/) },
     ],
     [
-      "one object twice",
+      "a folder with the same object twice",
       { "a.yaml": configMap("a"), "b.yaml": configMap("a") },
       ".",
       { code: "DuplicateObject", message: expect.stringContaining("is also in a.yaml:1") },
     ],
     [
-      "a chart where its manifests were looked for",
+      "a folder with a chart among plain manifests",
       { "a/app/Chart.yaml": "name: app", "a/app/templates/x.yaml": "{{ x }}", "a/b.yaml": configMap("b") },
       "a",
       {
@@ -254,7 +259,7 @@ describe("a folder that cannot be rendered fails for good, with the reason", () 
       },
     ],
     [
-      "the templates of a chart",
+      "a folder of the templates of a chart",
       { "app/Chart.yaml": "name: app", "app/templates/x.yaml": "{{ x }}" },
       "app/templates",
       {
@@ -263,7 +268,7 @@ describe("a folder that cannot be rendered fails for good, with the reason", () 
       },
     ],
     [
-      "a chart that was not foreseen",
+      "a chart that the template does not expect",
       { "app/Chart.yaml": "name: app", "app/templates/x.yaml": "{{ x }}" },
       "app",
       {
@@ -278,7 +283,7 @@ describe("a folder that cannot be rendered fails for good, with the reason", () 
       { code: "NotKubernetes", message: expect.stringMatching(/^app\/fleet\.yaml: is a file of Rancher Fleet;/) },
     ],
     [
-      "a hook of Helm's in a manifest at a time that there is not",
+      "a manifest with an unknown Helm hook",
       { "a.yaml": configMap("a").replace("a}", "a, annotations: {helm.sh/hook: post-instal}}") },
       ".",
       {
@@ -287,7 +292,7 @@ describe("a folder that cannot be rendered fails for good, with the reason", () 
       },
     ],
     [
-      "an order that goes round in a circle",
+      "a folder whose objects depend on each other in a circle",
       {
         "a.yaml": configMap("a").replace(
           "a}",
@@ -305,7 +310,7 @@ describe("a folder that cannot be rendered fails for good, with the reason", () 
       },
     ],
     [
-      "a mark that says not to apply",
+      "an object with the kapp mark noop",
       { "a.yaml": configMap("a").replace("a}", "a, annotations: {kapp.k14s.io/noop: here}}") },
       ".",
       {
@@ -314,19 +319,19 @@ describe("a folder that cannot be rendered fails for good, with the reason", () 
       },
     ],
     [
-      "a remote base",
+      "a kustomization with a remote base",
       { "kustomization.yaml": "resources: [https://example.com/x]" },
       ".",
       { code: "KustomizationRefused" },
     ],
     [
-      "a kustomization that is wrong",
+      "a kustomization with an unknown field",
       { "kustomization.yaml": "nope: 1" },
       ".",
       { code: "KustomizeFailed", message: expect.stringContaining("nope") },
     ],
   ];
-  test.each(rows)("%s", async (_legend, files, path, failure) => {
+  test.each(rows)("%s fails for good, and the reason is in the row", async (_legend, files, path, failure) => {
     await world.ask(files, { path });
     await world.render(web);
     expect(await world.row()).toMatchObject({ state: "Failed", failure: { ...failure, permanent: true } });
@@ -362,7 +367,7 @@ describe("a finished rendering", () => {
     world.sender.take();
   };
 
-  test("a rendering and its inputs are kept as long as somebody asks for it, and it is made once", async () => {
+  test("a rendering and its inputs are kept as long as owners ask for it, and it is made only once", async () => {
     await begin();
     for (let asked = 0; asked < 10; asked++) {
       pass(50);
@@ -371,13 +376,13 @@ describe("a finished rendering", () => {
     }
     expect(await there()).toEqual([true, true]);
     expect(await world.row()).toMatchObject({ state: "Done", tries: 1, keptAt: world.now.toISOString() });
-    // A hundred and eighty days from now.
+    // The row expires in 180 days.
     expect((await world.row()).expiresAt).toBe(world.now.getTime() / 1000 + 15_552_000);
     pass(61);
     expect(await there()).toEqual([false, false]);
   });
 
-  test("the use of a rendering is recorded every half day at most, however many ask", async () => {
+  test("the use of a rendering is recorded every half day at most, however many owners ask for it", async () => {
     await begin();
     pass(0.4);
     for (let asked = 0; asked < 3; asked++) await world.render();
@@ -388,7 +393,7 @@ describe("a finished rendering", () => {
     expect(world.notified()).toEqual([]);
   });
 
-  test("a rendering that is gone is made again for the next one who asks, and is new then", async () => {
+  test("a rendering that is gone is made again when an owner asks for it, and is recorded as new", async () => {
     await begin();
     const { digest = "", artifactDigest } = await world.row();
     pass(1);
@@ -403,7 +408,7 @@ describe("a finished rendering", () => {
     expect(artifactDigest).toBe((await world.row()).artifactDigest);
   });
 
-  test("a rendering without its artifact has the artifact fetched at the revision that its requester knew", async () => {
+  test("a rendering whose artifact is lost has the artifact fetched at the revision that its requester knew", async () => {
     await begin();
     const source = { namespace: "shop", name: "fleet", revision: "main@sha1:0f" };
     const { artifactDigest } = await world.row();
@@ -418,7 +423,7 @@ describe("a finished rendering", () => {
   });
 
   test.each(["before", "after"] as const)(
-    "the next request keeps a rendering when one dies %s any of its calls",
+    "a rendering is kept by the next request when the renderer dies %s any of its calls",
     async (when) => {
       for (let at = 1, hasDied = true; hasDied; at++) {
         world = new World();
@@ -513,13 +518,13 @@ describe("a lost blob", () => {
     const bytes = await world.blobs.get(key);
     world.sender.take();
 
-    // There it is.
+    // The rendering exists, so nothing is made.
     await asks({ lost: digest, notify: web });
     expect(world.sender.take()).toEqual([]);
     expect(await world.row()).toMatchObject({ state: "Done", tries: 1 });
 
     world.blobs.lose(key);
-    // A message that does not say so makes nobody look.
+    // A message that does not report the loss causes no read of the blob.
     await world.render(web);
     expect(world.notified()).toEqual(["web"]);
     await asks({ lost: digest, notify: api });
@@ -539,7 +544,7 @@ describe("a lost blob", () => {
     expect(await world.blobs.get(key)).toEqual(bytes);
   });
 
-  test("a rendering that is lost repeatedly is made ever more rarely", async () => {
+  test("a rendering that is lost repeatedly is made again after longer and longer times", async () => {
     await world.ask({ "kustomization.yaml": "resources: [a.yaml]", "a.yaml": configMap("a") });
     await world.render(web);
     const { digest = "" } = await world.row();
@@ -564,7 +569,7 @@ describe("a lost blob", () => {
     expect(await world.row()).toMatchObject({ state: "Done", tries: 1 });
   });
 
-  test("a rendering that cannot be made is not tried once for each of a thousand clusters that miss it", async () => {
+  test("a rendering that cannot be made is not tried separately for each of a thousand clusters that miss it", async () => {
     await world.ask({ "a.yaml": configMap("a") });
     await world.render(web);
     const { digest = "", artifactDigest } = await world.row();
@@ -578,7 +583,7 @@ describe("a lost blob", () => {
   });
 });
 
-describe("single flight", () => {
+describe("a rendering that is requested several times", () => {
   beforeEach(async () => {
     await world.ask({ "kustomization.yaml": "resources: [a.yaml]", "a.yaml": configMap("a") });
   });
@@ -591,7 +596,7 @@ describe("single flight", () => {
     expect(world.notified()).toEqual(["web", "web"]);
   });
 
-  test("an owner that asks while another one renders is notified with the others", async () => {
+  test("an owner that asks during a rendering is notified with the other owners", async () => {
     world.beforeBuild = async () => {
       await world.render(api);
       await world.render(web);
@@ -635,7 +640,7 @@ describe("single flight", () => {
     expect(world.notified()).toEqual(["web"]);
   });
 
-  test("the time of the first try is kept over all tries, and starts anew when the rendering is made again", async () => {
+  test("the time of the first try is kept over all tries, and is set anew when the rendering is made again", async () => {
     const later = (seconds: number) => {
       world.now = new Date(world.now.getTime() + seconds * 1000);
     };
@@ -670,7 +675,7 @@ describe("single flight", () => {
     expect(world.notified()).toEqual(["web"]);
   });
 
-  test("an error that may be the input's has failed after five tries, and is tried again ever more rarely", async () => {
+  test("a rendering whose error may lie in its input fails after five tries, and is tried again more and more rarely", async () => {
     const mayBe = () => {
       world.beforeBuild = async () => {
         throw new StarlingError("kustomize ended with SIGKILL", { code: "KustomizeFailed", retry: "transient" });
@@ -699,7 +704,7 @@ describe("single flight", () => {
     expect(dueAtOf((await world.row()).dueKey ?? "")).toBe("2026-03-01T10:05:00.000Z");
     expect(world.notified()).toEqual(["web"]);
 
-    // A message that is late finds it resting.
+    // A late message finds that the rendering waits for its next try.
     await world.render();
     expect(await world.row()).toMatchObject({ state: "Failed", tries: 5 });
     world.now = new Date("2026-03-01T10:05:00.000Z");
@@ -715,7 +720,7 @@ describe("single flight", () => {
     expect(world.notified()).toEqual(["web"]);
   });
 
-  test("a chart whose templates never end has failed after five tries, and is named", async () => {
+  test("a chart whose templates never end fails after five tries, and is named", async () => {
     const endless = "{{ range $i := until 100000 }}{{ range until 100000 }}{{ end }}{{ end }}";
     const release = { releaseName: "web", namespace: "shop", crds: "Skip", lookup: "Refuse", hooks: "Honor" } as const;
     world.helm = new HelmTemplate({ helm: () => locateHelm(""), timeoutSeconds: 0.2 });
@@ -740,7 +745,7 @@ describe("single flight", () => {
     expect(world.notified()).toEqual(["web"]);
   });
 
-  test("a build that never ends has failed after five tries, and is tried again", async () => {
+  test("a build that never ends fails after five tries, and is tried again", async () => {
     const ports = world.ports();
     const dying = {
       ...ports,
@@ -777,14 +782,14 @@ describe("single flight", () => {
     expect(world.notified()).toEqual(["web"]);
   });
 
-  test("a service that refuses, however often, says nothing about the input", async () => {
+  test("a service that refuses again and again does not make the rendering fail", async () => {
     const busy = new StarlingError("Rate Exceeded.", { code: "BuilderBusy", retry: "transient" });
     const ports = { ...world.ports(), builder: { build: () => Promise.reject(busy) } };
     for (let n = 0; n < 20; n++) await renderInput({ to: "render", input: "sha256:in", notify: web }, ports);
     expect(await world.row()).toMatchObject({ state: "Pending", tries: 20, failure: { permanent: false } });
   });
 
-  test("a renderer that is not installed says nothing about the input", async () => {
+  test("a renderer that is not installed does not make the rendering fail", async () => {
     world.beforeBuild = async () => {
       throw new StarlingError("no kubectl", { code: "KubectlNotFound", retry: "permanent" });
     };
@@ -792,7 +797,7 @@ describe("single flight", () => {
     expect(await world.row()).toMatchObject({ state: "Pending", failure: { message: "no kubectl", permanent: false } });
   });
 
-  test("the rendering waits for an artifact that is missing", async () => {
+  test("a rendering waits for an artifact that is missing", async () => {
     await world.put({ artifactDigest: "sha256:bb", path: "." });
     await world.render(web);
     expect(await world.row()).toMatchObject({ state: "Pending", failure: { code: "BlobNotFound", permanent: false } });

@@ -1,4 +1,4 @@
-/** A folder that takes long for many inputs leaves places to the renderings of others. */
+/** A folder whose many inputs render slowly leaves places for the renderings of other folders. */
 import { beforeEach, expect, test } from "vitest";
 import { type RenderPorts, renderInput } from "#functions/render/render-input.ts";
 import { later } from "#shared/fleet/rows/due.ts";
@@ -15,7 +15,7 @@ const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
 const places = 4;
 const turns = 2;
 
-/** The queue in front of the renderers, which have a number of places, and builds that end when the test ends them. */
+/** The queue of the renderers, which have a fixed number of places, and builds that end when the test ends them. */
 class World {
   readonly table = new MemoryTable();
   readonly sender = new MemorySender();
@@ -47,7 +47,7 @@ class World {
     return { digest: `sha256:${name}`, objects: 1, leftOut: [], bytes: new Uint8Array() };
   }
 
-  /** Writes a row that somebody asks for, and sends its message. */
+  /** Writes the row of a requested rendering, and sends its message. */
   async ask(path: string, name: string): Promise<void> {
     const row: RenderingRow = {
       ...keys.rendering(name),
@@ -67,7 +67,7 @@ class World {
     this.queue.push({ to: "render", input: name });
   }
 
-  /** As SQS feeds the function, until nothing moves but what the test ends. */
+  /** Delivers messages as SQS does, until only builds that the test must end are in progress. */
   async settle(): Promise<void> {
     for (let quiet = 0; quiet < 50; quiet++) {
       for (const message of this.sender.take()) if (message.to === "render") this.queue.push(message);
@@ -82,7 +82,7 @@ class World {
     }
   }
 
-  /** The builds that are under way take so long. */
+  /** Lets time pass, and then ends the builds in progress that are named. */
   async passAndEnd(seconds: number, names: readonly string[] = [...this.building.keys()]): Promise<void> {
     this.now = new Date(later(this.now, seconds));
     for (const name of names) this.building.get(name)?.();
@@ -93,7 +93,7 @@ class World {
 let world: World;
 beforeEach(async () => {
   world = new World();
-  // The first build shows that the folder is slow, which nobody knows before.
+  // The first build shows that the folder is slow.
   await world.ask("slow", "first");
   await world.settle();
   await world.passAndEnd(25);
@@ -103,7 +103,7 @@ beforeEach(async () => {
 const slow = ["s1", "s2", "s3", "s4", "s5"];
 const under = () => [...world.building.keys()].sort();
 
-test("two of five inputs are rendered at once, another folder's beside them, and all are rendered in turn", async () => {
+test("a slow folder renders two of its five inputs at once, other folders render beside it, and all get their turns", async () => {
   for (const name of slow) await world.ask("slow", name);
   await world.settle();
   expect(under()).toEqual(["s1", "s2"]);
@@ -124,7 +124,7 @@ test("two of five inputs are rendered at once, another folder's beside them, and
 test("a dead renderer keeps its turn no longer than its claim, and the watchdog replaces a lost call", async () => {
   for (const name of slow) await world.ask("slow", name);
   await world.settle();
-  // Both die: they never report again.
+  // Both renderers die, and never report again.
   world.building.clear();
   world.atWork.clear();
   world.now = new Date(later(world.now, 130));
@@ -133,7 +133,7 @@ test("a dead renderer keeps its turn no longer than its claim, and the watchdog 
   expect(under()).toEqual(["s3"]);
   world.building.get("s3")?.();
   for (let turn = 0; turn < 50; turn++) await Promise.resolve();
-  // The calls that it made are lost on their way; each watchdog asks again, those of the dead as well.
+  // The messages that it sent are lost. The watchdog of each rendering sends one again, also for those of dead renderers.
   expect(world.sender.take().filter(({ to }) => to === "render")).not.toEqual([]);
   for (const name of slow) world.queue.push({ to: "render", input: name });
   await world.settle();

@@ -93,7 +93,7 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
         tests: [
           "test/unit/functions/apply/{worker,lease}/*.test.ts",
           `${workerTests}/worker-deaths.test.ts`,
-          `${workerTests}/{what-is-told,work-cluster,routine,short-lease,newer-rows}.test.ts`,
+          `${workerTests}/{worker-reports,work-cluster,routine,short-lease,newer-rows}.test.ts`,
           `${workerTests}/two-writers.test.ts`,
         ],
         every: 12,

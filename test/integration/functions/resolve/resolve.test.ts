@@ -507,7 +507,7 @@ describe("the reference of a Source", () => {
     expect((await world.row()).status.artifact?.revision).toBe(`main@sha1:${first}`);
   });
 
-  test("the reference may be a tag" async () => {
+  test("the reference may be a tag", async () => {
     const world = await worldWith({ git: { url: server.url(repository), ref: { tag: "v1.0.0" } } });
     await world.resolve();
     expect((await world.row()).status.artifact?.revision).toBe(`v1.0.0@sha1:${first}`);
@@ -543,22 +543,37 @@ describe("the reference of a Source", () => {
 describe("a Source that cannot be read", () => {
   const rows: readonly (readonly [legend: string, spec: () => unknown, reason: string])[] = [
     ["names a repository that does not exist", () => ({ git: { url: server.url("missing") } }), "GitNotFound"],
-    ["has no tag in its range", () => ({ git: { url: server.url(repository), ref: { semver: ">=9" } } }), "GitRefNotFound"],
-    ["has a path that does not exist", () => ({ git: { url: server.url(repository) }, paths: ["nope"] }), "PathNotFound"],
-    ["names a repository that needs credentials", () => ({ git: { url: closed.url("fleet") } }), "GitAuthenticationFailed"],
+    [
+      "has no tag in its range",
+      () => ({ git: { url: server.url(repository), ref: { semver: ">=9" } } }),
+      "GitRefNotFound",
+    ],
+    [
+      "has a path that does not exist",
+      () => ({ git: { url: server.url(repository) }, paths: ["nope"] }),
+      "PathNotFound",
+    ],
+    [
+      "names a repository that needs credentials",
+      () => ({ git: { url: closed.url("fleet") } }),
+      "GitAuthenticationFailed",
+    ],
     ["has an address that is not allowed", () => ({ git: { url: "https://169.254.169.254/x" } }), "AddressRefused"],
     ["has an address at which nothing answers", () => ({ git: { url: "http://127.0.0.1:1/x" } }), "GitOperationFailed"],
   ];
-  test.each(rows)("a Source that %s is not ready, has no artifact and sends no message", async (_legend, spec, reason) => {
-    const world = await worldWith(spec());
-    await world.resolve();
-    expect(await world.ready()).toMatchObject({ status: "False", reason });
-    const { status } = await world.row();
-    expect(status).not.toHaveProperty("artifact");
-    expect(world.sender.take()).toEqual([]);
-  });
+  test.each(rows)(
+    "a Source that %s is not ready, has no artifact and sends no message",
+    async (_legend, spec, reason) => {
+      const world = await worldWith(spec());
+      await world.resolve();
+      expect(await world.ready()).toMatchObject({ status: "False", reason });
+      const { status } = await world.row();
+      expect(status).not.toHaveProperty("artifact");
+      expect(world.sender.take()).toEqual([]);
+    },
+  );
 
-  test("a Source of an empty repository is reported" async () => {
+  test("a Source of an empty repository is reported", async () => {
     await server.createRepository(`${repository}-empty`);
     const world = await worldWith({ git: { url: server.url(`${repository}-empty`) } });
     await world.resolve();

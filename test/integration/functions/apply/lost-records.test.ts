@@ -36,7 +36,7 @@ const store = () => new S3BlobStore(s3, Bucket);
 const remove = (Key: string) => s3.send(new DeleteObjectCommand({ Bucket, Key }));
 
 /** Answers 404 for the blob of each key in `missing`, as often as `missing` says, although the blob exists. */
-class UnsureStore extends S3BlobStore {
+class ForgetfulStore extends S3BlobStore {
   readonly #missing: Map<string, number>;
 
   constructor(missing: ReadonlyMap<string, number>) {
@@ -55,8 +55,8 @@ class UnsureStore extends S3BlobStore {
 describe.each(clusterTargets)("records of a worker that are lost or in doubt, on $name", ({ start }) => {
   const cluster = forAllTests(async () => clusterFixture(await start()));
 
-  class UnsureWorld extends WorkerWorld {
-    readonly name = `unsure-${randomUUID().slice(0, 8)}`;
+  class LostRecordsWorld extends WorkerWorld {
+    readonly name = `records-${randomUUID().slice(0, 8)}`;
 
     objects(...names: readonly string[]): readonly ManifestObject[] {
       return [namespace(this.name), ...names.map((name) => configMap(`${this.name}/${name}`))];
@@ -76,7 +76,7 @@ describe.each(clusterTargets)("records of a worker that are lost or in doubt, on
     }
 
     async check(missing: ReadonlyMap<string, number> = new Map()): Promise<Observed> {
-      await this.work({ blobs: new UnsureStore(missing) });
+      await this.work({ blobs: new ForgetfulStore(missing) });
       return this.observed();
     }
 
@@ -113,8 +113,8 @@ describe.each(clusterTargets)("records of a worker that are lost or in doubt, on
     }
   }
 
-  function begin(): Promise<UnsureWorld> {
-    return new UnsureWorld({ connect: async () => cluster.client, distrust() {} }, store()).begin();
+  function begin(): Promise<LostRecordsWorld> {
+    return new LostRecordsWorld({ connect: async () => cluster.client, distrust() {} }, store()).begin();
   }
 
   test.each(["correct", "report", "off"] as const)(

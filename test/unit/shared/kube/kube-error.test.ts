@@ -58,3 +58,23 @@ describe("KubeError", () => {
     expect(error.message).not.toContain(password);
   });
 });
+
+const deploymentRequest = { method: "PATCH", path: "/apis/apps/v1/namespaces/shop/deployments/web", secret: false };
+
+test("an object with two entries of one key is invalid, and the error names the field", () => {
+  const field = '.spec.template.spec.containers[name="web"].env';
+  const message = `failed to create typed patch object: ${field}: duplicate entries for key [name="A"]`;
+  const error = new KubeError(deploymentRequest, { status: 500, reason: "InternalError", message, causes: [] });
+  expect(error).toMatchObject({ class: "invalid", reason: "Invalid", verdict: { retryable: false } });
+  expect(error.message).toContain(field);
+});
+
+test("any other internal error stays an error of the server", () => {
+  const error = new KubeError(deploymentRequest, {
+    status: 500,
+    reason: "InternalError",
+    message: "it broke",
+    causes: [],
+  });
+  expect(error).toMatchObject({ class: "transient", reason: "InternalError" });
+});

@@ -12,7 +12,7 @@ describe("a text of another system", () => {
     ["has no halves of characters", "a\ud800b\udc00", "a\ufffdb\ufffd"],
     ["is cut", "x".repeat(50), `${"x".repeat(39)}…`],
     ["is cut between characters", "\u{1f980}".repeat(50), `${"\u{1f980}".repeat(19)}\ufffd…`],
-    ["is cut though most of it is blank", `a${" ".repeat(1_000)}b`, "a…"],
+    ["is cut although most of it is blank", `a${" ".repeat(1_000)}b`, "a…"],
   ])("a text of another system %s", (_legend, text, expected) => {
     expect(foreignText(text, 40)).toBe(expected);
   });

@@ -24,11 +24,11 @@ describe("the fault is Starling's own", () => {
 
 test.each<[string, unknown]>([
   ["a server that refuses", failed("ECONNREFUSED")],
-  ["a name that nobody knows", failed("ENOTFOUND")],
+  ["an unknown host name", failed("ENOTFOUND")],
   // If a sandbox has no IPv6, connections to each cluster with an IPv6 address fail in this way.
-  ["an address of no network of ours", failed("EADDRNOTAVAIL")],
-  ["a resolver that is away", failed("EAI_AGAIN")],
-  ["an error that only speaks of it", new Error("EMFILE")],
+  ["an address that no local network can reach", failed("EADDRNOTAVAIL")],
+  ["a resolver that does not answer", failed("EAI_AGAIN")],
+  ["an error whose message only mentions a lack", new Error("EMFILE")],
   ["nothing", undefined],
 ])("the fault is not Starling's with %s", (_what, error) => {
   expect(isOwnFault(error)).toBe(false);

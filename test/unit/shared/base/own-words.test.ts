@@ -111,7 +111,7 @@ test.each([
     new StarlingError("the table is busy", { code: otherCode("ECONNRESET"), retry: "transient" }),
   ],
   ["a code without the system's text", thrown("no answer within 5000 ms", { code: "ETIMEDOUT" })],
-  ["what nobody knows", thrown("something odd")],
+  ["an unknown error", thrown("something odd")],
 ])("the message of %s is not changed", (_, error) => {
   expect(errorMessage(error)).toBe(error.message);
 });

@@ -59,11 +59,11 @@ describe("the tries of some work", () => {
 
 describe("a wait", () => {
   test.each<readonly [string, Partial<RetryPolicy>, readonly number[]]>([
-    ["grows as it is told", { growth: 3 }, [100, 300, 900]],
-    ["grows no longer than it may", { longestWaitMs: 150 }, [100, 150, 150]],
-    ["of full jitter is a part of itself", { jitter: "full" }, [50, 100, 200]],
-    ["is what was asked for, whatever chance says", { jitter: "full", askedWaitMs: () => 7 }, [7, 7, 7]],
-    ["is its own where nothing was asked for", { askedWaitMs: () => undefined }, [100, 200, 400]],
+    ["grows by the given factor", { growth: 3 }, [100, 300, 900]],
+    ["never exceeds its limit", { longestWaitMs: 150 }, [100, 150, 150]],
+    ["with full jitter is a random part of itself", { jitter: "full" }, [50, 100, 200]],
+    ["has the length that was asked for, without jitter", { jitter: "full", askedWaitMs: () => 7 }, [7, 7, 7]],
+    ["has its own length if none was asked for", { askedWaitMs: () => undefined }, [100, 200, 400]],
   ])("a wait %s", async (_name, changes, waits) => {
     expect(await tried(["a", "b", "c"], changes)).toEqual({ end: "done", tries: 4, waits });
   });

@@ -99,7 +99,7 @@ describe("a ClusterValues", () => {
       ["spec.values.a-b: has the wrong key: it must be an identifier: at most 63 characters of A-Z, a-z, 0-9 and _"],
     ],
     [
-      "too much of it",
+      "a value that is too long",
       { values: { a: "x".repeat(16_377) } },
       ["spec.values: must have at most 16384 bytes as JSON, all values together; keep what is larger in files"],
     ],

@@ -25,7 +25,7 @@ const table: readonly (readonly [string, ApplyErrorFacts, string, boolean, boole
   ["answer too large", network("AnswerTooLarge"), "tooLarge", false, false],
   ["list too long", network("ListTooLong"), "tooLarge", false, false],
   ["answers too large", network("AnswersTooLarge"), "tooLarge", false, false],
-  ["answer of something else", network("AnswerMalformed"), "malformed", true, true],
+  ["answer of another server", network("AnswerMalformed"), "malformed", true, true],
   ["401", answer(401, "Unauthorized"), "auth", true, false],
   ["403", answer(403, 'configmaps "a" is forbidden: User "x" cannot patch resource'), "forbidden", false, false],
   [
@@ -112,7 +112,7 @@ const table: readonly (readonly [string, ApplyErrorFacts, string, boolean, boole
     false,
   ],
   [
-    "422 of an immutable and an invalid field would be invalid anew",
+    "422 of an immutable and an invalid field would be invalid when created again",
     answer(422, "is invalid", { causes: [cause("field is immutable"), cause("must be no more than 63 characters")] }),
     "invalid",
     false,

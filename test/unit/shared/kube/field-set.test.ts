@@ -58,7 +58,7 @@ const projections: readonly (readonly [string, Json, JsonObject, Json | undefine
   ],
   ["items of a set", ["x", "b", "a"], { 'v:"a"': {}, 'v:"b"': {} }, ["b", "a"]],
   ["items by index", [1, 2, 3], { "i:1": {} }, [2]],
-  ["a map that became a scalar is owned as it is", { a: "text" }, { "f:a": { "f:b": {} } }, { a: "text" }],
+  ["a map that became a scalar is owned as a whole", { a: "text" }, { "f:a": { "f:b": {} } }, { a: "text" }],
   ["null stays null", { a: null }, { "f:a": {} }, { a: null }],
 ];
 

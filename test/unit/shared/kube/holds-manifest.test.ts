@@ -110,9 +110,9 @@ describe("holdsManifest", () => {
   const others: readonly (readonly [string, ManifestObject, JsonObject])[] = [
     ["a value of git's", withSpec({ replicas: 3 }), live()],
     ["a value of the cluster's", manifest, live({ spec: { replicas: 5 } })],
-    ["a field that git has and nobody owns", withSpec({ paused: true }), live({ spec: { paused: true } })],
-    ["a field that git has no more", withSpec({ replicas: undefined as never }), live()],
-    ["a value that the server writes otherwise", withSpec({ replicas: "2" }), live()],
+    ["a field in git that nobody owns", withSpec({ paused: true }), live({ spec: { paused: true } })],
+    ["a field that was removed from git", withSpec({ replicas: undefined as never }), live()],
+    ["a value that the server writes in another form", withSpec({ replicas: "2" }), live()],
     ["an atomic map with more in it", withSpec({ selector: { matchLabels: { app: "web", b: "c" } } }), live()],
     ["an item that is gone", manifest, live({ spec: withContainers([web as JsonObject]) })],
     ["items in another order", manifest, live({ spec: withContainers([proxy, web] as JsonObject[]) })],

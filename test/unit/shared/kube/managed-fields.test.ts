@@ -20,7 +20,7 @@ const entriesIn = (patch: ReturnType<typeof takeOverPatch>) => patch?.find(({ op
 
 describe("takeOverPatch", () => {
   test.each<readonly [string, readonly JsonObject[]]>([
-    ["only our own", [own]],
+    ["Starling only", [own]],
     ["other tools", [own, entry("helm", "Update", { "f:data": {} })]],
     ["subresources", [own, entry("kubectl", "Update", { "f:spec": {} }, { subresource: "scale" })]],
     ["a restart asked for by kubectl", [own, entry("kubectl-rollout", "Update", { "f:spec": {} })]],
@@ -34,7 +34,7 @@ describe("takeOverPatch", () => {
     ["kubectl apply", entry("kubectl-client-side-apply", "Update", { "f:data": { "f:b": {} } })],
     ["kubectl apply --server-side", entry("kubectl", "Apply", { "f:data": { "f:b": {} } })],
     ["before-first-apply", entry("before-first-apply", "Update", { "f:data": { "f:b": {} } })],
-    ["an update of our own", entry("starling", "Update", { "f:data": { "f:b": {} } })],
+    ["an update by Starling", entry("starling", "Update", { "f:data": { "f:b": {} } })],
   ])("the entry of %s is merged into Starling's", (_name, theirs) => {
     const patch = takeOverPatch(live([own, theirs, controller]), "v1");
     expect(entriesIn(patch)).toEqual([{ ...own, fieldsV1: { "f:data": { "f:a": {}, "f:b": {} } } }, controller]);

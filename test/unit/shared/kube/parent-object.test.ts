@@ -240,7 +240,7 @@ describe("nextParent", () => {
   test.each([
     ["no list", '{"a":1}'],
     ["a text", '"sha256:aa"'],
-    ["what is no text", '[1,null,{},["sha256:aa"]]'],
+    ["items that are not texts", '[1,null,{},["sha256:aa"]]'],
     ["no digests", '["sha256:","sha256:XY","aa","xsha256:aa","sha256:aa/b","sha512:aa"]'],
     ["a digest that is too long", JSON.stringify([`sha256:${"a".repeat(65)}`])],
   ])("a parent with %s in its memory names no blob", (_name, attempted) => {
@@ -271,8 +271,8 @@ describe("nextParent", () => {
     ["another Sync of the same name", { syncUid: "uid-2" }, "ForeignOwner"],
     ["a newer assignment", { attempt: 5, token: "token-5" }, "ClusterAhead"],
     ["a newer fence", { fence: 10 }, "ClusterAhead"],
-    ["a number that an assignment of ours cannot have", { attempt: 99 }, "ClusterAhead"],
-    ["another installation with a token of ours", { installationId: "inst-2", token: "token-3" }, "ForeignOwner"],
+    ["a number that no assignment of this installation can have", { attempt: 99 }, "ClusterAhead"],
+    ["another installation with a known token", { installationId: "inst-2", token: "token-3" }, "ForeignOwner"],
     ["a newer assignment under an older fence", { attempt: 5, fence: 1, token: "token-5" }, "ClusterAhead"],
     ["the same number in other rows", { token: "token-4-of-others" }, "ClusterAhead"],
     ["an older number in other rows", { attempt: 1, fence: 1, token: "token-1-of-others" }, "ClusterAhead"],
@@ -284,7 +284,7 @@ describe("nextParent", () => {
   test.each<readonly [string, Partial<SyncClaim>]>([
     ["the same claim, after a crash", {}],
     ["an older assignment", { attempt: 3, fence: 99, token: "token-3" }],
-    ["an assignment that somebody accepted, whoever's it was", { installationId: "inst-2", token: "token-of-theirs" }],
+    ["an assignment that a user accepted, of any installation", { installationId: "inst-2", token: "token-of-theirs" }],
     ["an older fence", { fence: 8 }],
   ])("a parent with the claim of %s is taken over", (_name, theirs) => {
     const ours = { ...claim, acceptedToken: "token-of-theirs" };

@@ -72,7 +72,7 @@ test.each<[string, JsonObject[], { readonly by: string; readonly fields: string 
     ],
     { by: "newer", fields: "metadata.labels.app, spec.replicas, spec.paused and 1 more" },
   ],
-  ["somebody, if no entry is known", [], { by: "somebody", fields: "fields of the manifest" }],
+  ["an unknown writer if no entry is known", [], { by: "somebody", fields: "fields of the manifest" }],
 ])("the reason for undone fields names %s", (_name, managedFields, desired) => {
   expect(from(...managedFields)).toEqual(desired);
 });

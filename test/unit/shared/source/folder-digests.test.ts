@@ -48,7 +48,7 @@ describe("the files that count for a template's path", () => {
     expect(digestAt(path, after) !== digestAt(path, before)).toBe(counts);
   });
 
-  test("the root and a missing folder outside of any folder have no digest of their own", () => {
+  test("the root and an unknown folder at the top have no digest of their own, so that the whole repository counts", () => {
     const digests = digestsOf(repository);
     expect(["", ".", "missing/x"].map((path) => digestAt(path, digests))).toEqual([undefined, undefined, undefined]);
   });

@@ -264,14 +264,14 @@ test("a cluster is good if it answers, has the expected identity, and all of its
 });
 
 test.each<[string, StageRunPhase, number, "plan" | "deletion", string, boolean]>([
-  ["goes on", "Updating", 1, "plan", "Rolling", false],
+  ["is updating", "Updating", 1, "plan", "Rolling", false],
   ["is halted", "Halted", 1, "plan", "Halted", false],
-  ["has no evidence", "NothingVerified", 1, "plan", "Stalled", false],
-  ["finds too many away", "TooManyUnreachable", 1, "plan", "Stalled", false],
-  ["gave way", "Superseded", 1, "plan", "Superseded", false],
+  ["has nothing verified", "NothingVerified", 1, "plan", "Stalled", false],
+  ["has too many unreachable clusters", "TooManyUnreachable", 1, "plan", "Stalled", false],
+  ["was superseded", "Superseded", 1, "plan", "Superseded", false],
   ["passed", "Passed", 1, "plan", "Complete", true],
   ["passed without a cluster", "Passed", 0, "plan", "NoClusters", false],
-  ["deleted what nobody had", "Passed", 0, "deletion", "Complete", true],
+  ["deleted from no cluster", "Passed", 0, "deletion", "Complete", true],
 ])("the state of a rollout that %s", (_what, phase, size, trigger, expected, good) => {
   const stageRun = stageRunRow({ rollout: 12, stage: "all" }, [], { phase, size });
   const stage = stageRecord(stageRun);

@@ -166,7 +166,7 @@ describe("a pack that is too large is refused before it is unpacked", () => {
     ["objects together", writePack([baseObject, baseObject]), { maxUnpackedBytes: 200 }, "at most 200 are read"],
     ["deltas upon deltas", chainOf(20), { maxDeltaDepth: 19 }, "a chain of more than 19 deltas"],
   ];
-  test.each(rows)("%s", async (_legend, pack, limits, message) => {
+  test.each(rows)("a pack with %s is refused before it is unpacked", async (_legend, pack, limits, message) => {
     await expect(open(pack, limits)).rejects.toMatchObject({
       code: "GitTooLarge",
       retry: "permanent",
@@ -219,7 +219,7 @@ describe("an invalid pack is refused", () => {
   flipped[20] = (flipped[20] ?? 0) ^ 0xff;
   const rows: readonly (readonly [legend: string, pack: Buffer, message: string])[] = [
     ["nothing", Buffer.alloc(0), "no pack of version 2"],
-    ["something else", Buffer.from("<html>".repeat(10)), "no pack of version 2"],
+    ["a web page", Buffer.from("<html>".repeat(10)), "no pack of version 2"],
     [
       "a pack of another version",
       withChecksum(Buffer.concat([Buffer.from("PACK\0\0\0\x03"), right.subarray(8, -20)])),
@@ -317,7 +317,7 @@ describe("an invalid pack is refused", () => {
       return [String(legend), pack, "a delta of the pack has no size"] as const;
     }),
   ];
-  test.each(rows)("%s", async (_legend, pack, message) => {
+  test.each(rows)("an invalid pack is refused: %s", async (_legend, pack, message) => {
     await expect(open(pack)).rejects.toMatchObject({
       code: "GitOperationFailed",
       retry: "transient",
@@ -362,7 +362,7 @@ test.each([
   ["its objects", 3, true],
   ["its deltas", 4, true],
   ["its deltas, at the last", 5, true],
-  ["nothing of it", 6, false],
+  ["nothing", 6, false],
 ])("the deadline of a fetch ends the work within %s", async (_where, turns, ends) => {
   const pack = writePack([baseObject, refDelta(baseOid, "x"), refDelta(baseOid, "y")]);
   const opened = PackObjects.open(pack, { limits: defaultGitLimits, pace: new EndingPace(turns) });

@@ -47,7 +47,7 @@ describe("bytes that are not a packet are refused", () => {
     ["a length that is no number", Buffer.from("00g0"), `the git server sent "00g0" as a packet's length`],
     ["a web page", Buffer.from("<html></html>"), `the git server sent "<htm" as a packet's length`],
     ["bytes", Buffer.alloc(8, 0xff), `the git server sent "ÿÿÿÿ" as a packet's length`],
-  ])("%s", (_what, bytes, message) => {
+  ])("bytes that are not a packet are refused: %s", (_what, bytes, message) => {
     expect(() => read(new PacketReader(), bytes)).toThrow(
       expect.objectContaining({
         code: "GitOperationFailed",

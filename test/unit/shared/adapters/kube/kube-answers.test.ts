@@ -39,7 +39,7 @@ describe("an error of the API server", () => {
   test.each([
     ["a page", "<html>"],
     ["nothing", ""],
-    ["something else", '"text"'],
+    ["a JSON text", '"text"'],
     ["a map of nothing", "{}"],
   ])("an error has only its HTTP status where the server sends %s", (_what, text) => {
     const error = errorFrom(summary, answer({ status: 503, text }));

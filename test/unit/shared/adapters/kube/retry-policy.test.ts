@@ -25,15 +25,15 @@ describe("the number of tries of a request", () => {
   test.each<[string, unknown, number]>([
     ["five times while the server fails", error(500), 5],
     ["five times while the connection breaks", error(undefined, { code: "ECONNRESET" }), 5],
-    ["twice where no answer came in its time", error(undefined, { code: "ETIMEDOUT" }), 2],
-    ["eleven times while there are too many", error(429), 11],
-    ["four times while a webhook is away", error(500, { message: 'failed calling webhook "w"' }), 4],
-    ["once where it is refused", error(403), 1],
-    ["once where nobody may be", error(401), 1],
-    ["once where nobody is", error(undefined, { code: "ECONNREFUSED" }), 1],
-    ["once where it is no answer", error(undefined, { code: "AnswerMalformed" }), 1],
-    ["once where it is wrong", error(422), 1],
-    ["once after what is no answer's error", new Error("no"), 1],
+    ["twice if no answer came in time", error(undefined, { code: "ETIMEDOUT" }), 2],
+    ["eleven times while the server has too many requests", error(429), 11],
+    ["four times while a webhook does not answer", error(500, { message: 'failed calling webhook "w"' }), 4],
+    ["once if it is forbidden", error(403), 1],
+    ["once if the credentials are refused", error(401), 1],
+    ["once if no server listens", error(undefined, { code: "ECONNREFUSED" }), 1],
+    ["once if the answer is malformed", error(undefined, { code: "AnswerMalformed" }), 1],
+    ["once if the request is invalid", error(422), 1],
+    ["once after an error that is not about an answer", new Error("no"), 1],
   ])("a request is sent %s", (_what, failed, tries) => {
     expect(policy.tries(failed)).toBe(tries);
     expect(withConflicts.tries(failed)).toBe(tries);

@@ -88,12 +88,12 @@ describe("an invalid document", () => {
       ['spec.eks.accounts[0]: must be an account id of 12 digits, in quotes: "111122223333" (got 111122223333)'],
     ],
     [
-      "a kind of others",
+      "another tool's kind",
       { ...source(), kind: "Deployment" },
       ['kind: is "Deployment"; expected one of Source, ClusterDiscovery, Cluster, ClusterValues, SyncGroup, Sync'],
     ],
     [
-      "a kind of every object",
+      "a JavaScript member as kind",
       { ...source(), kind: "constructor" },
       [expect.stringContaining('kind: is "constructor"')],
     ],
@@ -108,7 +108,7 @@ describe("an invalid document", () => {
       [expect.stringMatching(/^metadata\.namespace: is required: /)],
     ],
     [
-      "a namespace where there is none",
+      "a namespace for a kind without one",
       { ...cluster({ endpoint }), metadata },
       [expect.stringMatching(/^metadata\.namespace: is not a field Starling knows.*; remove it$/)],
     ],
@@ -132,7 +132,7 @@ describe("an invalid document", () => {
       ["spec.git.reff: is not a field Starling knows (did you mean ref?); remove it"],
     ],
     [
-      "a field that does nothing yet",
+      "a field that has no effect yet",
       group({ dependsOn: [] }),
       ["spec.dependsOn: is not a field Starling knows; remove it"],
     ],
@@ -211,7 +211,7 @@ describe("an invalid document", () => {
       [expect.stringMatching(/^spec\.render\.helm\.releaseName: is required, for "a{54}" is longer than the 53/)],
     ],
     [
-      "values that nobody knows for a cluster",
+      "an expression about an unknown part of a cluster",
       chart({ helm: { values: { a: [{ b: "{{ cluster.colour }}" }] }, valuesFrom: [{ path: "{{ now }}.yaml" }] } }),
       [
         expect.stringMatching(
@@ -223,7 +223,7 @@ describe("an invalid document", () => {
       ],
     ],
     [
-      "parameters that nobody can put anywhere",
+      "parameters that have no place",
       template({ substitute: true, parameters: { "a-b": "x", N: 3, C: "{{ cluster.colour | upper }}" } }),
       [
         expect.stringMatching(/^spec\.templates\[0\]\.parameters\.a-b: has the wrong key: it must be a name as DOMAIN/),
@@ -285,7 +285,7 @@ describe("an invalid document", () => {
       ],
     ],
     [
-      "a namespace that nobody names",
+      "createNamespace without a namespace",
       template({ createNamespace: {}, overrides: [{ clusters: { all: true }, parameters: { A: "{{ now }}" } }] }),
       [
         "spec.templates[0].createNamespace: needs targetNamespace, which names it",
@@ -294,12 +294,12 @@ describe("an invalid document", () => {
       ],
     ],
     [
-      "values that are no file's business",
+      "values that are not a file",
       chart({ helm: { values: { a: "x".repeat(70_000) } } }),
       [expect.stringMatching(/^spec\.templates\[0\]\.render\.helm\.values: must have at most 65536 bytes as JSON/)],
     ],
     [
-      "a number that would come out otherwise",
+      "a number that would change",
       chart({ helm: { values: { a: { b: 9007199254740993n } } } }),
       [expect.stringMatching(/^spec\.templates\[0\]\.render\.helm\.values: contains an integer beyond 2\^53/)],
     ],
@@ -322,7 +322,7 @@ describe("an invalid document", () => {
       [expect.stringMatching(/^spec\.templates: has two templates of one name/)],
     ],
     [
-      "a count that is none",
+      "an invalid count",
       group({ rollout: { maxConcurrent: "10 %" } }),
       ['spec.rollout.maxConcurrent: must be a percentage from "0%" to "100%" (got "10 %")'],
     ],
@@ -394,7 +394,7 @@ describe("an invalid document", () => {
       [expect.stringMatching(/^spec: needs exactly one of eks or endpoint \(got /)],
     ],
     [
-      "an ARN of something else",
+      "an ARN of another resource",
       cluster({ eks: { arn: "arn:aws:iam::111122223333:role/a" } }),
       [
         'spec.eks.arn: must be the ARN of an EKS cluster such as arn:aws:eks:eu-west-1:111122223333:cluster/prod-1 (got "arn:aws:iam::111122223333:role/a")',
@@ -406,7 +406,7 @@ describe("an invalid document", () => {
       [expect.stringMatching(/^spec\.access\.role\.name: must be the name of an IAM role in the cluster's account/)],
     ],
     [
-      "an external id of one's own",
+      "an external id that the user chose",
       cluster({ eks, access: { role: { name: "a", externalId: "fleet-7" } } }),
       [
         "spec.access.role.externalId: is Starling's to choose, so that no Cluster takes another one's; remove it, and let the role's trust policy ask for the one that `starling describe cluster` shows",
@@ -418,7 +418,7 @@ describe("an invalid document", () => {
       [expect.stringMatching(/^spec\.access: must not stand beside endpoint/)],
     ],
     [
-      "several things at once",
+      "several problems at once",
       group({ clusters: { names: ["A"] }, rollout: { maxFailures: -1 } }),
       [
         expect.stringMatching(/^spec\.clusters\.names\[0\]: must be 1 to 63 characters/),

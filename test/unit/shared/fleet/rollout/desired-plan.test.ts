@@ -367,7 +367,7 @@ describe("changes of the members", () => {
   });
 });
 
-test("a content is another one when its plan is, or an input of a member, or when rows were recovered", () => {
+test("a rollout is a new one when its plan or an input of a member changes, or after rows were recovered", () => {
   const plan = planned(group());
   const same = planIdentity(plan, { inputsVersion: 1, recovered: undefined });
   expect(planIdentity(planned(group(), sources(["app", "abc"])), { inputsVersion: 1, recovered: undefined })).toBe(

@@ -159,11 +159,11 @@ describe("a stage with a stage run", () => {
   });
 
   test.each<[string, Partial<StageRunRow["counts"]>, number, Feed | undefined]>([
-    ["a freeze, gives way", { Waiting: 2, Succeeded: 1 }, 0, newest],
-    ["a freeze or a stuck worker, gives way", { Waiting: 2, Assigned: 1 }, 1, newest],
-    ["a freeze or a changing cluster, stays", { Waiting: 2, Assigned: 1 }, 0, none],
-    ["a freeze or a slot, stays", { Waiting: 3 }, 0, none],
-    ["a freeze or a rendering, stays", { Waiting: 2, Rendering: 1 }, 0, none],
+    ["a freeze gives way", { Waiting: 2, Succeeded: 1 }, 0, newest],
+    ["a freeze or a stuck worker gives way", { Waiting: 2, Assigned: 1 }, 1, newest],
+    ["a freeze or a changing cluster stays", { Waiting: 2, Assigned: 1 }, 0, none],
+    ["a freeze or a slot stays", { Waiting: 3 }, 0, none],
+    ["a freeze or a rendering stays", { Waiting: 2, Rendering: 1 }, 0, none],
   ])("a stage run whose remaining clusters wait for %s", (_what, counts, stuck, fed) => {
     const held = stageRun(2, "canary", { counts: { Assigned: 0, ...counts }, frozen: { as: "", by: { inc: [0, 1] } } });
     const stages = [{ current: 1, stageRun: held }, { current: 1 }, { current: 1 }];

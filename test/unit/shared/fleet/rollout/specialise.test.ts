@@ -125,7 +125,7 @@ describe("the inputs of a template", () => {
         expect(after.map((digest, index) => digest !== before[index])).toEqual(
           values.map((_, index) => index === at && isOther),
         );
-        // Clusters for which everything comes to the same share one rendering.
+        // Clusters with the same values for everything that is used share one rendering.
         const desired = new Set(
           values.map((mine) => JSON.stringify([...asValues, "", ...asLabels].map((name) => mine[name] ?? "none"))),
         );

@@ -50,7 +50,7 @@ describe("the tried renderings of an assignment", () => {
         .slice(4, 24)
         .map(({ digest }) => digest),
     ],
-  ])("tried renderings are remembered: an assignment %s", (_what, { desired }, tried) => {
+  ])("an assignment %s remembers the right tried renderings", (_what, { desired }, tried) => {
     expect(desired.tried).toEqual(tried);
   });
 

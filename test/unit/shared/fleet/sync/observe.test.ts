@@ -83,7 +83,7 @@ describe("the observation of a check", () => {
     expect(seen({ attempt: 1, readyAt: at }, finding("Applying"), 9)).not.toHaveProperty("readyAt");
   });
 
-  test("a new attempt begins anew, keeps what the cluster has, and does not count it", () => {
+  test("a new attempt starts its counts again, keeps what the cluster has, and does not count that", () => {
     const applied = { renderDigest: "sha256:old", revision: "r", attempt: 1, at };
     const objects = { total: 4, ready: 3, failed: 0, foreign: 1 };
     const before = {

@@ -1,4 +1,4 @@
-/** The objects that a Namespace has by default: they go with it, and every other object belongs to somebody. */
+/** The default objects of a Namespace, which go with it; every other object belongs to a user. */
 import { describe, expect, test } from "vitest";
 import type { ClusterClient, KindInfo, ObjectKey } from "#shared/kube/cluster-client.ts";
 import { copiedEverywhere, defaultObjectsOf, isFleeting } from "#shared/kube/engine/default-objects.ts";

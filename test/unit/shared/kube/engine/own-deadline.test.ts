@@ -17,7 +17,7 @@ test.each([
   ["no answer at the deadline", silence, end, true],
   ["no answer before the deadline", silence, end - 1, false],
   ["an answer of the API server, however late", errorWith({ status: 504 }), end, false],
-  ["an error that does not come from the cluster", new TypeError("a mistake of ours"), end, false],
+  ["an error that does not come from the cluster", new TypeError("a defect"), end, false],
 ])("the own deadline cut off %s: %s", (_what, error, ms, expected) => {
   expect(isCutOff(error, at(ms))).toBe(expected);
 });

@@ -173,7 +173,7 @@ const refused: readonly (readonly [legend: string, kustomization: string, messag
     'kubeVersion: must be a version of Kubernetes in quotes, such as "1.31"',
   ],
   [
-    "more names of APIs than a program is told",
+    "too many API versions",
     `helmCharts: [{name: a, releaseName: a, apiVersions: [${"a/v1, ".repeat(60_000)}]}]`,
     "apiVersions: may have at most 200 API versions",
   ],

@@ -194,7 +194,7 @@ describe("errors of the demo", () => {
     expect(await neverStarts?.ended()).toBe(1);
     const out = neverStarts?.out() ?? "";
     expect(out.replaceAll(/\s+/g, " ")).toMatch(
-      /halted: 1 cluster failed of 1 in stage canary \(allows 0\): .* ImagePullBackOff/,
+      /halted: 1 of 1 cluster failed in stage canary \(allowed: 0\): .* ImagePullBackOff/,
     );
     expect(out).toContain(
       "\nThe demo has ended and left nothing running. Commands to try next:\n\n  the same command with --keep ./demo ",

@@ -121,7 +121,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
             });
             expect(firstWrites(world)).toEqual(["canary-1"]);
             expect(halted.status.conditions[0]?.message).toMatch(
-              /1 cluster failed of 1 in stage canary \(allows 0\): canary-1: .*Image/,
+              /1 of 1 cluster failed in stage canary \(allowed: 0\): canary-1: .*Image/,
             );
             const { status } = await world.rollout("web");
             expect(status.failures).toEqual([
@@ -236,7 +236,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
           );
           expect((await world.rollout("web")).status).toMatchObject({
             reason: "TooManyUnreachable",
-            message: "1 of 2 unreachable in stage canary (allows 0)",
+            message: "1 of 2 clusters unreachable in stage canary (allowed: 0)",
           });
           await untilIdle(world);
           expect(await colorIn(world, "broad-1")).toBe("blue");

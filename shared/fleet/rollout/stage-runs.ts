@@ -129,22 +129,25 @@ export function verdictOf(stageRun: StageRunRow, pace: StagePace, judged: Judged
   const isOver = waitingOf(stageRun) + stageRun.counts.Assigned === 0;
   const budget = deletion ? 0 : resolveCount(pace.maxFailures, changed);
   if (failures > budget && (isOver || !deletion)) {
-    const word = failures === 1 ? "cluster" : "clusters";
     const [first] = stageRun.failures;
     const why = first === undefined ? "" : `: ${first.cluster}: ${first.reason}`;
-    const message = `${failures} ${word} failed of ${changed} in stage ${stageRun.stage} (allows ${budget})${why}`;
+    const message = `${failures} of ${clustersText(changed)} failed in stage ${stageRun.stage} (allowed: ${budget})${why}`;
     return { phase: "Halted", reason: deletion ? "DeletionFailed" : "TooManyFailures", message };
   }
   if (!isOver) return { phase: "Updating", reason: "Updating", message: `stage ${stageRun.stage} goes on` };
   const away = stageRun.counts.Unreachable;
   const allowed = deletion ? 0 : resolveCount(pace.maxUnreachable, changed, "up");
   if (away > allowed) {
-    const message = `${away} of ${changed} unreachable in stage ${stageRun.stage} (allows ${allowed})`;
+    const message = `${away} of ${clustersText(changed)} unreachable in stage ${stageRun.stage} (allowed: ${allowed})`;
     return { phase: "TooManyUnreachable", reason: "TooManyUnreachable", message };
   }
   if (!deletion && ((changed > 0 && stageRun.counts.Succeeded === 0) || isLeft(stageRun, judged)))
     return { phase: "NothingVerified", reason: "NothingVerified", message: nothingVerified(stageRun) };
   return { phase: "Passed", reason: "Passed", message: passedText(stageRun) };
+}
+
+function clustersText(count: number): string {
+  return count === 1 ? "1 cluster" : `${count} clusters`;
 }
 
 function nothingVerified({ size, stage, counts, preexistingFailures, ...stageRun }: StageRunRow): string {

@@ -38,12 +38,12 @@ export function stageWaits(facts: WaitFacts, stage: StageRecord, index: number):
   }
   const before = facts.rolloutState.stages[index - 1];
   if (stage.ahead === true && before !== undefined) {
-    const message = `${rollout} waits until ${before.name}, a new stage before this one, has passed it`;
+    const message = `rollout ${rollout} waits until stage ${before.name}, which was added before this one, has passed it`;
     waits.push({ reason: "stage", ...about, blocker: before.name, message, since: stageRun.startedAt, clear: [] });
   }
   const next = index === 0 ? facts.desired : newerFor(facts.rolloutState, index, rollout);
   if (next === undefined) return waits;
-  const message = `${next} waits until ${rollout} has passed ${stage.name}`;
+  const message = `${rolloutText(next)} waits until rollout ${rollout} has passed stage ${stage.name}`;
   const number = typeof next === "number" ? next : undefined;
   return [
     ...waits,
@@ -83,7 +83,7 @@ function idleWait(
     const busy = rolloutState.stages.find((one) => stageRunOf(one, stageRuns) !== undefined);
     const stageRun = busy === undefined ? undefined : stageRunOf(busy, stageRuns);
     if (busy === undefined || stageRun === undefined) return [];
-    const message = `${desired} waits until ${stageRun.rollout} is through: ${progressText(stageRun)} in ${busy.name}`;
+    const message = `${rolloutText(desired)} waits until rollout ${stageRun.rollout} has ended: ${progressText(stageRun)} in stage ${busy.name}`;
     return [{ ...about, blocker: busy.name, message, since: stageRun.startedAt }];
   }
   const { current = 0 } = stage;
@@ -92,9 +92,14 @@ function idleWait(
     .findLast((one) => (stageRunOf(one, stageRuns)?.rollout ?? 0) > current);
   const stageRun = ahead === undefined ? undefined : stageRunOf(ahead, stageRuns);
   if (ahead === undefined || stageRun === undefined) return [];
-  const how = isStalled(stageRun) ? "stands still" : "is updating";
-  const message = `waits for ${ahead.name}, where ${stageRun.rollout} ${how}: ${progressText(stageRun)}`;
+  const how = isStalled(stageRun) ? "is stalled there" : "is in progress there";
+  const message = `waits for stage ${ahead.name}: rollout ${stageRun.rollout} ${how}, ${progressText(stageRun)}`;
   return [{ ...about, rollout: stageRun.rollout, blocker: ahead.name, message, since: stageRun.startedAt }];
+}
+
+/** A rollout by its number, or a revision that is not a rollout yet. */
+function rolloutText(next: number | string): string {
+  return typeof next === "number" ? `rollout ${next}` : `revision ${next}`;
 }
 
 export function progressText({ counts, size }: StageRunRow): string {

@@ -185,7 +185,7 @@ function catchUpWaits({ rolloutState, row, failedCatchUps }: WaitFacts): readonl
   const stopped = rolloutState.stages.flatMap(({ name, failedCatchUps: failed, members }): readonly Wait[] => {
     const allowed = catchUpBudget(rollout, members);
     if (failed <= allowed) return [];
-    const message = `no other cluster catches up: ${failed} failed (allows ${allowed})${why}; ${waitingText(rolloutState.catchUps.waiting)}`;
+    const message = `no other cluster catches up: ${failed} failed (allowed: ${allowed})${why}; ${waitingText(rolloutState.catchUps.waiting)}`;
     return [
       {
         reason: "catchUps",

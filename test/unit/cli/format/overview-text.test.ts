@@ -57,8 +57,8 @@ describe("a group with three rollouts in progress", () => {
   STAGE  WAITS FOR  SINCE  CLEARED BY
   early  slots      17m    maxConcurrent  1 cluster waits: 2 of 2 slots are in use; oldest: c3, Verifying
   -      slots      17m    maxConcurrent  1 cluster waits to catch up: 2 of 2 slots are in use; oldest: c3, Verifying
-  early  stage      9m     -              119 waits until 118 has passed early
-  rest   stage      9m     -              waits for early, where 118 is updating: 1 of 4 done
+  early  stage      9m     -              rollout 119 waits until rollout 118 has passed stage early
+  rest   stage      9m     -              waits for stage early: rollout 118 is in progress there, 1 of 4 done
 
   CLUSTER  STAGE  STATE      FOR   REVISION  REASON
   c4       early  Applying   10s   -
@@ -116,8 +116,8 @@ describe("a group with three rollouts in progress", () => {
 
   STAGE  WAITS FOR  SINCE  CLEARED BY
   early  rendering  -      -           12 clusters wait for renderings
-  early  stage      9m     -           119 waits until 118 has passed early
-  rest   stage      9m     -           waits for early, where 118 is updating: 320 of 1400 done
+  early  stage      9m     -           rollout 119 waits until rollout 118 has passed stage early
+  rest   stage      9m     -           waits for stage early: rollout 118 is in progress there, 320 of 1400 done
 
   PROBLEMS (32 of 10,000)                                                                      CLUSTERS
   DeadlineExceeded         DaemonSet agent/agent: Pod agent-7d9f6b5c4-x1000: ImagePullBackOff  29
@@ -137,7 +137,7 @@ describe("a group with three rollouts in progress", () => {
 describe("a group that stands still", () => {
   const halted = stageRun(119, "canary", {
     phase: "Halted",
-    message: "1 cluster failed of 2 in stage canary (allows 0): c2: ApplyFailed: 1 of 4 objects failed",
+    message: "1 of 2 clusters failed in stage canary (allowed: 0): c2: ApplyFailed: 1 of 4 objects failed",
     counts: { Failed: 1, Succeeded: 1 },
     failures: [{ cluster: "c2", reason: "ApplyFailed: 1 of 4 objects failed" }],
     transitions: [{ at: "2026-11-20T08:05:00.000Z", phase: "Halted", reason: "TooManyFailures", message: "" }],
@@ -185,8 +185,8 @@ describe("a group that stands still", () => {
   118      main@sha1:4be8a90  27m  Complete  current in canary, rest
 
   STAGE   WAITS FOR  SINCE  CLEARED BY
-  canary  budget     2m     reconcile, rollout refresh, maxFailures  1 cluster failed of 2 in stage canary (allows 0): c2: ApplyFailed: 1 of 4 objects failed
-  rest    stage      21m    -                                        waits for canary, where 119 stands still: 1 of 2 done
+  canary  budget     2m     reconcile, rollout refresh, maxFailures  1 of 2 clusters failed in stage canary (allowed: 0): c2: ApplyFailed: 1 of 4 objects failed
+  rest    stage      21m    -                                        waits for stage canary: rollout 119 is stalled there, 1 of 2 done
 
   CLUSTER  STAGE   STATE   FOR  REVISION  REASON
   c2       canary  Failed  2m   -         ApplyFailed: 1 of 4 objects failed
@@ -226,7 +226,7 @@ describe("a group that stands still", () => {
     const deletion = { by: "ana", at: "2026-11-20T08:00:00.000Z", number: 1, cascade: "delete" } as const;
     const away = stageRun(119, "canary", {
       phase: "TooManyUnreachable",
-      message: "1 of 1 unreachable in stage canary (allows 0)",
+      message: "1 of 1 cluster unreachable in stage canary (allowed: 0)",
       counts: { Unreachable: 1 },
       away: ["c2"],
     });
@@ -240,7 +240,7 @@ describe("a group that stands still", () => {
       lines: "some",
       now,
     });
-    expect(text).toMatch(/canary +unreachable .* unregister c2, delete --cascade=orphan +1 of 1 unreachable .*: c2\n/);
+    expect(text).toMatch(/canary +unreachable .* unregister c2, delete --cascade=orphan +1 of 1 cluster unreachable .*: c2\n/);
     expect(text).toMatch(
       / {2}next: starling delete cluster\/c2 --cascade=orphan\n +starling delete syncgroup\/shop -n payments --cascade=orphan\n$/,
     );

@@ -33,7 +33,7 @@ describe("the status of one rollout", () => {
         stageRun(12, "rest", {
           phase: "Halted",
           reason: "TooManyFailures",
-          message: "1 cluster failed of 4 in stage rest (allows 0)",
+          message: "1 of 4 clusters failed in stage rest (allowed: 0)",
           counts: { Succeeded: 1, Failed: 1, Waiting: 1, Assigned: 1 },
         }),
       ]),
@@ -55,7 +55,7 @@ describe("the status of one rollout", () => {
     });
     expect(text).toBe(`shop-12   main@sha1:9f2c1ab   from main@sha1:77d01c3   trigger: plan   plan c0
 started 07:45:00Z, 22m ago
-Halted: 1 cluster failed of 4 in stage rest (allows 0)
+Halted: 1 of 4 clusters failed in stage rest (allowed: 0)
 
   STAGE     CLUSTERS  DONE  FAILED  UNREACH  CHANGING  STATE
   1 canary  1         1     0       0        0         passed 08:01:02Z

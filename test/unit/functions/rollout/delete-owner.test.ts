@@ -75,7 +75,7 @@ describe("a deletion of a group", () => {
     const { status } = await made.group();
     expect(status).toMatchObject({ state: "Deleting", conditions: [{ reason: "DeletionFailed" }] });
     expect(status.conditions[0]?.message).toMatch(
-      /1 cluster failed .*a: DeleteFailed; fix that and reconcile, or .*orphan/,
+      /1 of 2 clusters failed .*a: DeleteFailed; fix that and reconcile, or .*orphan/,
     );
     expect((await made.sync("a"))?.desired.action).toBe("delete");
 

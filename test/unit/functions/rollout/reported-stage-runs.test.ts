@@ -45,10 +45,10 @@ test("the planner reports a halted stage run again when its message changes", as
   await begin(made);
   await made.finish("a", "Failed");
   await made.plan();
-  expect(reported(made)).toContain("1#all Halted: 1 cluster failed of 3 in stage all (allows 0): a: Failed");
+  expect(reported(made)).toContain("1#all Halted: 1 of 3 clusters failed in stage all (allowed: 0): a: Failed");
   await made.finish("b", "Failed");
   await made.plan();
-  expect(reported(made)).toEqual(["1#all Halted: 2 clusters failed of 3 in stage all (allows 0): a: Failed"]);
+  expect(reported(made)).toEqual(["1#all Halted: 2 of 3 clusters failed in stage all (allowed: 0): a: Failed"]);
   await made.plan();
   expect(reported(made)).toEqual([]);
 });

@@ -413,7 +413,7 @@ describe("verified clusters after a refresh", () => {
     await revise(made, "bbb");
     for (const name of names(10)) await made.finish(name, name < "c003" ? "Failed" : "Ready");
     await made.plan();
-    expect(made.stageRun("all").message).toContain("3 clusters failed of 10 in stage all (allows 2)");
+    expect(made.stageRun("all").message).toContain("3 of 10 clusters failed in stage all (allowed: 2)");
     await refresh(made);
     await made.finish("c000", "Failed");
     for (const name of ["c001", "c002"]) await made.finish(name);

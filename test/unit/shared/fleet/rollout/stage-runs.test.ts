@@ -104,7 +104,7 @@ describe("the budget of failures", () => {
       { cluster: "b", reason: "NotReady" },
     ];
     const stageRun = stageRunInState({ stage: "early", counts: { Failed: 2, Waiting: 4, Unchanged: 3 }, failures });
-    const message = "2 clusters failed of 6 in stage early (allows 0): a: Invalid";
+    const message = "2 of 6 clusters failed in stage early (allowed: 0): a: Invalid";
     expect(verdictOf(stageRun, strict)).toEqual({ phase: "Halted", reason: "TooManyFailures", message });
   });
 });
@@ -119,7 +119,7 @@ test("a preexisting failure never hides the first failure that counts", () => {
   let stageRun = stageRunInState({ stage: "early", counts: { Failed: 3, Waiting: 1 } });
   for (const one of [failed("old1", true), failed("bad"), failed("old2", true)]) stageRun = withOutcome(stageRun, one);
   expect(stageRun.failures.map(({ cluster }) => cluster)).toEqual(["bad", "old1", "old2"]);
-  expect(verdictOf(stageRun, strict).message).toBe("1 cluster failed of 4 in stage early (allows 0): bad: R");
+  expect(verdictOf(stageRun, strict).message).toBe("1 of 4 clusters failed in stage early (allowed: 0): bad: R");
 });
 
 describe("the budget of unreachable targets", () => {

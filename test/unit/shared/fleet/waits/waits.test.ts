@@ -134,7 +134,7 @@ describe("the waits of a stage", () => {
           stage: "rest",
           rollout: 119,
           blocker: "canary",
-          message: "waits for canary, where 119 is updating: 0 of 1 done",
+          message: "waits for stage canary: rollout 119 is in progress there, 0 of 1 done",
           clear: [],
         },
       ],
@@ -155,7 +155,7 @@ describe("the waits of a stage", () => {
           stage: "rest",
           rollout: 119,
           blocker: "rest",
-          message: "119 waits until 118 has passed rest",
+          message: "rollout 119 waits until rollout 118 has passed stage rest",
         },
       ],
     ],
@@ -167,7 +167,7 @@ describe("the waits of a stage", () => {
           reason: "stage",
           stage: "canary",
           blocker: "canary",
-          message: "main@sha1:abc waits until 119 has passed canary",
+          message: "revision main@sha1:abc waits until rollout 119 has passed stage canary",
         },
       ],
     ],
@@ -218,7 +218,7 @@ describe("the waits of a stage", () => {
         reason: "stage",
         stage: "canary",
         blocker: "rest",
-        message: "main@sha1:abc waits until 119 is through: 3 of 4 done in rest",
+        message: "revision main@sha1:abc waits until rollout 119 has ended: 3 of 4 done in stage rest",
       },
     ]);
     // With the default the first stage takes it at once.
@@ -235,7 +235,7 @@ describe("a stage run that stands still names the ways to continue", () => {
       stageRun(119, "canary", {
         ...at,
         phase: "Halted",
-        message: "2 clusters failed of 6 in stage canary (allows 0): c7: ImagePullBackOff",
+        message: "2 of 6 clusters failed in stage canary (allowed: 0): c7: ImagePullBackOff",
         counts: { Failed: 2, Waiting: 4 },
         failures: [
           { cluster: "c5", reason: "x" },
@@ -247,7 +247,7 @@ describe("a stage run that stands still names the ways to continue", () => {
         stage: "canary",
         rollout: 119,
         clusters: { count: 2, names: ["c5", "c7"] },
-        message: "2 clusters failed of 6 in stage canary (allows 0): c7: ImagePullBackOff",
+        message: "2 of 6 clusters failed in stage canary (allowed: 0): c7: ImagePullBackOff",
         since: "2026-11-20T08:02:00.000Z",
         clear: [{ verb: "reconcile" }, { verb: "refresh" }, { verb: "pace", field: "maxFailures" }],
       },
@@ -286,13 +286,13 @@ describe("a stage run that stands still names the ways to continue", () => {
       stageRun(119, "canary", {
         ...at,
         phase: "TooManyUnreachable",
-        message: "4 of 5 unreachable in stage canary (allows 1)",
+        message: "4 of 5 clusters unreachable in stage canary (allowed: 1)",
         counts: { Unreachable: 4, Succeeded: 1 },
         away: ["c1", "c2", "c3", "c4"],
       }),
       {
         reason: "unreachable",
-        message: "4 of 5 unreachable in stage canary (allows 1): c1, c2, c3 and 1 more",
+        message: "4 of 5 clusters unreachable in stage canary (allowed: 1): c1, c2, c3 and 1 more",
         clear: [{ verb: "pace", field: "maxUnreachable" }, { verb: "refresh" }],
       },
     ],
@@ -309,14 +309,14 @@ describe("a stage run that stands still names the ways to continue", () => {
 
   test("a deletion that waits for unreachable clusters names the ways to continue without them", () => {
     const deletion = { by, at: "2026-11-20T08:00:00.000Z", number: 3, cascade: "delete" } as const;
-    const message = "2 of 5 unreachable in stage canary (allows 0)";
+    const message = "2 of 5 clusters unreachable in stage canary (allowed: 0)";
     const counts = { Unreachable: 2, Succeeded: 3 };
     const away = stageRun(119, "canary", { ...at, phase: "TooManyUnreachable", message, counts, away: ["c1", "c2"] });
     expect(waitsOf(factsOf({ ...going(away), row: groupRow({ operations: { deletion } }) }))).toMatchObject([
       {
         reason: "unreachable",
         clusters: { count: 2, names: ["c1", "c2"] },
-        message: "2 of 5 unreachable in stage canary (allows 0): c1, c2",
+        message: "2 of 5 clusters unreachable in stage canary (allowed: 0): c1, c2",
         clear: [{ verb: "unregister", cluster: "c1" }, { verb: "orphan" }],
       },
     ]);
@@ -627,7 +627,7 @@ describe("clusters that failed to catch up", () => {
         stage: "canary",
         clusters: { count: 2, names: ["c9", "c8"] },
         message:
-          "no other cluster catches up: 2 failed (allows 1): c9: ApplyFailed: 1 of 4 objects failed; 1 cluster waits",
+          "no other cluster catches up: 2 failed (allowed: 1): c9: ApplyFailed: 1 of 4 objects failed; 1 cluster waits",
         since: "2026-11-20T08:01:00.000Z",
         clear: [{ verb: "reconcile" }, { verb: "pace", field: "maxFailures" }],
       },

@@ -28,7 +28,7 @@ export function compareCommands(program: Command, verb: AddCommand): void {
   const render = verb(program, "render", async (session, args, options: RenderCommandOptions) =>
     (await import("#cli/commands/render.ts")).render(session, args[0] ?? "", options),
   )
-    .description("Print the manifests of a group or Sync. Each distinct rendering stands once, with its clusters.")
+    .description("Print the manifests of a group or Sync. Each distinct rendering is printed once, with its clusters.")
     .addArgument(new Argument("<group>", ownerArgument))
     .option("--cluster <name>", "only for this cluster")
     .option("--show-origin", "also show where each parameter and value is set")

@@ -15,15 +15,19 @@ export function localCommands(program: Command, verb: AddCommand): void {
     (await import("#cli/commands/local-up.ts")).localUp(session, options),
   )
     .description(
-      "Start it in the background, and make it the current context. All clusters are embedded, of envtest, or your own.",
+      "Start it in the background, and make it the current context. Its clusters are embedded ones, one of envtest, or your own.",
     )
     .option("--state <folder>", stateHelp)
     .option("--clusters <n>", "number of embedded clusters, in three rings (default: 3)", wholeNumber)
     .option("--kubeconfig <file>", "use your own cluster: the one of --context in this file")
     .option("--envtest", "use a real kube-apiserver, from KUBEBUILDER_ASSETS or /usr/local/kubebuilder/bin")
     .option("--port <n>", "port of its API (default: a free port, the same at every start)", wholeNumber)
-    .option("--git-port <n>", "port of its git server (default: the same rule)", wholeNumber)
-    .option("--cluster-port <n>", "port of its clusters' API servers (default: the same rule)", wholeNumber)
+    .option("--git-port <n>", "port of its git server (default: a free port, the same at every start)", wholeNumber)
+    .option(
+      "--cluster-port <n>",
+      "port of its clusters' API servers (default: a free port, the same at every start)",
+      wholeNumber,
+    )
     .option("--repo <path>", "serve this git repository of this machine, or an https URL")
     .option("--path <folder>", "roll out this folder of the repository: creates a Source and a SyncGroup")
     .option("--ref <name>", "with --path: a branch, a tag or a commit id (default: HEAD)")

@@ -34,7 +34,7 @@ export async function diff(session: Session, targets: readonly string[], options
   const hasChanges = changes.documents.length + changes.folders.size + changes.revisions.size > 0;
   const against = options.against ?? (hasChanges ? "assigned" : "live");
   if (targets.length === 0 && !hasChanges)
-    throw usageFailure("nothing to compare is given", "starling diff sync/NAME, or starling diff -f FILE");
+    throw usageFailure("an object, a group or -f is missing", "starling diff sync/NAME, or starling diff -f FILE");
   if (against === "live" && changes.from === "documents alone")
     throw usageFailure(
       "--offline does not go with --against live",

@@ -226,7 +226,7 @@ function problemText(troubled: readonly ListedObject[]): string {
   const where = first.kind === "Sync" && first.metadata.name.includes(".") ? ` --cluster ${first.spec.cluster}` : "";
   const target = shortName({ kind: first.kind, name: first.metadata.name });
   const namespace = first.metadata.namespace === undefined ? "" : ` -n ${first.metadata.namespace}`;
-  return `${troubled.length} need attention: ${named.join(", ")}${rest}\n  next: starling describe ${target}${where}${namespace}`;
+  return `${troubled.length} ${troubled.length === 1 ? "needs" : "need"} attention: ${named.join(", ")}${rest}\n  next: starling describe ${target}${where}${namespace}`;
 }
 
 function whereText(session: Session, kind: KindName): string {

@@ -57,7 +57,7 @@ function asked(session: Session, args: readonly string[], { id, cluster, audit }
     if (args.length === 0) return { path: audit === true ? auditPath : "/v1/logs", query: { id } };
     throw usageFailure("both an object and --id are given; expected one of them", `starling logs --id ${quoted(id)}`);
   }
-  if (args.length === 0) throw usageFailure("neither an object nor --id is given", "starling logs syncgroup/NAME");
+  if (args.length === 0) throw usageFailure("an object or --id is missing", "starling logs syncgroup/NAME");
   const object = parseOne(args, "logs");
   if (object.kind === "Rollout")
     throw usageFailure("a Rollout has no log of its own; its group has one", `starling logs syncgroup/${object.name}`);

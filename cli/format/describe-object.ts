@@ -58,7 +58,7 @@ export function describeSource({ object: source, events, now }: Described<Source
         "Artifact",
         artifact === undefined
           ? "none yet"
-          : `${revisionText(artifact.revision)}   ${digestText(artifact.digest)}   ${artifact.files} files, ${artifact.sizeBytes} bytes, stored ${formatTime(artifact.storedAt, now)}`,
+          : `${revisionText(artifact.revision)}   ${digestText(artifact.digest)}   ${artifact.files === 1 ? "1 file" : `${artifact.files} files`}, ${artifact.sizeBytes} bytes, stored ${formatTime(artifact.storedAt, now)}`,
       ],
       ["Commit", artifact === undefined ? undefined : `"${artifact.subject}" (${artifact.author})`],
     ]),

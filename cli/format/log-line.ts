@@ -7,7 +7,7 @@ const first = ["kind", "namespace", "name", "cluster", "rollout", "revision", "p
 const left = new Set([...first, "owner"]);
 const widest = 8;
 
-/** `2026-11-23T06:12:54.321Z apply    INFO  a sync on its cluster  cluster=c1 phase=Ready id=push-…` */
+/** `2026-11-23T06:12:54.321Z apply    INFO  sync reconciled  cluster=c1 phase=Ready id=push-…` */
 export function formatLogLine({ at, function: from, level, message, correlationId, fields }: LogItem): string {
   const { kind, namespace, name } = fields;
   const about = typeof name === "string" ? [`${[namespace, kind, name].filter(Boolean).join("/")}`] : [];

@@ -36,12 +36,14 @@ export function formatOverview(view: OverviewView): string {
   return foldLines(parts.filter((part) => part !== "").join("\n"), view.columns);
 }
 
-/** `08:31:02Z shop Rolling: canary at 119, early 118 2/4, rest at 117, 2 changing, 0 failed`. */
+/** `08:31:02Z shop Rolling: canary has rollout 119, early 2/4 done with rollout 118, 2 changing, 0 failed`. */
 export function formatOverviewProgress(overview: RolloutOverview, now: Date): string {
   const { stages, slots, state } = overview.status;
   const words = stages.map(({ name, current, updatingTo }) => {
-    if (updatingTo === undefined) return current === undefined ? `${name} has no rollout` : `${name} at ${current}`;
-    return `${name} ${updatingTo.rollout} ${updatingTo.counts.Succeeded + updatingTo.counts.Unchanged}/${updatingTo.size}`;
+    if (updatingTo === undefined)
+      return current === undefined ? `${name} has no rollout` : `${name} has rollout ${current}`;
+    const done = updatingTo.counts.Succeeded + updatingTo.counts.Unchanged;
+    return `${name} ${done}/${updatingTo.size} done with rollout ${updatingTo.rollout}`;
   });
   const failed = stages.reduce((sum, { updatingTo }) => sum + (updatingTo?.counts.Failed ?? 0), 0);
   const time = formatTime(now.toISOString(), now);
@@ -67,8 +69,10 @@ function headText({ overview, now }: OverviewView): string {
   const [first] = rollouts;
   const underWay = new Set(stages.flatMap(({ current, updatingTo }) => updatingTo?.rollout ?? current ?? [])).size;
   const rollout =
-    first === undefined ? "no rollout yet" : `newest ${newest} ${revisionText(first.revision)} (${first.phase})`;
-  const several = underWay > 1 ? `   ${underWay} rollouts in progress` : "";
+    first === undefined
+      ? "no rollout yet"
+      : `newest rollout ${newest}: ${revisionText(first.revision)} (${first.phase})`;
+  const several = underWay > 1 ? `   ${underWay} rollouts in its stages` : "";
   const next = desired === undefined ? "" : `   desired: ${revisionText(desired)}`;
   const line = `${metadata.name}   ${state ?? "Pending"}   ${rollout}${several}${next}`;
   const { maxConcurrent, maxFailures, maxUnreachable } = spec.strategy;
@@ -103,7 +107,17 @@ function stagesText({ overview, columns: width, now }: OverviewView): string {
       stateText(stage, now),
     ];
   });
-  const columns = ["STAGE", "CLUSTERS", "CURRENT", "UPDATING TO", "DONE", "FAILED", "UNREACH", "CHANGING", "STATE"];
+  const columns = [
+    "STAGE",
+    "CLUSTERS",
+    "CURRENT",
+    "UPDATING TO",
+    "DONE",
+    "FAILED/MAX",
+    "UNREACH/MAX",
+    "CHANGING",
+    "STATE",
+  ];
   return formatTable({ columns, rows }, { headers: "show", indent: "  ", columns: width });
 }
 
@@ -134,9 +148,12 @@ function contentsText({ overview, columns: width, now }: OverviewView): string {
   if (rollouts.length < 2) return "";
   const rows = rollouts.map(({ number, revision, at, phase }) => {
     const current = stages.filter((stage) => stage.current === number).map(({ name }) => name);
-    const through = stages.filter(({ updatingTo }) => updatingTo?.rollout === number).map(({ name }) => name);
+    const through = stages.filter(({ updatingTo }) => updatingTo?.rollout === number);
+    const stalled = through.filter(isStanding).map(({ name }) => name);
+    const updating = through.filter((stage) => !isStanding(stage)).map(({ name }) => name);
     const where = [
-      ...(through.length === 0 ? [] : [`updating ${through.join(", ")}`]),
+      ...(updating.length === 0 ? [] : [`updating ${updating.join(", ")}`]),
+      ...(stalled.length === 0 ? [] : [`stalled in ${stalled.join(", ")}`]),
       ...(current.length === 0 ? [] : [`current in ${current.join(", ")}`]),
     ];
     return [String(number), revisionText(revision), formatAge(at, now), phase, where.join("; ")];
@@ -157,7 +174,7 @@ function waitsText({ overview, columns, now }: OverviewView): string {
     waitText(wait, now),
   ]);
   return formatTable(
-    { columns: ["STAGE", "WAITS FOR", "SINCE", "CLEARED BY", ""], rows },
+    { columns: ["STAGE", "WAIT", "SINCE", "CLEARED BY", "MESSAGE"], rows },
     { headers: "show", indent: "  ", columns, last: "whole" },
   );
 }

@@ -149,7 +149,7 @@ export function openSession(io: CliIo, given: GlobalOptions): Session {
 
 function notOfAws(context: string): CliFailure {
   return new CliFailure(
-    `context ${context} belongs to a local machine, whose keys are not valid in AWS; AWS was not called`,
+    `AWS was not called: context ${context} belongs to a local machine, and its keys are not valid in AWS`,
     {
       exit: "wrongInput",
       next: "starling local kubeconfig   (for --kube-context NAME; for AWS, --profile NAME)",

@@ -38,7 +38,7 @@ export async function reportChanges(messages: readonly Reported[], ports: Report
   for (const stageRun of stageRuns) {
     ports.metrics.count("RolloutPhase", 1, { phase: stageRun.phase });
     const { stage, phase, reason, message: text } = stageRun;
-    ports.log.info("a rollout's stage", {
+    ports.log.info("stage run changed", {
       ...stageRunFields(stageRun),
       stage,
       phase,
@@ -50,7 +50,7 @@ export async function reportChanges(messages: readonly Reported[], ports: Report
   const byOwner = [...Map.groupBy(syncs, (sync) => ownerKey(sync.owner)).values()];
   for (const reported of byOwner) {
     const fields = reported.slice(0, 1).map(({ owner }) => ownerFields(owner))[0];
-    ports.log.info("told the planner of syncs", { ...fields, syncs: reported.length, ...correlationOf(reported) });
+    ports.log.info("reported syncs to the planner", { ...fields, syncs: reported.length, ...correlationOf(reported) });
   }
   await ports.sender.send(
     byOwner.flatMap((reported) =>

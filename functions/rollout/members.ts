@@ -137,7 +137,7 @@ async function membersFrom(fleet: Fleet, { known, before }: Before, ports: Plann
   });
   await countReturnedSlots(transaction, ports);
   for (const { cluster } of unread) transaction.cannotRead(cluster);
-  ports.log.info("the members are others", { ...ownerFields(owner), joined: joined.length, left: left.length });
+  ports.log.info("members of the owner changed", { ...ownerFields(owner), joined: joined.length, left: left.length });
   return transaction;
 }
 

@@ -103,7 +103,7 @@ export async function planOwner(owner: Owner, call: PlannerCall, given: GivenPor
 function reportWork({ known: { owner }, rolloutState, messages }: Transaction, { log }: PlannerPorts): void {
   const [apply, render] = (["apply", "render"] as const).map((to) => messages.filter((each) => each.to === to).length);
   if (apply === 0 && render === 0) return;
-  log.info("the planner gives work", { ...stageRunFields({ owner, rollout: rolloutState.last }), apply, render });
+  log.info("the planner requests work", { ...stageRunFields({ owner, rollout: rolloutState.last }), apply, render });
 }
 
 /**

@@ -158,7 +158,7 @@ export async function startStageRun(
   for (const [at, page] of inParts(targets, snapshotPageSize).entries())
     pages.push({ key: await ports.lists.store(page), first: at * snapshotPageSize });
   const snapshot = transaction.rolloutState.snapshots + 1;
-  const message = `stage ${stage.name} begins, with ${ordered.length} to look at`;
+  const message = `stage ${stage.name} begins: ${ordered.length === 1 ? "1 cluster" : `${ordered.length} clusters`} to check`;
   const stageRun: StageRunRow = {
     ...keys.stageRun(known.owner, { rollout: rollout.number, stage: stage.name, snapshot }),
     type: "StageRun",

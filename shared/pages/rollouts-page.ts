@@ -89,7 +89,7 @@ function overviewParts({ spec, status }: RolloutOverview, host: Host): Html {
     brief(waitText(wait, host.now), 240),
     wait.clear.map((one) => html`${command(clearCommand(one, owner))} `),
   ]);
-  return html`<p>${count(slots.used)} of ${count(slots.bound)} changing (maxConcurrent ${strategy.maxConcurrent}), failures ${strategy.maxFailures} and unreachable ${strategy.maxUnreachable} in a stage${catchingUp === "" ? "" : `; catching up: ${catchingUp}`}${desired === undefined ? "" : `; desired, but not started yet: ${revisionText(desired)}`}</p>
+  return html`<p>${count(slots.used)} of ${count(slots.bound)} changing (maxConcurrent ${strategy.maxConcurrent}), at most ${strategy.maxFailures} failed and ${strategy.maxUnreachable} unreachable in each stage${catchingUp === "" ? "" : `; catching up: ${catchingUp}`}${desired === undefined ? "" : `; desired, but not started yet: ${revisionText(desired)}`}</p>
 <h2>Stages</h2>
 ${stageTable(stages, { owner, host })}
 <h2>Rollouts in progress</h2>
@@ -98,7 +98,7 @@ ${rolloutTable(rollouts, stages, host)}
 ${
   rows.length === 0
     ? nothing("It waits for nothing.")
-    : table("Waits", ["Stage", "For", "Since", ["Why", "text"], ["Cleared by", "text"]], rows)
+    : table("Waits", ["Stage", "Wait", "Since", ["Why", "text"], ["Cleared by", "text"]], rows)
 }`;
 }
 

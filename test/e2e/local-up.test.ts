@@ -54,7 +54,7 @@ spec:
     expect(await cli("apply -f fleet.yaml")).toMatchObject({ code: 0 });
     const first = await cli("rollout status shop -w --timeout 60s");
     expect(first).toMatchObject({ code: 0 });
-    expect(first.out).toMatch(/^shop .* newest 1 .*\(Complete\)/);
+    expect(first.out).toMatch(/^shop .* newest rollout 1: .*\(Complete\)/);
     const syncs = await cli("get syncs -A -o json --limit 2");
     expect(JSON.parse(syncs.out)).toMatchObject({ items: [{}, {}], metadata: { continue: expect.any(String) } });
     const token = JSON.parse(syncs.out).metadata.continue as string;
@@ -65,7 +65,7 @@ spec:
     await home.push();
     let second: Ran = { code: 0, out: "", err: "" };
     const deadline = Date.now() + 60_000;
-    while (!/^shop .* newest 2 /.test(second.out) && Date.now() < deadline) {
+    while (!/^shop .* newest rollout 2: /.test(second.out) && Date.now() < deadline) {
       second = await cli("rollout status shop -w --timeout 60s");
     }
     expect(second).toMatchObject({ code: 1 });

@@ -17,8 +17,8 @@ export function reportOutcome({ row, observed }: SyncOutcome, { log, metrics }: 
   if (before?.phase !== observed.phase || before.reason !== observed.reason) {
     const { attempt, phase, reason, message: text, objects } = observed;
     const fields = { ...syncFields(row), attempt, phase, reason, text, ready: objects.ready, total: objects.total };
-    if (bad.has(phase)) log.warn("a sync on its cluster", fields);
-    else log.info("a sync on its cluster", fields);
+    if (bad.has(phase)) log.warn("sync reconciled", fields);
+    else log.info("sync reconciled", fields);
   }
   measure(observed, before, metrics);
   const { drift } = observed;

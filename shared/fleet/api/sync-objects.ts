@@ -121,7 +121,7 @@ function healthOf(
   const unnamed = total - ready - observed.problems.length;
   if (observed.phase !== "Ready" && unnamed > 0) {
     if (desired.action === "apply" && observed.applied?.renderDigest !== desired.renderDigest) {
-      const message = "not everything is applied yet: whether this is ready was not looked at since";
+      const message = "its health was not checked again, because the new rendering is not applied completely";
       return { health: "Unknown", reason: notChecked, message, ...seen };
     }
     const message = `${unnamed} more of ${total} objects are not ready, and not named`;

@@ -35,7 +35,7 @@ export const rolloutStrategy = z.strictObject({
   supersede: z.enum(["pipeline", "finish"], 'must be "pipeline" or "finish"').default("pipeline"),
   stages: boundedList(stageSchema, 12)
     .min(1, "must have at least one stage; leave it out for a single stage of all clusters")
-    .refine((stages) => !duplicateNames(stages), "has two stages of one name")
+    .refine((stages) => !duplicateNames(stages), "has two stages with the same name")
     .refine(
       (stages) =>
         stages.filter((stage) => stage.clusters === undefined).length === 1 && stages.at(-1)?.clusters === undefined,

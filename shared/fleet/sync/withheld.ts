@@ -55,7 +55,7 @@ export function pausedBy(
 ): Withheld {
   if (freeze !== undefined) return { reason: "Waiting", message: `waits for its turn, which freeze ${freeze} took` };
   const verb = `starling reconcile ${kind.toLowerCase()}/${name} -n ${namespace}`;
-  return { reason: "Paused", message: `paused (${reason}); a newer rollout gives it another turn, or: ${verb}` };
+  return { reason: "Paused", message: `paused (${reason}); a newer rollout tries again; to try again now: ${verb}` };
 }
 
 /** A deletion of what the spec desires by now, whatever an older rollout had, or of objects that are left behind. */

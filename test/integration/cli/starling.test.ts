@@ -161,7 +161,7 @@ describe("get", () => {
       "",
     ]);
     expect(all.err).toBe(
-      "1 need attention: shop.web on c2 failed\n  next: starling describe sync/shop.web --cluster c2 -n payments\n",
+      "1 needs attention: shop.web on c2 failed\n  next: starling describe sync/shop.web --cluster c2 -n payments\n",
     );
     const names = async (line: string) => (await cli.run(`${line} --no-headers -q`)).out.trim().split("\n").length;
     expect(await names("get syncs --state failed")).toBe(1);
@@ -286,7 +286,7 @@ describe("on a terminal", () => {
     await stored(["Succeeded", "Succeeded"]);
     const { out, code } = await watching;
     expect(code).toBe(0);
-    expect(out.split("\u001b[0J").at(-1)).toMatch(/^shop .* newest 12 .*\(Complete\)/);
+    expect(out.split("\u001b[0J").at(-1)).toMatch(/^shop .* newest rollout 12: .*\(Complete\)/);
     expect(out.split("\u001b[0J").length).toBeGreaterThan(1);
   });
 });
@@ -428,7 +428,7 @@ describe("rollout", () => {
     await rolledOut(["Succeeded", "Failed", "Waiting"], halted);
     const ran = await cli.run("rollout status shop");
     expect(ran.code).toBe(1);
-    expect(ran.out).toMatch(/^shop .* newest 12 main@sha1:9f2c1ab \(Halted\)\n/);
+    expect(ran.out).toMatch(/^shop .* newest rollout 12: main@sha1:9f2c1ab \(Halted\)\n/);
     expect(ran.out).toMatch(/rest +budget .* 1 cluster failed\n/);
     expect(ran.out).toMatch(/c2 +rest +Failed .* ApplyFailed: 1 of 4 objects failed/);
     expect(ran.out).toContain("next: starling describe sync/shop.web --cluster c2 -n payments");

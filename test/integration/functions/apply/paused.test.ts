@@ -85,7 +85,7 @@ describe("a paused attempt", () => {
     expect(stateSk).toBe("Failed#c1#web");
     expect(observed).toMatchObject({ attempt: 1, phase: "Failed", reason: "Paused" });
     expect(observed?.message).toBe(
-      "paused (DeadlineExceeded); a newer rollout gives it another turn, or: starling reconcile sync/web -n tests",
+      "paused (DeadlineExceeded); a newer rollout tries again; to try again now: starling reconcile sync/web -n tests",
     );
   });
 

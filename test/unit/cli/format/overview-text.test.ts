@@ -41,24 +41,24 @@ describe("a group with three rollouts in progress", () => {
       lines: "some",
       now,
     });
-    expect(text).toBe(`shop   Rolling   newest 119 main@sha1:9f2c1ab (Waiting)   3 rollouts in progress
+    expect(text).toBe(`shop   Rolling   newest rollout 119: main@sha1:9f2c1ab (Waiting)   3 rollouts in its stages
 2 of 2 changing (maxConcurrent 2) · per stage: maxFailures 0, maxUnreachable 10% · catch-ups: 1 waiting, 2 unreachable
 
-  STAGE     CLUSTERS  CURRENT  UPDATING TO  DONE  FAILED  UNREACH  CHANGING  STATE
-  1 canary  1         119      -            1     0       0        0         passed 08:05:30Z
-  2 early   4         117      118          1     0/0     0/1      2         updating for 9m
-  3 rest    5         117      -            5     0       0        0         passed 2026-11-19 18:00:00Z
+  STAGE     CLUSTERS  CURRENT  UPDATING TO  DONE  FAILED/MAX  UNREACH/MAX  CHANGING  STATE
+  1 canary  1         119      -            1     0           0            0         passed 08:05:30Z
+  2 early   4         117      118          1     0/0         0/1          2         updating for 9m
+  3 rest    5         117      -            5     0           0            0         passed 2026-11-19 18:00:00Z
 
   ROLLOUT  REVISION           AGE  PHASE     WHERE
   119      main@sha1:9f2c1ab  4m   Waiting   current in canary
   118      main@sha1:4be8a90  27m  Rolling   updating early
   117      main@sha1:77d01c3  15h  Complete  current in early, rest
 
-  STAGE  WAITS FOR  SINCE  CLEARED BY
-  early  slots      17m    maxConcurrent  1 cluster waits: 2 of 2 slots are in use; oldest: c3, Verifying
-  -      slots      17m    maxConcurrent  1 cluster waits to catch up: 2 of 2 slots are in use; oldest: c3, Verifying
-  early  stage      9m     -              rollout 119 waits until rollout 118 has passed stage early
-  rest   stage      9m     -              waits for stage early: rollout 118 is in progress there, 1 of 4 done
+  STAGE  WAIT   SINCE  CLEARED BY     MESSAGE
+  early  slots  17m    maxConcurrent  1 cluster waits: 2 of 2 slots are in use; oldest: c3, Verifying
+  -      slots  17m    maxConcurrent  1 cluster waits to catch up: 2 of 2 slots are in use; oldest: c3, Verifying
+  early  stage  9m     -              rollout 119 waits until rollout 118 has passed stage early
+  rest   stage  9m     -              waits for stage early: rollout 118 is in progress there, 1 of 4 done
 
   CLUSTER  STAGE  STATE      FOR   REVISION  REASON
   c4       early  Applying   10s   -
@@ -101,20 +101,20 @@ describe("a group with three rollouts in progress", () => {
     });
     expect(
       text,
-    ).toBe(`shop   Rolling   newest 119 main@sha1:9f2c1ab (Waiting)   3 rollouts in progress   desired: main@sha1:0ab3f9e
+    ).toBe(`shop   Rolling   newest rollout 119: main@sha1:9f2c1ab (Waiting)   3 rollouts in its stages   desired: main@sha1:0ab3f9e
 480 of 500 changing (maxConcurrent 5%) · per stage: maxFailures 1%, maxUnreachable 10%
 
-  STAGE     CLUSTERS  CURRENT  UPDATING TO  DONE                             FAILED             UNREACH  CHANGING  STATE
-  1 canary  120       119      -            120 ████████████████████ 100%    0                  0        0         passed 08:05:30Z
-  2 early   1,400     117      118          320 ████░░░░░░░░░░░░░░░░  22%    9/13 (+20 before)  3/138    480       updating for 9m
-  3 rest    8,480     117      -            8,480 ████████████████████ 100%  0                  0        0         passed 2026-11-19 18:00:00Z
+  STAGE     CLUSTERS  CURRENT  UPDATING TO  DONE                             FAILED/MAX         UNREACH/MAX  CHANGING  STATE
+  1 canary  120       119      -            120 ████████████████████ 100%    0                  0            0         passed 08:05:30Z
+  2 early   1,400     117      118          320 ████░░░░░░░░░░░░░░░░  22%    9/13 (+20 before)  3/138        480       updating for 9m
+  3 rest    8,480     117      -            8,480 ████████████████████ 100%  0                  0            0         passed 2026-11-19 18:00:00Z
 
   ROLLOUT  REVISION           AGE  PHASE     WHERE
   119      main@sha1:9f2c1ab  4m   Waiting   current in canary
   118      main@sha1:4be8a90  27m  Rolling   updating early
   117      main@sha1:77d01c3  15h  Complete  current in early, rest
 
-  STAGE  WAITS FOR  SINCE  CLEARED BY
+  STAGE  WAIT       SINCE  CLEARED BY  MESSAGE
   early  rendering  -      -           12 clusters wait for renderings
   early  stage      9m     -           rollout 119 waits until rollout 118 has passed stage early
   rest   stage      9m     -           waits for stage early: rollout 118 is in progress there, 320 of 1400 done
@@ -129,7 +129,7 @@ describe("a group with three rollouts in progress", () => {
   test("the overview is one line of progress when the output is not a terminal", () => {
     const given = threeRollouts({ canary: 1, early: 4, rest: 5 }, { Succeeded: 1, Assigned: 2, Waiting: 1 });
     expect(formatOverviewProgress(overview(given), now)).toBe(
-      "08:07:00Z shop Rolling: canary at 119, early 118 1/4, rest at 117, 2 changing, 0 failed",
+      "08:07:00Z shop Rolling: canary has rollout 119, early 1/4 done with rollout 118, rest has rollout 117, 2 changing, 0 failed",
     );
   });
 });
@@ -173,20 +173,20 @@ describe("a group that stands still", () => {
       lines: "some",
       now,
     });
-    expect(text).toBe(`shop   Halted   newest 119 main@sha1:9f2c1ab (Halted)   2 rollouts in progress
+    expect(text).toBe(`shop   Halted   newest rollout 119: main@sha1:9f2c1ab (Halted)   2 rollouts in its stages
 0 of 2 changing (maxConcurrent 2) · per stage: maxFailures 0, maxUnreachable 10%
 
-  STAGE     CLUSTERS  CURRENT  UPDATING TO  DONE  FAILED  UNREACH  CHANGING  STATE
-  1 canary  2         118      119          1     1/0     0/1      0         halted for 2m
-  2 rest    2         118      -            2     0       0        0         passed 07:30:00Z
+  STAGE     CLUSTERS  CURRENT  UPDATING TO  DONE  FAILED/MAX  UNREACH/MAX  CHANGING  STATE
+  1 canary  2         118      119          1     1/0         0/1          0         halted for 2m
+  2 rest    2         118      -            2     0           0            0         passed 07:30:00Z
 
   ROLLOUT  REVISION           AGE  PHASE     WHERE
-  119      main@sha1:9f2c1ab  4m   Halted    updating canary
+  119      main@sha1:9f2c1ab  4m   Halted    stalled in canary
   118      main@sha1:4be8a90  27m  Complete  current in canary, rest
 
-  STAGE   WAITS FOR  SINCE  CLEARED BY
-  canary  budget     2m     reconcile, rollout refresh, maxFailures  1 of 2 clusters failed in stage canary (allowed: 0): c2: ApplyFailed: 1 of 4 objects failed
-  rest    stage      21m    -                                        waits for stage canary: rollout 119 is stalled there, 1 of 2 done
+  STAGE   WAIT    SINCE  CLEARED BY                               MESSAGE
+  canary  budget  2m     reconcile, rollout refresh, maxFailures  1 of 2 clusters failed in stage canary (allowed: 0): c2: ApplyFailed: 1 of 4 objects failed
+  rest    stage   21m    -                                        waits for stage canary: rollout 119 is stalled there, 1 of 2 done
 
   CLUSTER  STAGE   STATE   FOR  REVISION  REASON
   c2       canary  Failed  2m   -         ApplyFailed: 1 of 4 objects failed
@@ -240,7 +240,9 @@ describe("a group that stands still", () => {
       lines: "some",
       now,
     });
-    expect(text).toMatch(/canary +unreachable .* unregister c2, delete --cascade=orphan +1 of 1 cluster unreachable .*: c2\n/);
+    expect(text).toMatch(
+      /canary +unreachable .* unregister c2, delete --cascade=orphan +1 of 1 cluster unreachable .*: c2\n/,
+    );
     expect(text).toMatch(
       / {2}next: starling delete cluster\/c2 --cascade=orphan\n +starling delete syncgroup\/shop -n payments --cascade=orphan\n$/,
     );

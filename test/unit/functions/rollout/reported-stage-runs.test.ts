@@ -25,7 +25,7 @@ test("the planner reports a stage run that another rollout superseded", async ()
   expect(reported(made)).toEqual(
     expect.arrayContaining([
       "1#all Superseded: rollout 2 replaced it",
-      "2#all Updating: stage all begins, with 1 to look at",
+      "2#all Updating: stage all begins: 1 cluster to check",
     ]),
   );
 });

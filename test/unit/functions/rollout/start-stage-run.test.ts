@@ -46,8 +46,8 @@ describe("a rollout that goes from stage to stage", () => {
     await made.rollOut();
     const begun = { at: "2026-11-21T08:00:00.000Z", phase: "Updating", reason: "Updating" };
     expect(made.stageRuns().map(({ transitions }) => transitions[0])).toEqual([
-      { ...begun, message: "stage canary begins, with 1 to look at" },
-      { ...begun, message: "stage rest begins, with 2 to look at" },
+      { ...begun, message: "stage canary begins: 1 cluster to check" },
+      { ...begun, message: "stage rest begins: 2 clusters to check" },
     ]);
   });
 

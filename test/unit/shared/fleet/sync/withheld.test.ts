@@ -74,6 +74,6 @@ test("a user's Sync is not deleted while its document exists", () => {
 
 test("the message of a paused Sync says why, and how to give it another turn", () => {
   expect(withheldFrom(1, standing({ row: paused }), now)?.message).toBe(
-    "paused (DeadlineExceeded); a newer rollout gives it another turn, or: starling reconcile syncgroup/web -n shop",
+    "paused (DeadlineExceeded); a newer rollout tries again; to try again now: starling reconcile syncgroup/web -n shop",
   );
 });

@@ -71,9 +71,10 @@ export function compositeState({ id, Properties }: Resource, stateOf: (id: strin
   const words = rule.replaceAll(/(ALARM|OK|INSUFFICIENT_DATA)\("<(\w+)\.Arn>"\)/g, (_, state: string, of: string) =>
     String(stateOf(of) === state),
   );
-  const told = words.replaceAll("AND", "&&").replaceAll("OR", "||").replaceAll("NOT", "!");
-  if (!/^(true|false|&&|\|\||!|[() ])+$/.test(told)) throw new Error(`${id}: the rule ${rule} is not played here`);
-  return isTrue(told) ? "ALARM" : "OK";
+  const expression = words.replaceAll("AND", "&&").replaceAll("OR", "||").replaceAll("NOT", "!");
+  if (!/^(true|false|&&|\|\||!|[() ])+$/.test(expression))
+    throw new Error(`${id}: the rule ${rule} is not played here`);
+  return isTrue(expression) ? "ALARM" : "OK";
 }
 
 /** Evaluates an expression of `true`, `false`, `!`, `&&`, `||` and brackets. */
@@ -116,9 +117,10 @@ function valueIn({ id, Properties }: Resource, samples: readonly Sample[]): Valu
     if (MetricStat === undefined) throw new Error(`${id} has no metric ${name}`);
     return statisticOf(id, MetricStat.Stat, valuesOf(samples, metricName(MetricStat.Metric)));
   };
-  const told = [...metrics.values()].filter(({ ReturnData = true }) => ReturnData);
-  const [only] = told;
-  if (only === undefined || told.length > 1) throw new Error(`${id} returns ${told.length} series; an alarm has one`);
+  const returned = [...metrics.values()].filter(({ ReturnData = true }) => ReturnData);
+  const [only] = returned;
+  if (only === undefined || returned.length > 1)
+    throw new Error(`${id} returns ${returned.length} series; an alarm has one`);
   return measured(only.Id);
 }
 

@@ -260,18 +260,18 @@ async function staysStill(day: Day, { places, since }: Stillness, act: () => Pro
   await day.waitFor("what was under way is over", async () => world.clock.now().getTime() >= from);
   const begun = world.clock.now();
   await act();
-  const look = () =>
+  const read = () =>
     Promise.all(
       places.flatMap(({ folder, clusters }) =>
         clusters.map((cluster) => witness.snapshot(cluster, parts[folder].home)),
       ),
     );
-  const before = await look();
+  const before = await read();
   await day.sleep(stillSeconds);
   for (const { folder, clusters } of places) {
     assert.deepEqual(await witness.writes(folder, clusters, begun), [], `${folder} is written to`);
   }
-  assert.deepEqual(await look(), before, "objects have changed that nothing is to be written to");
+  assert.deepEqual(await read(), before, "objects have changed that Starling must not write to");
 }
 
 /** Changes an object of the folder by hand, without Starling. */

@@ -59,8 +59,8 @@ export function busyWitness(world: World): Witness {
   });
 
   /** For objects of both groups, the group that had them first owns them. */
-  function wantedBy(folder: Folder, cluster: string): readonly DesiredObject[] {
-    const others = folder === "deploy" ? [] : wantedBy("deploy", cluster);
+  function desiredFrom(folder: Folder, cluster: string): readonly DesiredObject[] {
+    const others = folder === "deploy" ? [] : desiredFrom("deploy", cluster);
     if (!busyPlaces[folder].includes(cluster)) return [];
     return [...files]
       .filter(([file]) => file.startsWith(`${folder}/`))
@@ -69,7 +69,7 @@ export function busyWitness(world: World): Witness {
   }
 
   function desired(cluster: string): readonly DesiredObject[] {
-    return (Object.keys(parts) as Folder[]).flatMap((folder) => wantedBy(folder, cluster));
+    return (Object.keys(parts) as Folder[]).flatMap((folder) => desiredFrom(folder, cluster));
   }
 
   function clusters(): readonly string[] {
@@ -170,7 +170,7 @@ export function busyWitness(world: World): Witness {
       for (const folder of Object.keys(parts) as Folder[]) {
         for (const cluster of busyPlaces[folder]) {
           const { observed } = rows[`CL#${cluster}|SYNC#shop#${parts[folder].sync}`] as SyncForm;
-          const expected = wantedBy(folder, cluster)
+          const expected = desiredFrom(folder, cluster)
             .map(({ title }) => ({ object: title, is: `uid of ${cluster} ${title}` }))
             .sort(byObject);
           const members = observed?.members.map(({ object, is }) => ({ object, is })).toSorted(byObject);

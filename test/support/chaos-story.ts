@@ -177,23 +177,23 @@ const backoffSecondsAfter = 900;
 export type ExpectedEvents = "all" | "some" | "anything";
 
 /**
- * Waits until the rows show no more effects of the weather. @param told - `"some"` where messages are lost, because
+ * Waits until the rows show no more effects of the weather. @param events - `"some"` where messages are lost, because
  * events that only a lost message carried do not come again. `"anything"` where clusters fail, too, which adds events.
  * @returns the actual and the expected end; both are equal when everything is in sync.
  */
 export async function awaitEnd(
   world: World,
   quiet: NormalForm,
-  told: ExpectedEvents,
+  events: ExpectedEvents,
 ): Promise<{ readonly form: NormalForm; readonly desired: NormalForm }> {
   const deadline = performance.now() + Math.max(patienceAfterSeconds, backoffSecondsAfter / world.clock.rate) * 1000;
-  const desired = told === "all" ? quiet : { ...quiet, events: [] };
+  const desired = events === "all" ? quiet : { ...quiet, events: [] };
   // Three deaths of the only worker at one Sync in a row cause an event.
   const isNews = (event: string) => !quiet.events.includes(event) && !event.includes("| WorkerDied |");
   const seen = async () => {
     const form = await normalForm(world);
-    if (told === "all") return form;
-    return { ...form, events: told === "some" ? form.events.filter(isNews) : [] };
+    if (events === "all") return form;
+    return { ...form, events: events === "some" ? form.events.filter(isNews) : [] };
   };
   let form = await seen();
   while (!isDeepStrictEqual(form, desired) && performance.now() < deadline) {

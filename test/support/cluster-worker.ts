@@ -17,31 +17,31 @@ export interface ClusterWorker {
   readonly world: WorkerWorld;
   /** Forgets connections and kinds, as between two invocations of a function far apart. */
   reconnect(): void;
-  /** `ConfigMap web`: what carries the label of a Sync in the cluster. */
+  /** The objects in the cluster that carry the label of a Sync, such as `ConfigMap web`. */
   members(): string[];
-  /** The same of the inventory of a Sync; `web` by default. */
+  /** The objects in the inventory of a Sync, in the same form; of `web` by default. */
   recorded(name?: string): Promise<string[]>;
   observed(name?: string): Promise<Observed>;
   /**
-   * Looks until `web` is ready, or what is wanted instead. The planner's part is played too: a cluster that answers
-   * again is given another attempt.
+   * Runs the worker until `web` is ready, or in the phase `until`. The planner's part is played too: a cluster that
+   * answers again gets another attempt.
    */
   recover(objects: readonly ManifestObject[], options?: { readonly until?: Phase }): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Of a cluster that does not answer. A busy machine may need longer for one that does: see `startPatientWorker`. */
+/** The time limit for connections in tests of silent clusters. On a busy machine `startPatientWorker` is for the others. */
 export const connectTimeoutMs = 300;
 const patientMs = 30_000;
 const recoverWithinMs = 10_000;
-const betweenLooksMs = 50;
+const betweenChecksMs = 50;
 
 /** The same names as of `members`. */
 export function namesOf(objects: readonly ManifestObject[]): string[] {
   return objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort();
 }
 
-/** Where no network fails. */
+/** Starts a worker for tests in which no connection fails. */
 export function startPatientWorker(): Promise<ClusterWorker> {
   return start(patientMs);
 }
@@ -88,8 +88,8 @@ async function start(connectWithinMs: number): Promise<ClusterWorker> {
     },
     observed,
     async recover(objects, { until = "Ready" } = {}) {
-      // More than one look: what was discovered is believed for a second.
-      for (const end = Date.now() + recoverWithinMs; Date.now() < end; await sleep(betweenLooksMs)) {
+      // One check may not be enough, because the discovery of kinds is kept for a second.
+      for (const end = Date.now() + recoverWithinMs; Date.now() < end; await sleep(betweenChecksMs)) {
         world.aheadMs += 700_000;
         await world.work();
         const { phase } = await observed();

@@ -30,7 +30,7 @@ const day = 86_400;
 const source = { namespace: owner.namespace, name: "app" };
 const sourceKey = keys.object(source.namespace, "Source", source.name);
 /** Fewer checks than in reality, because a check without work costs time and shows nothing. */
-const daysBetweenLooks = 5;
+const daysBetweenChecks = 5;
 /** The limit of messages for one moment. More would be an endless loop. */
 const mostMessages = 2000;
 
@@ -109,8 +109,8 @@ export class CollectionWorld {
 
   /** Lets time pass while all functions run now and then. */
   async pass(days: number): Promise<void> {
-    for (let passed = 0; passed < days; passed += daysBetweenLooks) {
-      this.standStill(Math.min(daysBetweenLooks, days - passed) * day - hour);
+    for (let passed = 0; passed < days; passed += daysBetweenChecks) {
+      this.standStill(Math.min(daysBetweenChecks, days - passed) * day - hour);
       await this.settle();
     }
   }
@@ -186,10 +186,10 @@ export class CollectionWorld {
       { ...ports, log: silentLog },
     );
     if (this.unplugged.has(name)) return;
-    for (const row of this.syncs().filter(of)) await this.#look(row, ports.sender);
+    for (const row of this.syncs().filter(of)) await this.#check(row, ports.sender);
   }
 
-  async #look(row: SyncRow, sender: MessageSender): Promise<void> {
+  async #check(row: SyncRow, sender: MessageSender): Promise<void> {
     const { cluster, name, desired, observed } = row;
     const { action, attempt, renderDigest, input, source: from, revision } = desired;
     if (action === "orphan") return;

@@ -87,7 +87,7 @@ export async function startDiscoveryWorldOn<T extends Table>(table: T): Promise<
   let nowMs = start;
   let failure: ((call: EksStsCall) => CallFailure | undefined) | undefined;
   let organization: LocalOrganization | undefined;
-  let told = 0;
+  let reported = 0;
   const clock = { now: () => new Date(nowMs) };
   const own = { accessKeyId: "AKIADISCOVER", secretAccessKey: "discover", principalArn: discoverArn };
   const principals = new Principals([own]);
@@ -185,8 +185,8 @@ export async function startDiscoveryWorldOn<T extends Table>(table: T): Promise<
     found: () => Array.fromAsync(allItems((page) => table.query({ ...ranges.found, ...page }))),
     operations() {
       const all = server.calls().map(({ service, operation }) => `${service} ${operation}`);
-      const since = all.slice(told);
-      told = all.length;
+      const since = all.slice(reported);
+      reported = all.length;
       return since;
     },
     stop: () => server.stop(),

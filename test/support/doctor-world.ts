@@ -42,10 +42,10 @@ export async function startDoctorWorld(options: MachineOptions = {}): Promise<Do
       const handler = wire();
       if (name !== "api") return handler;
       return async (event, context) => {
-        const told = answering?.((event as { readonly rawPath: string }).rawPath);
-        return told === undefined
+        const scripted = answering?.((event as { readonly rawPath: string }).rawPath);
+        return scripted === undefined
           ? handler(event, context)
-          : { statusCode: told.status, body: JSON.stringify(told.body) };
+          : { statusCode: scripted.status, body: JSON.stringify(scripted.body) };
       };
     },
   });
@@ -63,14 +63,14 @@ export async function startDoctorWorld(options: MachineOptions = {}): Promise<Do
     machine,
     async examine(change = {}, aheadSeconds = 0) {
       const ran = await run("doctor -o json", change, aheadSeconds);
-      const told = JSON.parse(ran.out) as { readonly healthy: boolean; readonly checks: readonly CheckFinding[] };
+      const report = JSON.parse(ran.out) as { readonly healthy: boolean; readonly checks: readonly CheckFinding[] };
       return {
         ...ran,
-        healthy: told.healthy,
-        names: told.checks.map(({ check }) => check),
-        ailing: told.checks.filter(({ state }) => state !== "ok").map(({ check, state }) => `${check}: ${state}`),
+        healthy: report.healthy,
+        names: report.checks.map(({ check }) => check),
+        ailing: report.checks.filter(({ state }) => state !== "ok").map(({ check, state }) => `${check}: ${state}`),
         finding(check) {
-          const found = told.checks.find((each) => each.check === check);
+          const found = report.checks.find((each) => each.check === check);
           if (found === undefined) throw new Error(`there is no check ${check} in ${ran.out}`);
           return found;
         },

@@ -90,7 +90,7 @@ export interface World {
   readonly fleet: Fleet;
   readonly clock: PacedClock;
   readonly monitor: ChangeMonitor;
-  /** What the functions asked of AWS; also written to the file that STARLING_RECORD_CALLS names, when the world closes. */
+  /** The functions' calls to AWS. When the world closes, they are also written to the file that STARLING_RECORD_CALLS names. */
   calls(): readonly RecordedCall[];
   /** Starts clusters and registers them. */
   join(...clusters: readonly NewCluster[]): Promise<void>;
@@ -335,7 +335,7 @@ const shownFields: Readonly<Record<string, readonly string[]>> = {
   Source: ["status.artifact.revision", "status.conditions"],
   SyncGroup: ["status.state", "status.revision", "status.rollout", "status.clusters", "status.conditions"],
   Sync: ["status.state", "status.revision", "status.conditions"],
-  Unit: ["last", "stages", "catchUps", "jobs", "looking", "skipped"],
+  RolloutState: ["last", "stages", "catchUps", "jobs", "checking", "skipped"],
   StageRun: ["phase", "reason", "message", "counts", "next", "rendering", "aside", "frozen", "returned"],
   Slot: ["stageRun", "rollout", "attempts", "releasing"],
   CatchUp: ["why", "reason"],
@@ -347,7 +347,7 @@ const shownFields: Readonly<Record<string, readonly string[]>> = {
     "observed.phase",
     "observed.reason",
     "observed.message",
-    "observed.troubles",
+    "observed.problems",
     "observed.nextAt",
     "observed.fence",
     "deaths.alone",

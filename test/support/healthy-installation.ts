@@ -1,6 +1,6 @@
 import type { ApiPorts } from "#functions/api/api-ports.ts";
 
-/** An installation with nothing wrong: what the door is told of its parts where a test is about something else. */
+/** The API's ports to a healthy installation, for tests about something else. */
 export const healthyInstallation: Pick<ApiPorts, "account" | "links" | "logs" | "own"> = {
   account: {
     hasValue: async () => true,

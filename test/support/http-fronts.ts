@@ -122,7 +122,7 @@ interface Exchange {
 function exchange(url: URL, { method, headers, body }: Exchange): Promise<FrontAnswer> {
   return new Promise((resolve, reject) => {
     const request = httpRequest(url, { method, headers }, (response) => {
-      text(response).then((told) => resolve({ status: response.statusCode ?? 0, text: told }), reject);
+      text(response).then((answer) => resolve({ status: response.statusCode ?? 0, text: answer }), reject);
     });
     request.on("error", reject);
     request.end(body);

@@ -21,7 +21,7 @@ export async function inTime<T>(rate: number, play: (step: Step) => Promise<T>):
     const waiting = Map.groupBy(process.getActiveResourcesInfo(), (kind) => kind);
     const waits = [...waiting].map(([kind, all]) => `${all.length} ${kind}`).join(", ");
     reject(
-      new Error(`not over within ${seconds} s; last step: ${at}; process waits for ${waits}\n${await look(world)}`),
+      new Error(`not over within ${seconds} s; last step: ${at}; process waits for ${waits}\n${await describe(world)}`),
     );
   }, seconds * 1000);
   try {
@@ -37,7 +37,7 @@ export async function inTime<T>(rate: number, play: (step: Step) => Promise<T>):
   }
 }
 
-async function look(world: World | undefined): Promise<string> {
+async function describe(world: World | undefined): Promise<string> {
   const { promise: blind, resolve } = Promise.withResolvers<string>();
   const timer = setTimeout(resolve, describeMs, "its world cannot be described: that takes too long as well");
   const seen = world?.describe().catch((error: unknown) => `its world cannot be described: ${errorMessage(error)}`);

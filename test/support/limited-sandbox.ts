@@ -50,7 +50,7 @@ export async function startLimitedSandbox(options: LimitedSandboxOptions): Promi
   return {
     invoke: (cluster) => ask({ kind: "invoke", cluster }),
     setHoarding: async (hoarding) => {
-      await ask({ kind: hoarding === "on" ? "hoard" : "let go" });
+      await ask({ kind: hoarding === "on" ? "hoard" : "release" });
     },
     descriptors: () => descriptorsOf(pid),
     connectionsTo: (port) => connectionsTo(pid, port),

@@ -85,11 +85,11 @@ export async function makeLocalHome(): Promise<LocalHome> {
     status,
     async untilStatus(text, state) {
       let out = "";
-      const look = async () => {
+      const read = async () => {
         out = (await cli(statusOf(state))).out;
         expect(out).toContain(text);
       };
-      await vi.waitFor(look, { timeout: 90_000, interval: 500 });
+      await vi.waitFor(read, { timeout: 90_000, interval: 500 });
       return out;
     },
     async kubectl(kubeconfig, line) {

@@ -26,7 +26,7 @@ const longestFiles: readonly string[] = [
   "late-workers",
   "rollout",
   "owners",
-  "lost-content",
+  "lost-blobs",
   "apply-parts",
   "hostile-requests",
   "rare-requests",

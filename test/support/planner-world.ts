@@ -36,14 +36,14 @@ export const silentLog: Log = { info: () => {}, warn: () => {}, error: () => {} 
 export const silentMetrics: Metrics = { count: () => {}, seconds: () => {} };
 export const owner: Owner = { namespace: "shop", kind: "SyncGroup", name: "web" };
 
-/** Acts as the api writes them; those without a number are new and get the next one. */
+/** Operations as the API writes them. Those without a number are new and get the next one. */
 export type OperationsInput = {
   readonly [Verb in keyof Operations]: Omit<NonNullable<Operations[Verb]>, "number"> & { readonly number?: number };
 };
 
 /**
- * A subject, its fleet and its workers, driven by hand over the memory table: what the planner and nothing else is
- * tested against. Workers and renderers are played by whoever drives it, through the rows, as the real ones do.
+ * An owner, its fleet and its workers over the memory table, for tests of the planner alone. The tests play workers and
+ * renderers through the rows, as the real ones do.
  */
 export class PlannerWorld {
   readonly table: MemoryTable;
@@ -150,15 +150,15 @@ export class PlannerWorld {
     await this.table.write([{ put: this.#asked(row) }]);
   }
 
-  async operate(told: OperationsInput): Promise<void> {
+  async operate(operations: OperationsInput): Promise<void> {
     const row = await this.group();
-    const acts = Object.entries(told).map(([verb, act]) => [verb, { number: this.#nextAct++, ...act }]);
-    const operations = Object.fromEntries(acts) as Operations;
-    const next: SyncGroupRow = { ...row, operations, version: row.version + 1 };
+    const acts = Object.entries(operations).map(([verb, act]) => [verb, { number: this.#nextAct++, ...act }]);
+    const numbered = Object.fromEntries(acts) as Operations;
+    const next: SyncGroupRow = { ...row, operations: numbered, version: row.version + 1 };
     await this.table.write([{ put: this.#asked(next), when: { version: row.version } }]);
   }
 
-  /** What the brake says from now on. */
+  /** Replaces the freezes. */
   async setFreezes(halves: Partial<FreezeState>): Promise<void> {
     const before = await this.table.get(keys.freezeState);
     const version = (before?.version ?? 0) + 1;

@@ -55,10 +55,10 @@ export function playSeed(
   { rate, quietEnd }: { readonly rate: number; readonly quietEnd: NormalForm },
 ): Promise<void> {
   return inWeather(seed, rate, {
-    tell: ({ world, weather, patience }) =>
+    play: ({ world, weather, patience }) =>
       playStory(world, { ...story, ...patience, before: () => setClusters(world, weather) }),
     async end({ world, weather }) {
-      const { form, desired } = await awaitEnd(world, quietEnd, toldIn(weather));
+      const { form, desired } = await awaitEnd(world, quietEnd, eventsIn(weather));
       assert.deepEqual(form, desired, "the end is another than on a quiet day");
       checkInvariants(world, story);
     },
@@ -68,7 +68,7 @@ export function playSeed(
 /** A busy day in the weather of a seed. @throws Error when an invariant is broken; see `busy-witness.ts`. */
 export function playBusySeed(seed: number, rate: number): Promise<void> {
   return inWeather(seed, rate, {
-    tell: ({ world, weather, patience, step }) =>
+    play: ({ world, weather, patience, step }) =>
       playBusyDay(world, { ...patience, step, joined: () => setClusters(world, weather) }),
     end: async () => {},
   });
@@ -76,7 +76,7 @@ export function playBusySeed(seed: number, rate: number): Promise<void> {
 
 interface Play {
   /** The part of the story with the weather. */
-  readonly tell: (stage: Stage) => Promise<void>;
+  readonly play: (stage: Stage) => Promise<void>;
   /** The part of the story after the weather. */
   readonly end: (stage: Stage) => Promise<void>;
 }
@@ -126,8 +126,8 @@ function inWeather(seed: number, rate: number, play: Play): Promise<void> {
     const patience = patient({}, rate, weather.dies > 0 ? "many" : "none");
     const stage: Stage = { world, weather, patience, step: (what) => step(what, world) };
     try {
-      step("tell the story", world);
-      await meanwhile(play.tell(stage), () => purge(world, weather, random));
+      step("play the story", world);
+      await meanwhile(play.play(stage), () => purge(world, weather, random));
       step("see the weather end");
       world.machine.proxy.setFaults(fair.faults);
       gitFails = 0;
@@ -142,7 +142,7 @@ function inWeather(seed: number, rate: number, play: Play): Promise<void> {
   });
 }
 
-function toldIn({ faults, clusters, dies, purgeEveryMs, gitFails }: Weather): "all" | "some" | "anything" {
+function eventsIn({ faults, clusters, dies, purgeEveryMs, gitFails }: Weather): "all" | "some" | "anything" {
   if (Object.keys(clusters).length > 0 || gitFails > 0) return "anything";
   const { lose, silence, expiredCredentials } = faults.sqs;
   // Events are lost if they are sent with an expired session, or into a silence longer than the SDK's patience. A late

@@ -6,7 +6,7 @@ import { rowSchema } from "#shared/fleet/rows/row.ts";
 const owner: Owner = { namespace: "shop", kind: "SyncGroup", name: "web" };
 const at = "2026-11-21T08:00:00.000Z";
 
-/** A leg of content 1 through `all`; whatever of its counts is not said is none. */
+/** A stage run of rollout 1 in the stage `all`. Counts that are not given are 0. */
 export function stageRunInState({
   counts,
   ...more

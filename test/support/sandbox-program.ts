@@ -12,7 +12,7 @@ export type ToSandbox =
   | { readonly kind: "invoke"; readonly cluster: string }
   /** Takes every descriptor that is left. */
   | { readonly kind: "hoard" }
-  | { readonly kind: "let go" };
+  | { readonly kind: "release" };
 
 export interface FromSandbox {
   /** Messages that went back to the queue. */
@@ -34,7 +34,7 @@ async function act(message: ToSandbox): Promise<number> {
     case "hoard":
       hoard();
       return 0;
-    case "let go":
+    case "release":
       for (const descriptor of hoarded.splice(0)) closeSync(descriptor);
       return 0;
   }

@@ -23,7 +23,7 @@ const stages = [
   { name: "broad" },
 ];
 
-/** What goes on forever is left where it stands. */
+/** Waits for work that may never end, and leaves it when it makes no progress. */
 async function unlessStill(work: Promise<void>): Promise<void> {
   try {
     await work;
@@ -32,7 +32,7 @@ async function unlessStill(work: Promise<void>): Promise<void> {
   }
 }
 
-/** Of the first clusters each has something else that is wrong, and events tell of it. */
+/** The problems of the first clusters, each a different one with events about it. */
 const problems: readonly ((now: Date) => Partial<Observed>)[] = [
   (now) => ({
     drift: {

@@ -1,6 +1,6 @@
 /**
  * A day of the functions' time, with a push every half hour: clusters join, leave, fall silent and are deleted, people
- * suspend, edit by hand and push what no server takes, and sandboxes die. What is kept at noon is what is kept at midnight.
+ * suspend, edit by hand and push invalid manifests, and sandboxes die. At midnight no more is kept than at noon.
  */
 import assert from "node:assert/strict";
 import { everyday } from "#local/aws/wire/fault-options.ts";
@@ -28,13 +28,13 @@ export interface SoakOptions {
   readonly say: (what: string) => void;
 }
 
-/** What the emulators measure stays the machine's: so many seconds are this one's divided by the rate. */
+/** The emulators use the machine's clock, so these seconds are divided by the rate. */
 const timeoutSeconds = { api: 300, rollout: 300, report: 300, render: 300, resolve: 300, apply: 300 };
-/** Of the machine, which may be busy with other things: the day goes on meanwhile, and what stands still never ends. */
+/** In seconds of the machine, which may be busy. The day continues meanwhile, so only a stuck world reaches it. */
 const patienceSeconds = 1500;
 const tickEveryMs = 1000;
 const pollMs = 250;
-/** Of each call of a function. */
+/** The chance that a sandbox dies at a call. */
 const dies = 0.0005;
 const mostOffMs = 2000;
 const halfHour = 1800;
@@ -154,7 +154,7 @@ async function halfAnHour(day: Day, act: Act): Promise<void> {
   const until = day.world.clock.now().getTime() + halfHour * 1000;
   await act(day);
   await untilThere(day);
-  // What was asked of servers is of no interest any more, and a day of it takes its room.
+  // The recorded requests of a day would need much memory, and nothing reads them.
   day.world.fleet.clearRequests();
   await pass(day.world, until);
 }

@@ -37,7 +37,7 @@ export function fieldSections(page: string): readonly FieldSection[] {
   });
 }
 
-/** What stands below a title: `Type: string. Default: "10m". At most 100 items.` */
+/** The line below a title, such as `Type: string. Default: "10m". At most 100 items.` */
 function typeText({ type, required, default: fallback, most }: KindField): string {
   const presence = required ? "Required." : fallback === undefined ? "Optional." : `Default: \`${fallback}\`.`;
   return [`Type: ${type}.`, presence, ...(most === undefined ? [] : [`At most ${most}.`])].join(" ");
@@ -64,7 +64,7 @@ function objectsOf(yaml: string): readonly JsonObject[] {
   return parseDocuments(yaml, "page.md").flatMap(({ value }) => (isJsonObject(value) ? [value] : []));
 }
 
-/** Of these an example need not repeat the other fields; everything else it gives whole. */
+/** Fields of which an example may show a part. All other fields are complete in an example. */
 const laidOverFields: ReadonlySet<string> = new Set(["metadata", "spec", "git", "rollout"]);
 
 function laidOver(base: JsonObject, over: JsonObject): JsonObject {
@@ -109,7 +109,7 @@ export function withWrong(page: string, section: FieldSection, yaml: string): Js
   return copy as JsonObject;
 }
 
-/** Of the section, or else of the nearest field that the section's field belongs to. */
+/** The examples of the section, or of the nearest field around the section's field. */
 function nearestExamples(page: string, { fields: [field = ""], text }: FieldSection): readonly JsonObject[] {
   const own = exampleDocuments(text, page);
   if (own.length > 0) return own;

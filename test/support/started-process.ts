@@ -3,7 +3,7 @@ import { once } from "node:events";
 
 export interface StartedProcess {
   readonly child: ChildProcess;
-  /** What it printed so far. */
+  /** The output so far. */
   out(): string;
   err(): string;
   /**
@@ -47,17 +47,17 @@ export function startNode(args: readonly string[], options: ProcessOptions): Sta
       new Promise((resolve, reject) => {
         const fail = (why: string) => reject(new Error(`${why} before ${pattern}:\n${printed.out}${printed.err}`));
         const timer = setTimeout(() => fail(`${timeoutMs} ms passed`), timeoutMs);
-        const look = () => {
+        const search = () => {
           if (!pattern.test(printed[of])) return;
           clearTimeout(timer);
           resolve();
         };
-        (of === "out" ? child.stdout : child.stderr).on("data", look);
+        (of === "out" ? child.stdout : child.stderr).on("data", search);
         child.on("close", (code, signal) => {
           clearTimeout(timer);
           fail(`it ended with ${code ?? signal}`);
         });
-        look();
+        search();
       }),
     async ended() {
       const [code, signal] = await closed;
@@ -66,7 +66,7 @@ export function startNode(args: readonly string[], options: ProcessOptions): Sta
   };
 }
 
-/** What a process that has ended printed, and how it ended: its exit code, or the name of the signal. */
+/** The output of an ended process, and its exit code or the name of its signal. */
 export interface Ran {
   readonly code: number | string;
   readonly out: string;

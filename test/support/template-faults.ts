@@ -22,7 +22,7 @@ const intrinsic = /^(Ref|Condition|Fn::[A-Za-z]+)$/;
 let specification: SpecDatabase | undefined;
 
 /**
- * What AWS would refuse in some templates, a line for each fault, with stack, resource and path.
+ * Finds what AWS would refuse in templates. @returns a line for each fault, with stack, resource and path.
  *
  * Properties are compared with the service specification that `aws-cdk-lib` itself is generated from: unknown types and
  * properties, missing required ones, values of another type, and words that are not among the allowed ones. References

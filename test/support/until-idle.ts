@@ -1,17 +1,17 @@
 import { GetQueueAttributesCommand } from "@aws-sdk/client-sqs";
 import type { World } from "#test/support/e2e-world.ts";
 
-/** Longer than the proxy of an everyday world holds a message back, in polls. */
+/** In polls, longer than the proxy of an everyday world delays a message. */
 const polls = 3;
 
 /**
- * Until nothing is under way: what is due was told, no message waits to be worked on, and no function works. What
- * happens after that happens because of time alone.
+ * Waits until nothing is in progress: the tick has sent messages for due rows, no message waits, and no function runs.
+ * After that only time makes anything happen.
  */
 export async function untilIdle(world: World): Promise<void> {
   await world.machine.tick();
   let [sent, idle] = [-1, 0];
-  await world.waitFor("nothing is under way", async () => {
+  await world.waitFor("nothing is in progress", async () => {
     const before = messagesSent(world);
     const isStill = before === sent && (await waiting(world)) === 0 && running(world) === 0;
     sent = messagesSent(world);

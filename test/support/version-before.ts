@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { FunctionCode } from "#local/machine/function-code.ts";
 
-/** Of which test/synth/fixtures/version-before.json has the templates. With a release both are made anew. */
+/** The commit of the templates in test/synth/fixtures/version-before.json. Each release changes both. */
 const commit = "ec1e7705ff05be0c26b4fd81363d9c6af9f95ec4";
 
 export interface VersionBefore {

@@ -7,7 +7,7 @@ export const sharedRows: ReadonlySet<string> = new Set([
   ...["RolloutState", "Rollout", "StageRun", "Slot", "Target", "CatchUp", "Rendering", "Freezes", "Lease"],
 ]);
 
-/** What the planner decides for a subject, as that was when it was read. */
+/** The rows of the planner's decisions, which depend on the version of the owner that it read. */
 const decisions: ReadonlySet<string> = new Set(["SyncOnCluster", "RolloutState", "StageRun"]);
 
 /**
@@ -57,7 +57,7 @@ function checkCondition(write: Write): void {
   throw new Error(`${write.put.type} ${keyText(write.put)} goes from ${write.when.version} to ${write.put.version}`);
 }
 
-/** What a write replaces without having to say which version of it. */
+/** The keys of rows that a write replaces without a condition on their version. */
 function replacedBlindly(write: Write): readonly RowKey[] {
   if ("check" in write || "update" in write || write.when !== undefined) return [];
   return replacedBy(write);

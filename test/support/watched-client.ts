@@ -2,7 +2,7 @@ import type { ClusterClient, WritePermit } from "#shared/kube/cluster-client.ts"
 
 export interface ClientCall {
   readonly method: string;
-  /** Of the object or kind that it is about, as far as the call names one: `c`, `configmaps`. */
+  /** The name of the call's object or kind, if the call has one: `c`, `configmaps`. */
   readonly name: string;
 }
 

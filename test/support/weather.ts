@@ -6,21 +6,21 @@ import { createRandom, type Random } from "#local/base/random.ts";
 export interface Weather {
   readonly seed: number;
   readonly faults: FaultOptions;
-  /** Of every cluster, each with a seed of its own. */
+  /** The faults of every cluster, each with a seed of its own. */
   readonly clusters: ClusterFaults;
-  /** Of requests to the git server, broken before or in the middle of their answer. */
+  /** The share of requests to the git server that break before or during their answer. */
   readonly gitFails: number;
-  /** Of each function's clock, in its own milliseconds. */
+  /** The largest error of each function's clock, in its own milliseconds. */
   readonly mostOffMs: number;
-  /** Event sources per queue: planners and workers at once. */
+  /** Event sources per queue, so that planners and workers run at once. */
   readonly copies: number;
-  /** Of each call of a function: its sandbox dies there. */
+  /** The chance that the sandbox dies at a call of a function. */
   readonly dies: number;
-  /** Between two purges of all queues, at most; 0 = none. */
+  /** The longest time between two purges of all queues; 0 for no purges. */
   readonly purgeEveryMs: number;
 }
 
-/** Of the indexes, the longest that is known of DynamoDB. */
+/** The longest known lag of DynamoDB's indexes. */
 const longestLagMs = 5000;
 const worstClockMs = 3000;
 

@@ -30,9 +30,9 @@ interface WorkOptions {
   /** The same blobs through another store: a sandbox that has read none of them. */
   readonly blobs?: BlobStore;
   readonly remainingMs?: number;
-  /** Of the message that the worker is called by; none by default. */
+  /** How often the worker's message was received; by default there is no message. */
   readonly receives?: number;
-  /** That it came in: the slow one by default, where a worker has all of its time. */
+  /** The lane of the message. It is the slow one by default, where a worker has all of its time. */
   readonly lane?: Lane;
   /** When that was sent. */
   readonly sentAt?: Date;
@@ -176,7 +176,7 @@ export class WorkerWorld {
     });
   }
 
-  /** What the brake's row says from now on. */
+  /** Replaces the freezes. */
   async setFreezes(freezeState: Partial<Pick<FreezesRow, "freezes" | "lifted">>): Promise<void> {
     const row: FreezesRow = {
       ...keys.freezeState,

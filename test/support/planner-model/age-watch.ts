@@ -12,19 +12,19 @@ interface Seen {
   readonly stageRuns: readonly StageRunRow[];
 }
 
-/** Everybody answers: a lease that nobody gave back runs out, and a tick finds whoever was not told. */
+/** The longest time until a tick finds a cluster whose message was lost and whose lease was not released. */
 const workerSeconds = 150;
 
 /**
- * How old each content, and the queue of those that came, grow when nothing goes wrong any more: from then, or from when it
- * was wanted, until it, or a newer one, has passed the last stage. What stands still with a verb, or for a freeze, is people's.
+ * Checks how long each rollout and the catch-ups take when nothing goes wrong any more. A rollout's time ends when it, or a
+ * newer one, has passed the last stage. Rollouts that people have stopped, with a command or a freeze, do not count.
  */
 export class AgeWatch {
-  /** By number of the content; and of the queue. */
+  /** The start times by number of the rollout, and of the catch-ups. */
   readonly #since = new Map<number | "queue", number>();
   #longest = { rollouts: 0, queue: 0 };
 
-  /** @param isOver - nothing goes on by itself any more: whoever is under way still is so for ever. */
+  /** @param isOver - nothing continues by itself any more, so a rollout in progress would never end. */
   check(seen: Seen, isOver: boolean): void {
     const { rolloutState, group, now } = seen;
     const isGoing = group?.operations.deletion !== undefined;
@@ -41,13 +41,13 @@ export class AgeWatch {
     this.#remember(rolloutState, group);
     for (const [key, since] of this.#since) {
       const seconds = (now.getTime() - since) / 1000;
-      const what = key === "queue" ? "those that came wait" : `content ${key} is under way`;
+      const what = key === "queue" ? "catch-ups wait" : `rollout ${key} is in progress`;
       const bound = key === "queue" ? this.#longest.queue : 2 * this.#longest.rollouts;
-      expect(isOver ? Number.POSITIVE_INFINITY : seconds, `${what} for so long`).toBeLessThanOrEqual(bound);
+      expect(isOver ? Number.POSITIVE_INFINITY : seconds, `${what}: seconds`).toBeLessThanOrEqual(bound);
     }
   }
 
-  /** Clusters join, and leave: the longest is what may be needed. */
+  /** Remembers the longest bounds, because clusters join and leave meanwhile. */
   #remember({ stages, catchUps }: RolloutStateRow, group: OwnerRow): void {
     const { rollout } = relationOf(group);
     const members = stages.reduce((sum, stage) => sum + stage.members, 0);
@@ -61,7 +61,7 @@ export class AgeWatch {
       (sum, stage, index) => sum + Math.max(1, Math.ceil(stage.members / (atOnce[index] ?? 1))),
       0,
     );
-    // Legs have their turns, too.
+    // Stage runs take turns with catch-ups.
     const queue = Math.max(1, Math.ceil(catchUps.waiting / Math.min(...atOnce))) * (stages.length + 1);
     this.#longest = {
       rollouts: Math.max(this.#longest.rollouts, waves * wave),
@@ -70,11 +70,11 @@ export class AgeWatch {
   }
 }
 
-/** Where a content is; none where it has passed, where it stands still there, or where a freeze holds it. */
+/** The stage that a rollout is in. @returns undefined when it has passed, is stalled, or is held by a freeze. */
 function stageOf(number: number, { rolloutState, stageRuns }: Seen): StageRecord | undefined {
-  // Without any cluster nothing newer is taken.
+  // Without any cluster no newer rollout is started.
   if (rolloutState?.stages.every(({ members }) => members === 0)) return undefined;
-  // A removed stage had not passed it: only a newer one goes on.
+  // A removed stage had not passed this rollout, so only a newer one continues.
   if (rolloutState?.stages.some(({ bar }) => bar !== undefined && number > bar.above && number <= bar.upTo))
     return undefined;
   const stage = rolloutState?.stages.find(({ current = 0 }) => current < number);
@@ -85,7 +85,7 @@ function stageOf(number: number, { rolloutState, stageRuns }: Seen): StageRecord
   return isPeoples || frozenIn(stageRun).length > 0 ? undefined : stage;
 }
 
-/** None of those that came waits for a freeze, or because others failed. */
+/** Whether no catch-up waits for a freeze, or because others failed. */
 function isServed({ stages, catchUpsHeld }: RolloutStateRow, group: OwnerRow): boolean {
   const { maxFailures } = relationOf(group).rollout;
   const isFrozen = Object.values(catchUpsHeld?.frozen ?? {}).some((count) => count > 0);

@@ -2,26 +2,26 @@ import { createRandom } from "#local/base/random.ts";
 import type { Message } from "#shared/messages.ts";
 import type { IndexEntry, IndexQuery, MessageSender, Page, Table, Write } from "#shared/ports.ts";
 
-/** They need far fewer. */
+/** Far more calls than a run for a small fleet needs. */
 const ofSmallFleets = 3000;
 
-/** The process is gone: nothing it does after this has an effect. */
+/** The process has died, and nothing that it does after this has an effect. */
 export class Crash extends Error {}
 
 export interface Disturbance {
-  /** Of one run of the planner: one that makes more goes on for ever. */
+  /** The most calls of one run of the planner. A run with more calls is taken for endless. */
   readonly mostCalls?: number;
-  /** Seed of how long each call takes, in turns of the event loop's microtasks. */
+  /** The seed of each call's duration, in turns of the event loop's microtasks. */
   readonly jitter?: number;
-  /** The n-th call (from 1) of the table or the sender is the last one, and breaks before or after its effect. */
+  /** The n-th call (from 1) of the table or the sender is the last one, and fails before or after its effect. */
   readonly crash?: { readonly at: number; readonly when: "before" | "after" };
-  /** Lets each call have its effect that writes or sends, or keeps it from that. @param writes - empty: it sends. */
+  /** Runs or prevents the effect of each call that writes or sends. @param writes - empty for a call that sends. */
   readonly around?: <T>(effect: () => Promise<T>, writes: readonly Write[]) => Promise<T>;
-  /** Things that happen just before the n-th call. */
+  /** Actions just before the n-th call. */
   readonly midst?: readonly { readonly at: number; readonly act: () => Promise<void> }[];
 }
 
-/** One process's view of the table and the queues: slow, interrupted, or ended between any two calls. */
+/** The table and the queues as one process sees them: its calls are slow, interrupted, or end at any point. */
 export class DisturbedPorts {
   readonly table: Table;
   readonly sender: MessageSender;
@@ -51,7 +51,7 @@ export class DisturbedPorts {
   async #call<T>(work: () => Promise<T>): Promise<T> {
     const { crash, midst = [], mostCalls = ofSmallFleets } = this.#disturbance;
     const call = ++this.#calls;
-    if (call > mostCalls) throw new Error("the planner goes on for ever");
+    if (call > mostCalls) throw new Error("the planner never ends");
     await this.#wait();
     for (const { at, act } of midst) if (at === call) await act();
     if (crash !== undefined && (call > crash.at || (call === crash.at && crash.when === "before"))) throw new Crash();
@@ -67,7 +67,7 @@ export class DisturbedPorts {
   }
 }
 
-/** Index reads that lag behind: they answer from an older state of the table. */
+/** A table whose index reads answer from an older state. */
 export function lagging(table: Table, older: Table): Table {
   return {
     get: (key) => table.get(key),

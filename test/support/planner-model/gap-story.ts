@@ -5,19 +5,19 @@ import { type Delivery, fewClusters, PlannerModel } from "#test/support/planner-
 import { type Act, Play } from "#test/support/planner-model/planner-steps.ts";
 import { owner } from "#test/support/planner-world.ts";
 
-/** What becomes of a call of the planner: it dies with an effect, or stands still before one and goes on late, when others were there. */
+/** The fate of a call of the planner: it dies with an effect, or stops before one and continues after others have run. */
 export const fates = ["dies", "goes on after the next one", "goes on at the end"] as const;
 type Fate = (typeof fates)[number];
 
-/** What people do, each when so many messages have arrived since the one before. */
+/** The acts of people. Each follows after a number of deliveries since the act before. */
 export type Story = readonly (readonly [deliveries: number, act: Act])[];
 
 interface StoryEnd {
-  /** By cluster and Sync: what its API server was given, one after the other. */
+  /** The renderings that each API server got, by cluster and Sync, in their order. */
   readonly given: ReturnType<PlannerModel["servers"]["given"]>;
   readonly excesses: readonly string[];
   readonly isGone: boolean;
-  /** Writes and sends of the planner while the story was told, and what they were of. */
+  /** The number of the planner's writes and sends during the story, and the kinds of their rows. */
   readonly effects: number;
   readonly kinds: ReadonlySet<string>;
 }
@@ -29,8 +29,8 @@ const strategy = {
 const most = 300;
 
 /**
- * Tells a story of a group that is rolled out: its planner's n-th effect (from 1) meets that fate; at 0 none does.
- * @throws where it does not come to rest.
+ * Plays a story of a group, in which the n-th effect (from 1) of the planner meets this fate; 0 means none. @throws Error
+ * when the model does not become idle.
  */
 export async function playWithGap(story: Story, at: number, fate: Fate): Promise<StoryEnd> {
   const model = new PlannerModel(fewClusters + 1);
@@ -44,7 +44,7 @@ export async function playWithGap(story: Story, at: number, fate: Fate): Promise
   await deliver(model, gap, most);
   const { effects, kinds } = gap;
   await gap.end();
-  if (!(await model.calm())) throw new Error(`effect ${at} ${fate}: does not come to rest`);
+  if (!(await model.calm())) throw new Error(`effect ${at} ${fate}: does not become idle`);
   return {
     given: model.servers.given(),
     excesses: model.servers.excesses(),
@@ -104,7 +104,7 @@ class Gap {
     return ended;
   }
 
-  /** Whoever stands still goes on. */
+  /** Continues the call that has stopped. */
   async end(): Promise<void> {
     const { wake, run } = this.#sleeper ?? {};
     this.#sleeper = undefined;

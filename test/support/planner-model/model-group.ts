@@ -1,7 +1,7 @@
 import { defined } from "#shared/base/defined.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 
-/** What the renderings of a template differ by. */
+/** The property of clusters by which the renderings of a template differ. */
 export type Paths = "one" | "ring" | "flavour" | "cluster";
 const pathOf: Readonly<Record<Paths, string>> = {
   one: ".",
@@ -10,28 +10,28 @@ const pathOf: Readonly<Record<Paths, string>> = {
   cluster: "clusters/{{ cluster.name }}",
 };
 
-/** Something that people change of one template, or of one stage; doing it once more takes it back. */
+/** A change of people to one template or one stage. Repeating it takes it back. */
 export type GroupAct =
   | { readonly do: "template"; readonly what: "drop" | "rename"; readonly at: number }
-  /** It is not for the clusters of a ring. */
+  /** Disables a template for the clusters of a ring. */
   | { readonly do: "disable"; readonly at: number; readonly ring: number }
-  /** A stage is no more, and its clusters go with a later one; or it alone gets another name. */
+  /** Removes a stage, whose clusters join a later one; or gives one stage another name. */
   | { readonly do: "stage"; readonly what: "merge" | "rename"; readonly at: number };
 
-/** The group as people want it. */
+/** The group as people have written it. */
 export class ModelGroup {
   readonly paths: Paths;
   #strategy: Partial<RolloutStrategy>;
   #count: number;
-  /** Places of templates that are dropped, or have their other name. */
+  /** The places of templates that are removed, or have their other name. */
   readonly #dropped = new Set<number>();
   readonly #renamed = new Set<number>();
-  /** By place and ring. */
+  /** The disabled templates, by place and ring. */
   readonly #disabled = new Set<string>();
-  /** Places of stages that are no more, or have their other name. */
+  /** The places of stages that are removed, or have their other name. */
   readonly #merged = new Set<number>();
   readonly #otherNames = new Set<number>();
-  /** All stages got other names so often, and all templates. */
+  /** How often all stages, and all templates, got other names. */
   #names = 0;
   #templateNames = 0;
   #isOptional = false;
@@ -53,7 +53,7 @@ export class ModelGroup {
     this.#dropped.clear();
   }
 
-  /** From now on a first stage without clusters passes. */
+  /** Makes all stages optional, so that a first stage without clusters passes. */
   makeOptional(): void {
     this.#isOptional = true;
   }
@@ -66,7 +66,7 @@ export class ModelGroup {
     this.#templateNames++;
   }
 
-  /** How many templates there would be, were none dropped. */
+  /** The number of templates, including removed ones. */
   count(): number {
     return this.#count;
   }
@@ -78,17 +78,17 @@ export class ModelGroup {
     else {
       const { stages = [] } = this.#strategy;
       if (act.what === "rename") toggle(this.#otherNames, at % Math.max(1, stages.length));
-      // The last one has everybody who is in no other.
+      // The last stage has the clusters that no other stage selects.
       else if (stages.length > 1) toggle(this.#merged, at % (stages.length - 1));
     }
   }
 
-  /** One is always left. */
+  /** Removes a template or brings it back. One template always stays. */
   #drop(place: number): void {
     if (this.#dropped.has(place) || this.present().length > 1) toggle(this.#dropped, place);
   }
 
-  /** Places of the templates that are there. */
+  /** The places of the templates that are not removed. */
   present(): readonly number[] {
     return Array.from({ length: this.#count }, (_, place) => place).filter((place) => !this.#dropped.has(place));
   }

@@ -14,30 +14,30 @@ interface Bound {
 }
 
 /**
- * The API servers of all clusters, who count what reaches them. A cluster is changing from the first to the last request
- * that writes for one attempt, whatever anybody says of it in rows.
+ * The API servers of all clusters, which count their requests. A cluster is changing from the first to the last request
+ * that writes for one attempt, whatever the rows say.
  */
 export class ModelServers {
   readonly #attempts = new Map<string, Attempt>();
-  /** After how many requests an attempt was assigned, and in which stage. */
+  /** The number of requests before an attempt was assigned, and its stage. */
   readonly #assigned = new Map<string, { readonly at: number; readonly stage: string | undefined }>();
-  /** What a stage allowed, and the group (""), from which request on. */
+  /** The bounds of each stage, and of the group (""), each with the request from which it holds. */
   readonly #bounds = new Map<string, Bound[]>();
-  /** By cluster and Sync: what it was given, one after the other; "" where it was deleted. */
+  /** The renderings that were applied, by cluster and Sync, in their order; "" for a deletion. */
   readonly #given = new Map<string, string[]>();
   #requests = 0;
 
-  /** That wrote, so far. */
+  /** The number of requests that wrote so far. */
   get requests(): number {
     return this.#requests;
   }
 
-  /** An attempt may begin: under the bounds of now, or later ones. */
+  /** An attempt may begin, under the present bounds or later ones. */
   assigned(cluster: string, name: string, stage: string | undefined): void {
     this.#assigned.set(`${cluster} ${name}`, { at: this.#requests, stage });
   }
 
-  /** A request that writes, for an attempt at a Sync. @param what - a rendering; none: it is deleted. */
+  /** A request that writes, for an attempt at a Sync. @param what - the rendering; empty for a deletion. */
   written(cluster: string, name: string, what = ""): void {
     const at = ++this.#requests;
     const [sync = ""] = name.split(" ");
@@ -48,7 +48,7 @@ export class ModelServers {
     else known.last = at;
   }
 
-  /** What each was given, in that order; what was given again, with nothing else between, once. */
+  /** The renderings that each Sync got, in their order, without repetitions. */
   given(): Readonly<Record<string, readonly string[]>> {
     return Object.fromEntries([...this.#given].sort(([a], [b]) => compareText(a, b)));
   }

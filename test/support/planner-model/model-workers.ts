@@ -18,13 +18,13 @@ import type { Table } from "#shared/ports.ts";
 import { everyRow } from "#test/support/every-row.ts";
 import type { ModelServers } from "#test/support/planner-model/model-servers.ts";
 
-/** What a look at a cluster comes to, when the cluster answers. */
+/** The result of a check of a cluster that answers. */
 export type Outcome = Extract<Phase, "Applying" | "Verifying" | "Ready" | "Retrying" | "Failed">;
 
 const leaseSeconds = 60;
 const watchdogSeconds = 30;
 
-/** What a look leaves of the worker's half. */
+/** The worker's part of a row after a check. */
 interface Found {
   readonly observed?: SyncRow["observed"] | undefined;
   readonly held?: SyncRow["held"] | undefined;
@@ -34,13 +34,13 @@ interface Found {
 interface Flight {
   readonly cluster: string;
   readonly fence: number;
-  /** Until then nothing is read again: the worker believes what it has read. */
+  /** The worker uses what it has read until this time, and reads again after it. */
   readonly believesUntil: string;
   readonly standing: Standing;
   readonly checks: readonly { readonly row: SyncRow; readonly found: Found; readonly wrote: boolean }[];
 }
 
-/** What decides whether something may be written for any Sync of a cluster. */
+/** The facts that decide whether the Syncs of a cluster may be written. */
 type Standing = Omit<Parameters<typeof withheldFrom>[1], "row"> & { readonly cluster: FleetRow | undefined };
 
 interface Check {
@@ -58,13 +58,13 @@ interface World {
 }
 
 /**
- * The workers and the clusters they work on: the same verbs, leases, fences and writes as `functions/apply`, with the
- * Kubernetes left out. A worker looks at what is due when a message reaches it, and what it saw is written later, or never.
+ * The workers and their clusters, with the operations, leases, fences and writes of `functions/apply`, but without
+ * Kubernetes. A worker checks due rows when a message reaches it, and writes its observations later, or never.
  */
 export class ModelWorkers {
   readonly flights: Flight[] = [];
   readonly away = new Set<string>();
-  /** Whose workers are at something of somebody else, and begin nothing. */
+  /** Clusters whose workers are busy with other owners and begin nothing. */
   readonly busy = new Set<string>();
   readonly #world: World;
 
@@ -72,7 +72,7 @@ export class ModelWorkers {
     this.#world = world;
   }
 
-  /** Works on what is due; what was seen waits as a flight to be landed. */
+  /** Works on due rows. The observations wait as a flight for `land`. */
   async begin(cluster: string, outcome: Outcome): Promise<void> {
     const { table, now } = this.#world;
     const held = await table.get(keys.lease(cluster));
@@ -84,8 +84,8 @@ export class ModelWorkers {
     const rows = await everyRow(table, ranges.syncsOn(cluster));
     const ripe = rows.filter((row) => this.#isDue(row));
     const standing = await this.#standing(cluster);
-    const isLooking = standing.cluster !== undefined && standing.owner?.operations.suspended === undefined;
-    const checks = isLooking ? ripe : [];
+    const isChecking = standing.cluster !== undefined && standing.owner?.operations.suspended === undefined;
+    const checks = isChecking ? ripe : [];
     const { fence } = lease;
     this.flights.push({
       cluster,
@@ -165,7 +165,7 @@ export class ModelWorkers {
     return at !== undefined && at <= later(this.#world.now(), 0.5);
   }
 
-  /** Whoever is held back sees nothing of what he would write. */
+  /** A check whose writes are withheld observes nothing of an attempt. */
   #check(row: SyncRow, check: Check): Found {
     const finding = this.#finding(row, check);
     return finding === undefined ? this.#heldBy(row, check.standing) : this.#seen(row, finding, check.fence);
@@ -200,7 +200,7 @@ export class ModelWorkers {
     const isSilent = this.away.has(cluster);
     const current = observed?.attempt === desired.attempt ? observed : undefined;
     const renderDigest = desired.renderDigest ?? "";
-    // Whatever an attempt before it had applied: that may be taken away again since.
+    // Objects of an earlier attempt may have been deleted since.
     const holds = current?.applied?.attempt === desired.attempt;
     const wasAway = current?.phase === "Unreachable" || current?.phase === "Reachable";
     const writes = desired.action === "delete" || current === undefined || !holds;

@@ -10,8 +10,8 @@ import type { PlannerModel } from "#test/support/planner-model/planner-model.ts"
 import { owner } from "#test/support/planner-world.ts";
 
 /**
- * At rest, where every stage is on the newest content: everybody was given that, made from what the cluster is now, and
- * nothing that the spec does not have, or not for it; but for those of whom it is said that they were not.
+ * When the model is idle and every stage runs the newest rollout, each cluster has that rollout, rendered from its present
+ * values, and nothing that the spec does not have for it. Clusters that are reported as left out are excepted.
  */
 export function expectOwnRollout(model: PlannerModel): void {
   const { watch } = model;

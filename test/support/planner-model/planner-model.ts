@@ -28,29 +28,29 @@ import { type OperationsInput, owner, PlannerWorld, silentLog, silentMetrics } f
 
 export interface Delivery {
   readonly pick: number;
-  /** What a worker finds, when the message is for one. */
+  /** The observation of a worker, when the message is for one. */
   readonly outcome: Outcome;
-  /** When it writes what it found; never: it dies. */
+  /** When the worker writes its observation. With `never` it dies first. */
   readonly lands: "now" | "later" | "never";
-  /** A renderer may also begin and never answer. */
+  /** The renderer's result. With `never` it begins and does not answer. */
   readonly rendering: "done" | "failed" | "never";
   readonly planner: Disturbance;
 }
 
-/** Over every cluster, or those of some labels; with an end, or until somebody lifts it. */
+/** A freeze of every cluster, or of those with some labels, with an end or until it is thawed. */
 export interface ModelFreeze {
   readonly name: string;
   readonly labels?: Readonly<Record<string, string>> | undefined;
   readonly seconds?: number | undefined;
 }
 
-/** Nothing can be rendered of it. */
+/** A revision that cannot be rendered. */
 export const brokenRollout = "broken";
 
-/** A call of the planner has so much time. */
+/** The time limit of a call of the planner. */
 export const callSeconds = 60;
 
-/** More than scenarios have that are played by the hundred. */
+/** More clusters than the scenarios that are played by the hundred have. */
 export const fewClusters = 50;
 
 const undisturbed: Delivery = { pick: 0, outcome: "Ready", lands: "now", rendering: "done", planner: {} };
@@ -62,7 +62,7 @@ interface Queued {
 
 /**
  * The whole path around the planner in one process: the real planner, tick and report over one watched table, and a
- * queue, workers, renderer and clusters that do what they are told, however bad.
+ * queue, workers, renderer and clusters that behave as the test says, however bad.
  */
 export class PlannerModel {
   readonly world: PlannerWorld;
@@ -71,11 +71,11 @@ export class PlannerModel {
   readonly table: WatchedTable;
   readonly workers: ModelWorkers;
   queue: Queued[] = [];
-  /** How many small fleets it has. */
+  /** The size of the fleet, in small fleets. */
   readonly #size: number;
   #older = new MemoryTable();
 
-  /** @param clusters - about as many as there will be. */
+  /** @param clusters - about the number of clusters. */
   constructor(clusters = fewClusters) {
     this.#size = Math.max(1, Math.ceil(clusters / fewClusters));
     this.watch = new PlannerWatch(owner, this.servers);
@@ -104,7 +104,7 @@ export class PlannerModel {
     return chosen?.message;
   }
 
-  /** What a queue of a large fleet has besides: it is given together. */
+  /** More messages of the queue, which a large fleet delivers together. */
   #others<To extends Message["to"]>(to: To): readonly Extract<Message, { to: To }>[] {
     const now = this.world.now.getTime();
     const same = this.queue.filter(({ message, from }) => message.to === to && from <= now).slice(0, this.#size - 1);
@@ -133,7 +133,7 @@ export class PlannerModel {
     return true;
   }
 
-  /** One run of the planner. A run that breaks off leaves its messages in the queue. */
+  /** Runs the planner once. A run that is cut short leaves its messages in the queue. */
   async plan(
     disturbance: Disturbance,
     messages: readonly RolloutMessage[] = [{ to: "rollout", owner }],
@@ -152,10 +152,10 @@ export class PlannerModel {
           installation: "test",
         },
       );
-      // Nothing was another meanwhile, nor is it to go on.
+      // Nothing has changed meanwhile, and the planner did not ask for another run.
       const others = this.queue.slice(queued).filter(({ message }) => message.to === "rollout");
       if (desired !== undefined && desired.hash === this.#desired()?.hash && others.length === 0)
-        this.watch.skipped.wants(desired);
+        this.watch.skipped.note(desired);
     } catch (error) {
       if (!(error instanceof Crash)) throw error;
       this.send(messages);
@@ -207,7 +207,7 @@ export class PlannerModel {
     await claimDue({ ...ports, table, log: silentLog, metrics: silentMetrics });
   }
 
-  /** What an index that lags will show until it is remembered anew. */
+  /** Remembers the state that a lagging index shows until the next call. */
   async remember(): Promise<void> {
     const older = new MemoryTable();
     for (const row of this.table.all()) await older.write([{ put: row }]);
@@ -250,7 +250,7 @@ export class PlannerModel {
     return (await this.table.get(keys.freezeState)) ?? { freezes: [], lifted: [] };
   }
 
-  /** Hints, as the API sends them. */
+  /** Sends the hints that the API sends. */
   #reportFreezes(): void {
     const clusters = this.world.rows<FleetRow>("Fleet").map(({ name: cluster }) => ({ to: "apply", cluster }) as const);
     this.send([{ to: "rollout", owner }, ...clusters]);
@@ -269,14 +269,14 @@ export class PlannerModel {
     this.send([{ to: "rollout", owner }]);
   }
 
-  /** As the API deletes a Cluster whose objects stay: first its row, then what was assigned to it is forgotten. */
+  /** Deletes a Cluster without its objects as the API does: first its row, then its assignments. */
   async unregister(name: string): Promise<void> {
     await this.world.removeCluster(name);
     await forgetSyncs(this.#ports({}), name, "try again");
     this.send([{ to: "rollout", owner }]);
   }
 
-  /** As the API accepts another cluster under a name: what was assigned is forgotten, and only then its uid is another. */
+  /** Accepts another cluster under a name as the API does: first it forgets the assignments, then it changes the uid. */
   async accept(name: string, cluster: Parameters<PlannerModel["setCluster"]>[1]): Promise<void> {
     await forgetSyncs(this.#ports({}), name, "try again");
     await this.setCluster(name, cluster);
@@ -286,7 +286,7 @@ export class PlannerModel {
     return this.world.rows("SyncGroup").length === 0;
   }
 
-  /** Everything that was asked for is done, or a stage stands still and says why, or has nobody left but whom a freeze holds. */
+  /** Whether everything is done, or each stage run in progress is stalled or waits for frozen clusters only. */
   isIdle(): boolean {
     const [rolloutState, group] = [this.watch.rolloutState(), this.watch.group()];
     if (group?.dueKey !== undefined) return false;
@@ -294,14 +294,14 @@ export class PlannerModel {
       return group === undefined && rolloutState?.dueKey === undefined;
     if (rolloutState.jobs.length + this.watch.slots().length > 0) return false;
     const updatingTo = rolloutState.stages.flatMap((stage) => stage.updatingTo ?? []);
-    // What a stage waits for, a reconcile waits for, too.
+    // A reconcile waits for everything that a stage run waits for.
     if (rolloutState.checking !== undefined && updatingTo.every((stageRun) => this.#isStalled(stageRun))) return false;
     if (rolloutState.dueKey !== undefined && dueAtOf(rolloutState.dueKey) <= this.world.now.toISOString()) return false;
-    // What a subject that goes had under way is given to nobody any more, and gives way to the deletion behind a freeze.
+    // Older stage runs of an owner in deletion start no further cluster, and yield to the deletion behind a freeze.
     const isLast = ({ rollout }: StageRunRef) =>
       group.operations.deletion !== undefined && rollout === rolloutState.last;
     const isGivingWay = (stageRun: StageRunRef) => !isLast(stageRun) && updatingTo.some(isLast);
-    // What waits for a stage that was put before it is still when that is.
+    // A stage run that waits for a stage put before it is idle when that stage is.
     const begun = rolloutState.stages.flatMap(({ updatingTo: stageRun, ahead }) =>
       stageRun === undefined || ahead === true ? [] : stageRun,
     );
@@ -361,7 +361,7 @@ export class PlannerModel {
     return false;
   }
 
-  /** What a run has come to, without times, counters and the clusters that are no longer selected. */
+  /** The state after a run, without times, counters and clusters that are no longer selected. */
   summary(): unknown {
     const syncs = this.world
       .rows<SyncRow>("SyncOnCluster")

@@ -12,48 +12,48 @@ import {
   type PlannerModel,
 } from "#test/support/planner-model/planner-model.ts";
 
-/** Something that people and clusters do. */
+/** An action of people or clusters. */
 export type Act =
   | { readonly do: "revise"; readonly rollout: number }
   | { readonly do: "suspend" | "resume" | "reconcile" | "refresh" | "delete" | "orphan" }
-  /** All stages get other names. */
+  /** Gives all stages other names. */
   | { readonly do: "rename" }
   | { readonly do: "strategy"; readonly strategy: Partial<RolloutStrategy> }
   | { readonly do: "templates"; readonly count: number }
-  /** Of a ring, or of all; with an end, or without. */
+  /** Freezes a ring or all clusters, with or without an end. */
   | { readonly do: "freeze"; readonly ring: number | undefined; readonly seconds: number | undefined }
   | { readonly do: "thaw"; readonly ring: number | undefined }
   | GroupAct
-  /** `anew`: registered once more, before anybody looks. `accept`: another cluster is accepted under its name. */
+  /** `anew`: the cluster is registered again before the planner runs. `accept`: another cluster is accepted under its name. */
   | {
       readonly do: "join" | "leave" | "anew" | "accept" | "deselect" | "move" | "flavour" | "away" | "back" | "busy";
       readonly cluster: number;
     };
 
-/** A run of the planner that breaks off, or during which somebody does something. */
+/** A run of the planner that is cut short, or during which somebody acts. */
 export interface Run {
   readonly crash?: NonNullable<Disturbance["crash"]>;
-  /** Its time is over before this call: it ends with the step that it is in, and asks for another. */
+  /** The time is over before this call, so the run ends with its current step and asks for another run. */
   readonly overAt?: number;
   readonly midst?: { readonly at: number; readonly act: Act };
 }
 
-/** Renamed three times, they are more than one transaction takes; in larger fleets that takes too long to play. */
+/** After three renamings these are more than one transaction takes. Larger fleets would take too long to play. */
 const manyTemplates = 20;
 const mostOutgrowing = 3;
 
-/** What of a cluster is another for a moment. */
+/** The properties of a cluster that change for a moment. */
 const momentary = ["ring", "fleet", "flavour"] as const;
 
 type ScriptedDelivery = Omit<Delivery, "planner"> & { readonly planner: Run };
 
-/** One thing that happens. */
+/** One step of a scenario. */
 export type Step =
   | { readonly do: "plan"; readonly planner: Run }
   | { readonly do: "two planners"; readonly jitter: readonly [number, number] }
   | { readonly do: "deliver"; readonly deliveries: readonly ScriptedDelivery[] }
   | { readonly do: "lose" | "duplicate" | "land" | "crash"; readonly pick: number }
-  /** Something happens to a cluster, and while that is looked at it is another from some call until so many later. */
+  /** A cluster changes. While the planner handles that, a property of it is different during some calls. */
   | {
       readonly do: "there and back";
       readonly cluster: number;
@@ -66,18 +66,18 @@ export type Step =
   | { readonly do: "remember" }
   | { readonly do: "tick"; readonly index: "current" | "old" }
   | { readonly do: "wait"; readonly seconds: number }
-  /** A revision that is seen and rendered at once. */
+  /** A revision that is resolved and rendered at once. */
   | { readonly do: "push"; readonly rollout: number }
-  /** A template is dropped, and put back with a revision that gets nowhere. */
+  /** A template is removed, and restored with a revision that passes no stage. */
   | {
       readonly do: "put back";
       readonly dropped: readonly ScriptedDelivery[];
       readonly meanwhile: readonly Meanwhile[];
       readonly returned: readonly ScriptedDelivery[];
-      /** It is dropped once more. */
+      /** Whether the template is removed again. */
       readonly again: boolean;
     }
-  /** Contents come one after the other, and a stage is no more while they are under way; it may be there again. */
+  /** A stage is removed while several rollouts are in progress, and may be restored. */
   | {
       readonly do: "merge midway";
       readonly at: number;
@@ -85,14 +85,14 @@ export type Step =
       readonly newer: boolean;
       readonly back: boolean;
     }
-  /** Many templates get other names, one time after the other, while the worker of a cluster begins nothing. */
+  /** Many templates get other names several times, while the worker of a cluster begins nothing. */
   | {
       readonly do: "outgrow";
       readonly cluster: number;
       readonly renames: number;
       readonly deliveries: readonly ScriptedDelivery[];
     }
-  /** Suspended for so long, and resumed. */
+  /** The group is suspended for this time and then resumed. */
   | { readonly do: "intermission"; readonly seconds: number }
   | Act;
 
@@ -110,7 +110,7 @@ export interface Scenario {
   /** Whether a first rollout is over before the steps begin. */
   readonly begins: "new" | "rolled out";
   readonly steps: readonly Step[];
-  /** A ring that is frozen when the disturbances end, until everybody else has come to rest. */
+  /** A ring that is frozen when the disturbances end, until all other clusters are idle. */
   readonly frozen: number | undefined;
 }
 
@@ -246,7 +246,7 @@ const delivery: fc.Arbitrary<ScriptedDelivery> = fc.record({
   planner,
 });
 
-/** Many fail. */
+/** A delivery in which many clusters fail. */
 const rough: fc.Arbitrary<ScriptedDelivery> = fc
   .tuple(delivery, fc.constantFrom(undefined, "Failed" as const))
   .map(([made, worse]) => ({ ...made, outcome: worse ?? made.outcome }));
@@ -356,7 +356,7 @@ export const scenario = scenarioOf(
   fc.oneof({ weight: 3, arbitrary: rings(1, 8) }, { weight: 1, arbitrary: rings(9, 40) }),
 );
 
-/** Of so many clusters, the same for the same seed. */
+/** A scenario with this number of clusters, the same for the same seed. */
 export function largeScenario(clusters: number, seed: number): Scenario {
   const [made] = fc.sample(scenarioOf(Array.from({ length: clusters }, (_, index) => index % 3)), { seed, numRuns: 1 });
   if (made === undefined) throw new Error("no scenario was made");
@@ -370,7 +370,7 @@ interface ModelCluster {
   readonly uid: string;
 }
 
-/** A scenario while it is played: what people have asked for so far. */
+/** A scenario while it is played, with everything that people have asked for so far. */
 export class Play {
   readonly model: PlannerModel;
   readonly #rings: readonly number[];
@@ -498,7 +498,7 @@ export class Play {
     await back();
   }
 
-  /** What is wanted is seen, and rendered at once. */
+  /** Lets the planner see the desired state, and renders it at once. */
   async #render(): Promise<void> {
     const { model } = this;
     await model.plan({});

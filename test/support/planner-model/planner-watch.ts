@@ -25,8 +25,8 @@ import { SkippedWatch } from "#test/support/planner-model/skipped-watch.ts";
 import { type Change, StageWatch } from "#test/support/planner-model/stage-watch.ts";
 
 /**
- * Sees every write in the order in which it took effect, and holds what the design promises against it. It keeps a copy of
- * its own, and counts rows where the planner keeps numbers; who is changing is counted by the API servers.
+ * Checks the promises of the design at every write, in the order of effects. It keeps a copy of the rows, and counts rows
+ * where the planner keeps numbers. The API servers count the clusters that are changing.
  */
 export class PlannerWatch {
   readonly #owner: Owner;
@@ -36,11 +36,11 @@ export class PlannerWatch {
   readonly skipped = new SkippedWatch();
   readonly #rows = new Map<string, Row>();
   readonly #byType = new Map<string, Map<string, Row>>();
-  /** By leg: how many of its targets are in which state. */
+  /** The number of targets in each state, by stage run. */
   readonly #targets = new Map<string, Map<TargetState, number>>();
-  /** By content and stage. */
+  /** The stages before a stage, by rollout and stage. */
   readonly #before = new Map<string, Set<string>>();
-  /** What was observed last of those that were forgotten with their Cluster: a planner that read it before may say so. */
+  /** The last observations of Syncs that were forgotten with their Cluster. A planner that read them before may use them. */
   readonly #forgotten = new Map<string, Observed>();
 
   constructor(owner: Owner, servers: ModelServers) {
@@ -121,7 +121,7 @@ export class PlannerWatch {
     this.#targets.set(stageRunKey(stageRun), counts.set(state, (counts.get(state) ?? 0) + more));
   }
 
-  /** What the spec says, of the clusters that the planner knows to be members. */
+  /** Notes the bound of the spec for the number of members that the planner knows. */
   #noteBound(): void {
     const [group, rolloutState] = [this.group(), this.rolloutState()];
     if (group === undefined || rolloutState === undefined) return;
@@ -129,12 +129,12 @@ export class PlannerWatch {
     this.#servers.allow(Math.max(1, resolveCount(relationOf(group).rollout.maxConcurrent, members)));
   }
 
-  /** The API's own doing, when a Cluster is deleted. */
+  /** Whether the API has forgotten the Sync, because its Cluster was deleted. */
   #isForgotten({ cluster, desired }: SyncRow): boolean {
     return desired.action === "orphan" && !this.#rows.has(keyText(keys.fleet(cluster)));
   }
 
-  /** What was decided before a suspend or a halt is never written after it, and nothing without a slot. */
+  /** No assignment is written after a suspend or a halt, or without a slot. */
   #checkAssignment(
     before: SyncRow | undefined,
     sync: SyncRow,
@@ -144,7 +144,7 @@ export class PlannerWatch {
     }: { readonly rolloutState: RolloutStateRow | undefined; readonly changes: readonly Change[] },
   ): void {
     const { cluster, name, desired } = sync;
-    const what = `${name} on ${cluster}, attempt ${desired.attempt} of content ${desired.rollout}`;
+    const what = `${name} on ${cluster}, attempt ${desired.attempt} of rollout ${desired.rollout}`;
     expect(desired.attempt, what).toBe((before?.desired.attempt ?? 0) + 1);
     if (desired.action === "orphan") return;
     const slot = this.#rows.get(keyText(keys.slot(this.#owner, cluster))) as SlotRow | undefined;
@@ -167,15 +167,15 @@ export class PlannerWatch {
     this.#checkOrder(what, stageRun, rolloutState);
   }
 
-  /** What the present spec wants is never deleted, whatever an older content says. */
+  /** A template of the present spec is never deleted, whatever an older rollout says. */
   #checkRemoval(what: string, { name }: SyncRow): void {
     const group = this.group();
     if (group === undefined || group.operations.deletion !== undefined) return;
     const desired = relationOf(group).templates.map((template) => syncName(this.#owner, template.name));
-    expect(desired, `${what}: is deleted, and wanted`).not.toContain(name);
+    expect(desired, `${what}: is deleted, although it is desired`).not.toContain(name);
   }
 
-  /** Which stage was before one, and is there still, when that was given a content. */
+  /** Notes the stage before a stage at the time when its stage run began. */
   #noteOrder({ rollout, stage }: StageRunRow, rolloutState: RolloutStateRow | undefined): void {
     const key = `${rollout} ${this.#stages.idOf(stage)}`;
     if (this.#before.has(key)) return;
@@ -184,7 +184,7 @@ export class PlannerWatch {
     this.#before.set(key, new Set(earlier.map(({ name }) => this.#stages.idOf(name))));
   }
 
-  /** A stage starts a content only after the one before it passed that content, or a newer one. */
+  /** A stage starts a rollout only after the stage before it has passed that rollout or a newer one. */
   #checkOrder(what: string, { rollout, stage }: StageRunRow, rolloutState: RolloutStateRow): void {
     const before = this.#before.get(`${rollout} ${this.#stages.idOf(stage)}`);
     for (const earlier of rolloutState.stages.filter(({ name }) => before?.has(this.#stages.idOf(name))))
@@ -195,9 +195,9 @@ export class PlannerWatch {
     const { state, cluster, attempts, reason } = target;
     const isJudged = /^(DeadlineExceeded|RenderFailed|NewerRow)/.test(reason);
     if ((state === "Failed" || state === "Unreachable") && !isJudged)
-      expect(this.#observationsOf(target), `${cluster} is ${state}, and nobody said so`).toContain(state);
+      expect(this.#observationsOf(target), `${cluster} is ${state}, which was never observed`).toContain(state);
     if (state !== "Succeeded") return;
-    // Sealed anew, a deletion finds nothing where it has been.
+    // After a new snapshot, a deletion finds nothing in clusters where it is done.
     if (this.#isOwnerDeletion(target.stageRun) && Object.keys(attempts).length === 0) return;
     expect(Object.keys(attempts).length, `${cluster} succeeded without anything`).toBeGreaterThan(0);
     for (const [name, attempt] of Object.entries(attempts)) {
@@ -216,7 +216,7 @@ export class PlannerWatch {
     return rollout?.plan.deletion !== undefined;
   }
 
-  /** The phases that were observed of the attempts that this target is about. */
+  /** The observed phases of the attempts of this target. */
   #observationsOf({ cluster, attempts }: TargetRow): Phase[] {
     const names = Object.keys(attempts).map((name) => keyText(keys.sync(cluster, this.#owner.namespace, name)));
     return names.flatMap((name) => {
@@ -227,9 +227,9 @@ export class PlannerWatch {
     });
   }
 
-  /** Its counts are those of its rows, and sum to what was sealed. */
+  /** The counts of a stage run match its rows, and their sum is the size of its snapshot. */
   #checkStageRun(stageRun: StageRunRow): void {
-    const what = `leg ${stageRunKey(stageRun)} ${stageRun.phase}`;
+    const what = `stage run ${stageRunKey(stageRun)} ${stageRun.phase}`;
     expect(
       targetStates.reduce((sum, state) => sum + stageRun.counts[state], 0),
       what,
@@ -249,13 +249,13 @@ export class PlannerWatch {
     if (stageRun.phase === "Passed") this.#checkPassed(what, { stageRun, count });
   }
 
-  /** Evidence: somebody has it, and was seen to; and no more failed or stayed away than it may. */
+  /** A passed stage run has evidence, and no more failed or unreachable targets than its budgets. */
   #checkPassed(
     what: string,
     { stageRun, count }: { readonly stageRun: StageRunRow; readonly count: (state: TargetState) => number },
   ): void {
     const group = this.group();
-    // What went through a stage before the deletion came ends as any other.
+    // A stage run before the deletion ends like any other.
     const deletion = this.#isOwnerDeletion(stageRun);
     expect(stageRun.counts.Waiting + stageRun.counts.Rendering + stageRun.counts.Assigned, `${what}: left behind`).toBe(
       0,
@@ -270,10 +270,10 @@ export class PlannerWatch {
     expect(count("Unreachable"), `${what}: unreachable`).toBeLessThanOrEqual(most);
   }
 
-  /** A stage goes back only where an edit gives it other clusters, and the slots that are counted are those that are there. */
+  /** A stage returns to an older rollout only after an edit of its clusters, and the counts of slots match the rows. */
   #checkRolloutState(before: RolloutStateRow | undefined, rolloutState: RolloutStateRow): void {
     const counted = rolloutState.stages.reduce((sum, { changing }) => sum + changing, rolloutState.catchUps.changing);
-    expect(counted, "slots of the unit").toBe(this.slots().length);
+    expect(counted, "slots of the rollout state").toBe(this.slots().length);
     for (const { name, changing, catchingUp = 0 } of rolloutState.stages) {
       const own = this.slots().filter(({ stage }) => stage === name);
       const ofStageRuns = own.filter(({ stageRun }) => stageRun !== undefined).length;
@@ -291,13 +291,13 @@ export class PlannerWatch {
       if (after !== undefined) expect(after.current ?? 0, `stage ${name} goes back`).toBeGreaterThanOrEqual(current);
     }
     const catchUps = this.rowsOf("CatchUp").filter((row) => row.sk.startsWith("CATCHUP#waiting#"));
-    expect(rolloutState.catchUps.waiting, "arrivals of the unit").toBe(catchUps.length);
+    expect(rolloutState.catchUps.waiting, "catch-ups of the rollout state").toBe(catchUps.length);
     const failed = this.rowsOf<CatchUpRow>("CatchUp").filter((row) => row.sk.startsWith("CATCHUP#failed#"));
-    expect(rolloutState.catchUps.failed, "failed arrivals of the unit").toBe(failed.length);
+    expect(rolloutState.catchUps.failed, "failed catch-ups of the rollout state").toBe(failed.length);
     const away = this.rowsOf("CatchUp").filter((row) => row.sk.startsWith("CATCHUP#away#"));
-    expect(rolloutState.catchUps.away ?? 0, "arrivals of the unit that do not answer").toBe(away.length);
+    expect(rolloutState.catchUps.away ?? 0, "unreachable catch-ups of the rollout state").toBe(away.length);
     for (const { name, failedCatchUps } of rolloutState.stages)
-      expect(failedCatchUps, `failed arrivals of ${name}`).toBeLessThanOrEqual(
+      expect(failedCatchUps, `failed catch-ups of ${name}`).toBeLessThanOrEqual(
         failed.filter(({ stage }) => stage === name).length,
       );
   }

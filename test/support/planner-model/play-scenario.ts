@@ -25,22 +25,22 @@ export async function playScenario({ steps, begins, frozen, ...fleet }: Scenario
   expect(await model.calm(), describe(model)).toBe(true);
   expectOwnRollout(model);
   if (model.watch.restored.check(model.watch) > 0) {
-    // Also to whom it did not come: nobody is left whom an arrival stands for.
+    // A reconcile also reaches the others, so no catch-up is left.
     await story.act({ do: "reconcile" });
     expect(await model.calm(), describe(model)).toBe(true);
     model.watch.restored.check(model.watch);
   }
-  expect(model.servers.excesses(), "more clusters were changing than may").toEqual([]);
-  await looksTwice(model);
+  expect(model.servers.excesses(), "more clusters were changing than allowed").toEqual([]);
+  await expectNoRepeatedWrites(model);
   await expectTrueCounts(model);
-  // Else nothing goes beyond a first stage without clusters, and a quiet run gives nobody anything.
+  // Otherwise no rollout would pass a first stage without clusters, and an undisturbed run would apply nothing.
   story.group.makeOptional();
   await story.setGroup();
   await story.act({ do: "revise", rollout: 9 });
   await story.act({ do: "reconcile" });
   expect(await model.calm(), describe(model)).toBe(true);
-  expect(model.servers.excesses(), "more clusters were changing than may").toEqual([]);
-  await looksTwice(model);
+  expect(model.servers.excesses(), "more clusters were changing than allowed").toEqual([]);
+  await expectNoRepeatedWrites(model);
   await expectTrueCounts(model);
   if (model.isGone() || isDeleting(model)) {
     expect(model.summary()).toEqual({ syncs: [], status: {} });
@@ -49,7 +49,7 @@ export async function playScenario({ steps, begins, frozen, ...fleet }: Scenario
   expect(model.summary()).toEqual(await quietRun(story));
 }
 
-/** The same fleet, group and revision, with nothing in between. */
+/** The result of the same fleet, group and revision without disturbances. */
 async function quietRun(story: Play): Promise<unknown> {
   const model = new PlannerModel(story.fleet.size);
   const quiet = new Play(model, { rings: [], group: story.group });
@@ -60,12 +60,12 @@ async function quietRun(story: Play): Promise<unknown> {
   return model.summary();
 }
 
-/** What was seen once and is seen again writes nothing; and what was skipped is recorded. */
-async function looksTwice(model: PlannerModel): Promise<void> {
+/** A second run without news writes nothing, and skipped revisions are recorded. */
+async function expectNoRepeatedWrites(model: PlannerModel): Promise<void> {
   await model.plan({});
   const before = model.table.effects;
   await model.plan({});
-  expect(model.table.effects - before, "writes of a look that saw nothing new").toBe(0);
+  expect(model.table.effects - before, "writes of a run without news").toBe(0);
   const rolloutState = model.watch.rolloutState();
   if (rolloutState !== undefined && !model.isGone()) model.watch.skipped.check(rolloutState);
 }
@@ -81,5 +81,5 @@ function describe(model: PlannerModel): string {
     .stageRuns()
     .slice(-3)
     .map(({ rollout, stage, phase, counts }) => ({ rollout, stage, phase, counts }));
-  return `came to rest: ${JSON.stringify({ stages: rolloutState?.stages, catchUps: rolloutState?.catchUps, jobs: rolloutState?.jobs, stageRuns })}`;
+  return `came to a stop: ${JSON.stringify({ stages: rolloutState?.stages, catchUps: rolloutState?.catchUps, jobs: rolloutState?.jobs, stageRuns })}`;
 }

@@ -19,7 +19,7 @@ import { isAway, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Change } from "#test/support/planner-model/stage-watch.ts";
 import { owner } from "#test/support/planner-world.ts";
 
-/** What is there, after each write. */
+/** The rows after each write. */
 interface Watched {
   rowsOf<R extends Row>(type: R["type"]): R[];
   rolloutState(): RolloutStateRow | undefined;
@@ -28,12 +28,12 @@ interface Watched {
 }
 
 /**
- * Knows who is to be given back what: whoever has lost a template when that is put back while its stage still takes it away.
- * The newest content need not get there for that.
+ * Knows the clusters that must get a template again: those that had lost it when it was put back while their stage run was
+ * still removing it. They get it even if the newest rollout does not reach them.
  */
 export class RestoredWatch {
   readonly #owed = new Map<string, Owed>();
-  /** Clusters whose entry changed since the leg of their stage was sealed: it may not be about them. */
+  /** Clusters that changed after the snapshot of their stage run. The stage run may not include them. */
   readonly #drifted = new Map<string, number>();
   #writes = 0;
   readonly #snapshotAt = new Map<string, number>();
@@ -60,7 +60,7 @@ export class RestoredWatch {
     for (const [key, { template, cluster }] of this.#owed)
       if (!desired.has(template) || isDisabled(after, template, fleet.get(cluster))) this.#owed.delete(key);
     if (before === undefined || after === undefined) return;
-    // Members come to other stages.
+    // Clusters may move to other stages.
     if (selectionOf(before) !== selectionOf(after)) this.#owed.clear();
     else for (const name of desired.difference(had)) this.#owe(name, after, watch);
   }
@@ -81,7 +81,7 @@ export class RestoredWatch {
     }
   }
 
-  /** At rest, with everybody answering: it is there, or an arrival says that it is not. @returns how many there are. */
+  /** Checks an idle fleet that answers: a template is restored, or a catch-up row remains. @returns the number of templates. */
   check(watch: Watched): number {
     const standing = new Set(watch.rowsOf<CatchUpRow>("CatchUp").map(({ cluster }) => cluster));
     const syncs = new Map(watch.rowsOf<SyncRow>("SyncOnCluster").map((row) => [`${row.name}|${row.cluster}`, row]));
@@ -91,7 +91,7 @@ export class RestoredWatch {
       const sync = syncs.get(`${name}|${cluster}`);
       const isNewer = (sync?.desired.rollout ?? 0) > rollout;
       const isThere = sync?.desired.action === "apply" && (isNewer || (sync.paused === undefined && !isAway(sync)));
-      expect(isThere, `${name} on ${cluster} was put back, and is not given back`).toBe(true);
+      expect(isThere, `${name} on ${cluster} was put back, and is not restored`).toBe(true);
     }
     return this.#owed.size;
   }
@@ -100,19 +100,19 @@ export class RestoredWatch {
 interface Owed {
   readonly template: string;
   readonly cluster: string;
-  /** That its stage was on. */
+  /** The current rollout of its stage at that time. */
   readonly rollout: number;
 }
 
-/** Nobody is given back what is not for it. */
+/** No cluster gets a template restored that is disabled for it. */
 export function checkRestored(what: string, { name, cluster, desired }: SyncRow, slot: SlotRow, watch: Watched): void {
   if (slot.restores !== desired.rollout) return;
   const fleet = watch.rowsOf<FleetRow>("Fleet").find((row) => row.name === cluster);
   const template = [...templatesOf(watch.group())].find((one) => syncName(owner, one) === name) ?? "";
-  expect(isDisabled(watch.group(), template, fleet), `${what}: is given back, and disabled`).toBe(false);
+  expect(isDisabled(watch.group(), template, fleet), `${what}: is restored, although it is disabled`).toBe(false);
 }
 
-/** Nobody who has been given what takes a template away gets that again from what was before, unless it is wanted again. */
+/** A cluster whose stage run removed a template does not get it again from an older rollout, unless it is desired again. */
 export function checkTakenAway(what: string, { name, cluster }: SyncRow, stage: StageRecord, watch: Watched): void {
   const { updatingTo } = stage;
   const group = watch.group();

@@ -2,19 +2,19 @@ import { expect } from "vitest";
 import type { RolloutRow, RolloutStateRow, Skipped } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Change } from "#test/support/planner-model/stage-watch.ts";
 
-interface Wanted {
-  /** Equal ones are the same content. */
+interface Desired {
+  /** Equal hashes mean the same rollout. */
   readonly hash: string;
   readonly revision: string;
 }
 
-/** Knows what was wanted whenever a run of the planner was through, and holds the record of skipped contents against it. */
+/** Knows the desired revision after each run of the planner, and checks the record of skipped revisions against it. */
 export class SkippedWatch {
-  #desired: Wanted[] = [];
+  #desired: Desired[] = [];
   #taken = "";
 
-  /** At the end of a run that nothing cut short: of what it saw of people's wishes it knows. */
-  wants(desired: Wanted): void {
+  /** Notes the desired revision at the end of a complete run of the planner, which has seen it. */
+  note(desired: Desired): void {
     if (this.#desired.at(-1)?.hash !== desired.hash) this.#desired.push(desired);
   }
 
@@ -22,26 +22,26 @@ export class SkippedWatch {
     for (const { before, after } of changes) {
       if (before !== undefined || after?.type !== "Rollout") continue;
       const { number, plan, skipped } = after as RolloutRow;
-      expectRecorded(`skipped before content ${number}`, this.#since(plan.planHash), skipped);
+      expectRecorded(`skipped before rollout ${number}`, this.#since(plan.planHash), skipped);
       [this.#desired, this.#taken] = [[], plan.planHash];
     }
   }
 
-  /** What was wanted since the newest content, and is no more. */
+  /** Checks the revisions that were desired since the newest rollout and are no longer. */
   check({ desired, skipped }: Pick<RolloutStateRow, "desired" | "skipped">): void {
     const now = desired === undefined ? this.#taken : this.#desired.at(-1)?.hash;
-    expectRecorded("skipped since the newest content", this.#since(now), skipped);
+    expectRecorded("skipped since the newest rollout", this.#since(now), skipped);
   }
 
-  /** @param now - what is wanted at the end; that is not skipped. */
-  #since(now: string | undefined): readonly Wanted[] {
+  /** @param now - the hash of the finally desired revision, which is not skipped. */
+  #since(now: string | undefined): readonly Desired[] {
     const all = this.#desired.at(-1)?.hash === now ? this.#desired.slice(0, -1) : this.#desired;
     return all.filter(({ hash }) => hash !== this.#taken);
   }
 }
 
-/** Runs that were cut short may have seen more. */
-function expectRecorded(what: string, desired: readonly Wanted[], skipped: Skipped | undefined): void {
+/** The record may have more, because runs that were cut short have seen more. */
+function expectRecorded(what: string, desired: readonly Desired[], skipped: Skipped | undefined): void {
   expect(skipped?.count ?? 0, `${what}: ${JSON.stringify(desired)}`).toBeGreaterThanOrEqual(desired.length);
   const [first, last] = [desired[0], desired.at(-1)].map((one) => numberOf(one?.revision));
   const [from, to] = [numberOf(skipped?.from), numberOf(skipped?.to)];

@@ -6,7 +6,7 @@ import type { CatchUpRow, RolloutStateRow, SlotRow, StageRunRef } from "#shared/
 import { keyText, type Row } from "#shared/fleet/rows/row.ts";
 import type { ModelServers } from "#test/support/planner-model/model-servers.ts";
 
-/** Of a row, in the order in which they took effect. */
+/** A change of a row. Changes are in the order of their effects. */
 export interface Change {
   readonly before: Row | undefined;
   readonly after: Row | undefined;
@@ -16,21 +16,21 @@ interface Seen {
   readonly rolloutState: RolloutStateRow | undefined;
   readonly group: OwnerRow | undefined;
   readonly sizeOf: (stageRun: StageRunRef) => number | undefined;
-  /** Who count what changes in a stage. */
+  /** The API servers, which count the clusters that change in a stage. */
   readonly servers: ModelServers;
 }
 
 /**
- * Knows in which stage each slot was given, and each arrival failed, by the name that the stage has now: one of which
- * nothing but the name is another is the same stage.
+ * Knows the stage of each slot and each failed catch-up, by the present name of the stage. A stage of which only the name
+ * has changed is the same stage.
  */
 export class StageWatch {
-  /** By key of the row. */
+  /** The stages by key of the row. */
   readonly #stages = new Map<string, string>();
   #names: readonly string[] = [];
-  /** By the name that a stage has now, the one that it had first. */
+  /** The first name of a stage, by its present name. */
   #ids = new Map<string, string>();
-  /** What the stages select by; and as the planner wrote it down. */
+  /** The selection of the stages, and its digest in the rollout state. */
   #selection = "";
   #by = "";
 
@@ -46,7 +46,7 @@ export class StageWatch {
     const slots = changes.flatMap(({ before, after }) =>
       after?.type === "Slot" ? [{ before: before as SlotRow | undefined, after: after as SlotRow }] : [],
     );
-    // What is at work already is counted by another stage from now on.
+    // Another stage counts this running work from now on.
     const adopted = slots.filter(({ before, after }) => before?.stage !== after.stage && isSameWork(before, after));
     for (const { after } of changes) if (after?.type === "RolloutState") this.#checkCounts(after as RolloutStateRow);
     for (const { before, after } of slots)
@@ -56,7 +56,7 @@ export class StageWatch {
       }
   }
 
-  /** The same for a stage whatever its name. */
+  /** An id of the stage that stays when its name changes. */
   idOf(name: string): string {
     return this.#ids.get(name) ?? name;
   }
@@ -72,7 +72,7 @@ export class StageWatch {
     }
   }
 
-  /** Other members may have other stages: the planner has just read them. */
+  /** Follows renamed stages when the planner has read a new selection. */
   #rename({ rolloutState, group }: Seen): void {
     const by = rolloutState?.selected?.by;
     if (by === undefined || by === this.#by || group === undefined) return;
@@ -85,7 +85,7 @@ export class StageWatch {
     for (const [key, stage] of this.#stages) {
       const name = areRenamed ? (names[this.#names.indexOf(stage)] ?? stage) : stage;
       this.#stages.set(key, name);
-      // A stage that is there again has its slots, and tries everybody anew.
+      // A restored stage has its slots again, and tries all clusters again.
       if (!names.includes(name) && isFailed(key)) this.#stages.delete(key);
     }
     if (areRenamed)
@@ -93,14 +93,14 @@ export class StageWatch {
     [this.#names, this.#selection, this.#by] = [names, selection, by];
   }
 
-  /** What was given in a stage is counted there, once it goes by its name. */
+  /** The counts of a stage include the slots given there, once the stage has its new name. */
   #checkCounts({ stages, jobs }: RolloutStateRow): void {
     if (jobs.some((job) => job.do === "rename")) return;
     for (const { name, changing, catchingUp = 0 } of stages)
       expect(changing + catchingUp, `slots given in ${name}`).toBe(this.#count(slotKeys, name));
   }
 
-  /** Whoever is given a slot has room under its stage's own bound, and comes to none where too many failed that came. */
+  /** A slot is within its stage's own bound, and is given for no catch-up in a stage with too many failed ones. */
   #checkGiven(
     { cluster, stageRun, stage: name }: SlotRow,
     { rolloutState, group, sizeOf, others }: Seen & { readonly others: number },
@@ -113,9 +113,9 @@ export class StageWatch {
     const bound = own === undefined ? Number.POSITIVE_INFINITY : Math.max(1, resolveCount(own, size));
     expect(this.#count(slotKeys, name) - others, `changing in ${name} with ${cluster}`).toBeLessThanOrEqual(bound);
     if (stageRun !== undefined) return;
-    // One is free. What could not be rendered says nothing about the rollout.
+    // One failure is always allowed. Failed renderings do not count.
     const allowed = Math.max(1, resolveCount(maxFailures, stage.members));
-    expect(this.#count(failedKeys, name), `failed when ${cluster} comes to ${name}`).toBeLessThanOrEqual(allowed);
+    expect(this.#count(failedKeys, name), `failed when ${cluster} catches up in ${name}`).toBeLessThanOrEqual(allowed);
   }
 
   #count(kind: string, stage: string): number {
@@ -123,7 +123,7 @@ export class StageWatch {
   }
 }
 
-/** Of slots, and of arrivals that failed. */
+/** Parts of the keys of slots and of failed catch-ups. */
 const [slotKeys, failedKeys] = ["|SLOT#", "|CATCHUP#failed#"] as const;
 
 function isSameWork(before: SlotRow | undefined, after: SlotRow | undefined): boolean {

@@ -10,9 +10,9 @@ import { syncStateOf } from "#shared/fleet/rows/sync-state-of.ts";
 import type { PlannerModel } from "#test/support/planner-model/planner-model.ts";
 import { owner } from "#test/support/planner-world.ts";
 
-/** What a group says of its clusters when everything is quiet is what every one of them shows. */
+/** When everything is idle, the counts in a group's status match the states of its clusters. */
 export async function expectTrueCounts(model: PlannerModel): Promise<void> {
-  // What was seen a moment ago is believed until an index has had time.
+  // The planner trusts recent observations until an index has caught up.
   model.world.advanceClock(60);
   await model.plan({});
   const group = model.watch.group();
@@ -21,13 +21,13 @@ export async function expectTrueCounts(model: PlannerModel): Promise<void> {
   const { selected = 0, ...counts } = group.status.clusters ?? { ready: 0, failed: 0, unreachable: 0 };
   expect(
     Object.values(counts).reduce((sum, count) => sum + count, 0),
-    "they sum to who is selected",
+    "the sum of the counts",
   ).toBe(selected);
-  expect(selected, "who is selected").toBe(fleet.length);
+  expect(selected, "selected clusters").toBe(fleet.length);
   const seen = seenIn(model);
   const { templates, rollout: settings } = relationOf(group);
   const shown = fleet.map((cluster) => {
-    // It wants what its stage is on, as that has it: what was disabled for it then comes with another content.
+    // A cluster desires its stage's current rollout, including the overrides of that rollout.
     const { current, updatingTo } =
       model.watch.rolloutState()?.stages.find(({ name }) => name === stageOf(settings, cluster)) ?? {};
     const desired = current ?? updatingTo?.rollout;
@@ -40,17 +40,17 @@ export async function expectTrueCounts(model: PlannerModel): Promise<void> {
     return shownBy(seen, cluster.name, new Set(names.map((name) => syncName(owner, name))));
   });
   const count = (state: string) => shown.filter((one) => one === state).length;
-  expect({ failed: counts.failed, unreachable: counts.unreachable }, "who is not well").toEqual({
+  expect({ failed: counts.failed, unreachable: counts.unreachable }, "failed and unreachable clusters").toEqual({
     failed: count("failed"),
     unreachable: count("unreachable"),
   });
-  expect(counts.ready, "who is ready").toBeLessThanOrEqual(count("ready"));
+  expect(counts.ready, "ready clusters").toBeLessThanOrEqual(count("ready"));
 }
 
 interface Seen {
-  /** By cluster. */
+  /** The Syncs by cluster. */
   readonly syncs: ReadonlyMap<string, readonly SyncRow[]>;
-  /** Clusters whose arrival failed, or that could not be rendered. */
+  /** Clusters whose catch-up failed, or that could not be rendered. */
   readonly failed: ReadonlySet<string>;
 }
 
@@ -62,7 +62,7 @@ function seenIn(model: PlannerModel): Seen {
   };
 }
 
-/** The worst of its Syncs; what could not be rendered has failed, too. @param names - of those that it is to have. */
+/** The worst state of a cluster's Syncs. A failed rendering counts as failed. @param names - of the desired Syncs. */
 function shownBy(
   { syncs: all, failed }: Seen,
   cluster: string,

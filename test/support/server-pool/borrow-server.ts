@@ -37,7 +37,7 @@ export async function borrowAt(socketPath: string): Promise<BorrowedServer> {
     ...server,
     async stop() {
       const closed = once(socket, "close");
-      // What ends is read to its end, or it does not close.
+      // A socket only closes after its data has been read.
       socket.resume();
       socket.end();
       await closed;

@@ -1,6 +1,6 @@
 /**
- * Real API servers that outlive a test file: a start takes seconds, and more processor time than most of what is asked of
- * one. Who is done with one gives it back, and whoever is next finds it as it was at its start, or gets another one.
+ * Real API servers that outlive a test file, because a start takes seconds and more processor time than most tests. A test
+ * returns its server, and the next test gets it in its first state, or gets another one.
  */
 import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
@@ -9,7 +9,7 @@ import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { restoreServer, type ServerState, stateOf } from "#test/support/server-pool/server-state.ts";
 
-/** What is sent to whoever connects, as one line; the server is theirs until the connection ends. */
+/** The line that a borrower gets. The server belongs to the borrower until the connection ends. */
 export interface Lent {
   readonly server?: Pick<KubeApiServer, "server" | "caData" | "token" | "tokens">;
   readonly error?: string;
@@ -17,7 +17,7 @@ export interface Lent {
 
 interface Pooled {
   readonly server: KubeApiServer;
-  /** Of the moment when it was ready. */
+  /** The state at the moment when the server became ready. */
   readonly fresh: ServerState;
 }
 
@@ -27,7 +27,7 @@ const mostIdle = 4;
 /** Lends servers at a Unix socket, which only the owner of its folder can reach. */
 export async function startServerPool(socketPath: string, start: () => Promise<KubeApiServer>) {
   const idle: Pooled[] = [];
-  /** Those that were given back and that nobody waits for yet. */
+  /** Returned servers that nobody waits for yet. */
   const returning: Promise<Pooled | undefined>[] = [];
   const running = new Set<KubeApiServer>();
   const borrowers = new Set<Socket>();
@@ -53,9 +53,9 @@ export async function startServerPool(socketPath: string, start: () => Promise<K
     }
   }
 
-  async function takeBack(pooled: Pooled, door: Door): Promise<void> {
+  async function takeBack(pooled: Pooled, forwarder: Forwarder): Promise<void> {
     // Nothing that its borrower left behind reaches it any more.
-    const restoring = door.shut().then(() => restored(pooled));
+    const restoring = forwarder.shut().then(() => restored(pooled));
     returning.push(restoring);
     const usable = await restoring;
     const place = returning.indexOf(restoring);
@@ -75,14 +75,14 @@ export async function startServerPool(socketPath: string, start: () => Promise<K
   }
 
   async function lend(borrower: Socket): Promise<void> {
-    // Whoever has ended it and comes again finds that it is on its way back.
+    // A borrower that ends the connection and connects again finds this server on its way back.
     const gone = Promise.race([once(borrower, "end"), once(borrower, "close")]);
     const pooled = await take();
-    const door = await openDoor(pooled.server);
+    const forwarder = await openForwarder(pooled.server);
     const { caData, token, tokens } = pooled.server;
-    borrower.write(line({ server: { server: door.address, caData, token, tokens } }));
+    borrower.write(line({ server: { server: forwarder.address, caData, token, tokens } }));
     await gone;
-    await takeBack(pooled, door);
+    await takeBack(pooled, forwarder);
   }
 
   const listener = createServer((borrower) => {
@@ -108,16 +108,16 @@ function line(lent: Lent): string {
   return `${JSON.stringify(defined({ ...lent }))}\n`;
 }
 
-interface Door {
+interface Forwarder {
   readonly address: string;
   shut(): Promise<void>;
 }
 
 /** An address of the server that can be taken away from whoever knows it. */
-async function openDoor({ server }: KubeApiServer): Promise<Door> {
+async function openForwarder({ server }: KubeApiServer): Promise<Forwarder> {
   const { port, hostname } = new URL(server);
   const sockets = new Set<Socket>();
-  const door: Server = createServer((outer) => {
+  const forwarder: Server = createServer((outer) => {
     const inner = connect(Number(port), hostname);
     for (const [socket, other] of [
       [outer, inner],
@@ -133,15 +133,15 @@ async function openDoor({ server }: KubeApiServer): Promise<Door> {
       socket.pipe(other);
     }
   });
-  door.listen(0, hostname);
-  await once(door, "listening");
-  const address = door.address();
-  const doorPort = typeof address === "object" && address !== null ? address.port : 0;
+  forwarder.listen(0, hostname);
+  await once(forwarder, "listening");
+  const address = forwarder.address();
+  const forwarderPort = typeof address === "object" && address !== null ? address.port : 0;
   return {
-    address: `https://${hostname}:${doorPort}`,
+    address: `https://${hostname}:${forwarderPort}`,
     async shut() {
-      const closed = once(door, "close");
-      door.close();
+      const closed = once(forwarder, "close");
+      forwarder.close();
       for (const socket of sockets) socket.destroy();
       await closed;
     },

@@ -1,4 +1,4 @@
-/** What is on a real API server, and how to make it again what it was when it had just started. */
+/** The objects on a real API server, and how to restore its state of the start. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { KubeApiServer } from "#local/clusters/kube-apiserver.ts";
 import { digestOf } from "#shared/base/digest.ts";
@@ -16,10 +16,10 @@ export interface ServerState {
   readonly contents: ReadonlyMap<string, string>;
 }
 
-/** What the server itself keeps writing, or comes to a moment after it is ready. */
+/** Namespaces and kinds that the server itself keeps writing, or creates a moment after it is ready. */
 const ownNamespaces = new Set(["kube-system", "kube-public", "kube-node-lease"]);
 const ownKinds = new Set(["FlowSchema", "PriorityLevelConfiguration", "ServiceCIDR", "IPAddress", "ComponentStatus"]);
-/** Discovery takes a while to forget what these brought: a server that had one is not used again. */
+/** Discovery keeps the kinds of these for a while, so a server that had one is not used again. */
 const lastingKinds = new Set(["CustomResourceDefinition", "APIService"]);
 
 export async function stateOf(server: KubeApiServer): Promise<ServerState> {
@@ -37,7 +37,7 @@ export async function restoreServer(server: KubeApiServer, state: ServerState): 
       if (added.length === 0) return true;
       if (added.some(({ kind }) => lastingKinds.has(kind.kind))) return false;
       if (round > 0) await sleep(pauseMs);
-      // What is in a namespace goes first: nobody else empties it.
+      // Objects in a namespace are deleted first, because no controller empties it.
       for (const each of added) if (each.kind.kind !== "Namespace") await remove(fixture, each);
       for (const each of added) if (each.kind.kind === "Namespace") await remove(fixture, each);
     }
@@ -74,7 +74,7 @@ function idOf({ kind, object }: Found): string {
   return `${kind.kind}.${kind.group} ${stringAt(object, "metadata", "uid")}`;
 }
 
-/** Without what changes although nobody has changed anything. */
+/** The objects without the fields that change by themselves. */
 function contentsOf(found: readonly Found[]): ReadonlyMap<string, string> {
   return new Map(
     found.map((each) => {

@@ -1,4 +1,4 @@
 import type { KubeUser } from "#local/clusters/kube-apiserver.ts";
 
-/** Whom the servers of the pool know beside the administrator: she may do nothing until somebody lets her. */
+/** The users of the pool's servers besides the administrator. They have no permissions at first. */
 export const serverUsers: readonly KubeUser[] = [{ name: "alice", groups: ["dev"] }];

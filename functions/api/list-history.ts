@@ -20,7 +20,7 @@ import type { Table } from "#shared/ports.ts";
 
 /** Rollouts of one answer; an owner keeps few more. */
 const contentsPerAnswer = 50;
-/** Revisions of a Source, and Sources whose revisions are read, in one answer. */
+/** One answer reads at most so many revisions of a Source, and of so many Sources. */
 const revisionsRead = 300;
 const sourcesRead = 20;
 

@@ -32,7 +32,7 @@ export const pruneBody = z.strictObject({
   confirm: z.boolean().default(false),
 });
 
-/** As many Syncs as a cluster may have rows for in the time of a request. */
+/** A request has no time for more Syncs. */
 const maxRecovered = 1000;
 const name = boundedText(300).min(1);
 const number = z.number().int().nonnegative();

@@ -12,7 +12,7 @@ import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 /** Members in one step. */
 const pageSize = 20;
 
-/** Every Sync of the members is checked now, whatever its interval. */
+/** Requests a check of every Sync on one page of members, whatever its interval. @returns the job for the next page. */
 export async function checkPage(
   transaction: Transaction,
   job: Extract<Job, { do: "check" }>,

@@ -44,7 +44,7 @@ export async function endStageRuns(known: Known, ports: PlannerPorts): Promise<T
   return transaction.hasChanged() ? transaction : undefined;
 }
 
-/** Its rollout is the stage's current one: clusters that joined after the snapshot desire it as well. */
+/** Makes its rollout the stage's current one, which clusters that joined after the snapshot get as well. */
 async function pass(
   transaction: Transaction,
   { stageRun, name }: { readonly stageRun: StageRunRow; readonly name: string },

@@ -150,8 +150,8 @@ interface Decided {
 }
 
 async function decideNext(known: Known, check: Check, ports: PlannerPorts): Promise<Decided> {
-  const mended = async () => ({ step: "repairList", transaction: await repairList(known, ports) });
-  return unlessLost(nextOrRest(known, check, ports), mended);
+  const repaired = async () => ({ step: "repairList", transaction: await repairList(known, ports) });
+  return unlessLost(nextOrRest(known, check, ports), repaired);
 }
 
 async function nextOrRest(known: Known, check: Check, ports: PlannerPorts): Promise<Decided> {

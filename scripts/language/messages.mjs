@@ -1,6 +1,6 @@
 /** Finds the messages of the sources, and an example of each. */
-import { parseSync, Visitor } from "oxc-parser";
-import { literalText, wordCount } from "./texts.mjs";
+import { parseSync } from "oxc-parser";
+import { eachLiteral, literalText, wordCount } from "./texts.mjs";
 
 /** A shorter text is a name, a key, a column or a value. */
 const leastWords = 4;
@@ -18,6 +18,8 @@ const folders = new Map([
 const foreign = ["local/apiserver/", "local/aws/"];
 /** Markup, styles, programs and patterns are not read by people. */
 const ending = "(?=$|[\\s,;:)\"'])";
+const htmlTag =
+  /<\/?(?:p|h\d|a|b|code|small|span|div|td|th|tr|table|section|details|summary|li|ul|ol|pre|main|nav|body|head|html|form|button|input|label|select|option|time|title|meta|link|script|style)\b[^<>]*>/g;
 const notText = /[{};]\s*$|^[.#:@]?[\w-]+\s*\{|=>|^\^|\(\?|^[\w$.]+\(|^\/\*|^--|^arn:|^SELECT |^fields @|^#!/;
 
 /** The Markdown page: per folder and file each message, with `<names>` for what is put in, and an example. */
@@ -76,7 +78,7 @@ function quoted(text) {
 function messagesOf({ path, read }) {
   const content = read();
   const found = new Map();
-  literals(path, content, (node, taken) => {
+  eachLiteral(parseSync(path, content).program, (node, taken) => {
     const parts = [];
     const nameOf = (expression) => {
       const name = placeOf(expression);
@@ -84,7 +86,7 @@ function messagesOf({ path, read }) {
       return name;
     };
     const text = literalText(node, taken, nameOf);
-    const plain = text === undefined ? "" : withoutTags(text);
+    const plain = text === undefined ? "" : withoutTags(text, parts);
     const words = wordCount(plain.replaceAll(/<[^<>]*>/g, ""));
     if (words >= leastWords && !notText.test(plain) && !found.has(plain))
       found.set(plain, { path, text: plain, parts });
@@ -92,12 +94,11 @@ function messagesOf({ path, read }) {
   return [...found.values()];
 }
 
-function withoutTags(text) {
+/** Without the HTML tags that the text itself writes; placeholders look like tags, and stay. */
+function withoutTags(text, parts) {
+  const places = new Set(parts);
   return text
-    .replaceAll(
-      /<\/?(?:p|h\d|a|b|code|small|span|div|td|th|tr|table|section|details|summary|li|ul|ol|pre|main|nav|body|head|html|form|button|input|label|select|option|time|title|meta|link|script|style)\b[^<>]*>/g,
-      " ",
-    )
+    .replaceAll(htmlTag, (tag) => (places.has(tag) ? tag : " "))
     .replaceAll(/\s+/g, " ")
     .trim();
 }
@@ -122,21 +123,6 @@ function placeOf(expression) {
   }
 }
 
-function literals(path, content, onLiteral) {
-  const { program } = parseSync(path, content);
-  const taken = new Set();
-  const add = (node) => {
-    if (!taken.has(node)) onLiteral(node, taken);
-  };
-  new Visitor({
-    ImportDeclaration: ({ source }) => void taken.add(source),
-    TSLiteralType: ({ literal }) => void taken.add(literal),
-    BinaryExpression: add,
-    Literal: add,
-    TemplateLiteral: add,
-  }).visit(program);
-}
-
 /** Whole texts of tests, and lines of them and of the docs. */
 function exampleTexts(files) {
   const texts = new Set();
@@ -145,7 +131,7 @@ function exampleTexts(files) {
   };
   for (const { path, read } of files) {
     if (path.startsWith("test/") && /\.(ts|mjs)$/.test(path)) {
-      literals(path, read(), (node, taken) => {
+      eachLiteral(parseSync(path, read()).program, (node, taken) => {
         const text = literalText(node, taken, () => standIn);
         if (text === undefined) return;
         add(text);

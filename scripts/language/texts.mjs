@@ -97,28 +97,43 @@ function paragraphs(lines) {
 function visit(program, withMessages) {
   const literals = [];
   const identifiers = [];
-  const taken = new Set();
-  const add = (node) => {
-    const text = taken.has(node) ? undefined : literalText(node, taken);
+  const addIdentifier = ({ name, start }) => void identifiers.push({ name, start });
+  const onLiteral = (node, taken) => {
+    const text = literalText(node, taken);
     if (text === undefined) return;
     const isMessage = withMessages && wordCount(text) >= leastMessageWords;
     literals.push({ kind: isMessage ? "message" : "string", text, start: node.start });
   };
-  new Visitor({
+  eachLiteral(program, onLiteral, (taken) => ({
     CallExpression(node) {
       const [first] = node.arguments;
       if (first === undefined || !isTestCall(node.callee)) return;
       const text = literalText(first, taken);
       if (text !== undefined) literals.push({ kind: "title", text, start: first.start });
     },
+    Identifier: addIdentifier,
+    PrivateIdentifier: addIdentifier,
+  }));
+  return { literals, identifiers };
+}
+
+/**
+ * Calls `onLiteral` for each string, template or sum of the program, except the paths of imports and the parts of a larger
+ * one. `taken` has the nodes that are done. `others` gives further functions of the visitor.
+ */
+export function eachLiteral(program, onLiteral, others = () => ({})) {
+  const taken = new Set();
+  const add = (node) => {
+    if (!taken.has(node)) onLiteral(node, taken);
+  };
+  new Visitor({
     ImportDeclaration: ({ source }) => void taken.add(source),
+    TSLiteralType: ({ literal }) => void taken.add(literal),
     BinaryExpression: add,
     Literal: add,
     TemplateLiteral: add,
-    Identifier: ({ name, start }) => void identifiers.push({ name, start }),
-    PrivateIdentifier: ({ name, start }) => void identifiers.push({ name, start }),
+    ...others(taken),
   }).visit(program);
-  return { literals, identifiers };
 }
 
 /**

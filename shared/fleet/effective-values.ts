@@ -18,7 +18,7 @@ export interface EffectiveValue {
 type Valued = Pick<FleetRow, "name" | "labels" | "values" | "discoveredValues">;
 type Layer = Pick<ClusterValuesRow, "name" | "spec">;
 
-/** In the order in which they are laid over one another: the last one counts. */
+/** Sorted by priority, then by name: the values of a later one replace those of an earlier one. */
 export function inOrder<Row extends Layer>(rows: readonly Row[]): readonly Row[] {
   return [...rows].sort((a, b) => a.spec.priority - b.spec.priority || compareText(a.name, b.name));
 }

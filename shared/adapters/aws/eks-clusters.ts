@@ -45,7 +45,7 @@ interface KeptEndpoint {
 const keptSeconds = 86_400;
 /** The minimum between two requests about one cluster. */
 const leastSeconds = 60;
-/** Each has some kilobytes. */
+/** The most answers of DescribeCluster that are cached; each has some kilobytes. */
 const mostKept = 1000;
 const usable: ReadonlySet<string> = new Set(["ACTIVE", "UPDATING"]);
 const throttles: ReadonlySet<string> = new Set(["ThrottlingException", "TooManyRequestsException", "Throttling"]);

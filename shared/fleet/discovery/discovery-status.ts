@@ -28,14 +28,14 @@ export interface ScanResult {
   /** Clusters that were forgotten within the last day. */
   readonly forgotten: readonly FoundRow[];
   readonly forgetting: Forgetting;
-  /** Clusters that are gone, and not forgotten for another reason than the limit. */
+  /** Clusters that are gone and stay registered for a reason other than the limit. */
   readonly kept: readonly KeptCluster[];
   /** Problems of single clusters, which are not problems of the place. */
   readonly failed: readonly { readonly cluster: string; readonly message: string }[];
   readonly resume: string | undefined;
 }
 
-/** Number of entries of each list; the rest is counted. */
+/** Each list of the status has at most this many entries; the rest is only counted. */
 const mostReported = 20;
 const namedInMessage = 3;
 

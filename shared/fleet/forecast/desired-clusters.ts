@@ -56,7 +56,7 @@ export interface Inputs {
   readonly disabled: readonly { readonly template: string; readonly clusters: readonly string[] }[];
 }
 
-/** By template, and in the order in which a cluster has one first. */
+/** Groups the desired Syncs by equal input; ordered by template, then by the first cluster that has the input. */
 export function distinctInputs(clusters: readonly DesiredCluster[]): Inputs {
   const distinct = new Map<string, Omit<DistinctInput, "clusters"> & { readonly clusters: string[] }>();
   const problems: Inputs["problems"][number][] = [];

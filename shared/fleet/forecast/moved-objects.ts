@@ -25,7 +25,7 @@ export interface Moves {
   named(sync: string, objects: readonly ObjectDifference[]): readonly PlannedObject[];
   /** Objects that leave a template and that no other one has. */
   leaving(sides: TemplateSides): readonly ManifestObject[];
-  /** Two changing templates have one object: the second is refused it. */
+  /** Objects that several changing templates have; only one of these may apply the object. */
   readonly duplicates: readonly { readonly id: ObjectId; readonly syncs: readonly string[] }[];
 }
 

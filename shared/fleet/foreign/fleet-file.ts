@@ -24,7 +24,7 @@ const source = "name-of-the-source";
 export interface FleetFolder {
   /** Path from the root of its repository; absent when unknown. */
   readonly folder: string | undefined;
-  /** Files beside it. */
+  /** The kind of the files beside it. */
   readonly holds: "chart" | "kustomization" | "manifests";
 }
 

@@ -66,7 +66,7 @@ export function notCarried(title: string, fields: readonly string[]): readonly s
   return fields.length === 0 ? [] : [`${title}: not carried over: ${fields.join(", ")}`];
 }
 
-/** Only `https` is fetched. @returns undefined for a URL that is no git repository. */
+/** The https form of a git URL, because Starling fetches only over https. @returns undefined when there is none. */
 export function httpsUrl(url: string): string | undefined {
   const ssh = /^(?:ssh:\/\/)?(?:[^@/]+@)?([^/:]+)(?::\d+\/|[:/])(.+)$/;
   const isOther = /^[a-z][a-z0-9+.-]*:\/\//.test(url) && !url.startsWith("ssh://");

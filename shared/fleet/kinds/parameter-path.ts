@@ -6,8 +6,8 @@ import { filledWith, unknownExpression } from "#shared/fleet/kinds/cluster-name.
 /** Limits of a name in Parameter Store: its characters, and fifteen levels including the parameter's own. */
 const maxCharacters = 1000;
 const maxLevels = 14;
-/** Prefixes that Parameter Store reserves. */
 const level = /^[A-Za-z0-9_.-]+$/;
+/** Prefixes that Parameter Store reserves. */
 const reserved = /^\/(aws|ssm)/i;
 
 type Place = Pick<EksArn, "name" | "accountId" | "region">;

@@ -76,7 +76,7 @@ function isCheckLate({ observed }: SyncRow, deadline: string): boolean {
   return observed?.nextAt !== undefined && observed.nextAt < deadline;
 }
 
-/** @param open - its Syncs that are not done, and for which no worker writes. */
+/** @param open - the slot's Syncs that are not done and that no worker writes any more. */
 function settled(
   { unwritten }: Pick<SlotRow, "unwritten">,
   open: readonly { readonly observed: SyncRow["observed"] | undefined }[],

@@ -4,7 +4,7 @@ import { type SelectableCluster, selects } from "#shared/fleet/kinds/cluster-sel
 import type { TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
 import type { PlannedOverride, PlannedTemplate } from "#shared/fleet/rows/rollout-rows.ts";
 
-/** Positions in the template's list. */
+/** Indexes of the template's overrides that select the cluster. */
 export function overridesFor({ overrides = [] }: PlannedTemplate, cluster: SelectableCluster): readonly number[] {
   return overrides.flatMap(({ clusters }, index) => (selects(clusters, cluster) ? [index] : []));
 }

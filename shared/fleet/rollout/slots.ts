@@ -9,7 +9,7 @@ import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
 import { boundOf, type StagePace, waitingOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { CatchUpCounts, RolloutStateRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
-/** Stages, and the catch-ups. */
+/** At most twelve stages, and the catch-ups. */
 const keptServed = 13;
 const unbounded = Number.MAX_SAFE_INTEGER;
 

@@ -46,7 +46,7 @@ function eventRow(happening: Happening): EventRow {
 /** Phases on the way are no news. */
 const newsworthy: readonly string[] = ["Ready", "Failed", "Retrying", "Unreachable", "Gone"];
 
-/** The events that a Sync's present state tells of. */
+/** The events that report a Sync's present state. */
 export function syncEvents(row: SyncRow): EventRow[] {
   const { observed, desired, cluster } = row;
   if (observed === undefined) return [];

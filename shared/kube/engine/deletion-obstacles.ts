@@ -17,7 +17,7 @@ export interface DeletionObstacle {
 
 const unsettled: ReadonlySet<PrunedObject["outcome"]> = new Set(["terminating", "waiting", "failed"]);
 
-/** It must be given every result in the order of deletion, before it is asked about the next step. */
+/** Callers pass every result in the order of deletion before they ask about the next step. */
 export class DeletionObstacles {
   /** Objects that stay because of their dependents. Without the note, nobody would find the reason. */
   readonly notes: DeletionNote[] = [];

@@ -24,7 +24,6 @@ import { type GroupKind, type ObjectId, objectIdKey } from "#shared/kube/object-
 export interface DriftedObject {
   readonly id: ObjectId;
   /**
-   *
    * - `missing`: no object of this name has the set's label.
    * - `replaced`: another object has its name.
    * - `changed`: fields or values that Starling owns differ from the applied ones.

@@ -229,10 +229,10 @@ export class RolloutStory {
 function stagesText(rollout: RolloutStatus): string {
   const stages = rollout.stages.filter(({ size }) => size > 0);
   const widest = Math.max(...stages.map(({ size }) => String(size).length));
-  const cell = "canary 0/0, 0 changing".length + 3 * (widest - 1) + 2;
+  const cell = "canary 0/0, 0 changing".length + 3 * (widest - 1);
   return stages
     .map((stage) => stageText(stage).padEnd(cell))
-    .join("")
+    .join("  ")
     .trimEnd();
 }
 

@@ -25,16 +25,16 @@ const workerTests = "test/integration/functions/apply";
 const calmWorkerTests = `${workerTests}/!(cluster-faults|silent-apis|worker-memory).test.ts`;
 const apply = (...names: readonly string[]) => names.map((name) => `functions/apply/${name}.ts`);
 const engineTests = "test/integration/shared/kube/engine";
-/** Whose turn it is, who may work, and what becomes of what was seen: few of the worker's tests are about these. */
+/** Turns, leases, and the writes of observations: few of the worker's tests are about these. */
 const leases = [
   "lease/{lease,held-lease}",
-  "worker/{commit,plan-turns,quiet,read-cluster,take-turns,turns,work-cluster,worker-deaths}",
+  "worker/{commit,plan-turns,quiet-check,read-cluster,take-sync-turns,in-turn,work-cluster,worker-deaths}",
 ];
 /** Stories first; the model that plays seeds comes last, for it takes longest. */
 const plannerTests = ["!(planner.property)", "planner.property"].map(
   (name) => `test/unit/functions/rollout/${name}.test.ts`,
 );
-/** What verbs share, but for what they find. */
+/** Steps that operations share, without their findings. */
 const blobSteps = "{desired-part,progress,rebuild-inventory,sync-blobs,unrecorded-ids}";
 
 /**
@@ -99,12 +99,12 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
         every: 12,
       },
       passes: {
-        mutate: apply("worker/{work-sync,smaller-truth}", "lease/write-gate", "cluster/*", `steps/${blobSteps}`),
+        mutate: apply("worker/{work-sync,trimmed-observation}", "lease/write-gate", "cluster/*", `steps/${blobSteps}`),
         tests: ["test/unit/functions/apply/**/*.test.ts", calmWorkerTests],
         every: 20,
       },
-      verbs: {
-        mutate: [...apply("verbs/*", "steps/*"), `!functions/apply/steps/${blobSteps}.ts`],
+      operations: {
+        mutate: [...apply("operations/*", "steps/*"), `!functions/apply/steps/${blobSteps}.ts`],
         tests: ["test/unit/functions/apply/**/*.test.ts", calmWorkerTests],
         every: 20,
       },

@@ -3,7 +3,7 @@ import { Argument, type Command, Option } from "commander";
 import type { DiffOptions } from "#cli/commands/diff.ts";
 import type { PlanOptions } from "#cli/commands/plan.ts";
 import type { RenderCommandOptions } from "#cli/commands/render.ts";
-import { type AddCommand, repeated } from "#cli/session/verb.ts";
+import { type AddCommand, repeated } from "#cli/session/add-command.ts";
 
 const ownerArgument = "GROUP, sync/NAME or sync/GROUP.TEMPLATE";
 
@@ -24,8 +24,8 @@ function changeOptions(command: Command): Command {
     .option("--offline", "ask no installation; use only the documents of -f and the folders of --source");
 }
 
-export function compareCommands(program: Command, verb: AddCommand): void {
-  const render = verb(program, "render", async (session, args, options: RenderCommandOptions) =>
+export function compareCommands(program: Command, add: AddCommand): void {
+  const render = add(program, "render", async (session, args, options: RenderCommandOptions) =>
     (await import("#cli/commands/render.ts")).render(session, args[0] ?? "", options),
   )
     .description("Print the manifests of a group or Sync. Each distinct rendering is printed once, with its clusters.")
@@ -35,7 +35,7 @@ export function compareCommands(program: Command, verb: AddCommand): void {
     .option("--show-secrets", "show the values of Secrets instead of ***");
   changeOptions(render);
 
-  const plan = verb(program, "plan", async (session, args, options: PlanOptions) =>
+  const plan = add(program, "plan", async (session, args, options: PlanOptions) =>
     (await import("#cli/commands/plan.ts")).plan(session, args, options),
   )
     .description("Show what would change on which clusters, compared with the assigned renderings. Exit 1 for changes.")
@@ -44,7 +44,7 @@ export function compareCommands(program: Command, verb: AddCommand): void {
     .option("--all", "show every difference, object and field");
   changeOptions(plan);
 
-  const diff = verb(program, "diff", async (session, args, options: DiffOptions) =>
+  const diff = add(program, "diff", async (session, args, options: DiffOptions) =>
     (await import("#cli/commands/diff.ts")).diff(session, args, options),
   )
     .description("Compare a cluster with git, or git with what is assigned, as a unified diff. Exit 1 for differences.")

@@ -3,15 +3,15 @@ import { Argument, type Command } from "commander";
 import type { FaultsSetOptions } from "#cli/commands/local-faults.ts";
 import type { LocalOptions } from "#cli/commands/local-folder.ts";
 import type { LocalServeOptions, LocalUpOptions } from "#cli/commands/local-up.ts";
-import { type AddCommand, wholeNumber } from "#cli/session/verb.ts";
+import { type AddCommand, wholeNumber } from "#cli/session/add-command.ts";
 
 const stateHelp = "folder that keeps its data (default: ~/.local/state/starling/local)";
 
-export function localCommands(program: Command, verb: AddCommand): void {
+export function localCommands(program: Command, add: AddCommand): void {
   const local = program
     .command("local")
     .description("Run Starling on this machine, with emulators, clusters and a git server.");
-  verb(local, "up", async (session, _args, options: LocalUpOptions) =>
+  add(local, "up", async (session, _args, options: LocalUpOptions) =>
     (await import("#cli/commands/local-up.ts")).localUp(session, options),
   )
     .description(
@@ -32,23 +32,23 @@ export function localCommands(program: Command, verb: AddCommand): void {
     .option("--path <folder>", "roll out this folder of the repository: creates a Source and a SyncGroup")
     .option("--ref <name>", "with --path: a branch, a tag or a commit id (default: HEAD)")
     .option("--foreground", "stay in the foreground; Ctrl-C stops it");
-  verb(local, "down", async (session, _args, options: LocalOptions) =>
+  add(local, "down", async (session, _args, options: LocalOptions) =>
     (await import("#cli/commands/local.ts")).localDown(session, options),
   )
     .description("Stop it, and wait until it has ended. Its data is kept for the next start.")
     .option("--state <folder>", stateHelp);
-  verb(local, "status", async (session, _args, options: LocalOptions) =>
+  add(local, "status", async (session, _args, options: LocalOptions) =>
     (await import("#cli/commands/local.ts")).localStatus(session, options),
   )
     .description("Show what runs at which address, and the state of its clusters. Exit 1 when it is not up.")
     .option("--state <folder>", stateHelp);
-  verb(local, "kubeconfig", async (session, _args, options: LocalOptions) =>
+  add(local, "kubeconfig", async (session, _args, options: LocalOptions) =>
     (await import("#cli/commands/local.ts")).localKubeconfig(session, options),
   )
     .description("Print a kubeconfig of its clusters, with one context for each.")
     .option("--state <folder>", stateHelp);
-  faultCommands(local, verb);
-  verb(local, "serve", async (session, _args, options: LocalServeOptions) =>
+  faultCommands(local, add);
+  add(local, "serve", async (session, _args, options: LocalServeOptions) =>
     (await import("#cli/commands/local-up.ts")).localServe(session, options),
   )
     .requiredOption("--folder <path>")
@@ -56,24 +56,24 @@ export function localCommands(program: Command, verb: AddCommand): void {
     .option("--attached");
 }
 
-function faultCommands(local: Command, verb: AddCommand): void {
+function faultCommands(local: Command, add: AddCommand): void {
   const targetHelp = "aws, or clusters/NAME";
-  const faults = verb(local, "faults", async (session, _args, options: LocalOptions) =>
+  const faults = add(local, "faults", async (session, _args, options: LocalOptions) =>
     (await import("#cli/commands/local-faults.ts")).localFaults(session, options),
   )
     .description("List the injected faults. They last until they are cleared or the machine stops.")
     .option("--state <folder>", stateHelp);
-  verb(faults, "set", async (session, args, options: FaultsSetOptions) =>
+  add(faults, "set", async (session, args, options: FaultsSetOptions) =>
     (await import("#cli/commands/local-faults.ts")).localFaultsSet(session, args, options),
   )
     .description(
       "Inject faults: set aws hostile, set clusters/canary-1 latency=500ms. Without settings: list what can be set.",
     )
     .addArgument(new Argument("<target>", targetHelp))
-    .addArgument(new Argument("[settings...]", "NAME=VALUE, NAME=off, or a weather of aws: quiet, everyday, hostile"))
+    .addArgument(new Argument("[settings...]", "NAME=VALUE, NAME=off, or a preset of aws: quiet, everyday, hostile"))
     .option("--seed <n>", "seed of the random faults; `local faults` prints it")
     .option("--state <folder>", stateHelp);
-  verb(faults, "clear", async (session, args, options: LocalOptions) =>
+  add(faults, "clear", async (session, args, options: LocalOptions) =>
     (await import("#cli/commands/local-faults.ts")).localFaultsClear(session, args[0], options),
   )
     .description("Clear the faults of one target, or of all.")

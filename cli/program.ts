@@ -25,7 +25,7 @@ import type { CliIo } from "#cli/session/io.ts";
 import { refuseRepeated } from "#cli/session/refuse-repeated.ts";
 import { type GlobalOptions, openSession } from "#cli/session/session.ts";
 import { usageWords } from "#cli/session/usage-words.ts";
-import { type Action, type AddCommand, repeated, wholeNumber } from "#cli/session/verb.ts";
+import { type Action, type AddCommand, repeated, wholeNumber } from "#cli/session/add-command.ts";
 import { starlingVersion } from "#shared/base/starling-version.ts";
 
 const exitHelp = `
@@ -60,7 +60,7 @@ export function createProgram(io: CliIo, finish: Finish): Command {
   globalOptions(program);
 
   /** Adds a command. Its action gets the session, the arguments and the options of the command. */
-  function verb<Options>(parent: Command, name: string, action: Action<Options>): Command {
+  function add<Options>(parent: Command, name: string, action: Action<Options>): Command {
     const command = parent
       .command(name, { hidden: hiddenCommands.has(name) })
       .configureHelp({ showGlobalOptions: false });
@@ -74,14 +74,14 @@ export function createProgram(io: CliIo, finish: Finish): Command {
     });
   }
 
-  readCommands(program, verb);
-  compareCommands(program, verb);
-  changeCommands(program, verb);
-  freezeCommands(program, verb);
-  rolloutCommands(program, verb);
-  clusterCommands(program, verb);
-  recoverVerb(program, verb);
-  runCommands(program, verb);
+  readCommands(program, add);
+  compareCommands(program, add);
+  changeCommands(program, add);
+  freezeCommands(program, add);
+  rolloutCommands(program, add);
+  clusterCommands(program, add);
+  recoverCommand(program, add);
+  runCommands(program, add);
   refuseRepeated(program);
   return program;
 }
@@ -103,8 +103,8 @@ function globalOptions(program: Command): void {
     .option("--yes", "answer every question with yes");
 }
 
-function changeCommands(program: Command, verb: AddCommand): void {
-  verb(program, "apply", async (session, _args, options: ApplyCommandOptions) =>
+function changeCommands(program: Command, add: AddCommand): void {
+  add(program, "apply", async (session, _args, options: ApplyCommandOptions) =>
     (await import("#cli/commands/apply.ts")).apply(session, options),
   )
     .description("Apply documents. All of them are checked before the first one is written.")
@@ -117,14 +117,14 @@ function changeCommands(program: Command, verb: AddCommand): void {
         .preset("client"),
     );
 
-  verb(program, "validate", async (session, _args, options: ValidateOptions) =>
+  add(program, "validate", async (session, _args, options: ValidateOptions) =>
     (await import("#cli/commands/validate.ts")).validate(session, options),
   )
     .description("Check documents offline. Prints file, line, field and remedy of every problem.")
     .requiredOption("-f, --filename <path>", "a file, a folder, or - for standard input; may be repeated", repeated)
     .option("-R, --recursive", "subfolders too");
 
-  verb(program, "delete", async (session, args, options: DeleteOptions) =>
+  add(program, "delete", async (session, args, options: DeleteOptions) =>
     (await import("#cli/commands/delete.ts")).remove(session, args, options),
   )
     .description("Delete objects. Shows first what is deleted with them, and asks.")
@@ -136,7 +136,7 @@ function changeCommands(program: Command, verb: AddCommand): void {
     )
     .option("--wait", "wait until the objects are deleted");
 
-  verb(program, "prune", async (session, args, options: PruneOptions) =>
+  add(program, "prune", async (session, args, options: PruneOptions) =>
     (await import("#cli/commands/prune.ts")).prune(session, args, options),
   )
     .description(
@@ -147,7 +147,7 @@ function changeCommands(program: Command, verb: AddCommand): void {
     .option("--dry-run", "only show what would be deleted");
 
   for (const word of ["suspend", "resume"] as const) {
-    verb(program, word, async (session, args) =>
+    add(program, word, async (session, args) =>
       (await import("#cli/commands/reconcile.ts")).suspendOrResume(session, word, args),
     )
       .description(
@@ -158,7 +158,7 @@ function changeCommands(program: Command, verb: AddCommand): void {
       .addArgument(new Argument("<object...>", kindArgument));
   }
 
-  verb(program, "reconcile", async (session, args, options: ReconcileOptions) =>
+  add(program, "reconcile", async (session, args, options: ReconcileOptions) =>
     (await import("#cli/commands/reconcile.ts")).reconcile(session, args, options),
   )
     .description("Reconcile an object now, before its interval is over.")
@@ -167,8 +167,8 @@ function changeCommands(program: Command, verb: AddCommand): void {
     .option("--wait", "wait until it is done; fails unless the object is ready");
 }
 
-function freezeCommands(program: Command, verb: AddCommand): void {
-  verb(program, "freeze", async (session, args, options: FreezeOptions) =>
+function freezeCommands(program: Command, add: AddCommand): void {
+  add(program, "freeze", async (session, args, options: FreezeOptions) =>
     (await import("#cli/commands/freeze.ts")).freezeClusters(session, args[0], options),
   )
     .description("Stop all writes to the clusters that a freeze selects. Requires --reason.")
@@ -176,23 +176,23 @@ function freezeCommands(program: Command, verb: AddCommand): void {
     .option("--clusters <labels>", "only clusters with these labels: env=prod,ring in (a,b) (default: all clusters)")
     .option("--until <time>", "end the freeze at this time, or after this long: 2026-11-22T18:00:00Z, 2h");
 
-  verb(program, "thaw", async (session, args) =>
+  add(program, "thaw", async (session, args) =>
     (await import("#cli/commands/freeze.ts")).thawClusters(session, args[0]),
   )
     .description("Lift a freeze. The clusters that it held continue at once.")
     .addArgument(new Argument("[name]", "name of the freeze (default: the only one)"));
 }
 
-function rolloutCommands(program: Command, verb: AddCommand): void {
+function rolloutCommands(program: Command, add: AddCommand): void {
   const rollout = program.command("rollout").description("List rollouts, show their progress, and refresh them.");
-  verb(rollout, "list", async (session, args, options: RolloutListOptions) =>
+  add(rollout, "list", async (session, args, options: RolloutListOptions) =>
     (await import("#cli/commands/rollout.ts")).rolloutList(session, args[0], options),
   )
     .description("List the rollouts of a group, the newest first. Without a group: the newest rollout of each group.")
     .addArgument(new Argument("[group]", "GROUP, syncgroup/GROUP or sync/NAME"))
     .option("--limit <n>", "list at most this many", wholeNumber, 20);
 
-  verb(rollout, "status", async (session, args, options: RolloutStatusOptions) =>
+  add(rollout, "status", async (session, args, options: RolloutStatusOptions) =>
     (await import("#cli/commands/rollout-status.ts")).rolloutStatus(session, args[0] ?? "", options),
   )
     .description(
@@ -205,7 +205,7 @@ function rolloutCommands(program: Command, verb: AddCommand): void {
     .option("--all", "print a line for every cluster")
     .option("-w, --watch", "keep running until the newest rollout, or the one of --number, has ended");
 
-  verb(rollout, "refresh", async (session, args) =>
+  add(rollout, "refresh", async (session, args) =>
     (await import("#cli/commands/rollout.ts")).rolloutRefresh(session, args[0] ?? ""),
   )
     .description(
@@ -213,16 +213,16 @@ function rolloutCommands(program: Command, verb: AddCommand): void {
     )
     .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"));
   // `kubectl rollout restart` restarts Pods; the hint serves people who know the word from there.
-  verb(rollout, "restart", (_session, [group = "GROUP"]) => {
+  add(rollout, "restart", (_session, [group = "GROUP"]) => {
     throw usageFailure("`rollout restart` is called `rollout refresh`", `starling rollout refresh ${group}`);
   }).addArgument(new Argument("[group]"));
 }
 
-function clusterCommands(program: Command, verb: AddCommand): void {
+function clusterCommands(program: Command, add: AddCommand): void {
   const cluster = program
     .command("cluster")
     .description("Register clusters, check the access to them, and accept rebuilt ones.");
-  verb(cluster, "accept", async (session, args, options: AcceptOptions) =>
+  add(cluster, "accept", async (session, args, options: AcceptOptions) =>
     (await import("#cli/commands/cluster-accept.ts")).clusterAccept(session, args[0] ?? "", options),
   )
     .description(
@@ -231,7 +231,7 @@ function clusterCommands(program: Command, verb: AddCommand): void {
     .addArgument(new Argument("<name>"))
     .option("--uid <uid>", "UID of its kube-system namespace (default: the UID that was seen last)");
 
-  verb(cluster, "add", async (session, args, options: AddOptions) =>
+  add(cluster, "add", async (session, args, options: AddOptions) =>
     (await import("#cli/commands/cluster-add.ts")).clusterAdd(session, args, options),
   )
     .description(
@@ -256,12 +256,12 @@ function clusterCommands(program: Command, verb: AddCommand): void {
     .option("--group <name>", "Kubernetes group of Starling", "starling")
     .option("--grant", "also create the access entries and the RBAC objects, with your own rights")
     .option("--dry-run", "check against the API, and write nothing");
-  verb(cluster, "rbac", async (session, _args, options: AddOptions) =>
+  add(cluster, "rbac", async (session, _args, options: AddOptions) =>
     (await import("#cli/commands/cluster-add.ts")).clusterRbac(session, options),
   )
     .description("Print the RBAC objects of Starling's group, for kubectl apply --server-side -f -.")
     .option("--group <name>", "Kubernetes group of the access entry", "starling");
-  verb(cluster, "check", async (session, args, options: CheckOptions) =>
+  add(cluster, "check", async (session, args, options: CheckOptions) =>
     (await import("#cli/commands/cluster-check.ts")).clusterCheck(session, args, options),
   )
     .description("Check Starling's access to clusters step by step, and print what is broken and how to repair it.")
@@ -272,8 +272,8 @@ function clusterCommands(program: Command, verb: AddCommand): void {
     .option("--assume-role <name>", "with --as-me: role to assume in the account of each cluster");
 }
 
-function recoverVerb(program: Command, verb: AddCommand): void {
-  verb(program, "recover", async (session, args, options: RecoverOptions) =>
+function recoverCommand(program: Command, add: AddCommand): void {
+  add(program, "recover", async (session, args, options: RecoverOptions) =>
     (await import("#cli/commands/recover.ts")).recover(session, args, options),
   )
     .description(
@@ -285,8 +285,8 @@ function recoverVerb(program: Command, verb: AddCommand): void {
     .option("--from <owner>", "take over the objects of this installation, or Sync uid, that no longer exists");
 }
 
-function runCommands(program: Command, verb: AddCommand): void {
-  verb(program, "init", async (session, args, options: InitOptions) =>
+function runCommands(program: Command, add: AddCommand): void {
+  add(program, "init", async (session, args, options: InitOptions) =>
     options.local === true
       ? (await import("#cli/commands/local-fleet.ts")).initLocal(session, args[0], options)
       : (await import("#cli/commands/init.ts")).init(session, args[0], options),
@@ -301,16 +301,16 @@ function runCommands(program: Command, verb: AddCommand): void {
   const context = program
     .command("context")
     .description("List, choose, add and remove contexts. A context is an installation.");
-  verb(context, "list", async (session) => (await import("#cli/commands/context.ts")).contextList(session)).description(
+  add(context, "list", async (session) => (await import("#cli/commands/context.ts")).contextList(session)).description(
     "List the contexts of the context file. * marks the current one.",
   );
-  verb(context, "use", async (session, args) =>
+  add(context, "use", async (session, args) =>
     (await import("#cli/commands/context.ts")).contextUse(session, args[0] ?? ""),
   )
     .description("Choose the current context.")
     .addArgument(new Argument("<name>"));
 
-  verb(context, "add", async (session, args, options: ContextAddOptions) =>
+  add(context, "add", async (session, args, options: ContextAddOptions) =>
     (await import("#cli/commands/context-add.ts")).contextAdd(session, args[0] ?? "", options),
   )
     .description("Add a context for an installation, and make it current. It keeps --profile, --region and -n.")
@@ -318,43 +318,43 @@ function runCommands(program: Command, verb: AddCommand): void {
     .option("--stack <name>", "control stack; its outputs have the address of the API: starling-control")
     .option("--url <url>", "address of the API instead of --stack: output ApiUrl of the control stack")
     .option("--role <arn>", "role to assume for signing requests");
-  verb(context, "show", async (session, args) =>
+  add(context, "show", async (session, args) =>
     (await import("#cli/commands/context.ts")).contextShow(session, args[0]),
   )
     .description("Show a context without its keys.")
     .addArgument(new Argument("[name]", "name of the context (default: the current one)"));
-  verb(context, "remove", async (session, args) =>
+  add(context, "remove", async (session, args) =>
     (await import("#cli/commands/context.ts")).contextRemove(session, args[0] ?? ""),
   )
     .description("Remove a context from the context file. The installation does not change.")
     .addArgument(new Argument("<name>"));
 
-  verb<UiOptions>(program, "ui", async (session, _args, options) =>
+  add<UiOptions>(program, "ui", async (session, _args, options) =>
     (await import("#cli/commands/ui.ts")).ui(session, options),
   )
     .description("Serve web pages of the fleet on this machine, with your own rights. Ctrl-C stops it.")
     .option("--port <n>", "port of the pages (default: a free port)", wholeNumber);
-  verb(program, "whoami", async (session) => (await import("#cli/commands/whoami.ts")).whoami(session)).description(
+  add(program, "whoami", async (session) => (await import("#cli/commands/whoami.ts")).whoami(session)).description(
     "Show the principal that the installation sees for your requests.",
   );
 
-  verb(program, "doctor", async (session) => (await import("#cli/commands/doctor.ts")).doctor(session)).description(
+  add(program, "doctor", async (session) => (await import("#cli/commands/doctor.ts")).doctor(session)).description(
     "Check everything that this command needs from an installation. Exit 1 when a check fails.",
   );
 
-  localCommands(program, verb);
+  localCommands(program, add);
 
-  verb(program, "version", async (session) => (await import("#cli/commands/version.ts")).version(session)).description(
+  add(program, "version", async (session) => (await import("#cli/commands/version.ts")).version(session)).description(
     "Print the version of this command.",
   );
 
-  verb(program, "completion", async (session, args) =>
+  add(program, "completion", async (session, args) =>
     (await import("#cli/commands/completion.ts")).completion(session, args[0] ?? ""),
   )
     .description("Print a completion script: source <(starling completion bash), or starling completion fish | source")
     .addArgument(new Argument("<shell>").choices(["bash", "zsh", "fish"]));
 
-  verb(program, "complete", async (session, args) =>
+  add(program, "complete", async (session, args) =>
     (await import("#cli/commands/complete.ts")).complete(session, args, program),
   )
     .description("Print the words that may follow, for the completion scripts.")

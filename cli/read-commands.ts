@@ -7,12 +7,12 @@ import type { HistoryOptions } from "#cli/commands/history.ts";
 import type { LogsOptions } from "#cli/commands/logs.ts";
 import type { TreeOptions } from "#cli/commands/tree.ts";
 import type { WaitOptions } from "#cli/commands/wait-for.ts";
-import { type AddCommand, wholeNumber } from "#cli/session/verb.ts";
+import { type AddCommand, wholeNumber } from "#cli/session/add-command.ts";
 
 export const kindArgument = "KIND/NAME, or KIND NAME... (source, cluster, syncgroup, sync, rollout)";
 
-export function readCommands(program: Command, verb: AddCommand): void {
-  verb(program, "get", async (session, args, options: GetOptions) =>
+export function readCommands(program: Command, add: AddCommand): void {
+  add(program, "get", async (session, args, options: GetOptions) =>
     (await import("#cli/commands/get.ts")).get(session, args, options),
   )
     .description("List objects, worst first.")
@@ -31,7 +31,7 @@ export function readCommands(program: Command, verb: AddCommand): void {
     .option("--continue <token>", "continue a list after this token of its last page")
     .option("-w, --watch", "keep running, and print each object that changes");
 
-  verb(program, "describe", async (session, args, options: DescribeOptions) =>
+  add(program, "describe", async (session, args, options: DescribeOptions) =>
     (await import("#cli/commands/describe.ts")).describe(session, args, options),
   )
     .description("Show all details of an object: its desired and actual state, its problems, and what to do next.")
@@ -40,7 +40,7 @@ export function readCommands(program: Command, verb: AddCommand): void {
     .option("--objects <n>", "of a Sync: show at most this many objects, the worst first", wholeNumber, 20)
     .option("--events <n>", "show at most this many events, the newest", wholeNumber, 10);
 
-  verb(program, "tree", async (session, args, options: TreeOptions) =>
+  add(program, "tree", async (session, args, options: TreeOptions) =>
     (await import("#cli/commands/tree.ts")).tree(session, args, options),
   )
     .description("Show the Syncs of a cluster or a group, or the objects of a Sync, as a tree. The worst come first.")
@@ -49,7 +49,7 @@ export function readCommands(program: Command, verb: AddCommand): void {
     .option("--objects", "of a cluster or a group: also show the objects of each Sync")
     .option("--all", "also show what is ready, and every object");
 
-  verb(program, "history", async (session, args, options: HistoryOptions) =>
+  add(program, "history", async (session, args, options: HistoryOptions) =>
     (await import("#cli/commands/history.ts")).history(session, args, options),
   )
     .description(
@@ -59,7 +59,7 @@ export function readCommands(program: Command, verb: AddCommand): void {
     .option("--cluster <name>", "also show the result of each on this cluster")
     .option("--limit <n>", "list at most this many", wholeNumber, 10);
 
-  verb(program, "events", async (session, args, options: EventsOptions) =>
+  add(program, "events", async (session, args, options: EventsOptions) =>
     (await import("#cli/commands/events.ts")).events(session, args, options),
   )
     .description(
@@ -70,7 +70,7 @@ export function readCommands(program: Command, verb: AddCommand): void {
     .option("--limit <n>", "list at most this many events, the newest", wholeNumber, 50)
     .option("-w, --watch", "keep running, and print new events");
 
-  verb(program, "wait", async (session, args, options: WaitOptions) =>
+  add(program, "wait", async (session, args, options: WaitOptions) =>
     (await import("#cli/commands/wait-for.ts")).waitFor(session, args, options),
   )
     .description(
@@ -80,7 +80,7 @@ export function readCommands(program: Command, verb: AddCommand): void {
     .requiredOption("--for <goal>", "condition=TYPE[=STATUS], state=WORD, revision=REVISION, create or delete")
     .option("--cluster <name>", "for a Sync of a group: on this cluster");
 
-  verb(program, "logs", async (session, args, options: LogsOptions) =>
+  add(program, "logs", async (session, args, options: LogsOptions) =>
     (await import("#cli/commands/logs.ts")).logs(session, args, options),
   )
     .description("Print the functions' log lines about an object, or of one correlation id. The oldest come first.")
@@ -92,7 +92,7 @@ export function readCommands(program: Command, verb: AddCommand): void {
     .option("--limit <n>", "print at most this many lines", wholeNumber, 200)
     .option("-f, --follow", "keep running, and print new lines");
 
-  verb(program, "explain", async (session, args) =>
+  add(program, "explain", async (session, args) =>
     (await import("#cli/commands/explain.ts")).explain(session, args[0] ?? ""),
   )
     .description("Describe the fields of a kind. -o json prints its JSON Schema.")

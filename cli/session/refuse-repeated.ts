@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { repeated } from "#cli/session/verb.ts";
+import { repeated } from "#cli/session/add-command.ts";
 
 /** Refuses a second value of a flag that takes one. The parser would use the last value and say nothing. */
 export function refuseRepeated(command: Command): void {
@@ -14,5 +14,5 @@ export function refuseRepeated(command: Command): void {
       first = value;
     });
   }
-  for (const verb of command.commands) refuseRepeated(verb);
+  for (const one of command.commands) refuseRepeated(one);
 }

@@ -20,12 +20,12 @@ import { compareCommands } from "#cli/compare-commands.ts";
 import { localCommands } from "#cli/local-commands.ts";
 import { outputs, parseOutput } from "#cli/output/output.ts";
 import { kindArgument, readCommands } from "#cli/read-commands.ts";
+import { type Action, type AddCommand, repeated, wholeNumber } from "#cli/session/add-command.ts";
 import { exitCodes, usageFailure } from "#cli/session/failure.ts";
 import type { CliIo } from "#cli/session/io.ts";
 import { refuseRepeated } from "#cli/session/refuse-repeated.ts";
 import { type GlobalOptions, openSession } from "#cli/session/session.ts";
 import { usageWords } from "#cli/session/usage-words.ts";
-import { type Action, type AddCommand, repeated, wholeNumber } from "#cli/session/add-command.ts";
 import { starlingVersion } from "#shared/base/starling-version.ts";
 
 const exitHelp = `

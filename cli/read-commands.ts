@@ -46,7 +46,7 @@ export function readCommands(program: Command, add: AddCommand): void {
     .description("Show the Syncs of a cluster or a group, or the objects of a Sync, as a tree. The worst come first.")
     .addArgument(new Argument("<object...>", "cluster/NAME, syncgroup/NAME or sync/NAME"))
     .option("--cluster <name>", "of a group: only on this cluster")
-    .option("--objects", "of a cluster or a group: also show the objects of each Sync")
+    .option("--objects", "also show the objects of each Sync of a cluster or group")
     .option("--all", "also show what is ready, and every object");
 
   add(program, "history", async (session, args, options: HistoryOptions) =>

@@ -105,7 +105,7 @@ async function keepSuspended(row: SourceRow, poll: Poll): Promise<void> {
 }
 
 interface Polled {
-  /** The row as the table has it now. */
+  /** The row as it is in the table now. */
   readonly row: SourceRow;
   readonly settle: Settle;
 }

@@ -102,7 +102,7 @@ const meanings: Readonly<Record<string, string>> = {
   "SyncGroup.spec.templates[].apply.defaultNamespace":
     "namespace of namespaced objects that name none; left out: such objects are refused",
   "SyncGroup.spec.templates[].apply.drift":
-    "what happens when objects are changed in the cluster: correct them, report them, or off",
+    "the reaction to objects that are changed in the cluster: correct, report or off",
   "SyncGroup.spec.templates[].apply.interval": "how often an applied Sync is checked, 10s to 24h",
   "SyncGroup.spec.templates[].apply.prune":
     "delete objects that left the source; false keeps them recorded, to be pruned when it is true again",

@@ -1,4 +1,4 @@
-/** A fleet that has taken the assignments of a group, as functions leave it: rows, and the renderings that they name. */
+/** A fleet with the assignments of a group: the rows that functions write, and their renderings. */
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { applyOptions } from "#shared/fleet/kinds/sync-template.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -16,13 +16,13 @@ export interface AssignedCluster {
   readonly name: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly values?: Readonly<Record<string, string>>;
-  /** Digest of the assigned rendering; absent: nothing was assigned yet. */
+  /** The digest of the assigned rendering; absent if there is no assignment yet. */
   readonly assigned?: string;
   /** "never": the last assigned rendering was never applied completely. */
   readonly applied?: "never" | Pick<Applied, "event">;
 }
 
-/** @returns the digest of the rendering, stored as `build` stores it. */
+/** Stores a rendering in the form of `build`. @returns its digest. */
 export async function storeRendering(
   { blobs }: Pick<CliFixture, "blobs">,
   install: readonly ManifestObject[],
@@ -33,7 +33,7 @@ export async function storeRendering(
   return digest;
 }
 
-/** Clusters that were discovered, with what `shop.web` of the fixture's group was assigned on each. */
+/** Discovered clusters, with the assignment of `shop.web` on each. */
 export async function assignFleet({ table }: CliFixture, clusters: readonly AssignedCluster[]): Promise<void> {
   await table.write([{ put: rolloutStateRow([]) }]);
   for (const cluster of clusters) {

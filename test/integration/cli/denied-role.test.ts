@@ -1,4 +1,4 @@
-/** `starling cluster check --as-me`: which of the links it is that STS calls AccessDenied, as IAM says it. */
+/** `starling cluster check --as-me` finds by IAM which link is the reason for AccessDenied from STS. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { explained } from "#cli/access/denied-role.ts";
 import { EksAccounts } from "#cli/access/eks-accounts.ts";
@@ -44,17 +44,17 @@ const trusting = (...trusts: readonly Trust[]) => roles.put({ arn, trusts });
 
 test.each<[string, () => unknown, object]>([
   [
-    "a role that is not there",
+    "a role that does not exist",
     () => undefined,
     { link: "role", code: "RoleMissing", message: `the role does not exist: ${arn}` },
   ],
   [
-    "a role of that name at another path",
+    "a role with that name at another path",
     () => roles.put({ arn: "arn:aws:iam::444455556666:role/c1", trusts: [] }),
     { link: "role", code: "RoleMissing" },
   ],
   [
-    "one that trusts another principal",
+    "a role that trusts another principal",
     () => trusting({ principalArn: "AROAGONE" }, { principalArn: `${applyRole}2`, externalId }),
     {
       link: "role",
@@ -64,7 +64,7 @@ test.each<[string, () => unknown, object]>([
     },
   ],
   [
-    "one that asks for another external id",
+    "a role that requires another external id",
     () => trusting({ principalArn: applyRole, externalId: `${externalId}2` }),
     {
       link: "externalId",
@@ -74,16 +74,16 @@ test.each<[string, () => unknown, object]>([
     },
   ],
   [
-    "one that would let Starling in",
+    "a role that trusts Starling",
     () => trusting({ principalArn: "arn:aws:iam::111122223333:root", externalId: "starling.111122223333.*" }),
     { link: "role", code: "RoleNotAllowed", remedy: expect.stringContaining("clusterAccounts") },
   ],
-])("%s is called that", async (_what, make, found) => {
+])("the check names the reason: %s", async (_what, make, found) => {
   make();
   expect(await explained(denied, asAdmin())).toMatchObject({ state: "broken", ...found });
 });
 
-test("a role that may not be read is denied as before, with why", async () => {
+test("a role that may not be read is reported as denied, with the reason", async () => {
   trusting({ principalArn: applyRole, externalId });
   allowed = false;
   const found = await explained(denied, asAdmin());

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is a variable of Starling's
-/** `render --offline`: the names, labels and values of a cluster come from documents alone. */
+/** `render --offline` takes the names, labels and values of a cluster only from documents. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -46,7 +46,7 @@ function render(documents: readonly string[], target = "sync/web", more: readonl
   return runWithoutTerminal(asked, { folder, patienceMs: 60_000 });
 }
 
-test("a namespace from a label, and a parameter from a value of the cluster", async () => {
+test("render --offline substitutes labels and values of the cluster", async () => {
   const { code, err, out } = await render([source, cluster, sync]);
   expect({ code, err }).toEqual({ code: 0, err: "" });
   expect(out).toContain("name: shop-gold");
@@ -54,7 +54,7 @@ test("a namespace from a label, and a parameter from a value of the cluster", as
   expect(out).toContain("url: https://eu.example.com");
 });
 
-test("a cluster that no document has is to be given, and no installation is asked about", async () => {
+test("a cluster without a document has to be given, and no installation is mentioned", async () => {
   const { code, err } = await render([source, sync]);
   expect(code).toBe(1);
   expect(err).toContain("Sync shop/web selects no cluster that is in a document");
@@ -88,7 +88,7 @@ spec:
 `;
 const fleet = [source, cluster, other, values, group];
 
-test("a SyncGroup: each cluster with its values, its overrides, and the values of the fleet", async () => {
+test("render --offline of a SyncGroup uses the values and overrides of each cluster, and the values of the fleet", async () => {
   const { code, err, out } = await render(fleet, "fleet");
   expect({ code, err }).toEqual({ code: 0, err: "" });
   const [, first, second, ...more] = out.split(/^# (?=fleet\.web on )/m);
@@ -100,7 +100,7 @@ test("a SyncGroup: each cluster with its values, its overrides, and the values o
   expect(second).not.toContain("tier");
 });
 
-test("a SyncGroup on one cluster, or one template of it", async () => {
+test("render --offline can show a SyncGroup on one cluster, or one template of it", async () => {
   for (const [target, more] of [
     ["fleet", ["--cluster", "c2"]],
     ["sync/fleet.web", ["--cluster", "c2"]],
@@ -114,7 +114,7 @@ test("a SyncGroup on one cluster, or one template of it", async () => {
   expect(none.err).toContain("cluster c3 is not in a document: SyncGroup shop/fleet has no rendering for it");
 });
 
-test("an object that is in no document is reported with those that are, and no installation is named", async () => {
+test("the error for a missing document lists the existing ones, and mentions no installation", async () => {
   const { code, err } = await render(fleet, "fleet.web");
   expect(code).toBe(2);
   expect(err).toBe(

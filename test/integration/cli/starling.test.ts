@@ -213,7 +213,7 @@ describe("get", () => {
     ["get sources -n ..", /-n is "\.\."; expected 1 to 63 characters/],
     ["delete source app -n .", /-n is "\."; expected 1 to 63 characters/],
     ["get syncs --cluster ..", /"\.\." cannot be the name of an object or a namespace/],
-  ])("%s asks nothing, for it would be another path", async (line, error) => {
+  ])("`%s` sends no request, because its name would be another path", async (line, error) => {
     await applied();
     const asked = cli.requests();
     const ran = await cli.run(line);
@@ -222,7 +222,7 @@ describe("get", () => {
     expect(cli.requests()).toBe(asked);
   });
 
-  test("says its version where that is asked for as of any command", async () => {
+  test("--version prints the version, like in other commands", async () => {
     expect(await cli.run("--version")).toEqual({ code: 0, out: `starling ${starlingVersion}\n`, err: "" });
   });
 
@@ -246,20 +246,20 @@ describe("get", () => {
     ["frob", 2, 'unknown command "frob"'],
     ["get", 2, "kind is missing"],
     ["validate -f none.yaml", 2, "does not exist"],
-  ])("%s ends with %i", async (line, code, message) => {
+  ])("`%s` ends with the exit code %i", async (line, code, message) => {
     const ran = await cli.run(line);
     expect(ran).toMatchObject({ code, out: "" });
     expect(ran.err).toContain(message);
     expect(ran.err).toMatch(/ {2}next: \S/);
   });
 
-  test("says which endpoint did not answer", async () => {
+  test("the error names the endpoint that did not answer", async () => {
     const ran = await cli.run("get sources --context gone");
     expect(ran.code).toBe(3);
     expect(ran.err).toContain("no answer from http://127.0.0.1:9 (context gone)");
   });
 
-  test("gives up at --timeout with 4, and at Ctrl-C with 130", async () => {
+  test("a command that waits ends with 4 at --timeout, and with 130 at Ctrl-C", async () => {
     await applied();
     expect((await cli.run("get sources -w --timeout 1s")).code).toBe(4);
     const interrupt = new AbortController();
@@ -270,7 +270,7 @@ describe("get", () => {
 });
 
 describe("on a terminal", () => {
-  test("colours states, unless told not to", async () => {
+  test("a terminal shows states in colour, unless colours are disabled", async () => {
     await applied();
     const red = "\u001b[";
     expect((await cli.run("get sg", { outIsTerminal: true })).out).toContain(red);
@@ -279,7 +279,7 @@ describe("on a terminal", () => {
     expect((await cli.run("get sg -o json", { outIsTerminal: true })).out).not.toContain(red);
   });
 
-  test("redraws a rollout in place", async () => {
+  test("a terminal shows a watched rollout in place", async () => {
     await rolledOut(["Succeeded", "Applying"]);
     const watching = cli.run("rollout status shop -w", { outIsTerminal: true });
     await vi.waitFor(async () => expect(cli.requests()).toBeGreaterThan(4), { timeout: 5000 });
@@ -291,8 +291,8 @@ describe("on a terminal", () => {
   });
 });
 
-describe("verbs", () => {
-  test("suspends with a reason, refuses a reconcile, resumes", async () => {
+describe("commands that act on objects", () => {
+  test("a suspended group refuses a reconcile until it is resumed", async () => {
     await applied();
     expect((await cli.run(["suspend", "sg/shop", "--reason", "INC-1"])).out).toBe("syncgroup/shop suspended\n");
     expect((await cli.run("suspend sg/shop")).out).toBe("syncgroup/shop is already suspended\n");
@@ -304,7 +304,7 @@ describe("verbs", () => {
     expect((await cli.run("reconcile sg/shop --with-source")).out).toBe("syncgroup/shop reconcile requested\n");
   });
 
-  test("waits for the Sources, asks again, then waits for the clusters", async () => {
+  test("a reconcile waits for the Sources, then requests the clusters and waits for them", async () => {
     await applied();
     const source = keys.object("payments", "Source", "app");
     const waiting = cli.run("reconcile sg/shop --with-source --wait --timeout 20s");
@@ -341,7 +341,7 @@ describe("verbs", () => {
     });
   });
 
-  test("waits for what the planner has not come to yet", async () => {
+  test("a reconcile waits until the planner has handled it", async () => {
     await applied();
     const group = keys.object("payments", "SyncGroup", "shop");
     const said = (reason: string) => ({ ...condition("False"), reason, message: "because" });
@@ -357,7 +357,7 @@ describe("verbs", () => {
     });
   });
 
-  test("keeps a second reason to suspend beside the first", async () => {
+  test("a second suspend keeps both reasons", async () => {
     await applied();
     await cli.run("suspend sg/shop");
     expect((await cli.run(["suspend", "sg/shop", "--reason", "INC-2"])).out).toBe(
@@ -366,7 +366,7 @@ describe("verbs", () => {
     expect((await cli.run("get sg")).out).toMatch(/Suspended .* by ana; by ana: INC-2\n$/);
   });
 
-  test("deletes after a question only", async () => {
+  test("delete asks before it deletes", async () => {
     await applied();
     await cli.table.write([{ put: syncRow("c1", "shop.web") }]);
     const refused = await cli.run("delete sg/shop");
@@ -382,7 +382,7 @@ describe("verbs", () => {
     expect(cluster.err).toContain("next: starling delete cluster/c1 --cascade=orphan");
   });
 
-  test("prunes what nobody recorded: shown by name and uid, after a question, and those only", async () => {
+  test("prune shows unrecorded objects by name and uid, asks, and deletes only those", async () => {
     await applied();
     const row = syncRow("c1", "shop.web");
     const old = { id: { group: "", kind: "ConfigMap", namespace: "shop", name: "old" }, uid: "uid-1", member: true };
@@ -424,7 +424,7 @@ describe("verbs", () => {
 describe("rollout", () => {
   const halted = { phase: "Halted", reason: "TooManyFailures", message: "1 cluster failed" } as const;
 
-  test("shows stages and clusters; fails when halted", async () => {
+  test("rollout status shows stages and clusters, and fails if the rollout is halted", async () => {
     await rolledOut(["Succeeded", "Failed", "Waiting"], halted);
     const ran = await cli.run("rollout status shop");
     expect(ran.code).toBe(1);
@@ -454,7 +454,7 @@ describe("rollout", () => {
     });
   });
 
-  test("shows the way of one content, and fails when that is halted", async () => {
+  test("rollout status of a numbered rollout shows its stages, and fails if it is halted", async () => {
     await rolledOut(["Succeeded", "Failed", "Waiting"], halted);
     for (const line of ["rollout status shop --number 12", "describe rollout/shop-12"]) {
       const ran = await cli.run(line);
@@ -569,7 +569,7 @@ describe("rollout", () => {
     });
   });
 
-  test("fails where no cluster is selected", async () => {
+  test("rollout status fails if no cluster is selected", async () => {
     await applied();
     await stored([]);
     expect(await cli.run("rollout status shop")).toMatchObject({
@@ -579,7 +579,7 @@ describe("rollout", () => {
     expect(await cli.run("rollout status shop --number 12")).toMatchObject({ code: 1 });
   });
 
-  test("watches until it ends", async () => {
+  test("rollout status -w watches until the rollout ends", async () => {
     await rolledOut(["Succeeded", "Applying"]);
     expect((await cli.run("rollout status shop -w --timeout 1s")).code).toBe(4);
     const watching = cli.run("rollout status shop -w -o json");
@@ -597,7 +597,7 @@ describe("rollout", () => {
     });
   });
 
-  test("refreshes by a verb, with who and why", async () => {
+  test("rollout refresh records its author and reason", async () => {
     await rolledOut(["Succeeded", "Failed"], halted);
     const ran = await cli.run(["rollout", "refresh", "shop", "--reason", "INC-1"]);
     expect(ran).toMatchObject({ code: 0, out: "shop: the rollouts in progress take a new snapshot\n" });
@@ -619,7 +619,7 @@ describe("rollout", () => {
 });
 
 test.each(["get sources", "describe sg/shop", "events", "init", "rollout status shop"])(
-  "%s names -n where no namespace can be called so, and asks nobody",
+  "`%s` refuses an invalid namespace in -n, and sends no request",
   async (line) => {
     const before = cli.requests();
     const ran = await cli.run(`${line} -n Bad_NS`);
@@ -630,7 +630,7 @@ test.each(["get sources", "describe sg/shop", "events", "init", "rollout status 
 );
 
 describe("init", () => {
-  test("writes a fleet that is valid, once", async () => {
+  test("init writes a valid fleet, and refuses to overwrite it", async () => {
     const ran = await cli.run("init fleet -n team --source https://git.example.com/team/app --path manifests");
     expect(ran.code).toBe(0);
     expect(ran.out).toBe(
@@ -650,10 +650,10 @@ describe("init", () => {
 });
 
 describe("explain", () => {
-  test("says of each field what it means, and gives editors the same", async () => {
+  test("explain describes each field, and the JSON schema for editors has the same descriptions", async () => {
     const { out } = await cli.run("explain syncgroup.spec.rollout");
     expect(out).toMatch(/spec\.rollout\.progressDeadline +string +default "10m" +without progress/);
-    // A terminal has no space beside such names: the whole meaning is below.
+    // A terminal has no space beside such long names, so that the whole description is below.
     const narrow = await cli.run("explain syncgroup.spec.rollout", { outIsTerminal: true, columns: 80 });
     expect(narrow.out).toMatch(
       /^spec\.rollout\.progressDeadline {2}string {2}default "10m"\n {4}without progress, [^…\n]+\n/m,
@@ -668,7 +668,7 @@ describe("completion", () => {
   const complete = async (...words: readonly string[]) =>
     (await cli.run(["complete", "--", ...words])).out.split("\n").filter((word) => word !== "");
 
-  test("knows verbs, flags, kinds, and the names of what there is", async () => {
+  test("completion offers commands, flags, kinds, and the names of existing objects", async () => {
     await applied();
     expect(await complete("desc")).toEqual(["describe"]);
     expect(await complete("rollout", "st")).toEqual(["status"]);
@@ -699,7 +699,7 @@ describe("completion", () => {
 });
 
 describe("node cli/starling.mjs", () => {
-  test("passes output, input and exit codes through", async () => {
+  test("node cli/starling.mjs passes output, input and exit codes through", async () => {
     const applying = await cli.spawn("apply -f -", { input: fleet });
     expect(applying.code).toBe(0);
     expect(applying.out).toBe("source/app created\ncluster/c1 created\nsyncgroup/shop created\n");
@@ -713,7 +713,7 @@ describe("node cli/starling.mjs", () => {
     expect((await cli.spawn("version")).out).toMatch(/^starling \d+\.\d+\.\d+ \(starling\.dev\/v1alpha1, Node 24\./);
   });
 
-  test("waits for the first rollout of a group that is there", async () => {
+  test("rollout status -w waits for the first rollout of an existing group", async () => {
     await applied();
     const now = await cli.run("rollout status shop");
     expect(now).toMatchObject({ code: 1, err: expect.stringContaining("has no rollout yet") });
@@ -725,7 +725,7 @@ describe("node cli/starling.mjs", () => {
     expect(watched).toMatchObject({ code: 4, err: expect.stringContaining("waiting for the first rollout") });
   });
 
-  test("ends at Ctrl-C with 130", async () => {
+  test("node cli/starling.mjs ends with 130 at Ctrl-C", async () => {
     await applied();
     const ran = await cli.spawn("rollout status shop -w -v", { killAfterMs: 50 });
     expect(ran.code).toBe(130);

@@ -55,7 +55,7 @@ describe("an object that was applied", () => {
     ["was made anew by another tool", (name) => remade(name, ofHelm), foreign, "theirs"],
     ["was written to by others", (name) => patched(name, { data: { more: "x" } }), { outcome: "configured" }, "2"],
     ["was made anew by hand", (name) => remade(name), { outcome: "configured", adopted: true }, "2"],
-  ])("an applied object that %s is read before it is written", async (what, change, expected, value) => {
+  ])("an object that %s since its last apply is read before it is written", async (what, change, expected, value) => {
     const name = what.replaceAll(" ", "-");
     const inventory = await cluster.applied(name, [configMap(`default/${name}`, { k: "1" })]);
     await change(name);
@@ -64,13 +64,13 @@ describe("an object that was applied", () => {
     expect(await dataOf(name)).toMatchObject({ k: value });
   });
 
-  test("and is put back as it was recorded is unchanged, and what is as it was found, too", async () => {
+  test("an object counts as unchanged if the apply gives it the recorded values, or the values that it has", async () => {
     const objects = [configMap("default/back", { k: "1" })];
     const inventory = await cluster.applied("back", objects);
     await patched("back", { data: { k: "theirs" } });
     expect((await cluster.apply("back", objects, { inventory })).objects).toMatchObject([{ outcome: "unchanged" }]);
     expect(await dataOf("back")).toEqual({ k: "1" });
-    // Another worker makes it anew, and does not record that.
+    // Another worker creates the object again, without recording it.
     await cluster.raw("DELETE", `${all}/back`);
     await cluster.applied("back", objects);
     expect((await cluster.apply("back", objects, { inventory })).objects).toMatchObject([{ outcome: "unchanged" }]);
@@ -79,9 +79,9 @@ describe("an object that was applied", () => {
 
 describe("an object that was found just before", () => {
   test.each<[string, (name: string) => Promise<unknown>, object, unknown]>([
-    ["and made anew by another tool since", (name) => remade(name, ofHelm), foreign, "theirs"],
-    ["and deleted since", (name) => cluster.raw("DELETE", `${all}/${name}`), { outcome: "created" }, "2"],
-  ])("%s is looked at again", async (what, change, expected, value) => {
+    ["then created again by another tool", (name) => remade(name, ofHelm), foreign, "theirs"],
+    ["then deleted", (name) => cluster.raw("DELETE", `${all}/${name}`), { outcome: "created" }, "2"],
+  ])("an object that was found and %s is read again", async (what, change, expected, value) => {
     const name = what.replaceAll(" ", "-");
     await cluster.raw("POST", all, { body: { ...configMap(`default/${name}`), metadata: { name } } as never });
     const { client } = meanwhile("apply", async (nth) => (nth === 1 ? change(name) : undefined));
@@ -93,19 +93,22 @@ describe("an object that was found just before", () => {
   test.each([
     [3, "configured", 4],
     [99, "failed", 4],
-  ])("an object that changes %i times is tried four times at most", async (changes, outcome, applies) => {
-    const name = `changes-${changes}`;
-    const inventory = await cluster.applied(name, [configMap(`default/${name}`)]);
-    const { client, calls } = meanwhile("apply", async (nth) => {
-      if (nth <= changes) throw refused({ status: 409, reason: "Conflict", message: "the object has been modified" });
-    });
-    const objects = [configMap(`default/${name}`, { k: "2" })];
-    const result = await applySet(client, applyRequest(name, objects, { inventory }));
-    expect(result.objects).toMatchObject([{ outcome }]);
-    expect(calls.filter((call) => call === "apply")).toHaveLength(applies);
-    const [object] = result.objects;
-    if (object?.outcome === "failed") expect(object.failure).toMatchObject({ class: "conflict", retryable: true });
-  });
+  ])(
+    "an object that changes %i times during its apply is tried four times at most",
+    async (changes, outcome, applies) => {
+      const name = `changes-${changes}`;
+      const inventory = await cluster.applied(name, [configMap(`default/${name}`)]);
+      const { client, calls } = meanwhile("apply", async (nth) => {
+        if (nth <= changes) throw refused({ status: 409, reason: "Conflict", message: "the object has been modified" });
+      });
+      const objects = [configMap(`default/${name}`, { k: "2" })];
+      const result = await applySet(client, applyRequest(name, objects, { inventory }));
+      expect(result.objects).toMatchObject([{ outcome }]);
+      expect(calls.filter((call) => call === "apply")).toHaveLength(applies);
+      const [object] = result.objects;
+      if (object?.outcome === "failed") expect(object.failure).toMatchObject({ class: "conflict", retryable: true });
+    },
+  );
 
   test("an object that cannot be read again fails with the reason", async () => {
     const inventory = await cluster.applied("unread", [configMap("default/unread")]);
@@ -155,7 +158,7 @@ describe("fields that kubectl set", () => {
   });
 });
 
-describe("an object that is recorded without a uid did not exist", () => {
+describe("an object that is recorded without a uid", () => {
   const job = manifest({
     apiVersion: "batch/v1",
     kind: "Job",
@@ -168,7 +171,7 @@ describe("an object that is recorded without a uid did not exist", () => {
   const jobs = "/apis/batch/v1/namespaces/default/jobs";
   const unseen = { uid: "", resourceVersion: "", generation: 0, ownedHash: "", valuesHash: "" };
 
-  test("a Job that removed itself is not run again, and one by its name is whose it says", async () => {
+  test("a Job that is recorded without a uid is not run again, and a foreign Job with its name is refused", async () => {
     const before = await cluster.applied("once", [job]);
     await cluster.raw("DELETE", `${jobs}/once?propagationPolicy=Background`);
     const inventory = { ...before, entries: before.entries.map((entry) => ({ ...entry, ...unseen })) };
@@ -179,7 +182,7 @@ describe("an object that is recorded without a uid did not exist", () => {
     expect((await cluster.apply("once", [job], { inventory })).objects).toMatchObject([foreign]);
   });
 
-  test("another object is made, and one by its name is whose it says", async () => {
+  test("another object that is recorded without a uid is created, and a foreign one with its name is refused", async () => {
     const before = await cluster.applied("absent", [configMap("default/absent", { k: "1" })]);
     const inventory = { ...before, entries: before.entries.map((entry) => ({ ...entry, ...unseen })) };
     await remade("absent", ofHelm);
@@ -198,7 +201,7 @@ describe("the parent of a set", () => {
   const begin = (set: string, client = cluster.client) =>
     ensureParent(client, { claim: claimFor(set), groupKinds: [] });
 
-  /** A client that meets its first object in a cluster without the Namespace, whose creation fares as it is told. */
+  /** A client for a cluster without the Namespace of the parents, whose creation fails with these facts. */
   function first(set: string, facts: Partial<ApplyErrorFacts>) {
     const calls: string[] = [];
     const client = watchedClient(cluster.client, async ({ method, name }) => {
@@ -226,7 +229,7 @@ describe("the parent of a set", () => {
     expect(calls).toEqual(["starling-system"]);
   });
 
-  test("a parent that is deleted right before it is written is made anew", async () => {
+  test("a parent that is deleted right before it is written is created again", async () => {
     await begin("gone-parent");
     const { client } = meanwhile("replace", () => cluster.raw("DELETE", pathOf("gone-parent")));
     expect(await begin("gone-parent", client)).toMatchObject({ kind: "written" });
@@ -234,8 +237,8 @@ describe("the parent of a set", () => {
   });
 
   test.each([
-    ["no uid to tell", undefined],
-    ["a uid that is none", "x\ny"],
+    ["no uid", undefined],
+    ["an invalid uid", "x\ny"],
   ])("the parent is not written to a cluster that has %s", async (_what, uid) => {
     const client = clientWith(cluster.client, {
       get: async () => (uid === undefined ? undefined : ({ metadata: { name: "kube-system", uid } } as never)),
@@ -247,10 +250,10 @@ describe("the parent of a set", () => {
   });
 
   test.each([
-    ["goes", { status: 404, reason: "NotFound", message: "not found" }, true],
-    ["is made anew", { status: 409, message: "Precondition failed: UID in precondition" }, true],
-    ["is kept from it", { status: 403, reason: "Forbidden", message: "no" }, false],
-  ])("that %s right before it is deleted", async (what, facts, isOver) => {
+    ["disappears", { status: 404, reason: "NotFound", message: "not found" }, true],
+    ["is created again", { status: 409, message: "Precondition failed: UID in precondition" }, true],
+    ["may not be deleted", { status: 403, reason: "Forbidden", message: "no" }, false],
+  ])("the deletion of a parent that %s ends as expected", async (what, facts, isOver) => {
     const set = `deleted-${what.replaceAll(" ", "-")}`;
     await begin(set);
     const { client } = meanwhile("delete", async () => {
@@ -276,7 +279,7 @@ describe("if the time of a run ends while it reads", () => {
   const silence = { message: "no answer", causes: [], code: "ETIMEDOUT" };
   const unanswered = () => new KubeError({ method: "GET", path: "/", secret: false }, silence);
 
-  /** A client whose n-th read of something ends with the run's own time; those before fail for another reason. */
+  /** A client whose n-th read of an object ends with the time of the run, and whose earlier reads fail. */
   function cutAtRead(nth: number, of: string) {
     const deadline = inSeconds(60);
     let now = new Date();
@@ -312,7 +315,7 @@ describe("if the time of a run ends while it reads", () => {
   });
 });
 
-test("an object that is only made is left to whoever makes it meanwhile", async () => {
+test("an object that Starling only creates is left unchanged if another writer creates it meanwhile", async () => {
   const once = configMap("default/once", { k: "1" });
   const object = { ...once, metadata: { ...once.metadata, annotations: { "starling.dev/apply": "IfNotPresent" } } };
   const { client, calls } = meanwhile("apply", (nth) => (nth === 1 ? made("once") : Promise.resolve()));

@@ -59,7 +59,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     namespace("full"),
   ];
 
-  test("applies everything in one run, whatever the order it comes in", async () => {
+  test("one run applies all objects, whatever their order in the set", async () => {
     const result = await cluster.apply("full", full);
     expect(outcomes(result.objects)).toEqual({
       "Namespace full": "created",
@@ -77,7 +77,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     expect(result.definitions).toEqual({ [`widgets.${group}`]: expect.any(Number) });
   });
 
-  test("a second run writes nothing", async () => {
+  test("a second run of the same set writes nothing", async () => {
     const first = await cluster.applied("full", full);
     const result = await cluster.apply("full", full, { inventory: first });
     expect(new Set(result.objects.map(({ outcome }) => outcome))).toEqual(new Set(["unchanged"]));
@@ -85,7 +85,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     expect(second.entries).toEqual(first.entries);
   });
 
-  test("a changed value is configured, a removed key goes, another manager's stays", async () => {
+  test("an apply changes values and removes keys, but keeps the keys of another manager", async () => {
     const before = [namespace("change"), configMap("change/c", { mine: "1", dropped: "1" })];
     const inventory = await cluster.applied("change", before);
     const path = "/api/v1/namespaces/change/configmaps/c";
@@ -97,13 +97,13 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     expect((await cluster.raw("GET", path)).data).toEqual({ mine: "2", theirs: "1" });
   });
 
-  test("marks every object as a member, last", async () => {
+  test("every applied object has the label of its set", async () => {
     await cluster.apply("marks", [namespace("marks"), configMap("marks/c")]);
     const live = await cluster.raw("GET", "/api/v1/namespaces/marks/configmaps/c");
     expect(stringAt(live, "metadata", "labels", "applyset.kubernetes.io/part-of")).toBe(setIdOf(claimFor("marks")));
   });
 
-  test("a namespaced object without a namespace goes where the set says, and only such an object", async () => {
+  test("the default namespace is used only for namespaced objects without a namespace", async () => {
     const nowhere = manifest({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "c" } });
     const role = manifest({
       apiVersion: "rbac.authorization.k8s.io/v1",
@@ -142,7 +142,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     expect(result.objects.map(({ id }) => id.namespace)).toEqual(["", "", ""]);
   });
 
-  test("two objects that only their scope makes one are refused", async () => {
+  test("two objects that are the same because their kind has no namespace are refused", async () => {
     const one = manifest({ ...namespace("twice"), metadata: { name: "twice", namespace: "a" } });
     const result = await cluster.apply("twice", [namespace("twice"), one]);
     expect(failureIn(result.objects)).toMatchObject({ reason: "DuplicateObject" });
@@ -165,7 +165,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     expect(failureIn(result.objects)).toMatchObject({ class: "invalid", retryable: false });
   });
 
-  test("an immutable field is named, and what to do", async () => {
+  test("the error for an immutable field names the field and the remedy", async () => {
     const selecting = (app: string) => {
       const labels = { app };
       const spec = deployment("immutable/web").spec as JsonObject;
@@ -209,7 +209,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
       .toBe("applied");
   });
 
-  test("names the versions that are served instead", async () => {
+  test("the error for a version that is not served names the served versions", async () => {
     const old = manifest({ ...deployment("default/old"), apiVersion: "apps/v1beta1" });
     expect(failureIn((await cluster.apply("old", [old])).objects)).toMatchObject({
       message: "no matches for kind Deployment in apps/v1beta1; the cluster serves it in v1: change apiVersion",
@@ -301,7 +301,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     });
   });
 
-  test("an object that was deleted and made anew by hand is recorded with its new uid", async () => {
+  test("an object that was deleted and created again by hand is recorded with its new uid", async () => {
     const objects = [namespace("anew"), configMap("anew/c")];
     const inventory = await cluster.applied("anew", objects);
     await cluster.raw("DELETE", "/api/v1/namespaces/anew/configmaps/c");
@@ -333,21 +333,21 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     expect(outcomes(changed.objects)).toMatchObject({ "Job ttl/j": "created" });
   });
 
-  test("begins no write after the deadline", async () => {
+  test("an apply starts no write after the deadline", async () => {
     const result = await cluster.apply("late", [namespace("late")], { deadline: inSeconds(-1) });
     expect(result).toMatchObject({ outcome: "waiting", objects: [{ outcome: "skipped", reason: "OutOfTime" }] });
     expect(await cluster.statusOf("/api/v1/namespaces/late")).toBe(404);
   });
 
-  /** Legend: name, the metadata of the object that has the name by now; absent: nothing has. */
+  /** Legend: owner, the metadata of the new object with the name (absent: no such object), the result. */
   const successors: readonly (readonly [string, JsonObject | undefined, object])[] = [
-    ["another tool", { labels: { "kustomize.toolkit.fluxcd.io/name": "shop" } }, { outcome: "failed" }],
-    ["somebody without a mark", {}, { outcome: "configured", adopted: true }],
-    ["nobody", undefined, { outcome: "created" }],
+    ["an object of another tool", { labels: { "kustomize.toolkit.fluxcd.io/name": "shop" } }, { outcome: "failed" }],
+    ["an object without an owner", {}, { outcome: "configured", adopted: true }],
+    ["no object", undefined, { outcome: "created" }],
   ];
 
   test.each(successors)(
-    "an object whose name has gone to %s is not taken for the known one",
+    "a recorded object whose name now belongs to %s is not taken for the recorded one",
     async (_who, to, desired) => {
       const path = "/api/v1/namespaces/heirs/configmaps";
       const inventory = await cluster.applied("heirs", [namespace("heirs"), configMap("heirs/c")]);
@@ -367,7 +367,7 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     },
   );
 
-  test("an apply that its own deadline cut off is tried again, and no failure", async () => {
+  test("an apply that the deadline cuts off is tried again in the next run, and is no failure", async () => {
     const deadline = inSeconds(60);
     const path = "/api/v1/namespaces/cut-off/configmaps/c";
     const { client, clock } = cutOffClient(cluster.client, { verb: "apply", kind: "ConfigMap", path, deadline });
@@ -379,13 +379,13 @@ describe.each(clusterTargets)("applySet on $name", ({ start }) => {
     expect((await cluster.apply("cut-off", objects)).outcome).toBe("applied");
   });
 
-  test("collects the server's warnings", async () => {
+  test("the result of an apply has the warnings of the server", async () => {
     const endpoints = manifest({ apiVersion: "v1", kind: "Endpoints", metadata: { name: "e", namespace: "default" } });
     const result = await cluster.apply("warned", [endpoints]);
     expect(result.objects).toMatchObject([{ outcome: "created", warnings: expect.any(Array) }]);
   });
 
-  test("integers beyond 2^53 and names with capitals and colons arrive as they are", async () => {
+  test("names with capitals and colons are applied unchanged", async () => {
     const role = manifest({
       apiVersion: "rbac.authorization.k8s.io/v1",
       kind: "ClusterRole",

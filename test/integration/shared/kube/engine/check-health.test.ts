@@ -43,7 +43,7 @@ describe.each(clusterTargets)("checkHealth on $name", ({ start }) => {
     });
     const again = await checkHealth(counting, { inventory, clock: systemClock, live });
     expect(again).toEqual(await health(inventory));
-    // One request for the Pods of the Deployment that is not ready.
+    // The one request reads the Pods of the Deployment that is not ready.
     expect(reads).toEqual(["list"]);
   });
 
@@ -70,7 +70,7 @@ describe.each(clusterTargets)("checkHealth on $name", ({ start }) => {
     });
   });
 
-  test("an old status says nothing about what was applied since", async () => {
+  test("a status that is older than the last apply does not count", async () => {
     const first = await cluster.applied("older", [namespace("older"), deployment("older/web")]);
     const path = "/apis/apps/v1/namespaces/older/deployments/web/status";
     await cluster.raw("PATCH", path, { as: "merge-patch", body: { status: rolledOut(2) } });
@@ -108,7 +108,7 @@ describe.each(clusterTargets)("checkHealth on $name", ({ start }) => {
     expect(report.notReady[0]?.message).toBe("Replicas: 0/2. Pod web-7d9f-x2k: container web ImagePullBackOff");
   });
 
-  test("the Pods of a workload that is ready, or another's by now, are not asked", async () => {
+  test("the Pods of a workload that is ready, or was replaced, are not read", async () => {
     const inventory = await cluster.applied("calm", [
       namespace("calm"),
       deployment("calm/ready"),
@@ -138,7 +138,7 @@ describe.each(clusterTargets)("checkHealth on $name", ({ start }) => {
     ],
   });
 
-  test("a Deployment does not fail with its Pods: it has a deadline of its own", async () => {
+  test("a Deployment does not fail with its Pods, because it has its own deadline", async () => {
     const inventory = await cluster.applied("patient", [namespace("patient"), deployment("patient/web")]);
     const metadata = { name: "web-0", labels: { app: "web" } };
     const spec = { containers: [{ name: "web", image: "web" }] };
@@ -184,7 +184,7 @@ describe.each(clusterTargets)("checkHealth on $name", ({ start }) => {
     });
   });
 
-  test("reads many of a kind with one LIST and finds them all", async () => {
+  test("many objects of a kind are read with one LIST", async () => {
     const names = ["a", "b", "c", "d", "e", "f", "g"];
     const inventory = await cluster.applied("lots", [
       namespace("lots"),

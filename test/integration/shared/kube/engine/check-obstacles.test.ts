@@ -170,14 +170,9 @@ describe("drift", () => {
   });
 
   test.each<[string, () => KubeError, readonly string[], object]>([
+    ["is checked in each namespace if all may not be listed", forbidden, ["a missing", "b missing"], { unread: [] }],
     [
-      "is looked for in each of them where all may not be listed",
-      forbidden,
-      ["a missing", "b missing"],
-      { unread: [] },
-    ],
-    [
-      "is not known where all cannot be listed for the moment",
+      "is unknown if all cannot be listed for the moment",
       () => refused({ status: 503 }),
       [],
       { clean: false, unread: [{ kind: "ConfigMap", failure: { class: "transient" } }] },

@@ -45,7 +45,7 @@ function dyingClient(client: ClusterClient, at: { readonly request: number; read
   return { client: dying, settled: () => Promise.allSettled(running), requests: () => count };
 }
 
-/** What outlives a process: the stored inventory, and the renderings. */
+/** The data that outlive a process: the inventory and the renderings. */
 interface Store {
   inventory: Inventory;
   settledThrough: number | undefined;
@@ -124,10 +124,13 @@ describe.each(clusterTargets)("a worker that dies at any request, on $name", ({ 
     return died ? "died" : "lived";
   }
 
-  test.each(["before", "after"] as const)("%s it takes effect: the next attempt leaves no orphan", async (when) => {
-    let deaths = 0;
-    for (let request = 1; (await crashAt(request, when)) === "died"; request += 1) deaths += 1;
-    expect(deaths).toBeGreaterThan(10);
-    expect(await cluster.statusOf("/api/v1/namespaces/crash/configmaps/theirs")).toBe(200);
-  });
+  test.each(["before", "after"] as const)(
+    "the next attempt repairs everything after a worker dies %s the effect of any request",
+    async (when) => {
+      let deaths = 0;
+      for (let request = 1; (await crashAt(request, when)) === "died"; request += 1) deaths += 1;
+      expect(deaths).toBeGreaterThan(10);
+      expect(await cluster.statusOf("/api/v1/namespaces/crash/configmaps/theirs")).toBe(200);
+    },
+  );
 });

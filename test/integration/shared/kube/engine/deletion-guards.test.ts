@@ -53,18 +53,18 @@ describe.each(clusterTargets)("objects that a deletion would remove as well, on 
     expect(await guard("bare")).toBeUndefined();
   });
 
-  /** Each looks like a default object of a namespace, and is none. */
+  /** Each object only resembles a default object of a namespace. */
   test.each<[string, string, (ns: string) => ManifestObject]>([
     ["another ServiceAccount", "serviceaccounts", (ns) => named(ns, "ServiceAccount", "robot")],
     ["a ConfigMap called default", "configmaps", (ns) => configMap(`${ns}/default`)],
     ["a Secret called like the ConfigMap", "secrets", (ns) => named(ns, "Secret", "kube-root-ca.crt")],
     [
-      "a ServiceAccount called like the ConfigMap",
+      "a ServiceAccount that has the name of the default ConfigMap",
       "serviceaccounts",
       (ns) => named(ns, "ServiceAccount", "kube-root-ca.crt"),
     ],
     [
-      "a ServiceAccount called like one of OpenShift",
+      "a ServiceAccount that has the name of one of OpenShift",
       "serviceaccounts",
       (ns) => named(ns, "ServiceAccount", "deployer"),
     ],
@@ -83,7 +83,7 @@ describe.each(clusterTargets)("objects that a deletion would remove as well, on 
   });
 
   test.each([["Widget"], ["Event"], ["Endpoints"]])(
-    "a Namespace with a custom resource of kind %s waits, though the kind is younger than all that was looked at",
+    "a Namespace with a custom resource of kind %s waits, even if the kind is newer than the last discovery",
     async (kind) => {
       const ns = `custom-${kind.toLowerCase()}`;
       const group = `${kind.toLowerCase()}.example.com`;

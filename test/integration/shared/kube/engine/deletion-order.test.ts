@@ -54,7 +54,7 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
   const hold = (path: string) => patch(path, { finalizers: ["example.com/hold"] });
   const releaseTemplates = (path: string) => patch(path, { finalizers: null });
 
-  /** Nobody has asked for its deletion. */
+  /** Whether no deletion of the object was requested. */
   async function isUntouched(path: string): Promise<boolean> {
     const { metadata } = (await cluster.raw("GET", path)) as { readonly metadata: object };
     return !("deletionTimestamp" in metadata);
@@ -186,7 +186,7 @@ describe.each(clusterTargets)("the order of deletion on $name", ({ start }) => {
     const ns = "late-wave";
     const late = [annotated(namespace(ns), { [wave]: "5" }), annotated(definition(group), { [wave]: "5" })];
     const set = await applied(ns, [...late, widget(group, `${ns}/w`), configMap(`${ns}/c`)]);
-    // The Namespace waits for its controller, which nobody plays.
+    // The Namespace waits for its controller, which does not run here.
     await expect
       .poll(async () => outcomes(await pruneSet(cluster.client, pruneRequest(set, []))), { timeout: 20_000 })
       .toEqual({

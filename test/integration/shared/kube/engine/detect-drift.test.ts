@@ -27,7 +27,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
 
   const drift = (report: DriftReport) => report.drifted.map(({ id, how }) => `${id.kind} ${id.name} ${how}`).sort();
 
-  test("nothing changed: clean", async () => {
+  test("unchanged objects have no drift", async () => {
     const inventory = await cluster.applied("clean", [
       namespace("clean"),
       configMap("clean/c"),
@@ -41,7 +41,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
     });
   });
 
-  test("nothing changed: that costs one LIST for each kind", async () => {
+  test("the check of unchanged objects costs one LIST for each kind", async () => {
     const inventory = await cluster.applied("cheap", [
       namespace("cheap"),
       configMap("cheap/c"),
@@ -64,7 +64,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
   const deploymentPath = ({ ns }: Planted) => `/apis/apps/v1/namespaces/${ns}/deployments/web`;
   const configPath = ({ ns }: Planted) => `/api/v1/namespaces/${ns}/configmaps/c`;
 
-  /** Legend: what was done to the objects, what is found. */
+  /** Legend: the change to the objects, the drift that is found. */
   const changes: readonly (readonly [string, (planted: Planted) => Promise<unknown>, readonly string[]])[] = [
     [
       "another manager changes an owned value",
@@ -97,7 +97,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
       ["ConfigMap c missing"],
     ],
     [
-      "the same manager applies other values: a late attempt of Starling itself",
+      "a late attempt of Starling applies other values",
       (at) => {
         const body = configMap(`${at.ns}/c`, { k: "late" });
         const labels = { [partOfLabel]: at.setId };
@@ -107,7 +107,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
       ["ConfigMap c changed"],
     ],
     [
-      "a foreign PUT re-orders env",
+      "a foreign PUT reorders env",
       async (at) => {
         const live = await at.raw("GET", deploymentPath(at));
         await at.raw("PUT", deploymentPath(at), { body: withEnv(live, (list) => [...list].reverse()) });
@@ -133,17 +133,17 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
       ["ConfigMap c terminating"],
     ],
     [
-      "no drift: a foreign key is added",
+      "a foreign key is added, which is no drift",
       (at) => at.raw("PATCH", configPath(at), { as: "merge-patch", body: { data: { theirs: "1" } } }),
       [],
     ],
     [
-      "no drift: a controller writes the status",
+      "a controller writes the status, which is no drift",
       (at) => at.raw("PATCH", `${deploymentPath(at)}/status`, { as: "merge-patch", body: { status: { replicas: 1 } } }),
       [],
     ],
     [
-      "no drift: a foreign env is added between ours",
+      "a foreign env is added between those of Starling, which is no drift",
       async (at) => {
         const live = await at.raw("GET", deploymentPath(at));
         const insert = (list: readonly unknown[]) => [list[0], { name: "X", value: "x" }, ...list.slice(1)];
@@ -152,7 +152,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
       [],
     ],
     [
-      "no drift: another manager applies the same value",
+      "another manager applies the same value, which is no drift",
       (at) =>
         at.raw("PATCH", `${configPath(at)}?fieldManager=them`, { as: "apply-patch", body: configMap(`${at.ns}/c`) }),
       [],
@@ -166,27 +166,30 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
     return copy as unknown as JsonObject;
   }
 
-  test.each(changes.map((row, index) => [...row, index] as const))("%s", async (_name, plant, expected, index) => {
-    const ns = `drift-${index}`;
-    const objects = [namespace(ns), configMap(`${ns}/c`), configMap(`${ns}/untouched`), deployment(`${ns}/web`, env)];
-    const inventory = await cluster.applied(ns, objects);
-    await plant({ ns, raw: cluster.raw, setId: inventory.setId });
+  test.each(changes.map((row, index) => [...row, index] as const))(
+    "drift is found as expected if %s",
+    async (_name, plant, expected, index) => {
+      const ns = `drift-${index}`;
+      const objects = [namespace(ns), configMap(`${ns}/c`), configMap(`${ns}/untouched`), deployment(`${ns}/web`, env)];
+      const inventory = await cluster.applied(ns, objects);
+      await plant({ ns, raw: cluster.raw, setId: inventory.setId });
 
-    const report = await detectDrift(cluster.client, inventory);
-    expect(drift(report)).toEqual(expected);
-    expect(report.clean).toBe(expected.length === 0);
-    // Read in full at once, the same is found.
-    const { live: _whole, ...atOnce } = await detectDrift(cluster.client, inventory, { isWhole: () => true });
-    const { live: _metadata, ...inTwo } = report;
-    expect(atOnce).toEqual(inTwo);
-    if (expected.length > 0) return;
-    // An object whose version only changed is recorded with the new version, and is proof again.
-    expect(report.moved).toHaveLength(1);
-    const entries = inventory.entries.map((entry) => report.moved.find(({ uid }) => uid === entry.uid) ?? entry);
-    expect(await detectDrift(cluster.client, { ...inventory, entries })).toMatchObject({ clean: true, moved: [] });
-  });
+      const report = await detectDrift(cluster.client, inventory);
+      expect(drift(report)).toEqual(expected);
+      expect(report.clean).toBe(expected.length === 0);
+      // A check that reads whole objects at once finds the same.
+      const { live: _whole, ...atOnce } = await detectDrift(cluster.client, inventory, { isWhole: () => true });
+      const { live: _metadata, ...inTwo } = report;
+      expect(atOnce).toEqual(inTwo);
+      if (expected.length > 0) return;
+      // An object of which only the version changed is recorded with the new version, and then counts as unchanged.
+      expect(report.moved).toHaveLength(1);
+      const entries = inventory.entries.map((entry) => report.moved.find(({ uid }) => uid === entry.uid) ?? entry);
+      expect(await detectDrift(cluster.client, { ...inventory, entries })).toMatchObject({ clean: true, moved: [] });
+    },
+  );
 
-  test("applying again puts it back, and then it is clean", async () => {
+  test("another apply corrects a changed object, and then there is no drift", async () => {
     const objects = [namespace("back"), configMap("back/c"), deployment("back/web", env)];
     const inventory = await cluster.applied("back", objects);
     const path = "/api/v1/namespaces/back/configmaps/c";
@@ -199,9 +202,9 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
   });
 
   test.each([
-    ["alone", []],
-    ["while another of its kind differs", ["ConfigMap b changed"]],
-  ])("a corrected object that stayed unchanged counts as undone by nobody: %s", async (_what, others) => {
+    ["if no other object differs", []],
+    ["if another object of its kind differs", ["ConfigMap b changed"]],
+  ])("the record of undone corrections is cleared for an object that stayed corrected, %s", async (_what, others) => {
     const ns = `stays-${others.length}`;
     const inventory = await cluster.applied(ns, [namespace(ns), configMap(`${ns}/a`), configMap(`${ns}/b`)]);
     const undone = { rounds: 2, inAll: 2, state: "missing", by: "somebody", fields: "" };
@@ -213,7 +216,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
     expect(report.moved).toEqual(inventory.entries.filter(({ id }) => id.name === "a"));
   });
 
-  test("an object that only copied the label is foreign: reported, not drift", async () => {
+  test("an object that only has a copy of the label is reported as foreign, and is no drift", async () => {
     const inventory = await cluster.applied("copied", [namespace("copied"), configMap("copied/c")]);
     const labels = { [partOfLabel]: inventory.setId };
     const copy = { ...configMap("copied/copy"), metadata: { name: "copy", namespace: "copied", labels } };
@@ -224,7 +227,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
     });
   });
 
-  test("a definition that changed has its objects compared, though no resourceVersion moved", async () => {
+  test("the objects of a changed definition are compared even if no resourceVersion changed", async () => {
     const group = "redefined.example.com";
     const objects = [
       namespace("redefined"),
@@ -237,7 +240,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
     await cluster.raw("PATCH", path, { as: "json-patch", body: [{ op: "remove", path: pointer }] });
     const live = () => cluster.raw("GET", `/apis/${group}/v1/namespaces/redefined/widgets/w`);
     const pruned = async () => stringAt(await live(), "spec", "extra") === undefined;
-    // A real server takes a moment to read by the new schema.
+    // A real server uses the new schema after a moment.
     await vi.waitUntil(pruned, { timeout: 5_000 });
     const report = await detectDrift(cluster.client, inventory);
     expect(drift(report)).toEqual([`CustomResourceDefinition widgets.${group} changed`, "Widget w changed"]);
@@ -245,7 +248,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
     expect(report.definitions).toEqual(inventory.definitions);
   });
 
-  test("a kind that is gone is missing, object by object", async () => {
+  test("each object of a kind that no longer exists is missing", async () => {
     const group = "gone.example.com";
     const inventory = await cluster.applied("gone", [namespace("gone"), definition(group), widget(group, "gone/w")]);
     const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.${group}`;
@@ -257,7 +260,7 @@ describe.each(clusterTargets)("detectDrift on $name", ({ start }) => {
       .toEqual([`CustomResourceDefinition widgets.${group} missing`, "Widget w missing"]);
   });
 
-  test("a Job that removed itself is not missed", async () => {
+  test("a Job that removed itself does not count as missing", async () => {
     const spec = {
       ttlSecondsAfterFinished: 0,
       template: { spec: { restartPolicy: "Never", containers: [{ name: "c", image: "i" }] } },

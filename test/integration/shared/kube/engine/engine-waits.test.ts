@@ -7,7 +7,7 @@ import { applyRequest, engineWorld } from "#test/support/engine-world.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
 import { watchedClient } from "#test/support/watched-client.ts";
 
-/** A cluster whose own time stands still, so that it never serves a definition that it is given from then on. */
+/** A cluster whose own time can stop, so that it never serves a definition that is applied after that. */
 const cluster = forAllTests(async () => {
   let stoppedAt: number | undefined;
   const host = await startClusterHost({ clock: () => stoppedAt ?? Date.now() });
@@ -21,7 +21,7 @@ const cluster = forAllTests(async () => {
   };
 });
 
-/** Time that passes by waiting alone. */
+/** A clock on which only waiting takes time. */
 function idleClock() {
   const begin = Date.now();
   const waits: number[] = [];
@@ -41,7 +41,7 @@ function idleClock() {
 
 const group = "waits.example.com";
 
-test("a kind that is not found is asked for again after waits of the run's own clock", async () => {
+test("a kind that is not found is looked up again after waits on the clock of the run", async () => {
   await cluster.applied("waits-definition", [definition(group)]);
   let refusals = 0;
   const client = watchedClient(cluster.client, async ({ method, name }) => {
@@ -57,7 +57,7 @@ test("a kind that is not found is asked for again after waits of the run's own c
   expect(waits).toEqual([100, 250, 500, 1000, 1500]);
 });
 
-test("a definition that is never served is waited for ten seconds of the run's own clock", async () => {
+test("a run waits ten seconds of its own clock for a definition that is never served", async () => {
   const never = "never.example.com";
   cluster.stopTime();
   const { clock, waits, passedMs } = idleClock();

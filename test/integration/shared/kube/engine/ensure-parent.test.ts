@@ -14,14 +14,14 @@ describe.each(clusterTargets)("ensureParent on $name", ({ start }) => {
 
   const pathOf = (name: string) => `/api/v1/namespaces/starling-system/configmaps/${parentName(claimFor(name))}`;
 
-  test("writes nothing to a cluster that is not the one it was", async () => {
+  test("the parent is not written to a cluster with another uid than before", async () => {
     const claim = claimFor("identity");
     const result = await ensureParent(cluster.client, { claim, groupKinds, expectedClusterUid: "another" });
     expect(result).toMatchObject({ kind: "refused", reason: "IdentityMismatch" });
     expect(await cluster.statusOf("/api/v1/namespaces/starling-system")).toBe(404);
   });
 
-  test("makes the namespace and a parent that says whose it is, and tells the cluster's uid", async () => {
+  test("ensureParent makes the namespace and the parent with its owner, and returns the cluster's uid", async () => {
     const claim = claimFor("first");
     const result = await ensureParent(cluster.client, { claim, groupKinds });
     const system = await cluster.raw("GET", "/api/v1/namespaces/kube-system");
@@ -35,7 +35,7 @@ describe.each(clusterTargets)("ensureParent on $name", ({ start }) => {
     });
   });
 
-  test("can be done again, and remembers what was attempted", async () => {
+  test("a repeated claim keeps the digests of all attempted renderings", async () => {
     await ensureParent(cluster.client, { claim: claimFor("again", { renderDigest: "sha256:a" }), groupKinds });
     const next = claimFor("again", { renderDigest: "sha256:b", attempt: 2, fence: 2 });
     const result = await ensureParent(cluster.client, { claim: next, groupKinds });
@@ -46,16 +46,19 @@ describe.each(clusterTargets)("ensureParent on $name", ({ start }) => {
     ["a newer worker", { fence: 7 }, "ClusterAhead"],
     ["another installation", { installationId: "installation-2" }, "ForeignOwner"],
     ["another Sync", { syncUid: "other" }, "ForeignOwner"],
-  ] as const)("stops for %s and leaves the parent as it is", async (name, theirs, reason) => {
-    const set = name.replaceAll(" ", "-");
-    await ensureParent(cluster.client, { claim: claimFor(set, theirs), groupKinds });
-    const before = await cluster.raw("GET", pathOf(set));
-    const result = await ensureParent(cluster.client, { claim: claimFor(set), groupKinds });
-    expect(result).toMatchObject({ kind: "refused", reason });
-    expect(await cluster.raw("GET", pathOf(set))).toEqual(before);
-  });
+  ] as const)(
+    "a claim is refused if the parent belongs to %s, and the parent stays unchanged",
+    async (name, theirs, reason) => {
+      const set = name.replaceAll(" ", "-");
+      await ensureParent(cluster.client, { claim: claimFor(set, theirs), groupKinds });
+      const before = await cluster.raw("GET", pathOf(set));
+      const result = await ensureParent(cluster.client, { claim: claimFor(set), groupKinds });
+      expect(result).toMatchObject({ kind: "refused", reason });
+      expect(await cluster.raw("GET", pathOf(set))).toEqual(before);
+    },
+  );
 
-  test("the cluster remembers the newest of many workers at once", async () => {
+  test("the parent has the newest fence after claims of many workers at once", async () => {
     const fences = [1, 2, 3, 4, 5, 6];
     await Promise.all(
       fences.map((fence) => ensureParent(cluster.client, { claim: claimFor("race", { fence }), groupKinds })),
@@ -64,7 +67,7 @@ describe.each(clusterTargets)("ensureParent on $name", ({ start }) => {
     expect(await stillHolds(cluster.client, claimFor("race", { fence: 5 }))).toBe(false);
   });
 
-  test("deletes only its own parent", async () => {
+  test("deleteParent deletes only a parent with the same fence", async () => {
     await ensureParent(cluster.client, { claim: claimFor("mine"), groupKinds });
     await deleteParent(cluster.client, claimFor("mine", { fence: 0 }));
     expect(await cluster.statusOf(pathOf("mine"))).toBe(200);

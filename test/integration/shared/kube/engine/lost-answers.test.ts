@@ -21,7 +21,7 @@ import { forEachTest } from "#test/support/for-tests.ts";
 const host = forEachTest(() => startClusterHost({ controllers: "off" }));
 const cluster = forEachTest(async () => engineWorld({ endpoint: endpointOf(host.addCluster("test")) }));
 
-/** Every n-th request in a phase fails in a way that passes. */
+/** Makes every n-th request in a phase fail temporarily. */
 function every(n: number, phase: "before" | "after", fault: Awaited<ReturnType<Interceptor>>): Interceptor {
   let seen = 0;
   return (request) => {
@@ -37,16 +37,16 @@ const answer = (status: number, reason: string, message: string) => ({
 });
 
 const faults: readonly (readonly [string, () => Interceptor])[] = [
-  ["connections lost before the effect", () => every(3, "before", "reset")],
-  ["connections lost after the effect", () => every(3, "after", "reset")],
-  ["503 before the effect", () => every(3, "before", answer(503, "ServiceUnavailable", "try later"))],
-  ["504 after the effect", () => every(3, "after", answer(504, "Timeout", "request did not complete"))],
-  ["429", () => every(4, "before", answer(429, "TooManyRequests", "slow down"))],
-  ["etcd changing its leader", () => every(4, "after", answer(500, "", "etcdserver: leader changed"))],
+  ["connections that break before the effect", () => every(3, "before", "reset")],
+  ["connections that break after the effect", () => every(3, "after", "reset")],
+  ["the answer 503 before the effect", () => every(3, "before", answer(503, "ServiceUnavailable", "try later"))],
+  ["the answer 504 after the effect", () => every(3, "after", answer(504, "Timeout", "request did not complete"))],
+  ["the answer 429", () => every(4, "before", answer(429, "TooManyRequests", "slow down"))],
+  ["a new leader of etcd", () => every(4, "after", answer(500, "", "etcdserver: leader changed"))],
 ];
 
-describe("an API server with faults that pass", () => {
-  test.each(faults)("%s: the set ends as it would have", async (_name, fault) => {
+describe("an API server with temporary faults", () => {
+  test.each(faults)("the result of an apply and a prune is the same despite %s", async (_name, fault) => {
     const claim = claimFor("faults");
     const group = "faults.example.com";
     const keep = [namespace("f"), definition(group), deployment("f/web"), widget(group, "f/w")];
@@ -70,7 +70,7 @@ describe("an API server with faults that pass", () => {
     ]);
   });
 
-  test("a cluster that goes away in the middle stops the run early, and says so", async () => {
+  test("a cluster that becomes unreachable during a run ends the run early as unreachable", async () => {
     const names = Array.from({ length: 60 }, (_each, index) => configMap(`away/c${index}`));
     const target = new URL(cluster.endpoint.server);
     const proxy = await startCuttableProxy(Number(target.port));

@@ -47,7 +47,7 @@ describe.each(clusterTargets)("a Namespace that left the set on $name", ({ start
     await cluster.raw("POST", path, { body: { ...object, metadata } });
   }
 
-  /** Applied alone, filled by others, and no longer desired. @returns what became of it. */
+  /** Applies a Namespace alone, fills it with foreign objects, and prunes it. @returns its outcome. */
   async function pruned(ns: string, found: readonly Found[]) {
     const mine = claimFor(ns);
     await ensureParent(cluster.client, { claim: mine, groupKinds: [] });
@@ -58,7 +58,7 @@ describe.each(clusterTargets)("a Namespace that left the set on $name", ({ start
     return result.objects[0];
   }
 
-  /** Without controllers it may never be gone. */
+  /** Whether the Namespace is gone or being deleted; without controllers its deletion may never end. */
   async function isGoing(ns: string): Promise<boolean> {
     if ((await cluster.statusOf(`/api/v1/namespaces/${ns}`)) === 404) return true;
     const live = await cluster.raw("GET", `/api/v1/namespaces/${ns}`);
@@ -66,7 +66,7 @@ describe.each(clusterTargets)("a Namespace that left the set on $name", ({ start
   }
 
   test("a Namespace with only the objects of its controllers is deleted", async () => {
-    await pruned("furnished", [
+    await pruned("defaults", [
       ...["kube-root-ca.crt", "openshift-service-ca.crt", "istio-ca-root-cert", "istio-ca-crl"].map(config),
       account("default"),
       secret({ name: "default-token-abcde", annotations: { "kubernetes.io/service-account.name": "default" } }),
@@ -91,7 +91,7 @@ describe.each(clusterTargets)("a Namespace that left the set on $name", ({ start
     );
     expect(await isGoing("copied-too")).toBe(false);
 
-    // Their data are no copies.
+    // The data of these ConfigMaps differ.
     const changed: Found = ["api/v1/configmaps", { ...configMap("x/copy-1", { k: "my own" }) }];
     expect((await pruned("other-config", [changed]))?.message).toContain("ConfigMap other-config/copy-1;");
     expect((await pruned("other-secret", [pull("my own")]))?.message).toContain("Secret other-secret/pull;");
@@ -109,13 +109,13 @@ describe.each(clusterTargets)("a Namespace that left the set on $name", ({ start
     ["what is called like an account of OpenShift", account("builder"), "ServiceAccount"],
     ["what is called like a binding of OpenShift", binding("system:deployers"), "RoleBinding"],
     [
-      "a token that somebody asked for",
+      "a token that was requested",
       secret({ name: "ci", annotations: { "kubernetes.io/service-account.name": "default" } }),
       "Secret",
     ],
     ["a Secret that is only called like one", secret({ name: "builder-dockercfg-x7k2p" }), "Secret"],
     ["a claim", claim("data"), "PersistentVolumeClaim"],
-  ])("a Namespace stays for %s of somebody else", async (what, stranger, kind) => {
+  ])("a foreign object keeps its Namespace: %s", async (what, stranger, kind) => {
     const ns = `holds-${what.replaceAll(/[^a-z]/gi, "").toLowerCase()}`;
     const defaultObjects = ["kube-root-ca.crt", "openshift-service-ca.crt", "istio-ca-root-cert", "istio-ca-crl"].map(
       config,

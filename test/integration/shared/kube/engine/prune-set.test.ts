@@ -47,7 +47,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
       : Object.fromEntries(result.objects.map(({ id, outcome }) => [`${id.kind} ${id.name}`, outcome]));
   const configPath = (ns: string, name = "c") => `/api/v1/namespaces/${ns}/configmaps/${name}`;
 
-  test("deletes what left the set, and nothing else", async () => {
+  test("a prune deletes only the objects that left the set", async () => {
     const keep = [namespace("leave"), configMap("leave/stays")];
     const set = await applied("leave", [...keep, configMap("leave/c"), deployment("leave/web")]);
     const result = await prune(set, keep);
@@ -60,7 +60,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     expect(after.entries.map(({ id }) => id.name)).toEqual(["leave", "stays"]);
   });
 
-  test("reads again what is deleted only where the server does not say that it is gone", async () => {
+  test("a deleted object is read again only if the server did not report that it is gone", async () => {
     const keep = [namespace("said")];
     const service = manifest({
       apiVersion: "v1",
@@ -86,7 +86,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     expect(outcomes(await prune(set, keep))).toEqual({ "ConfigMap c": "absent" });
   });
 
-  /** Legend: name, what happens to ConfigMap c before the prune, the outcome. The object must survive. */
+  /** Legend: name, the change to ConfigMap c before the prune, the outcome. The object must survive. */
   const survivors: readonly (readonly [string, (ns: string) => Promise<unknown>, string])[] = [
     [
       "another object has its name",
@@ -97,7 +97,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
       "foreign",
     ],
     [
-      "its label is gone",
+      "its label was removed",
       (ns) =>
         cluster.raw("PATCH", configPath(ns), {
           as: "merge-patch",
@@ -127,7 +127,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
       "foreign",
     ],
     [
-      "a controller owns it now",
+      "a controller owns it",
       (ns) => {
         const owner = { apiVersion: "v1", kind: "Pod", name: "p", uid: "u", controller: true };
         return cluster.raw("PATCH", configPath(ns), {
@@ -147,7 +147,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     ],
   ];
   test.each(survivors.map((row, index) => [...row, index] as const))(
-    "leaves an object when %s",
+    "an object is not deleted if %s",
     async (_n, plant, outcome, index) => {
       const ns = `survivor-${index}`;
       const keep = [namespace(ns)];
@@ -160,7 +160,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     },
   );
 
-  test("never deletes an object that is applied under another group", async () => {
+  test("an object that is also applied under another API group is never deleted", async () => {
     const keep = [namespace("regroup")];
     const set = await applied("regroup", [...keep, configMap("regroup/c")]);
     const uids = new Set(set.inventory.entries.map(({ uid }) => uid));
@@ -168,7 +168,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     expect(await cluster.statusOf(configPath("regroup"))).toBe(200);
   });
 
-  test("one held by a finalizer stays in the inventory until it is gone", async () => {
+  test("an object with a finalizer stays in the inventory until it is gone", async () => {
     const keep = [namespace("held")];
     const set = await applied("held", [...keep, configMap("held/c")]);
     const hold = { metadata: { finalizers: ["example.com/hold"] } };
@@ -184,7 +184,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     expect(await prune(set, keep)).toMatchObject({ outcome: "done", objects: [{ outcome: "absent" }] });
   });
 
-  test("a Namespace with somebody else's object in it is not deleted", async () => {
+  test("a Namespace with a foreign object in it is not deleted", async () => {
     const set = await applied("guarded", [namespace("guarded")]);
     await cluster.raw("POST", "/api/v1/namespaces/guarded/configmaps", { body: configMap("guarded/theirs") });
     const result = await prune(set, []);
@@ -200,7 +200,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     expect(outcomes(await prune(set, []))).toEqual({ "Namespace default": "kept" });
   });
 
-  test("a definition with somebody else's objects is not deleted; without them it is", async () => {
+  test("a definition is deleted only when it has no foreign objects", async () => {
     const group = "inuse.example.com";
     const keep = [namespace("inuse")];
     const set = await applied("inuse", [...keep, definition(group), widget(group, "inuse/ours")]);
@@ -216,7 +216,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     await expect.poll(async () => (await prune(set, keep)).outcome, { timeout: 10_000 }).toBe("done");
   });
 
-  test("an operator stays until the custom resources that it finalises are gone", async () => {
+  test("an operator stays until the custom resources that it finalizes are gone", async () => {
     const group = "operated.example.com";
     const keep = [namespace("operated")];
     const objects = [definition(group), widget(group, "operated/w"), deployment("operated/operator")];
@@ -234,7 +234,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     expect(await cluster.statusOf("/apis/apps/v1/namespaces/operated/deployments/operator")).toBe(404);
   });
 
-  test("finds what a crashed attempt left behind, and takes nothing else for it", async () => {
+  test("objects that a crashed attempt left are found and deleted, and foreign objects are not", async () => {
     const keep = [namespace("crashed")];
     const set = await applied("crashed", [...keep, configMap("crashed/c")]);
     const lost = {
@@ -254,7 +254,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     expect(await cluster.statusOf(configPath("crashed", "theirs"))).toBe(200);
   });
 
-  test("asks for no object in a place that its kind does not have", async () => {
+  test("an unrecorded object with a namespace that does not fit its kind counts as absent", async () => {
     const keep = [namespace("placed")];
     const set = await applied("placed", keep);
     const elsewhere = { ...objectIdOf(configMap("placed/c")), namespace: "" };
@@ -264,7 +264,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     expect(outcomes(result)).toEqual({ "ConfigMap c": "absent", "Namespace placed-too": "absent" });
   });
 
-  test("stops when a newer worker has written the parent", async () => {
+  test("a prune stops if a newer worker has written the parent", async () => {
     const keep = [namespace("zombie")];
     const set = await applied("zombie", [...keep, configMap("zombie/c")]);
     await ensureParent(cluster.client, { claim: claimFor("zombie", { fence: 2 }), groupKinds: [] });
@@ -272,14 +272,14 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     expect(await cluster.statusOf(configPath("zombie"))).toBe(200);
   });
 
-  test("begins no deletion after the deadline", async () => {
+  test("a prune starts no deletion after the deadline", async () => {
     const keep = [namespace("late")];
     const set = await applied("late", [...keep, configMap("late/c")]);
     expect(outcomes(await prune(set, keep, { deadline: inSeconds(-1) }))).toEqual({ "ConfigMap c": "waiting" });
     expect(await cluster.statusOf(configPath("late"))).toBe(200);
   });
 
-  test("a deletion that its own deadline cut off is looked at again, and no failure", async () => {
+  test("a deletion that the deadline cuts off is checked in the next run, and is no failure", async () => {
     const keep = [namespace("cut")];
     const set = await applied("cut", [...keep, configMap("cut/c")]);
     const deadline = inSeconds(60);
@@ -292,7 +292,7 @@ describe.each(clusterTargets)("pruneSet on $name", ({ start }) => {
     expect(outcomes(await prune(set, keep))).toEqual({ "ConfigMap c": "absent" });
   });
 
-  test("a kind that is gone takes its objects along", async () => {
+  test("the objects of a kind that no longer exists count as absent", async () => {
     const group = "vanished.example.com";
     const keep = [namespace("vanished")];
     const set = await applied("vanished", [...keep, definition(group), widget(group, "vanished/w")]);

@@ -1,4 +1,4 @@
-/** A definition that somebody changes while a set is applied in parts: what the first part applied is still compared. */
+/** A definition is changed while a set is applied in parts. The objects of the first part must still be compared. */
 import { expect, test, vi } from "vitest";
 import { systemClock } from "#shared/adapters/system.ts";
 import { type ApplySetRequest, type ApplySetResult, applySet } from "#shared/kube/engine/apply-set.ts";
@@ -31,7 +31,7 @@ const keyOf = (object: ManifestObject) => objectIdKey(objectIdOf(object));
 /** Applies the first object, and all the rest after the definition has lost a field of it. */
 type Parts = Readonly<Record<"first" | "second", (objects: readonly ManifestObject[]) => Partial<ApplySetRequest>>>;
 
-/** As where the time of a run is up once something was applied. */
+/** Ends the time of a run after an object was applied. */
 function untilApplied(isCut: (call: ClientCall) => boolean) {
   const deadline = inSeconds(60);
   let now = new Date();

@@ -1,4 +1,4 @@
-/** The rows A of the acceptance scenarios that are about requests to a cluster; each by its number. */
+/** The rows A of the acceptance scenarios about requests to a cluster, each with its number. */
 import { startClusterHost } from "@starling/embedded-apiserver";
 import { describe, expect, test } from "vitest";
 import { applySet } from "#shared/kube/engine/apply-set.ts";
@@ -22,7 +22,7 @@ import { forEachTest } from "#test/support/for-tests.ts";
 const rbac = "rbac.authorization.k8s.io";
 const widgets = "w.example.com";
 
-/** One cluster, what is asked of it, and a worker that may not do everything. */
+/** A cluster that records its requests, and a worker with limited permissions. */
 const world = forEachTest(async () => {
   const limited = async (token: string) =>
     token === "limited" ? { username: "limited", groups: ["workers"] } : undefined;
@@ -124,7 +124,7 @@ const clusterBinding = manifest({
   roleRef: { apiGroup: rbac, kind: "ClusterRole", name: "all" },
 });
 
-/** Legend: row, the objects, last first; what is written, first to last. */
+/** Legend: row, the objects with the last one first, the expected writes in order. */
 const orders: readonly (readonly [string, readonly ManifestObject[], readonly string[]])[] = [
   [
     "A01",
@@ -144,7 +144,7 @@ const orders: readonly (readonly [string, readonly ManifestObject[], readonly st
 ];
 
 test.each(orders)(
-  "%s: one run, in this order on the wire; a second one writes nothing",
+  "%s: one run writes the objects in their order, and a second run writes nothing",
   async (_row, objects, desired) => {
     const all = [...objects, namespace("shop")];
     const inventory = await world.applied("rows", all);
@@ -170,7 +170,7 @@ test("A01: a definition is established before the first object of its kind is se
   expect(seen).toEqual(["True"]);
 });
 
-test("A02: a kind that was looked for before its definition came is found in the same run", async () => {
+test("A02: a kind that was not found before its definition was applied is found in the same run", async () => {
   const { client } = world;
   expect(await client.lookup({ group: widgets, kind: "Widget" })).toMatchObject({ outcome: "absent" });
   const objects = [namespace("shop"), definition(widgets), widget(widgets, "shop/w")];
@@ -179,7 +179,7 @@ test("A02: a kind that was looked for before its definition came is found in the
   expect(outcomes(result.objects)).toMatchObject({ Widget: "created" });
 });
 
-describe("A06: a worker that may give away what it has, and no more", () => {
+describe("A06: a worker that may grant only its own permissions", () => {
   async function grant(resource: string): Promise<void> {
     const any = { apiGroups: ["*"], resources: ["*"], verbs: ["get", "list"] };
     const write = ["create", "patch", "get"];
@@ -241,7 +241,7 @@ describe("A13: a Namespace of the set", () => {
   });
 });
 
-test("A18: an object is deleted, and gone, before the definition of its kind is deleted", async () => {
+test("A18: an object is gone before the definition of its kind is deleted", async () => {
   const keep = [namespace("shop")];
   const claim = claimFor("rows");
   await ensureParent(world.client, { claim, groupKinds: [] });
@@ -263,7 +263,7 @@ test("A18: an object is deleted, and gone, before the definition of its kind is 
   ]);
 });
 
-test("A22: a Pod whose ServiceAccount is not there yet is no failure for good, and comes with the next run", async () => {
+test("A22: a Pod whose ServiceAccount does not exist yet is created by the next run", async () => {
   let isThere = false;
   world.host.intercept(({ method, path, phase }) => {
     if (isThere || phase === "after" || method !== "PATCH" || !path.endsWith("/pods/p")) return "pass";
@@ -279,7 +279,7 @@ test("A22: a Pod whose ServiceAccount is not there yet is no failure for good, a
   expect(second.objects[1]).toMatchObject({ outcome: "created" });
 });
 
-test("I16: one object with its namespace, and without it where that is the set's, is an error before any write", async () => {
+test("I16: an object with the default namespace and the same one without a namespace are an error before any write", async () => {
   const bare = manifest({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "c" } });
   const result = await world.apply("rows", [namespace("shop"), configMap("shop/c"), bare], {
     defaultNamespace: "shop",

@@ -37,7 +37,7 @@ const edit = (at: string) =>
     body: { data: { k: "edited" } },
   });
 
-test("one list of each kind is for all, and each finds what changed of its own", async () => {
+test("all sets share one list of each kind, and each set finds its own changed objects", async () => {
   const inventories = await sets("a", "b", "c");
   await edit("b");
   host.clearRequests();
@@ -52,7 +52,7 @@ test("one list of each kind is for all, and each finds what changed of its own",
   expect(asked().sort()).toEqual([
     "GET /api/v1/configmaps",
     "GET /api/v1/namespaces",
-    // A changed object is read in full, by its set alone.
+    // Only the set of a changed object reads it in full.
     "GET /api/v1/namespaces/b/configmaps",
   ]);
 });
@@ -67,7 +67,7 @@ test("no other namespace is read if all objects are in one namespace", async () 
   expect(asked()).toEqual(["GET /api/v1/namespaces/shared/configmaps"]);
 });
 
-test("a copy of a label is reported as before, and nowhere else", async () => {
+test("an object with a copied label is reported as without shared lists, and only in the set's own namespaces", async () => {
   const [a, b] = await sets("a", "b");
   if (a === undefined || b === undefined) throw new Error("there are no sets");
   const label = { "applyset.kubernetes.io/part-of": a.setId };
@@ -110,7 +110,7 @@ test("a set that asks again, late or after a write reads the current state", asy
   expect(drifted.map(({ id, how }) => `${id.name} ${how}`).sort()).toEqual(["one changed", "two missing"]);
 });
 
-test("a definition is asked for once", async () => {
+test("a definition is read once for all sets", async () => {
   const group = "shared.example.com";
   await cluster.applied("definitions", [definition(group)]);
   const objects = (name: string) => [namespace(name), widget(group, `${name}/w`)];
@@ -147,7 +147,7 @@ test("a list that is too large for all is requested once, and then each set read
   ]);
 });
 
-test("more sets than fit into one address are listed in two, in whatever order they are looked at", async () => {
+test("sets that do not fit into one URL are listed in two requests, whatever the order of their checks", async () => {
   const inventories = await sets(...Array.from({ length: 45 }, (_, index) => `s${index}`));
   await edit("s3");
   await edit("s44");

@@ -98,14 +98,14 @@ interface Step {
   readonly key: string | number;
 }
 
-/** Every member of a document, at any depth. */
+/** All members of a document, at any depth. */
 function membersOf(value: unknown): readonly Step[] {
   if (typeof value !== "object" || value === null) return [];
   const holder = value as Record<string | number, unknown>;
   return Object.keys(value).flatMap((key) => [{ holder, key }, ...membersOf(holder[key])]);
 }
 
-/** A document with one thing wrong, or two, and often with nothing wrong. */
+/** A document with no, one or two mistakes. */
 const documents = fc
   .record({
     kind: fc.constantFrom<WritableKind>("Source", "Cluster", "ClusterValues", "SyncGroup", "Sync"),
@@ -132,7 +132,7 @@ const documents = fc
     }
     return document;
   })
-  // Whether a cluster was discovered, of which it is the rest, only the API knows.
+  // Only the API knows whether a cluster was discovered.
   .filter((document) => !isRestOfCluster(document));
 
 function isRestOfCluster(document: unknown): boolean {
@@ -144,9 +144,9 @@ function isRestOfCluster(document: unknown): boolean {
 const escaped = (text: string) => text.replaceAll("\u0007", "\\u0007").replaceAll("\u202e", "\\u202e");
 
 describe("validate, apply and the API", () => {
-  test("say the same about any document", async () => {
+  test("validate, apply and the API report the same problems of any document", async () => {
     const api = apiFixture();
-    // No context, so no namespace from there.
+    // Without a context there is no namespace from it.
     const env = { STARLING_CONFIG: join(cli.folder, "none.json") };
     await fc.assert(
       fc.asyncProperty(documents, async (document) => {
@@ -165,7 +165,7 @@ describe("validate, apply and the API", () => {
         const said = offline.err.trimEnd().split("\n").slice(0, -2);
         const problems: readonly { field: string; message: string }[] = answer.body.problems;
         const described = problems.map(({ field, message }) => escaped(`${field}${field === "" ? "" : " "}${message}`));
-        // Before it are file, line and object.
+        // The file, the line and the object precede each problem.
         expect(said.map((line, index) => line.slice(-(described[index]?.length ?? 0)))).toEqual(described);
         expect(offline.err).not.toMatch(/(?!\n)\p{Cc}|\u202e/u);
       }),
@@ -173,7 +173,7 @@ describe("validate, apply and the API", () => {
     );
   }, 120_000);
 
-  test("take a document's namespace from -n, else from the context, else miss it", async () => {
+  test("the namespace of a document comes from -n, then from the context, and is otherwise missing", async () => {
     const input = fleet;
     for (const verb of ["validate -f -", "apply -f - --dry-run=client"]) {
       expect((await cli.run(verb, { input })).code).toBe(0);
@@ -193,7 +193,7 @@ describe("validate, apply and the API", () => {
     }
   });
 
-  test("tell the problems of all files in one go", async () => {
+  test("the problems of all files are reported at once", async () => {
     cli.write("a.yaml", "kind: [\n");
     cli.write("b.yaml", "a: 1\na: 2\n");
     cli.write("c.yaml", fleet.replace("clusters: {all: true}", "clusters: {}"));
@@ -215,7 +215,7 @@ describe("validate, apply and the API", () => {
     expect(cli.table.all()).toEqual([]);
   });
 
-  test("tell the first hundred of many problems, and read their file once", async () => {
+  test("the first hundred of many problems are reported, and the file is read once", async () => {
     const one = fleet.split("---")[1] ?? "";
     const input = Array.from({ length: 5000 }, () => one.replace("env: prod", "env: '!'")).join("---");
     const ran = await cli.run("validate -f -", { input });

@@ -30,10 +30,10 @@ const underWay: Web = {
   c04: "Unreachable",
   c05: "Retrying",
   c06: "Verifying",
-  // It could not be rendered: nothing was ever assigned.
+  // This target could not be rendered, and never had an assignment.
   c07: "Failed",
   c08: "Assigned",
-  // Their stage was never begun.
+  // The stage of these targets never started.
   c09: "Waiting",
   c10: "Waiting",
   // The template is disabled there.
@@ -98,7 +98,7 @@ spec:
     stages: [{name: early, clusters: {selector: {matchLabels: {ring: early}}}}, {name: late}]
 `;
 
-/** The phase in which a worker leaves an attempt; undefined: no worker has begun. */
+/** The phase in which a worker leaves an attempt; undefined if no worker has started. */
 const phases: Readonly<Partial<Record<Word, Phase>>> = {
   ...{ Ready: "Ready", Drifted: "Ready", Failed: "Failed", Unreachable: "Unreachable" },
   ...{ Retrying: "Retrying", Verifying: "Verifying" },
@@ -106,8 +106,8 @@ const phases: Readonly<Partial<Record<Word, Phase>>> = {
 
 describe.each([
   { when: "a rollout is halted, and clusters change", web: underWay },
-  { when: "nothing is under way any more", web: atRest },
-])("in a fleet with every state, when $when", ({ web }) => {
+  { when: "no rollout is in progress any more", web: atRest },
+])("a fleet with every state, when $when", ({ web }) => {
   const facts = factsOf(web);
   let cli: CliFixture;
   let world: PlannerWorld;
@@ -136,7 +136,7 @@ describe.each([
     await world.renderAll("no YAML", ({ path }) => path.endsWith("c07"));
     await begin(world);
     await say(underWay);
-    // Two failed where one may: it is halted.
+    // Two targets failed and only one may, so that the rollout is halted.
     await world.plan();
     if (web === atRest) {
       for (const cluster of ["c05", "c06", "c08"]) await world.observe(cluster, "Ready");
@@ -153,7 +153,7 @@ describe.each([
   });
   afterEach(() => cli.stop());
 
-  /** What workers write: each the word of its cluster. */
+  /** Writes the state of each cluster like a worker. */
   async function say(words: Web): Promise<void> {
     for (const [cluster, word] of Object.entries(words)) {
       const phase = word === undefined || cluster === "c07" ? undefined : phases[word];
@@ -186,7 +186,7 @@ describe.each([
     return main.toString();
   }
 
-  test("every view of a cluster counts everything that the cluster is to have", async () => {
+  test("every view of a cluster counts all Syncs that the cluster should have", async () => {
     const { items } = await json("get clusters");
     const table = rowsOf((await cli.run("get clusters --no-headers")).out);
     const shown = tableIn(await page("/clusters"), "Clusters of this page, the worst first");
@@ -205,7 +205,7 @@ describe.each([
     }
   });
 
-  test("the tree and the description of a cluster name everything that it is to have, each by its word", async () => {
+  test("the tree and the description of a cluster name all its Syncs with their states", async () => {
     for (const name of clusters) {
       const own = Object.entries(facts[name] ?? {});
       const listed = await json(`get syncs -A --cluster ${name}`);
@@ -224,7 +224,7 @@ describe.each([
     }
   });
 
-  test("every view of a group counts all its clusters, and they sum to those that are selected", async () => {
+  test("the counts in every view of a group add up to the number of selected clusters", async () => {
     const counts = recountGroup(facts, "shop/web.app");
     const status = (await json("get syncgroup web -n shop")).status;
     expect(status.clusters).toEqual(counts);
@@ -245,7 +245,7 @@ describe.each([
     }
   });
 
-  test("the fleet page counts the targets of all groups, and whom nothing came to as behind", async () => {
+  test("the fleet page counts the targets of all groups, and those without a rollout as behind", async () => {
     const html = await page("/");
     const listed = tableIn(html, "SyncGroups and Syncs, the worst first").map((row) => [row[1], row[5]]);
     const ready = (sync: string) => `${recountGroup(facts, sync).ready}/${clusters.length}`;
@@ -259,10 +259,10 @@ describe.each([
     const own = behind.filter(([group]) => group === "shop/web");
     const { selected = 0, ready: well = 0, drifted = 0 } = recountGroup(facts, "shop/web.app");
     const lacking = own.reduce((sum, [, , count]) => sum + Number(count), 0);
-    expect(lacking, "who is not well may run it").toBe(selected - well - drifted);
+    expect(lacking, "the clusters that are neither ready nor drifted").toBe(selected - well - drifted);
   });
 
-  test("the metric of targets counts what the groups count", async () => {
+  test("the metric of targets has the same counts as the groups", async () => {
     const reported: Record<string, number> = {};
     const metrics: Metrics = {
       count: (name, value, dimensions = {}) => {

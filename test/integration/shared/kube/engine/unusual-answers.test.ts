@@ -1,4 +1,4 @@
-/** Answers that an honest API server may give once, and one that is none never ceases to give. */
+/** Answers that a working API server may give once, and a broken one gives again and again. */
 import { describe, expect, test } from "vitest";
 import { applySet } from "#shared/kube/engine/apply-set.ts";
 import { ensureParent } from "#shared/kube/engine/ensure-parent.ts";
@@ -19,7 +19,7 @@ const conflict = () =>
 describe.each(clusterTargets)("the engine on $name", ({ start }) => {
   const cluster = forAllTests(async () => engineWorld(await start()));
 
-  test("records no object of which it is not told the uid, and says so", async () => {
+  test("an object whose uid the answer lacks is not recorded, and fails with the reason", async () => {
     const client = clientWith(cluster.client, {
       async apply(kind, object, options) {
         const answer = await cluster.client.apply(kind, object, options);
@@ -42,18 +42,21 @@ describe.each(clusterTargets)("the engine on $name", ({ start }) => {
   test.each([
     [5, "written"],
     [6, "Conflict"],
-  ] as const)("decides anew when others write the parent, %i times: %s", async (times, outcome) => {
-    const set = `raced-${times}`;
-    await ensureParent(cluster.client, { claim: claimFor(set), groupKinds });
-    let left = times;
-    const client = clientWith(cluster.client, {
-      async replace(kind, object) {
-        if (left-- > 0) throw conflict();
-        return cluster.client.replace(kind, object);
-      },
-    });
-    const next = { claim: claimFor(set, { attempt: 2, fence: 2 }), groupKinds };
-    const answer = await ensureParent(client, next).catch((error: unknown) => error);
-    expect(answer).toMatchObject(outcome === "written" ? { kind: "written" } : { reason: "Conflict" });
-  });
+  ] as const)(
+    "if others write the parent %i times in a row, the claim of a worker ends with %s",
+    async (times, outcome) => {
+      const set = `raced-${times}`;
+      await ensureParent(cluster.client, { claim: claimFor(set), groupKinds });
+      let left = times;
+      const client = clientWith(cluster.client, {
+        async replace(kind, object) {
+          if (left-- > 0) throw conflict();
+          return cluster.client.replace(kind, object);
+        },
+      });
+      const next = { claim: claimFor(set, { attempt: 2, fence: 2 }), groupKinds };
+      const answer = await ensureParent(client, next).catch((error: unknown) => error);
+      expect(answer).toMatchObject(outcome === "written" ? { kind: "written" } : { reason: "Conflict" });
+    },
+  );
 });

@@ -8,7 +8,7 @@ import type { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { shownFleet } from "#test/support/shown-fleet.ts";
 
 const cluster = "prod-euw1-0000";
-const comparisons = [
+const readCommands = [
   "get sources -A",
   "get clusters",
   "get syncgroups -A",
@@ -48,7 +48,7 @@ const comparisons = [
 const isWhole = (line: string) => /\bstarling /.test(line);
 const words = (text: string) => text.split(/\s+/).filter((word) => word !== "");
 
-describe.each([10, 100, 10_000])("of %i clusters", (size) => {
+describe.each([10, 100, 10_000])("a fleet of %i clusters", (size) => {
   let cli: CliFixture;
   beforeAll(async () => {
     const { table, blobs } = await shownFleet(size, new Date());
@@ -59,19 +59,23 @@ describe.each([10, 100, 10_000])("of %i clusters", (size) => {
   const inTerminal = (line: string, columns: number) =>
     cli.run(line, { columns, outIsTerminal: true, env: { NO_COLOR: "1" } });
 
-  test.each(comparisons)("%s", { timeout: 60_000 }, async (line) => {
-    const piped = await cli.run(line);
-    expect(piped.out, "nothing is cut without a terminal").not.toMatch(/\S…$/m);
-    for (const columns of [80, 200]) {
-      const { out } = await inTerminal(line, columns);
-      const wider = out.split("\n").filter((text) => [...text].length > columns && !isWhole(text));
-      expect(wider, `${columns} columns`).toEqual([]);
-      // Only the ends of remarks are left out, with a sign; explain has no header where it has no columns.
-      if (!out.includes("…") && !line.startsWith("explain")) expect(words(out).length).toBe(words(piped.out).length);
-    }
-  });
+  test.each(readCommands)(
+    "the output of `%s` fits the terminal, and is whole without one",
+    { timeout: 60_000 },
+    async (line) => {
+      const piped = await cli.run(line);
+      expect(piped.out, "nothing is cut without a terminal").not.toMatch(/\S…$/m);
+      for (const columns of [80, 200]) {
+        const { out } = await inTerminal(line, columns);
+        const wider = out.split("\n").filter((text) => [...text].length > columns && !isWhole(text));
+        expect(wider, `${columns} columns`).toEqual([]);
+        // Only the ends of remarks are cut, with a sign. The output of explain has no header if it has no columns.
+        if (!out.includes("…") && !line.startsWith("explain")) expect(words(out).length).toBe(words(piped.out).length);
+      }
+    },
+  );
 
-  test("counts sum", async () => {
+  test("the counts of versions and stages add up to the size of the fleet", async () => {
     const versions = JSON.parse((await cli.run("get versions -A -o json")).out);
     const on = versions.items.flatMap((item: { versions: { clusters: number }[] }) =>
       item.versions.map(({ clusters }) => clusters),

@@ -13,7 +13,7 @@ import { type CliFixture, startCliFixture, startCliFixtureOver } from "#test/int
 import { type EmulatedClients, startEmulatedClients } from "#test/support/emulated-clients.ts";
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
-/** Thousands of writes, on a machine that may be busy. */
+/** The tests write thousands of documents on a machine that may be busy. */
 const long = 240_000;
 const apiVersion = "starling.dev/v1alpha1";
 
@@ -35,7 +35,7 @@ function group(index: number, template = "web"): object {
   };
 }
 
-/** The groups come first: the order of the file is not that of the writes. */
+/** The file has the groups first, because its order is not the order of the writes. */
 function fleetOf(groups: number, sources = groups): string {
   const documents = [
     ...Array.from({ length: groups }, (_, index) => group(index)),
@@ -71,7 +71,7 @@ describe("over DynamoDB", () => {
     await emulated.stop();
   });
 
-  /** Does something once, before the n-th write of an object. */
+  /** Calls a function once, before the n-th write of an object. */
   function atWrite(n: number, act: () => Promise<unknown>): void {
     let writes = 0;
     emulated.proxy.intercept({

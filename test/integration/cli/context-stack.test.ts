@@ -1,4 +1,4 @@
-/** `starling context add --stack`: where an installation is, as CloudFormation says it. */
+/** `starling context add --stack` reads the address of an installation from CloudFormation. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -39,7 +39,7 @@ afterEach(async () => {
   await cli.stop();
 });
 
-/** `work`, with the key that the fixture knows. */
+/** The profile `work` has the key that the fixture knows. */
 function profileOf(secret: string, region: string | undefined): void {
   const keys = `[work]\naws_access_key_id = AKTEST\naws_secret_access_key = ${secret}\n`;
   vi.stubEnv("AWS_SHARED_CREDENTIALS_FILE", cli.write("credentials", keys));
@@ -55,7 +55,7 @@ const written = () =>
 const add = "context add prod --stack starling-control --profile work";
 
 describe("context add --stack", () => {
-  test("keeps the address, the region of the profile and the stack's name, and asks the installation nothing", async () => {
+  test("context add --stack keeps the address, the region and the stack's name, without a request to the installation", async () => {
     expect(await cli.run(`${add} -n payments`)).toEqual({
       code: 0,
       out: `context prod added, and current (eu-west-1, ${url})\n`,
@@ -73,12 +73,12 @@ describe("context add --stack", () => {
     expect(cli.requests()).toBe(0);
   });
 
-  test("takes the region from --region before the profile's", async () => {
+  test("the region in --region precedes that of the profile", async () => {
     profileOf("not-a-secret", undefined);
     expect((await cli.run(`${add} --region ap-south-1`)).out).toContain(`(ap-south-1, ${url})`);
   });
 
-  test("says what is missing when nothing names a region", async () => {
+  test("the error for a missing region says where to give it", async () => {
     profileOf("not-a-secret", undefined);
     const ran = await cli.run(add);
     expect(ran).toMatchObject({ code: 2, out: "" });
@@ -88,12 +88,12 @@ describe("context add --stack", () => {
 
   test.each<[string, Partial<DeployedStack> | undefined, { code: number; said: string; next: string }]>([
     [
-      "that is not there",
+      "that does not exist",
       undefined,
       { code: 3, said: "there is no stack starling-control (eu-west-1, profile work)", next: "aws cloudformation" },
     ],
     [
-      "that is being made",
+      "that is being created",
       { status: "CREATE_IN_PROGRESS", outputs: {} },
       { code: 3, said: "CREATE_IN_PROGRESS", next: "aws cloudformation wait stack-create-complete" },
     ],
@@ -103,12 +103,12 @@ describe("context add --stack", () => {
       { code: 3, said: "ROLLBACK_COMPLETE", next: "npx cdk deploy starling-control" },
     ],
     [
-      "that is another",
+      "that is not the control stack",
       { outputs: { TableName: "t" } },
       { code: 2, said: "has no output ApiUrl (eu-west-1, UPDATE_COMPLETE)", next: "name the control stack" },
     ],
     [
-      "whose address is open to all on the way",
+      "whose address is plain http",
       { outputs: { ApiUrl: "http://starling.example.com" } },
       {
         code: 2,
@@ -116,7 +116,7 @@ describe("context add --stack", () => {
         next: "the output ApiUrl",
       },
     ],
-  ])("refuses a stack %s, and keeps nothing", async (_which, change, { code, said, next }) => {
+  ])("context add refuses a stack %s, and keeps nothing", async (_which, change, { code, said, next }) => {
     stacks = change === undefined ? [] : [{ ...control, ...change }];
     const before = written();
     const ran = await cli.run(add);
@@ -126,7 +126,7 @@ describe("context add --stack", () => {
     expect(written()).toEqual(before);
   });
 
-  test("names the permission that is missing, and the way without it", async () => {
+  test("the error for a missing permission names it, and the way without CloudFormation", async () => {
     allowed = false;
     const ran = await cli.run(add);
     expect(ran).toMatchObject({ code: 3, out: "" });
@@ -134,14 +134,14 @@ describe("context add --stack", () => {
     expect(ran.err).toContain("starling context add NAME --url URL");
   });
 
-  test("says when the keys are wrong", async () => {
+  test("wrong keys are reported", async () => {
     profileOf("guessed", "eu-west-1");
     const ran = await cli.run(add);
     expect(ran).toMatchObject({ code: 3, out: "" });
     expect(ran.err).toContain("next: aws sts get-caller-identity --profile work");
   });
 
-  test("says when nobody answers", async () => {
+  test("the error names the stack if CloudFormation does not answer", async () => {
     vi.stubEnv("AWS_ENDPOINT_URL_CLOUDFORMATION", "http://127.0.0.1:9");
     const ran = await cli.run(add);
     expect(ran).toMatchObject({ code: 3, out: "" });
@@ -154,7 +154,7 @@ test("the stacks of the local machine lead to its API", { timeout: 60_000 }, asy
   try {
     const { accessKeyId, secretAccessKey } = machine.api.credentials;
     const keys = `[local]\naws_access_key_id = ${accessKeyId}\naws_secret_access_key = ${secretAccessKey}\n`;
-    // Under a name of its own: the SDK has read the other file already, and does not again.
+    // The file has another name, because the SDK has read the first one and does not read it again.
     vi.stubEnv("AWS_SHARED_CREDENTIALS_FILE", cli.write("machine-credentials", keys));
     vi.stubEnv("AWS_ENDPOINT_URL_CLOUDFORMATION", machine.cloudFormation.endpoint);
     const added = await cli.run("context add mine --stack starling-control --profile local --region us-east-1");

@@ -80,7 +80,7 @@ const beforeAnythingStarts: readonly Row[] = [
   ["a context of nothing", "up --context mine", 2, "--context needs --kubeconfig", "--context mine"],
   ["a port out of range", "up --git-port 70000", 2, "--git-port is 70000; at most 65535", "--git-port 8080"],
   [
-    "one port for two",
+    "one port for two services",
     "up --port 8080 --cluster-port 8080",
     2,
     "--port and --cluster-port are both 8080",
@@ -172,7 +172,7 @@ const beforeAnythingStarts: readonly Row[] = [
   ],
   ["a server that does not answer", `up ${own} good.yaml`, 3, "does not answer: ", "--context mine version"],
   [
-    "nobody who could agree",
+    "no terminal for the consent",
     "up --kubeconfig live.yaml --context prod-1",
     1,
     "there is no terminal",
@@ -188,7 +188,7 @@ describe("a local installation that runs already", () => {
   const repository = { url: "https://127.0.0.1:4321/shop.git", config: "/s/git.config", ca: "/s/ca.pem" };
   let process: ChildProcess | undefined;
 
-  /** Its files, and a process that looks like a machine. */
+  /** Makes the files of a local installation, and a process that looks like its machine. */
   function runs(folder: string, more: object): void {
     process ??= spawn(globalThis.process.execPath, ["-e", "setInterval(() => {}, 1000)", "local", "serve"]);
     const path = join(cli.folder, folder);
@@ -266,7 +266,7 @@ describe("missing prerequisites of local", () => {
     expect(said.at(-1)).toContain(next);
   });
 
-  test("says what is made in whose cluster, and makes nothing before somebody agrees", async () => {
+  test("local up lists what it would create in the user's cluster, and creates nothing without consent", async () => {
     host.clearRequests();
     const ran = await cli.run("local up --kubeconfig live.yaml --context prod-1", { answer: "no" });
     expect(ran.code).toBe(1);
@@ -285,7 +285,7 @@ describe("missing prerequisites of local", () => {
   });
 
   const flags = ["--port", "--git-port", "--cluster-port"] as const;
-  test.each(flags)("names a port that is taken, and %s that chooses another", async (flag) => {
+  test.each(flags)("the error for a taken port names %s, which chooses another", async (flag) => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
     const { port } = other.address() as { port: number };
@@ -297,7 +297,7 @@ describe("missing prerequisites of local", () => {
     expect(existsSync(join(cli.folder, `taken${flag}`, "pid"))).toBe(false);
   });
 
-  test("says where it looked for a kube-apiserver, and how to get one", async () => {
+  test("the error for a missing kube-apiserver names the searched folders, and how to get one", async () => {
     process.env.KUBEBUILDER_ASSETS = cli.folder;
     const ran = await cli.run("local up --envtest");
     expect(ran.code).toBe(3);
@@ -307,7 +307,7 @@ describe("missing prerequisites of local", () => {
     expect(ran.err).toContain("  next: KUBEBUILDER_ASSETS=DIR starling local up --envtest ");
   });
 
-  test("says that git is missing, and leaves nothing behind", async () => {
+  test("local up reports that git is missing, and leaves no files", async () => {
     const bin = join(cli.folder, "bin");
     mkdirSync(bin);
     for (const name of ["sh", "env"]) symlinkSync(`/usr/bin/${name}`, join(bin, name));

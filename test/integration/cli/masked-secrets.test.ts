@@ -81,7 +81,7 @@ describe("values of a Secret are masked", { timeout: 300_000 }, () => {
     ["in data and stringData", secret(`data: {a: ${encoded(mark)}}\nstringData: {b: ${mark}, "c\\nd": "x ${mark}"}`)],
     ["in a text of several lines", secret(`stringData:\n  dsn: |\n    user: u\n    pass: ${mark}`)],
     [
-      "in what kubectl applied last",
+      "in kubectl's last-applied annotation",
       `apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: shop, annotations: {kubectl.kubernetes.io/last-applied-configuration: '{"data":{"p":"${encoded(mark)}"}}'}}\n`,
     ],
     [
@@ -92,7 +92,7 @@ describe("values of a Secret are masked", { timeout: 300_000 }, () => {
       "in a list of Secrets",
       `apiVersion: v1\nkind: SecretList\nitems:\n- {metadata: {name: s, namespace: shop}, stringData: {p: ${mark}}}\n`,
     ],
-  ])("%s", async (_where, text) => {
+  ])("no output shows the values of a Secret %s", async (_where, text) => {
     const all = await said(everyCommand, folderOf({ "s.yaml": text }));
     expect(all).toContain("***");
     expectNothingReported(all);
@@ -119,14 +119,14 @@ describe("values of a Secret are masked", { timeout: 300_000 }, () => {
     ],
     ["a literal that is none", { "kustomization.yaml": `secretGenerator: [{name: s, literals: ["${mark}"]}]\n` }],
     [
-      "a patch that fits nothing",
+      "a patch without a target",
       {
         "kustomization.yaml": `resources: [s.yaml]\npatches: [{target: {kind: Secret}, patch: '[{"op": "replace", "path": "/data/none", "value": "${mark}"}]'}]\n`,
         "s.yaml": password,
       },
     ],
     [
-      "a patch that is none",
+      "an invalid patch",
       {
         "kustomization.yaml": `resources: [s.yaml]\npatches: [{target: {kind: Secret}, patch: '[{"op": "${mark}"'}]\n`,
         "s.yaml": password,
@@ -147,14 +147,14 @@ describe("values of a Secret are masked", { timeout: 300_000 }, () => {
       },
     ],
     [
-      "a replacement by a part that is not there",
+      "a replacement by a missing part",
       {
         "kustomization.yaml": `resources: [s.yaml]\nreplacements: [{source: {kind: Secret, fieldPath: stringData.p, options: {delimiter: "-", index: 5}}, targets: [{select: {kind: Secret}, fieldPaths: [stringData.p]}]}]\n`,
         "s.yaml": password,
       },
     ],
     [
-      "a Secret that is there twice",
+      "a duplicate Secret",
       { "kustomization.yaml": "resources: [s.yaml, t.yaml]\n", "s.yaml": password, "t.yaml": password },
     ],
     ["a Secret that is there twice, in plain files", { "s.yaml": password, "t.yaml": password }],
@@ -176,10 +176,7 @@ describe("values of a Secret are masked", { timeout: 300_000 }, () => {
     ["a value of another type", `{{ .Values.password.deeper }}`],
     ["a value that is no list", `{{ range .Values.password }}{{ end }}`],
     ["a value that is no number", `{{ index (list 1) .Values.password }}`],
-    [
-      "YAML that is none",
-      `apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {p: "{{ .Values.password }}\n`,
-    ],
+    ["invalid YAML", `apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {p: "{{ .Values.password }}\n`],
     ["chance", `apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {p: "${mark}{{ randAlphaNum 8 }}"}\n`],
     ["nothing", `apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {p: "{{ .Values.password }}"}\n`],
   ])("an error of a chart that is given a Secret's value shows none of it: %s", async (_what, template) => {

@@ -1,5 +1,5 @@
 /**
- * A group as it would be at another revision of its Source: through the real API, and a git server that asks for
+ * Commands that show a group at another revision of its Source, with the real API and a git server that asks for
  * credentials.
  */
 import { execFileSync } from "node:child_process";
@@ -54,7 +54,7 @@ beforeAll(async () => {
     { message: "3", at, branch: "feature/x" },
   );
   commits = { main, feature };
-  // A branch and a tag of one name, and a tag for the first commit.
+  // The repository has a branch and a tag with the same name, and a tag for the first commit.
   const bare = (...words: readonly string[]) => execFileSync("git", ["-C", join(root, "app.git"), ...words]);
   bare("tag", "v1", main);
   bare("tag", "both", main);

@@ -1,4 +1,4 @@
-/** A plan of clusters that have renderings, from the rows and renderings that functions left: read from the real API. */
+/** A plan of clusters that have renderings. The real API reads the rows and renderings that functions wrote. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
@@ -28,7 +28,7 @@ const before = [
   { apiVersion: "v1", kind: "ConfigMap", ...kept },
 ];
 
-/** Another writer moves the fleet on between two reads of Syncs: the list of the fleet, and the links of its renderings. */
+/** Another writer changes the fleet between two reads: the list of its Syncs, and the links of its renderings. */
 class MovingTable extends MemoryTable {
   readonly #move: (table: MemoryTable) => Promise<void>;
   #reads = 0;
@@ -50,7 +50,7 @@ class MovingTable extends MemoryTable {
   }
 }
 
-/** The group of the fixture with a working folder that has these objects. */
+/** The group of the fixture, with these objects in the working folder. */
 async function start(after: readonly ManifestObject[], table = new MemoryTable({ pageItems: 500 })): Promise<void> {
   cli = await startCliFixtureOver(table);
   cli.write("group.yaml", `${source}---\n${group}`);
@@ -71,7 +71,7 @@ describe.each([10, 10_000])("a plan of %i clusters that have a rendering", { tim
     const asked = cli.requests();
     const shown = await cli.run("plan shop --source app=app");
     expect({ err: shown.err, code: shown.code }).toEqual({ err: "", code: 1 });
-    // Requests for the group, its Source and ClusterValues, and one link; and for the fleet 500 at a time.
+    // The requests are for the group, its Source and ClusterValues, one link, and the fleet in pages of 500.
     expect(cli.requests() - asked).toBe(5 + Math.floor(size / 500));
     expect(shown.out.split("\n").slice(1)).toEqual([
       `${size} clusters selected: ${size} would change, 0 unchanged`,
@@ -104,7 +104,7 @@ describe.each([10, 10_000])("a plan of %i clusters that have a rendering", { tim
   });
 });
 
-describe("while a rollout goes on", () => {
+describe("a plan during a rollout", () => {
   const names = ["c-0", "c-1", "c-2", "c-3", "c-4"];
   async function planWhile(moved: readonly string[]) {
     let other = "";
@@ -185,7 +185,7 @@ test("a plan has a hash of its content, whenever it is made, and another hash fo
   expect(await hash(" --cluster c1")).not.toBe(first);
   cli.write("app/all.yaml", JSON.stringify(config("settings", { size: "3" })));
   expect(await hash()).not.toBe(first);
-  // An error belongs to the plan, too, and names no temporary folder.
+  // The hash includes errors, which name no temporary folder.
   cli.write("app/all.yaml", "resources: [nothing.yaml]\n");
   cli.write("app/kustomization.yaml", "resources: [nothing.yaml]\n");
   const broken = await hash();

@@ -1,4 +1,4 @@
-/** `render --offline` of a folder with links: the same objects as of one with copies. */
+/** `render --offline` shows the same objects of a folder with links as of one with copies. */
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -84,7 +84,7 @@ const cases: readonly (readonly [legend: string, template: string, files: Links,
   ],
 ];
 
-test.each(cases)("%s", async (_legend, template, files, links, shows) => {
+test.each(cases)("links and copies give the same rendering: %s", async (_legend, template, files, links, shows) => {
   const folder = mkdtempSync(join(home, "of-"));
   const put = (path: string) => {
     mkdirSync(dirname(join(folder, path)), { recursive: true });

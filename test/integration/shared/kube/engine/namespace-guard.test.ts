@@ -71,7 +71,7 @@ describe.each(clusterTargets)("a Namespace that left the set on $name", ({ start
       account("default"),
       secret({ name: "default-token-abcde", annotations: { "kubernetes.io/service-account.name": "default" } }),
     ]);
-    expect(await isGoing("furnished")).toBe(true);
+    expect(await isGoing("defaults")).toBe(true);
   });
 
   test("a Namespace with copies of objects that all of the cluster's own have is deleted", async () => {

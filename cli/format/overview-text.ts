@@ -6,6 +6,7 @@ import { formatTable } from "#cli/format/table.ts";
 import { describeCommand, manyClusters, reasonsText, type TargetLines, targetsText } from "#cli/format/target-lines.ts";
 import type { OverviewStage, OverviewStageRun, RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
 import { stalledPhases } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Clearing } from "#shared/fleet/waits/wait.ts";
 import { formatAge, formatTime } from "#shared/words/age.ts";
 import { isQuiet, worstTargetsFirst } from "#shared/words/causes.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
@@ -186,6 +187,16 @@ function nextText({ overview, targets }: OverviewView, many: boolean): string {
   const worst = worstTargetsFirst(targets).find((target) => many || !isQuiet(target));
   const inspect = stages.some(isStanding) && worst !== undefined ? [describeCommand(owner, worst)] : [];
   const clearing = waits.find(({ clear, reason }) => clear.length > 0 && reason !== "slots")?.clear ?? [];
-  const lines = [...inspect, ...clearing.map((one) => clearCommand(one, owner))];
+  const repair =
+    stages.some(isStanding) && !clearing.some(({ verb }) => verb === "orphan")
+      ? ["push a repair: the next rollout replaces a stalled one"]
+      : [];
+  const lines = [...inspect, ...repair, ...clearing.map((one) => `${clearCommand(one, owner)}${effectText(one)}`)];
   return lines.map((line, index) => `  ${index === 0 ? "next:" : "     "} ${line}\n`).join("");
+}
+
+/** The difference between the two commands that try the same rollout again. */
+function effectText({ verb }: Clearing): string {
+  if (verb === "reconcile") return "   (tries the failed clusters again)";
+  return verb === "refresh" ? "   (tries all clusters of the stage again, as they are now)" : "";
 }

@@ -193,8 +193,9 @@ describe("a group that stands still", () => {
   Succeeded, canary (1): c1
   Succeeded, rest (2): c3 c4
   next: starling describe sync/shop.web --cluster c2 -n payments
-        starling reconcile syncgroup/shop -n payments
-        starling rollout refresh shop -n payments --reason …
+        push a repair: the next rollout replaces a stalled one
+        starling reconcile syncgroup/shop -n payments   (tries the failed clusters again)
+        starling rollout refresh shop -n payments --reason …   (tries all clusters of the stage again, as they are now)
         raise spec.rollout.maxFailures of syncgroup/shop -n payments, and apply it
 `);
   });

@@ -10,8 +10,8 @@ import { parseVersionConstraint } from "#shared/source/version-constraint.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
 /**
- * A scanner that starts anew at every character needs a second for 32,000 of them, and a minute and a half for these
- * of one of the pieces. A minute for all pieces is generous for one that passes over them a few times.
+ * A scanner that starts again at every character needs a second for 32,000 of them, and for some of these texts a
+ * minute and a half. A minute for all pieces is generous for a scanner that passes over them a few times.
  */
 const length = 300_000;
 const timeout = 60_000;

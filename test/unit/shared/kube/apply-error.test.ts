@@ -13,7 +13,10 @@ const network = (code: string): ApplyErrorFacts => ({ code, message: code, cause
 const quota =
   'Operation cannot be fulfilled on resourcequotas "q": the object has been modified; please apply your changes to the latest version and try again';
 
-/** Answers, recorded from kube-apiserver 1.36 where it gives them, with their class, whether to retry, and whether the outcome is unknown. */
+/**
+ * Answers, recorded from kube-apiserver 1.36 where it gives them.
+ * Each has its class, whether to retry, and whether the outcome is unknown.
+ */
 const table: readonly (readonly [string, ApplyErrorFacts, string, boolean, boolean])[] = [
   ["connection reset", network("ECONNRESET"), "transient", true, true],
   ["timeout", network("ETIMEDOUT"), "transient", true, true],

@@ -341,7 +341,7 @@ test("an unpacking that takes too long ends with the deadline of the fetch", asy
   });
 });
 
-/** Its time is over when it was asked so often. */
+/** A pace whose time is over after the given number of questions. */
 class EndingPace extends Pace {
   #asked = 0;
   readonly #turns: number;

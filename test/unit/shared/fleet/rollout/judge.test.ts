@@ -135,7 +135,7 @@ describe("the verdict about a cluster with a slot", () => {
     expect(judge(both, [sync({ template: "b" })], clock).state).toBe("Assigned");
   });
 
-  test("a cluster with more Syncs than fit into one write waits for the rest when the first ones are done", () => {
+  test("a cluster with assignments still to be written waits for them when the written ones are done", () => {
     expect(verdict([{ observed: ready }], 0, { unwritten: true }).state).toBe("Waiting");
     expect(verdict([{ observed: { phase: "Applying" } }], 0, { unwritten: true }).state).toBe("Assigned");
     expect(verdict([{ observed: { phase: "Failed" } }], 0, { unwritten: true }).state).toBe("Failed");

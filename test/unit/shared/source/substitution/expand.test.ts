@@ -7,7 +7,7 @@ import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";
 
 interface Fixture {
   readonly variables: Readonly<Record<string, string>>;
-  /** The input, the outcome (null if refused), and, where Flux answers otherwise, its answer and the reason for Starling's. */
+  /** The input and the outcome (null if refused). Where Flux answers otherwise: its answer, and the reason for Starling's. */
   readonly rows: readonly (readonly [string, string | null, string?, string?])[];
 }
 

@@ -103,7 +103,7 @@ describe("an answer of the API", () => {
 
 test.each([
   [
-    "that only a change can repair",
+    "that is permanent",
     new StarlingError("DynamoDB refused: no grant", { code: otherCode("TableDenied"), retry: "permanent" }),
   ],
   ["of an unknown kind", surprise],

@@ -81,7 +81,7 @@ describe("a row of a newer version is listed beside the others, and shown alone"
   const cases: readonly (readonly [string, RowKey, string, string, readonly string[]])[] = [
     ["a Source", object("Source", "app"), `${ns}/sources`, `${ns}/sources/app`, ["app Unreadable", "lib"]],
     [
-      "a Source of any namespace",
+      "a Source, in the list of all namespaces",
       object("Source", "app"),
       "/v1/sources",
       `${ns}/sources/app`,
@@ -89,7 +89,7 @@ describe("a row of a newer version is listed beside the others, and shown alone"
     ],
     ["a Cluster", keys.cluster("c1"), "/v1/clusters", "/v1/clusters/c1", ["c1 Unreadable", "c2"]],
     [
-      "a Cluster, whatever labels are asked for",
+      "a Cluster, in a list with a label selector",
       keys.cluster("c1"),
       "/v1/clusters?labelSelector=env%3Dprod",
       "/v1/clusters/c1",
@@ -138,7 +138,7 @@ describe("a row of a newer version is listed beside the others, and shown alone"
       ["shop.web c1 Ready", "shop.web c2 Unreadable"],
     ],
     [
-      "a Sync that is asked for by that state",
+      "a group's Sync, in the list of the state Unreadable",
       keys.sync("c2", "payments", "shop.web"),
       `${ns}/syncs?state=Unreadable`,
       `${ns}/syncs/shop.web?cluster=c2`,
@@ -168,23 +168,26 @@ describe("a row of a newer version is listed beside the others, and shown alone"
     ],
   ];
 
-  test.each(cases)("%s of a newer version is Unreadable in its list and alone", async (_, key, path, one, expected) => {
-    await makeNewer(key);
-    const rows = api.table.all();
-    const listed = await list(path);
-    expect(lines(listed)).toEqual(expected);
-    const item = listed.items.find(
-      (candidate: { status: { state?: string } }) => candidate.status.state === "Unreadable",
-    );
-    expect(item).toMatchObject({ apiVersion: "starling.dev/v1alpha1", kind: listed.kind.replace(/List$/, "") });
-    const [condition] = item.status.conditions;
-    expect(condition).toMatchObject({ type: "Ready", status: "Unknown", reason: "NewerRow" });
-    expect(condition.message).toBe(
-      `the row ${keyText(key)} has schema 3, and this version of Starling reads up to 2; it is left alone: update the stack to the version that wrote it`,
-    );
-    expect(await get(one)).toEqual(item);
-    expect(api.table.all()).toEqual(rows);
-  });
+  test.each(cases)(
+    "a row of a newer version is Unreadable in its list and alone: %s",
+    async (_, key, path, one, expected) => {
+      await makeNewer(key);
+      const rows = api.table.all();
+      const listed = await list(path);
+      expect(lines(listed)).toEqual(expected);
+      const item = listed.items.find(
+        (candidate: { status: { state?: string } }) => candidate.status.state === "Unreadable",
+      );
+      expect(item).toMatchObject({ apiVersion: "starling.dev/v1alpha1", kind: listed.kind.replace(/List$/, "") });
+      const [condition] = item.status.conditions;
+      expect(condition).toMatchObject({ type: "Ready", status: "Unknown", reason: "NewerRow" });
+      expect(condition.message).toBe(
+        `the row ${keyText(key)} has schema 3, and this version of Starling reads up to 2; it is left alone: update the stack to the version that wrote it`,
+      );
+      expect(await get(one)).toEqual(item);
+      expect(api.table.all()).toEqual(rows);
+    },
+  );
 
   test("a readable Sync keeps its state when only its group is unreadable", async () => {
     await makeNewer(object("SyncGroup", "shop"));
@@ -294,11 +297,11 @@ describe("a row of a newer version is listed beside the others, and shown alone"
 
 describe("an unreadable row beside an object does not affect the object", () => {
   const beside: Readonly<Record<string, RowKey>> = {
-    "the fleet's entry": keys.fleet("c2"),
+    "a cluster's entry in the fleet": keys.fleet("c2"),
     "the entry of a group": keys.owner(shop),
     "the entry of a Source": keys.sourceEntry({ namespace: "payments", name: "app" }),
     "the rollout of the desired revision": keys.rollout(shop, 2),
-    "its stage run": stageRun(2),
+    "the stage run of that rollout": stageRun(2),
     "the rollout state": keys.rolloutState(shop),
     "the row of the freezes": keys.freezeState,
   };
@@ -370,15 +373,15 @@ describe("a command on a row that a newer version wrote", () => {
   const reason = { reason: "x" };
   const verbs: readonly (readonly [string, RowKey, string, string, object | undefined])[] = [
     [
-      "apply, with everything in the request",
+      "apply, together with a new Source",
       object("Source", "app"),
       "POST",
       "/v1/apply",
       { documents: [source("new"), source("app")] },
     ],
-    ["a dry run", object("Source", "app"), "POST", "/v1/apply", { documents: [source("app")], dryRun: true }],
+    ["apply as a dry run", object("Source", "app"), "POST", "/v1/apply", { documents: [source("app")], dryRun: true }],
     [
-      "apply a Cluster whose entry is newer",
+      "apply a Cluster whose entry in the fleet is newer",
       keys.fleet("c1"),
       "POST",
       "/v1/apply",
@@ -389,7 +392,7 @@ describe("a command on a row that a newer version wrote", () => {
     ["delete a Sync", object("Sync", "extra"), "DELETE", `${ns}/syncs/extra?confirm=true`, undefined],
     ["delete a Cluster", keys.cluster("c1"), "DELETE", "/v1/clusters/c1?confirm=true&cascade=orphan", undefined],
     [
-      "delete a Cluster whose entry is newer",
+      "delete a Cluster whose entry in the fleet is newer",
       keys.fleet("c1"),
       "DELETE",
       "/v1/clusters/c1?confirm=true&cascade=orphan",

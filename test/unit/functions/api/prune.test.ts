@@ -72,9 +72,9 @@ describe("a prune of objects that no inventory has", () => {
   });
 
   test.each([
-    ["that is not there", "uid-other"],
-    ["that only bears the label", "uid-copy"],
-    ["that asks not to be deleted", "uid-kept"],
+    ["that the worker did not report", "uid-other"],
+    ["of an object that only has a copy of the label", "uid-copy"],
+    ["of an object that is marked to stay", "uid-kept"],
   ])("a prune of a uid %s is refused", async (_name, uid) => {
     const { api, stored } = await withForeign();
     const before = await stored();

@@ -117,8 +117,8 @@ describe("the recovery of one Sync", () => {
   });
 
   test.each([
-    ["was not asked", []],
-    ["has not answered since", [{ namespace: "payments", name: "app", number: 2 }]],
+    ["is not in the request", []],
+    ["has not handled its poll yet", [{ namespace: "payments", name: "app", number: 2 }]],
   ])("a recover waits for a Source that %s", async (_what, sources) => {
     const api = await withRefused();
     const before = await rowsOf(api);
@@ -221,7 +221,7 @@ describe("the recovery of several groups on one cluster", () => {
     const sources = [...polled, ...["lib", "newer"].map((name) => ({ namespace: "payments", name, number: 0 }))];
     const { body } = await api.call("POST", path, { syncs: [seen], sources });
     expect(body.refused).toMatchObject([{ syncs: ["payments/shop.web"], code: "SourceNotReady" }]);
-    expect(body.refused[0].message).toMatch(/^source\/lib, source\/newer of namespace payments could not be polled at/);
+    expect(body.refused[0].message).toMatch(/^source\/lib, source\/newer of namespace payments could not be looked at/);
   });
 
   test("a recover waits for a Source whose last poll failed", async () => {

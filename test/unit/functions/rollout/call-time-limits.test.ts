@@ -34,7 +34,7 @@ test("a check that finds expired deadlines starts the newer rollout, wherever th
   for (let at = 1; calls === 0 || at <= calls; at++) {
     const made = await worldOf(["a", "b"], { maxConcurrent: 2, progressDeadline: "5m" });
     await begin(made);
-    // Nobody begins.
+    // No worker begins.
     made.advanceClock(301);
     await made.setSource("bbb");
     const left = await call(made, everybody, at);
@@ -53,7 +53,7 @@ test("clusters that may be reachable again, and need no write, are checked once 
   await made.rollOut();
   await made.setSource("bbb");
   const row = (await made.sync("a")) as SyncRow;
-  // The index says so, and is behind.
+  // The index lists these clusters as reachable again, and is behind.
   const puts = names(1300).map((cluster) => ({
     put: {
       ...row,

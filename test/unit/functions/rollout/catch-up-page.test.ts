@@ -68,7 +68,7 @@ test("a cluster that is registered anew under its name catches up after the stag
 });
 
 describe("a cluster that joins, and then changes stage", () => {
-  async function came(): Promise<PlannerWorld> {
+  async function withJoined(): Promise<PlannerWorld> {
     const made = await worldOf({ c: "canary", r: "rest" }, { ...rings, maxConcurrent: 1 });
     await made.rollOut();
     await made.addCluster("new", "rest");
@@ -76,7 +76,7 @@ describe("a cluster that joins, and then changes stage", () => {
   }
 
   test("a cluster that changes stage before its turn is counted once as waiting", async () => {
-    const made = await came();
+    const made = await withJoined();
     await made.addCluster("old", "rest");
     await made.plan();
     expect(made.rolloutState().catchUps).toEqual({ waiting: 1, changing: 1, failed: 0 });
@@ -89,7 +89,7 @@ describe("a cluster that joins, and then changes stage", () => {
   });
 
   test("a cluster that failed to catch up gets another turn in its new stage, and counts as failed in neither stage", async () => {
-    const made = await came();
+    const made = await withJoined();
     await made.plan();
     await allSay(made, "Failed");
     expect(made.rolloutState().stages).toMatchObject([{ failedCatchUps: 0 }, { failedCatchUps: 1 }]);
@@ -103,7 +103,7 @@ describe("a cluster that joins, and then changes stage", () => {
   });
 
   test("a cluster that failed to catch up and is no longer selected counts as failed in no stage", async () => {
-    const made = await came();
+    const made = await withJoined();
     await made.plan();
     await allSay(made, "Failed");
     await made.setGroup({ ...rings, maxConcurrent: 1 }, web, { names: ["c", "r"] });

@@ -28,8 +28,8 @@ async function midApply(): Promise<{ model: PlannerModel; play: Play }> {
 test.each([
   ["unregistered", "leave"],
   ["registered anew", "anew"],
-  ["accepted anew", "accept"],
-  ["selected no more", "deselect"],
+  ["accepted as another cluster", "accept"],
+  ["no longer selected", "deselect"],
 ] as const)(
   "the slot of a cluster that is in the middle of an apply, and is %s, goes to no other cluster before its worker is done",
   async (_what, act) => {

@@ -18,14 +18,14 @@ const doomed: readonly (readonly [string, Seen[1], Seen[2]])[] = [
     { reason: "ApplyFailed", problems: [problem("KindUnavailable"), problem("NoMatch")] },
   ],
   [
-    "waits for what a finalizer holds, and for what goes after that",
+    "waits for an object that a finalizer blocks, and for objects that are deleted after it",
     "Applying",
     { reason: "Pruning", problems: [problem("Terminating"), problem("Waiting")] },
   ],
-  ["waits until an object is gone that git has again", "Applying", { reason: "Terminating" }],
+  ["waits for the end of a deletion of an object that git has again", "Applying", { reason: "Terminating" }],
 ];
 
-/** Legend: the same of an attempt that may still succeed by itself. */
+/** Legend: name; the phase and the report of an attempt that may still succeed by itself. */
 const goingOn: readonly (readonly [string, Seen[1], Seen[2]])[] = [
   ["is tried again for another reason", "Retrying", { reason: "ApplyFailed", problems: [problem("InternalError")] }],
   [
@@ -34,7 +34,7 @@ const goingOn: readonly (readonly [string, Seen[1], Seen[2]])[] = [
     { reason: "ApplyFailed", problems: [problem("NoMatch"), problem("Conflict")] },
   ],
   ["waits for a step", "Applying", { reason: "StepNotReady", problems: [problem("LessReplicas")] }],
-  ["had no time to delete all", "Applying", { reason: "OutOfTime" }],
+  ["had no time to delete every object", "Applying", { reason: "OutOfTime" }],
 ];
 
 describe("an attempt in progress", () => {

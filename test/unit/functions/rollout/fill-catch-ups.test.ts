@@ -88,11 +88,11 @@ test("clusters that change stage and already have its current rollout do not wai
 });
 
 test.each([
-  ["has nothing: what its stage is on", 0, 2],
-  ["has what its stage is on", 2, 2],
-  ["has what two stages have passed: the older of what they are on", 3, 4],
-  ["has the newest that is passed", 5, 5],
-  ["has what no stage has passed: it is taken back", 6, 2],
+  ["has nothing gets its stage's current rollout", 0, 2],
+  ["has its stage's current rollout keeps it", 2, 2],
+  ["has a rollout that two stages have passed gets the older of their current rollouts", 3, 4],
+  ["has the newest rollout that a stage has passed keeps it", 5, 5],
+  ["has a rollout that no stage has passed goes back to its stage's current rollout", 6, 2],
 ])("a cluster that joins and %s", (_what, has, rollout) => {
   const stage = stageRecordOf("rest", { current: 2 });
   const rolloutState = rolloutStateOf([

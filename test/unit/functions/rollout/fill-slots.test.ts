@@ -58,7 +58,7 @@ describe("the slots of a group", () => {
       const counted = counting(made.table);
       await made.plan(counted.table, ["a"]);
       await made.renderAll(undefined, ({ path }) => path === "clusters/c003");
-      // As a renderer says that something is rendered.
+      // This is the call of a renderer's message.
       await made.plan(made.table, []);
       expect(made.slots().map(({ cluster }) => cluster)).toEqual(["c003"]);
       return counted.read();
@@ -79,8 +79,8 @@ describe("the slots of a group", () => {
   });
 
   test.each([
-    ["to everybody once, and then again", "", "zeczeczec"],
-    ["past a stage that waits for its renderings", "e", "zczczczcz"],
+    ["each of them gets it once, and then again", "", "zeczeczec"],
+    ["a stage that waits for its renderings is passed over", "e", "zczczczcz"],
   ])("a single slot goes round between stages and joiners: %s", async (_what, hanging, order) => {
     const ring = (name: string) => names(6, name.slice(0, 1)).map((cluster) => [cluster, name]);
     const fleet = Object.fromEntries(["canary", "early", "rest"].flatMap(ring));
@@ -193,7 +193,7 @@ describe("the slots of a group", () => {
   });
 });
 
-test("catch-ups of a stage that takes no more of them are not read again at each check", async () => {
+test("catch-ups of a stage with too many failed catch-ups are not read again at each check", async () => {
   async function rowsRead(count: number): Promise<number> {
     const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
     await made.rollOut();
@@ -289,7 +289,7 @@ test("a call that has no time left asks for another call, and writes nothing", a
   expect(made.rows("RolloutState")).toEqual([]);
 });
 
-test("a call whose time ends while it looks for a target that can start asks for another call", async () => {
+test("a call whose time ends while it searches for a target that can start asks for another call", async () => {
   const made = await worldOf(names(40), { maxConcurrent: 3 }, ownPaths);
   await made.plan();
   made.sender.take();

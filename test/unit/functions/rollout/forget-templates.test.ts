@@ -13,7 +13,7 @@ const pace = { maxConcurrent: 4, maxUnreachable: 1 };
 const numbers = (made: PlannerWorld) => made.rollouts().map(({ number }) => number);
 
 /** Several checks of an idle group; each of them ends within a bounded number of calls. */
-async function rest(made: PlannerWorld): Promise<void> {
+async function checkOften(made: PlannerWorld): Promise<void> {
   for (let check = 0; check < 4; check++) {
     made.advanceClock(700);
     await made.plan(new DisturbedPorts(made, { mostCalls: 300 }).table);
@@ -33,16 +33,16 @@ test("no further rollout starts for a cluster whose row only a newer version can
   await made.setGroup(pace, web);
   await playOn(made, 4);
   expect(made.stages()).toEqual({ all: "2" });
-  await rest(made);
+  await checkOften(made);
   await playOn(made, 4);
-  await rest(made);
+  await checkOften(made);
   expect(numbers(made)).toEqual([1, 2]);
   expect(made.rolloutState().templates).toEqual(["app", "data"]);
   expect(await made.sync("b", "web.data")).toMatchObject({ desired: { action: "apply" } });
   await setSchema(made, keys.fleet("b"), rowSchema);
   await playOn(made, 4);
   expect(await made.sync("b", "web.data")).toBeUndefined();
-  await rest(made);
+  await checkOften(made);
   expect(made.rolloutState().templates).toEqual(["app"]);
 });
 
@@ -54,7 +54,7 @@ test("no further rollout starts while a rollout is halfway through the stages of
   await made.operate({ suspended: ana(made.now) });
   await allSay(made, "Ready");
   expect(made.stages()).toEqual({ canary: "2", rest: "1" });
-  await rest(made);
+  await checkOften(made);
   await made.operate({ resumed: ana(made.now) });
   await playOn(made, 4);
   expect(made.stages()).toEqual({ canary: "2", rest: "2" });
@@ -67,7 +67,7 @@ test("a suspended group skips no rollout for a template that its next rollout re
   await made.rollOut();
   await made.setGroup(pace, web);
   await playOn(made, 4);
-  // The rows are as a planner leaves them that restored the Sync and died before recording it.
+  // A planner that restored the Sync and died before recording it leaves these rows.
   const app = await made.sync("a");
   if (app === undefined) throw new Error("nothing was assigned");
   const key = keys.sync("a", owner.namespace, "web.data");
@@ -78,10 +78,10 @@ test("a suspended group skips no rollout for a template that its next rollout re
   await made.table.write([{ update: { pk, sk }, set: { templates: ["app", "data"] } }]);
   await made.operate({ suspended: ana(made.now) });
   await made.setSource("bbb");
-  await rest(made);
+  await checkOften(made);
   const { inputsVersion, skipped } = made.rolloutState();
   expect(skipped).toBeUndefined();
-  await rest(made);
+  await checkOften(made);
   expect(made.rolloutState()).toMatchObject({ inputsVersion, templates: ["app", "data"] });
   await made.operate({ resumed: ana(made.now) });
   await playOn(made, 6);
@@ -95,13 +95,13 @@ test("a template stays known for a Sync that only a newer version can read, and 
   const row = await made.sync("a", "web.data");
   if (row === undefined) throw new Error("nothing was assigned");
   const key = keys.sync("z", owner.namespace, "web.data");
-  // As a newer version left it before the installation was taken back to this one.
+  // A newer version wrote this row before the installation went back to this version.
   const stateSk = row.stateSk?.replace("#a#", "#z#");
   const stray = { ...row, ...key, cluster: "z", version: 1, schema: rowSchema + 1, ...(stateSk && { stateSk }) };
   await made.table.write([{ put: stray }]);
   await made.setGroup(pace, web);
   await playOn(made, 4);
-  await rest(made);
+  await checkOften(made);
   expect(made.rolloutState().templates).toEqual(["app", "data"]);
   await setSchema(made, key, rowSchema);
   await made.addCluster("z", "all");

@@ -148,8 +148,8 @@ describe("a stage run under a freeze", () => {
   });
 
   test.each([
-    ["freezes are others", (world: PlannerWorld) => world.setFreezes({})],
-    ["its labels are", (world: PlannerWorld) => world.addCluster("p039", "all", { labels: { env: "dev" } })],
+    ["its freeze ends", (world: PlannerWorld) => world.setFreezes({})],
+    ["its labels change", (world: PlannerWorld) => world.addCluster("p039", "all", { labels: { env: "dev" } })],
   ])("a cluster is released when %s, after a check that reads only labels", async (_what, change) => {
     const world = await frozenWorld(40);
     await change(world);

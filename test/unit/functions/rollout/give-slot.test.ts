@@ -109,13 +109,13 @@ describe("a cluster that has more Syncs of a group than fit into a transaction",
 
   test.each([
     ["that is unregistered", (made: PlannerWorld) => made.removeCluster("a")],
-    ["that is selected no more", (made: PlannerWorld) => made.setGroup({ maxConcurrent: 1 }, web, { names: ["b"] })],
+    ["that is no longer selected", (made: PlannerWorld) => made.setGroup({ maxConcurrent: 1 }, web, { names: ["b"] })],
     [
-      "whose group goes, and leaves the objects",
+      "whose group is orphaned",
       (made: PlannerWorld) => made.operate({ deletion: { ...ana(made.now), cascade: "orphan" } }),
     ],
     [
-      "that is unregistered while its group goes",
+      "that is unregistered while its group is in deletion",
       async (made: PlannerWorld) => {
         await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } });
         await made.removeCluster("a");

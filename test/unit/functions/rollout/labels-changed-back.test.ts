@@ -35,7 +35,7 @@ function bound(table: Table): Omit<Table, "getMany"> {
   };
 }
 
-describe.each(elsewhere)("a cluster that is in %s for a moment", (ring) => {
+describe.each(elsewhere)("a cluster that is in the ring %s for a moment", (ring) => {
   test("a cluster that is elsewhere for a moment remains a target of its stage run", async () => {
     const made = await worldOf({ c1: "canary", c2: "canary", r1: "rest" }, pace, web, clusters);
     await made.rollOut();

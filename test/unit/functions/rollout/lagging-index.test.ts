@@ -16,7 +16,7 @@ const bad = [
   ["Unreachable", { failed: 0, unreachable: 1 }],
 ] as const;
 
-describe.each(["nothing", "that it changes"] as const)("while the index says %s of a cluster that joined", (says) => {
+describe.each(["no entry", "an older state"] as const)("while the index has %s of a cluster that joined", (has) => {
   test.each(bad)("a group is not Complete when a cluster that joined is %s", async (phase, counts) => {
     const made = await worldOf(["a"], { maxConcurrent: 1 });
     await made.rollOut();
@@ -25,7 +25,7 @@ describe.each(["nothing", "that it changes"] as const)("while the index says %s 
     expect((await made.group()).status.state).toBe("Complete");
     await made.addCluster("b", "all");
     await begin(made);
-    const index = says === "nothing" ? new MemoryTable() : await indexOfNow(made);
+    const index = has === "no entry" ? new MemoryTable() : await indexOfNow(made);
     await made.finish("b", phase);
     const behind = lagging(made.table, index);
     await made.plan(behind);

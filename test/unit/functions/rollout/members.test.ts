@@ -280,7 +280,7 @@ test("a reconcile ends after its deadline, however often the members change", as
 });
 
 describe("a stage that loses every cluster that was to verify a rollout", () => {
-  const anew = async () => {
+  const withoutCanary = async () => {
     const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 4 });
     await made.rollOut();
     await made.setSource("bbb");
@@ -290,7 +290,7 @@ describe("a stage that loses every cluster that was to verify a rollout", () => 
   };
 
   test("the stage takes a new snapshot with the clusters that replace them, before later stages get the rollout", async () => {
-    const made = await anew();
+    const made = await withoutCanary();
     await made.addCluster("c1", "canary", { uid: "anew" });
     await begin(made);
     await made.finish("c1", "Failed");
@@ -325,7 +325,7 @@ describe("a stage that loses every cluster that was to verify a rollout", () => 
   });
 
   test("a stage without any cluster left verifies nothing, and no later stage gets the rollout", async () => {
-    const made = await anew();
+    const made = await withoutCanary();
     await begin(made);
     expect(made.stages()).toEqual({ canary: "1 (2)", rest: "1" });
     const message = "nothing verified in stage canary: 1 cluster left before it was verified";
@@ -359,7 +359,7 @@ describe("a stage that loses every cluster that was to verify a rollout", () => 
   });
 
   test("the stage waits for the list of its present members", async () => {
-    const made = await anew();
+    const made = await withoutCanary();
     await made.addCluster("c1", "canary", { uid: "two" });
     const { table } = made;
     const write = table.write.bind(table);

@@ -17,7 +17,7 @@ const moves = {
     { a: "bare", b: "has-it" },
     { a: "has-it-too", b: "bare" },
   ],
-  "to the template behind it": [
+  "to the template after it": [
     { a: "has-it", b: "bare" },
     { a: "bare", b: "has-it-too" },
   ],

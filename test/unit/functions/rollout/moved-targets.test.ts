@@ -20,7 +20,7 @@ const edits: Readonly<Record<string, (at: number) => Stages>> = {
   merged: (at) => (at === 2 ? [{ name: "s0", ...by({ ring: "r0" }) }, { name: "s1" }] : stages.toSpliced(at, 1)),
   split: (at) => stages.toSpliced(at, 0, { name: "own", ...by(odd) }),
   renamed: (at) => stages.map((stage, index) => (index === at ? { ...stage, name: "other" } : stage)),
-  "selected otherwise": (at) =>
+  "selected differently": (at) =>
     at === 2
       ? stages.with(1, { name: "s1", ...by(odd) })
       : stages.with(at, { name: `s${at}`, ...by({ flavour: "even" }) }),
@@ -28,11 +28,11 @@ const edits: Readonly<Record<string, (at: number) => Stages>> = {
 const moves = ["up", "down", "out", "unregistered", ...Object.keys(edits)] as const;
 const states = [
   "Unreachable",
-  "Unreachable, and answers as it moves",
+  "Unreachable, and reachable when it moves",
   "Failed",
   "Changing",
-  "Changing, and does not answer then",
-  "Changing, and fails then",
+  "Changing, and then unreachable",
+  "Changing, and then failed",
   "Pending",
 ] as const;
 

@@ -256,7 +256,7 @@ describe("a group that has an unreadable row", () => {
   };
 
   test.each(Object.entries(unread))(
-    "%s: the group reports it, writes nothing else, and is planned when the row is readable",
+    "a group with this unreadable row reports it, changes no other row, and is planned when the row is readable: %s",
     async (_, key) => {
       await world.setSource("bbb");
       await world.plan();

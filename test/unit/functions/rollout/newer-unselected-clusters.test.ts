@@ -10,9 +10,9 @@ import { counting, names, playOn, worldOf } from "#test/support/planner-story.ts
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
 const selections = {
-  "of all clusters": () => ({ all: true }),
-  "of a label": () => ({ selector: { matchLabels: { ring: "all" } } }),
-  "of names": (count: number) => ({ names: ["a", ...names(count)] }),
+  "that selects all clusters": () => ({ all: true }),
+  "that selects clusters by label": () => ({ selector: { matchLabels: { ring: "all" } } }),
+  "that selects clusters by name": (count: number) => ({ names: ["a", ...names(count)] }),
 };
 
 async function writeAsNewer(made: PlannerWorld, clusters: readonly string[]): Promise<void> {

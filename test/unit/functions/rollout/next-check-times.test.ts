@@ -1,4 +1,4 @@
-/** The time at which the planner checks a group again that nobody reports about. */
+/** The time at which the planner checks a group again when no report about it comes. */
 import { describe, expect, test } from "vitest";
 import { dueAtOf, later } from "#shared/fleet/rows/due.ts";
 import type { FreezesRow } from "#shared/fleet/rows/freezes-row.ts";
@@ -33,7 +33,7 @@ describe("a group that has nothing to do", () => {
   test.each([
     ["was due", (made: PlannerWorld) => made.advanceClock(700)],
     [
-      "has lost its time",
+      "has lost its due time",
       (made: PlannerWorld) => made.table.update({ update: keys.rolloutState(owner), remove: ["dueKey", "dueShard"] }),
     ],
   ])("an idle group that %s becomes due at a later time", async (_what, act) => {

@@ -120,10 +120,10 @@ describe("maxConcurrent limits the clusters that may be changing", () => {
 
 describe("a stage does not pass without a verified cluster", () => {
   test.each<[string, number, Parameters<PlannerWorld["setGroup"]>[0], "Unreachable" | "Failed"]>([
-    ["2 of 2 do not answer, and 10 % may", 2, { maxUnreachable: "10%" }, "Unreachable"],
-    ["2 of 2 do not answer, and all may", 2, { maxUnreachable: "100%" }, "Unreachable"],
-    ["6 of 6 fail, and 5 % may", 6, { maxFailures: "5%" }, "Failed"],
-    ["6 of 6 fail, and all may", 6, { maxFailures: "100%" }, "Failed"],
+    ["2 of 2 canaries are unreachable with a maxUnreachable of 10 %", 2, { maxUnreachable: "10%" }, "Unreachable"],
+    ["2 of 2 canaries are unreachable with a maxUnreachable of 100 %", 2, { maxUnreachable: "100%" }, "Unreachable"],
+    ["6 of 6 canaries fail with a maxFailures of 5 %", 6, { maxFailures: "5%" }, "Failed"],
+    ["6 of 6 canaries fail with a maxFailures of 100 %", 6, { maxFailures: "100%" }, "Failed"],
   ])("no other cluster is assigned anything when %s", async (_name, canaries, strategy, phase) => {
     const made = await fourHundred(canaries, strategy);
     await begin(made);

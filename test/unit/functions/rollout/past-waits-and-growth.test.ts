@@ -21,9 +21,9 @@ const syncs = (made: PlannerWorld) => made.rows<SyncRow>("SyncOnCluster");
 
 describe("a cluster that joins gets the current rollout of its stage", () => {
   test.each<[string, (made: PlannerWorld) => Promise<void>]>([
-    ["while a content moves through its stage", async (made) => made.observe("r1", "Applying")],
-    ["while one has halted there", async (made) => allSay(made, "Failed")],
-    ["while nobody in it answers", async (made) => allSay(made, "Unreachable")],
+    ["while a stage run is in progress there", async (made) => made.observe("r1", "Applying")],
+    ["while a stage run is halted there", async (made) => allSay(made, "Failed")],
+    ["while all its clusters are unreachable", async (made) => allSay(made, "Unreachable")],
   ])("a cluster that joins gets the current rollout of its stage %s", async (_name, act) => {
     const made = await worldOf(
       { c1: "canary", r1: "rest", r2: "rest" },
@@ -51,28 +51,31 @@ describe("a cluster that joins gets the current rollout of its stage", () => {
 
 describe("a cluster that does nothing with its slot", () => {
   test.each<[string, (made: PlannerWorld) => Promise<void>]>([
-    ["whose worker begins nothing", async () => {}],
-    ["whom the store denies it", (made) => made.observe("b", "Retrying", { reason: "BlobDenied" })],
-  ])("a cluster %s keeps no newer rollout from the others, and gets it in its slot", async (_name, act) => {
-    const made = await worldOf(["a", "b"], { maxConcurrent: 2, progressDeadline: "60s" });
-    await begin(made);
-    await act(made);
-    await made.finish("a");
-    await made.plan();
-    for (const commit of ["bbb", "ccc"]) {
-      made.advanceClock(25);
-      await revise(made, commit);
-      expect(made.stages()).toEqual({ all: "- (1)" });
-    }
-    made.advanceClock(10);
-    await begin(made);
-    expect(syncs(made).map(({ desired }) => desired.revision)).toEqual(["main@sha1:ccc", "main@sha1:ccc"]);
-    await playOn(made);
-    expect(made.stages()).toEqual({ all: "2" });
-  });
+    ["whose worker never begins", async () => {}],
+    ["whose worker may not read the rendering", (made) => made.observe("b", "Retrying", { reason: "BlobDenied" })],
+  ])(
+    "a newer rollout goes to the other clusters and to a cluster %s, which gets it in its slot",
+    async (_name, act) => {
+      const made = await worldOf(["a", "b"], { maxConcurrent: 2, progressDeadline: "60s" });
+      await begin(made);
+      await act(made);
+      await made.finish("a");
+      await made.plan();
+      for (const commit of ["bbb", "ccc"]) {
+        made.advanceClock(25);
+        await revise(made, commit);
+        expect(made.stages()).toEqual({ all: "- (1)" });
+      }
+      made.advanceClock(10);
+      await begin(made);
+      expect(syncs(made).map(({ desired }) => desired.revision)).toEqual(["main@sha1:ccc", "main@sha1:ccc"]);
+      await playOn(made);
+      expect(made.stages()).toEqual({ all: "2" });
+    },
+  );
 });
 
-test("two clusters that do nothing with their slots keep no newer rollout from the others", async () => {
+test("the other clusters get a newer rollout although two clusters do nothing with their slots", async () => {
   const made = await worldOf(["a", "b", "c"], { maxConcurrent: 3, progressDeadline: "60s" });
   await begin(made);
   await made.finish("c");

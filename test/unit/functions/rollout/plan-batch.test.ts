@@ -63,8 +63,8 @@ describe("messages of one group in one batch", () => {
   );
 
   test.each([
-    ["after it was through with some of its clusters", 2, 5],
-    ["before anything was read", 0, 30],
+    ["after it has checked some of its clusters", 2, 5],
+    ["before it has read anything", 0, 30],
   ])("a call whose time ends %s sends the renderer's message again", async (_when, asked, clusters) => {
     const members = names(30);
     const made = await worldOf(members, { maxConcurrent: "100%" });

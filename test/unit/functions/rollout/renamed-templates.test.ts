@@ -27,7 +27,7 @@ async function rollOutWithout(made: PlannerWorld, dead: string): Promise<void> {
 
 test.each([
   [
-    "answers again",
+    "is reachable again",
     async (made: PlannerWorld) => {
       for (const { name } of syncsOf(made, "dead")) await made.observe("dead", "Reachable", { name });
     },

@@ -382,7 +382,7 @@ test("a failed catch-up is not retried because another stage passed a rollout", 
   });
 });
 
-test("catch-ups of a stage that takes no more of them are passed over", async () => {
+test("catch-ups of a stage with too many failed catch-ups are passed over", async () => {
   const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
   await made.rollOut();
   for (const name of names(8, "a")) await made.addCluster(name, "canary");

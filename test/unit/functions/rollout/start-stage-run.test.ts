@@ -82,8 +82,8 @@ describe("a rollout that goes from stage to stage", () => {
   });
 
   test.each([
-    ["taken as soon as it is wanted", "ddd", { count: 1, from: "main@sha1:ccc", to: "main@sha1:ccc" }],
-    ["the only one that was wanted", "ccc", undefined],
+    ["started as soon as its revision is desired", "ddd", { count: 1, from: "main@sha1:ccc", to: "main@sha1:ccc" }],
+    ["for the revision that was already desired", "ccc", undefined],
   ])(
     "a rollout that is %s records the revisions skipped before it, and not its own",
     async (_what, commit, skipped) => {
@@ -180,8 +180,8 @@ describe("a rollout that goes from stage to stage", () => {
   });
 
   test.each([
-    ["a later one", [rings.stages[0], { name: "early", clusters: { names: ["none"] } }, rings.stages[1]], "early"],
-    ["a first one that is optional", [{ ...rings.stages[0], optional: true }, rings.stages[1]], "canary"],
+    ["a later stage", [rings.stages[0], { name: "early", clusters: { names: ["none"] } }, rings.stages[1]], "early"],
+    ["an optional first stage", [{ ...rings.stages[0], optional: true }, rings.stages[1]], "canary"],
   ])("a rollout passes an empty stage at once, and the stage run says so: %s", async (_which, stages, empty) => {
     const made = await worldOf(
       { [empty === "early" ? "c1" : "r2"]: empty === "early" ? "canary" : "rest", r1: "rest" },

@@ -18,7 +18,7 @@ import { owner, type PlannerWorld, silentLog } from "#test/support/planner-world
 const pace = { maxConcurrent: 2, progressDeadline: "5m" as const };
 const templates = (renames: number) => names(20, `r${renames}-t`).map((name) => ({ name, source: "app" }));
 
-async function renameWhileNobodyWorks(made: PlannerWorld, renames: number): Promise<void> {
+async function renameWithoutWorkers(made: PlannerWorld, renames: number): Promise<void> {
   for (let number = 1; number <= renames; number++) {
     await made.setGroup(pace, templates(number));
     await begin(made);
@@ -40,7 +40,7 @@ describe("20 templates that are renamed before a worker begins", { timeout: 60_0
     async (renames) => {
       const made = await worldOf(names(2), pace, templates(0));
       await made.rollOut();
-      await renameWhileNobodyWorks(made, renames);
+      await renameWithoutWorkers(made, renames);
       expect(sizes(made)).toEqual([50, 50]);
       const newest = templates(renames).map(({ name }) => `apply web.${name}`);
       for (const cluster of names(2)) expect(applied(made, cluster)).toEqual(expect.arrayContaining(newest));
@@ -52,7 +52,7 @@ describe("20 templates that are renamed before a worker begins", { timeout: 60_0
   test("a slot that an older version let grow is made smaller", async () => {
     const made = await worldOf(["c1"], pace, templates(0));
     await made.rollOut();
-    await renameWhileNobodyWorks(made, 4);
+    await renameWithoutWorkers(made, 4);
     const [slot] = made.slots();
     if (slot === undefined) throw new Error("nothing was given");
     const syncs = made.rows<SyncRow>("SyncOnCluster");
@@ -69,7 +69,7 @@ describe("20 templates that are renamed before a worker begins", { timeout: 60_0
   test("a slot of which a part is done is kept until no worker can write the paused part", async () => {
     const made = await worldOf(["c1"], pace, templates(0));
     await made.rollOut();
-    await renameWhileNobodyWorks(made, 4);
+    await renameWithoutWorkers(made, 4);
     await lease(made, "c1", { fence: 3, seconds: 40 });
     await made.finish("c1");
     await made.plan();

@@ -36,7 +36,7 @@ async function drop(made: PlannerWorld): Promise<void> {
 }
 
 /**
- * As a planner leaves the rows that dies after restoring a Sync and before recording it: no row says that a cluster has
+ * A planner that dies after restoring a Sync and before recording it leaves these rows: no row says that a cluster has
  * it.
  */
 async function pendingReports(): Promise<PlannerWorld> {

@@ -84,12 +84,18 @@ const goneAfter =
   };
 
 const stories: readonly Story[] = [
-  { on: "suspended", when: "it goes through", make: suspended(begin), clear: ["resume"] },
-  { on: "frozen", when: "everybody is", make: (made) => freeze(made), clear: ["thaw inc"] },
-  { on: "frozen", when: "one stage is", pace: rings, make: (made) => freeze(made, "canary"), clear: ["thaw inc"] },
+  { on: "suspended", when: "a stage run is in progress", make: suspended(begin), clear: ["resume"] },
+  { on: "frozen", when: "every cluster is frozen", make: (made) => freeze(made), clear: ["thaw inc"] },
   {
     on: "frozen",
-    when: "those that came are",
+    when: "the clusters of one stage are frozen",
+    pace: rings,
+    make: (made) => freeze(made, "canary"),
+    clear: ["thaw inc"],
+  },
+  {
+    on: "frozen",
+    when: "a cluster that joined is frozen",
     make: async (made) => {
       await made.rollOut();
       await freeze(made, "rest");
@@ -100,7 +106,7 @@ const stories: readonly Story[] = [
   },
   {
     on: "newer",
-    when: "a cluster's row is",
+    when: "the row of a Sync is unreadable",
     make: async (made) => {
       await made.rollOut();
       await made.table.write([{ update: sync, set: { schema: rowSchema + 1 } }]);
@@ -112,7 +118,7 @@ const stories: readonly Story[] = [
   },
   {
     on: "newer",
-    when: "the row of a slot is",
+    when: "the row of a slot is unreadable",
     make: async (made) => {
       await begin(made);
       const [slot] = made.slots();
@@ -127,7 +133,7 @@ const stories: readonly Story[] = [
   },
   {
     on: "asked",
-    when: "nobody has taken it up",
+    when: "the planner has not handled a refresh",
     make: async (made) => {
       await made.rollOut();
       await act(made, { refresh: ana(made.now) });
@@ -136,19 +142,19 @@ const stories: readonly Story[] = [
   },
   {
     on: "budget",
-    when: "some fail",
+    when: "some clusters fail",
     pace: all,
     make: after("Ready", "Failed"),
     clear: ["reconcile", "refresh", "pace maxFailures"],
   },
   {
     on: "budget",
-    when: "the first fail",
+    when: "the first clusters fail",
     pace: { maxConcurrent: 2 },
     make: after("Failed"),
     clear: ["reconcile", "refresh", "pace maxFailures"],
   },
-  { on: "budget", when: "all fail", pace: all, make: after("Failed"), clear: ["reconcile", "refresh"] },
+  { on: "budget", when: "all clusters fail", pace: all, make: after("Failed"), clear: ["reconcile", "refresh"] },
   {
     on: "budget",
     when: "nothing can be rendered",
@@ -162,7 +168,7 @@ const stories: readonly Story[] = [
   },
   {
     on: "budget",
-    when: "it is suspended besides",
+    when: "the group is also suspended",
     pace: all,
     make: suspended(after("Failed")),
     clear: [],
@@ -173,7 +179,7 @@ const stories: readonly Story[] = [
   { on: "budget", when: "deletions fail", pace: all, make: deleted("Failed"), clear: ["reconcile", "orphan"] },
   {
     on: "budget",
-    when: "deletions fail, and those that came had failed",
+    when: "deletions fail, and clusters that joined had failed",
     pace: all,
     make: async (made) => {
       await goneAfter("Failed")(made);
@@ -181,57 +187,87 @@ const stories: readonly Story[] = [
     },
     clear: ["reconcile", "orphan"],
   },
-  { on: "evidence", when: "all fail, and may", pace: lax, make: after("Failed"), clear: ["reconcile", "refresh"] },
-  { on: "evidence", when: "none answers, and need not", pace: lax, make: after("Unreachable"), clear: ["refresh"] },
+  {
+    on: "evidence",
+    when: "all clusters fail within the budget",
+    pace: lax,
+    make: after("Failed"),
+    clear: ["reconcile", "refresh"],
+  },
+  {
+    on: "evidence",
+    when: "all clusters are unreachable within the budget",
+    pace: lax,
+    make: after("Unreachable"),
+    clear: ["refresh"],
+  },
   {
     on: "unreachable",
-    when: "most do not answer",
+    when: "most clusters are unreachable",
     pace: all,
     make: after("Ready", "Unreachable"),
     clear: ["pace maxUnreachable", "refresh"],
   },
-  { on: "unreachable", when: "none answers", pace: all, make: after("Unreachable"), clear: ["refresh"] },
   {
     on: "unreachable",
-    when: "others failed",
+    when: "all clusters are unreachable",
+    pace: all,
+    make: after("Unreachable"),
+    clear: ["refresh"],
+  },
+  {
+    on: "unreachable",
+    when: "other clusters failed",
     pace: { ...all, maxFailures: "100%" },
     make: after("Ready", "Failed", "Unreachable", "Unreachable"),
     clear: ["pace maxUnreachable", "refresh"],
   },
   {
     on: "unreachable",
-    when: "a deletion waits for them",
+    when: "a deletion waits for an unreachable cluster",
     pace: all,
     make: deleted("Ready", "Ready", "Ready", "Unreachable"),
     clear: ["unregister rest", "orphan"],
   },
   {
     on: "catchUps",
-    when: "they stop others",
+    when: "failed catch-ups stop other clusters",
     make: async (made) => {
       await joined("Failed")(made);
       await say(made, "Failed");
     },
     clear: ["reconcile", "pace maxFailures"],
   },
-  { on: "catchUps", when: "they stop nobody", pace: lax, make: joined("Failed"), clear: ["reconcile"] },
-  { on: "slots", when: "all are taken", make: begin, clear: ["pace maxConcurrent"] },
-  { on: "slots", when: "a stage's own are taken", pace: two, make: begin, clear: ["pace maxConcurrent"] },
-  { on: "slots", when: "those that came wait", make: joined(), clear: ["pace maxConcurrent"] },
-  { on: "slots", when: "those that came to a stage wait", pace: two, make: joined(), clear: ["pace maxConcurrent"] },
+  {
+    on: "catchUps",
+    when: "failed catch-ups stop no other cluster",
+    pace: lax,
+    make: joined("Failed"),
+    clear: ["reconcile"],
+  },
+  { on: "slots", when: "all slots are in use", make: begin, clear: ["pace maxConcurrent"] },
+  { on: "slots", when: "all slots of a stage are in use", pace: two, make: begin, clear: ["pace maxConcurrent"] },
+  { on: "slots", when: "clusters that joined wait", make: joined(), clear: ["pace maxConcurrent"] },
+  {
+    on: "slots",
+    when: "clusters that joined wait for slots of their stage",
+    pace: two,
+    make: joined(),
+    clear: ["pace maxConcurrent"],
+  },
   {
     on: "worker",
-    when: "nobody begins",
+    when: "no worker begins",
     make: async (made) => {
       await begin(made);
       made.advanceClock(61);
     },
     clear: [],
   },
-  { on: "rendering", when: "it is not done", templates: ownPaths, make: (made) => made.plan(), clear: [] },
+  { on: "rendering", when: "a rendering is not done", templates: ownPaths, make: (made) => made.plan(), clear: [] },
   {
     on: "reconcile",
-    when: "not everybody was looked at",
+    when: "not every cluster has been checked",
     make: async (made) => {
       await made.rollOut();
       await act(made, { reconcile: ana(made.now) });
@@ -241,7 +277,7 @@ const stories: readonly Story[] = [
   },
   {
     on: "source",
-    when: "it is none",
+    when: "the Source does not exist",
     make: async (made) => {
       await made.rollOut();
       await made.setGroup({}, [{ name: "app", source: "other" }]);
@@ -250,7 +286,7 @@ const stories: readonly Story[] = [
     clear: [],
     end: (made) => made.setSource("aaa", "aaa", "other"),
   },
-  { on: "stage", when: "the one before goes on", pace: rings, make: begin, clear: [] },
+  { on: "stage", when: "the stage before is still updating", pace: rings, make: begin, clear: [] },
 ];
 
 async function waitsOf(made: PlannerWorld): Promise<readonly Wait[]> {
@@ -308,7 +344,7 @@ describe.each(stories)("the wait for $on, where $when", (story) => {
     const made = await beginning(story);
     const [wait] = await waitsOn(made, story);
     const clearing = wait?.clear.find((one) => textOf(one) === verb);
-    if (clearing === undefined) throw new Error(`nothing says ${verb}`);
+    if (clearing === undefined) throw new Error(`no command of the wait is ${verb}`);
     await clear(made, clearing, story);
     await begin(made);
     // No cluster is any healthier than before.

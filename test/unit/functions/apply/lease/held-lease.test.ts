@@ -140,8 +140,8 @@ test("a renewal stores the note of the Sync in progress, and a new check clears 
 test.each<[string, string, number]>([
   ["for 45 seconds", "09:59:00", 45_000],
   ["for 45 seconds, with a minute left", "10:03:50", 45_000],
-  ["until 15 seconds after the invocation at most", "10:04:30", 35_000],
-  ["no longer, with no time left", "10:04:50", 15_000],
+  ["until 15 seconds after the end of the invocation at most", "10:04:30", 35_000],
+  ["for 15 seconds, with no time left", "10:04:50", 15_000],
 ])("a lease is held %s", (_howLong, now, expected) => {
   const from = new Date(`2026-03-01T${now}.000Z`);
   expect(leaseEnd(from, invocationEnd).getTime() - from.getTime()).toBe(expected);

@@ -21,12 +21,12 @@ function timerAfter(set: string | undefined, observed = onTheWay): string {
 describe("a Sync for whose next check a message is sent", () => {
   test.each([
     ["was not due", undefined, onward(30)],
-    ["was due before that check", onward(-5), onward(30)],
-    ["was due a moment after it", onward(9.999), onward(30)],
-    ["was due a while after it", onward(10), onward(10)],
+    ["was due before the next check", onward(-5), onward(30)],
+    ["was due a moment after the next check", onward(9.999), onward(30)],
+    ["was due a while after the next check", onward(10), onward(10)],
     ["was due a moment before a new watchdog", onward(29.999), onward(29.999)],
-    ["was due long after it", onward(600), onward(30)],
-  ])("the time at which it is due again is right for a Sync that %s", (_what, set, expected) => {
+    ["was due long after the next check", onward(600), onward(30)],
+  ])("the Sync is due again at the right time when it %s", (_what, set, expected) => {
     expect(timerAfter(set)).toBe(expected);
   });
 });
@@ -46,14 +46,14 @@ describe("a Sync that had to wait for its worker", () => {
   };
 
   test.each([
-    ["less than a watchdog", { due: 29 }, 30],
-    ["a minute", { due: 60 }, 60],
-    ["a minute, its message likewise", { due: 60, sent: 60 }, 60],
-    ["an hour", { due: 3600 }, 300],
-    ["an hour, its message a minute", { due: 3600, sent: 60 }, 60],
-    ["an hour, its message not at all", { due: 3600, sent: 0 }, 30],
-    ["not at all: its message was sent before it was due", { due: 0, sent: 900 }, 30],
-    ["not at all, by a clock that is slow", { due: 3600, sent: -60 }, 30],
+    ["for less than a watchdog", { due: 29 }, 30],
+    ["for a minute", { due: 60 }, 60],
+    ["for a minute, and so did its message", { due: 60, sent: 60 }, 60],
+    ["for an hour", { due: 3600 }, 300],
+    ["for an hour, and its message for a minute", { due: 3600, sent: 60 }, 60],
+    ["for an hour, and its message not at all", { due: 3600, sent: 0 }, 30],
+    ["not at all, because its message was sent before it was due", { due: 0, sent: 900 }, 30],
+    ["not at all, by a slow clock", { due: 3600, sent: -60 }, 30],
   ])("the Sync is due again as late as it waited for its worker: %s", (_what, waited, expected) => {
     expect(graceAfter(waited)).toBe(expected);
     expect(graceAfter(waited, onTheWay, undefined)).toBe(expected);

@@ -17,7 +17,7 @@ function checked(template: string, nextAt: string, more: { reason?: string; trie
 }
 
 /** A Sync that is checked with the others of its cluster, for which the next check is due at eight. */
-function resting(template: string, checkedAt: string): SyncRow {
+function idle(template: string, checkedAt: string): SyncRow {
   return syncRowOf("c1", { template, observed: { at: checkedAt } });
 }
 
@@ -32,12 +32,12 @@ describe("the order of turns", () => {
     ],
     [
       "begins with assigned Syncs, however long others have waited",
-      [checked("a", at("08:05:00")), assigned("b", at("09:04:00")), resting("c", at("07:00:00"))],
+      [checked("a", at("08:05:00")), assigned("b", at("09:04:00")), idle("c", at("07:00:00"))],
       ["web.b", "web.c", "web.a"],
     ],
     [
       "places an idle Sync by its cluster's routine check",
-      [resting("a", at("06:00:00")), checked("b", at("07:59:00")), checked("c", at("09:00:00"))],
+      [idle("a", at("06:00:00")), checked("b", at("07:59:00")), checked("c", at("09:00:00"))],
       ["web.b", "web.a", "web.c"],
     ],
     [

@@ -18,7 +18,7 @@ const at = "2026-11-20T08:00:00.000Z";
 
 function asked(facts: Partial<ApplyErrorFacts>): KubeError {
   const request = { method: "GET", path: "/api/v1/namespaces/kube-system", secret: false };
-  return new KubeError(request, { message: "as told", causes: [], ...facts });
+  return new KubeError(request, { message: "as given", causes: [], ...facts });
 }
 
 function failed(code: ErrorCode, retry: "permanent" | "transient"): StarlingError {
@@ -115,17 +115,17 @@ describe("the finding of a cluster that fails", () => {
     [
       "without an address is Unreachable",
       asked({ code: "ENOTFOUND" }),
-      ...(["Unreachable", "Unreachable", "as told"] as const),
+      ...(["Unreachable", "Unreachable", "as given"] as const),
     ],
     [
       "that resets connections is Unreachable",
       asked({ code: "ECONNRESET" }),
-      ...(["Unreachable", "Unreachable", "as told"] as const),
+      ...(["Unreachable", "Unreachable", "as given"] as const),
     ],
     [
       "that rejects credentials is Unreachable",
       asked({ status: 401 }),
-      ...(["Unreachable", "Unauthorized", "as told"] as const),
+      ...(["Unreachable", "Unauthorized", "as given"] as const),
     ],
     [
       "that answers with server errors is tried again",

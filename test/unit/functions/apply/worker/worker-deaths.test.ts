@@ -133,27 +133,32 @@ describe("the turns of a pass", () => {
 });
 
 describe("a death in the routine check", () => {
-  const rests = (template: string) => turn(template, { observed: observedOf({}) });
+  const idle = (template: string) => turn(template, { observed: observedOf({}) });
   const inRoutine = { begun: { ...noteOf("a").begun, routine: true as const } };
 
   test.each<[string, readonly SyncTurn[], Lease["death"], boolean]>([
-    ["without a note may belong to any idle Sync", [rests("a"), rests("b")], {}, true],
+    ["without a note may belong to any idle Sync", [idle("a"), idle("b")], {}, true],
     [
       "with a note of the routine check may belong to any idle Sync",
-      [turn("x"), rests("a"), rests("b")],
+      [turn("x"), idle("a"), idle("b")],
       inRoutine,
       true,
     ],
-    ["belongs to the only idle Sync", [rests("a"), turn("x")], {}, false],
-    ["with a note of a Sync belongs to that Sync", [rests("a"), rests("b")], noteOf("b"), false],
-    ["belongs to the first Sync where that was new", [turn("x"), rests("a"), rests("b")], {}, false],
-    ["did not happen", [rests("a"), rests("b")], undefined, false],
-  ])("the Sync of a death is unknown, or known: the death %s", (_what, turns, death, expected) => {
+    ["belongs to the only idle Sync", [idle("a"), turn("x")], {}, false],
+    ["with a note of a Sync belongs to that Sync", [idle("a"), idle("b")], noteOf("b"), false],
+    [
+      "without a note belongs to the first Sync when that one is not idle",
+      [turn("x"), idle("a"), idle("b")],
+      {},
+      false,
+    ],
+    ["did not happen, so no Sync is unknown", [idle("a"), idle("b")], undefined, false],
+  ])("the Sync of a death in the routine check may be unknown: the death %s", (_what, turns, death, expected) => {
     expect(isUnsure(turns, leaseOf(death))).toBe(expected);
   });
 
-  test("the note of a turn says that it is one of the routine, unless each Sync is reported apart", () => {
-    const { row } = rests("a");
+  test("the note of a turn of an idle Sync names the routine check, unless each Sync is reported by itself", () => {
+    const { row } = idle("a");
     expect(begunAt(row, { alone: false, isReported: false })).toEqual(inRoutine.begun);
     expect(begunAt(row, { alone: false, isReported: true })).toEqual(noteOf("a").begun);
   });

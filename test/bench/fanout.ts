@@ -22,13 +22,13 @@ const longestMs = (clusters: number) => Math.max(600_000, clusters * 2_000);
  * machine's two cores.
  */
 const account = { clusters: "1000", concurrency: "1000" } as const;
-const lookEveryMs = 500;
+const pollEveryMs = 500;
 
 interface Fanout extends Figures {
   readonly clusters: number;
   readonly seconds: number;
   readonly targetsPerSecond: number;
-  /** Of the process with the functions and all emulators except DynamoDB's. */
+  /** The processor time of the process with the functions and all emulators except DynamoDB's. */
   readonly processorSecondsPerTarget: number;
   /** The part of this time in which garbage collection stopped the process. */
   readonly garbageSecondsPerTarget: number;
@@ -38,14 +38,14 @@ interface Fanout extends Figures {
   /** Calls per target from the push to the end, by service, without empty receives. */
   readonly callsPerTarget: Readonly<Record<"dynamodb" | "sqs" | "s3", number>>;
   readonly writeUnitsPerTarget: number;
-  /** Per target, by operation. */
+  /** Calls per target, by operation. */
   readonly operations: Readonly<Record<string, number>>;
 }
 
 interface Measured {
   readonly version: string;
   readonly figures: Fanout;
-  /** Per target, by function, operation and resource. */
+  /** Calls and write units per target, by function, operation and resource. */
   readonly ledger: Readonly<Record<string, LedgerLine>>;
 }
 
@@ -97,7 +97,7 @@ async function measure(clusters: number): Promise<Measured> {
     stops.unshift(() => rm(scratch, { recursive: true, force: true }));
     const stack = await startStack({ repositories: scratch, tickEveryMs: tickMs, capacity: "measured", account });
     stops.unshift(() => stack.stop());
-    // In a process of their own: a thousand of them in that of the functions made these slower by their garbage.
+    // The clusters have a process of their own. Garbage of a thousand clusters slowed the functions in the same process.
     const fleet = await startFleetProcess(clusters);
     stops.unshift(() => fleet.stop());
     await registerClusters(
@@ -107,21 +107,21 @@ async function measure(clusters: number): Promise<Measured> {
     );
     await stack.git.createRepository("app", { "deploy/objects.yaml": twentyObjects("1") });
     await rollOut(stack, { number: 1, clusters });
-    // The second revision: the first one pays for connections and discovery, a fleet spends its life on the others.
+    // The first revision opens connections and discovers APIs, so the second one is measured, as most revisions are like it.
     const { proxy } = stack.machine;
     const ledger = new AwsLedger(stack.machine);
     proxy.resetCalls();
-    const rolloutStatesBefore = proxy.capacity().writeUnits;
+    const unitsBefore = proxy.capacity().writeUnits;
     await fleet.used();
     const use = watchProcess();
-    const looksBefore = looks;
+    const readsBefore = ownReads;
     const started = performance.now();
     await stack.git.commitFiles("app", { "deploy/objects.yaml": twentyObjects("2") }, { message: "second" });
     await rollOut(stack, { number: 2, clusters });
     const seconds = (performance.now() - started) / 1000;
     const ours = use.read();
     const theirs = await fleet.used();
-    const calls = costOf(proxy.calls(), { looks: looks - looksBefore });
+    const calls = costOf(proxy.calls(), { ownReads: ownReads - readsBefore });
     const perTarget = (service: string) =>
       rounded(sum(calls, (operation) => operation.startsWith(`${service}:`)) / clusters);
     const figures = {
@@ -133,7 +133,7 @@ async function measure(clusters: number): Promise<Measured> {
       clustersProcessorSecondsPerTarget: rounded(theirs.processorSeconds / clusters),
       clustersGarbageSecondsPerTarget: rounded(theirs.garbageSeconds / clusters),
       callsPerTarget: { dynamodb: perTarget("dynamodb"), sqs: perTarget("sqs"), s3: perTarget("s3") },
-      writeUnitsPerTarget: rounded((proxy.capacity().writeUnits - rolloutStatesBefore) / clusters),
+      writeUnitsPerTarget: rounded((proxy.capacity().writeUnits - unitsBefore) / clusters),
       operations: Object.fromEntries(
         Object.entries(calls).map(([operation, count]) => [operation, rounded(count / clusters)]),
       ),
@@ -144,19 +144,19 @@ async function measure(clusters: number): Promise<Measured> {
   }
 }
 
-/** Looks of this benchmark at the group; each is one BatchGetItem of the api function, and no cost of a target. */
-let looks = 0;
+/** This benchmark's own reads of the group. Each is one BatchGetItem of the api function, and no cost of a target. */
+let ownReads = 0;
 
-/** Calls by operation, without empty receives and without the benchmark's own looks. */
+/** Calls by operation, without empty receives and without the benchmark's own reads of the group. */
 function costOf(
   calls: Readonly<Record<string, number>>,
-  own: { readonly looks: number },
+  own: { readonly ownReads: number },
 ): Readonly<Record<string, number>> {
   const { "sqs:ReceiveMessage:empty": empty = 0, ...rest } = calls;
   return {
     ...rest,
     "sqs:ReceiveMessage": (rest["sqs:ReceiveMessage"] ?? 0) - empty,
-    "dynamodb:BatchGetItem": (rest["dynamodb:BatchGetItem"] ?? 0) - own.looks,
+    "dynamodb:BatchGetItem": (rest["dynamodb:BatchGetItem"] ?? 0) - own.ownReads,
   };
 }
 
@@ -176,8 +176,8 @@ async function rollOut(
     const { status } = await stack.session.call<GroupAnswer>("GET", "/v1/namespaces/bench/syncgroups/app");
     if (status?.rollout === number && status.state === "Complete") return;
     if (status?.state === "Halted") throw new Error(`rollout ${number} halted`);
-    await sleep(lookEveryMs);
-    looks++;
+    await sleep(pollEveryMs);
+    ownReads++;
   }
   throw new Error(`rollout ${number} did not end in ${longestMs(clusters) / 1000} s`);
 }

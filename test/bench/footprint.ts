@@ -35,9 +35,9 @@ interface BundleRun {
 }
 
 /**
- * What the functions weigh: size and import time of the code of each, as it is deployed, and the peak memory of an apply
- * of many new objects in a fresh process, beside what its Lambda function is given. And what an idle embedded cluster
- * weighs, of which hundreds are to fit into one process.
+ * Measures the size and the import time of each function's code as it is deployed. Also measures the peak memory of an
+ * apply of many new objects in a fresh process, beside the memory of its Lambda function, and the memory of an idle
+ * embedded cluster, because hundreds of clusters have to fit into one process.
  */
 export async function footprint(options: BenchOptions): Promise<BenchResult> {
   const { target, objects = 2000, rounds = 5, clusters: [idle = 200] = [], say } = options;
@@ -87,7 +87,7 @@ function bundleOf({ id, Properties }: Resource, assembly: string): Bundle {
 
 async function codeFigures(bundle: Bundle, rounds: number): Promise<Figures> {
   const imports: BundleRun[] = [];
-  // What is known before a deployment, and anything that a name or an address may be.
+  // Variables without a value before the deployment get any valid name or address.
   const anything = Object.entries(bundle.variables).map(([name, value]) => [
     name,
     typeof value === "string" ? value : anythingOf(name),
@@ -119,7 +119,7 @@ async function applyOnce(
   });
 }
 
-/** With the heap that Lambda's Node.js runtime allows for a memory of that size, and nothing else in its environment. */
+/** Runs the bundle with the heap that Lambda's Node.js runtime allows for its memory, and with no other environment. */
 async function runBundle(
   { file, memoryMiB, variables }: Bundle,
   environment: Readonly<Record<string, string>>,

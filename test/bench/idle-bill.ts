@@ -1,10 +1,10 @@
-/** What a month costs in which nothing changes, from what one look and one tick took; docs/cost.md has the formula. */
+/** Calculates the cost of a month without changes from the cost of one check and one tick; docs/cost.md has the formula. */
 
 import type { Figures } from "#test/bench/bench.ts";
 import { monthHours, prices } from "#test/bench/prices.ts";
 import { ofType, type Resource } from "#test/synth/synthesized.ts";
 
-const looksPerMonth = (monthHours * 60) / 10;
+const checksPerMonth = (monthHours * 60) / 10;
 const ticksPerMonth = monthHours * 60;
 /** Lambda polls an idle queue with this number of concurrent long polls of 20 s. */
 const polled = { polls: 5, seconds: 20 } as const;
@@ -67,22 +67,22 @@ export function standingOf(resources: readonly Resource[]): Standing {
 
 export function billOf(
   clusters: number,
-  { look, quiet, standing }: { readonly look: Spent; readonly quiet: Spent; readonly standing: Standing },
+  { check, quiet, standing }: { readonly check: Spent; readonly quiet: Spent; readonly standing: Standing },
 ): Bill {
-  const looks = clusters * looksPerMonth;
-  const times = (name: keyof Spent & string) => looks * Number(look[name]) + ticksPerMonth * Number(quiet[name]);
+  const checks = clusters * checksPerMonth;
+  const times = (name: keyof Spent & string) => checks * Number(check[name]) + ticksPerMonth * Number(quiet[name]);
   const emptyPolls = (queues: number) => queues * polled.polls * ((monthHours * 3600) / polled.seconds);
   const items = {
-    writes: times("writeUnits") * prices.writeRolloutState,
-    reads: times("readUnits") * prices.readRolloutState,
-    apply: looks * (look.applyInvocations * prices.lambdaRequest + look.applyGbSeconds * prices.lambdaGbSecond),
+    writes: times("writeUnits") * prices.writeUnit,
+    reads: times("readUnits") * prices.readUnit,
+    apply: checks * (check.applyInvocations * prices.lambdaRequest + check.applyGbSeconds * prices.lambdaGbSecond),
     tick: ticksPerMonth * prices.lambdaRequest + times("tickGbSeconds") * prices.lambdaGbSecond,
     messages: times("sqsRequests") * prices.sqsRequest,
     polls:
       emptyPolls(standing.standardQueues) * prices.sqsRequest + emptyPolls(standing.fifoQueues) * prices.sqsFifoRequest,
     blobs: times("s3Reads") * prices.s3Get + times("s3Writes") * prices.s3Put,
     secrets: times("secretReads") * prices.secretRead,
-    logs: ((looks + ticksPerMonth) * logBytes * prices.logGb) / 1e9,
+    logs: ((checks + ticksPerMonth) * logBytes * prices.logGb) / 1e9,
     alarms: standing.alarmMetrics * prices.alarmMetric + standing.compositeAlarms * prices.compositeAlarm,
     dashboards: standing.dashboards * prices.dashboard,
     metrics: ownMetrics * prices.metric,

@@ -39,22 +39,23 @@ const latencyOfEks = { latency: { ms: 40, jitterMs: 20 } } as const;
 
 interface Idle {
   readonly target: string;
-  readonly look: Spent;
+  readonly check: Spent;
   readonly quiet: Spent;
 }
 
 /**
- * What a fleet costs in which nothing changes: clusters of five Syncs of 20 objects, in sync, looked at every ten
- * minutes. Requests, units and times are measured for each round of looks; the rest is arithmetic, as docs/cost.md has it.
+ * Measures the cost of a fleet in which nothing changes: clusters of five Syncs of 20 objects, in sync, checked every ten
+ * minutes. Requests, units and times are measured for each round of checks. The bill follows by the formula of
+ * docs/cost.md.
  */
 export async function idle(options: BenchOptions): Promise<BenchResult> {
   const found = { token: await idleFleet("token", options), eks: await idleFleet("eks", options) };
   const standing = standingOf((await synthesizeTemplates()).resources);
   const bills = ways.flatMap((way) => {
-    const { look, quiet } = found[way];
+    const { check, quiet } = found[way];
     return fleets.map(
       (size) =>
-        [`USD a month, ${size} clusters x 5 Syncs, by ${way}`, billOf(size, { look, quiet, standing })] as const,
+        [`USD a month, ${size} clusters x 5 Syncs, by ${way}`, billOf(size, { check, quiet, standing })] as const,
     );
   });
   const thousand = (way: Way) => billOf(1_000, { ...found[way], standing }).total;
@@ -65,21 +66,21 @@ export async function idle(options: BenchOptions): Promise<BenchResult> {
       eksVsToken: rounded(thousand("eks") / thousand("token")),
     },
     figures: {
-      ...Object.fromEntries(ways.map((way) => [`a look at a cluster, by ${way}`, found[way].look])),
+      ...Object.fromEntries(ways.map((way) => [`a check of a cluster, by ${way}`, found[way].check])),
       "a tick": found.token.quiet,
       "what stands": standing,
       ...Object.fromEntries(bills),
     },
-    failures: ways.flatMap((way) => failuresOf(way, found[way].look)),
+    failures: ways.flatMap((way) => failuresOf(way, found[way].check)),
   };
 }
 
 function failuresOf(way: Way, { applyInvocations, eksRequests }: Spent): readonly string[] {
   return [
-    ...(applyInvocations === 1 ? [] : [`a cluster by ${way} had ${applyInvocations} invocations for one look`]),
+    ...(applyInvocations === 1 ? [] : [`a cluster by ${way} had ${applyInvocations} invocations for one check`]),
     ...(eksRequests === 0
       ? []
-      : [`a look at a cluster by ${way} asks EKS ${eksRequests} times; its row has the address`]),
+      : [`a check of a cluster by ${way} asks EKS ${eksRequests} times; its row has the address`]),
   ];
 }
 
@@ -99,19 +100,19 @@ async function idleFleet(way: Way, options: BenchOptions): Promise<Idle> {
   });
   try {
     await bringInSync(stack, { clusters, way });
-    const looks: Spent[] = [];
+    const checks: Spent[] = [];
     const quiet = await spent(stack, reports, () => timeOf(() => stack.machine.tick()));
     for (let round = 1; round <= warmRounds + rounds; round++) {
       aheadMs += roundMs;
-      const cost = await spent(stack, reports, () => lookAtAll(stack, { clusters, reports }));
+      const cost = await spent(stack, reports, () => checkAll(stack, { clusters, reports }));
       const others = reports.filter((report) => !isCheckOperation(report)).map(({ functionName }) => functionName);
       say(
         `${way} ${round}: ${JSON.stringify(cost)} ${others.join(" ")} ${JSON.stringify(stack.machine.proxy.calls())}`,
       );
-      if (round > warmRounds) looks.push(perCluster(cost, { quiet, clusters }));
+      if (round > warmRounds) checks.push(perCluster(cost, { quiet, clusters }));
     }
     const target = `embedded ${await embeddedVersion(stack.clusters.connections())}`;
-    return { target, look: medianOf(looks), quiet };
+    return { target, check: medianOf(checks), quiet };
   } finally {
     await stack.stop();
     await rm(scratch, { recursive: true, force: true });
@@ -148,8 +149,8 @@ interface GroupAnswer {
   readonly status?: { readonly state?: string };
 }
 
-/** One tick, and what follows from it. @returns how long the tick took. */
-async function lookAtAll(
+/** Runs one tick and waits for the checks that follow. @returns the milliseconds of the tick. */
+async function checkAll(
   stack: Stack,
   { clusters, reports }: { readonly clusters: number; readonly reports: readonly InvocationReport[] },
 ): Promise<number> {
@@ -157,7 +158,7 @@ async function lookAtAll(
   const tickMs = await timeOf(() => stack.machine.tick());
   const deadline = performance.now() + longestMs;
   while (reports.filter(isCheckOperation).length < before + clusters) {
-    if (performance.now() > deadline) throw new Error("not every cluster was looked at");
+    if (performance.now() > deadline) throw new Error("not every cluster was checked");
     await sleep(pauseMs);
   }
   await settled(stack);
@@ -219,10 +220,10 @@ function perCluster(round: Spent, { quiet, clusters }: { readonly quiet: Spent; 
   return Object.fromEntries(entries) as Spent;
 }
 
-function medianOf(looks: readonly Spent[]): Spent {
-  const [first = {} as Spent] = looks;
+function medianOf(checks: readonly Spent[]): Spent {
+  const [first = {} as Spent] = checks;
   return Object.fromEntries(
-    Object.keys(first).map((name) => [name, median(looks.map((look) => Number(look[name])))]),
+    Object.keys(first).map((name) => [name, median(checks.map((check) => Number(check[name])))]),
   ) as Spent;
 }
 

@@ -18,7 +18,7 @@ import type { BlobStore, Table } from "#shared/ports.ts";
 import { observedOf } from "#test/support/sync-rows.ts";
 
 /** The number of clusters in one message to the planner: the Syncs of one batch of reports. */
-const clustersTold = 10;
+const clustersPerMessage = 10;
 
 export interface GroupShape {
   readonly name: string;
@@ -124,10 +124,10 @@ export class PlannedGroup {
       this.#sent.length = 0;
       for (const { input } of renders) await this.#render(input);
       if (renders.length > 0) await call(new Set());
-      for (const told of inParts([...applies], clustersTold)) {
-        await this.#work(told);
-        await call(new Set(told));
-        worked += told.length;
+      for (const reported of inParts([...applies], clustersPerMessage)) {
+        await this.#work(reported);
+        await call(new Set(reported));
+        worked += reported.length;
         if (worked >= until) break;
       }
       const rolloutState = await this.#table.get(keys.rolloutState(this.#owner));

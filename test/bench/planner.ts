@@ -39,8 +39,8 @@ interface Cost extends Figures {
 }
 
 /**
- * What the planner alone costs: contents go through fleets of several sizes, with workers that are modelled by the rows
- * that they write. Rows are in DynamoDB's emulator, in a process of its own, by the SDK over HTTP.
+ * Measures the cost of the planner alone: rollouts go through fleets of several sizes, and workers are simulated by the
+ * rows that they write. The rows are in DynamoDB's emulator, in a process of its own, by the SDK over HTTP.
  */
 export async function planner({
   clusters: sizes = defaultSizes,
@@ -83,7 +83,7 @@ function ratiosOf(figures: Readonly<Record<string, Cost>>, sizes: readonly numbe
     [`requestsPerTarget${most}vs${small}`]: ratio("requestsPerTarget", small),
     [`writesPerTarget${most}vs${small}`]: ratio("writeUnitsPerTarget", small),
     [`cpuPerTarget${most}vs${small}`]: ratio("cpuMsPerTarget", small),
-    [`idleLook${most}vs${least}`]: Math.max(ratio("idleRequests", least), ratio("idleReadUnits", least)),
+    [`idleCheck${most}vs${least}`]: Math.max(ratio("idleRequests", least), ratio("idleReadUnits", least)),
     longestCallSeconds: Math.max(...Object.values(figures).map(({ longestCallSeconds }) => longestCallSeconds)),
   };
 }

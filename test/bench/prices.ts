@@ -1,7 +1,7 @@
 /** Prices in USD for US East (N. Virginia), on demand, without free tiers. docs/cost.md has the sources. */
 export const prices = {
-  writeRolloutState: 0.625 / 1e6,
-  readRolloutState: 0.125 / 1e6,
+  writeUnit: 0.625 / 1e6,
+  readUnit: 0.125 / 1e6,
   lambdaRequest: 0.2 / 1e6,
   /** The price on Arm. */
   lambdaGbSecond: 0.0000133334,

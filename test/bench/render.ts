@@ -227,10 +227,7 @@ function chart(): Record<string, string> {
 }
 
 function configText(name: string): string {
-  const data = Array.from(
-    { length: 10 },
-    (_, index) => `  key-${index}: "a value of some length, as settings have it"`,
-  );
+  const data = Array.from({ length: 10 }, (_, index) => `  key-${index}: "a value of some length, as in settings"`);
   return `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\ndata:\n${data.join("\n")}\n`;
 }
 

@@ -28,7 +28,7 @@ const share = 0.5;
 /** AWS ticks once a minute. A rollout that needs more ticks would hide lost messages. */
 const tickMs = 60_000;
 const longestMs = 600_000;
-const lookEveryMs = 250;
+const pollEveryMs = 250;
 
 const owner: Owner = { namespace: "bench", kind: "SyncGroup", name: "app" };
 
@@ -54,8 +54,8 @@ interface Times extends Figures {
 }
 
 /**
- * One group, three stages, half of the fleet at once: how much longer a content takes than its clusters do, and how much
- * longer when everything that is not a row of what is wanted and seen is lost in the middle of it.
+ * Measures a group with three stages, half of the fleet at once: how much longer a rollout takes than its clusters need,
+ * and how much longer it takes if all messages, leases and due times are lost in the middle.
  */
 export async function rollout({
   clusters: [size = defaultClusters] = [],
@@ -81,7 +81,7 @@ export async function rollout({
         ),
       }),
     );
-    // The first content pays for connections and discovery; a fleet spends its life on the others.
+    // The first rollout opens connections and discovers APIs, so only later ones are measured.
     await untilThrough(fleet, 1);
     const [quiet, disturbed]: [Round[], Round[]] = [[], []];
     for (let round = 0; round < rounds; round++) {
@@ -122,12 +122,12 @@ function stageOfEach(size: number): BenchFleet["clusters"] {
   }));
 }
 
-/** @param meanwhile - begun with the push. */
+/** @param meanwhile - runs after the push, before the rollout is awaited. */
 async function rollOut(fleet: BenchFleet, rollout: number, meanwhile?: () => Promise<void>): Promise<Round> {
   fleet.stack.clusters.clearRequests();
   const started = Date.now();
   const files = { "deploy/objects.yaml": twentyObjects(String(rollout)) };
-  await fleet.stack.git.commitFiles("app", files, { message: `content ${rollout}` });
+  await fleet.stack.git.commitFiles("app", files, { message: `rollout ${rollout}` });
   await meanwhile?.();
   await untilThrough(fleet, rollout);
   return timesOf(fleet, started);
@@ -138,15 +138,15 @@ async function untilThrough({ stack, table }: BenchFleet, rollout: number): Prom
   while (performance.now() < deadline) {
     const rolloutState = await table.get(keys.rolloutState(owner));
     if (rolloutState?.stages.every(({ current }) => current === rollout)) return;
-    await sleep(lookEveryMs);
+    await sleep(pollEveryMs);
   }
   const { status } = await stack.session.call<{ readonly status?: unknown }>("GET", groupPath);
-  throw new Error(`content ${rollout} was not through in ${longestMs / 1000} s: ${JSON.stringify(status)}`);
+  throw new Error(`rollout ${rollout} did not pass all stages in ${longestMs / 1000} s: ${JSON.stringify(status)}`);
 }
 
 const groupPath = "/v1/namespaces/bench/syncgroups/app";
 
-/** All messages, who works where, and when anything is due: once the second stage is under way. People ask once for a look. */
+/** Erases all messages, leases and due times when the second stage has begun. Then requests one `reconcile`. */
 async function eraseInTheMiddle({ stack, table, clusters }: BenchFleet): Promise<void> {
   const deadline = performance.now() + longestMs;
   for (;;) {
@@ -154,7 +154,7 @@ async function eraseInTheMiddle({ stack, table, clusters }: BenchFleet): Promise
     const early = rolloutState?.stages[1];
     if (early?.updatingTo !== undefined && early.changing > 0) break;
     if (performance.now() > deadline) throw new Error(`the second stage did not begin in ${longestMs / 1000} s`);
-    await sleep(lookEveryMs);
+    await sleep(pollEveryMs);
   }
   await stack.machine.purgeQueues();
   const remove = ["owner", "leaseUntil", "begun", "failed", ...timerAttributes];
@@ -197,7 +197,7 @@ async function timesOf({ stack, table, clusters }: BenchFleet, started: number):
     const between = (from: (of: Moments) => number, to: (of: Moments) => number) =>
       rounded(median(seen.map((of) => to(of) - from(of))) / 1000);
     const ended = Date.parse(stageRun?.endedAt ?? "");
-    // One slot is kept for the first stage, so that a cure finds one: half of the fleet are two waves of the last.
+    // One slot is reserved for the first stage, so that a fix finds a free one. The last stage therefore needs two waves.
     const waves = Math.ceil(members / Math.max(1, index === 0 ? bound : bound - 1));
     times[name] = {
       waves,

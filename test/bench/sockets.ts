@@ -7,19 +7,20 @@ import { BenchWorker } from "#test/bench/worker.ts";
 import { configMap } from "#test/support/cluster-fixture.ts";
 import { startLimitedSandbox } from "#test/support/limited-sandbox.ts";
 
-/** Of a sandbox of Lambda; for a small fleet as many in proportion, beside what a process and its AWS clients have. */
+/** The descriptors of a sandbox of Lambda. A small fleet gets one for each cluster, beside `ownDescriptors`. */
 const lambdaDescriptors = 1024;
+/** The descriptors of the process itself and of its AWS clients. */
 const ownDescriptors = 80;
-/** Beside what the process has before it connects to anybody. */
+/** The most sockets that may be open at once, beside those that the process has before its first connection. */
 const mostOpen = 60;
-/** More than a worker writes at once, each in a namespace that is there. */
+/** More objects than a worker writes at once, in a namespace that exists. */
 const objects = Array.from({ length: 12 }, (_, index) => configMap(`default/settings-${index}`));
-const toldEvery = 100;
-/** A machine that is busy may keep a cluster from answering in time. More of them say something of the worker. */
+const reportEvery = 100;
+/** On a busy machine a cluster may answer too late. A larger share points to a fault of the worker. */
 const mostTries = 3;
 const mostSilentShare = 0.02;
 
-/** What a sandbox has and keeps open: one process with the descriptors of one works on one cluster after the other. */
+/** Counts the sockets of a sandbox: one process with its limit of descriptors works on one cluster after the other. */
 export async function sockets(options: BenchOptions): Promise<BenchResult> {
   const { clusters: [count = 2000] = [], say } = options;
   const aws = await startAwsProcess();
@@ -50,7 +51,7 @@ export async function sockets(options: BenchOptions): Promise<BenchResult> {
         returned += await sandbox.invoke(cluster);
         times.push(performance.now() - started);
         if (returned > 0 || tries === mostTries || (await worker.observed()).phase !== "Unreachable") break;
-        // As the planner does when it answers again.
+        // The planner assigns again, too, when a cluster answers again.
         await worker.assign(objects);
         silent += 1;
       }
@@ -58,7 +59,7 @@ export async function sockets(options: BenchOptions): Promise<BenchResult> {
       keptToClusters.push(sandbox.connectionsTo(port));
       if (returned > 0) failures.push(`the message for ${cluster} went back to the queue`);
       await worker.checkApplied().catch((error: Error) => failures.push(`${cluster}: ${error.message}`));
-      if ((index + 1) % toldEvery === 0) say(`${index + 1} clusters: ${kept.at(-1)} open, ${open} at most`);
+      if ((index + 1) % reportEvery === 0) say(`${index + 1} clusters: ${kept.at(-1)} open, ${open} at most`);
     }
     if (silent > Math.ceil(count * mostSilentShare)) failures.push(`${silent} times a cluster did not answer`);
     const [mostKept, mostToClusters] = [Math.max(...kept), Math.max(...keptToClusters)];

@@ -12,16 +12,16 @@ import { embeddedVersion } from "#test/bench/server-version.ts";
 
 const defaultClusters = 100;
 const defaultRounds = 3;
-/** Of the fleet. */
+/** The share of the fleet that each way has. */
 const badShare = 0.02;
-/** AWS ticks once a minute; who needed it more often would hide lost messages. */
+/** AWS ticks once a minute. A rollout that needs more ticks would hide lost messages. */
 const tickMs = 60_000;
 const longestMs = 900_000;
-const lookEveryMs = 100;
-/** A new one: two clusters are worked on at once. */
+const pollEveryMs = 100;
+/** A new account, in which workers work on two clusters at once. */
 const account = { clusters: "100", concurrency: "10" } as const;
 
-/** What is wrong with some clusters; each way has clusters of its own, so that nothing is known of them when it begins. */
+/** The faults of some clusters. Each way has its own clusters, so that Starling has recorded none of its faults before. */
 const ways = {
   slow: { latency: { ms: 27_000 } },
   silent: { network: "hangs" },
@@ -31,17 +31,17 @@ const ways = {
 
 /** Seconds from the push until all honest clusters have the change. */
 interface Way extends Figures {
-  /** With every cluster in order. */
+  /** While every cluster is in order. */
   readonly honest: number;
-  /** The change that finds these clusters so. */
+  /** The first change after the fault began. */
   readonly first: number;
-  /** Those after it. */
+  /** The changes after it. */
   readonly later: number;
 }
 
 /**
- * A change to a fleet in which 2 % of the clusters are slow, silent, failing or refusing, beside the same change to the same fleet
- * in order: how much longer the others wait for it.
+ * Measures how much longer honest clusters wait for a change if 2 % of the fleet are slow, silent, failing or refusing,
+ * compared with the same change to the same fleet in order.
  */
 export async function starve({
   clusters: [size = defaultClusters] = [],
@@ -60,14 +60,14 @@ export async function starve({
     const fine = Array.from({ length: size }, (_, index) => ({ name: `fine-${index}`, part: "fine" }));
     const registered = [...bad, ...fine].map(async ({ name, part }) => {
       stack.clusters.addCluster(name);
-      // What is silent is its network: it has a port of its own.
+      // Each cluster has a port of its own, because the fault `silent` is one of its network.
       return { connection: await stack.clusters.openPort(name), labels: { part } };
     });
     await registerClusters(await Promise.all(registered), stack.machine, stack.session);
     await stack.git.createRepository("app", { "deploy/objects.yaml": twentyObjects("0") });
     await stack.session.apply(documents(stack));
     const fleet = { stack, honest: fine.map(({ name }) => name), changes: { made: 0 } };
-    // The first one pays for connections and discovery.
+    // The first change opens connections and discovers APIs.
     await untilChanged(stack, { revision: "0", among: [...bad, ...fine].map(({ name }) => name) });
     const figures: Record<string, Way> = {};
     const ratios: Record<string, number> = {};
@@ -91,7 +91,7 @@ export async function starve({
   }
 }
 
-/** A group for each part: a content that a bad cluster has not passed keeps back the next one of its own group. */
+/** Each part has its own group, because a rollout that waits for a bad cluster delays the next rollout of its group. */
 function documents(stack: Stack): readonly unknown[] {
   const [source, group] = fleetDocuments(stack, { maxConcurrent: "100%" }) as [object, { readonly spec: object }];
   const parts = ["fine", ...Object.keys(ways)].map((part) => ({
@@ -104,7 +104,7 @@ function documents(stack: Stack): readonly unknown[] {
 
 interface Fleet {
   readonly stack: Stack;
-  /** Names of those that are in order all the time. */
+  /** The names of clusters that are in order all the time. */
   readonly honest: readonly string[];
   readonly changes: { made: number };
 }
@@ -123,7 +123,7 @@ async function secondsOfChanges({ stack, honest, changes }: Fleet, rounds: numbe
   return seconds;
 }
 
-/** What the clusters hold decides, whatever the rows say. */
+/** Waits until the clusters themselves hold the change, regardless of the rows. */
 async function untilChanged(
   stack: Stack,
   { revision, among }: { readonly revision: string; readonly among: readonly string[] },
@@ -136,11 +136,11 @@ async function untilChanged(
       const late = `${waiting.length} clusters, ${waiting[0]} among them`;
       throw new Error(`change ${revision} was not in ${late} after ${longestMs / 1000} s`);
     }
-    await sleep(lookEveryMs);
+    await sleep(pollEveryMs);
   }
 }
 
-/** The image of the Deployments, which come last. */
+/** Compares the image of the Deployments, which are applied last. */
 function holds({ clusters }: Stack, name: string, revision: string): boolean {
   const image = JSON.stringify(`registry.example/worker:${revision}`);
   return clusters

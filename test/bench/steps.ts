@@ -7,13 +7,13 @@ const failed = "http.client.request.error";
 
 interface Step {
   readonly asked: Map<string, number>;
-  /** When its first request was sent, by `performance.now()`. */
+  /** The time of its first request, by `performance.now()`. */
   readonly begunMs: number;
 }
 
 /**
- * The requests of this process in steps that wait for each other: a new one begins when a request is sent while none is under
- * way. What runs side by side all the time is one step.
+ * Groups the requests of this process into steps that wait for each other: a step begins when a request is sent while no
+ * other one is open. Requests that overlap without a pause are one step.
  */
 export class Steps {
   readonly #steps: Step[] = [];
@@ -32,8 +32,8 @@ export class Steps {
   }
 
   /**
-   * In words, each with what was asked and how often, and how long it took until the next was begun.
-   * @param endMs - when the last one was over.
+   * Returns each step as text: its requests with their counts, and the time until the next step began.
+   * @param endMs - the end of the last step.
    */
   read(endMs: number): readonly string[] {
     return this.#steps.map(({ asked, begunMs }, index) => {
@@ -62,7 +62,7 @@ export class Steps {
   };
 }
 
-/** A call of AWS by its operation, a blob by its folder, anything else by its path; applies are too many to be told apart. */
+/** Names an AWS call by its operation, a blob by its folder, an apply by its method only, and others by their path. */
 function wordsOf(request: ClientRequest): string {
   const target = request.getHeader("x-amz-target");
   if (target !== undefined) return String(target).split(".").at(-1) ?? "";

@@ -21,9 +21,9 @@ import { encodeRendering } from "#shared/source/rendering.ts";
 import type { AwsAddresses, ClusterAddress } from "#test/bench/children.ts";
 
 const namespace = "bench";
-/** Of the control stack. */
+/** The timeout of the apply function in the control stack. */
 const timeoutSeconds = 300;
-/** Of its interval of an hour, and what it is jittered by. */
+/** More than the Sync's interval of an hour with its jitter. */
 const intervalsPassedMs = 7_200_000;
 
 /**

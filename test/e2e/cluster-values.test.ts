@@ -98,11 +98,11 @@ describe.each(storyTargets)("on $name", (fleet) => {
       expect(touched(world)).toEqual(["broad-2"]);
       const cli = openWorldCli(world);
       const described = await cli.run("describe cluster broad-2");
-      expect(described.out).toMatch(/look +\{"color":"green"\} +cluster\/broad-2\n +size +4 +clustervalues\/every/);
+      expect(described.out).toMatch(/size +4 +clustervalues\/every\n +theme +\{"color":"green"\} +cluster\/broad-2/);
       const other = await cli.run("describe cluster broad-1");
-      expect(other.out).toMatch(/look +\{"color":"red"\} +clustervalues\/under/);
+      expect(other.out).toMatch(/theme +\{"color":"red"\} +clustervalues\/under/);
       const list = await cli.run("get clustervalues");
-      expect(list.out).toMatch(/late +10 +1 +broad-2 +Ready +look/);
+      expect(list.out).toMatch(/late +10 +1 +broad-2 +Ready +theme/);
       cli.close();
     }));
 
@@ -128,7 +128,7 @@ describe.each(storyTargets)("on $name", (fleet) => {
       world.fleet.clearRequests();
       const path = "/v1/clustervalues/every";
       await expect(world.session.call("DELETE", path)).rejects.toThrow(
-        /deleting ClusterValues every takes its values \(look\) from 4 clusters/,
+        /deleting ClusterValues every takes its values \(theme\) from 4 clusters/,
       );
       await world.session.call("DELETE", `${path}?confirm=true`);
       await world.waitFor("the halt", async () => (await world.group("web")).status.state === "Halted");

@@ -1,17 +1,24 @@
 /**
- * `npm run nightly [-- properties|large|seeds|busy|calls|soak|stories] [--seed N,N] [--from N] [--count N] [--parallel N]
- * [--processes N] [--rate N] [--clusters N] [--hours N]`: what takes too long for every commit. `properties`: those of the
- * planner and of smaller things, with a seed of their own; `large`: that of the planner for a fleet of 10,000; `seeds`: the
- * invariant suite under the full fault proxy, one small world per seed; `busy`: a day on which people, pushes and groups
- * cross each other, likewise; `calls`: a reference run, over and over, until each of its calls has failed in every way;
- * `soak`: a day of the functions' time, after which no more is kept than at noon; `stories`: the end-to-end tests in the
- * weather of another seed, those of the planner on real API servers, too. Prints what repeats that which fails, and exits
- * with 1 then.
+ * Tests that take too long for every commit.
  *
- * `npm run nightly -- mutants [AREA|AREA/PART...] [--processes N] [--every N] [--changed] [--write]`: the sources with
- * one mistake at a time, and the tests below e2e that should see it. `--every` makes another sample than the part says;
- * `--changed` runs only mutants whose code or tests have changed since the last run, or to which it did not come before a
- * signal ended it; `--write` puts the counts into docs/testing.md. Exits with 1 when too few mutants die.
+ * `npm run nightly [-- properties|large|seeds|busy|calls|soak|stories] [--seed N,N] [--from N] [--count N] [--parallel N]
+ * [--processes N] [--rate N] [--clusters N] [--hours N]` prints the command that repeats a failure, and then exits with 1.
+ *
+ *   properties  the properties of the planner and of smaller parts, with the seed of this run
+ *   large       the property of the planner, for a fleet of 10,000 clusters
+ *   seeds       the invariant suite under the full fault proxy, with one small world for each seed
+ *   busy        the same for a day on which people, pushes and groups cross each other
+ *   calls       a reference run, repeated until each of its calls has failed in every way
+ *   soak        a day of the functions' time, after which no more is kept than at noon
+ *   stories     the end-to-end tests in the weather of another seed; the planner's also run on real API servers
+ *
+ * `npm run nightly -- mutants [AREA|AREA/PART...] [--processes N] [--every N] [--changed] [--write]` makes one mistake at
+ * a time in the sources, and runs the tests below e2e that should see it. It exits with 1 when too few mutants die.
+ *
+ *   --every     takes another sample than the part says
+ *   --changed   runs only mutants whose code or tests have changed since the last run, and those that it did not reach
+ *               before a signal ended it
+ *   --write     puts the counts into docs/testing.md
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -31,23 +38,23 @@ import { playSoak } from "#test/support/soak-day.ts";
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    /** These seeds and no others. */
+    /** Plays these seeds and no others. */
     seed: { type: "string" },
     from: { type: "string", default: String(Date.now() % 1_000_000) },
-    /** By default 2,000 of a property, 1,000 seeds, 100 busy days, which are ten times as long, and 3 large fleets. */
+    /** The default is 2,000 runs of a property, 1,000 seeds, 100 busy days (each ten times as long), or 3 large fleets. */
     count: { type: "string" },
-    /** Worlds at once in one process: much of a world's time is waiting. */
+    /** The number of worlds that one process plays at once; much of a world's time is waiting. */
     parallel: { type: "string", default: "5" },
     processes: { type: "string", default: "2" },
-    /** Seconds of the functions in one of ours; by default as many as this machine can bear. */
+    /** Seconds of the functions' time in one second; by default as many as this machine can bear. */
     rate: { type: "string" },
-    /** Of a large fleet. */
+    /** The size of a large fleet. */
     clusters: { type: "string", default: "10000" },
-    /** Of a soak. */
+    /** The functions' time in a soak. */
     hours: { type: "string", default: "24" },
-    /** Of a child: it does every `processes`-th piece of the work, from this one. */
+    /** For a child process: it does every `processes`-th piece of the work, beginning with this one. */
     share: { type: "string" },
-    /** Of mutants. */
+    /** For mutants: about every n-th one is made. */
     every: { type: "string" },
     changed: { type: "boolean", default: false },
     write: { type: "boolean", default: false },
@@ -58,10 +65,10 @@ const [from, parallel, processes] = [values.from, values.parallel, values.proces
   number,
   number,
 ];
-/** A day in less than half an hour: much of it nobody does anything. */
+/** A day takes less than half an hour, because nothing happens for much of it. */
 const soakRate = 60;
-/** Worlds between two words about how far it is. */
-const toldEvery = 50;
+/** The number of worlds between two lines about progress. */
+const reportEvery = 50;
 const suites = { large: playLargeFleets, seeds: playSeeds, busy: playBusySeeds, calls: failCalls, soak };
 type SuiteName = keyof typeof suites;
 const allNames = ["properties", ...(Object.keys(suites) as SuiteName[]), "stories"] as const;
@@ -78,7 +85,7 @@ if (unknown.length > 0) throw new Error(`there is no suite ${unknown.join(", ")}
 const names = positionals.length > 0 ? (positionals as (typeof allNames)[number][]) : allNames;
 let worst = 0;
 for (const name of names) worst = Math.max(worst, await play(name));
-// What sandboxes waited for when they died goes on for minutes, and nobody waits for that.
+// Sandboxes that died leave timers and requests that go on for minutes; the process ends without them.
 process.exit(worst);
 
 async function play(name: SuiteName | TestSuiteName): Promise<number> {
@@ -144,7 +151,7 @@ async function eachSeed(
       console.log(`seed ${seed} failed: ${errorMessage(error)}\nrepeat it: npm run nightly -- ${name} --seed ${seed}`);
     }
     played += 1;
-    if (played % toldEvery === 0) console.log(`${played} of ${seeds.length} ${name}, ${failed.length} failed`);
+    if (played % reportEvery === 0) console.log(`${played} of ${seeds.length} ${name}, ${failed.length} failed`);
   });
   return summary(`${seeds.length} ${name}`, failed);
 }

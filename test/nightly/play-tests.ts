@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 
 interface Chosen {
   readonly seed: string;
-  /** Of scenarios; as many as usual by default. */
+  /** The number of scenarios. The default is the usual number of the suite. */
   readonly count: string | undefined;
 }
 
@@ -13,7 +13,7 @@ interface TestSuite {
   env(chosen: Chosen): Readonly<Record<string, string>>;
 }
 
-/** Tests that `npm test` plays with fixed seeds, a few times, and on embedded API servers. */
+/** Suites of tests that `npm test` plays only a few times, with fixed seeds, and on embedded API servers. */
 export const testSuites = {
   properties: {
     args: ["--project", "unit", "planner.property", "json-extent", "apply-order"],
@@ -29,7 +29,7 @@ export type TestSuiteName = keyof typeof testSuites;
 
 const vitest = fileURLToPath(new URL("../../node_modules/vitest/vitest.mjs", import.meta.url));
 
-/** Plays the tests of a suite with a seed of its own, and says what repeats them. */
+/** Plays the tests of a suite with the given seed. If they fail, prints the command that repeats them. */
 export async function playTests(name: TestSuiteName, chosen: Chosen): Promise<number> {
   const { args, env } = testSuites[name];
   const variables = env(chosen);

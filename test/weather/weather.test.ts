@@ -1,6 +1,6 @@
 /**
- * Many worlds at once, at a pace that is measured once: the invariants in the weather of seeds, and runs in which calls
- * fail. The same ones in every run; `npm run nightly -- seeds calls` plays a thousand other seeds, and fails every call.
+ * Plays many worlds at once, at a pace that is measured once: the invariants in the weather of seeds, and runs in which
+ * calls fail. Every run plays the same ones; `npm run nightly -- seeds calls` plays a thousand others, and fails every call.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -15,13 +15,13 @@ import { steadySeed } from "#test/support/run-seed.ts";
 const script = fileURLToPath(new URL("../nightly/main.ts", import.meta.url));
 const count = 16;
 
-/** Seeds that once failed, and why. */
+/** Seeds that once failed, each with its cause. */
 const regressions: Readonly<Record<number, string>> = {
-  94: "a report that was sent into a silence longer than the SDK's patience was expected to be told",
-  707520: "the end of a session on the way to S3 was told as an internal error",
+  94: "the suite expected the delivery of a report that was sent into a silence longer than the SDK's patience",
+  707520: "the end of a session on the way to S3 was reported as an internal error",
 };
 
-/** Runs in which calls fail: so many before the effect, and as many after it. */
+/** The number of runs in which calls fail before their effect, and of runs in which they fail after it. */
 const runs = 4;
 const atOnce = 4;
 
@@ -33,10 +33,10 @@ beforeAll(async () => {
   reference = { ...played, rate };
 });
 
-test.concurrent(`${count} seeds end as on a quiet day, and so do those that once did not`, async () => {
+test.concurrent(`the worlds of ${count} seeds, and of seeds that once failed, end in the same state as on a quiet day`, async () => {
   const first = steadySeed(1);
   const seeds = [...Array.from({ length: count }, (_, index) => first + index), ...Object.keys(regressions)];
-  // What fails prints the command that repeats it.
+  // The script prints the command that repeats a failure.
   const args = [script, "seeds", "--seed", seeds.join(","), "--rate", `${reference.rate}`];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   const [output, [code]] = await Promise.all([text(child.stdout), once(child, "exit")]);
@@ -45,12 +45,10 @@ test.concurrent(`${count} seeds end as on a quiet day, and so do those that once
 });
 
 /**
- * Beside the seeds, which leave the machine idle for more than half of their time.
- *
- * Of every class of calls to DynamoDB, SQS, S3, git and the API servers, some fail, before their effect and after it, in
- * sandboxes that live on.
+ * Some calls of every class to DynamoDB, SQS, S3, git and the API servers fail, before their effect or after it, in
+ * sandboxes that live on. The test runs beside the seeds, which leave the machine idle for more than half of their time.
  */
-test.concurrent("a run in which calls fail ends as the one in which none does", async () => {
+test.concurrent("a run in which calls fail ends in the same state as a run in which none fails", async () => {
   const fired = new Set<string>();
   const took: number[] = [];
   await runConcurrently(someFailures(reference, steadySeed(311_589), runs), atOnce, async (failures) => {

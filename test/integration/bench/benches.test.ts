@@ -43,7 +43,7 @@ const benches: readonly (readonly [string, readonly string[], readonly string[]]
     ["--clusters", "2,3", "--rounds", "1"],
     [
       "cpuPerTarget3vs2",
-      "idleLook3vs2",
+      "idleCheck3vs2",
       "longestCallSeconds",
       "readsPerTarget3vs2",
       "requestsPerTarget3vs2",

@@ -1,14 +1,14 @@
-/** One run of the mutation tool: the files that are changed, and the tests that should see it. */
+/** One run of the mutation tool: the files that are changed, and the tests that should notice each change. */
 export interface MutationPart {
   readonly mutate: readonly string[];
-  /** In the order in which they are asked: the cheap ones first. */
+  /** In the order in which they run: the cheap ones first. */
   readonly tests: readonly string[];
-  /** About every n-th mutant only, where all of them would take hours. */
+  /** Makes about every n-th mutant only, because all of them would take hours. */
   readonly every?: number;
 }
 
 export interface MutationArea {
-  /** Percent of the mutants that have to die, those not counted whose survival is explained. */
+  /** The percentage of mutants that have to die, not counting mutants whose survival is explained. */
   readonly least: number;
   readonly parts: Readonly<Record<string, MutationPart>>;
 }
@@ -21,7 +21,7 @@ const times = ["fleet/rows/due", "fleet/rows/sync-row", "fleet/rows/object-rows"
 const members = ["kube/membership", "kube/inventory", "kube/parent-object"];
 const adapterTests = "test/integration/shared/adapters";
 const workerTests = "test/integration/functions/apply";
-/** Without those that count on being quicker than a limit, which they are not while every line is counted. */
+/** Leaves out tests that must be quicker than a limit. They are too slow while the coverage of each line is counted. */
 const calmWorkerTests = `${workerTests}/!(cluster-faults|silent-apis|worker-memory).test.ts`;
 const apply = (...names: readonly string[]) => names.map((name) => `functions/apply/${name}.ts`);
 const engineTests = "test/integration/shared/kube/engine";
@@ -30,7 +30,7 @@ const leases = [
   "lease/{lease,held-lease}",
   "worker/{commit,plan-turns,quiet-check,read-cluster,take-sync-turns,in-turn,work-cluster,worker-deaths}",
 ];
-/** Stories first; the model that plays seeds comes last, for it takes longest. */
+/** Stories run first. The model that plays seeds runs last, because it takes longest. */
 const plannerTests = ["!(planner.property)", "planner.property"].map(
   (name) => `test/unit/functions/rollout/${name}.test.ts`,
 );
@@ -38,8 +38,8 @@ const plannerTests = ["!(planner.property)", "planner.property"].map(
 const blobSteps = "{desired-part,progress,rebuild-inventory,sync-blobs,unrecorded-ids}";
 
 /**
- * Where a mutant would be dangerous, and the tests below e2e that are there to kill it. Composition roots (`wire.ts`,
- * `handler.ts`, `env.ts`) are shown by e2e.
+ * The areas in which a mutant would be dangerous, and the tests below e2e that should kill it. The e2e tests cover
+ * composition roots (`wire.ts`, `handler.ts`, `env.ts`).
  */
 export const mutationAreas: Readonly<Record<string, MutationArea>> = {
   timer: {
@@ -214,7 +214,7 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
   },
 };
 
-/** What one run is called: an area of one part by the area's name. */
+/** The name of one run. An area with a single part is named without its part. */
 export function partId(area: string, part: string): string {
   return Object.keys(mutationAreas[area]?.parts ?? {}).length === 1 ? area : `${area}/${part}`;
 }

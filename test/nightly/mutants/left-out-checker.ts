@@ -1,6 +1,6 @@
 /**
- * A checker for Stryker, which loads it by its path: says which mutants are not run. Texts for people, of which tests
- * check the code and the words that matter and never the whole, and what is not in the sample.
+ * A checker for Stryker, which loads it by its path. It leaves out mutants of texts for people, because tests check only
+ * the code and the words that matter in them, and mutants that are not in the sample.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -13,7 +13,7 @@ export const testsSetting = "STARLING_MUTANTS_TESTS";
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 /** Two words, or a word and a value, with a space between. */
 const severalWords = /[\p{L}\d,;:.)}] [\p{L}\d($"`]|[\p{L}\d,;:.)}] \$\{|^["`][ ,;:.]+[\p{L}$]/u;
-/** Where expressions and protocols have words, too: there only what stands in an error is for people. */
+/** The code before a text of an error or a log entry. In adapters, other texts with several words belong to protocols. */
 const spoken = /(?:Error\(|\b(?:message|remedy)(?::| =)|log\.\w+\()\s*$/;
 const withProtocols = /\/shared\/adapters\//;
 
@@ -34,7 +34,7 @@ function reasonToLeaveOut(mutant: RunMutant): string | undefined {
   return inSample(mutant) ? undefined : "sample";
 }
 
-/** By what the mutant says, not by its number: a line that is added must not give all later ones another sample. */
+/** Samples by the mutant's text and not by its number, because an added line must not change the sample of later ones. */
 function inSample(mutant: RunMutant): boolean {
   const hash = createHash("sha256").update(textKey(mutantText(mutant, root)));
   return hash.digest().readUInt32BE() % Number(process.env[everySetting] ?? 1) === 0;

@@ -1,4 +1,4 @@
-/** A reporter for Stryker, which loads it by its path: a part takes long, and who reads along can begin with its tests. */
+/** A reporter for Stryker, which loads it by its path. It prints each mutant that lives at once, because a part takes long. */
 import { relative } from "node:path";
 
 interface TestedMutant {
@@ -8,10 +8,10 @@ interface TestedMutant {
   readonly location: { readonly start: { readonly line: number; readonly column: number } };
 }
 
-const told = new Set(["Survived", "NoCoverage", "Timeout"]);
+const reported = new Set(["Survived", "NoCoverage", "Timeout"]);
 
 function onMutantTested({ status, fileName, replacement, location: { start } }: TestedMutant): void {
-  if (!told.has(status)) return;
+  if (!reported.has(status)) return;
   console.log(`${status} ${relative(process.cwd(), fileName)}:${start.line}:${start.column} ${replacement}`);
 }
 

@@ -7,11 +7,11 @@ export interface MutantCounts {
   readonly every: number;
   readonly killed: number;
   readonly timedOut: number;
-  /** Not seen by any test, and refused by the compiler. */
+  /** Mutants that no test noticed and that the compiler refuses. */
   readonly refused: number;
   readonly survived: number;
   readonly uncovered: number;
-  /** Of the two before. */
+  /** The survived and uncovered mutants that are explained. */
   readonly explained: number;
   readonly notSampled: number;
 }
@@ -38,7 +38,7 @@ const head = [
   "|---|---|---|---|---|---|---|---|---|---|---|",
 ];
 
-/** As on the page: a row for each part, and one for all parts of an area that has several. */
+/** The table of the page: a row for each part, and one for all parts of an area that has several. */
 export function countsTable(counts: CountsByPart): string {
   const rows = Object.entries(mutationAreas).flatMap(([area, { parts }]) => {
     const ids = Object.keys(parts).map((name) => partId(area, name));
@@ -57,7 +57,7 @@ export function countsTable(counts: CountsByPart): string {
   return [...head, ...rows].join("\n");
 }
 
-/** Percent that died of those that nobody has explained. */
+/** The percentage of mutants that died, not counting explained ones. */
 export function netScore(parts: readonly MutantCounts[]): number {
   const { dead, survived, uncovered, explained } = sumOf(parts);
   return percent(dead, dead + survived + uncovered - explained);

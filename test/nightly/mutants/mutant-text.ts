@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { relative } from "node:path";
 
-/** What Stryker says of a mutant; positions count from 0. */
+/** A mutant as Stryker describes it; positions count from 0. */
 export interface RunMutant {
   readonly id: string;
   readonly fileName: string;
@@ -15,12 +15,12 @@ interface Position {
   readonly column: number;
 }
 
-/** A mutant as people know it, whatever lines are added above it. */
+/** Identifies a mutant by its text, so that lines that are added above it do not matter. */
 export interface MutantText {
   readonly file: string;
-  /** The line that it begins on, as it is. */
+  /** The original line on which it begins. */
   readonly code: string;
-  /** What becomes of it. */
+  /** The same code with the mutant in it, on one line. */
   readonly mutated: string;
 }
 
@@ -32,7 +32,7 @@ export function mutantText(mutant: RunMutant, root: string): MutantText {
   return { file: relative(root, mutant.fileName), code: first.trim(), mutated: mutated.replaceAll(/\s+/g, " ").trim() };
 }
 
-/** The whole file with the mutant in it. */
+/** Returns the whole file with the mutant in it. */
 export function mutatedFile(mutant: RunMutant): string {
   const { before, after } = cut(mutant);
   return `${before}${mutant.replacement ?? ""}${after}`;

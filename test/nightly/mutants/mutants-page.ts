@@ -6,7 +6,7 @@ const page = new URL("../../../docs/testing.md", import.meta.url);
 const counts = /(?<=<!-- mutants: [^>]*-->\n\n)[\s\S]*?(?=\n\n<!-- end of mutants -->)/;
 const living = /(?<=<!-- living mutants: [^>]*-->\n\n)[\s\S]*?(?=\n\n<!-- end of living mutants -->)/;
 
-/** Puts the recorded counts into docs/testing.md, and the explanations below them. */
+/** Writes the recorded counts into docs/testing.md, and the explanations below them. */
 export function writeMutantsPage(): void {
   const text = readFileSync(page, "utf8");
   writeFileSync(
@@ -15,7 +15,7 @@ export function writeMutantsPage(): void {
   );
 }
 
-/** What docs/testing.md says of mutants. */
+/** Reads the two parts of docs/testing.md about mutants. */
 export function mutantsOnPage() {
   const text = readFileSync(page, "utf8");
   return { counts: counts.exec(text)?.[0], explanations: living.exec(text)?.[0] };
@@ -30,7 +30,7 @@ export function explanations(): string {
   return sections.length === 0 ? "None." : sections.join("\n");
 }
 
-/** As code in Markdown, whatever quotes it has itself. */
+/** Quotes code in Markdown, also if it contains backquotes itself. */
 function quoted(code: string): string {
   return code.includes("`") ? `\`\` ${code} \`\`` : `\`${code}\``;
 }

@@ -10,13 +10,13 @@ import { writeMutantsPage } from "#test/nightly/mutants/mutants-page.ts";
 import { type PartResult, runPart } from "#test/nightly/mutants/run-part.ts";
 
 export interface MutantsOptions {
-  /** Processes that run tests. */
+  /** The number of processes that run tests. */
   readonly concurrency: number;
-  /** Only mutants whose code or tests have changed since the last run, or to which that did not come, are run. */
+  /** Runs only mutants whose code or tests have changed since the last run, and those that it did not reach. */
   readonly changed: boolean;
-  /** About every n-th mutant, instead of as many as the part says. */
+  /** Makes about every n-th mutant, instead of the sample of the part. */
   readonly every?: number;
-  /** The counts are recorded, and go into docs/testing.md. */
+  /** Records the counts, and writes them into docs/testing.md. */
   readonly write: boolean;
 }
 
@@ -31,7 +31,7 @@ const known = join(root, ".starling", "mutants", "known");
 
 /**
  * Changes the sources of each area, or of parts of one (`AREA/PART`), in one place at a time and runs the tests below
- * e2e that cover it. Prints how many of these mutants live, and which of them nobody has explained.
+ * e2e that cover it. Prints how many of these mutants live, and names those that nobody has explained.
  * @returns 1 when too few die in an area, else 0.
  */
 export async function playMutants(names: readonly string[], options: MutantsOptions): Promise<number> {

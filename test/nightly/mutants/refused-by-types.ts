@@ -9,8 +9,8 @@ const copied = ["functions", "shared", "package.json", "tsconfig.json"];
 const maxOutputBytes = 64 * 1024 * 1024;
 
 /**
- * Of mutants that the tests let live, those that `npm run types` refuses: nobody could land one. Each becomes a file of
- * its own beside the one it was made from, so that one run of the compiler judges them all.
+ * Finds the living mutants that `npm run types` refuses, because nobody could land one. Each mutant becomes a file of its
+ * own beside its original, so that one run of the compiler judges them all.
  */
 export async function refusedByTypes(mutants: readonly RunMutant[], root: string): Promise<ReadonlySet<RunMutant>> {
   if (mutants.length === 0) return new Set();
@@ -39,7 +39,7 @@ async function compilerErrors(folder: string): Promise<readonly string[]> {
   } catch (error) {
     const { stdout = "" } = error as { readonly stdout?: string };
     const errors = stdout.split("\n").filter((line) => line.includes(": error TS"));
-    // A compiler that did not start says nothing of any file.
+    // Without such a line the compiler did not even start.
     if (errors.length === 0) throw error;
     return errors;
   }

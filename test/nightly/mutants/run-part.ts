@@ -9,11 +9,11 @@ import { refusedByTypes } from "#test/nightly/mutants/refused-by-types.ts";
 export interface PartResult {
   readonly killed: number;
   readonly timedOut: number;
-  /** Not seen by any test, and refused by the compiler. */
+  /** Mutants that no test noticed and that the compiler refuses. */
   readonly refused: number;
   readonly survived: readonly RunMutant[];
   readonly uncovered: readonly RunMutant[];
-  /** Texts for people. */
+  /** The number of mutants that were left out as texts for people. */
   readonly texts: number;
   readonly notSampled: number;
 }
@@ -21,9 +21,9 @@ export interface PartResult {
 export interface RunOptions {
   readonly root: string;
   readonly concurrency: number;
-  /** Where what is known of mutants is kept, also when the run is interrupted by a signal. */
+  /** The file of Stryker's results. It is also written when a signal interrupts the run. */
   readonly known: string;
-  /** `changed`: only mutants whose code or tests have changed, and those that are not known. */
+  /** With `changed`, only mutants whose code or tests have changed run, and those without a result. */
   readonly again: "all" | "changed";
 }
 
@@ -37,7 +37,7 @@ const checker = fileURLToPath(new URL("left-out-checker.ts", import.meta.url));
 const reporter = fileURLToPath(new URL("living-reporter.ts", import.meta.url));
 
 export async function runPart(part: MutationPart, options: RunOptions): Promise<PartResult> {
-  // Checkers and tests run in processes of Stryker's, which get no other word of ours.
+  // Checkers and tests run in Stryker's own processes, which get settings only by the environment.
   process.env[everySetting] = String(part.every ?? 1);
   process.env[testsSetting] = part.tests.join("\n");
   // Starting a real API server for each mutant would take most of the time.
@@ -51,19 +51,19 @@ export async function runPart(part: MutationPart, options: RunOptions): Promise<
     mutate: [...part.mutate],
     coverageAnalysis: "perTest",
     concurrency: options.concurrency,
-    // A machine that is busy with something else is no reason to count a mutant as dead: tests give up by themselves.
+    // A mutant must not count as dead because the machine is busy. Tests have their own time limits.
     timeoutMS: 90_000,
     timeoutFactor: 4,
     dryRunTimeoutMinutes: 30,
-    // Sources and tests are copied, and the copies are changed.
+    // Stryker changes copies of the sources.
     inPlace: false,
     disableTypeChecks: false,
-    // Stryker's own way overlooks one that is a link itself, as in a second work tree.
+    // Stryker's own link is not made if node_modules is itself a link, as in a second work tree.
     symlinkNodeModules: false,
     buildCommand: "ln -s ../../../../node_modules node_modules",
     tempDirName: ".starling/mutants/sandboxes",
     ignorePatterns: ["/cdk.out", "/.starling", "/coverage", "/docs"],
-    // Stryker rewrites it by an API that TypeScript 7 does not have, and Vitest does not read it.
+    // Stryker would rewrite the file with an API that TypeScript 7 lacks, and Vitest does not read it.
     tsconfigFile: "none",
     reporters: ["progress-append-only", "living"],
     incremental: true,
@@ -78,7 +78,7 @@ export async function runPart(part: MutationPart, options: RunOptions): Promise<
   const living = [...by("Survived"), ...by("NoCoverage")];
   const refused = await refusedByTypes(living, options.root);
   return {
-    // With the second, test files did not even load.
+    // A runtime error means that test files did not even load.
     killed: by("Killed").length + by("RuntimeError").length,
     timedOut: by("Timeout").length,
     refused: refused.size,
@@ -89,7 +89,7 @@ export async function runPart(part: MutationPart, options: RunOptions): Promise<
   };
 }
 
-/** Of a mutant of top-level code it is not known which tests cover it, and so Stryker never sees that there is a new one. */
+/** Forgets living mutants of top-level code: Stryker does not know which tests cover them, and would never try new tests. */
 function forgetLivingStatics(known: string): void {
   if (!existsSync(known)) return;
   const report = JSON.parse(readFileSync(known, "utf8")) as KnownReport;
@@ -99,7 +99,7 @@ function forgetLivingStatics(known: string): void {
   writeFileSync(known, JSON.stringify(report));
 }
 
-/** Stryker's checkers are told positions from 0, its results have them from 1. */
+/** Stryker gives its checkers positions from 0, but its results have positions from 1. */
 function fromZero({ start, end }: RunMutant["location"]): RunMutant["location"] {
   return {
     start: { line: start.line - 1, column: start.column - 1 },

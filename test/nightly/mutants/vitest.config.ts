@@ -5,7 +5,7 @@ import { testsSetting } from "#test/nightly/mutants/left-out-checker.ts";
 
 const include = (process.env[testsSetting] ?? "").split("\n");
 
-/** In the order of the part, which has the cheap ones first: the first test that fails is the last one to run. */
+/** Keeps the order of the part, which has the cheap tests first, because the run ends at the first test that fails. */
 class InGivenOrder extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const place = ({ moduleId }: TestSpecification) =>
@@ -15,8 +15,8 @@ class InGivenOrder extends BaseSequencer {
 }
 
 /**
- * The tests of one part, all in one project. Not by Stryker's own option for test files: with that it switches mutants
- * of top-level code on too late, and all of them live.
+ * Runs the tests of one part, all in one project. Stryker's own option for test files is not used, because with it
+ * Stryker switches mutants of top-level code on too late, and all of them live.
  */
 export default defineConfig({
   test: { include, testTimeout: 60_000, hookTimeout: 60_000, sequence: { sequencer: InGivenOrder } },

@@ -95,6 +95,28 @@ export default {
         comment: "A function imports shared and its own folder only.",
       }),
     ),
+    {
+      name: "planner-steps",
+      comment:
+        "A step of the planner imports no other step: only functions/rollout/call/planner-steps.ts knows their order.",
+      severity: "error",
+      from: { path: "^functions/rollout/steps/([^/]+)" },
+      to: { path: "^functions/rollout/(steps|call)/", pathNot: "^functions/rollout/steps/$1" },
+    },
+    {
+      name: "planner-writers",
+      comment: "Readers, writers, jobs and repairs of the planner know no step.",
+      severity: "error",
+      from: { path: "^functions/rollout/(read|write|jobs|repair)/" },
+      to: { path: "^functions/rollout/(steps|call)/" },
+    },
+    {
+      name: "planner-readers",
+      comment: "Readers of the planner write nothing.",
+      severity: "error",
+      from: { path: "^functions/rollout/read/" },
+      to: { path: "^functions/rollout/(write|jobs|repair)/" },
+    },
     ...layer("function-dashboard", "^functions/dashboard/", {
       ours: ["^shared/", "^functions/dashboard/", reads],
       comment: "The dashboard imports shared, its own folder, and of the api what it answers reads with.",

@@ -1,5 +1,5 @@
+import { planBatch } from "#functions/rollout/call/plan-batch.ts";
 import type { RolloutEnv } from "#functions/rollout/env.ts";
-import { planBatch } from "#functions/rollout/plan-batch.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
 import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";

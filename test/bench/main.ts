@@ -13,6 +13,7 @@ import { diff } from "#test/bench/diff.ts";
 import { discovery } from "#test/bench/discovery.ts";
 import { drift } from "#test/bench/drift.ts";
 import { fanout } from "#test/bench/fanout.ts";
+import { files } from "#test/bench/files.ts";
 import { footprint } from "#test/bench/footprint.ts";
 import { idle } from "#test/bench/idle.ts";
 import { planner } from "#test/bench/planner.ts";
@@ -33,6 +34,7 @@ const benches: Readonly<Record<string, Entry>> = {
   diff: { run: diff, takes: ["target", "objects", "rounds", "changes", "seed"] },
   discovery: { run: discovery, takes: [] },
   drift: { run: drift, takes: ["target", "objects", "rounds", "changes", "seed"] },
+  files: { run: files, takes: [] },
   footprint: { run: footprint, takes: ["target", "objects", "rounds", "clusters"] },
   fanout: { run: fanout, takes: ["clusters"] },
   idle: { run: idle, takes: ["clusters", "rounds"] },

@@ -1,5 +1,5 @@
-import { planOwner } from "#functions/rollout/plan-owner.ts";
-import type { GivenPorts } from "#functions/rollout/planner-ports.ts";
+import { planOwner } from "#functions/rollout/call/plan-owner.ts";
+import type { GivenPorts } from "#functions/rollout/read/planner-ports.ts";
 import { writeWithFleet } from "#shared/adapters/fleet-writes.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -7,7 +7,7 @@ import { digestOf } from "#shared/base/digest.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
-import { isThrough } from "#shared/fleet/rollout/feed.ts";
+import { isThrough } from "#shared/fleet/rollout/order.ts";
 import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys, type Owner, stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";

@@ -5,7 +5,7 @@
 import { renewClusterBlobs } from "#functions/apply/worker/renew-cluster-blobs.ts";
 import { renderInput } from "#functions/render/render-input.ts";
 import { resolveSource } from "#functions/resolve/resolve.ts";
-import { planOwner } from "#functions/rollout/plan-owner.ts";
+import { planOwner } from "#functions/rollout/call/plan-owner.ts";
 import { claimDue } from "#functions/tick/claim-due.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { sha256 } from "#shared/base/digest.ts";

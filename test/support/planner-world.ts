@@ -1,4 +1,4 @@
-import { planOwner } from "#functions/rollout/plan-owner.ts";
+import { planOwner } from "#functions/rollout/call/plan-owner.ts";
 import { writeWithFleet } from "#shared/adapters/fleet-writes.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -8,7 +8,7 @@ import { isFresh } from "#shared/fleet/blob-life.ts";
 import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
-import { isThrough } from "#shared/fleet/rollout/feed.ts";
+import { isThrough } from "#shared/fleet/rollout/order.ts";
 import { dueAttributes, watchdogAt } from "#shared/fleet/rows/due.ts";
 import type { FreezeState, FreezesRow } from "#shared/fleet/rows/freezes-row.ts";
 import { keys, type Owner, stateIndex } from "#shared/fleet/rows/keys.ts";

@@ -1,5 +1,6 @@
 /** The phase of a rollout, from its stage runs and the stages' current rollouts: pure. */
 
+import { nextStageOf } from "#shared/fleet/rollout/order.ts";
 import { isSameStageRun, isStalled } from "#shared/fleet/rollout/stage-runs.ts";
 import type { StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { type AnyReason, reportedReason } from "#shared/kube/reasons.ts";
@@ -45,20 +46,12 @@ export function rolloutPhase(
   const passed = stageRuns.find(({ stage, phase }) => stage === last?.name && phase === "Passed");
   if (passed !== undefined || (last?.current === rollout && rollout > 0))
     return { phase: "Complete", reason: "Complete", message: passed?.message ?? "" };
-  const next = nextStage(rollout, stages);
+  const next = nextStageOf(rollout, stages);
   if (next !== undefined) return { phase: "Waiting", reason: "Waiting", message: waitingText(next) };
   const ended = stageRuns.find(({ phase }) => phase === "Superseded");
   const past = stages.find(({ name }) => !stageRuns.some(({ stage, phase }) => stage === name && phase === "Passed"));
   const message = ended?.message ?? (past === undefined ? "" : `stage ${past.name} takes a newer rollout instead`);
   return { phase: "Superseded", reason: "Newer", message };
-}
-
-/** The stage that takes it next: the stage before has it as its current rollout, and this one has nothing as new. */
-function nextStage(rollout: number, stages: readonly Stage[]): Stage | undefined {
-  return stages.find((stage, index) => {
-    const has = Math.max(stage.current ?? 0, stage.updatingTo?.rollout ?? 0);
-    return stages[index - 1]?.current === rollout && has < rollout;
-  });
 }
 
 function waitingText({ name, updatingTo }: Stage): string {

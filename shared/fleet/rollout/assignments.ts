@@ -1,5 +1,3 @@
-/** The assignments that take a cluster to a rollout: pure, from its Syncs and its renderings. */
-
 import { defined } from "#shared/base/defined.ts";
 import { isFresh } from "#shared/fleet/blob-life.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
@@ -214,5 +212,18 @@ export function isGiven(assigning: Assigning): boolean {
     const sync = syncs.find((one) => one.name === syncName(owner, name));
     const renderDigest = digests[index];
     return sync !== undefined && renderDigest !== undefined && isNewestAssignment(sync, { renderDigest, apply });
+  });
+}
+
+/**
+ * `deselected`: it is the same cluster. `gone`: the next cluster of its name may be another one, and nothing is known
+ * of it.
+ */
+export type ForgetReason = "deselected" | "gone";
+
+/** Syncs with something to forget. */
+export function toForget(syncs: readonly SyncRow[], as: ForgetReason): readonly SyncRow[] {
+  return syncs.filter(({ desired, observed }) => {
+    return desired.action !== "orphan" || (as === "gone" && observed !== undefined);
   });
 }

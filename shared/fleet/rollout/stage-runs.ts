@@ -19,13 +19,7 @@ import type { Among } from "#shared/kube/reasons.ts";
 export type StagePace = Pick<RolloutStrategy, "maxConcurrent" | "maxFailures" | "maxUnreachable">;
 
 /** The phase of a stage run, when it tells everything. */
-type StageRunReason = StageRunPhase | Among<"TooManyFailures" | "DeletionFailed" | "StageRemoved" | "Newer">;
-
-export interface StageRunVerdict {
-  readonly phase: Exclude<StageRunPhase, "Superseded">;
-  readonly reason: StageRunReason;
-  readonly message: string;
-}
+export type StageRunReason = StageRunPhase | Among<"TooManyFailures" | "DeletionFailed" | "StageRemoved" | "Newer">;
 
 /** Number of transitions and failures in a stage run's row. */
 const keptTransitions = 20;
@@ -51,6 +45,10 @@ export function isSameStageRun(a: StageRunRef | undefined, b: StageRunRef | unde
 
 export function isStalled({ phase }: Pick<StageRunRow, "phase">): boolean {
   return stalledPhases.some((stalled) => stalled === phase);
+}
+
+export function hasEnded({ phase }: Pick<StageRunRow, "phase">): boolean {
+  return phase === "Passed" || phase === "Superseded";
 }
 
 /** Targets that this rollout changes: the snapshot without those that had it already and those that left. */
@@ -92,87 +90,6 @@ export function boundOf({ maxConcurrent }: StagePace, members: number): number {
  */
 export function catchUpBudget({ maxFailures }: Pick<StagePace, "maxFailures">, members: number): number {
   return Math.max(1, resolveCount(maxFailures, members));
-}
-
-/** The other facts that decide about a stage run. */
-export interface Judged {
-  /** It deletes: it needs no evidence, and leaves no cluster behind. */
-  readonly deletion?: boolean;
-  /** Its stage has to verify a rollout on a cluster: see `mustVerify`. */
-  readonly mustVerify?: boolean;
-}
-
-/** The first stage verifies on a cluster, unless it is optional. @param name - name of the stage. */
-export function mustVerify({ stages }: Pick<RolloutStrategy, "stages">, name: string): boolean {
-  const [first] = stages;
-  return first?.name === name && first.optional !== true;
-}
-
-/**
- * All targets that the stage run was to change have left. Nothing was verified; clusters that joined since may verify
- * it.
- */
-export function isLeft(stageRun: StageRunRow, judged: Judged = {}): boolean {
-  if (stageRun.size === 0) return judged.mustVerify === true;
-  return changedSize(stageRun) === 0 && (stageRun.counts.Skipped > 0 || stageRun.left === true);
-}
-
-/**
- * The verdict about a stage run. Percentages are of the targets that it changes; while some are unknown, of those that
- * it may change. Leaving is no evidence: a stage run whose targets have all left has verified nothing.
- */
-export function verdictOf(stageRun: StageRunRow, pace: StagePace, judged: Judged = {}): StageRunVerdict {
-  const { deletion = false } = judged;
-  const changed = changedSize(stageRun);
-  // A cluster that was unhealthy before keeps its objects as well.
-  const failures = deletion ? stageRun.counts.Failed : failuresOf(stageRun);
-  const isOver = waitingOf(stageRun) + stageRun.counts.Assigned === 0;
-  const budget = deletion ? 0 : resolveCount(pace.maxFailures, changed);
-  if (failures > budget && (isOver || !deletion)) {
-    const [first] = stageRun.failures;
-    const why = first === undefined ? "" : `: ${first.cluster}: ${first.reason}`;
-    const message = `${failures} of ${clustersText(changed)} failed in stage ${stageRun.stage} (allowed: ${budget})${why}`;
-    return { phase: "Halted", reason: deletion ? "DeletionFailed" : "TooManyFailures", message };
-  }
-  if (!isOver) return { phase: "Updating", reason: "Updating", message: `stage ${stageRun.stage} goes on` };
-  const away = stageRun.counts.Unreachable;
-  const allowed = deletion ? 0 : resolveCount(pace.maxUnreachable, changed, "up");
-  if (away > allowed) {
-    const message = `${away} of ${clustersText(changed)} unreachable in stage ${stageRun.stage} (allowed: ${allowed})`;
-    return { phase: "TooManyUnreachable", reason: "TooManyUnreachable", message };
-  }
-  if (!deletion && ((changed > 0 && stageRun.counts.Succeeded === 0) || isLeft(stageRun, judged)))
-    return { phase: "NothingVerified", reason: "NothingVerified", message: nothingVerified(stageRun) };
-  return { phase: "Passed", reason: "Passed", message: passedText(stageRun) };
-}
-
-function clustersText(count: number): string {
-  return count === 1 ? "1 cluster" : `${count} clusters`;
-}
-
-function nothingVerified({ size, stage, counts, preexistingFailures, ...stageRun }: StageRunRow): string {
-  if (size === 0)
-    return `no cluster matches stage ${stage}; register one there, or set optional: true on the stage to pass without`;
-  if (size === counts.Unchanged + counts.Skipped) {
-    const left = counts.Skipped === 0 ? "clusters" : counts.Skipped === 1 ? "1 cluster" : `${counts.Skipped} clusters`;
-    const when =
-      stageRun.left === true ? " before it was verified, or before this snapshot" : " before it was verified";
-    return `nothing verified in stage ${stage}: ${left} left${when}`;
-  }
-  const parts = [
-    counts.Unreachable === 0 ? "" : `${counts.Unreachable} Unreachable`,
-    counts.Failed === 0 ? "" : `${counts.Failed} Failed`,
-    preexistingFailures === 0 ? "" : `${preexistingFailures} of them not ready before`,
-  ];
-  return `nothing verified in stage ${stage}: ${parts.filter((part) => part !== "").join(", ")}`;
-}
-
-function passedText({ size, stage, counts }: StageRunRow): string {
-  if (size === 0) return `stage ${stage} is empty: passed at once`;
-  const parts = (["Succeeded", "Unchanged", "Failed", "Unreachable", "Skipped"] as const)
-    .filter((state) => counts[state] > 0)
-    .map((state) => `${counts[state]} ${state.toLowerCase()}`);
-  return `stage ${stage} passed: ${parts.join(", ")}`;
 }
 
 /**
@@ -218,19 +135,17 @@ export function withoutOutcome(stageRun: StageRunRow, { cluster, order, state, p
 /** The stage run with another phase; the change is reported once. */
 export function withVerdict(
   stageRun: StageRunRow,
-  verdict: Omit<StageRunVerdict, "phase"> & { phase: StageRunPhase },
+  { phase, reason, message }: Pick<StageRunRow, "phase" | "message"> & { readonly reason: StageRunReason },
   at: string,
 ): StageRunRow {
-  const { phase, reason, message } = verdict;
   if (stageRun.phase === phase && stageRun.reason === reason && (phase === "Updating" || stageRun.message === message))
     return stageRun;
-  const isEnd = phase === "Passed" || phase === "Superseded";
   return {
     ...stageRun,
     phase,
     reason,
     message,
-    ...(isEnd ? { endedAt: at } : {}),
+    ...(hasEnded({ phase }) ? { endedAt: at } : {}),
     transitions: [...stageRun.transitions, { at, phase, reason, message: excerpt(message, keptText) }].slice(
       -keptTransitions,
     ),

@@ -1,10 +1,9 @@
 /** Requests of people that are not started yet: until then a stage that stands still may continue in a moment. Pure. */
 import { defined } from "#shared/base/defined.ts";
-import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
-import { stageRunsIn } from "#shared/fleet/rollout/feed.ts";
-import { isStalled, mustVerify, verdictOf } from "#shared/fleet/rollout/stage-runs.ts";
+import { advance, stageRunFacts } from "#shared/fleet/rollout/advance.ts";
+import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
+import { isStalled } from "#shared/fleet/rollout/stage-runs.ts";
 import type { Act, Operations, SourceRow } from "#shared/fleet/rows/object-rows.ts";
-import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Wait, WaitFacts } from "#shared/fleet/waits/wait.ts";
 
 const verbs = {
@@ -78,17 +77,15 @@ function newActs({ row, rolloutState }: WaitFacts): readonly (keyof typeof verbs
  * another turn.
  */
 function judgementWord({ row, rolloutState, stageRuns }: WaitFacts): readonly string[] {
-  const { rollout } = relationOf(row);
   const { suspended, deletion } = row.operations;
   if (suspended !== undefined) return [];
-  // The newest rollout of an owner that is being deleted is that of its deletion.
-  const isOwnerDeletion = ({ rollout }: StageRunRow) => deletion !== undefined && rollout === rolloutState.last;
-  const judgedBy = (stageRun: StageRunRow) => ({
-    deletion: isOwnerDeletion(stageRun),
-    mustVerify: mustVerify(rollout, stageRun.stage),
+  const late = rolloutState.stages.flatMap((stage, index) => {
+    const stageRun = stageRunOf(stage, stageRuns);
+    if (stageRun === undefined || !isStalled(stageRun)) return [];
+    // The newest rollout of an owner that is being deleted is that of its deletion.
+    const isDeletion = deletion !== undefined && stageRun.rollout === rolloutState.last;
+    const { phase } = advance(stageRun, stageRunFacts({ rolloutState, row }, { index, deletion: isDeletion }));
+    return phase === stageRun.phase ? [] : [stageRun];
   });
-  const late = stageRunsIn(rolloutState, stageRuns).filter(
-    (stageRun) => isStalled(stageRun) && verdictOf(stageRun, rollout, judgedBy(stageRun)).phase !== stageRun.phase,
-  );
   return late.map(({ stage }) => `the verdict on stage ${stage}`);
 }

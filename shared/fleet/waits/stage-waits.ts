@@ -1,10 +1,12 @@
 /** The waits of a stage: its stage run stands still or is not ready, or an earlier stage has the next rollout. */
 import { defined } from "#shared/base/defined.ts";
+import { advance, isLeft, mustVerify } from "#shared/fleet/rollout/advance.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
-import { barredIn, offeredTo, stageRunOf } from "#shared/fleet/rollout/feed.ts";
+import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
+import { barredIn, newerBefore, nextFor } from "#shared/fleet/rollout/order.ts";
 import { barredText } from "#shared/fleet/rollout/owner-status.ts";
-import { changedSize, isLeft, isStalled, mustVerify, verdictOf } from "#shared/fleet/rollout/stage-runs.ts";
-import type { RolloutStateRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { changedSize, isStalled } from "#shared/fleet/rollout/stage-runs.ts";
+import type { StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { namesText, type Wait, type WaitFacts, waitingText } from "#shared/fleet/waits/wait.ts";
 
 const [reconcile, orphan] = [{ verb: "reconcile" }, { verb: "orphan" }] as const;
@@ -41,7 +43,7 @@ export function stageWaits(facts: WaitFacts, stage: StageRecord, index: number):
     const message = `rollout ${rollout} waits until stage ${before.name}, which was added before this one, has passed it`;
     waits.push({ reason: "stage", ...about, blocker: before.name, message, since: stageRun.startedAt, clear: [] });
   }
-  const next = index === 0 ? facts.desired : newerFor(facts.rolloutState, index, rollout);
+  const next = index === 0 ? facts.desired : nextFor(facts.rolloutState, index);
   if (next === undefined) return waits;
   const message = `${rolloutText(next)} waits until rollout ${rollout} has passed stage ${stage.name}`;
   const number = typeof next === "number" ? next : undefined;
@@ -57,12 +59,6 @@ export function stageWaits(facts: WaitFacts, stage: StageRecord, index: number):
       clear: [],
     },
   ];
-}
-
-/** The current rollout of the stage before, when this stage has nothing as new. */
-function newerFor(rolloutState: RolloutStateRow, index: number, has: number): number | undefined {
-  const offered = offeredTo(rolloutState, index);
-  return offered > has ? offered : undefined;
 }
 
 /** A stage without a stage run waits for the nearest stage before it that has something newer. */
@@ -86,10 +82,7 @@ function idleWait(
     const message = `${rolloutText(desired)} waits until rollout ${stageRun.rollout} has ended: ${progressText(stageRun)} in stage ${busy.name}`;
     return [{ ...about, blocker: busy.name, message, since: stageRun.startedAt }];
   }
-  const { current = 0 } = stage;
-  const ahead = rolloutState.stages
-    .slice(0, index)
-    .findLast((one) => (stageRunOf(one, stageRuns)?.rollout ?? 0) > current);
+  const ahead = newerBefore(rolloutState, index);
   const stageRun = ahead === undefined ? undefined : stageRunOf(ahead, stageRuns);
   if (ahead === undefined || stageRun === undefined) return [];
   const how = isStalled(stageRun) ? "is stalled there" : "is in progress there";
@@ -116,12 +109,12 @@ function stalledWait({ row }: WaitFacts, stageRun: StageRunRow): Wait {
   const again = stageRun.counts.Failed > 0 ? [reconcile] : [];
   const away = { count: stageRun.counts.Unreachable, names: stageRun.away };
   const { rollout: settings } = relationOf(row);
-  const judged = { mustVerify: mustVerify(settings, stage) };
+  const judged = { pace: settings, mustVerify: mustVerify(settings, stage) };
   const paced = (field: "maxFailures" | "maxUnreachable"): Wait["clear"] =>
-    isStalled(verdictOf(stageRun, { ...settings, [field]: "100%" }, judged)) ? [] : [{ verb: "pace", field }];
-  const refresh: Wait["clear"] = isStalled(verdictOf(newSnapshot(stageRun), settings, judged))
-    ? []
-    : [{ verb: "refresh" }];
+    isStalled(advance(stageRun, { ...judged, pace: { ...settings, [field]: "100%" } }))
+      ? []
+      : [{ verb: "pace", field }];
+  const refresh: Wait["clear"] = isStalled(advance(newSnapshot(stageRun), judged)) ? [] : [{ verb: "refresh" }];
   if (stageRun.phase === "TooManyUnreachable") {
     const clear =
       row.operations.deletion === undefined ? [...paced("maxUnreachable"), ...refresh] : withoutThem(stageRun);

@@ -26,6 +26,7 @@ const benches: readonly (readonly [string, readonly string[], readonly string[]]
   ["diff", [...onEmbedded, "--objects", "40", "--rounds", "1"], ["vsKubectlDiff", "vsKubectlDiffChanged"]],
   ["discovery", [], ["requestsPerClusterFirst", "requestsPerClusterUnchanged", "requestsPerClusterUnchangedWarm"]],
   ["drift", [...onEmbedded, "--objects", "40", "--rounds", "1"], ["vsKubectl"]],
+  ["files", [], []],
   ["footprint", [...onEmbedded, "--objects", "20", "--rounds", "1", "--clusters", "2"], ["peakRssVsLambdaMemory"]],
   ["fanout", ["--clusters", "2"], []],
   ["idle", ["--clusters", "2", "--rounds", "1"], ["eksVsToken", "usdPerMonth1000x5vs100"]],

@@ -1,6 +1,6 @@
 import { reportChanges } from "#functions/report/report-changes.ts";
-import { reportOf } from "#functions/rollout/plan-batch.ts";
-import { planOwner } from "#functions/rollout/plan-owner.ts";
+import { reportOf } from "#functions/rollout/call/plan-batch.ts";
+import { planOwner } from "#functions/rollout/call/plan-owner.ts";
 import { claimDue } from "#functions/tick/claim-due.ts";
 import { forgetSyncs } from "#shared/adapters/forget-syncs.ts";
 import { randomIds } from "#shared/adapters/system.ts";
@@ -8,7 +8,7 @@ import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { describeRevisions, desiredPlan } from "#shared/fleet/rollout/desired-plan.ts";
-import { barredIn } from "#shared/fleet/rollout/feed.ts";
+import { barredIn } from "#shared/fleet/rollout/order.ts";
 import { frozenIn, isStalled, stageRunKey, waitingOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { dueAtOf, later } from "#shared/fleet/rows/due.ts";
 import type { FreezeState } from "#shared/fleet/rows/freezes-row.ts";

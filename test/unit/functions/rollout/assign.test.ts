@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { wakeUp } from "#functions/rollout/assign.ts";
+import { wakeUp } from "#functions/rollout/write/assign.ts";
 import { dueAtOf, later } from "#shared/fleet/rows/due.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { begin, names, web, worldOf } from "#test/support/planner-story.ts";

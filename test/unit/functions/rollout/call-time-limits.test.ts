@@ -1,7 +1,7 @@
 /** A call whose time ends in the middle of a check: its findings and its requests are not lost. */
 import { expect, test } from "vitest";
-import { reportOf } from "#functions/rollout/plan-batch.ts";
-import { planOwner } from "#functions/rollout/plan-owner.ts";
+import { reportOf } from "#functions/rollout/call/plan-batch.ts";
+import { planOwner } from "#functions/rollout/call/plan-owner.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { keys, stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";

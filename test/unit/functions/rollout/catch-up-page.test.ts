@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { catchUpPage } from "#functions/rollout/catch-up-page.ts";
-import { listsIn } from "#functions/rollout/lists.ts";
-import { readOwner } from "#functions/rollout/read-owner.ts";
-import { Transaction } from "#functions/rollout/transaction.ts";
+import { catchUpPage } from "#functions/rollout/jobs/catch-up-page.ts";
+import { listsIn } from "#functions/rollout/read/lists.ts";
+import { readOwner } from "#functions/rollout/read/read-owner.ts";
+import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";

@@ -3,7 +3,7 @@
  * deleted anyway.
  */
 import { expect, test } from "vitest";
-import { readOwner } from "#functions/rollout/read-owner.ts";
+import { readOwner } from "#functions/rollout/read/read-owner.ts";
 import { slotWaits } from "#shared/fleet/waits/slot-waits.ts";
 import { ana, begin, lease, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";

@@ -1,13 +1,10 @@
 /** How many catch-ups one call checks, and which renderings it asks for. */
 import { describe, expect, test } from "vitest";
-import { rolloutFor } from "#functions/rollout/fill-catch-ups.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 import { allSay, begin, counting, names, ownPaths, playOn, rings, worldOf } from "#test/support/planner-story.ts";
 import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
-import { rolloutStateOf, stageRecordOf } from "#test/support/rollout-state-rows.ts";
-import { syncRowOf } from "#test/support/sync-rows.ts";
 
 const prod = { text: "env=prod", selector: { matchLabels: { env: "prod" } } };
 const renderings = (made: PlannerWorld) => made.rows<RenderingRow>("Rendering").length;
@@ -85,23 +82,6 @@ test("clusters that change stage and already have its current rollout do not wai
     catchUps: { waiting: 0, changing: 0, failed: 0 },
     stages: [{}, { members: 130 }],
   });
-});
-
-test.each([
-  ["has nothing gets its stage's current rollout", 0, 2],
-  ["has its stage's current rollout keeps it", 2, 2],
-  ["has a rollout that two stages have passed gets the older of their current rollouts", 3, 4],
-  ["has the newest rollout that a stage has passed keeps it", 5, 5],
-  ["has a rollout that no stage has passed goes back to its stage's current rollout", 6, 2],
-])("a cluster that joins and %s", (_what, has, rollout) => {
-  const stage = stageRecordOf("rest", { current: 2 });
-  const rolloutState = rolloutStateOf([
-    stageRecordOf("canary", { current: 5 }),
-    stageRecordOf("early", { current: 4 }),
-    stage,
-  ]);
-  const syncs = has === 0 ? [] : [syncRowOf("c", { desired: { rollout: has } })];
-  expect(rolloutFor(syncs, stage, { rolloutState })).toBe(rollout);
 });
 
 describe("a cluster that joins and fails", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { renderInput } from "#functions/render/render-input.ts";
-import { planOwner } from "#functions/rollout/plan-owner.ts";
+import { planOwner } from "#functions/rollout/call/plan-owner.ts";
 import { claimDue } from "#functions/tick/claim-due.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { digestOf } from "#shared/base/digest.ts";

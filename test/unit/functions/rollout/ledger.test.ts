@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { withRollout } from "#functions/rollout/ledger.ts";
+import { withRollout } from "#shared/fleet/rollout/ledger.ts";
 import type { RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { rolloutStateOf, stageRecordOf } from "#test/support/rollout-state-rows.ts";
 

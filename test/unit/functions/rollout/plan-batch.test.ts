@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { planBatch } from "#functions/rollout/plan-batch.ts";
-import { planOwner } from "#functions/rollout/plan-owner.ts";
+import { planBatch } from "#functions/rollout/call/plan-batch.ts";
+import { planOwner } from "#functions/rollout/call/plan-owner.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { ConflictError } from "#shared/base/errors.ts";
 import { keys, type Owner } from "#shared/fleet/rows/keys.ts";

@@ -3,10 +3,10 @@
  * rename.
  */
 import { describe, expect, test } from "vitest";
-import { requireProgress } from "#functions/rollout/no-progress.ts";
-import { readOwner } from "#functions/rollout/read-owner.ts";
-import { reportUnplanned } from "#functions/rollout/report-unplanned.ts";
-import { Transaction } from "#functions/rollout/transaction.ts";
+import { requireProgress } from "#functions/rollout/call/no-progress.ts";
+import { reportUnplanned } from "#functions/rollout/call/report-unplanned.ts";
+import { readOwner } from "#functions/rollout/read/read-owner.ts";
+import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { dueAtOf, later } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";

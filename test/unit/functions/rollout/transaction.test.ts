@@ -1,8 +1,8 @@
 /** The rows that the planner keeps about many rollouts and clusters. */
 import { expect, test } from "vitest";
-import { readOwner } from "#functions/rollout/read-owner.ts";
-import { startOver } from "#functions/rollout/retry.ts";
-import { Transaction } from "#functions/rollout/transaction.ts";
+import { readOwner } from "#functions/rollout/read/read-owner.ts";
+import { startOver } from "#functions/rollout/write/another-turn.ts";
+import { Transaction } from "#functions/rollout/write/transaction.ts";
 import type { CatchUpRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { begin, names, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import { owner } from "#test/support/planner-world.ts";

@@ -1,6 +1,6 @@
 /** The planner treats a Sync that a user wrote as a group of one cluster and one template. */
 import { expect, test } from "vitest";
-import { planOwner } from "#functions/rollout/plan-owner.ts";
+import { planOwner } from "#functions/rollout/call/plan-owner.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { syncSpec } from "#shared/fleet/kinds/sync-template.ts";
 import { keys, type Owner } from "#shared/fleet/rows/keys.ts";

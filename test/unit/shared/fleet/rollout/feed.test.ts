@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { type Feed, type Feeding, isThrough, nextFeed, stagesNamed } from "#shared/fleet/rollout/feed.ts";
-import { refOf, stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
+import { advance } from "#shared/fleet/rollout/advance.ts";
+import { type Feed, type Feeding, nextFeed } from "#shared/fleet/rollout/feed.ts";
+import { isStalled, refOf, stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import type { RolloutStateRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { rolloutStateOf, stageRecordOf, stageRunInState } from "#test/support/rollout-state-rows.ts";
 
@@ -40,19 +41,21 @@ function standing(stages: readonly Standing[], more: Partial<RolloutStateRow> = 
   };
 }
 
+const pace = { maxConcurrent: "10%", maxFailures: 0, maxUnreachable: "10%" } as const;
+
 function feed(
   stages: readonly Standing[],
-  more: Partial<Omit<Feeding, "stageRuns">> & { rolloutState?: Partial<RolloutStateRow> } = {},
+  more: Partial<Omit<Feeding, "runs">> & { rolloutState?: Partial<RolloutStateRow> } = {},
 ) {
   const { rolloutState: row, ...feeding } = more;
   const { rolloutState, stageRuns } = standing(stages, row);
+  // The counts of a stalled stage run are not said here.
+  const stalled = { acceptsNewer: true, inFlight: false };
+  const runs = [...stageRuns].map(([key, one]) => [key, isStalled(one) ? stalled : advance(one, { pace })] as const);
   return nextFeed(rolloutState, {
-    stageRuns,
+    runs: new Map(runs),
     isNew: false,
     supersede: "pipeline",
-    stuck: new Map(),
-    halting: new Set(),
-    passing: new Set(),
     deletion: false,
     ...feeding,
   });
@@ -146,30 +149,20 @@ describe("a stage with a stage run", () => {
     ).toBeUndefined();
   });
 
-  test("a stage run that had assigned nothing when it was suspended gives way, and one that started later does not", () => {
-    const unbegun = stageRun(2, "canary", { counts: { Waiting: 2 }, startedAt: "2026-11-21T08:00:00.000Z" });
-    const after = { resumedAt: "2026-11-21T09:00:00.000Z" };
-    const before = { resumedAt: "2026-11-21T07:00:00.000Z" };
-    const stages = (one: StageRunRow) => [{ current: 1, stageRun: one }, { current: 1 }, { current: 1 }];
-    expect(feed(stages(unbegun), { isNew: true, ...after })).toEqual(newest);
-    expect(feed(stages(unbegun), { isNew: true, ...before })).toBeUndefined();
-    expect(
-      feed(stages({ ...unbegun, counts: { ...unbegun.counts, Assigned: 1 } }), { isNew: true, ...after }),
-    ).toBeUndefined();
+  test("a stage whose stage run accepts a newer rollout takes it, also when it waits for nothing that ends by itself", () => {
+    const held = stageRun(2, "canary", {
+      counts: { Assigned: 0, Waiting: 2 },
+      frozen: { as: "", by: { inc: [0, 1] } },
+    });
+    const stages = [{ current: 1, stageRun: held }, { current: 1 }, { current: 1 }];
+    expect(feed(stages, { isNew: true })).toEqual(newest);
+    expect(feed(stages, { isNew: true, supersede: "finish" })).toEqual(newest);
   });
 
-  test.each<[string, Partial<StageRunRow["counts"]>, number, Feed | undefined]>([
-    ["a freeze gives way", { Waiting: 2, Succeeded: 1 }, 0, newest],
-    ["a freeze or a stuck worker gives way", { Waiting: 2, Assigned: 1 }, 1, newest],
-    ["a freeze or a changing cluster stays", { Waiting: 2, Assigned: 1 }, 0, none],
-    ["a freeze or a slot stays", { Waiting: 3 }, 0, none],
-    ["a freeze or a rendering stays", { Waiting: 2, Rendering: 1 }, 0, none],
-  ])("a stage run whose remaining clusters wait for %s", (_what, counts, stuck, fed) => {
-    const held = stageRun(2, "canary", { counts: { Assigned: 0, ...counts }, frozen: { as: "", by: { inc: [0, 1] } } });
-    const stages = [{ current: 1, stageRun: held }, { current: 1 }, { current: 1 }];
-    const found = new Map([[stageRunKey(held), stuck]]);
-    expect(feed(stages, { isNew: true, stuck: found })).toEqual(fed);
-    expect(feed(stages, { isNew: true, stuck: found, supersede: "finish" })).toEqual(fed);
+  test("a stage whose stage run is lost starts it again", () => {
+    const { rolloutState } = standing([{ current: 2 }, { current: 1, stageRun: stageRun(2, "early") }, { current: 1 }]);
+    const feeding = { isNew: false, supersede: "pipeline", deletion: false } as const;
+    expect(nextFeed(rolloutState, { ...feeding, runs: new Map() })).toEqual({ stage: 1, rollout: 2 });
   });
 
   test("a stage run gives way to a deletion, stage by stage", () => {
@@ -216,150 +209,5 @@ describe("several rollouts in progress", () => {
   test("a deletion does not wait for rollouts in progress", () => {
     const stages = [{ current: 2 }, { current: 1, stageRun: stageRun(2, "early") }, { current: 1 }];
     expect(feed(stages, { isNew: true, supersede: "finish", deletion: true })).toEqual(newest);
-  });
-});
-
-test.each<[string, readonly Standing[], boolean]>([
-  ["every stage has the newest rollout", [{ current: 2 }, { current: 2 }], true],
-  ["one stage has an older rollout", [{ current: 2 }, { current: 1 }], false],
-  ["one stage is updating", [{ current: 2 }, { current: 2, stageRun: stageRun(2, "early") }], false],
-])("all rollouts are finished when %s: %s", (_name, stages, is) => {
-  expect(isThrough(standing(stages, { last: 2 }).rolloutState)).toBe(is);
-});
-
-describe("stages are known by their names", () => {
-  const current = (name: string, rollout?: number) =>
-    stageRecordOf(name, rollout === undefined ? {} : { current: rollout });
-  const named = (before: readonly StageRecord[], ...names: string[]) =>
-    stagesNamed({ stages: before, last: 0 }, names, { members: new Map() }).map((stage) => [stage.name, stage.current]);
-
-  test.each<[string, readonly StageRecord[], readonly string[], readonly (readonly [string, number | undefined])[]]>([
-    [
-      "new stages of a new group have no rollout",
-      [],
-      ["canary", "rest"],
-      [
-        ["canary", undefined],
-        ["rest", undefined],
-      ],
-    ],
-    [
-      "a new first stage gets the rollout of the stage after it",
-      [current("rest", 3)],
-      ["canary", "rest"],
-      [
-        ["canary", 3],
-        ["rest", 3],
-      ],
-    ],
-    [
-      "a new middle stage gets the rollout of the stage after it",
-      [current("canary", 5), current("rest", 3)],
-      ["canary", "early", "rest"],
-      [
-        ["canary", 5],
-        ["early", 3],
-        ["rest", 3],
-      ],
-    ],
-    [
-      "a new middle stage gets the rollout of the next stage, not of the last one",
-      [current("canary", 5), current("early", 4), current("rest", 3)],
-      ["canary", "middle", "early", "rest"],
-      [
-        ["canary", 5],
-        ["middle", 4],
-        ["early", 4],
-        ["rest", 3],
-      ],
-    ],
-    ["a removed stage does not change the others", [current("canary", 5), current("rest", 3)], ["rest"], [["rest", 3]]],
-    [
-      "stages in another order keep their rollouts, but none is ahead of the one before it",
-      [current("canary", 5), current("early", 4), current("rest", 3)],
-      ["early", "canary", "rest"],
-      [
-        ["early", 4],
-        ["canary", 4],
-        ["rest", 3],
-      ],
-    ],
-    [
-      "a renamed last stage gets the rollout of the former last stage",
-      [current("canary", 5), current("rest", 3)],
-      ["canary", "others"],
-      [
-        ["canary", 5],
-        ["others", 3],
-      ],
-    ],
-    [
-      "renamed stages get the rollout that all have",
-      [current("all", 3)],
-      ["canary", "rest"],
-      [
-        ["canary", 3],
-        ["rest", 3],
-      ],
-    ],
-    [
-      "new stages have no rollout while nothing has passed",
-      [current("all")],
-      ["canary", "rest"],
-      [
-        ["canary", undefined],
-        ["rest", undefined],
-      ],
-    ],
-  ])("%s", (_name, before, names, after) => {
-    expect(named(before, ...names)).toEqual(after);
-  });
-
-  test.each<[string, Readonly<Record<string, number>>, readonly (readonly [string, number | undefined])[]]>([
-    [
-      "whose clusters come from an older stage fall back to its rollout",
-      { canary: 3 },
-      [
-        ["canary", 3],
-        ["rest", 3],
-      ],
-    ],
-    [
-      "whose clusters are all known keep their rollouts",
-      {},
-      [
-        ["canary", 5],
-        ["rest", 3],
-      ],
-    ],
-    [
-      "whose clusters have passed nothing have no rollout",
-      { canary: 0 },
-      [
-        ["canary", undefined],
-        ["rest", undefined],
-      ],
-    ],
-  ])("stages %s", (_what, verified, after) => {
-    const stages = [current("canary", 5), current("rest", 3)];
-    const found = stagesNamed({ stages, last: 5 }, ["canary", "rest"], {
-      members: new Map(),
-      verified: new Map(Object.entries(verified)),
-    });
-    expect(found.map((stage) => [stage.name, stage.current])).toEqual(after);
-  });
-
-  test("stages keep their stage runs, and get their new numbers of members", () => {
-    const updatingTo = { rollout: 6, stage: "canary", snapshot: 0 };
-    const before = [
-      stageRecordOf("canary", { current: 5, updatingTo, members: 9, changing: 2, failedCatchUps: 1 }),
-      current("rest", 3),
-    ];
-    expect(stagesNamed({ stages: before, last: 0 }, ["canary", "rest"], { members: new Map([["canary", 4]]) })).toEqual(
-      [
-        { name: "canary", current: 5, updatingTo, members: 4, changing: 2, failedCatchUps: 1 },
-        { name: "rest", current: 3, members: 0, changing: 0, failedCatchUps: 0 },
-      ],
-    );
   });
 });

@@ -1,0 +1,180 @@
+/** The steps of the planner. A call takes the first one that has something to do, writes it, and begins at the top again. */
+
+import type { CallWork } from "#functions/rollout/read/begin-call.ts";
+import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
+import { renewOwnerBlobs } from "#functions/rollout/repair/renew-owner-blobs.ts";
+import { repairList } from "#functions/rollout/repair/repair-list.ts";
+import { collectPast } from "#functions/rollout/steps/delete/collect-past.ts";
+import { deleteOwner, forgetOwner } from "#functions/rollout/steps/delete/delete-owner.ts";
+import { endStageRuns } from "#functions/rollout/steps/end-stage-runs.ts";
+import { fillSlots } from "#functions/rollout/steps/fill/fill-slots.ts";
+import { followReconcile, startReconcile } from "#functions/rollout/steps/handle-reconcile.ts";
+import { goIdle } from "#functions/rollout/steps/idle/go-idle.ts";
+import { refreshMembers } from "#functions/rollout/steps/refresh-members.ts";
+import { restartReturned } from "#functions/rollout/steps/restart-returned.ts";
+import { restoreTemplates } from "#functions/rollout/steps/restore-templates.ts";
+import { retryRendered } from "#functions/rollout/steps/retry-rendered.ts";
+import { runJob } from "#functions/rollout/steps/run-job.ts";
+import { settleSlots } from "#functions/rollout/steps/settle/settle-slots.ts";
+import { startNextStageRun } from "#functions/rollout/steps/start-next-stage-run.ts";
+import { wakeResumed } from "#functions/rollout/steps/wake-resumed.ts";
+import type { Transaction } from "#functions/rollout/write/transaction.ts";
+import { unlessLost } from "#shared/base/errors.ts";
+import { isToRenew } from "#shared/fleet/blob-life.ts";
+import { isResumeNew, type Known, lacksRenderings } from "#shared/fleet/rollout/facts.ts";
+import { lastStageRunOf } from "#shared/fleet/rollout/feed.ts";
+import { mayHaveOtherMembers } from "#shared/fleet/rollout/selection.ts";
+
+/** `done`: nothing more is to be decided for now, or the owner is gone. */
+type Outcome = Transaction | "done" | undefined;
+
+export interface PlannerStep {
+  readonly name: string;
+  /** Whether it may have something to do, as far as the rows that are read tell. */
+  readonly applies: (known: Known, work: CallWork, now: Date) => boolean;
+  /** Why it stands before the steps after it, or that its place is free. */
+  readonly place: string;
+  /** @returns undefined when the step has nothing to do. */
+  readonly take: (known: Known, work: CallWork, ports: PlannerPorts) => Outcome | Promise<Outcome>;
+}
+
+/** `test/unit/functions/rollout/step-order.test.ts` exchanges neighbours where the place says a reason. */
+export const plannerSteps: readonly PlannerStep[] = [
+  {
+    name: "wakeResumed",
+    applies: isResumeNew,
+    place: "free: it only informs workers, and clears a deadline that the slots set again",
+    take: wakeResumed,
+  },
+  {
+    name: "settleSlots",
+    applies: (_known, { round }) => round.slots.length > 0,
+    place: "jobs, stage runs and the next slots depend on what the slots show",
+    take: settleSlots,
+  },
+  {
+    name: "restartReturned",
+    applies: (_known, { answering }) => answering.length > 0,
+    place: "a target that answers belongs to its stage run before that run is judged",
+    take: restartReturned,
+  },
+  {
+    name: "restoreTemplates",
+    applies: ({ rolloutState: { stages }, stageRuns }) =>
+      stages.some(
+        (stage) => stage.updatingTo !== undefined || lastStageRunOf(stage, stageRuns)?.putBack?.[0] !== undefined,
+      ),
+    place: "the restore is a job",
+    take: restoreTemplates,
+  },
+  {
+    name: "runJob",
+    applies: ({ rolloutState }) => rolloutState.jobs.length > 0,
+    place: "a list of members that is made while jobs run would add to them",
+    take: runJob,
+  },
+  {
+    name: "refreshMembers",
+    applies: mayHaveOtherMembers,
+    place: "stage runs are judged, and start, with the present stages and members",
+    take: refreshMembers,
+  },
+  {
+    name: "endStageRuns",
+    applies: ({ rolloutState }) => rolloutState.stages.some(({ updatingTo }) => updatingTo !== undefined),
+    place: "a stage takes the rollout that the stage before has passed",
+    take: endStageRuns,
+  },
+  {
+    name: "retryRendered",
+    applies: (known, { isRendered }) => isRendered && lacksRenderings(known),
+    place: "free",
+    take: retryRendered,
+  },
+  {
+    name: "startNextStageRun",
+    applies: ({ row: { operations } }) => operations.suspended === undefined || operations.deletion !== undefined,
+    place: "slots are given for the newest rollout that a stage may take",
+    take: startNextStageRun,
+  },
+  {
+    name: "startReconcile",
+    applies: ({ row: { operations }, rolloutState }) =>
+      operations.suspended === undefined && operations.reconcile?.number !== rolloutState.handledReconcile,
+    place: "failed targets have another turn before slots are given",
+    take: startReconcile,
+  },
+  {
+    name: "fillSlots",
+    applies: () => true,
+    place: "a reconcile is followed when nothing changes any more",
+    take: fillSlots,
+  },
+  {
+    name: "followReconcile",
+    applies: ({ rolloutState, row }) => rolloutState.checking !== undefined && row.operations.suspended === undefined,
+    place: "free",
+    take: followReconcile,
+  },
+  {
+    name: "collectPast",
+    applies: ({ rolloutState }) => rolloutState.past !== undefined,
+    place: "free",
+    take: collectPast,
+  },
+  {
+    name: "renewOwnerBlobs",
+    applies: ({ rolloutState }, _check, now) => isToRenew(rolloutState.blobsAt, now),
+    place: "free",
+    take: renewOwnerBlobs,
+  },
+  {
+    name: "deleteOwner",
+    applies: ({ row }) => row.operations.deletion?.cascade === "delete",
+    place: "it is last: whatever an owner still has to do comes before its end",
+    take: deleteOwner,
+  },
+];
+
+/** An owner whose objects stay waits for nothing. */
+const orphanSteps: readonly PlannerStep[] = [
+  {
+    name: "forgetOwner",
+    applies: () => true,
+    place: "it is the only one",
+    take: forgetOwner,
+  },
+];
+
+/** The decision of a step, and the step's name. */
+interface Decided {
+  readonly step: string;
+  readonly transaction: Exclude<Outcome, undefined>;
+}
+
+export async function decideNext(
+  known: Known,
+  work: CallWork,
+  ports: PlannerPorts,
+  steps: readonly PlannerStep[],
+): Promise<Decided> {
+  const repaired = async () => ({ step: "repairList", transaction: await repairList(known, ports) });
+  return unlessLost(
+    firstOf(known.row.operations.deletion?.cascade === "orphan" ? orphanSteps : steps, known, work, ports),
+    repaired,
+  );
+}
+
+async function firstOf(
+  steps: readonly PlannerStep[],
+  known: Known,
+  work: CallWork,
+  ports: PlannerPorts,
+): Promise<Decided> {
+  for (const { name, applies, take } of steps) {
+    if (!applies(known, work, ports.clock.now())) continue;
+    const transaction = await take(known, work, ports);
+    if (transaction !== undefined) return { step: name, transaction };
+  }
+  return { step: "goIdle", transaction: await goIdle(known, work, ports) };
+}

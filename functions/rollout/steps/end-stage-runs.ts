@@ -1,0 +1,68 @@
+import type { CallWork } from "#functions/rollout/read/begin-call.ts";
+import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
+import { readMembers } from "#functions/rollout/read/read-members.ts";
+import { startStageRun } from "#functions/rollout/write/take-snapshot.ts";
+import { Transaction } from "#functions/rollout/write/transaction.ts";
+import { advance, isLeft, stageRunFacts } from "#shared/fleet/rollout/advance.ts";
+import type { Known } from "#shared/fleet/rollout/facts.ts";
+import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
+import { withPassed } from "#shared/fleet/rollout/order.ts";
+import { isStalled, refOf, withVerdict } from "#shared/fleet/rollout/stage-runs.ts";
+import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+
+/**
+ * Computes the phase of each stage run. One that has passed makes its rollout the stage's current one. @returns
+ * undefined when no phase changes.
+ */
+export async function endStageRuns(
+  known: Known,
+  _work: CallWork,
+  ports: PlannerPorts,
+): Promise<Transaction | undefined> {
+  const transaction = new Transaction(known, ports.clock.now());
+  for (const [index, stage] of known.rolloutState.stages.entries()) {
+    const stageRun = stageRunOf(stage, known.stageRuns);
+    if (stageRun === undefined) continue;
+    const rollout = transaction.rollout(stageRun.rollout);
+    const deletion = rollout.plan.deletion !== undefined;
+    const facts = stageRunFacts({ rolloutState: transaction.rolloutState, row: known.row }, { index, deletion });
+    if (stage.ahead === true && facts.isAhead !== true)
+      transaction.editStage(stage.name, ({ ahead: _waited, ...kept }) => kept);
+    // Its stage was renamed. A stage run that stands still does not begin anything because of that.
+    if (stageRun.stage !== stage.name && !isStalled(stageRun)) {
+      await startStageRun(transaction, { stage: index, rollout }, ports);
+      continue;
+    }
+    const advanced = advance(stageRun, facts);
+    // Clusters that joined in place of those that left may verify it.
+    const areOthers = stage.members > 0 && stageRun.membersVersion < known.rolloutState.membersVersion;
+    if (advanced.phase === "NothingVerified" && isLeft(stageRun, facts) && areOthers) {
+      await startStageRun(transaction, { stage: index, rollout }, ports);
+      continue;
+    }
+    const next = withVerdict(stageRun, advanced, transaction.at);
+    if (next === stageRun) continue;
+    transaction.putStageRun(next);
+    if (next.phase === "Passed") await pass(transaction, { stageRun: next, name: stage.name }, ports);
+    transaction.report(stageRun);
+  }
+  return transaction.hasChanged() ? transaction : undefined;
+}
+
+/** Makes its rollout the stage's current one, which clusters that joined after the snapshot get as well. */
+async function pass(
+  transaction: Transaction,
+  { stageRun, name }: { readonly stageRun: StageRunRow; readonly name: string },
+  ports: PlannerPorts,
+): Promise<void> {
+  transaction.edit({ former: undefined, ...withPassed(transaction.rolloutState, name, refOf(stageRun)) });
+  const { rolloutState, known } = transaction;
+  const { failed, away = 0 } = rolloutState.catchUps;
+  if (failed + away > 0) transaction.addJobs({ do: "clear", stage: name });
+  if (stageRun.membersVersion < rolloutState.membersVersion) {
+    const members = await readMembers(known, ports);
+    const late = members.filter(({ stage, since }) => stage === name && since > stageRun.membersVersion);
+    const clusters = late.map(({ cluster }) => cluster);
+    if (late.length > 0) transaction.addJobs({ do: "catchUp", clusters: await ports.lists.store(clusters), at: 0 });
+  }
+}

@@ -1,0 +1,142 @@
+import { type CallWork, isOver } from "#functions/rollout/read/begin-call.ts";
+import { listCheck } from "#functions/rollout/read/list-check.ts";
+import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
+import { valuedEntries } from "#functions/rollout/read/read-clusters.ts";
+import { mostNext } from "#functions/rollout/steps/fill/fill-stage-run.ts";
+import { takeTurns } from "#functions/rollout/steps/fill/take-turns.ts";
+import { seeClusters } from "#functions/rollout/write/see-clusters.ts";
+import type { Transaction } from "#functions/rollout/write/transaction.ts";
+import { allPages } from "#shared/base/all-pages.ts";
+import { defined } from "#shared/base/defined.ts";
+import { digestOf } from "#shared/base/digest.ts";
+import type { Candidate, Step } from "#shared/fleet/rollout/decide.ts";
+import { snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
+import { type ClusterRows, type Known, stageNow } from "#shared/fleet/rollout/facts.ts";
+import { heldAs, heldOf, isEachStopped, isStopped, waitOf } from "#shared/fleet/rollout/holding.ts";
+import { lostOf } from "#shared/fleet/rollout/lost-templates.ts";
+import { catchUpRollout, isAhead, newestOf } from "#shared/fleet/rollout/order.ts";
+import { clusterOfKey, keys, ranges } from "#shared/fleet/rows/keys.ts";
+import type { CatchUpRow, CatchUpsHeld } from "#shared/fleet/rows/rollout-rows.ts";
+import { isNewer } from "#shared/fleet/rows/row.ts";
+
+interface CatchingUp {
+  readonly work: CallWork;
+  readonly slots: number;
+}
+
+/**
+ * Clusters that joined, returned or moved get their stage's current rollout, at any time; those that have to wait are
+ * skipped.
+ */
+export async function fillCatchUps(
+  transaction: Transaction,
+  { work, slots }: CatchingUp,
+  ports: PlannerPorts,
+): Promise<void> {
+  const { known } = transaction;
+  const { catchUps: waiting, isRendered } = work;
+  // No turn comes: waiting catch-ups are not even read.
+  const as = heldAs(transaction);
+  const { catchUpsHeld: held } = known.rolloutState;
+  const isHeld = held?.as === as && (held.rendering === 0 || !isRendered);
+  if (isEachStopped(known) || isHeld) return;
+  const most = mostNext(transaction, slots);
+  const range = { ...ranges.catchUps(known.owner, "waiting"), limit: most, newer: "kept" } as const;
+  for await (const page of allPages((start) => ports.table.query({ ...range, ...start }))) {
+    for (const row of page) if (isNewer(row)) transaction.cannotRead(clusterOfKey(row));
+    // A call requests as many renderings as could get slots next, because others need the renderers as well.
+    const left = Math.max(0, most - [...waiting.values()].filter((wait) => wait === "asked").length);
+    const readable = page.filter((row) => !isNewer(row));
+    const catchUps = readable.filter(({ cluster }) => !waiting.has(cluster)).slice(0, left);
+    if (left === 0) return;
+    if (catchUps.length === 0) continue;
+    const given = await bringIn(transaction, { work, slots, catchUps }, ports);
+    if (slots === 0 || transaction.hasChanged() || transaction.messages.length > 0 || isOver(work, ports))
+      return keepHeld(transaction, held, given);
+  }
+  const catchUpsHeld = heldOf([...waiting.values()], as);
+  if (digestOf(catchUpsHeld) !== digestOf(known.rolloutState.catchUpsHeld ?? "")) transaction.edit({ catchUpsHeld });
+}
+
+/**
+ * When a catch-up got the slot that another one of its stage released, all others wait for the same as before, and need
+ * not be read again. @param given - the stages of the catch-ups that got slots.
+ */
+function keepHeld(transaction: Transaction, held: CatchUpsHeld | undefined, given: readonly string[]): void {
+  if (held?.as === undefined || held.rendering > 0 || held.as !== heldAs(transaction)) return;
+  if (transaction.rolloutState.catchUps.waiting !== transaction.known.rolloutState.catchUps.waiting - given.length)
+    return;
+  const bound = { ...held.bound };
+  for (const stage of given) bound[stage] = (bound[stage] ?? 0) - 1;
+  if (Object.values(bound).every((count) => count >= 0)) transaction.edit({ catchUpsHeld: { ...held, bound } });
+}
+
+interface CatchUpCandidate extends Candidate {
+  readonly catchUp: CatchUpRow;
+  /** After this it gets its stage's current rollout. */
+  readonly isMore: boolean;
+}
+
+/** @returns the stages of the catch-ups that got slots. */
+async function bringIn(
+  transaction: Transaction,
+  { work: { catchUps: waiting }, slots, catchUps }: CatchingUp & { readonly catchUps: readonly CatchUpRow[] },
+  ports: PlannerPorts,
+): Promise<readonly string[]> {
+  const { known } = transaction;
+  const names = catchUps.map(({ cluster }) => cluster);
+  const parts = ["slot", "catchUps", "syncs", "targets"] as const;
+  const clusters = await seeClusters(transaction, { clusters: names, with: parts }, ports.table);
+  const valued = await valuedEntries(clusters.values(), ports.table);
+  const isListNew = listCheck(known, ports.table);
+  const candidates: CatchUpCandidate[] = [];
+  for (const catchUp of catchUps) {
+    const rows = clusters.get(catchUp.cluster);
+    const entry = valued.get(catchUp.cluster);
+    const stage = stageNow(known, rows?.fleet);
+    const missed = rows && (await missedBy(catchUp, { rows, known }, ports));
+    if (rows === undefined) waiting.set(catchUp.cluster, "others");
+    else if (entry === undefined || stage?.current === undefined || (missed === undefined && isAhead(stage, rows))) {
+      // The cluster is gone, or is a target of the next stage run.
+      if (await isListNew()) transaction.dropCatchUp(catchUp);
+      else waiting.set(catchUp.cluster, "turn");
+    } else if (isStopped(known, stage)) waiting.set(catchUp.cluster, "others");
+    else {
+      const { rollout, only } = missed ?? {
+        rollout: transaction.rollout(catchUpRollout(known.rolloutState, stage, newestOf(rows.syncs))),
+      };
+      const target = snapshotTarget({ ...entry, cluster: catchUp.cluster }, rollout.plan);
+      // A cluster that joins is no reason to render again before the back-off ends.
+      const retriedAt = catchUp.why === "returned" ? catchUp.since : undefined;
+      const isMore = only !== undefined && !isAhead(stage, rows);
+      candidates.push({ target, rows, rollout, stage: stage.name, retriedAt, only, catchUp, isMore });
+    }
+  }
+  const given: string[] = [];
+  const note = ({ catchUp, stage, isMore }: CatchUpCandidate, step: Step) => {
+    if (step.do === "assign") given.push(stage);
+    const wait = waitOf(step, stage);
+    const { cluster, why, rollout } = catchUp;
+    if (wait !== undefined) waiting.set(cluster, wait);
+    else if (isMore && step.do !== "fail") transaction.changeCatchUp(catchUp, { rollout: undefined });
+    else transaction.dropCatchUp(catchUp);
+    if (step.do === "fail")
+      transaction.putCatchUp(cluster, "failed", { why, reason: step.reason, stage, ...defined({ rollout }) });
+  };
+  await takeTurns(transaction, { candidates, slots, note }, ports);
+  return given;
+}
+
+/**
+ * The Syncs of a rollout that it lost and that are desired; undefined without any, or when the rollout is no longer
+ * kept.
+ */
+async function missedBy(
+  { rollout: number }: CatchUpRow,
+  { rows, known }: { readonly rows: ClusterRows; readonly known: Known },
+  { table }: PlannerPorts,
+): Promise<Pick<Candidate, "rollout" | "only"> | undefined> {
+  const rollout = number === undefined ? undefined : await table.get(keys.rollout(known.owner, number));
+  const only = rollout && lostOf(known, rollout, rows);
+  return rollout === undefined || only?.size === 0 ? undefined : { rollout, only };
+}

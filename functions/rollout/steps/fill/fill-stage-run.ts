@@ -1,0 +1,167 @@
+import type { CallWork } from "#functions/rollout/read/begin-call.ts";
+import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
+import { readClusters } from "#functions/rollout/read/read-clusters.ts";
+import { takeTurns } from "#functions/rollout/steps/fill/take-turns.ts";
+import type { Transaction } from "#functions/rollout/write/transaction.ts";
+import { readSnapshot } from "#shared/adapters/snapshot-targets.ts";
+import type { Candidate, Step } from "#shared/fleet/rollout/decide.ts";
+import { frozenAs } from "#shared/fleet/rollout/holding.ts";
+import { refOf, stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
+import type { StageRunRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
+
+/**
+ * Clusters checked in one step: those that may get the free slots, as far as their Syncs, slots and checks fit, and a
+ * few more, because not every one needs its own.
+ */
+export function mostNext(transaction: Transaction, slots: number): number {
+  const fitting = Math.floor(transaction.room() / (transaction.rolloutState.templates.length + 2));
+  return Math.min(60, Math.min(slots, fitting) + 5);
+}
+
+interface Filled {
+  readonly work: CallWork;
+  readonly stageRun: StageRunRow;
+  readonly slots: number;
+}
+
+/**
+ * Gives slots to targets of a stage run whose turn it is, or records that they have the rollout already.
+ * @returns whether all of these wait, and others may not have to.
+ */
+export async function fillStageRun(
+  transaction: Transaction,
+  { work, stageRun, slots }: Filled,
+  ports: PlannerPorts,
+): Promise<boolean> {
+  const { waiting } = work;
+  const orders = nextOrders(transaction, { work, stageRun, slots });
+  if (orders.length === 0) return false;
+  const snapshot = await readSnapshot(stageRun, orders, ports.lists);
+  const names = [...snapshot.values()].map(({ cluster }) => cluster);
+  const clusters = await readClusters(transaction.known, { clusters: names, with: ["slot", "syncs"] }, ports.table);
+  const rollout = transaction.rollout(stageRun.rollout);
+  const { stage, retriedAt } = stageRun;
+  const candidates = orders.flatMap((order): readonly Target[] => {
+    const target = snapshot.get(order);
+    const rows = target && clusters.get(target.cluster);
+    if (target === undefined || rows === undefined) return [];
+    return [{ target, rows, rollout, stage, stageRun, order, retriedAt }];
+  });
+  const note = (target: Target, step: Step) => {
+    if (step.do === "wait") waiting.add(targetPlace(stageRun, target.order));
+    noteTarget(transaction, target, step);
+  };
+  await takeTurns(transaction, { candidates, slots, note }, ports);
+  if (transaction.hasChanged() || transaction.messages.length > 0) {
+    waiting.add(goingOn(stageRun));
+    return false;
+  }
+  // The attempt of one cluster is not checked for each report of another's worker.
+  const mayGoOn =
+    mayTake(transaction, stageRun, slots) &&
+    (work.round.all || orders.some((order) => !stageRun.aside.includes(order)));
+  return mayGoOn && orders.every((order) => waiting.has(targetPlace(stageRun, order)));
+}
+
+/**
+ * A target with a slot that this stage run does not count needs no other; the snapshot has the targets of a superseded
+ * stage run first.
+ */
+function mayTake({ known }: Transaction, { stage, counts }: StageRunRow, slots: number): boolean {
+  const { changing = 0 } = known.rolloutState.stages.find(({ name }) => name === stage) ?? {};
+  return slots > 0 || changing > counts.Assigned;
+}
+
+/**
+ * Targets that had a turn before come first; then as many new ones as could get slots next, and those that were set
+ * aside.
+ */
+function nextOrders(transaction: Transaction, { work: { waiting }, stageRun, slots }: Filled): readonly number[] {
+  const most = mostNext(transaction, slots);
+  const isFresh = (order: number) => !waiting.has(targetPlace(stageRun, order));
+  const before = [...stageRun.returned, ...stageRun.rendering].filter(isFresh).slice(0, most);
+  // Renderings that hang stop nobody: a call that finds nothing else checks further targets.
+  const isHanging = before.length === 0 && !waiting.has(goingOn(stageRun));
+  const rendering = isHanging ? 0 : Math.max(0, stageRun.rendering.length - slots);
+  const next = mayTake(transaction, stageRun, slots)
+    ? Math.min(most - before.length - rendering, stageRun.size - stageRun.next)
+    : 0;
+  const ahead = Array.from({ length: Math.max(0, next) }, (_, index) => stageRun.next + index);
+  const aside = stageRun.aside.filter(isFresh);
+  // Without free slots, only targets with a slot of a superseded stage run may continue.
+  return (slots === 0 ? [...aside, ...before, ...ahead] : [...before, ...ahead, ...aside]).slice(0, most);
+}
+
+/** True when this call has done something in the stage run. */
+function goingOn(stageRun: StageRunRow): string {
+  return `${stageRunKey(stageRun)} goes on`;
+}
+
+function targetPlace(stageRun: StageRunRow, order: number): string {
+  return `${stageRunKey(stageRun)}#${order}`;
+}
+
+interface Target extends Candidate {
+  readonly stageRun: StageRunRow;
+  readonly order: number;
+}
+
+/** Records the decision about a target in the lists and counts of its stage run. */
+function noteTarget(
+  transaction: Transaction,
+  { stageRun: before, order, rows, stage, rollout }: Target,
+  step: Step,
+): void {
+  const stageRun = transaction.stageRun(before) ?? before;
+  const kept = without(stageRun, order);
+  const from = stageRun.rendering.includes(order) ? "Rendering" : "Waiting";
+  const move = (lists: Partial<StageRunRow>, to: TargetState) => {
+    transaction.putStageRun({ ...kept, ...lists });
+    if (to !== from) transaction.count(kept, { [from]: -1, [to]: 1 });
+  };
+  if (step.do === "wait") {
+    const list = step.for === "rendering" ? "rendering" : "aside";
+    const isThere = stageRun[list].includes(order);
+    if (!isThere) move({ [list]: [...kept[list], order] }, list === "rendering" ? "Rendering" : "Waiting");
+  } else if (step.do === "freeze") {
+    // Targets that are frozen already keep their time.
+    const { as, by } = kept.frozen ?? { as: frozenAs(transaction), by: {} };
+    move({ frozen: { as, by: { ...by, [step.name]: [...(by[step.name] ?? []), order] } } }, "Waiting");
+  } else if (step.do === "assign") move({}, "Assigned");
+  else if (step.do === "adopt") {
+    move({}, "Assigned");
+    transaction.putSlot({ ...step.slot, stageRun: refOf(stageRun), order, stage, rollout: rollout.number }, step.slot);
+  } else {
+    transaction.putStageRun(step.do === "fail" ? { ...kept, unrendered: [...kept.unrendered, order] } : kept);
+    const { cluster, syncs } = rows;
+    const { reason } = step;
+    const attempts = Object.fromEntries(syncs.map(({ name, desired }) => [name, desired.attempt]));
+    const isStill = step.do === "unchanged" && isVerified(stageRun, order);
+    const outcome = isStill ? { state: "Succeeded" as const, reason, attempts } : { state: becomes[step.do], reason };
+    transaction.record(kept, { cluster, order }, from, outcome);
+  }
+}
+
+function isVerified({ verified: { from, to } = { from: 0, to: 0 } }: StageRunRow, order: number): boolean {
+  return order >= from && order < to;
+}
+
+const becomes = {
+  skip: "Skipped",
+  forget: "Skipped",
+  away: "Unreachable",
+  unchanged: "Unchanged",
+  leave: "Unchanged",
+  fail: "Failed",
+} as const;
+
+function without(stageRun: StageRunRow, order: number): StageRunRow {
+  const others = (orders: readonly number[]) => orders.filter((other) => other !== order);
+  return {
+    ...stageRun,
+    next: Math.max(stageRun.next, order + 1),
+    returned: others(stageRun.returned),
+    aside: others(stageRun.aside),
+    rendering: others(stageRun.rendering),
+  };
+}

@@ -1,0 +1,95 @@
+import { listCheck } from "#functions/rollout/read/list-check.ts";
+import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
+import { readMembers } from "#functions/rollout/read/read-members.ts";
+import { readRenderings } from "#functions/rollout/read/read-renderings.ts";
+import { askRenderings } from "#functions/rollout/write/ask-renderings.ts";
+import { forgetAssigned } from "#functions/rollout/write/forget.ts";
+import { giveSlot } from "#functions/rollout/write/give-slot.ts";
+import type { Transaction } from "#functions/rollout/write/transaction.ts";
+import { digestOf } from "#shared/base/digest.ts";
+import { advance } from "#shared/fleet/rollout/advance.ts";
+import type { RenderingRequest } from "#shared/fleet/rollout/assignments.ts";
+import { assignedAtOnce, type Candidate, decide, itsTurn, type Step } from "#shared/fleet/rollout/decide.ts";
+import { relationOf, snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
+import { isFull } from "#shared/fleet/rollout/holding.ts";
+import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+
+export interface Turns<Next extends Candidate> {
+  /** The candidates in this order. */
+  readonly candidates: readonly Next[];
+  /** Number of them that may get a slot. */
+  readonly slots: number;
+  /** Records the decision about one: in a stage run's lists, or for a catch-up. */
+  readonly note: (next: Next, step: Step) => void;
+}
+
+/** Carries out each decision as far as slots and room suffice, and requests the missing renderings. */
+export async function takeTurns<Next extends Candidate>(
+  transaction: Transaction,
+  { candidates, slots, note }: Turns<Next>,
+  ports: PlannerPorts,
+): Promise<void> {
+  const targets = candidates.map(({ target }) => target);
+  const renderings = await readRenderings(targets, ports.table);
+  const isMissed = missedCheck(transaction, ports);
+  const requests: RenderingRequest[] = [];
+  let [left, isLast] = [slots, false];
+  for (const candidate of candidates) {
+    const { rows, stageRun, order = 0 } = candidate;
+    // No new target is skipped: a stage run knows the last checked one, not which of them was not.
+    if (isLast && stageRun !== undefined && order >= stageRun.next) continue;
+    const decided = decide(candidate, renderings, transaction);
+    const step = (await isMissed(candidate, decided)) ? itsTurn : withinBound(candidate, decided, transaction);
+    if (transaction.room() < 4 + assignedAtOnce(step, rows)) break;
+    if (step.do === "assign") {
+      // The failures of this very step may exceed its budget.
+      if (stageRun !== undefined && isOverBudget(transaction, stageRun)) break;
+      // A cluster that keeps a slot of another stage may have used up the stage's own bound.
+      isLast =
+        rows.slot === undefined &&
+        (left === 0 || (stageRun !== undefined && isFull(transaction, candidate.stage, stageRun.size)));
+      if (isLast) continue;
+      if (rows.slot === undefined) left--;
+      giveSlot(transaction, { ...candidate, step }, ports);
+    }
+    if (step.do === "assign" || step.do === "leave")
+      forgetAssigned(transaction, { syncs: step.leaving, as: "deselected" }, ports);
+    if (step.do === "forget") forgetAssigned(transaction, { syncs: step.syncs, as: "gone" }, ports);
+    if (step.do === "wait") requests.push(...step.requests);
+    if (step.do === "away") transaction.cannotRead(rows.cluster);
+    note(candidate, step);
+  }
+  await askRenderings(transaction, { requests, renderings: renderings.rows }, ports);
+}
+
+/**
+ * Whether the decision depends on a state of the cluster that the list of members may never show: a target that is
+ * skipped, or a catch-up that the list has in another stage or with other inputs.
+ */
+function missedCheck({ known }: Transaction, ports: PlannerPorts) {
+  const isListNew = listCheck(known, ports.table);
+  return async ({ stageRun, target, stage, rollout }: Candidate, { do: what }: Step): Promise<boolean> => {
+    const isWait = what === "wait" || what === "freeze" || what === "away";
+    if (isWait || (stageRun !== undefined && what !== "skip") || (await isListNew())) return false;
+    if (stageRun !== undefined) return true;
+    const member = (await readMembers(known, ports)).find(({ cluster }) => cluster === target.cluster);
+    return member?.stage !== stage || digestOf(snapshotTarget(member, rollout.plan)) !== digestOf(target);
+  };
+}
+
+/**
+ * A stage begins no more catch-ups than its own bound allows, nor targets in a slot of another stage; a stage run gets
+ * no more slots than that.
+ */
+function withinBound({ stageRun, stage, rows: { slot } }: Candidate, step: Step, transaction: Transaction): Step {
+  if (step.do !== "assign") return step;
+  if (stageRun === undefined) return isFull(transaction, stage) ? { do: "wait", for: "bound", requests: [] } : step;
+  const isElsewhere = slot !== undefined && slot.stage !== stage;
+  return isElsewhere && isFull(transaction, stage, stageRun.size) ? itsTurn : step;
+}
+
+function isOverBudget(transaction: Transaction, stageRun: StageRunRow): boolean {
+  const deletion = transaction.rollout(stageRun.rollout).plan.deletion !== undefined;
+  const { rollout } = relationOf(transaction.known.row);
+  return advance(transaction.stageRun(stageRun) ?? stageRun, { pace: rollout, deletion }).phase === "Halted";
+}

@@ -1,0 +1,120 @@
+import type { CallWork } from "#functions/rollout/read/begin-call.ts";
+import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
+import { readClusters } from "#functions/rollout/read/read-clusters.ts";
+import { nobodyChecked, readMembers } from "#functions/rollout/read/read-members.ts";
+import { Transaction } from "#functions/rollout/write/transaction.ts";
+import { inParts } from "#shared/base/in-parts.ts";
+import { type Member, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
+import type { Known } from "#shared/fleet/rollout/facts.ts";
+import { lastStageRunOf } from "#shared/fleet/rollout/feed.ts";
+import { clockOf } from "#shared/fleet/rollout/judge-slot.ts";
+import { isMoving } from "#shared/fleet/rollout/slots.ts";
+import { refOf } from "#shared/fleet/rollout/stage-runs.ts";
+import { later } from "#shared/fleet/rows/due.ts";
+import { syncName } from "#shared/fleet/rows/keys.ts";
+import type { Checking, Job } from "#shared/fleet/rows/rollout-rows.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { phaseTallies, worseOf } from "#shared/fleet/sync/tally.ts";
+
+/** Clusters asked about at once. */
+const pageSize = 25;
+
+type State = keyof Checking["counts"];
+
+/**
+ * Starts a `reconcile`: failed targets of stage runs and failed catch-ups get another turn, and every Sync is checked.
+ * It skips neither evidence nor bounds. @returns undefined when there is none.
+ */
+export function startReconcile(known: Known, _work: CallWork, ports: PlannerPorts): Transaction | undefined {
+  const { rolloutState, row, stageRuns } = known;
+  const asked = row.operations.reconcile?.number;
+  if (asked === undefined || rolloutState.members === undefined) return undefined;
+  const transaction = new Transaction(known, ports.clock.now());
+  // In a stage without a stage run, the targets that the last one left behind.
+  const failed = rolloutState.stages.flatMap((stage): readonly Job[] => {
+    const stageRun = lastStageRunOf(stage, stageRuns);
+    return stageRun === undefined || stageRun.counts.Failed === 0 ? [] : [{ do: "retry", stageRun: refOf(stageRun) }];
+  });
+  const catchUps: readonly Job[] = rolloutState.catchUps.failed > 0 ? [{ do: "retry" }] : [];
+  transaction.addJobs(...failed, ...catchUps, { do: "check", number: asked, at: 0 });
+  transaction.edit({
+    handledReconcile: asked,
+    checking: { number: asked, since: transaction.at, most: 0, ...nobodyChecked },
+  });
+  return transaction;
+}
+
+/**
+ * Counts the clusters that have been checked since, in their order, by the number that their worker reports as handled.
+ * The state index may be older.
+ * @returns undefined when nothing new was seen.
+ */
+export async function followReconcile(
+  known: Known,
+  _work: CallWork,
+  ports: PlannerPorts,
+): Promise<Transaction | undefined> {
+  const { rolloutState, row } = known;
+  const { checking } = rolloutState;
+  // Work in progress is counted when it has ended.
+  if (checking === undefined || rolloutState.jobs.length > 0 || isMoving(known)) return undefined;
+  const transaction = new Transaction(known, ports.clock.now());
+  const { at, now } = transaction;
+  const [since = checking.since] = [checking.since, row.operations.resumed?.at ?? ""].sort().reverse();
+  const isLate = later(since, clockOf(known, now).progressSeconds) <= at;
+  const members = await readMembers(known, ports);
+  const counts = { ...checking.counts };
+  let { checked } = checking;
+  for await (const state of statesSince(known, { members: members.slice(checked), number: checking.number }, ports)) {
+    // A check that takes longer than a cluster may take ends; the time begins again with every cluster that is done.
+    if (state === undefined && !isLate) break;
+    counts[state ?? "changing"]++;
+    checked++;
+  }
+  if (checked < members.length && checked === checking.checked) return undefined;
+  const { failed, unreachable, changing } = counts;
+  const progress = checked > checking.most ? { most: checked, since: at } : {};
+  if (checked < members.length) transaction.edit({ checking: { ...checking, checked, counts, ...progress } });
+  else transaction.edit({ checking: undefined, lately: { at, failed, unreachable, changing } });
+  return transaction;
+}
+
+interface Asked {
+  readonly members: readonly Member[];
+  /** Number of the `reconcile`. */
+  readonly number: number;
+}
+
+/** The state of each member; undefined when it has not been checked since, or is still changing because of that. */
+async function* statesSince(
+  known: Known,
+  { members, number }: Asked,
+  { table }: PlannerPorts,
+): AsyncGenerator<State | undefined> {
+  const { owner, row } = known;
+  const templates = row.operations.deletion === undefined ? relationOf(row).templates : [];
+  const desired = new Set(templates.map(({ name }) => syncName(owner, name)));
+  for (const page of inParts(members, pageSize)) {
+    const clusters = page.map(({ cluster }) => cluster);
+    const found = await readClusters(known, { clusters, with: ["syncs"] }, table);
+    for (const { syncs } of found.values()) {
+      const isWhole = syncs.filter(({ name }) => desired.has(name)).length === desired.size;
+      const states = syncs.map((sync) => stateSince(sync, number));
+      const seen = states.filter((state) => state !== undefined);
+      yield seen.length < states.length ? undefined : seen.reduce(worseOf, isWhole ? "ready" : "waiting");
+    }
+  }
+}
+
+function stateSince({ desired, observed, paused, reconcile = 0 }: SyncRow, asked: number): State | undefined {
+  if (desired.action === "orphan") return "waiting";
+  // It waits for the planner, not for a worker's check.
+  if (paused !== undefined) return paused.freeze === undefined ? "failed" : "waiting";
+  if (observed?.attempt !== desired.attempt) return undefined;
+  const { phase, handledReconcile = 0 } = observed;
+  // A Sync that nobody was asked to check did not exist yet: everything seen of it is newer.
+  const isChecked = reconcile < asked || handledReconcile >= asked;
+  const isOver = isChecked && phase !== "Applying" && phase !== "Verifying";
+  // A cluster that answers again waits for its turn.
+  return isOver || phase === "Reachable" ? (phaseTallies[phase] ?? "ready") : undefined;
+}

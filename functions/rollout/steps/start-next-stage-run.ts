@@ -1,0 +1,111 @@
+import type { CallWork, Round } from "#functions/rollout/read/begin-call.ts";
+import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
+import { renewArtifacts } from "#functions/rollout/write/renew-artifacts.ts";
+import { startStageRun } from "#functions/rollout/write/take-snapshot.ts";
+import { Transaction } from "#functions/rollout/write/transaction.ts";
+import { currentCorrelation } from "#shared/adapters/correlation.ts";
+import { defined } from "#shared/base/defined.ts";
+import { type Advance, advance, stageRunFacts } from "#shared/fleet/rollout/advance.ts";
+import { describeRevisions, identityNow, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
+import type { Known } from "#shared/fleet/rollout/facts.ts";
+import { nextFeed, stageRunOf } from "#shared/fleet/rollout/feed.ts";
+import { withDesired } from "#shared/fleet/rollout/ledger.ts";
+import { barredIn } from "#shared/fleet/rollout/order.ts";
+import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { Plan, RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
+
+/**
+ * Starts the first stage run that may start: it takes a snapshot of the present members and their inputs. @returns
+ * undefined when no stage takes anything.
+ */
+export async function startNextStageRun(
+  known: Known,
+  { round }: CallWork,
+  ports: PlannerPorts,
+): Promise<Transaction | undefined> {
+  const { rolloutState, row, desired } = known;
+  if (row.operations.refresh !== undefined && row.operations.refresh.number !== rolloutState.handledRefresh)
+    return takeNewSnapshot(known, row.operations.refresh.number, ports);
+  const identity = desired.ok ? identityNow(known, desired.plan) : undefined;
+  const feed = nextFeed(rolloutState, {
+    runs: advancedRuns(known, round),
+    isNew: identity !== undefined && rolloutState.ledger[0]?.identity !== identity,
+    supersede: relationOf(row).rollout.supersede,
+    deletion: row.operations.deletion !== undefined,
+  });
+  if (feed === undefined) return undefined;
+  const transaction = new Transaction(known, ports.clock.now());
+  const rollout = feed.rollout === "newest" ? newRollout(transaction, identity) : transaction.rollout(feed.rollout);
+  // A Source that was not polled since, or that went back, may have stored it long ago.
+  if (feed.rollout === "newest") await renewArtifacts([rollout], ports);
+  await startStageRun(transaction, { stage: feed.stage, rollout }, ports);
+  return transaction;
+}
+
+/** The stage runs in progress as `advance` sees them, with the facts about their slots; by `stageRunKey`. */
+function advancedRuns(known: Known, { stuck, doomed }: Pick<Round, "stuck" | "doomed">): ReadonlyMap<string, Advance> {
+  return new Map(
+    known.rolloutState.stages.flatMap((stage, index) => {
+      const stageRun = stageRunOf(stage, known.stageRuns);
+      if (stageRun === undefined) return [];
+      const key = stageRunKey(stageRun);
+      const deletion = known.rollouts.get(stageRun.rollout)?.plan.deletion !== undefined;
+      const ofSlots = defined({ stuck: stuck.get(key), doomed: doomed.get(key) });
+      return [[key, advance(stageRun, { ...stageRunFacts(known, { index, deletion }), ...ofSlots })] as const];
+    }),
+  );
+}
+
+/**
+ * A `refresh`: every stage run in progress takes a new snapshot, with the present settings and members; stages that
+ * have passed keep theirs.
+ */
+async function takeNewSnapshot(known: Known, asked: number, ports: PlannerPorts): Promise<Transaction> {
+  const transaction = new Transaction(known, ports.clock.now());
+  transaction.edit({ handledRefresh: asked });
+  // A rollout that a removed stage had not passed goes through the present stages with a number of its own.
+  if (barredIn(known.rolloutState) !== undefined)
+    transaction.edit({ inputsVersion: known.rolloutState.inputsVersion + 1 });
+  for (const [stage, named] of known.rolloutState.stages.entries()) {
+    const stageRun = stageRunOf(named, known.stageRuns);
+    if (stageRun !== undefined)
+      await startStageRun(transaction, { stage, rollout: transaction.rollout(stageRun.rollout) }, ports);
+  }
+  return transaction;
+}
+
+function newRollout(transaction: Transaction, identity: string | undefined): RolloutRow {
+  const { rolloutState, desired, owner, row } = transaction.known;
+  if (!desired.ok || identity === undefined) throw new Error("there is nothing to plan");
+  const { plan } = desired;
+  const number = rolloutState.last + 1;
+  const before = transaction.known.rollouts.get(rolloutState.last);
+  const revision = describeRevisions(plan);
+  const { skipped } = withDesired(rolloutState, { identity, revision });
+  const rollout: RolloutRow = {
+    ...keys.rollout(owner, number),
+    type: "Rollout",
+    schema: rowSchema,
+    version: 1,
+    owner,
+    number,
+    identity,
+    plan,
+    revision,
+    ...defined({ fromRevision: before?.revision, correlationId: currentCorrelation(), skipped }),
+    trigger: triggerOf(plan, before, row.operations.recovered?.number),
+    createdAt: transaction.at,
+  };
+  transaction.putRollout(rollout);
+  const templates = new Set([...rolloutState.templates, ...plan.templates.map(({ name }) => name)]);
+  transaction.edit({ desired: undefined, skipped: undefined, templates: [...templates].sort() });
+  return rollout;
+}
+
+function triggerOf(plan: Plan, before: RolloutRow | undefined, recovered: number | undefined): RolloutRow["trigger"] {
+  if (plan.deletion !== undefined) return "deletion";
+  if (before?.plan.planHash !== plan.planHash) return "plan";
+  return recovered === undefined ? "inputs" : "recover";
+}

@@ -1,0 +1,146 @@
+/** Takes the snapshot of a rollout for a stage: the stage run begins. */
+
+import { targetsAt } from "#functions/rollout/read/clusters-by-state.ts";
+import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
+import { readMembers } from "#functions/rollout/read/read-members.ts";
+import { rowsAbout } from "#functions/rollout/read/rows-about.ts";
+import { clustersWithSyncs } from "#functions/rollout/read/state-entries.ts";
+import type { Transaction } from "#functions/rollout/write/transaction.ts";
+import { defined } from "#shared/base/defined.ts";
+import { inParts } from "#shared/base/in-parts.ts";
+import { type Member, snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
+import type { Known } from "#shared/fleet/rollout/facts.ts";
+import { changingOf } from "#shared/fleet/rollout/slots.ts";
+import { noTargets, refOf } from "#shared/fleet/rollout/stage-runs.ts";
+import { keys, ranges } from "#shared/fleet/rows/keys.ts";
+import type { RolloutRow, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
+
+/** Targets in one blob: what a check of a stage run reads of its snapshot. */
+export const snapshotPageSize = 1000;
+
+/** Takes the snapshot of a rollout for a stage; the stage run in progress is superseded. */
+export async function startStageRun(
+  transaction: Transaction,
+  { stage: index, rollout }: { readonly stage: number; readonly rollout: RolloutRow },
+  ports: PlannerPorts,
+): Promise<void> {
+  const { known } = transaction;
+  const stage = transaction.rolloutState.stages[index];
+  if (stage === undefined) throw new Error(`there is no stage ${index}`);
+  const old = stage.updatingTo && transaction.stageRun(stage.updatingTo);
+  const members = await membersFor(transaction, { stage: stage.name, rollout }, ports);
+  const holders = changingOf(transaction.rolloutState) === 0 ? [] : await holdersOf(known, ports);
+  const before = old && (await standingIn(old, { rollout, known }, ports));
+  const standings = new Map<string, Standing>([
+    ...holders.map((cluster) => [cluster, "unhealthy"] as const),
+    ...(before ?? []),
+  ]);
+  const groups = Map.groupBy(members, ({ cluster }) => standings.get(cluster) ?? "untouched");
+  const { unhealthy = [], well = [], untouched = [] } = Object.fromEntries(groups);
+  const ordered = [...unhealthy, ...well, ...untouched];
+  const targets = ordered.map((member) => snapshotTarget(member, rollout.plan));
+  const pages: { key: string; first: number }[] = [];
+  for (const [at, page] of inParts(targets, snapshotPageSize).entries())
+    pages.push({ key: await ports.lists.store(page), first: at * snapshotPageSize });
+  const snapshot = transaction.rolloutState.snapshots + 1;
+  const message = `stage ${stage.name} begins: ${ordered.length === 1 ? "1 cluster" : `${ordered.length} clusters`} to check`;
+  const stageRun: StageRunRow = {
+    ...keys.stageRun(known.owner, { rollout: rollout.number, stage: stage.name, snapshot }),
+    type: "StageRun",
+    schema: rowSchema,
+    version: 0,
+    owner: known.owner,
+    rollout: rollout.number,
+    stage: stage.name,
+    snapshot,
+    phase: "Updating",
+    reason: "Updating",
+    message,
+    size: ordered.length,
+    pages,
+    membersVersion: transaction.rolloutState.membersVersion,
+    next: 0,
+    rendering: [],
+    aside: [],
+    returned: [],
+    unrendered: [],
+    ...(well.length === 0 ? {} : { verified: { from: unhealthy.length, to: unhealthy.length + well.length } }),
+    counts: { ...noTargets, Waiting: ordered.length },
+    preexistingFailures: 0,
+    failures: [],
+    away: [],
+    // No cluster may have joined for what was requested then.
+    ...defined({ retriedAt: old?.retriedAt, left: hasLost(old, rollout) }),
+    startedAt: transaction.at,
+    transitions: [{ at: transaction.at, phase: "Updating", reason: "Updating", message }],
+  };
+  if (old !== undefined) transaction.supersede(old, rollout.number);
+  transaction.putStageRun(stageRun);
+  transaction.edit({ snapshots: snapshot });
+  const isAhead = stage.ahead === true && old?.rollout === rollout.number;
+  transaction.editStage(stage.name, ({ ahead: _before, ...kept }) => ({
+    ...kept,
+    updatingTo: refOf(stageRun),
+    ...(isAhead ? { ahead: true } : {}),
+  }));
+  transaction.report(stageRun);
+}
+
+/** Whether targets left before this rollout was verified in the stage: a new snapshot is no evidence. */
+function hasLost(old: StageRunRow | undefined, { number }: RolloutRow): true | undefined {
+  return old?.rollout === number && (old.left === true || old.counts.Skipped > 0) ? true : undefined;
+}
+
+/** A deletion concerns every cluster that has something of the owner: a cluster without a stage goes with the last. */
+async function membersFor(
+  { known, rolloutState }: Transaction,
+  { stage, rollout }: { readonly stage: string; readonly rollout: RolloutRow },
+  ports: PlannerPorts,
+): Promise<readonly Member[]> {
+  const members = await readMembers(known, ports);
+  const own = members.filter((member) => member.stage === stage);
+  const isLast = rolloutState.stages.at(-1)?.name === stage;
+  if (rollout.plan.deletion === undefined || !isLast) return own;
+  const placed = members.filter((member) => rolloutState.stages.some(({ name }) => name === member.stage));
+  const clusters = await clustersWithSyncs(known.owner, ports.table);
+  const others = [...clusters.difference(new Set(placed.map(({ cluster }) => cluster)))].sort();
+  return [...own, ...others.map((cluster) => ({ cluster, uid: "", stage, labels: {}, values: {}, since: 0 }))];
+}
+
+type Standing = "unhealthy" | "well";
+
+/**
+ * Clusters with a slot, of any stage. They come first: the slots that they keep count in the stage's own bound before
+ * another cluster gets a new one.
+ */
+async function holdersOf({ owner }: Known, { table }: PlannerPorts): Promise<readonly string[]> {
+  const { rows } = await rowsAbout(ranges.slots(owner), table);
+  return rows.map(({ cluster }) => cluster);
+}
+
+/**
+ * Clusters with something of a stage run that has not passed come first. A new snapshot keeps the evidence of its
+ * rollout: the clusters that were ready with it, also by a snapshot that checked none of them again.
+ */
+async function standingIn(
+  stageRun: StageRunRow,
+  { rollout, known }: { readonly rollout: RolloutRow; readonly known: Known },
+  ports: PlannerPorts,
+): Promise<ReadonlyMap<string, Standing>> {
+  const { owner } = known;
+  const { from, to } = stageRun.verified ?? { from: 0, to: 0 };
+  const orders = Array.from({ length: to - from }, (_, index) => from + index);
+  const [targets, verified] = await Promise.all([
+    rowsAbout(ranges.targets(owner, stageRun), ports.table),
+    targetsAt(stageRun, orders, ports),
+  ]);
+  const given = targets.rows.filter(({ attempts }) => Object.keys(attempts).length > 0);
+  const touched = [...given.map(({ cluster }) => cluster), ...targets.unread];
+  const succeeded = [...targets.rows.filter(({ state }) => state === "Succeeded"), ...verified];
+  const well = stageRun.rollout === rollout.number ? succeeded.map(({ cluster }) => cluster) : [];
+  return new Map<string, Standing>([
+    ...touched.map((cluster) => [cluster, "unhealthy"] as const),
+    ...well.map((cluster) => [cluster, "well"] as const),
+  ]);
+}

@@ -1,0 +1,262 @@
+/**
+ * The life of a stage run, in one function: what the run is now, whether a newer rollout may replace it, and when it
+ * has to be examined again. Pure.
+ */
+import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
+import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
+import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
+import { isCaughtUp } from "#shared/fleet/rollout/order.ts";
+import {
+  changedSize,
+  failuresOf,
+  frozenIn,
+  hasEnded,
+  isUnbegun,
+  type StagePace,
+  type StageRunReason,
+  waitingOf,
+} from "#shared/fleet/rollout/stage-runs.ts";
+import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
+import type { RolloutStateRow, StageRunPhase, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+
+/** When a stage run has to be examined again, although nobody reports anything. */
+export interface Timer {
+  readonly at: string;
+  readonly why: string;
+}
+
+/** The common result of the gates before, or after, the targets of a stage run. */
+export type GateState =
+  | { readonly state: "passed" }
+  | { readonly state: "waiting"; readonly message: string; readonly timers: readonly Timer[] }
+  | { readonly state: "failed"; readonly message: string };
+
+/** Targets whose attempts cannot progress by themselves, and those of them whose failure would not count. */
+export interface Doomed {
+  readonly all: number;
+  readonly preexisting: number;
+}
+
+/** The facts outside of the row that decide about a stage run. */
+export interface StageRunFacts {
+  /** Settings are read each time, so that a change helps at once. */
+  readonly pace: StagePace;
+  /** It deletes: it needs no evidence, and leaves no cluster behind. */
+  readonly deletion?: boolean;
+  /** Its stage has to verify a rollout on a cluster: see `mustVerify`. */
+  readonly mustVerify?: boolean;
+  /** A stage that an edit put before this one has not passed the rollout: the stage run waits. */
+  readonly isAhead?: boolean;
+  /** Later stages wait for it. */
+  readonly isAwaited?: boolean;
+  /** Number of its targets that keep a slot although their time is over, or cannot progress by themselves. */
+  readonly stuck?: number;
+  readonly doomed?: Doomed;
+  /** When the last suspension ended. */
+  readonly resumedAt?: string | undefined;
+  /** The nearest deadline of its attempts. */
+  readonly deadline?: string | undefined;
+}
+
+/** The gates of a stage run. Nothing has any yet: a stage run of today never enters a phase of a gate. */
+export interface Gates {
+  readonly before?: GateState;
+  readonly after?: GateState;
+}
+
+/** The phases that a stage run with gates has besides. */
+export type GatePhase = "Gated" | "Baking" | "GateFailed";
+
+export interface Advance<Phase extends StageRunPhase | GatePhase = StageRunPhase> {
+  readonly phase: Phase;
+  readonly reason: Phase | StageRunReason;
+  readonly message: string;
+  readonly timers: readonly Timer[];
+  /** A newer rollout may replace the stage run. */
+  readonly acceptsNewer: boolean;
+  /** `supersede: finish` waits for it. */
+  readonly inFlight: boolean;
+}
+
+type Assessment<Phase extends StageRunPhase | GatePhase = StageRunPhase> = Pick<
+  Advance<Phase>,
+  "phase" | "reason" | "message"
+>;
+
+/** @returns what the stage run is with these facts, and what happens next. */
+export function advance(stageRun: StageRunRow, facts: StageRunFacts): Advance;
+export function advance(stageRun: StageRunRow, facts: StageRunFacts, gates: Gates): Advance<StageRunPhase | GatePhase>;
+export function advance(
+  stageRun: StageRunRow,
+  facts: StageRunFacts,
+  gates: Gates = {},
+): Advance<StageRunPhase | GatePhase> {
+  const assessed = assess(stageRun, facts, gates);
+  switch (assessed.phase) {
+    case "Gated":
+      return { ...assessed, timers: timersOf(gates.before), acceptsNewer: true, inFlight: false };
+    case "Baking":
+      return { ...assessed, timers: timersOf(gates.after), acceptsNewer: false, inFlight: true };
+    case "Updating": {
+      const stays = facts.isAhead === true || isHeld(stageRun, facts);
+      return {
+        ...assessed,
+        timers: facts.deadline === undefined ? [] : [{ at: facts.deadline, why: "the deadline of an attempt" }],
+        acceptsNewer: stays || wasSuspendedUnbegun(stageRun, facts),
+        inFlight: !stays,
+      };
+    }
+    default:
+      return { ...assessed, timers: [], acceptsNewer: true, inFlight: false };
+  }
+}
+
+function timersOf(gate: GateState | undefined): readonly Timer[] {
+  return gate?.state === "waiting" ? gate.timers : [];
+}
+
+function assess(
+  stageRun: StageRunRow,
+  facts: StageRunFacts,
+  { before, after }: Gates,
+): Assessment<StageRunPhase | GatePhase> {
+  const { phase, message } = stageRun;
+  if (hasEnded(stageRun)) return { phase, reason: phase, message };
+  // An approval that ends later does not stop what has begun.
+  if (before !== undefined && before.state !== "passed" && isUnbegun(stageRun))
+    return gated(before.state === "failed" ? "GateFailed" : "Gated", before);
+  const settled = assessTargets(stageRun, facts);
+  if (settled.phase !== "Passed") return settled;
+  if (facts.isAhead === true) return updating(stageRun);
+  if (after === undefined || after.state === "passed") return settled;
+  return gated(after.state === "failed" ? "GateFailed" : "Baking", after);
+}
+
+function gated(phase: GatePhase, { message }: Exclude<GateState, { state: "passed" }>): Assessment<GatePhase> {
+  return { phase, reason: phase, message };
+}
+
+/**
+ * Percentages are of the targets that the stage run changes; while some are unknown, of those that it may change.
+ * Leaving is no evidence: a stage run whose targets have all left has verified nothing.
+ */
+function assessTargets(stageRun: StageRunRow, facts: StageRunFacts): Assessment {
+  const { pace, deletion = false } = facts;
+  const { counts, stage } = stageRun;
+  const changed = changedSize(stageRun);
+  // A cluster that was unhealthy before keeps its objects as well.
+  const failures = deletion ? counts.Failed : failuresOf(stageRun);
+  const isOver = waitingOf(stageRun) + counts.Assigned === 0;
+  const budget = deletion ? 0 : resolveCount(pace.maxFailures, changed);
+  if (failures > budget && (isOver || !deletion)) {
+    const [first] = stageRun.failures;
+    const why = first === undefined ? "" : `: ${first.cluster}: ${first.reason}`;
+    const message = `${failures} of ${clustersText(changed)} failed in stage ${stage} (allowed: ${budget})${why}`;
+    return { phase: "Halted", reason: deletion ? "DeletionFailed" : "TooManyFailures", message };
+  }
+  if (!isOver) return updating(stageRun);
+  const allowed = deletion ? 0 : resolveCount(pace.maxUnreachable, changed, "up");
+  if (counts.Unreachable > allowed) {
+    const message = `${counts.Unreachable} of ${clustersText(changed)} unreachable in stage ${stage} (allowed: ${allowed})`;
+    return { phase: "TooManyUnreachable", reason: "TooManyUnreachable", message };
+  }
+  if (!deletion && ((changed > 0 && counts.Succeeded === 0) || isLeft(stageRun, facts)))
+    return { phase: "NothingVerified", reason: "NothingVerified", message: nothingVerified(stageRun) };
+  return { phase: "Passed", reason: "Passed", message: passedText(stageRun) };
+}
+
+function clustersText(count: number): string {
+  return count === 1 ? "1 cluster" : `${count} clusters`;
+}
+
+function updating({ stage }: StageRunRow): Assessment {
+  return { phase: "Updating", reason: "Updating", message: `stage ${stage} goes on` };
+}
+
+/**
+ * True when all remaining targets wait for a freeze, an idle worker, or a repair by others: none of that ends by
+ * itself. A target that waits for a slot goes first, unless none can get one before the stage run halts; later stages
+ * go first as well when the stage run passes at the deadline of the others.
+ */
+function isHeld(stageRun: StageRunRow, facts: StageRunFacts): boolean {
+  if (stageRun.counts.Assigned !== (facts.stuck ?? 0)) return false;
+  const end = phaseAtDeadline(stageRun, facts);
+  if (end === "Passed" && facts.isAwaited === true) return false;
+  return waitingOf(stageRun) === frozenIn(stageRun).length || end === "Halted";
+}
+
+/** The phase at the deadline of the attempts that cannot progress by themselves; undefined without such attempts. */
+function phaseAtDeadline(stageRun: StageRunRow, { pace, doomed }: StageRunFacts): StageRunPhase | undefined {
+  const { all, preexisting } = doomed ?? { all: 0, preexisting: 0 };
+  if (all === 0) return undefined;
+  const { Assigned, Failed } = stageRun.counts;
+  const counts = { ...stageRun.counts, Assigned: Assigned - all, Failed: Failed + all };
+  const preexistingFailures = stageRun.preexistingFailures + preexisting;
+  return assessTargets({ ...stageRun, counts, preexistingFailures }, { pace }).phase;
+}
+
+/** A stage run that had assigned nothing when it was suspended gives way to what is desired at the resume. */
+function wasSuspendedUnbegun(stageRun: StageRunRow, { resumedAt = "" }: StageRunFacts): boolean {
+  return isUnbegun(stageRun) && stageRun.startedAt < resumedAt;
+}
+
+/**
+ * The facts about the stage run of a stage that its owner's rows tell. The ones about its slots come from the slots.
+ * @param index - index of the stage. @param deletion - whether the stage run's rollout deletes.
+ */
+export function stageRunFacts(
+  { rolloutState, row }: { readonly rolloutState: RolloutStateRow; readonly row: OwnerRow },
+  { index, deletion }: { readonly index: number; readonly deletion: boolean },
+): StageRunFacts {
+  const { rollout } = relationOf(row);
+  const stage = rolloutState.stages[index];
+  return {
+    pace: rollout,
+    deletion,
+    mustVerify: stage !== undefined && mustVerify(rollout, stage.name),
+    isAhead: stage?.ahead === true && !isCaughtUp(rolloutState, index),
+    isAwaited: index < rolloutState.stages.length - 1,
+    resumedAt: row.operations.resumed?.at,
+    deadline: rolloutState.deadline,
+  };
+}
+
+/** The first stage verifies on a cluster, unless it is optional. @param name - name of the stage. */
+export function mustVerify({ stages }: Pick<RolloutStrategy, "stages">, name: string): boolean {
+  const [first] = stages;
+  return first?.name === name && first.optional !== true;
+}
+
+/**
+ * All targets that the stage run was to change have left. Nothing was verified; clusters that joined since may verify
+ * it.
+ */
+export function isLeft(stageRun: StageRunRow, facts: Pick<StageRunFacts, "mustVerify"> = {}): boolean {
+  if (stageRun.size === 0) return facts.mustVerify === true;
+  return changedSize(stageRun) === 0 && (stageRun.counts.Skipped > 0 || stageRun.left === true);
+}
+
+function nothingVerified({ size, stage, counts, preexistingFailures, ...stageRun }: StageRunRow): string {
+  if (size === 0)
+    return `no cluster matches stage ${stage}; register one there, or set optional: true on the stage to pass without`;
+  if (size === counts.Unchanged + counts.Skipped) {
+    const left = counts.Skipped === 0 ? "clusters" : counts.Skipped === 1 ? "1 cluster" : `${counts.Skipped} clusters`;
+    const when =
+      stageRun.left === true ? " before it was verified, or before this snapshot" : " before it was verified";
+    return `nothing verified in stage ${stage}: ${left} left${when}`;
+  }
+  const parts = [
+    counts.Unreachable === 0 ? "" : `${counts.Unreachable} Unreachable`,
+    counts.Failed === 0 ? "" : `${counts.Failed} Failed`,
+    preexistingFailures === 0 ? "" : `${preexistingFailures} of them not ready before`,
+  ];
+  return `nothing verified in stage ${stage}: ${parts.filter((part) => part !== "").join(", ")}`;
+}
+
+function passedText({ size, stage, counts }: StageRunRow): string {
+  if (size === 0) return `stage ${stage} is empty: passed at once`;
+  const parts = (["Succeeded", "Unchanged", "Failed", "Unreachable", "Skipped"] as const)
+    .filter((state) => counts[state] > 0)
+    .map((state) => `${counts[state]} ${state.toLowerCase()}`);
+  return `stage ${stage} passed: ${parts.join(", ")}`;
+}

@@ -1,0 +1,189 @@
+/** Decides about one cluster whose turn may have come. Pure. */
+
+import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
+import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
+import {
+  type Assigning,
+  type Assignment,
+  assignmentsFor,
+  isGiven,
+  leavingOf,
+  type RenderingRequest,
+  targetRenderings,
+  toForget,
+} from "#shared/fleet/rollout/assignments.ts";
+import { buildOf } from "#shared/fleet/rollout/build-of.ts";
+import { relationOf, stageOf } from "#shared/fleet/rollout/desired-plan.ts";
+import type { ClusterRows, Deciding, Known } from "#shared/fleet/rollout/facts.ts";
+import { isPreexisting, isReplaceable } from "#shared/fleet/rollout/judge.ts";
+import { keepsNewer, newestOf } from "#shared/fleet/rollout/order.ts";
+import { mostAssignments, portionOf } from "#shared/fleet/rollout/slot-portion.ts";
+import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
+import { freezeOver } from "#shared/fleet/rows/freezes-row.ts";
+import type {
+  RenderingRow,
+  RolloutRow,
+  SlotRow,
+  SnapshotTarget,
+  StageRunRow,
+} from "#shared/fleet/rows/rollout-rows.ts";
+import { because } from "#shared/fleet/rows/stated-reason.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { valueArtifacts } from "#shared/source/helm/helm-release.ts";
+
+/** A cluster whose turn may be next. */
+export interface Candidate {
+  readonly target: SnapshotTarget;
+  readonly rows: ClusterRows;
+  readonly rollout: RolloutRow;
+  readonly stage: string;
+  /** The stage run that it is a target of; absent for a catch-up. */
+  readonly stageRun?: StageRunRow;
+  readonly order?: number;
+  /** Inputs that could not be rendered before are tried once more. */
+  readonly retriedAt?: string | undefined;
+  /** Names of the Syncs that it gets of the rollout; when absent, all. */
+  readonly only?: ReadonlySet<string> | undefined;
+}
+
+/** By input. */
+export interface Renderings {
+  readonly rows: ReadonlyMap<string, RenderingRow>;
+  /** Why renderings that only a newer version can read are missing. */
+  readonly newer: ReadonlyMap<string, string>;
+}
+
+export type Step =
+  | { readonly do: "skip" | "unchanged" | "away" | "fail"; readonly reason: string }
+  | {
+      readonly do: "wait";
+      readonly for: "rendering" | "turn" | "bound";
+      readonly requests: readonly RenderingRequest[];
+    }
+  | { readonly do: "freeze"; readonly name: string }
+  /** Its attempt is for this very rollout: it is counted from now on. */
+  | { readonly do: "adopt"; readonly slot: SlotRow }
+  | {
+      readonly do: "assign";
+      readonly assignments: readonly Assignment[];
+      /** Its Syncs of templates that it no longer gets. */
+      readonly leaving: readonly SyncRow[];
+    }
+  /** It only has to keep the objects of these templates. */
+  | { readonly do: "leave"; readonly leaving: readonly SyncRow[]; readonly reason: string }
+  | { readonly do: "forget"; readonly syncs: readonly SyncRow[]; readonly reason: string };
+
+export const itsTurn = { do: "wait", for: "turn", requests: [] } as const;
+
+export function digestsOf({ inputs }: SnapshotTarget): readonly string[] {
+  return inputs.flatMap((input) => ("digest" in input ? [input.digest] : []));
+}
+
+/** Decides about a cluster whose turn may have come. */
+export function decide(
+  candidate: Candidate,
+  renderings: Renderings,
+  { known, now }: Pick<Deciding, "known" | "now">,
+): Step {
+  const { target, rows, rollout, stage, stageRun } = candidate;
+  const { fleet, slot, syncs } = rows;
+  const { owner, row, rolloutState, freezeState } = known;
+  const unread = rows.newer ?? digestsOf(target).flatMap((input) => renderings.newer.get(input) ?? [])[0];
+  if (unread !== undefined) return { do: "away", reason: because("NewerRow", unread) };
+  const isOwnerDeletion = rollout.plan.deletion !== undefined;
+  if (fleet === undefined && isOwnerDeletion) {
+    const forgotten = toForget(syncs, "gone").slice(0, mostAssignments);
+    return { do: "forget", syncs: forgotten, reason: "no longer registered; its objects stay" };
+  }
+  const strayed = isOwnerDeletion ? undefined : strayedText(candidate, known);
+  if (strayed !== undefined) return { do: "skip", reason: strayed };
+  const has = newestOf(syncs);
+  if (stageRun !== undefined && !isOwnerDeletion && keepsNewer(rolloutState, { has, stage, rollout: rollout.number }))
+    return { do: "unchanged", reason: `keeps rollout ${has}, which another stage has passed` };
+  // Its last attempt was given up, and its worker may still be writing.
+  if (slot?.releasing !== undefined) return itsTurn;
+  const { rollout: settings } = relationOf(row);
+  const rendered = targetRenderings(target.inputs, renderings.rows, {
+    owner,
+    now,
+    progressSeconds: secondsOf(settings.progressDeadline),
+    retriedAt: candidate.retriedAt,
+  });
+  if (rendered.kind === "failed") return { do: "fail", reason: rendered.reason };
+  if (rendered.kind === "pending")
+    return {
+      do: "wait",
+      for: "rendering",
+      requests: rendered.unasked.flatMap((index) => requestOf({ rollout, target }, index)),
+    };
+  const { current } = rolloutState.stages.find(({ name }) => name === stage) ?? {};
+  const assigning: Assigning = {
+    owner,
+    cluster: target.cluster,
+    rollout,
+    relation: row.operations.deletion === undefined ? relationOf(row) : undefined,
+    inputs: target.inputs,
+    digests: rendered.digests,
+    leftOut: rendered.leftOut,
+    syncs,
+    preexisting: syncs.some((sync) => isPreexisting(sync, current)) || undefined,
+    now,
+  };
+  const freeze = fleet && freezeOver(freezeState, fleet.labels, now);
+  const waits: Step = freeze === undefined ? itsTurn : { do: "freeze", name: freeze.name };
+  const assignments = assignmentsFor(assigning).filter(({ name }) => candidate.only?.has(name) ?? true);
+  // A cluster that gets back what it lost keeps whatever it has received since.
+  const leaving = candidate.only === undefined ? leavingOf(assigning) : [];
+  if (slot !== undefined) {
+    const given = syncs.filter(({ name }) => name in slot.attempts);
+    // Something that the slot is not for may have failed before.
+    const isWhole = isGiven(assigning) && assignments.every(({ name }) => name in slot.attempts);
+    const isBusy = !isWhole && !given.every(isReplaceable);
+    // A slot that belongs to a stage run in progress stays with that stage run.
+    if (stageRun === undefined || isCounted(slot, known) || isBusy) return waits;
+    if (isWhole) return { do: "adopt", slot };
+  }
+  if (assignments.length === 0 && leaving.length === 0)
+    return { do: "unchanged", reason: "already runs this rendering" };
+  if (freeze !== undefined) return waits;
+  if (assignments.length > 0) return { do: "assign", assignments, leaving };
+  const names = leaving.map(({ name }) => name).join(", ");
+  return { do: "leave", leaving, reason: `is not given ${names} any more; the objects stay` };
+}
+
+/** True when a stage run in progress counts the slot's target. */
+function isCounted({ stageRun }: SlotRow, { stageRuns }: Known): boolean {
+  return stageRun !== undefined && stageRuns.has(stageRunKey(stageRun));
+}
+
+/** Why a cluster is no longer a target of its stage. */
+function strayedText({ rows: { fleet }, target, stage }: Candidate, { row }: Known): string | undefined {
+  const relation = relationOf(row);
+  if (fleet === undefined) return "no longer registered; its objects stay";
+  if (fleet.uid !== target.uid) return "registered anew";
+  if (!selects(relation.clusters, fleet)) return "no longer selected; its objects stay";
+  const own = stageOf(relation.rollout, fleet);
+  return own === stage ? undefined : `moved to stage ${own}`;
+}
+
+export function requestOf(
+  { rollout, target }: Pick<Candidate, "rollout" | "target">,
+  index: number,
+): readonly RenderingRequest[] {
+  const [template, input] = [rollout.plan.templates[index], target.inputs[index]];
+  if (template === undefined || input === undefined || !("digest" in input)) return [];
+  const { source, revision } = template;
+  const build = buildOf(template, input);
+  const others = valueArtifacts(build.render?.helm);
+  const besides = (template.besides ?? []).filter(({ artifactDigest }) => others.includes(artifactDigest));
+  return [{ input: input.digest, source, revision, besides, ...build }];
+}
+
+/** Rows of Syncs that a step writes at once. */
+export function assignedAtOnce(step: Step, rows: ClusterRows): number {
+  if (step.do === "forget") return step.syncs.length;
+  if (step.do === "leave") return step.leaving.length;
+  if (step.do !== "assign") return 0;
+  const { written, paused } = portionOf(rows, step);
+  return written.length + paused.length + step.leaving.length;
+}

@@ -1,0 +1,125 @@
+/** The facts that the planner decides on, as far as they were read. Pure. */
+
+import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
+import { type DesiredPlan, relationOf, stageOf } from "#shared/fleet/rollout/desired-plan.ts";
+import { lastStageRunOf } from "#shared/fleet/rollout/feed.ts";
+import type { Deadlines, Verdict } from "#shared/fleet/rollout/judge.ts";
+import type { FreezeState } from "#shared/fleet/rows/freezes-row.ts";
+import type { Owner } from "#shared/fleet/rows/keys.ts";
+import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
+import type { FleetRow, FleetVersionRow, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
+import type {
+  CatchUpRow,
+  RolloutRow,
+  RolloutStateRow,
+  SlotRow,
+  StageRecord,
+  StageRunRow,
+  TargetRow,
+} from "#shared/fleet/rows/rollout-rows.ts";
+import type { NewerRow } from "#shared/fleet/rows/row.ts";
+import type { Paused, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+
+/** Facts that grow with an owner's spec (including the clusters that it names), not with its fleet. */
+export interface Known {
+  readonly owner: Owner;
+  readonly row: OwnerRow;
+  readonly rolloutState: RolloutStateRow;
+  /** Current rollouts, those in progress, and the one that a removed stage had passed; by number. */
+  readonly rollouts: ReadonlyMap<number, RolloutRow>;
+  /** Stage runs in progress, and those that passed each stage last; by `stageRunKey`. */
+  readonly stageRuns: ReadonlyMap<string, StageRunRow>;
+  readonly desired: DesiredPlan;
+  readonly freezeState: FreezeState;
+  /** Version of the fleet that the owner may select from: when it changes, members may change. */
+  readonly fleetVersion: string;
+  /** The versions of the fleet's directory, when the owner depends on them. */
+  readonly fleetParts: readonly FleetVersionRow[];
+}
+
+/** A suspension has ended, and the owner's status does not show it yet. */
+export function isResumeNew({ row: { operations, status } }: Pick<Known, "row">): boolean {
+  const { suspended, resumed } = operations;
+  return suspended === undefined && (resumed?.number ?? 0) > (status.observedOperation ?? 0);
+}
+
+/** Targets or catch-ups failed because they could not be rendered, or may have. */
+export function lacksRenderings({ rolloutState, stageRuns }: Pick<Known, "rolloutState" | "stageRuns">): boolean {
+  const isAny = rolloutState.stages.some((stage) => lastStageRunOf(stage, stageRuns)?.unrendered[0] !== undefined);
+  return isAny || rolloutState.catchUps.failed > 0;
+}
+
+/** The holder of a lease that only a newer version can read is unknown. */
+export type FoundLease = LeaseRow | NewerRow;
+
+/** The rows of one cluster, as far as they were asked for. */
+export interface ClusterRows {
+  readonly cluster: string;
+  /** Absent when it is not registered. */
+  readonly fleet?: FleetRow | undefined;
+  readonly slot?: SlotRow | undefined;
+  readonly lease?: FoundLease | undefined;
+  readonly catchUps: readonly CatchUpRow[];
+  /** Every Sync of the owner, including those of removed templates. */
+  readonly syncs: readonly SyncRow[];
+  /** Its targets in the stage runs in progress. */
+  readonly targets: readonly TargetRow[];
+  /** Its targets in the stage runs that passed last and left it behind, in its stage or another. */
+  readonly left: readonly TargetRow[];
+  /** Why some of the rows, other than the lease, are missing: only a newer version can read them. */
+  readonly newer?: string | undefined;
+}
+
+/** It failed, or did not answer, when its stage run had finished with it. */
+export function isLeftBehind({ state }: TargetRow): boolean {
+  return state === "Failed" || state === "Unreachable";
+}
+
+type Clock = Deadlines & { readonly now: Date };
+
+/** A slot, with the rows of its cluster. */
+export interface SeenSlot {
+  readonly slot: SlotRow;
+  readonly syncs: readonly SyncRow[];
+  readonly catchUps: readonly CatchUpRow[];
+  readonly clock: Clock;
+  readonly verdict: Verdict;
+  /** Why this attempt writes nothing more. */
+  readonly paused: Paused | undefined;
+  /** Read when a slot is released while a worker may be writing. */
+  readonly lease: FoundLease | undefined;
+}
+
+export function isSelected({ row }: Pick<Known, "row">, fleet: FleetRow | undefined): fleet is FleetRow {
+  return fleet !== undefined && selects(relationOf(row).clusters, fleet);
+}
+
+/**
+ * The stage of a cluster by its present labels; undefined when it is not selected, or the rollout state has no such
+ * stage yet.
+ */
+export function stageNow(
+  { row, rolloutState }: Pick<Known, "row" | "rolloutState">,
+  fleet: FleetRow | undefined,
+): StageRecord | undefined {
+  if (!isSelected({ row }, fleet)) return undefined;
+  const own = stageOf(relationOf(row).rollout, fleet);
+  return rolloutState.stages.find(({ name }) => name === own);
+}
+
+/** Longest lag of an index behind its table, as far as is known. */
+export const lagSeconds = 30;
+
+/** Number of clusters that a rollout state names as readable only by a newer version. */
+export const keptUnreadable = 100;
+
+/** A step while it is decided: what was read, and the rollout state after the decisions so far. */
+export interface Deciding {
+  readonly known: Known;
+  readonly rolloutState: RolloutStateRow;
+  readonly now: Date;
+  /** The same time as text. */
+  readonly at: string;
+  /** @throws Error when no stage names the rollout. */
+  rollout(number: number): RolloutRow;
+}

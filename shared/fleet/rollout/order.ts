@@ -1,0 +1,277 @@
+/**
+ * The order of rollouts: which one is newest, which one a stage takes, which one a cluster may have, and what remains
+ * verified when stages are edited. Pure. Only this module compares numbers of rollouts.
+ *
+ * Numbers only grow, and a greater number is newer whatever its plan is. A rollback is a new number with an older plan,
+ * so that no stage and no cluster returns to what the rollback took back.
+ */
+import type {
+  RolloutStateRow,
+  StageRecord,
+  StageRunRef,
+  TargetRow,
+  TargetState,
+} from "#shared/fleet/rows/rollout-rows.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+
+type Ordered = Pick<RolloutStateRow, "stages" | "ledger">;
+
+/** The newest rollout that a cluster was assigned something of; 0 when it was assigned nothing. */
+export function newestOf(syncs: readonly SyncRow[]): number {
+  return Math.max(0, ...syncs.flatMap(({ desired }) => (desired.action === "apply" ? [desired.rollout] : [])));
+}
+
+/** The newest rollout that a stage has or is updating to; 0 when it has none. */
+function newestIn({ current = 0, updatingTo }: Pick<StageRecord, "current" | "updatingTo">): number {
+  return Math.max(current, updatingTo?.rollout ?? 0);
+}
+
+/**
+ * The newest rollout that reaches a stage: the one that the stage before has passed, or, for the first stage, the
+ * newest.
+ */
+function comingTo({ stages, ledger }: Ordered, index: number): number {
+  return (index === 0 ? ledger[0]?.number : stages[index - 1]?.current) ?? 0;
+}
+
+/** The newest rollout that a stage may take: an older one when a removed stage had not passed the one that reaches it. */
+export function offeredTo(rolloutState: Ordered, index: number): number {
+  const coming = comingTo(rolloutState, index);
+  const { bar } = rolloutState.stages[index] ?? {};
+  return bar !== undefined && coming > bar.above && coming <= bar.upTo ? bar.above : coming;
+}
+
+/** The rollout that a stage may take and that is newer than what it has; undefined without any. */
+export function nextFor(rolloutState: Ordered, index: number): number | undefined {
+  const stage = rolloutState.stages[index];
+  const offered = offeredTo(rolloutState, index);
+  return stage !== undefined && offered > newestIn(stage) ? offered : undefined;
+}
+
+/** The same for a deletion, which replaces everything: only the newest rollout, and no bar keeps it back. */
+export function deletionFor(rolloutState: Ordered & Pick<RolloutStateRow, "last">, index: number): number | undefined {
+  const stage = rolloutState.stages[index];
+  const coming = comingTo(rolloutState, index);
+  const isNext = stage !== undefined && coming === rolloutState.last && coming > newestIn(stage);
+  return isNext ? coming : undefined;
+}
+
+/** The nearest stage before another one that is updating to something newer than the other one has. */
+export function newerBefore({ stages }: Pick<RolloutStateRow, "stages">, index: number): StageRecord | undefined {
+  const { current = 0 } = stages[index] ?? {};
+  return stages.slice(0, index).findLast(({ updatingTo }) => (updatingTo?.rollout ?? 0) > current);
+}
+
+/** The stage that takes a rollout next: the stage before has passed it, and this one has nothing as new. */
+export function nextStageOf<Stage extends Pick<StageRecord, "current" | "updatingTo">>(
+  rollout: number,
+  stages: readonly Stage[],
+): Stage | undefined {
+  return stages.find((stage, index) => stages[index - 1]?.current === rollout && newestIn(stage) < rollout);
+}
+
+/** The stage run's rollout has passed the stage before, and nothing newer comes from there. */
+export function isCaughtUp(rolloutState: Ordered, index: number): boolean {
+  const { rollout = 0 } = rolloutState.stages[index]?.updatingTo ?? {};
+  return comingTo(rolloutState, index) >= rollout && offeredTo(rolloutState, index) <= rollout;
+}
+
+/** The first stage that takes less than what reaches it, and the removed stage that had not passed that. */
+export function barredIn(
+  rolloutState: Ordered,
+): { readonly stage: string; readonly removed: string; readonly rollout: number } | undefined {
+  for (const [index, { name, bar, current = 0 }] of rolloutState.stages.entries()) {
+    const rollout = comingTo(rolloutState, index);
+    if (bar !== undefined && rollout > Math.max(current, offeredTo(rolloutState, index)))
+      return { stage: name, removed: bar.stage, rollout };
+  }
+  return undefined;
+}
+
+/** True when the newest rollout is every stage's current one, and no stage run is in progress. */
+export function isThrough(rolloutState: Pick<RolloutStateRow, "stages" | "last">): boolean {
+  return rolloutState.stages.every(
+    ({ current, updatingTo }) => updatingTo === undefined && current === rolloutState.last,
+  );
+}
+
+type Passed = Pick<RolloutStateRow, "stages" | "former">;
+
+/**
+ * A target keeps a rollout that is newer than its stage run's when another stage, or a removed one, has passed that: no
+ * cluster goes back because it moves to a stage that is behind.
+ * @param has - the newest rollout that the cluster was assigned.
+ */
+export function keepsNewer(
+  { stages, former = 0 }: Passed,
+  { has, stage, rollout }: { readonly has: number; readonly stage: string; readonly rollout: number },
+): boolean {
+  if (has <= rollout) return false;
+  return former >= has || stages.some(({ name, current = 0 }) => name !== stage && current >= has);
+}
+
+/**
+ * The rollout of a catch-up: the stage's current one. No cluster goes back by moving: one with something newer gets the
+ * oldest rollout that is as new and that the stage before its own has passed, and otherwise keeps what it has. A
+ * rollout that no stage has passed is withdrawn.
+ * @param has - the newest rollout that the cluster was assigned.
+ */
+export function catchUpRollout({ stages, former }: Passed, { name, current = 0 }: StageRecord, has: number): number {
+  if (has <= current) return current;
+  const index = stages.findIndex((stage) => stage.name === name);
+  const most = index > 0 ? (stages[index - 1]?.current ?? 0) : Number.POSITIVE_INFINITY;
+  const passed = [former, ...stages.map((stage) => stage.current)].filter((number) => number !== undefined);
+  const given = passed.filter((number) => number >= has && number <= most);
+  if (given.length > 0) return Math.min(...given);
+  return passed.includes(has) ? has : current;
+}
+
+const given: ReadonlySet<TargetState> = new Set<TargetState>(["Succeeded", "Failed", "Unreachable"]);
+
+/**
+ * The cluster was assigned the rollout that its stage is updating to, or that and more: it does not catch up with an
+ * older one.
+ * @param targets - its targets in stage runs.
+ */
+export function isAhead(
+  { current = 0, updatingTo }: Pick<StageRecord, "current" | "updatingTo">,
+  { syncs, targets }: { readonly syncs: readonly SyncRow[]; readonly targets: readonly TargetRow[] },
+): boolean {
+  if (updatingTo === undefined) return false;
+  const has = newestOf(syncs);
+  if (has > current && updatingTo.rollout >= has) return true;
+  return targets.some(({ stageRun, state, attempts }) => {
+    if (!isSameRef(stageRun, updatingTo)) return false;
+    return state === "Unchanged" || (given.has(state) && Object.keys(attempts).length > 0);
+  });
+}
+
+function isSameRef(a: StageRunRef, b: StageRunRef): boolean {
+  return a.rollout === b.rollout && a.stage === b.stage && a.snapshot === b.snapshot;
+}
+
+/** Whether an assignment belongs to a rollout after the one that a stage, or a cluster, had. */
+export function isAfter({ desired }: Pick<SyncRow, "desired">, rollout: number): boolean {
+  return desired.rollout > rollout;
+}
+
+/** The rollout that a cluster of a stage had passed; that of a removed stage is the newest one that such a stage had. */
+export function hadBefore({ stages, former }: Passed, name: string): number | undefined {
+  return stages.find((stage) => stage.name === name)?.current ?? former;
+}
+
+/** The numbers that stages name: their rollouts are kept. */
+export function namedRollouts({ stages, former }: Passed): ReadonlySet<number> {
+  const numbers = stages.flatMap(({ current, updatingTo, bar }) => [current, updatingTo?.rollout, bar?.above]);
+  return new Set([former, ...numbers].filter((number) => number !== undefined && number > 0) as number[]);
+}
+
+/** A stage run has passed its stage. */
+export function withPassed({ stages, former }: Passed, name: string, passed: StageRunRef): Passed {
+  const next = stages.map((stage) => {
+    if (stage.name !== name) return stage;
+    const { updatingTo: _ended, bar, ...kept } = stage;
+    const isBarred = bar !== undefined && passed.rollout <= bar.upTo;
+    return { ...kept, ...(isBarred ? { bar } : {}), current: passed.rollout, passed };
+  });
+  const isNeeded = former !== undefined && next.some(({ current = 0 }) => current < former);
+  return { stages: next, ...(isNeeded ? { former } : {}) };
+}
+
+/** The newest rollout that a removed stage had passed. @param removed - the stages that the spec has no longer. */
+export function formerAfter({ former = 0 }: Pick<Passed, "former">, removed: readonly StageRecord[]): number {
+  return Math.max(former, ...removed.map(({ current = 0 }) => current));
+}
+
+/** By stage, the newest current rollout of the stages that its members come from. */
+export function verifiedBy(
+  members: readonly { readonly cluster: string; readonly stage: string }[],
+  before: readonly { readonly cluster: string; readonly stage: string }[],
+  { stages }: Pick<RolloutStateRow, "stages">,
+): ReadonlyMap<string, number> {
+  const current = new Map(stages.map((stage) => [stage.name, stage.current ?? 0]));
+  const had = new Map(before.map(({ cluster, stage }) => [cluster, current.get(stage)]));
+  const verified = new Map<string, number>();
+  for (const { cluster, stage } of members) {
+    const number = had.get(cluster);
+    if (number !== undefined) verified.set(stage, Math.max(number, verified.get(stage) ?? 0));
+  }
+  return verified;
+}
+
+/**
+ * The stages of the rollout state under the names of the present spec. A stage is known by its name. A new stage
+ * inherits the current rollout of the stage after it, or, when it is the last, of the last one. A removed stage ends
+ * its stage run, and the stage after it only takes what it had passed. No stage's current rollout is newer than that of
+ * the stage before, or, after an edit, than what its clusters come from: a name that moves to other clusters tells
+ * nothing about what those have verified. A stage run waits until a stage that is inserted before it has passed the
+ * same rollout.
+ */
+export function stagesNamed(
+  { stages: before, last }: Pick<RolloutStateRow, "stages" | "last">,
+  names: readonly string[],
+  { members, verified = new Map() }: StageMembers,
+): readonly StageRecord[] {
+  const known = new Map(before.map((stage) => [stage.name, stage]));
+  const stages: StageRecord[] = [];
+  for (const name of names.toReversed()) {
+    const { current } = stages[0] ?? before.at(-1) ?? {};
+    const fresh = {
+      name,
+      changing: 0,
+      catchingUp: 0,
+      failedCatchUps: 0,
+      ...(current === undefined ? {} : { current }),
+    };
+    stages.unshift({ ...(known.get(name) ?? fresh), members: members.get(name) ?? 0 });
+  }
+  const inOrder = onNoMore(stages, verified);
+  const waiting = inOrder.map((stage, index) => withAhead(stage, inOrder[index - 1]));
+  return before.reduce<readonly StageRecord[]>((all, stage) => withBar(all, stage, { before, last }), waiting);
+}
+
+function withAhead({ ahead, ...stage }: StageRecord, before: StageRecord | undefined): StageRecord {
+  const { updatingTo } = stage;
+  if (updatingTo === undefined || before === undefined) return stage;
+  return ahead === true || updatingTo.rollout > (before.current ?? 0) ? { ...stage, ahead: true } : stage;
+}
+
+/** Limits each stage to the current rollout of the stage before it, and to what its clusters come from. */
+function onNoMore(stages: readonly StageRecord[], verified: ReadonlyMap<string, number>): readonly StageRecord[] {
+  let most = Number.POSITIVE_INFINITY;
+  return stages.map((stage) => {
+    most = Math.min(most, stage.current ?? 0, verified.get(stage.name) ?? Number.POSITIVE_INFINITY);
+    if (stage.current === undefined || stage.current <= most) return stage;
+    const { current: _on, ...rest } = stage;
+    return most === 0 ? rest : { ...rest, current: most };
+  });
+}
+
+/** By name of the stage. */
+export interface StageMembers {
+  /** Number of clusters that it has now. */
+  readonly members: ReadonlyMap<string, number>;
+  /** The newest current rollout of the former stages of its clusters; present when the stages' selection was edited. */
+  readonly verified?: ReadonlyMap<string, number>;
+}
+
+/** The bar of a removed stage: stages in its place, and the next one that existed already, do without what it lacks. */
+function withBar(
+  stages: readonly StageRecord[],
+  { name, current = 0 }: StageRecord,
+  { before, last }: { readonly before: readonly StageRecord[]; readonly last: number },
+): readonly StageRecord[] {
+  const place = before.findIndex((stage) => stage.name === name);
+  const isThere = stages.some((stage) => stage.name === name);
+  if (isThere || place === before.length - 1 || current >= last) return stages;
+  const earlier = new Set(before.slice(0, place).map((stage) => stage.name));
+  const later = new Set(before.slice(place + 1).map((stage) => stage.name));
+  const from = stages.findLastIndex((stage) => earlier.has(stage.name)) + 1;
+  const next = stages.findIndex((stage, index) => index >= from && later.has(stage.name));
+  const to = next === -1 ? stages.length : next + 1;
+  return stages.map((stage, index) => {
+    if (index < from || index >= to) return stage;
+    const above = Math.max(stage.current ?? 0, Math.min(current, stage.bar?.above ?? current));
+    return { ...stage, bar: { stage: name, above, upTo: last } };
+  });
+}

@@ -33,7 +33,7 @@ async function filesOf(call: () => Promise<unknown>): Promise<readonly string[]>
   session.connect();
   await session.post("Profiler.enable");
   await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
-  // What ran until now does not count.
+  // This forgets the functions that ran until now.
   await session.post("Profiler.takePreciseCoverage");
   await call();
   const { result } = await session.post("Profiler.takePreciseCoverage");

@@ -128,7 +128,7 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
         every: 8,
       },
       steps: {
-        mutate: ["functions/rollout/*.ts", "!functions/rollout/{wire,handler,env}.ts"],
+        mutate: ["functions/rollout/*/**/*.ts"],
         tests: plannerTests,
         every: 12,
       },

@@ -11,7 +11,7 @@ export interface EndOfProcess {
   readonly code: Promise<number>;
 }
 
-const lookAtParentEveryMs = 500;
+const checkParentEveryMs = 500;
 
 /**
  * From this call on, signals no longer end the process, and neither does a second Ctrl-C. The caller ends the process
@@ -34,7 +34,7 @@ export function untilEnded(): EndOfProcess {
   const parent = process.ppid;
   setInterval(() => {
     if (process.ppid !== parent) end(128 + constants.signals.SIGHUP);
-  }, lookAtParentEveryMs).unref();
+  }, checkParentEveryMs).unref();
   return { signal: controller.signal, code: promise };
 }
 

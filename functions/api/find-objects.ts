@@ -63,8 +63,7 @@ export async function findObjects(
 }
 
 function unseen({ observed }: SyncRow): SyncObjectItem {
-  const message =
-    "its record of objects is lost, and its worker makes it anew: whether it holds one nobody can tell until then";
+  const message = "its inventory is lost; until its worker has written it again, its objects are unknown";
   const reason = "InventoryLost" satisfies Reason;
   return { object: "?", kind: "?", health: "Unknown", reason, message, ...defined({ seenAt: observed?.at }) };
 }

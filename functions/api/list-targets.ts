@@ -193,7 +193,7 @@ async function readOrders(ports: TargetPorts, { stageRun, way, states, place, mo
   }
   const lists = { read: (key: string) => storedList<SnapshotTarget>(ports.blobs, key) };
   const snapshot = await unlessLost(readSnapshot(stageRun, orders, lists), () => {
-    const message = `the list of targets in stage ${stageRun.stage} is lost; it is made anew with the next look`;
+    const message = `the list of targets in stage ${stageRun.stage} is lost; the planner writes it again at its next check of the stage`;
     throw new StarlingError(message, { code: otherCode("TargetsLost"), retry: "transient" });
   });
   const { owner } = way.rollout;
@@ -251,7 +251,7 @@ function waitingReason(
   const freeze = Object.entries(stageRun.frozen?.by ?? {}).find(([, orders]) => orders.includes(order));
   if (freeze !== undefined) return `waits until freeze ${freeze[0]} ends`;
   if (!stageRun.aside.includes(order)) return "";
-  if (slot === undefined) return "has its turn with the next look at all";
+  if (slot === undefined) return "waits until the planner checks its stage again";
   return slot.releasing === undefined
     ? `settles what rollout ${slot.rollout} began`
     : "waits until its worker is through";

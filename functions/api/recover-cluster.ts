@@ -208,6 +208,6 @@ async function requireSources(ports: ApiPorts, row: OwnerRow, { sources }: Recov
   });
   if (late.length === 0) return;
   const shown = late.slice(0, namesShown).map((name) => `source/${name}`);
-  const message = `${shown.join(", ")} of namespace ${row.namespace} could not be looked at since: what is to be in the cluster is not known`;
+  const message = `${shown.join(", ")} of namespace ${row.namespace} could not be polled since then: the desired objects of the cluster are not known`;
   throw refusal("SourceNotReady", `${message}; see starling describe ${shown[0]} -n ${row.namespace}`);
 }

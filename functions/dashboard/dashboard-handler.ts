@@ -20,7 +20,7 @@ export interface WidgetInvocation {
 export type WidgetHandler = (event: unknown, context: WidgetInvocation) => Promise<string>;
 
 const about = `## Starling
-The fleet as its rows have it, with the views of \`starling ui\`. It only reads.
+The fleet, read from its rows, with the views of \`starling ui\`. It only reads.
 
 Param | Description
 ---|---

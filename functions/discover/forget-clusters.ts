@@ -87,7 +87,7 @@ async function removeCluster(row: FoundRow, desired: Write, { table, clock, log 
     log.info("a cluster is forgotten", { ...about, goneSince: row.goneSince });
     return { found };
   } catch (error) {
-    if (isConflict(error)) return keep("Conflict", "somebody else wrote it just now; the next look tries again");
+    if (isConflict(error)) return keep("Conflict", "somebody else wrote it just now; the next scan tries again");
     if (errorCode(error) === "NewerRow") return keep("NewerRow", errorMessage(error));
     throw error;
   }
@@ -119,7 +119,7 @@ async function settleForgotten(open: readonly FoundRow[], ports: Ports): Promise
 /** @returns false when other writers win every time; the next scan tries again. */
 async function isForgotten({ cluster }: FoundRow, ports: Ports): Promise<boolean> {
   try {
-    await forgetSyncs(ports, cluster, "the next look tries again");
+    await forgetSyncs(ports, cluster, "the next scan tries again");
     return true;
   } catch (error) {
     if (error instanceof StarlingError && (error.code === "Conflict" || error.code === "NewerRow")) return false;

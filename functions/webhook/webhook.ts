@@ -2,6 +2,7 @@ import * as z from "zod";
 import { type GithubPush, readGithubPush } from "#functions/webhook/github-push.ts";
 import { isSignedByGithub } from "#functions/webhook/verify-signature.ts";
 import { allItems } from "#shared/base/all-pages.ts";
+import { counted } from "#shared/base/counted.ts";
 import { otherCode } from "#shared/base/error-codes.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
@@ -59,8 +60,9 @@ export async function receiveGithubEvent(request: WebhookRequest, ports: Webhook
   await ports.sender.send(messages);
   const delivery = request.headers["x-github-delivery"];
   ports.log.info("push received", { delivery, ref: push.ref, sources: messages.length });
-  for (const { source } of messages) ports.log.info("a push asks a source to look", { kind: "Source", ...source });
-  return { statusCode: 202, message: `asked ${messages.length} sources to look` };
+  for (const { source } of messages)
+    ports.log.info("a push requests a poll of a source", { kind: "Source", ...source });
+  return { statusCode: 202, message: `requested polls of ${counted(messages.length, "source")}` };
 }
 
 async function readSecrets(ports: WebhookPorts): Promise<readonly string[]> {

@@ -135,7 +135,7 @@ async function stored(context: OperationContext, walk: StepWalk, order: ApplyOrd
 
 /** The health of objects that an earlier run applied needs a check, which gets a run of its own. */
 function resumed(total: number): OperationResult {
-  const message = `${total} objects applied, in more than one run; whether they are ready is looked at next`;
+  const message = `${total} objects applied, in more than one run; their health is checked next`;
   return { phase: "Verifying", reason: "NotReady", message, objects: { total, ready: 0, failed: 0, foreign: 0 } };
 }
 

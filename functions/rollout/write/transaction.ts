@@ -92,7 +92,7 @@ export class Transaction {
 
   rollout(number: number): RolloutRow {
     const rollout = this.#rollouts.get(number);
-    if (rollout === undefined) throw new Error(`content ${number} of ${this.known.owner.name} is not there`);
+    if (rollout === undefined) throw new Error(`rollout ${number} of ${this.known.owner.name} is missing`);
     return rollout;
   }
 

@@ -127,7 +127,7 @@ function failedText(failed: ScanResult["failed"]): string {
   const [first] = failed;
   if (first === undefined) return "";
   const more = failed.length > 1 ? ` (and ${failed.length - 1} more)` : "";
-  return `${first.cluster} could not be looked at${more}: ${first.message}`;
+  return `${first.cluster} could not be read${more}: ${first.message}`;
 }
 
 function labelsCondition({ refusedTags }: ScanResult): readonly StatedCondition[] {

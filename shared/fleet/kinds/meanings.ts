@@ -3,7 +3,7 @@ import type { WritableKind } from "#shared/fleet/kinds/document.ts";
 
 /** `KIND.path`; fields of all kinds are below `metadata`, and those of every selection of clusters below `selection`. */
 const meanings: Readonly<Record<string, string>> = {
-  "Cluster.metadata.labels": "what selections look at: a change may move the cluster in or out of groups",
+  "Cluster.metadata.labels": "selections use them: a change may move the cluster in or out of groups",
   "Cluster.spec.access": "with eks: who Starling is to the cluster; left out: the role of its own function",
   "Cluster.spec.access.role": "the role by which Starling reaches the cluster",
   "Cluster.spec.access.role.name": "a role of the cluster's account, with its path where it has one",
@@ -80,7 +80,8 @@ const meanings: Readonly<Record<string, string>> = {
   "Sync.spec.render": "as in a SyncGroup's template",
   "SyncGroup.spec.clusters": "see Selecting clusters",
   "SyncGroup.spec.rollout": "how newer rollouts go through the clusters",
-  "SyncGroup.spec.rollout.jitter": "time over which the starts of the clusters are spread, instead of waves",
+  "SyncGroup.spec.rollout.jitter":
+    "time over which the starts of the clusters are spread; use it instead of several stages",
   "SyncGroup.spec.rollout.maxConcurrent":
     "most clusters of the group that change at once, over all stages; from 1 to 500",
   "SyncGroup.spec.rollout.maxFailures": "most failed clusters of a rollout in one stage; one more halts it there",

@@ -161,7 +161,7 @@ function reconcileWait({ rolloutState, stageRuns }: WaitFacts): readonly Wait[] 
       ? `${updatingTo.stage} is through with ${updatingTo.rollout}: ${progressText(updatingTo)}`
       : changing > 0
         ? `the ${changing} that change are through`
-        : `everybody was looked at: ${checking.checked} of ${membersOfAll(rolloutState)} were`;
+        : `every cluster is checked: ${checking.checked} of ${membersOfAll(rolloutState)} are`;
   const message = `a reconcile is answered when ${when}`;
   return [
     { reason: "reconcile", ...defined({ blocker: updatingTo?.stage }), message, since: checking.since, clear: [] },

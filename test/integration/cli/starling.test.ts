@@ -652,11 +652,11 @@ describe("init", () => {
 describe("explain", () => {
   test("explain describes each field, and the JSON schema for editors has the same descriptions", async () => {
     const { out } = await cli.run("explain syncgroup.spec.rollout");
-    expect(out).toMatch(/spec\.rollout\.progressDeadline +string +default "10m" +without progress/);
+    expect(out).toMatch(/spec\.rollout\.progressDeadline +string +default "10m" +longest time without progress/);
     // A terminal has no space beside such long names, so that the whole description is below.
     const narrow = await cli.run("explain syncgroup.spec.rollout", { outIsTerminal: true, columns: 80 });
     expect(narrow.out).toMatch(
-      /^spec\.rollout\.progressDeadline {2}string {2}default "10m"\n {4}without progress, [^…\n]+\n/m,
+      /^spec\.rollout\.progressDeadline {2}string {2}default "10m"\n {4}longest time without progress [^…\n]+\n/m,
     );
     expect(narrow.out).not.toContain("…");
     const schema = JSON.parse((await cli.run("explain source -o json")).out);

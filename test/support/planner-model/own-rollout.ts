@@ -20,7 +20,7 @@ export function expectOwnRollout(model: PlannerModel): void {
   if (rolloutState.stages.some(({ current, updatingTo }) => updatingTo !== undefined || current !== rolloutState.last))
     return;
   const rollout = watch.rowsOf<RolloutRow>("Rollout").find(({ number }) => number === rolloutState.last);
-  if (rollout === undefined) throw new Error("the newest content is not there");
+  if (rollout === undefined) throw new Error("the newest rollout is missing");
   const behind = new Set(watch.rowsOf<CatchUpRow>("CatchUp").map(({ cluster }) => cluster));
   for (const { cluster, state, stageRun } of watch.rowsOf<TargetRow>("Target"))
     if (stageRun.rollout === rolloutState.last && (state === "Failed" || state === "Unreachable")) behind.add(cluster);

@@ -336,7 +336,7 @@ describe("the rollouts of a group and of all groups", () => {
       ["c3", "waits until its worker is through"],
       ["c4", "waits until freeze inc-1 ends"],
       ["c5", ""],
-      ["c6", "has its turn with the next look at all"],
+      ["c6", "waits until the planner checks its stage again"],
     ]);
   });
 

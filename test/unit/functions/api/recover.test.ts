@@ -221,7 +221,7 @@ describe("the recovery of several groups on one cluster", () => {
     const sources = [...polled, ...["lib", "newer"].map((name) => ({ namespace: "payments", name, number: 0 }))];
     const { body } = await api.call("POST", path, { syncs: [seen], sources });
     expect(body.refused).toMatchObject([{ syncs: ["payments/shop.web"], code: "SourceNotReady" }]);
-    expect(body.refused[0].message).toMatch(/^source\/lib, source\/newer of namespace payments could not be looked at/);
+    expect(body.refused[0].message).toMatch(/^source\/lib, source\/newer of namespace payments could not be polled/);
   });
 
   test("a recover waits for a Source whose last poll failed", async () => {

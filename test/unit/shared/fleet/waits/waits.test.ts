@@ -595,7 +595,7 @@ describe("a reconcile that is not answered", () => {
     [
       "workers that have not checked",
       { ...going(stageRun(119, "canary", { ...passed, counts: { Succeeded: 5 } })), rolloutState: { checking } },
-      { message: "a reconcile is answered when everybody was looked at: 2 of 5 were" },
+      { message: "a reconcile is answered when every cluster is checked: 2 of 5 are" },
     ],
   ])("a reconcile waits for %s", (_what, given, expected) => {
     const about = { reason: "reconcile", since: "2026-11-20T08:03:00.000Z", clear: [] };

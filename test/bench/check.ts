@@ -38,11 +38,12 @@ interface Cost extends Figures {
 }
 
 /**
- * What one look costs, by the requests that the emulators see: the page, the widget and `rollout status` of a rollout that is
- * half through, with one cluster in a hundred failed, the first page of its clusters, and the fleet with its groups. Rows
- * are the planner's own, in DynamoDB's emulator, in a process of its own, by the SDK over HTTP.
+ * Measures the cost of one view, by the requests that the emulators receive. The views are the page, the widget and
+ * `rollout status` of a rollout that half of the clusters have, with one cluster in a hundred failed; the first page of
+ * its clusters; and the page of the fleet with its groups. The planner writes the rows. DynamoDB's emulator is a process of
+ * its own, and the SDK reaches it over HTTP.
  */
-export async function look({
+export async function check({
   clusters: sizes = defaultSizes,
   rounds = defaultRounds,
   objects: groups = defaultGroups,
@@ -51,7 +52,7 @@ export async function look({
   const figures: Record<string, Readonly<Record<View, Cost>>> = {};
   const ascending = [...sizes].sort((a, b) => a - b);
   for (const size of ascending) {
-    figures[`${size}`] = await looksAt({ size, groups, rounds });
+    figures[`${size}`] = await costsAt({ size, groups, rounds });
     say(`${size} clusters: ${JSON.stringify(figures[`${size}`])}`);
   }
   const [least = 0, most = 0] = [ascending[0], ascending.at(-1)];
@@ -70,10 +71,10 @@ function failuresOf(size: number, costs: Readonly<Record<View, Cost>> | undefine
     const { requests = 0, cpuMs = 0 } = costs?.[view] ?? {};
     return [
       ...(requests > mostRequests
-        ? [`${view} of ${size}: ${requests} requests, and at most ${mostRequests} may be`]
+        ? [`${view} of ${size}: ${requests} requests; at most ${mostRequests} are allowed`]
         : []),
       ...(cpuMs > mostCpuMs
-        ? [`${view} of ${size}: ${cpuMs} ms of processor time, and at most ${mostCpuMs} may be`]
+        ? [`${view} of ${size}: ${cpuMs} ms of processor time; at most ${mostCpuMs} are allowed`]
         : []),
     ];
   });
@@ -85,15 +86,15 @@ interface Fleet {
   readonly rounds: number;
 }
 
-async function looksAt({ size, groups, rounds }: Fleet): Promise<Readonly<Record<View, Cost>>> {
+async function costsAt({ size, groups, rounds }: Fleet): Promise<Readonly<Record<View, Cost>>> {
   const started = await startAwsProcess();
   const aws = awsClients(started.address);
   try {
     const ports = portsOf(started.address, aws);
     await makeRows({ size, groups }, ports);
-    const looks = looksOf(ports);
+    const readers = viewsOf(ports);
     const costs: Partial<Record<View, Cost>> = {};
-    for (const view of views) costs[view] = await costOf(looks[view], rounds);
+    for (const view of views) costs[view] = await costOf(readers[view], rounds);
     return costs as Readonly<Record<View, Cost>>;
   } finally {
     for (const client of [aws.dynamo, aws.s3, aws.sqs, aws.secrets]) client.destroy();
@@ -127,7 +128,7 @@ async function makeRows({ size, groups }: Omit<Fleet, "rounds">, { table, blobs 
 }
 
 /** Each view returns the text that a person sees. */
-function looksOf(ports: ReadPorts): Readonly<Record<View, () => Promise<string>>> {
+function viewsOf(ports: ReadPorts): Readonly<Record<View, () => Promise<string>>> {
   const ask = readWith(ports);
   const log = { info: () => {}, warn: () => {}, error: () => {} };
   const widget = dashboardHandler({ ...ports, log });

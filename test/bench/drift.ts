@@ -21,19 +21,19 @@ interface Sample {
   readonly cpuMs: number;
 }
 
-interface Look extends Sample {
+interface CheckSample extends Sample {
   readonly requests: number;
   /** The number of drifted objects in the Sync's row. */
   readonly found: number;
 }
 
 interface Round {
-  readonly unchanged: Look;
+  readonly unchanged: CheckSample;
   /** A check that a person requested while nothing had changed. */
-  readonly asked: Look;
+  readonly asked: CheckSample;
   /** A check after controllers wrote to every Deployment, which is not drift. */
-  readonly statusWritten: Look;
-  readonly drifted: Look;
+  readonly statusWritten: CheckSample;
+  readonly drifted: CheckSample;
   readonly kubectl: Sample;
   readonly planted: ReadonlyMap<string, string>;
   readonly failures: readonly string[];
@@ -65,7 +65,7 @@ export function drift(options: BenchOptions): Promise<BenchResult> {
     // The first round opens connections and fills caches.
     const counted = all.slice(1);
     const times = (of: (round: Round) => Sample) => counted.map((round) => of(round).ms);
-    const look = (of: (round: Round) => Look) => ({
+    const figuresOf = (of: (round: Round) => CheckSample) => ({
       ...sampleFigures(counted.map(of)),
       requests: median(counted.map((round) => of(round).requests)),
       found: counted.map((round) => of(round).found).join(" "),
@@ -79,10 +79,10 @@ export function drift(options: BenchOptions): Promise<BenchResult> {
         ),
       },
       figures: {
-        unchanged: look((round) => round.unchanged),
-        "asked for": look((round) => round.asked),
-        "status written": look((round) => round.statusWritten),
-        drifted: look((round) => round.drifted),
+        unchanged: figuresOf((round) => round.unchanged),
+        "asked for": figuresOf((round) => round.asked),
+        "status written": figuresOf((round) => round.statusWritten),
+        drifted: figuresOf((round) => round.drifted),
         "kubectl diff": { ...sampleFigures(counted.map(({ kubectl }) => kubectl)), requests },
         planted: { seed, objects, each: counted.map(({ planted }) => planted.size).join(" ") },
       },
@@ -108,13 +108,13 @@ export interface Plan {
 async function driftRound(ground: Ground, plan: Plan): Promise<Round> {
   await bringInSync(ground, plan.set);
   await writeStatuses(ground, "seen again");
-  const statusWritten = await look(ground);
-  const unchanged = await look(ground);
-  const asked = await look(ground, { isAsked: true });
+  const statusWritten = await measureCheck(ground);
+  const unchanged = await measureCheck(ground);
+  const asked = await measureCheck(ground, { isAsked: true });
   const kubectl = await ground.kubectl.run(diffArgs(plan), diffCodes);
   const planted = await plantDrift(ground, plan);
   const misjudged = await compareFound(ground, planted);
-  const drifted = await look(ground);
+  const drifted = await measureCheck(ground);
   const failures = [
     ...miscount("status written", statusWritten, 0),
     ...miscount("unchanged", unchanged, 0),
@@ -129,7 +129,7 @@ export function diffArgs({ file }: Plan): readonly string[] {
   return ["diff", "--server-side", "--force-conflicts", "-f", file];
 }
 
-function miscount(name: string, { found }: Look, desired: number): readonly string[] {
+function miscount(name: string, { found }: CheckSample, desired: number): readonly string[] {
   return found === desired ? [] : [`${name}: ${found} objects found, ${desired} expected`];
 }
 
@@ -141,7 +141,7 @@ export async function bringInSync(ground: Ground, set: readonly ManifestObject[]
   await worker.invoke();
   await worker.checkApplied();
   await writeStatuses(ground, "available");
-  await worker.requestLook();
+  await worker.requestCheck();
   await worker.invoke();
   const { phase, reason, message } = await worker.observed();
   if (phase !== "Ready") throw new Error(`the set did not become ready: ${phase}, ${reason}: ${message}`);
@@ -168,10 +168,10 @@ async function writeStatuses({ cluster }: Ground, message: string): Promise<void
   await cluster.sendAll(requests, 8);
 }
 
-/** The routine look, or one that somebody asks for, which searches for members of the set that nothing records, too. */
-async function look({ worker, address }: Ground, { isAsked = false } = {}): Promise<Look> {
+/** Measures a routine check, or a requested one. A requested check also searches for members that nothing records. */
+async function measureCheck({ worker, address }: Ground, { isAsked = false } = {}): Promise<CheckSample> {
   const before = (await worker.observed()).drift?.at;
-  await (isAsked ? worker.requestLook() : worker.passInterval());
+  await (isAsked ? worker.requestCheck() : worker.passInterval());
   const { ms, cpuMs, requests } = await measured(() => worker.invoke());
   const { drift: after } = await worker.observed();
   const found = after === undefined || after.at === before ? 0 : after.objects;

@@ -1,7 +1,7 @@
 import type { Stack } from "#local/machine/stack.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 
-/** A Source that is looked at when it is pushed to, and a group of every cluster. */
+/** A Source that is polled when it is pushed to, and a group of every cluster. */
 export function fleetDocuments(stack: Pick<Stack, "git" | "gitSpec">, rollout: unknown): readonly unknown[] {
   const metadata = { name: "app", namespace: "bench" };
   const git = { ...stack.gitSpec(stack.git.url("app")), ref: { branch: "main" } };

@@ -7,7 +7,7 @@ import { parseArgs } from "node:util";
 import { errorMessage } from "#shared/base/errors.ts";
 import { apply } from "#test/bench/apply.ts";
 import type { Bench, BenchOptions, TargetName } from "#test/bench/bench.ts";
-import { look } from "#test/bench/check.ts";
+import { check } from "#test/bench/check.ts";
 import { bestTarget } from "#test/bench/children.ts";
 import { diff } from "#test/bench/diff.ts";
 import { discovery } from "#test/bench/discovery.ts";
@@ -31,6 +31,7 @@ interface Entry {
 
 const benches: Readonly<Record<string, Entry>> = {
   apply: { run: apply, takes: ["target", "objects", "rounds"] },
+  check: { run: check, takes: ["clusters", "rounds", "objects"] },
   diff: { run: diff, takes: ["target", "objects", "rounds", "changes", "seed"] },
   discovery: { run: discovery, takes: [] },
   drift: { run: drift, takes: ["target", "objects", "rounds", "changes", "seed"] },
@@ -38,7 +39,6 @@ const benches: Readonly<Record<string, Entry>> = {
   footprint: { run: footprint, takes: ["target", "objects", "rounds", "clusters"] },
   fanout: { run: fanout, takes: ["clusters"] },
   idle: { run: idle, takes: ["clusters", "rounds"] },
-  look: { run: look, takes: ["clusters", "rounds", "objects"] },
   planner: { run: planner, takes: ["clusters", "rounds"] },
   render: { run: render, takes: ["rounds"] },
   rollout: { run: rollout, takes: ["clusters", "rounds"] },

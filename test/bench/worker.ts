@@ -99,7 +99,7 @@ export class BenchWorker {
       name: this.#name,
       uid: `bench-${this.#name}`,
       owner,
-      ownerUid: "uid-of-the-subject",
+      ownerUid: "uid-of-the-owner",
       desired: {
         action: "apply",
         token: `token-${before?.version ?? 0}`,
@@ -117,18 +117,18 @@ export class BenchWorker {
     await this.#table.write([{ put: row, ...(before === undefined ? {} : { when: { version: before.version } }) }]);
   }
 
-  /** Makes the Sync due for a look, as `starling reconcile` does. */
-  async requestLook(): Promise<void> {
+  /** Makes the Sync due for a check, as `starling reconcile` does. */
+  async requestCheck(): Promise<void> {
     const before = await this.#row();
     if (before === undefined) throw new Error(`the Sync ${this.#name} was never assigned`);
     const row: SyncRow = { ...before, version: before.version + 1, reconcile: (before.reconcile ?? 0) + 1 };
     await this.#table.write([{ put: row, when: { version: before.version } }]);
   }
 
-  /** Makes the Sync due for a routine look, as time does: the interval since the last one is over. */
+  /** Makes the Sync due for a routine check: moves its last check back by more than its interval. */
   async passInterval(): Promise<void> {
     const before = await this.#row();
-    if (before?.observed === undefined) throw new Error(`the Sync ${this.#name} was never looked at`);
+    if (before?.observed === undefined) throw new Error(`the Sync ${this.#name} was never checked`);
     const at = new Date(Date.parse(before.observed.at) - intervalsPassedMs).toISOString();
     const row: SyncRow = { ...before, version: before.version + 1, observed: { ...before.observed, at } };
     await this.#table.write([{ put: row, when: { version: before.version } }]);
@@ -147,11 +147,11 @@ export class BenchWorker {
 
   async observed(): Promise<Observed> {
     const observed = (await this.#row())?.observed;
-    if (observed === undefined) throw new Error(`the Sync ${this.#name} was never looked at`);
+    if (observed === undefined) throw new Error(`the Sync ${this.#name} was never checked`);
     return observed;
   }
 
-  /** Of workers that left the Sync behind. */
+  /** The deaths of workers that are recorded for the Sync. */
   async deaths(): Promise<SyncRow["deaths"]> {
     return (await this.#row())?.deaths;
   }

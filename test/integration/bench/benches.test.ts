@@ -32,7 +32,7 @@ const benches: readonly (readonly [string, readonly string[], readonly string[]]
   ["idle", ["--clusters", "2", "--rounds", "1"], ["eksVsToken", "usdPerMonth1000x5vs100"]],
   ["render", ["--rounds", "1"], ["helmVsBinary", "kustomizeVsBinary", "perInput1000vs10"]],
   ["rollout", ["--clusters", "4", "--rounds", "1"], ["overCriticalPath", "recoveryVsQuiet"]],
-  ["look", ["--clusters", "3,12", "--rounds", "1", "--objects", "2"], ["overview12vs3", "requests12vs3"]],
+  ["check", ["--clusters", "3,12", "--rounds", "1", "--objects", "2"], ["overview12vs3", "requests12vs3"]],
   ["sockets", ["--clusters", "12"], []],
   [
     "starve",

@@ -49,7 +49,7 @@ export function refusal(
 export function invalidDocuments(problems: readonly DocumentProblem[], documents: number): StarlingError {
   const reported = problems.slice(0, reportedProblems);
   const count = `${problems.length} ${problems.length === 1 ? "problem" : "problems"} in ${documents} ${documents === 1 ? "document" : "documents"}`;
-  const first = reported.length < problems.length ? `, of which the first ${reported.length} are told` : "";
+  const first = reported.length < problems.length ? ` (the first ${reported.length} are listed)` : "";
   return refusal("Invalid", `${count}${first}; nothing was applied`, {
     problems: reported,
     problemCount: problems.length,

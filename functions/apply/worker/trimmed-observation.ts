@@ -20,7 +20,10 @@ function smallerSync(row: SyncRow, why: string): SyncRow {
   if (row.observed === undefined) return row;
   const { warnings: _warnings, leftAlone: _leftAlone, ...observed } = row.observed;
   const conditions = observed.conditions.map(withoutMessage);
-  return { ...row, observed: { ...observed, message: `only the outcome is told: ${why}`, problems: [], conditions } };
+  return {
+    ...row,
+    observed: { ...observed, message: `only the outcome is recorded: ${why}`, problems: [], conditions },
+  };
 }
 
 function smallerCluster(row: ClusterRow): ClusterRow {

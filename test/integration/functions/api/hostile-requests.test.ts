@@ -59,14 +59,14 @@ const cases: readonly Case[] = [
     body: body(...Array.from({ length: 1000 }, () => 0)),
     status: 422,
     code: "Invalid",
-    says: /^1000 problems in 1000 documents, of which the first 100 are told; nothing was applied$/,
+    says: /^1000 problems in 1000 documents \(the first 100 are listed\); nothing was applied$/,
   },
   {
     name: "a document with 80,000 unknown fields",
     body: `{"documents":[{"apiVersion":"starling.dev/v1alpha1","kind":"Source","metadata":{},"spec":{${Array.from({ length: 80_000 }, (_, index) => `"k${index}":1`).join(",")}}}]}`,
     status: 422,
     code: "Invalid",
-    says: /problems in 1 document, of which the first 100 are told/,
+    says: /problems in 1 document \(the first 100 are listed\)/,
   },
   {
     name: "an annotation of 450 KB",

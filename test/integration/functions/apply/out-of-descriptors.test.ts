@@ -72,7 +72,7 @@ describe("a sandbox without free file descriptors", () => {
     const { cluster, worker } = await register();
     expect(await sandbox.invoke(cluster)).toBe(0);
     const before = [await worker.observed(), await rowOf(cluster)];
-    await worker.requestLook();
+    await worker.requestCheck();
     await sandbox.setHoarding("on");
     expect(await sandbox.invoke(cluster)).toBe(1);
     expect([await worker.observed(), await rowOf(cluster)]).toEqual(before);

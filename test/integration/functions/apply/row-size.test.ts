@@ -25,7 +25,7 @@ test("the outcome of a Sync whose row is full is written without its details, an
   expect(await worker.observed()).toMatchObject({
     phase: "Failed",
     reason: "ApplyFailed",
-    message: expect.stringMatching(/only the outcome is told: row .* filler \(398 KB\).*make its content smaller/),
+    message: expect.stringMatching(/only the outcome is recorded: row .* filler \(398 KB\).*make its content smaller/),
     problems: [],
   });
   const lease = await worker.world.lease();

@@ -442,9 +442,7 @@ describe("an apply of Syncs and groups", () => {
     const hundred = await api.call("POST", "/v1/apply", { documents: wrong(100) });
     expect(hundred.body.message).toBe("100 problems in 100 documents; nothing was applied");
     const more = await api.call("POST", "/v1/apply", { documents: wrong(101) });
-    expect(more.body.message).toBe(
-      "101 problems in 101 documents, of which the first 100 are told; nothing was applied",
-    );
+    expect(more.body.message).toBe("101 problems in 101 documents (the first 100 are listed); nothing was applied");
     expect(more.body.problems).toHaveLength(100);
     expect(more.body.problemCount).toBe(101);
   });

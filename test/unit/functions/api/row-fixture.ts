@@ -44,7 +44,7 @@ export function syncRow(
     name,
     uid: `uid-${cluster}-${name}`,
     owner,
-    ownerUid: "uid-of-the-subject",
+    ownerUid: "uid-of-the-owner",
     desired: {
       action: "apply",
       attempt: 2,
@@ -197,7 +197,7 @@ export function rolloutStateRow(
     ...row,
     type: "RolloutState",
     owner,
-    uid: "uid-of-the-subject",
+    uid: "uid-of-the-owner",
     last,
     snapshots: last,
     stages,

@@ -9,7 +9,7 @@ import { folderDigests } from "#shared/source/folder-digests.ts";
 import { chartFolders } from "#shared/source/helm/chart-folders.ts";
 import { isWithin, type ListedFile, treeDigest } from "#shared/source/tree-listing.ts";
 
-const maxOwnerLength = 200;
+const maxSubjectLength = 200;
 const maxAuthorLength = 200;
 
 export interface ArtifactRequest {
@@ -37,7 +37,7 @@ export async function fetchArtifact(request: ArtifactRequest, ports: FetchPorts)
     revision,
     ...(charts.length === 0 ? {} : { charts }),
     folders: folderDigests(files),
-    subject: excerpt(commit.subject, maxOwnerLength),
+    subject: excerpt(commit.subject, maxSubjectLength),
     author: excerpt(`${commit.authorName} <${commit.authorEmail}>`, maxAuthorLength),
     committedAt: commit.committedAt,
   };

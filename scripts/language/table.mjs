@@ -68,6 +68,11 @@ export const exceptions = [
     words: ["subject", "subjects"],
     reason: "They write bindings of RBAC, which have subjects.",
   },
+  {
+    path: /^(cli\/format\/describe-object|functions\/resolve\/fetch-artifact|shared\/(adapters\/git\/|fleet\/(api\/history-item|rows\/object-rows)|pages\/module-page|ports)|test\/(bench\/planned-group|integration\/(cli\/(assigned-fleet|other-revisions|read-commands|starling)|functions\/resolve\/resolve|shared\/adapters\/git\/)|support\/(collection-world|planner-world)|unit\/(functions\/api\/(history|overview|plan-command-reads)|shared\/(adapters\/git\/|fleet\/(rollout\/desired-plan|rows\/revision-row|sources\/next-resolve)))))/,
+    words: ["subject"],
+    reason: "The first line of a commit's message is its subject.",
+  },
 ];
 
 /** File names that several folders have: they say what part of the folder a file is, not what it exports. */

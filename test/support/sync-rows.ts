@@ -55,7 +55,7 @@ export function syncRowOf(
     name,
     uid: `uid of ${name} on ${cluster}`,
     owner,
-    ownerUid: "uid-of-the-subject",
+    ownerUid: "uid-of-the-owner",
     desired,
     ...(more.observed === undefined ? {} : { observed: observedOf({ attempt: desired.attempt, ...more.observed }) }),
     statePk: stateIndex.pk(owner),

@@ -93,7 +93,7 @@ export class WorkerWorld {
         namespace: "tests",
         ...(group === undefined ? { kind: "Sync", name } : { kind: "SyncGroup", name: group }),
       },
-      ownerUid: "uid-of-the-subject",
+      ownerUid: "uid-of-the-owner",
       desired: nextDesired(
         {
           action: "apply",
@@ -124,7 +124,7 @@ export class WorkerWorld {
     await this.table.write([{ put: { ...held, stateSk: stateIndex.sk(indexedState(held), held) } }]);
   }
 
-  /** Asks for everything of a Sync to be deleted; its subject, where there is one, goes. */
+  /** Assigns the deletion of a Sync; if the Sync has an owner, the owner gets the deletion, too. */
   async assignDelete(name: string): Promise<void> {
     const before = await this.sync(name);
     if (before === undefined) throw new Error(`there is no Sync ${name}`);
@@ -138,7 +138,7 @@ export class WorkerWorld {
       await this.setOwner(name, { status: owner.status, operations: { ...owner.operations, deletion } });
   }
 
-  /** The Sync that a user wrote, as the api and the planner leave it; one of which everything is to be deleted, going. */
+  /** Writes the owner, a user's Sync, as the api and the planner leave it; it has a deletion if the Sync has one. */
   async setOwner(name: string, half: Partial<Pick<UserSyncRow, "status" | "operations">>): Promise<void> {
     const isGoing = (await this.sync(name))?.desired.action === "delete";
     const owner: UserSyncRow = {
@@ -161,11 +161,11 @@ export class WorkerWorld {
     await this.table.write([{ put: owner }]);
   }
 
-  /** Its subject is there, and nobody asks for it to go. */
+  /** Withdraws the deletion of the Sync's owner. */
   async wantAgain(name: string): Promise<void> {
     await this.setOwner(name, {});
     const owner = await this.table.get(keys.object("tests", "Sync", name));
-    if (owner === undefined) throw new Error(`there is no subject ${name}`);
+    if (owner === undefined) throw new Error(`there is no owner ${name}`);
     const next: UserSyncRow = { ...(owner as UserSyncRow), operations: {}, version: owner.version + 1 };
     await this.table.write([{ put: next }]);
   }

@@ -28,7 +28,7 @@ export function groupRow(change: Partial<SyncGroupRow> = {}): SyncGroupRow {
     type: "SyncGroup",
     schema: 1,
     version: 7,
-    uid: "uid-of-the-subject",
+    uid: "uid-of-the-owner",
     namespace: "payments",
     name: "shop",
     labels: {},

@@ -66,7 +66,11 @@ test.each(benches)(
 );
 
 const refusals: readonly (readonly [string, readonly string[], RegExp])[] = [
-  ["an unknown benchmark", ["fanuot"], /usage: npm run bench -- apply\|check\|diff\|discovery\|drift\|footprint\|fanout/],
+  [
+    "an unknown benchmark",
+    ["fanuot"],
+    /usage: npm run bench -- apply\|check\|diff\|discovery\|drift\|footprint\|fanout/,
+  ],
   [
     "an option of another benchmark",
     ["apply", "--clusters", "3"],

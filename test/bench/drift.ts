@@ -178,7 +178,7 @@ async function measureCheck({ worker, address }: Ground, { isAsked = false } = {
   return { ms, cpuMs, found, requests: requests.get(new URL(address.server).host) ?? 0 };
 }
 
-/** @returns what was done to whom, by `describeObject`. Every way once before any comes again. */
+/** Uses every way once before it repeats one. @returns the way of each drifted object, by `describeObject`. */
 export async function plantDrift(
   ground: Ground,
   { set, changes, ways: all, random }: Plan,
@@ -210,7 +210,7 @@ function shuffled<T>(items: readonly T[], random: Random): T[] {
   return order;
 }
 
-/** The row has a number; which objects they are is asked of what the function asks. */
+/** Compares names by the check that the function uses, because the Sync's row has only the number of drifted objects. */
 async function compareFound(
   { address, worker }: Ground,
   planted: ReadonlyMap<string, string>,

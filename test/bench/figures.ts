@@ -6,17 +6,17 @@ export function median(values: readonly number[]): number {
   return (low + high) / 2;
 }
 
-/** The median of a[i] / b[i]: what was measured in the same round shares its noise. */
+/** The median of a[i] / b[i], because two measurements of the same round share its noise. */
 export function medianRatio(a: readonly number[], b: readonly number[]): number {
   return rounded(median(a.map((value, index) => value / (b[index] ?? Number.NaN))));
 }
 
-/** To three decimals. */
+/** Rounds to three decimals. */
 export function rounded(value: number): number {
   return Math.round(value * 1000) / 1000;
 }
 
-/** Median, least and most of some milliseconds. */
+/** The median, the least and the most of some milliseconds. */
 export function spread(milliseconds: readonly number[]): {
   readonly ms: number;
   readonly min: number;

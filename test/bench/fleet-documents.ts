@@ -20,7 +20,7 @@ export function fleetDocuments(stack: Pick<Stack, "git" | "gitSpec">, rollout: u
   ];
 }
 
-/** Two of them Deployments; every revision changes half of them. */
+/** Returns twenty objects, two of them Deployments. Every revision changes half of them. */
 export function twentyObjects(revision: string): string {
   const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "bench" } };
   const configs = Array.from({ length: 16 }, (_, index) => ({

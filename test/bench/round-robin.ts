@@ -3,8 +3,8 @@ import type { MachineOptions } from "#local/machine/machine.ts";
 type Sandboxes = NonNullable<MachineOptions["sandboxes"]>;
 
 /**
- * So many sandboxes of one function, each with a memory of its own, which take turns: what one of them has learned the next
- * has to learn, too. Lambda uses the last one again, which a busy fleet never sees.
+ * Invokes this number of sandboxes of one function in turn. Each has its own memory, so caches of one do not help the next.
+ * Lambda prefers the sandbox that it used last, but with a busy fleet that one is rarely free.
  */
 export function roundRobin(functionName: string, count: number): Sandboxes {
   const handlers: ReturnType<Parameters<Sandboxes>[1]>[] = [];

@@ -17,7 +17,7 @@ export interface FieldSection {
 /** A row of a section's table of wrong values. */
 export interface WrongValue {
   readonly fields: readonly string[];
-  /** YAML of the members that are wrong, beside the field. */
+  /** YAML with the wrong members, at the level of the field. */
   readonly yaml: string;
   /** The error that the page promises. */
   readonly error: string;
@@ -94,7 +94,7 @@ export function wrongValues({ fields, text }: FieldSection): readonly WrongValue
   }));
 }
 
-/** The nearest example, with the wrong members in the place of the section's first field. */
+/** The nearest example with the members of `yaml` at the level of the section's first field; `~` deletes a member. */
 export function withWrong(page: string, section: FieldSection, yaml: string): JsonObject {
   const [document = firstDocument(page)] = nearestExamples(page, section);
   const copy = structuredClone(document) as Record<string, unknown>;
@@ -162,7 +162,7 @@ function rowOf(yaml: string, error: string): string {
   return `| ${quoted(yaml)} | ${quoted(error)} |`;
 }
 
-/** As code in a table, whatever quotes it has itself. */
+/** The text as a code span in a table, also when it contains backticks. */
 function quoted(text: string): string {
   const escaped = text.replaceAll("|", "\\|");
   return escaped.includes("`") ? `\`\` ${escaped} \`\`` : `\`${escaped}\``;

@@ -22,7 +22,7 @@ export function chartProblem({
     return { field: "apply.defaultNamespace", message };
   }
   if (render.helm.releaseName === undefined && name.length > maxReleaseName) {
-    const message = `is required, for "${name}" is longer than the ${maxReleaseName} characters that Helm takes`;
+    const message = `is required: the name "${name}" is longer than the ${maxReleaseName} characters that Helm allows`;
     return { field: "render.helm.releaseName", message };
   }
   return undefined;

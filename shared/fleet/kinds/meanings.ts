@@ -4,7 +4,8 @@ import type { WritableKind } from "#shared/fleet/kinds/document.ts";
 /** `KIND.path`; fields of all kinds are below `metadata`, and those of every selection of clusters below `selection`. */
 const meanings: Readonly<Record<string, string>> = {
   "Cluster.metadata.labels": "selections use them: a change may move the cluster in or out of groups",
-  "Cluster.spec.access": "with eks: who Starling is to the cluster; left out: the role of its own function",
+  "Cluster.spec.access":
+    "with eks: how Starling authenticates to the cluster; left out: by the role of its own function",
   "Cluster.spec.access.role": "the role by which Starling reaches the cluster",
   "Cluster.spec.access.role.name": "a role of the cluster's account, with its path where it has one",
   "Cluster.spec.eks": "exactly one of eks and endpoint; neither for one that is discovered",
@@ -41,9 +42,9 @@ const meanings: Readonly<Record<string, string>> = {
   "ClusterDiscovery.spec.eks.tags.matchLabels": "as in a label selector",
   "ClusterDiscovery.spec.gone": "how to treat clusters that EKS no longer has; left out: they stay registered",
   "ClusterDiscovery.spec.gone.action": "Forget: delete the Cluster, and forget its assignments",
-  "ClusterDiscovery.spec.gone.after": "for how long each scan must find them gone before",
+  "ClusterDiscovery.spec.gone.after": "for how long each scan must find a cluster gone before it is forgotten",
   "ClusterDiscovery.spec.gone.maxPerDay":
-    "most clusters within 24 hours; a percentage is of the clusters that it has found, rounded up",
+    "largest number of clusters within 24 hours; a percentage is of the clusters that it has found, rounded up",
   "ClusterDiscovery.spec.interval": "time between two scans",
   "ClusterDiscovery.spec.labels": "labels that its Clusters get",
   "ClusterDiscovery.spec.labels.allowed":
@@ -83,12 +84,13 @@ const meanings: Readonly<Record<string, string>> = {
   "SyncGroup.spec.rollout.jitter":
     "time over which the starts of the clusters are spread; use it instead of several stages",
   "SyncGroup.spec.rollout.maxConcurrent":
-    "most clusters of the group that change at once, over all stages; from 1 to 500",
-  "SyncGroup.spec.rollout.maxFailures": "most failed clusters of a rollout in one stage; one more halts it there",
+    "largest number of clusters of the group that change at once, over all stages; from 1 to 500",
+  "SyncGroup.spec.rollout.maxFailures":
+    "largest number of failed clusters of a rollout in one stage; one more halts the rollout there",
   "SyncGroup.spec.rollout.maxUnreachable":
-    "most unreachable clusters that a stage leaves behind; they catch up when they answer",
+    "largest number of unreachable clusters that a stage leaves behind; they catch up when they answer",
   "SyncGroup.spec.rollout.progressDeadline":
-    "longest time without progress from the begin of an apply until ready; after that the cluster has failed",
+    "longest time without progress from the start of an apply until all objects are ready; after that the cluster has failed",
   "SyncGroup.spec.rollout.stages":
     "stages in order; a cluster is in the first one that selects it; the last one takes all others",
   "SyncGroup.spec.rollout.stages[].clusters": "see Selecting clusters; absent in the last stage, and only there",
@@ -121,15 +123,15 @@ const meanings: Readonly<Record<string, string>> = {
   "SyncGroup.spec.templates[].images[].newName": "the name that replaces it",
   "SyncGroup.spec.templates[].images[].newTag": "the new tag; or write `digest`",
   "SyncGroup.spec.templates[].name": "name of the template: its Syncs are GROUP.NAME",
-  "SyncGroup.spec.templates[].namePrefix": "put before the name of each object, also in references to it",
-  "SyncGroup.spec.templates[].nameSuffix": "put behind the name of each object, also in references to it",
+  "SyncGroup.spec.templates[].namePrefix": "added before the name of each object, also in references to it",
+  "SyncGroup.spec.templates[].nameSuffix": "added after the name of each object, also in references to it",
   "SyncGroup.spec.templates[].overrides":
-    "fields of the template that differ on some clusters; all that select a cluster apply, later ones win",
+    "fields of the template that differ on some clusters; of all overrides that select a cluster, later ones win",
   "SyncGroup.spec.templates[].overrides[].clusters": "see Selecting clusters",
   "SyncGroup.spec.templates[].overrides[].disabled":
     "these clusters do not get the template; objects that they have of it stay",
   "SyncGroup.spec.templates[].parameters":
-    "texts by name, which may use `{{ cluster.name }}` and the like; see specialisation.md",
+    "texts by name, which may use expressions such as `{{ cluster.name }}`; see specialisation.md",
   "SyncGroup.spec.templates[].patches": "see specialisation.md",
   "SyncGroup.spec.templates[].patches[].patch": "a strategic merge patch, or a list of JSON patch operations, as YAML",
   "SyncGroup.spec.templates[].patches[].target": "the objects to patch; left out: the one that the patch names",
@@ -156,7 +158,7 @@ const meanings: Readonly<Record<string, string>> = {
   "SyncGroup.spec.templates[].render.helm.values":
     "values that replace those of the files and the chart; at most 65,536 bytes as JSON",
   "SyncGroup.spec.templates[].render.helm.valuesFrom": "files of values; a later one replaces an earlier one",
-  "SyncGroup.spec.templates[].render.helm.valuesFrom[].optional": "whether it may be missing",
+  "SyncGroup.spec.templates[].render.helm.valuesFrom[].optional": "true: the file may be missing",
   "SyncGroup.spec.templates[].render.helm.valuesFrom[].path": "from the root of the repository; see Paths",
   "SyncGroup.spec.templates[].render.helm.valuesFrom[].source":
     "another Source of the same namespace, that has the file; left out: the template's",
@@ -168,7 +170,7 @@ const meanings: Readonly<Record<string, string>> = {
     "whether $ with a NAME in braces, in the texts of objects, is replaced by that parameter",
   "SyncGroup.spec.templates[].substitute.mode": "text: replace in the YAML text, like Flux (specialisation.md)",
   "SyncGroup.spec.templates[].targetNamespace":
-    "namespace of every namespaced object; may use `{{ cluster.name }}` and the like",
+    "namespace of every namespaced object; may use expressions such as `{{ cluster.name }}`",
   "metadata.annotations": "kept, without meaning to Starling",
   "metadata.labels": "as in Kubernetes",
   "metadata.name": "name of the object: at most 63 characters of a-z, 0-9 and -",

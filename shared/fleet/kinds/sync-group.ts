@@ -49,7 +49,7 @@ export const syncGroupSpec = z.strictObject({
   clusters: clusterSelectionSchema,
   templates: boundedList(syncTemplate, 20)
     .min(1, "must have at least one template")
-    .refine((templates) => !duplicateNames(templates), "has two templates of one name"),
+    .refine((templates) => !duplicateNames(templates), "has two templates with the same name"),
   rollout: rolloutStrategy.prefault({}),
 });
 export type SyncGroupSpec = z.infer<typeof syncGroupSpec>;

@@ -49,7 +49,7 @@ const templateFields = {
 /** A change of the template on some clusters: any field except its name and its Source. */
 const templateOverride = z.strictObject({
   clusters: clusterSelectionSchema,
-  /** These clusters do not get the template; objects that one of them has stay. */
+  /** These clusters do not get the template; objects of it that a cluster already has stay. */
   disabled: z.boolean().optional(),
   path: sourcePath.optional(),
   render: renderOptions.optional(),

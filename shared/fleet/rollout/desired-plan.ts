@@ -154,15 +154,18 @@ function planOf(parts: Omit<Plan, "planHash">): Plan {
   return { ...parts, planHash };
 }
 
-/** Only the files count: a commit that does not change them makes no new plan. */
+/**
+ * The part of a template that the plan's hash covers: its fields, with `apply`, and the digests of its files. A commit that
+ * changes none of these files makes no new plan.
+ */
 function rolloutOf(template: PlannedTemplate) {
   const { revision: _revision, source: _source, besides, counts, artifactDigest, ...rollout } = template;
-  // By name, because values files name their Source.
+  // The names stay, because a values file names its Source.
   const others = besides?.map((pin) => ({ source: pin.source, artifactDigest: pin.counts ?? pin.artifactDigest }));
   return { ...rollout, artifactDigest: counts ?? artifactDigest, ...defined({ besides: others }) };
 }
 
-/** The fields that a plan's hash covers: what is rendered, not where its values come from. */
+/** The revision of a plan's templates, or the number of their revisions; a plan without templates is a deletion. */
 export function describeRevisions({ templates }: Pick<Plan, "templates">): string {
   const [revision = "the deletion", ...others] = new Set(templates.map((template) => template.revision));
   return others.length === 0 ? revision : `${others.length + 1} revisions`;

@@ -17,6 +17,8 @@ const selection =
 /** Fields of an override that its template has, too. */
 const override = /^spec\.templates\[\]\.overrides\[\]\.(?!clusters|disabled)/;
 
+const update = "`STARLING_UPDATE_DOCS=1 npm test -- test/unit/docs/spec-pages.test.ts` writes types and errors";
+
 /** The fields that a kind's own page explains. */
 function ownFields(kind: WritableKind): readonly KindField[] {
   return fieldsOf(kind).filter(
@@ -57,7 +59,10 @@ describe.each(pages)("docs/spec/%s.md", (name, _kind, fields) => {
 
   test("the page has the type, the default and the bound of each field from the schema", () => {
     const wrong = sections.filter((section) => !section.text.includes(`\n\n${typesText(section, fields)}\n`));
-    expect(wrong.map((section) => section.fields)).toEqual([]);
+    expect(
+      wrong.map((section) => section.fields),
+      update,
+    ).toEqual([]);
   });
 
   test("every example on the page is valid", () => {
@@ -80,6 +85,6 @@ describe.each(pages)("docs/spec/%s.md", (name, _kind, fields) => {
       })),
     );
     const untrue = tried.filter(({ error, errors }) => !errors.includes(error));
-    expect(untrue).toEqual([]);
+    expect(untrue, update).toEqual([]);
   });
 });

@@ -196,7 +196,7 @@ describe("an invalid document", () => {
       ],
     ],
     [
-      "a release that Helm does not take",
+      "a release name that Helm refuses",
       chart({ helm: { releaseName: "Web" } }),
       [expect.stringMatching(/^spec\.templates\[0\]\.render\.helm\.releaseName: must be 1 to 53 characters/)],
     ],
@@ -208,7 +208,7 @@ describe("an invalid document", () => {
         metadata: { ...metadata, name: "a".repeat(54) },
         spec: { cluster: "c", source: "s", render: { helm: {} }, apply: { defaultNamespace: "web" } },
       },
-      [expect.stringMatching(/^spec\.render\.helm\.releaseName: is required, for "a{54}" is longer than the 53/)],
+      [expect.stringMatching(/^spec\.render\.helm\.releaseName: is required: the name "a{54}" is longer than the 53/)],
     ],
     [
       "an expression about an unknown part of a cluster",
@@ -223,10 +223,12 @@ describe("an invalid document", () => {
       ],
     ],
     [
-      "parameters that have no place",
+      "parameters whose name or value has the wrong form",
       template({ substitute: true, parameters: { "a-b": "x", N: 3, C: "{{ cluster.colour | upper }}" } }),
       [
-        expect.stringMatching(/^spec\.templates\[0\]\.parameters\.a-b: has the wrong key: it must be a name as DOMAIN/),
+        expect.stringMatching(
+          /^spec\.templates\[0\]\.parameters\.a-b: has the wrong key: it must be a name such as DOMAIN/,
+        ),
         expect.stringMatching(/^spec\.templates\[0\]\.parameters\.N: must be a text; put it in quotes \(got 3\)/),
       ],
     ],
@@ -236,20 +238,16 @@ describe("an invalid document", () => {
       [expect.stringMatching(/^spec\.templates\[0\]\.parameters\.C: "{{ cluster\.colour }}" is not an expression/)],
     ],
     [
-      "parameters that do nothing",
+      "parameters that nothing uses",
       template({ parameters: { DOMAIN: "x" } }),
       [
-        `spec.templates[0].parameters: do nothing without substitute: true, which puts them in place of \${DOMAIN} in the texts of objects, and without an expression as {{ params.DOMAIN }}`,
+        `spec.templates[0].parameters: have no effect; set substitute: true, which replaces \${DOMAIN} in the texts of objects, or use an expression such as {{ params.DOMAIN }}`,
       ],
     ],
     [
       "parameters that refer to each other",
       template({ targetNamespace: "{{ params.A }}", parameters: { A: "x-{{ params.B }}", B: "b" } }),
-      [
-        expect.stringMatching(
-          /^spec\.templates\[0\]\.parameters\.A: refers to a parameter, which only other fields may/,
-        ),
-      ],
+      [expect.stringMatching(/^spec\.templates\[0\]\.parameters\.A: refers to a parameter; write its text here/)],
     ],
     [
       "a parameter in a value that is no expression",
@@ -288,9 +286,9 @@ describe("an invalid document", () => {
       "createNamespace without a namespace",
       template({ createNamespace: {}, overrides: [{ clusters: { all: true }, parameters: { A: "{{ now }}" } }] }),
       [
-        "spec.templates[0].createNamespace: needs targetNamespace, which names it",
+        "spec.templates[0].createNamespace: needs targetNamespace: the name of the namespace to create",
         expect.stringMatching(/^spec\.templates\[0\]\.overrides\[0\]\.parameters\.A: "{{ now }}" is not an expression/),
-        expect.stringMatching(/^spec\.templates\[0\]\.overrides\[0\]\.parameters: do nothing without substitute/),
+        expect.stringMatching(/^spec\.templates\[0\]\.overrides\[0\]\.parameters: have no effect; set substitute/),
       ],
     ],
     [
@@ -299,12 +297,12 @@ describe("an invalid document", () => {
       [expect.stringMatching(/^spec\.templates\[0\]\.render\.helm\.values: must have at most 65536 bytes as JSON/)],
     ],
     [
-      "a number that would change",
+      "a number that Helm would round",
       chart({ helm: { values: { a: { b: 9007199254740993n } } } }),
       [expect.stringMatching(/^spec\.templates\[0\]\.render\.helm\.values: contains an integer beyond 2\^53/)],
     ],
     [
-      "files of values outside",
+      "files of values outside of the repository",
       chart({ helm: { valuesFrom: [{ path: "../a.yaml" }, { path: "/etc/passwd" }] } }),
       [
         expect.stringMatching(/valuesFrom\[0\]\.path: must be a relative path/),
@@ -312,17 +310,17 @@ describe("an invalid document", () => {
       ],
     ],
     [
-      "two templates of one name",
+      "two templates with the same name",
       group({
         templates: [
           { name: "a", source: "a" },
           { name: "a", source: "b" },
         ],
       }),
-      [expect.stringMatching(/^spec\.templates: has two templates of one name/)],
+      [expect.stringMatching(/^spec\.templates: has two templates with the same name/)],
     ],
     [
-      "an invalid count",
+      "a space in a percentage",
       group({ rollout: { maxConcurrent: "10 %" } }),
       ['spec.rollout.maxConcurrent: must be a percentage from "0%" to "100%" (got "10 %")'],
     ],
@@ -332,7 +330,7 @@ describe("an invalid document", () => {
       ['spec.rollout.maxConcurrent: must be a whole number such as 3, or a percentage such as "10%" (got true)'],
     ],
     [
-      "no catch-all",
+      "no catch-all stage",
       group({ rollout: { stages: [{ name: "a", clusters: { all: true } }] } }),
       [
         'spec.rollout.stages: must end with exactly one catch-all stage, one without clusters, so that no cluster is left out in silence (got [{"name":"a","clusters":{"all":true}}])',

@@ -7,7 +7,7 @@ import { isData } from "#cli/output/output.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { type NamedObject, parseOneOrGroup, pathOfObject } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
-import { requireOwner } from "#cli/session/rollout-owner.ts";
+import { requireObject } from "#cli/session/rollout-owner.ts";
 import type { Session } from "#cli/session/session.ts";
 import type { HistoryItem, RevisionItem } from "#shared/fleet/api/history-item.ts";
 import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
@@ -31,7 +31,7 @@ export async function history(session: Session, args: readonly string[], options
     query,
     limit: options.limit,
   });
-  if (list.items.length === 0) await requireOwner(session, path);
+  if (list.items.length === 0) await requireObject(session, path);
   else requireTemplate(session, object, list.items);
   const { output } = session.options;
   if (isData(output)) {

@@ -3,6 +3,7 @@ import { serialise } from "#cli/format/serialise.ts";
 import { isData } from "#cli/output/output.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { hasNamespace, parseOne, pathOfObject } from "#cli/session/kind-names.ts";
+import { requireObject } from "#cli/session/rollout-owner.ts";
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
 import { quoted } from "#shared/base/shell-word.ts";
@@ -29,9 +30,12 @@ type Query = Readonly<Record<string, string>>;
 
 /** Prints the functions' log lines about an object or of one correlation id, or the audit log. The oldest come first. */
 export async function logs(session: Session, args: readonly string[], options: LogsOptions): Promise<ExitReason> {
-  const { path, query } = asked(session, args, options);
+  const { path, query, about } = asked(session, args, options);
   const since = new Date(session.io.now().getTime() - sinceSeconds(options.since) * 1000);
   const list = await read(session, path, { ...query, since: since.toISOString() }, options.limit);
+  // An object that was deleted has lines; a misspelt one has none.
+  if (list.items.length === 0 && about !== undefined)
+    await requireObject(session, about, defined({ cluster: options.cluster }));
   const { output } = session.options;
   if (isData(output)) {
     if (options.follow === true)
@@ -50,6 +54,8 @@ export async function logs(session: Session, args: readonly string[], options: L
 interface Asked {
   readonly path: string;
   readonly query: Query;
+  /** Path of the object; absent for a correlation id. */
+  readonly about?: string;
 }
 
 function asked(session: Session, args: readonly string[], { id, cluster, audit }: LogsOptions): Asked {
@@ -63,8 +69,9 @@ function asked(session: Session, args: readonly string[], { id, cluster, audit }
     throw usageFailure("a Rollout has no log of its own; its group has one", `starling logs syncgroup/${object.name}`);
   const namespace = hasNamespace(object.kind) ? session.namespace() : undefined;
   const on = defined({ cluster });
-  if (audit !== true) return { path: `${pathOfObject(object, namespace ?? "")}/logs`, query: on };
-  return { path: auditPath, query: { kind: object.kind, name: object.name, ...defined({ namespace }), ...on } };
+  const about = pathOfObject(object, namespace ?? "");
+  if (audit !== true) return { path: `${about}/logs`, query: on, about };
+  return { path: auditPath, query: { kind: object.kind, name: object.name, ...defined({ namespace }), ...on }, about };
 }
 
 /** @throws CliFailure for a text that is not a duration. */

@@ -15,7 +15,7 @@ import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { isAwaited, isHeard } from "#cli/session/heard.ts";
 import { pathOfObject } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
-import { isNotFound, ownerPath, requireOwner } from "#cli/session/rollout-owner.ts";
+import { isNotFound, ownerPath, requireObject } from "#cli/session/rollout-owner.ts";
 import type { Session } from "#cli/session/session.ts";
 import type { RolloutObject, TargetItem } from "#shared/fleet/api/objects.ts";
 import type { RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
@@ -300,7 +300,7 @@ async function readUnlessNone<Shown>(
     return await session.api.call<Shown>({ method: "GET", path: source.path });
   } catch (error) {
     if (!isNotFound(error)) throw error;
-    await requireOwner(session, owner);
+    await requireObject(session, owner);
     if (!source.mayCome) throw error;
     return undefined;
   }
@@ -308,7 +308,7 @@ async function readUnlessNone<Shown>(
 
 async function readNow<Shown>(session: Session, owner: string, { path }: Source<Shown>): Promise<Shown> {
   return session.api.call<Shown>({ method: "GET", path }).catch(async (error: unknown) => {
-    if (isNotFound(error)) await requireOwner(session, owner);
+    if (isNotFound(error)) await requireObject(session, owner);
     throw error;
   });
 }

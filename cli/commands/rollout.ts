@@ -6,7 +6,7 @@ import { isData } from "#cli/output/output.ts";
 import type { ExitReason } from "#cli/session/failure.ts";
 import { listPath } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
-import { ownerPath, requireOwner } from "#cli/session/rollout-owner.ts";
+import { ownerPath, requireObject } from "#cli/session/rollout-owner.ts";
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { AnyObject, RolloutObject } from "#shared/fleet/api/objects.ts";
@@ -23,7 +23,7 @@ export async function rolloutList(
   const owner = group === undefined ? undefined : ownerPath(session, group);
   const path = owner === undefined ? listPath("Rollout", session.scope()) : `${owner}/rollouts`;
   const list = await readList<RolloutObject>(session, { path, limit: options.limit });
-  if (owner !== undefined && list.items.length === 0) await requireOwner(session, owner);
+  if (owner !== undefined && list.items.length === 0) await requireObject(session, owner);
   const { output, allNamespaces } = session.options;
   if (isData(output)) {
     session.io.out(serialise(list, output));

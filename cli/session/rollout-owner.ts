@@ -4,10 +4,17 @@ import { CliFailure } from "#cli/session/failure.ts";
 import { findKind, pathOfObject } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
 
-/** Checks that the group or Sync exists; a misspelt one never has a rollout. @throws ApiFailure `NotFound` */
-export async function requireOwner(session: Session, owner: string): Promise<void> {
+/**
+ * Checks that an object exists, such as the owner of a rollout; a misspelt one never has a rollout or a log.
+ * @throws ApiFailure `NotFound`
+ */
+export async function requireObject(
+  session: Session,
+  path: string,
+  query: Readonly<Record<string, string>> = {},
+): Promise<void> {
   try {
-    await session.api.call({ method: "GET", path: owner });
+    await session.api.call({ method: "GET", path, query });
   } catch (error) {
     // Any other refusal means that it exists, such as a group's Sync on several clusters.
     if (isNotFound(error)) throw error;

@@ -1,5 +1,5 @@
 /** `starling logs` prints each logged line once, in order, and with -f as it arrives. */
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type CliFixture, fleet, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
 
 let cli: CliFixture;
@@ -55,6 +55,34 @@ test.each([20, 1100])(
     expect(loggedLines(ran.out)).toEqual(range(1, 2300));
   },
 );
+
+describe("logs of an object that does not exist", () => {
+  test.each([
+    ["syncgroup/nope", "SyncGroup payments/nope does not exist", "starling get syncgroups -n payments"],
+    ["syncgroup/nope --audit", "SyncGroup payments/nope does not exist", "starling get syncgroups -n payments"],
+    ["syncgroup/nope -f", "SyncGroup payments/nope does not exist", "starling get syncgroups -n payments"],
+    ["source/nope -o json", "Source payments/nope does not exist", "starling get sources -n payments"],
+    ["cluster/nope", "Cluster nope does not exist", "starling get clusters"],
+  ])("`logs %s` fails, and names the command that lists the objects", async (args, message, next) => {
+    expect(await cli.run(`logs ${args} --timeout 10s`)).toMatchObject({
+      code: 1,
+      out: "",
+      err: `error: ${message}\n  next: ${next}\n`,
+    });
+  });
+
+  test("logs prints the lines of an object that was deleted meanwhile", async () => {
+    logged(60, "line-1;");
+    expect(loggedLines((await cli.run("logs syncgroup/nope")).out)).toEqual(["line-1;"]);
+  });
+
+  test("logs of an object without lines says how far back it searched, and succeeds", async () => {
+    expect(await cli.run("logs syncgroup/shop --since 2h")).toMatchObject({
+      code: 0,
+      err: "no lines of the last 2h; try a longer --since\n",
+    });
+  });
+});
 
 test("logs without -f prints one answer, and where it continues", async () => {
   logged(1800, ...range(1, 30));

@@ -122,6 +122,7 @@ function print(session: Session, diffs: readonly ShownDiff[]): void {
     session.io.out(serialise({ kind: "DiffList", metadata: {}, items }, output));
     return;
   }
+  if (diffs.length === 0) session.note("no differences");
   for (const one of diffs) {
     if (output === "name") {
       for (const { id, how } of one.differences)

@@ -45,8 +45,9 @@ export function diffText({
   kept,
   sides,
 }: ShownDiff): string {
+  const isEqual = [notes, refused, unread, sides].every(({ length }) => length === 0);
   const comments = [
-    `${sync} on ${clustersText(clusters)}, ${revision} compared with ${against === "live" ? "the cluster" : "the assigned rendering"}`,
+    `${sync} on ${clustersText(clusters)}, ${revision} compared with ${against === "live" ? "the cluster" : "the assigned rendering"}${isEqual ? ": no differences" : ""}`,
     ...notes,
     ...refused.map(({ id, message }) => `${describeObject(id)} would be refused: ${message}`),
     ...unread.map(({ kind, message }) => `not compared: ${kind}: ${message}`),

@@ -114,6 +114,8 @@ describe("a revision that is not the newest", () => {
     expect(planned.out).toContain('data.size  "1" -> "3"');
     expect(planned.out).toContain(`(feature/x@sha1:${commits.feature}, compared with the assigned renderings`);
     expect(await cli.run("plan shop --revision v1", known)).toMatchObject({ code: 0 });
+    const equal = { code: 0, out: "", err: "no differences\n" };
+    expect(await cli.run("diff shop --revision v1", known)).toEqual(equal);
     expect((await cli.run("diff shop --revision feature/x", known)).out).toContain("+  size: '3'");
     expect(cli.log.slice(writes).map(({ message }) => message)).not.toContain("applied");
   });

@@ -17,11 +17,12 @@ import type { RolloutStatusOptions } from "#cli/commands/rollout-status.ts";
 import type { UiOptions } from "#cli/commands/ui.ts";
 import type { ValidateOptions } from "#cli/commands/validate.ts";
 import { compareCommands } from "#cli/compare-commands.ts";
+import { addKubectlVerbs, kubectlRolloutVerbs } from "#cli/kubectl-rollout-verbs.ts";
 import { localCommands } from "#cli/local-commands.ts";
 import { outputs, parseOutput } from "#cli/output/output.ts";
 import { kindArgument, readCommands } from "#cli/read-commands.ts";
 import { type Action, type AddCommand, repeated, wholeNumber } from "#cli/session/add-command.ts";
-import { exitCodes, usageFailure } from "#cli/session/failure.ts";
+import { exitCodes } from "#cli/session/failure.ts";
 import type { CliIo } from "#cli/session/io.ts";
 import { refuseRepeated } from "#cli/session/refuse-repeated.ts";
 import { type GlobalOptions, openSession } from "#cli/session/session.ts";
@@ -32,8 +33,11 @@ const exitHelp = `
 Exit codes: 0 done, equal or ready; 1 not ready, halted, failed, different or refused; 2 wrong input; 3 not known
 (credentials, network, throttled, no such installation); 4 the time of --timeout is over; 130 interrupted.`;
 
-/** Commands that the command or its completion calls, and one that has another name now. */
-const hiddenCommands: ReadonlySet<string> = new Set(["serve", "complete", "restart"]);
+/** Commands that the command or its completion calls, and verbs of kubectl. */
+const hiddenCommands: ReadonlySet<string> = new Set([
+  ...["starling complete", "starling local serve"],
+  ...kubectlRolloutVerbs.map((verb) => `starling rollout ${verb}`),
+]);
 
 type Finish = (code: number) => void;
 
@@ -62,7 +66,7 @@ export function createProgram(io: CliIo, finish: Finish): Command {
   /** Adds a command. Its action gets the session, the arguments and the options of the command. */
   function add<Options>(parent: Command, name: string, action: Action<Options>): Command {
     const command = parent
-      .command(name, { hidden: hiddenCommands.has(name) })
+      .command(name, { hidden: hiddenCommands.has(`${pathOf(parent)} ${name}`) })
       .configureHelp({ showGlobalOptions: false });
     command.showHelpAfterError(`  next: ${pathOf(command)} --help`);
     return command.action(async () => {
@@ -82,6 +86,8 @@ export function createProgram(io: CliIo, finish: Finish): Command {
   clusterCommands(program, add);
   recoverCommand(program, add);
   runCommands(program, add);
+  for (const parent of program.commands.filter(({ commands }) => commands.length > 0))
+    parent.showHelpAfterError(`  next: ${pathOf(parent)} --help`);
   refuseRepeated(program);
   return program;
 }
@@ -212,10 +218,7 @@ function rolloutCommands(program: Command, add: AddCommand): void {
       "Take a new snapshot of clusters, inputs and stages for the rollouts in progress. Stages that have passed keep theirs.",
     )
     .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"));
-  // `kubectl rollout restart` restarts Pods; the hint serves people who know the word from there.
-  add(rollout, "restart", (_session, [group = "GROUP"]) => {
-    throw usageFailure("`rollout restart` is called `rollout refresh`", `starling rollout refresh ${group}`);
-  }).addArgument(new Argument("[group]"));
+  addKubectlVerbs(rollout, add);
 }
 
 function clusterCommands(program: Command, add: AddCommand): void {

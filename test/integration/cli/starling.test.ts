@@ -227,6 +227,42 @@ describe("get", () => {
   });
 
   test.each([
+    ["history", "history shop", "starling rollout list shop"],
+    ["history", "history", "starling rollout list GROUP"],
+    ["history", "history deployment/web --revision=3", "starling rollout list GROUP"],
+    ["pause", "pause shop", "starling suspend syncgroup/shop"],
+    ["pause", "pause sync/shop", "starling suspend sync/shop"],
+    ["resume", "resume sg/shop", "starling resume syncgroup/shop"],
+    ["restart", "restart deployment web", "starling rollout refresh GROUP"],
+    ["restart", "restart shop", "starling rollout refresh shop"],
+    [
+      "undo",
+      "undo shop --to-revision=2",
+      "git revert HEAD && git push   (starling history syncgroup/shop lists the commits)",
+    ],
+    ["undo", "undo shop", "git revert HEAD && git push   (starling history syncgroup/shop lists the commits)"],
+  ])("the verb %s of kubectl is answered with the nearest command: `rollout %s`", async (verb, line, next) => {
+    const asked = cli.requests();
+    const ran = await cli.run(`rollout ${line}`);
+    expect(ran).toMatchObject({ code: 2, out: "" });
+    expect(ran.err).toMatch(new RegExp(`^error: .*\\brollout ${verb}\\b`));
+    expect(ran.err.split("\n")).toContain(`  next: ${next}`);
+    expect(cli.requests()).toBe(asked);
+  });
+
+  test.each(["rollout", "cluster", "context", "local"])(
+    "an unknown command after `%s` names the help of that command",
+    async (parent) => {
+      const ran = await cli.run(`${parent} nope`);
+      expect(ran).toEqual({
+        code: 2,
+        out: "",
+        err: `error: unknown command "nope"\n  next: starling ${parent} --help\n`,
+      });
+    },
+  );
+
+  test.each([
     ["get frobs", 2, '"frobs" is not a kind'],
     ["describe shop", 2, "next: starling describe syncgroup/shop "],
     ["suspend shop", 2, "next: starling suspend syncgroup/shop "],

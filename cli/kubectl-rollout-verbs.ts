@@ -1,0 +1,63 @@
+import { Argument, type Command } from "commander";
+import type { AddCommand } from "#cli/session/add-command.ts";
+import { usageFailure } from "#cli/session/failure.ts";
+
+interface Verb {
+  readonly what: string;
+  readonly next: (owner: Owner) => string;
+}
+
+interface Owner {
+  /** The argument of a `rollout` command, such as `shop` or `sync/shop`. */
+  readonly group: string;
+  /** The argument of a command for objects of any kind, such as `syncgroup/shop`. */
+  readonly object: string;
+}
+
+/** Verbs of `kubectl rollout` that Starling does not have under `rollout`. */
+const verbs: Readonly<Record<string, Verb>> = {
+  history: {
+    what: "`rollout history` is called `rollout list`",
+    next: ({ group }) => `starling rollout list ${group}`,
+  },
+  pause: {
+    what: "`rollout pause` is called `suspend`",
+    next: ({ object }) => `starling suspend ${object}`,
+  },
+  resume: {
+    what: "`rollout resume` is called `resume`",
+    next: ({ object }) => `starling resume ${object}`,
+  },
+  restart: {
+    what: "`rollout restart` restarts Pods in kubectl; Starling takes a new snapshot with `rollout refresh`",
+    next: ({ group }) => `starling rollout refresh ${group}`,
+  },
+  undo: {
+    what: "there is no `rollout undo`: every cluster follows git; revert the commit there, and push",
+    next: ({ object }) => `git revert HEAD && git push   (starling history ${object} lists the commits)`,
+  },
+};
+
+export const kubectlRolloutVerbs: readonly string[] = Object.keys(verbs);
+
+const ownerArgument = /^(?:(syncgroup|sg|sync)\/)?([a-z0-9][-a-z0-9.]*)$/i;
+
+/** Adds hidden commands that answer the verbs of `kubectl rollout` with the nearest command of Starling. */
+export function addKubectlVerbs(rollout: Command, add: AddCommand): void {
+  for (const [name, { what, next }] of Object.entries(verbs)) {
+    add(rollout, name, (_session, args) => {
+      throw usageFailure(what, next(ownerOf(args)));
+    })
+      .addArgument(new Argument("[group...]"))
+      .allowUnknownOption();
+  }
+}
+
+/** The group or Sync that was named; a placeholder for a flag or a kind of Kubernetes, such as `deployment/web`. */
+function ownerOf(args: readonly string[]): Owner {
+  const [first = "", ...others] = args.filter((arg) => !arg.startsWith("-"));
+  const [, kind, name] = (others.length === 0 && ownerArgument.exec(first)) || [];
+  if (name === undefined) return { group: "GROUP", object: "syncgroup/GROUP" };
+  if (kind?.toLowerCase() === "sync") return { group: `sync/${name}`, object: `sync/${name}` };
+  return { group: name, object: `syncgroup/${name}` };
+}

@@ -175,7 +175,10 @@ export class Transaction {
 
   /** Ends a stage run: another rollout replaces it, or its stage was removed. */
   supersede(stageRun: StageRunRow, by: number | undefined): void {
-    this.putStageRun(superseded(this.stageRun(stageRun) ?? stageRun, by, this.at));
+    const { row, rolloutState } = this.known;
+    const isRefresh = this.#rolloutState.handledRefresh !== rolloutState.handledRefresh;
+    const cause = { by, ...(isRefresh ? defined({ refresh: row.operations.refresh }) : {}) };
+    this.putStageRun(superseded(this.stageRun(stageRun) ?? stageRun, cause, this.at));
     this.report(stageRun);
   }
 

@@ -4,6 +4,7 @@ import { defined } from "#shared/base/defined.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
+import type { Act } from "#shared/fleet/rows/object-rows.ts";
 import {
   type StageRunPhase,
   type StageRunRef,
@@ -152,12 +153,18 @@ export function withVerdict(
   };
 }
 
+export interface Supersession {
+  /** The rollout that replaced the stage run; undefined when its stage was removed. */
+  readonly by: number | undefined;
+  /** The request for a new snapshot. */
+  readonly refresh?: Act;
+}
+
 /**
  * A superseded stage run: what waited never gets a turn, and no stage run counts its changing clusters until another
  * adopts them.
- * @param by - the rollout that replaced it; undefined when its stage was removed.
  */
-export function superseded(stageRun: StageRunRow, by: number | undefined, at: string): StageRunRow {
+export function superseded(stageRun: StageRunRow, { by, refresh }: Supersession, at: string): StageRunRow {
   const { Waiting, Rendering, Assigned, Superseded } = stageRun.counts;
   const counts = {
     ...stageRun.counts,
@@ -166,10 +173,18 @@ export function superseded(stageRun: StageRunRow, by: number | undefined, at: st
     Assigned: 0,
     Superseded: Superseded + Waiting + Rendering + Assigned,
   };
-  const reported = by === stageRun.rollout ? "a new snapshot was taken" : `rollout ${by} replaced it`;
+  const reported =
+    by === stageRun.rollout
+      ? `a new snapshot replaced this stage run in ${stageRun.stage}${refreshText(refresh)}`
+      : `rollout ${by} replaced it`;
   const [reason, message]: readonly [StageRunReason, string] =
     by === undefined ? ["StageRemoved", "its stage was removed"] : ["Newer", reported];
   const ended = withVerdict({ ...stageRun, counts }, { phase: "Superseded", reason, message }, at);
   const { frozen: _frozen, ...kept } = ended;
   return { ...kept, rendering: [], aside: [], returned: [], unrendered: [], ...defined({ supersededBy: by }) };
+}
+
+function refreshText(refresh: Act | undefined): string {
+  if (refresh === undefined) return "";
+  return `, because of a refresh by ${refresh.by}${refresh.reason === undefined ? "" : `: ${refresh.reason}`}`;
 }

@@ -110,7 +110,10 @@ describe("a stage run in a stage that is renamed", () => {
     expect(made.slots().map(({ cluster }) => cluster)).toEqual(["c2", "c3"]);
     expect(await attempts(made)).toMatchObject({ c1: 2, c2: 3, c3: 2 });
     expect(made.stages()).toEqual({ first: "1 (2)", others: "1" });
-    expect(made.stageRun("canary")).toMatchObject({ phase: "Superseded", message: "a new snapshot was taken" });
+    expect(made.stageRun("canary")).toMatchObject({
+      phase: "Superseded",
+      message: "a new snapshot replaced this stage run in canary",
+    });
     await made.setGroup({ ...renamed, ...pace, maxUnreachable: 2 });
     await allSay(made, "Unreachable");
     expect(made.stageRun("first")).toMatchObject({ phase: "Passed", counts: { Succeeded: 1, Unreachable: 2 } });

@@ -342,6 +342,19 @@ describe("a refresh of a group", () => {
     expect((await made.sync("r1"))?.desired.attempt).toBe(3);
   });
 
+  test("a refresh is named as the cause in the end of the stage run that it replaces", async () => {
+    const made = await worldOf({ c1: "canary" }, rings);
+    await made.rollOut();
+    await revise(made, "bbb");
+    await made.plan();
+    await made.operate({ refresh: { ...ana(made.now), reason: "c9 has new values" } });
+    await made.plan();
+    const ended = made.stageRuns().filter(({ phase }) => phase === "Superseded");
+    expect(ended.map(({ message }) => message)).toEqual([
+      "a new snapshot replaced this stage run in canary, because of a refresh by ana: c9 has new values",
+    ]);
+  });
+
   test("a refresh takes a new snapshot of each of several stage runs", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest", r2: "rest" }, { ...rings, maxConcurrent: 3 });
     await made.rollOut();

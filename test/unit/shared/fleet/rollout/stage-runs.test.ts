@@ -71,7 +71,7 @@ describe("the transitions of a stage run", () => {
   test("a superseded stage run gives up its waiting targets, and keeps its results", () => {
     const counts = { Waiting: 1, Rendering: 2, Assigned: 3, Succeeded: 4, Failed: 5 };
     const stageRun = stageRunInState({ counts, rendering: [1], aside: [2], returned: [3], unrendered: [4] });
-    const ended = superseded(stageRun, 2, at);
+    const ended = superseded(stageRun, { by: 2 }, at);
     expect(ended).toMatchObject({
       phase: "Superseded",
       supersededBy: 2,
@@ -80,6 +80,19 @@ describe("the transitions of a stage run", () => {
       counts: { Waiting: 0, Rendering: 0, Assigned: 0, Superseded: 6, Succeeded: 4, Failed: 5 },
     });
     expect([ended.rendering, ended.aside, ended.returned, ended.unrendered]).toEqual([[], [], [], []]);
-    expect(superseded(stageRun, 1, at).message).toBe("a new snapshot was taken");
+  });
+
+  test.each([
+    ["another rollout", { by: 2 }, "Newer", "rollout 2 replaced it"],
+    ["a new snapshot", { by: 1 }, "Newer", "a new snapshot replaced this stage run in all"],
+    [
+      "a refresh",
+      { by: 1, refresh: { by: "ana", at, number: 3 } },
+      "Newer",
+      "a new snapshot replaced this stage run in all, because of a refresh by ana",
+    ],
+    ["the end of its stage", { by: undefined }, "StageRemoved", "its stage was removed"],
+  ])("a stage run that is superseded by %s names the cause", (_what, cause, reason, message) => {
+    expect(superseded(stageRunInState({}), cause, at)).toMatchObject({ phase: "Superseded", reason, message });
   });
 });

@@ -69,7 +69,7 @@ const refusals: readonly (readonly [string, readonly string[], RegExp])[] = [
   [
     "an unknown benchmark",
     ["fanuot"],
-    /usage: npm run bench -- apply\|check\|diff\|discovery\|drift\|footprint\|fanout/,
+    /usage: npm run bench -- apply\|check\|diff\|discovery\|drift\|files\|footprint\|fanout/,
   ],
   [
     "an option of another benchmark",

@@ -162,7 +162,7 @@ export class WorkerWorld {
   }
 
   /** Withdraws the deletion of the Sync's owner. */
-  async wantAgain(name: string): Promise<void> {
+  async withdrawDeletion(name: string): Promise<void> {
     await this.setOwner(name, {});
     const owner = await this.table.get(keys.object("tests", "Sync", name));
     if (owner === undefined) throw new Error(`there is no owner ${name}`);

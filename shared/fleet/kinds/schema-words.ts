@@ -6,7 +6,7 @@ const things: Readonly<Record<string, string>> = {
   number: "a number",
   int: "a whole number",
   boolean: "true or false",
-  array: "a list, as [a, b]",
+  array: "a list such as [a, b]",
   object: "a map of fields",
   record: "a map of fields",
 };

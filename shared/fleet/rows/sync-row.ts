@@ -325,7 +325,7 @@ function isSettled(phase: Phase): boolean {
 
 /**
  * True while the newest assignment waits because the cluster did not answer. The observation of an earlier assignment
- * tells nothing: a cluster that did not answer then may answer now.
+ * says nothing about this one: a cluster that did not answer then may answer now.
  */
 export function isAway({ desired, observed }: Pick<SyncRow, "desired" | "observed">): boolean {
   if (observed?.attempt !== desired.attempt) return false;

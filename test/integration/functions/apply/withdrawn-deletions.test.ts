@@ -19,7 +19,7 @@ test("a withdrawn deletion that has not begun deletes nothing, and is reported t
   await world.assign("web", objects);
   await world.work();
   await world.assignDelete("web");
-  await world.wantAgain("web");
+  await world.withdrawDeletion("web");
   for (let minute = 0; minute < 30; minute++) await check(60);
   expect(deletes()).toEqual([]);
   expect(worker.members()).toEqual(namesOf(objects));
@@ -43,7 +43,7 @@ test("a withdrawn deletion that has begun goes no further, and deleted objects a
   await host.setFaults("c1", {});
   const begun = deletes().length;
   expect(begun).toBeGreaterThan(0);
-  await world.wantAgain("web");
+  await world.withdrawDeletion("web");
   for (let minute = 0; minute < 30; minute++) await check(60);
   expect(deletes()).toHaveLength(begun);
   await world.assign("web", objects);

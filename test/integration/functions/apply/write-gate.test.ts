@@ -191,7 +191,7 @@ describe.each(clusterTargets)("the rows that a worker reads again before it writ
     await world.work();
     await world.assignDelete(name);
     at(writes("c10"), async () => {
-      await world.wantAgain(name);
+      await world.withdrawDeletion(name);
       world.aheadMs += 20_000;
     });
     const before = calls.length;

@@ -21,7 +21,11 @@ test.each<[string, unknown, string]>([
     source({ metadata: { ...metadata, labels: { on: true } } }),
     "metadata.labels.on must be a text: put it in quotes (got true)",
   ],
-  ["a text for a list", source({}, { git, paths: "deploy" }), 'spec.paths must be a list, as [a, b] (got "deploy")'],
+  [
+    "a text for a list",
+    source({}, { git, paths: "deploy" }),
+    'spec.paths must be a list such as [a, b] (got "deploy")',
+  ],
   ["a list for a map", source({}, { git: [] }), "spec.git must be a map of fields (got [])"],
   ["no text", source({}, { git: {} }), "spec.git.url is required: a text"],
   ["no map", source({}, {}), "spec.git is required: a map of fields"],

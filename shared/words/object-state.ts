@@ -146,6 +146,7 @@ const unfinished: ReadonlySet<RolloutPhase> = new Set(["Halted", "Stalled", "Wai
 
 function fromOwner(status: {
   readonly state?: string;
+  readonly stateSince?: string;
   readonly asOf?: string;
   readonly conditions: readonly Condition[];
 }): ObjectState {
@@ -153,7 +154,7 @@ function fromOwner(status: {
   const word = status.state ?? "Pending";
   return {
     word,
-    ...optional("since", ready?.since),
+    ...optional("since", status.stateSince ?? ready?.since),
     ...optional("seenAt", status.asOf),
     remark: ready === undefined || isGood(word) || word === "Rolling" ? "" : ready.message,
   };
@@ -165,7 +166,8 @@ export function frozenText({ name, by, reason, until }: FrozenBy): string {
   return `by ${shortPrincipal(by)}: ${reason}${end}; run \`starling thaw ${name}\``;
 }
 
-function fromSync({ observed, state, desired, plan, outOfSync, frozen, conditions }: SyncStatus): ObjectState {
+function fromSync(status: SyncStatus): ObjectState {
+  const { observed, state, desired, plan, outOfSync, frozen, conditions } = status;
   const seen = optional("seenAt", observed?.at);
   if (frozen !== undefined) return { word: "Frozen", since: frozen.since, ...seen, remark: frozenText(frozen) };
   if (plan !== undefined && state === plan.state) return { ...fromOwner(plan), ...seen };
@@ -178,13 +180,20 @@ function fromSync({ observed, state, desired, plan, outOfSync, frozen, condition
   const remark = state === "Drifted" ? driftText(observed, conditions) : behind;
   return {
     word: state,
-    ...optional("since", current ? observed.since : desired?.assignedAt),
+    ...optional("since", endedAt(status) ?? (current ? observed.since : desired?.assignedAt)),
     ...seen,
     remark:
       current && state !== "Ready" && state !== "Drifted" && outOfSync === undefined
         ? reasonText(observed.reason, observed.message)
         : remark,
   };
+}
+
+/** When the planner ended the attempt as failed; undefined when the worker had found it failed before. */
+function endedAt({ state, observed, desired, paused }: SyncStatus): string | undefined {
+  if (state !== "Failed" || paused === undefined) return undefined;
+  const isKnown = observed?.phase === "Failed" && observed.attempt === desired?.attempt;
+  return isKnown && observed.since < paused.at ? undefined : paused.at;
 }
 
 /** A Sync that was never assigned to its cluster. Only the planner knows why. */

@@ -40,7 +40,15 @@ import type {
   Transition,
 } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
-import { type Assigned, holdOf, type Observed, type PruneAct, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import {
+  type Assigned,
+  holdOf,
+  type Observed,
+  type Paused,
+  type PruneAct,
+  type SyncRow,
+} from "#shared/fleet/rows/sync-row.ts";
+import { pausedConditions } from "#shared/fleet/sync/conditions.ts";
 import { type OutOfSync, syncState } from "#shared/fleet/sync/sync-state.ts";
 import { countTargets, type TargetCounts } from "#shared/fleet/sync/tally.ts";
 
@@ -116,6 +124,8 @@ export interface SyncStatus {
   readonly desired?: Omit<Assigned, "apply">;
   readonly observed?: Omit<Observed, "conditions" | "fence" | "handledPrune">;
   readonly conditions: readonly Condition[];
+  /** The planner ended the newest attempt. */
+  readonly paused?: Paused;
   /** The newest request to prune foreign members, and whether it was carried out. */
   readonly prune?: PruneAct & { readonly handled: boolean };
   /** The freeze that keeps its worker from a write. */
@@ -350,14 +360,14 @@ function statusOf(row: SyncRow, about: Parameters<typeof syncState>[1]): SyncSta
   const said = {
     state: syncState(row, about),
     desired,
-    ...defined({ outOfSync: behind }),
+    ...defined({ outOfSync: behind, paused: row.paused }),
     ...(held === undefined ? {} : { frozen: { ...frozenBy(held), since: held.since } }),
   };
   if (row.observed === undefined) return { ...said, conditions: [] };
   const { conditions, fence: _fence, handledPrune, ...observed } = row.observed;
   const asked = row.operations?.prune;
   const prune = asked === undefined ? {} : { prune: { ...asked, handled: handledPrune === asked.number } };
-  return { ...said, observed, conditions, ...prune };
+  return { ...said, observed, conditions: pausedConditions(row, conditions), ...prune };
 }
 
 function head<Kind extends string>(

@@ -65,6 +65,7 @@ export function ownerStatus(row: OwnerRow, facts: StatusFacts): OwnerStatus {
     rollout: rolloutState.last === 0 ? row.status.rollout : rolloutState.last,
     stages: rolloutState.last === 0 ? row.status.stages : rolloutState.stages.map(stageStatus),
     state,
+    stateSince: row.status.state === state ? row.status.stateSince : now.toISOString(),
     clusters,
     asOf: now.toISOString(),
     conditions: [readyCondition(row, facts, { state, clusters, now })],

@@ -239,6 +239,8 @@ export interface OwnerStatus {
   /** Each stage with its current rollout, and the one that it updates to. */
   readonly stages?: readonly { readonly name: string; readonly current?: number; readonly updatingTo?: number }[];
   readonly state?: OwnerState;
+  /** When `state` began; absent if an older version of Starling wrote it. */
+  readonly stateSince?: string;
   /** The counts sum to `selected`; `drifted` is present only when some are. */
   readonly clusters?: Readonly<
     Record<"selected" | "ready" | "changing" | "failed" | "unreachable" | "waiting", number>

@@ -4,6 +4,7 @@ import { foreignText } from "#shared/base/foreign-text.ts";
 import type { Condition } from "#shared/fleet/rows/object-rows.ts";
 import { reportedCondition, type StatedCondition, type StatedReason } from "#shared/fleet/rows/stated-reason.ts";
 import type { ObjectProblem, Observed, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { syncStateOf } from "#shared/fleet/rows/sync-state-of.ts";
 
 /** Length limit for texts of a cluster. */
 export const maxMessage = 1_000;
@@ -37,6 +38,26 @@ export function syncConditions(row: Checked, found: Found, now: string): Conditi
   return desired.map((condition) => {
     const old = row.observed?.conditions.find(({ type }) => type === condition.type);
     return { ...condition, since: old?.status === condition.status ? old.since : now };
+  });
+}
+
+/**
+ * The conditions of a Sync whose attempt the planner has ended as failed: it is stalled from then on, and not only when
+ * its worker reports that.
+ */
+export function pausedConditions(
+  row: Pick<SyncRow, "desired" | "observed" | "paused">,
+  conditions: readonly Condition[],
+): readonly Condition[] {
+  const { paused, observed } = row;
+  if (paused === undefined || observed?.phase === "Failed" || syncStateOf(row) !== "Failed") return conditions;
+  const since = paused.at;
+  return conditions.map((condition) => {
+    const { type, status } = condition;
+    if (type === "Stalled" && status !== "True") return { ...condition, status: "True", reason: "Paused", since };
+    if (type === "Reconciling" && status !== "False")
+      return { ...condition, status: "False", reason: "Settled", since };
+    return condition;
   });
 }
 

@@ -145,7 +145,64 @@ test("a user's Sync is good if it is ready and its planner is not stalled", () =
   expect(wrong).toEqual([]);
 });
 
+describe("a Sync whose attempt the planner has ended as failed", () => {
+  const paused = { reason: "DeadlineExceeded", at: "2026-11-20T08:00:30.000Z" };
+  const conditionsOf = (row: SyncRow) =>
+    Object.fromEntries(
+      groupSyncObject(row, group).status.conditions.map(({ type, status, reason }) => [type, `${status} ${reason}`]),
+    );
+
+  test("the Sync has failed since the planner ended its attempt, and not since its worker began to verify", () => {
+    const verifying = { ...rowIn("Verifying", "apply", "newest"), paused };
+    expect(objectState(groupSyncObject(verifying, group))).toMatchObject({ word: "Failed", since: paused.at });
+  });
+
+  test("a Sync that its worker found failed before has failed since then", () => {
+    const failed = { ...rowIn("Failed", "apply", "newest"), paused };
+    expect(objectState(groupSyncObject(failed, group))).toMatchObject({ since: "2026-11-20T07:51:00.000Z" });
+  });
+
+  test("the end of the attempt stays the time of the failure when the worker reports it later", () => {
+    const row = rowIn("Failed", "apply", "newest");
+    const reported = {
+      ...row,
+      paused,
+      ...defined({ observed: row.observed && { ...row.observed, since: "2026-11-20T08:00:36.000Z" } }),
+    };
+    expect(objectState(groupSyncObject(reported, group))).toMatchObject({ since: paused.at });
+  });
+
+  test("the Sync is stalled and no longer reconciling, also before its worker reports that", () => {
+    const row = rowIn("Verifying", "apply", "newest");
+    const conditions = [
+      { type: "Ready", status: "False", reason: "Verifying", message: "", since: common.createdAt },
+      { type: "Reconciling", status: "True", reason: "Verifying", message: "", since: common.createdAt },
+      { type: "Stalled", status: "False", reason: "Verifying", message: "", since: common.createdAt },
+    ] as const;
+    const verifying = { ...row, ...defined({ observed: row.observed && { ...row.observed, conditions } }) };
+    expect(conditionsOf(verifying)).toEqual({
+      Ready: "False Verifying",
+      Reconciling: "True Verifying",
+      Stalled: "False Verifying",
+    });
+    expect(conditionsOf({ ...verifying, paused })).toEqual({
+      Ready: "False Verifying",
+      Reconciling: "False Settled",
+      Stalled: "True Paused",
+    });
+    expect(conditionsOf({ ...verifying, paused: { ...paused, freeze: "inc-1" } })).toEqual(conditionsOf(verifying));
+  });
+});
+
 describe("the state of a group", () => {
+  test("a group is in its state since the state began, also when it was not ready before", () => {
+    const ready = { type: "Ready", status: "False", reason: "Halted", message: "", since: common.createdAt } as const;
+    const since = "2026-11-20T08:00:59.000Z";
+    const status = { state: "Halted", observedGeneration: 1, conditions: [ready] } as const;
+    const sinceOf = (more: object) => objectState(syncGroupObject({ ...group, status: { ...status, ...more } })).since;
+    expect([sinceOf({ stateSince: since }), sinceOf({})]).toEqual([since, common.createdAt]);
+  });
+
   const counts = [
     { selected: 0, ready: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 },
     { selected: 2, ready: 2, changing: 0, failed: 0, unreachable: 0, waiting: 0 },

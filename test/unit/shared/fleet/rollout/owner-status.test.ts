@@ -72,6 +72,7 @@ describe("the status of an owner", () => {
       rollout: 12,
       stages: [{ name: "all", updatingTo: 12 }],
       state: "Rolling",
+      stateSince: now.toISOString(),
       clusters: { selected: 3, ready: 1, changing: 1, failed: 0, unreachable: 0, waiting: 1 },
       asOf: now.toISOString(),
       conditions: [
@@ -251,6 +252,26 @@ describe("the status of an owner", () => {
       stageRuns: new Map(stageRuns.map((one) => [stageRunKey(one), one])),
     };
     expect(ownerStatus(row, facts)).toMatchObject({ state: "Halted", conditions: [{ message: "failed" }] });
+  });
+
+  test("the state has the time at which it began, and not the time at which the condition Ready began", () => {
+    const minutes = (count: number) => new Date(now.getTime() + count * 60_000);
+    const begun = ownerStatus(row, rolling);
+    expect(begun).toMatchObject({ state: "Rolling", stateSince: now.toISOString() });
+    const later = ownerStatus({ ...row, status: begun }, { ...rolling, now: minutes(1) });
+    expect(later).toMatchObject({ state: "Rolling", stateSince: now.toISOString() });
+    const stageRunHalted = through(stageRun(12, "all", { phase: "Halted", counts: { Failed: 1 } }));
+    const halted = ownerStatus({ ...row, status: later }, { ...stageRunHalted, now: minutes(2) });
+    expect(halted).toMatchObject({
+      state: "Halted",
+      stateSince: minutes(2).toISOString(),
+      conditions: [{ status: "False", since: now.toISOString() }],
+    });
+  });
+
+  test("a state that an older version wrote without a time stays without one", () => {
+    const { stateSince: _none, ...before } = ownerStatus(row, rolling);
+    expect(ownerStatus({ ...row, status: before }, rolling)).not.toHaveProperty("stateSince");
   });
 
   test("the status keeps known facts without new ones, and the time since when its condition holds", () => {

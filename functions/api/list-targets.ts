@@ -15,7 +15,7 @@ import {
   targetItem,
 } from "#shared/fleet/api/rollout-object.ts";
 import { judge, wasUnhealthy } from "#shared/fleet/rollout/judge.ts";
-import { frozenIn, isSameStageRun } from "#shared/fleet/rollout/stage-runs.ts";
+import { heldIn, isSameStageRun } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, ranges, syncName } from "#shared/fleet/rows/keys.ts";
 import {
   type SlotRow,
@@ -201,7 +201,7 @@ async function readOrders(ports: TargetPorts, { stageRun, way, states, place, mo
     const cluster = snapshot.get(order)?.cluster;
     return cluster === undefined ? [] : [{ order, cluster, state: waits(order) }];
   });
-  const read = clusters.filter(({ order, state }) => state === undefined || stageRun.aside.includes(order));
+  const read = clusters.filter(({ order, state }) => state === undefined || heldIn(stageRun, "worker").includes(order));
   const rows = await ports.table.getMany(
     read.flatMap(({ cluster }) => [keys.target(owner, stageRun, cluster), keys.slot(owner, cluster)]),
     { newer: "kept" },
@@ -231,10 +231,8 @@ async function readOrders(ports: TargetPorts, { stageRun, way, states, place, mo
 
 /** The state of a target by its order alone; undefined when it was checked, and has a row or a slot. */
 function waitingIn(stageRun: StageRunRow): (order: number) => "Waiting" | "Rendering" | undefined {
-  const [rendering, waiting] = [
-    new Set(stageRun.rendering),
-    new Set([...stageRun.aside, ...stageRun.returned, ...frozenIn(stageRun)]),
-  ];
+  const rendering = new Set(heldIn(stageRun, "rendering"));
+  const waiting = new Set([...stageRun.holds.flatMap(({ clusters }) => clusters), ...stageRun.returned]);
   return (order) => {
     if (stageRun.phase === "Superseded") return undefined;
     if (rendering.has(order)) return "Rendering";
@@ -247,10 +245,10 @@ function waitingReason(
   { order, slot }: { readonly order: number; readonly slot: SlotRow | undefined },
 ): string {
   if (stageRun.phase === "Superseded") return stageRun.message;
-  if (stageRun.rendering.includes(order)) return "waiting for its rendering";
-  const freeze = Object.entries(stageRun.frozen?.by ?? {}).find(([, orders]) => orders.includes(order));
-  if (freeze !== undefined) return `waits until freeze ${freeze[0]} ends`;
-  if (!stageRun.aside.includes(order)) return "";
+  const hold = stageRun.holds.find(({ clusters }) => clusters.includes(order));
+  if (hold?.cause === "rendering") return "waiting for its rendering";
+  if (hold?.cause === "freeze") return `waits until freeze ${hold.name} ends`;
+  if (hold === undefined) return "";
   if (slot === undefined) return "waits until the planner checks its stage again";
   return slot.releasing === undefined
     ? `settles what rollout ${slot.rollout} began`

@@ -336,7 +336,7 @@ const shownFields: Readonly<Record<string, readonly string[]>> = {
   SyncGroup: ["status.state", "status.revision", "status.rollout", "status.clusters", "status.conditions"],
   Sync: ["status.state", "status.revision", "status.conditions"],
   RolloutState: ["last", "stages", "catchUps", "jobs", "checking", "skipped"],
-  StageRun: ["phase", "reason", "message", "counts", "next", "rendering", "aside", "frozen", "returned"],
+  StageRun: ["phase", "reason", "message", "counts", "next", "holds", "returned"],
   Slot: ["stageRun", "rollout", "attempts", "releasing"],
   CatchUp: ["why", "reason"],
   Target: ["state", "reason", "attempts"],

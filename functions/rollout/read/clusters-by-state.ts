@@ -13,7 +13,6 @@ import { keptUnreadable, lagSeconds } from "#shared/fleet/rollout/facts.ts";
 import { lastStageRunOf } from "#shared/fleet/rollout/feed.ts";
 import { namesShownInStatus } from "#shared/fleet/rollout/owner-status.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
-import { frozenIn } from "#shared/fleet/rollout/stage-runs.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { clusterOfKey, keys, ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { CatchUpRow, SnapshotTarget, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -190,7 +189,7 @@ export async function targetsAt(
 }
 
 function waitingOrders(stageRun: StageRunRow): readonly number[] {
-  const { next, size, aside, returned, rendering } = stageRun;
+  const { next, size, holds, returned } = stageRun;
   const never = Array.from({ length: size - next }, (_, index) => next + index);
-  return [...aside, ...returned, ...rendering, ...frozenIn(stageRun), ...never];
+  return [...holds.flatMap(({ clusters }) => clusters), ...returned, ...never];
 }

@@ -21,6 +21,7 @@ import { mostAssignments, portionOf } from "#shared/fleet/rollout/slot-portion.t
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { freezeOver } from "#shared/fleet/rows/freezes-row.ts";
 import type {
+  Hold,
   RenderingRow,
   RolloutRow,
   SlotRow,
@@ -55,12 +56,8 @@ export interface Renderings {
 
 export type Step =
   | { readonly do: "skip" | "unchanged" | "away" | "fail"; readonly reason: string }
-  | {
-      readonly do: "wait";
-      readonly for: "rendering" | "turn" | "bound";
-      readonly requests: readonly RenderingRequest[];
-    }
-  | { readonly do: "freeze"; readonly name: string }
+  /** It is held back; the requests are for renderings that nobody has requested for it yet. */
+  | (Pick<Hold, "cause" | "name"> & { readonly do: "hold"; readonly requests: readonly RenderingRequest[] })
   /** Its attempt is for this very rollout: it is counted from now on. */
   | { readonly do: "adopt"; readonly slot: SlotRow }
   | {
@@ -73,7 +70,8 @@ export type Step =
   | { readonly do: "leave"; readonly leaving: readonly SyncRow[]; readonly reason: string }
   | { readonly do: "forget"; readonly syncs: readonly SyncRow[]; readonly reason: string };
 
-export const itsTurn = { do: "wait", for: "turn", requests: [] } as const;
+/** An earlier attempt goes on there, or the list of members is older than what was read. */
+export const heldByWorker = { do: "hold", cause: "worker", requests: [] } as const;
 
 export function digestsOf({ inputs }: SnapshotTarget): readonly string[] {
   return inputs.flatMap((input) => ("digest" in input ? [input.digest] : []));
@@ -101,7 +99,7 @@ export function decide(
   if (stageRun !== undefined && !isOwnerDeletion && keepsNewer(rolloutState, { has, stage, rollout: rollout.number }))
     return { do: "unchanged", reason: `keeps rollout ${has}, which another stage has passed` };
   // Its last attempt was given up, and its worker may still be writing.
-  if (slot?.releasing !== undefined) return itsTurn;
+  if (slot?.releasing !== undefined) return heldByWorker;
   const { rollout: settings } = relationOf(row);
   const rendered = targetRenderings(target.inputs, renderings.rows, {
     owner,
@@ -112,8 +110,8 @@ export function decide(
   if (rendered.kind === "failed") return { do: "fail", reason: rendered.reason };
   if (rendered.kind === "pending")
     return {
-      do: "wait",
-      for: "rendering",
+      do: "hold",
+      cause: "rendering",
       requests: rendered.unasked.flatMap((index) => requestOf({ rollout, target }, index)),
     };
   const { current } = rolloutState.stages.find(({ name }) => name === stage) ?? {};
@@ -130,7 +128,8 @@ export function decide(
     now,
   };
   const freeze = fleet && freezeOver(freezeState, fleet.labels, now);
-  const waits: Step = freeze === undefined ? itsTurn : { do: "freeze", name: freeze.name };
+  const waits: Step =
+    freeze === undefined ? heldByWorker : { do: "hold", cause: "freeze", name: freeze.name, requests: [] };
   const assignments = assignmentsFor(assigning).filter(({ name }) => candidate.only?.has(name) ?? true);
   // A cluster that gets back what it lost keeps whatever it has received since.
   const leaving = candidate.only === undefined ? leavingOf(assigning) : [];

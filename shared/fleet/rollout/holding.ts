@@ -1,5 +1,6 @@
 /** The causes that hold targets and catch-ups back, besides a slot. Pure. */
 
+import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import type { Step } from "#shared/fleet/rollout/decide.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
@@ -7,7 +8,7 @@ import type { Deciding, Known } from "#shared/fleet/rollout/facts.ts";
 import { ownRoom } from "#shared/fleet/rollout/slots.ts";
 import { catchUpBudget } from "#shared/fleet/rollout/stage-runs.ts";
 import { isInForce } from "#shared/fleet/rows/freezes-row.ts";
-import type { CatchUpsHeld, StageRecord } from "#shared/fleet/rows/rollout-rows.ts";
+import type { CatchUpsHeld, Hold, HoldCause, StageRecord } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** Equal while the clusters that a freeze covers cannot have changed. */
 export function frozenAs({ known, now }: Pick<Deciding, "known" | "now">): string {
@@ -17,17 +18,13 @@ export function frozenAs({ known, now }: Pick<Deciding, "known" | "now">): strin
   ]);
 }
 
-/**
- * A catch-up waits for one of these: a freeze, by its name; its stage's own bound; a rendering, which this call may have
- * requested.
- */
-export type CatchUpWait =
-  | { readonly freeze: string }
-  | { readonly bound: string }
-  | "rendering"
-  | "asked"
-  | "turn"
-  | "others";
+/** The cause that holds a catch-up back, a rendering that this call has requested, or another reason to skip it. */
+export type CatchUpWait = Pick<Hold, "cause" | "name"> | "asked" | "others";
+
+/** Number of catch-ups that a cause holds back. */
+export function countHeld({ holds }: Pick<CatchUpsHeld, "holds">, cause: HoldCause): number {
+  return holds.reduce((sum, hold) => sum + (hold.cause === cause ? hold.clusters : 0), 0);
+}
 
 /** As many clusters change in the stage as its own bound allows. */
 export function isFull(
@@ -51,22 +48,22 @@ export function stoppedCatchUps(deciding: Deciding): number {
   if (isEachStopped(known)) return catchUps.waiting;
   const isAny = stages.some((stage) => isStopped(known, stage));
   if (!isAny || catchUpsHeld === undefined || catchUpsHeld.as !== heldAs(deciding)) return 0;
-  const { frozen, rendering, bound = {} } = catchUpsHeld;
-  const waits = [rendering, ...Object.values(frozen), ...Object.values(bound)];
-  return waits.reduce((left, count) => left - count, catchUps.waiting);
+  return catchUpsHeld.holds.reduce((left, { clusters }) => left - clusters, catchUps.waiting);
 }
 
+/** @param as - see `CatchUpsHeld`. */
 export function heldOf(waits: readonly CatchUpWait[], as: string): CatchUpsHeld {
-  const frozen = countsOf(waits.flatMap((wait) => (typeof wait === "object" && "freeze" in wait ? wait.freeze : [])));
-  const bound = countsOf(waits.flatMap((wait) => (typeof wait === "object" && "bound" in wait ? wait.bound : [])));
-  const rendering = waits.filter((wait) => wait === "rendering" || wait === "asked").length;
-  const worker = waits.filter((wait) => wait === "turn").length;
-  const isBound = Object.keys(bound).length > 0;
-  return { frozen, rendering, worker, ...(isBound ? { bound } : {}), ...(worker === 0 ? { as } : {}) };
-}
-
-function countsOf(names: readonly string[]): Readonly<Record<string, number>> {
-  return Object.fromEntries([...Map.groupBy(names, (name) => name)].map(([name, { length }]) => [name, length]));
+  const held = waits.flatMap((wait): readonly Pick<Hold, "cause" | "name">[] => {
+    if (wait === "others") return [];
+    return [wait === "asked" ? { cause: "rendering" } : wait];
+  });
+  const groups = Map.groupBy(held, ({ cause, name = "" }) => `${cause} ${name}`);
+  const holds = [...groups].sort().flatMap(([_key, group]): readonly Hold<number>[] => {
+    const [first] = group;
+    if (first === undefined) return [];
+    return [{ cause: first.cause, clusters: group.length, ...defined({ name: first.name }) }];
+  });
+  return { holds, ...(countHeld({ holds }, "worker") === 0 ? { as } : {}) };
 }
 
 /** Equal while the same catch-ups are held by a freeze or by their stage. */
@@ -78,10 +75,10 @@ export function heldAs(deciding: Deciding): string {
   return digestOf([frozenAs(deciding), taking, unreadable]);
 }
 
-export function waitOf(step: Step, stage: string): CatchUpWait | undefined {
-  if (step.do === "wait" && step.requests.length > 0) return "asked";
-  if (step.do === "wait") return step.for === "bound" ? { bound: stage } : step.for;
-  if (step.do === "freeze") return { freeze: step.name };
+/** @returns undefined when the step ends the wait. */
+export function waitOf(step: Step): CatchUpWait | undefined {
+  if (step.do === "hold")
+    return step.requests.length > 0 ? "asked" : { cause: step.cause, ...defined({ name: step.name }) };
   return step.do === "away" ? "others" : undefined;
 }
 

@@ -6,6 +6,8 @@ import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import type { Act } from "#shared/fleet/rows/object-rows.ts";
 import {
+  type Hold,
+  type HoldCause,
   type StageRunPhase,
   type StageRunRef,
   type StageRunRow,
@@ -71,8 +73,32 @@ export function waitingOf({ counts }: Pick<StageRunRow, "counts">): number {
 }
 
 /** Orders of the targets that a freeze covers. */
-export function frozenIn({ frozen }: Pick<StageRunRow, "frozen">): readonly number[] {
-  return Object.values(frozen?.by ?? {}).flat();
+export function frozenIn(stageRun: Pick<StageRunRow, "holds">): readonly number[] {
+  return heldIn(stageRun, "freeze");
+}
+
+/** Orders of the targets that a cause holds back, the one that waits longest first. */
+export function heldIn({ holds }: Pick<StageRunRow, "holds">, cause: HoldCause): readonly number[] {
+  return holds.flatMap((hold) => (hold.cause === cause ? hold.clusters : []));
+}
+
+/** One more target is held back. */
+export function withHeld(
+  holds: readonly Hold[],
+  { cause, name }: Pick<Hold, "cause" | "name">,
+  order: number,
+): readonly Hold[] {
+  const isSame = (hold: Hold) => hold.cause === cause && hold.name === name;
+  if (!holds.some(isSame)) return [...holds, { cause, clusters: [order], ...defined({ name }) }];
+  return holds.map((hold) => (isSame(hold) ? { ...hold, clusters: [...hold.clusters, order] } : hold));
+}
+
+/** The target is held back no longer. */
+export function withoutHeld(holds: readonly Hold[], order: number): readonly Hold[] {
+  return holds.flatMap((hold) => {
+    const clusters = hold.clusters.filter((other) => other !== order);
+    return clusters.length === 0 ? [] : [{ ...hold, clusters }];
+  });
 }
 
 /** True when nothing was assigned for it yet. */
@@ -180,8 +206,8 @@ export function superseded(stageRun: StageRunRow, { by, refresh }: Supersession,
   const [reason, message]: readonly [StageRunReason, string] =
     by === undefined ? ["StageRemoved", "its stage was removed"] : ["Newer", reported];
   const ended = withVerdict({ ...stageRun, counts }, { phase: "Superseded", reason, message }, at);
-  const { frozen: _frozen, ...kept } = ended;
-  return { ...kept, rendering: [], aside: [], returned: [], unrendered: [], ...defined({ supersededBy: by }) };
+  const { frozenAs: _frozen, ...kept } = ended;
+  return { ...kept, holds: [], returned: [], unrendered: [], ...defined({ supersededBy: by }) };
 }
 
 function refreshText(refresh: Act | undefined): string {

@@ -181,15 +181,22 @@ export interface Checking {
 }
 
 /**
- * Waiting catch-ups that wait for something other than a slot: for a freeze, by its name; for their renderings; for an
- * attempt that continues; or for the bound of their stage. All catch-ups were checked for this.
+ * The causes that hold a cluster back from its turn, besides a slot: a freeze, the bound of its stage, an earlier
+ * attempt whose worker is not done, and a rendering that does not exist yet.
  */
+export type HoldCause = "freeze" | "bound" | "worker" | "rendering";
+
+/** Clusters that one cause holds back: orders of targets in a snapshot, or the number of waiting catch-ups. */
+export interface Hold<Clusters extends number | readonly number[] = readonly number[]> {
+  readonly cause: HoldCause;
+  /** Name of the freeze, or of the stage with the bound. */
+  readonly name?: string;
+  readonly clusters: Clusters;
+}
+
+/** Waiting catch-ups that are held back. All catch-ups were checked for this. */
 export interface CatchUpsHeld {
-  readonly frozen: Readonly<Record<string, number>>;
-  readonly rendering: number;
-  readonly worker: number;
-  /** By stage. */
-  readonly bound?: Readonly<Record<string, number>>;
+  readonly holds: readonly Hold<number>[];
   /**
    * The catch-ups are not read again before this text changes: it covers the freezes, the members, the current
    * rollouts, and the full stages. Only a finished rendering releases one without a change.
@@ -314,16 +321,15 @@ export interface StageRunRow extends Row, StageRunRef {
   /** Order of the first target that was never checked. */
   readonly next: number;
   /**
-   * Orders of checked targets. Each is in at most one of these lists, and in none once it has a slot or a row, except
-   * in the last one. They wait for their renderings; wait for an attempt that continues; had a turn before.
+   * Checked targets that are held back, and those that had a turn before. Each is in at most one of these lists, and in
+   * none once it has a slot or a row.
    */
-  readonly rendering: readonly number[];
-  readonly aside: readonly number[];
+  readonly holds: readonly Hold[];
   readonly returned: readonly number[];
   /** Range of orders of targets that were ready with this rollout before the new snapshot, without its end. */
   readonly verified?: { readonly from: number; readonly to: number };
-  /** Targets that wait for a freeze, by its name; `as` names the freezes and members that this was found with. */
-  readonly frozen?: { readonly as: string; readonly by: Readonly<Record<string, readonly number[]>> };
+  /** The freezes and members with which the targets were found that a freeze holds back. */
+  readonly frozenAs?: string;
   /** Targets that have a row and failed, because they could not be rendered. */
   readonly unrendered: readonly number[];
   readonly counts: Readonly<Record<TargetState, number>>;

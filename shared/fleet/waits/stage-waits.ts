@@ -7,6 +7,7 @@ import { barredIn, newerBefore, nextFor } from "#shared/fleet/rollout/order.ts";
 import { barredText } from "#shared/fleet/rollout/owner-status.ts";
 import { changedSize, isStalled } from "#shared/fleet/rollout/stage-runs.ts";
 import type { StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { holdWaits } from "#shared/fleet/waits/hold-waits.ts";
 import { namesText, type Wait, type WaitFacts, waitingText } from "#shared/fleet/waits/wait.ts";
 
 const [reconcile, orphan] = [{ verb: "reconcile" }, { verb: "orphan" }] as const;
@@ -16,28 +17,10 @@ export function stageWaits(facts: WaitFacts, stage: StageRecord, index: number):
   if (stageRun === undefined) return idleWait(facts, stage, index);
   if (isStalled(stageRun)) return [stalledWait(facts, stageRun)];
   const { rollout } = stageRun;
-  const waits: Wait[] = [];
   const about = { stage: stage.name, rollout };
-  if (stageRun.rendering.length > 0) {
-    const message = `${waitingText(stageRun.rendering.length)} for renderings`;
-    waits.push({
-      reason: "rendering",
-      ...about,
-      clusters: { count: stageRun.rendering.length, names: [] },
-      message,
-      clear: [],
-    });
-  }
-  if (stageRun.aside.length > 0) {
-    const message = `${waitingText(stageRun.aside.length)} until an earlier attempt has ended`;
-    waits.push({
-      reason: "worker",
-      ...about,
-      clusters: { count: stageRun.aside.length, names: [] },
-      message,
-      clear: [],
-    });
-  }
+  const waits: Wait[] = stageRun.holds.flatMap(({ clusters, ...hold }) =>
+    holdWaits({ ...hold, clusters: clusters.length }, about, facts),
+  );
   const before = facts.rolloutState.stages[index - 1];
   if (stage.ahead === true && before !== undefined) {
     const message = `rollout ${rollout} waits until stage ${before.name}, which was added before this one, has passed it`;

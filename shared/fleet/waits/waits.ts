@@ -11,9 +11,10 @@ import { unreadableText } from "#shared/fleet/rollout/owner-status.ts";
 import { changingIn, changingOf, membersOfAll, ownBound } from "#shared/fleet/rollout/slots.ts";
 import { catchUpBudget } from "#shared/fleet/rollout/stage-runs.ts";
 import { type Freeze, isInForce } from "#shared/fleet/rows/freezes-row.ts";
-import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Hold, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { holdOf } from "#shared/fleet/rows/sync-row.ts";
 import { askedWaits } from "#shared/fleet/waits/asked-waits.ts";
+import { catchingUpText, holdWaits } from "#shared/fleet/waits/hold-waits.ts";
 import { assignedIn } from "#shared/fleet/waits/slot-state.ts";
 import { slotWaits, workerWaits } from "#shared/fleet/waits/slot-waits.ts";
 import { progressText, stageWaits } from "#shared/fleet/waits/stage-waits.ts";
@@ -30,7 +31,7 @@ export function waitsOf(facts: WaitFacts): readonly Wait[] {
     ...facts.rolloutState.stages.flatMap((stage, index) => stageWaits(facts, stage, index)),
     ...slotWaits(facts),
     ...workerWaits(facts),
-    ...heldCatchUps(facts),
+    ...holdsOfCatchUps(facts).flatMap((hold) => holdWaits(hold, {}, facts)),
     ...catchUpWaits(facts),
     ...reconcileWait(facts),
     ...sourceWait(facts),
@@ -69,57 +70,25 @@ function freezes({ freezeState, now, stageRuns, rolloutState, row, slots, syncs 
       ...(names.length === 0 ? [] : [frozen(freeze, { clusters: { count: names.length, names } })]),
       ...rolloutState.stages.flatMap((stage) => {
         const stageRun = stageRunOf(stage, stageRuns);
-        const { length: count } = stageRun?.frozen?.by[freeze.name] ?? [];
+        const { length: count } = stageRun?.holds.find((hold) => isBy(hold, freeze))?.clusters ?? [];
         const about = { stage: stage.name, ...defined({ rollout: stageRun?.rollout }), clusters: { count, names: [] } };
         return count === 0 ? [] : [frozen(freeze, about)];
       }),
-      ...catchingUp({ rolloutState, row }, rolloutState.catchUpsHeld?.frozen[freeze.name]).map((clusters) =>
-        frozen(freeze, { clusters }, catchingUpText),
-      ),
+      ...holdsOfCatchUps({ rolloutState, row })
+        .filter((hold) => isBy(hold, freeze))
+        .map(({ clusters: count }) => frozen(freeze, { clusters: { count, names: [] } }, catchingUpText)),
     ];
   });
 }
 
-const catchingUpText = " to catch up";
-
-/** Number of waiting catch-ups; none when none waits, or no cluster gets anything any more. */
-function catchingUp(
-  { rolloutState, row }: Pick<WaitFacts, "rolloutState" | "row">,
-  count = 0,
-): readonly NonNullable<Wait["clusters"]>[] {
-  const isNone = rolloutState.catchUps.waiting === 0 || count === 0 || row.operations.deletion !== undefined;
-  return isNone ? [] : [{ count, names: [] }];
+function isBy({ cause, name }: Pick<Hold, "cause" | "name">, freeze: Freeze): boolean {
+  return cause === "freeze" && name === freeze.name;
 }
 
-/** These waits end by themselves. */
-function heldCatchUps({ rolloutState, row }: WaitFacts): readonly Wait[] {
-  const { rendering, worker, bound = {} } = rolloutState.catchUpsHeld ?? {};
-  const { stages } = relationOf(row).rollout;
-  return [
-    ...rolloutState.stages.flatMap((stage) => {
-      const { maxConcurrent } = stages.find(({ name }) => name === stage.name) ?? {};
-      if (maxConcurrent === undefined) return [];
-      const own = ownBound(maxConcurrent, stage.members);
-      return catchingUp({ rolloutState, row }, bound[stage.name]).map((clusters): Wait => {
-        const message = `${waitingText(clusters.count)}${catchingUpText}: ${changingIn(stage)} of ${own} slots of ${stage.name} are in use`;
-        return {
-          reason: "slots",
-          stage: stage.name,
-          clusters,
-          message,
-          clear: [{ verb: "pace", field: "maxConcurrent" }],
-        };
-      });
-    }),
-    ...catchingUp({ rolloutState, row }, rendering).map((clusters): Wait => {
-      const message = `${waitingText(clusters.count)}${catchingUpText}, for renderings`;
-      return { reason: "rendering", clusters, message, clear: [] };
-    }),
-    ...catchingUp({ rolloutState, row }, worker).map((clusters): Wait => {
-      const message = `${waitingText(clusters.count)}${catchingUpText}, until an earlier attempt has ended`;
-      return { reason: "worker", clusters, message, clear: [] };
-    }),
-  ];
+/** The holds of waiting catch-ups; none when none waits, or no cluster gets anything any more. */
+function holdsOfCatchUps({ rolloutState, row }: Pick<WaitFacts, "rolloutState" | "row">): readonly Hold<number>[] {
+  const isNone = rolloutState.catchUps.waiting === 0 || row.operations.deletion !== undefined;
+  return isNone ? [] : (rolloutState.catchUpsHeld?.holds ?? []);
 }
 
 function frozen(

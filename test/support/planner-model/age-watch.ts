@@ -1,6 +1,7 @@
 import { expect } from "vitest";
 import { resolveCount, secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
+import { countHeld } from "#shared/fleet/rollout/holding.ts";
 import { frozenIn, isStalled, stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutStateRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -88,6 +89,6 @@ function stageOf(number: number, { rolloutState, stageRuns }: Seen): StageRecord
 /** Whether no catch-up waits for a freeze, or because others failed. */
 function isServed({ stages, catchUpsHeld }: RolloutStateRow, group: OwnerRow): boolean {
   const { maxFailures } = relationOf(group).rollout;
-  const isFrozen = Object.values(catchUpsHeld?.frozen ?? {}).some((count) => count > 0);
+  const isFrozen = countHeld(catchUpsHeld ?? { holds: [] }, "freeze") > 0;
   return !isFrozen && stages.every((one) => one.failedCatchUps <= Math.max(1, resolveCount(maxFailures, one.members)));
 }

@@ -8,6 +8,7 @@ import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { describeRevisions, desiredPlan } from "#shared/fleet/rollout/desired-plan.ts";
+import { countHeld } from "#shared/fleet/rollout/holding.ts";
 import { barredIn } from "#shared/fleet/rollout/order.ts";
 import { frozenIn, isStalled, stageRunKey, waitingOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { dueAtOf, later } from "#shared/fleet/rows/due.ts";
@@ -310,7 +311,7 @@ export class PlannerModel {
     );
     if (begun.length === 0 && updatingTo.length > 0 && barredIn(rolloutState) === undefined) return false;
     const stopped = rolloutState.stages.some(({ failedCatchUps }) => failedCatchUps > 0);
-    const frozen = Object.values(rolloutState.catchUpsHeld?.frozen ?? {}).reduce((sum, count) => sum + count, 0);
+    const frozen = countHeld(rolloutState.catchUpsHeld ?? { holds: [] }, "freeze");
     const isServed = rolloutState.catchUps.waiting === frozen || stopped || group.operations.deletion !== undefined;
     if (!isStill || !isServed) return false;
     return this.watch.rowsOf<SyncRow>("SyncOnCluster").every((row) => !isOutstanding(row) || isPaused(row));

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
-import { frozenIn, stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
+import { heldIn, stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, type Owner, syncName } from "#shared/fleet/rows/keys.ts";
 import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import {
@@ -242,9 +242,13 @@ export class PlannerWatch {
       (slot) => slot.releasing === undefined && stageRunKey(slot.stageRun ?? none) === stageRunKey(stageRun),
     );
     expect(stageRun.counts.Assigned, `${what}: slots`).toBe(slots.length);
-    expect(stageRun.counts.Rendering, `${what}: rendering`).toBe(stageRun.rendering.length);
+    expect(stageRun.counts.Rendering, `${what}: rendering`).toBe(heldIn(stageRun, "rendering").length);
     const waiting =
-      stageRun.size - stageRun.next + stageRun.aside.length + stageRun.returned.length + frozenIn(stageRun).length;
+      stageRun.size -
+      stageRun.next +
+      heldIn(stageRun, "worker").length +
+      stageRun.returned.length +
+      heldIn(stageRun, "freeze").length;
     expect(stageRun.counts.Waiting, `${what}: waiting`).toBe(waiting);
     if (stageRun.phase === "Passed") this.#checkPassed(what, { stageRun, count });
   }

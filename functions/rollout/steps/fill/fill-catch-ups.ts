@@ -12,11 +12,11 @@ import { digestOf } from "#shared/base/digest.ts";
 import type { Candidate, Step } from "#shared/fleet/rollout/decide.ts";
 import { snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
 import { type ClusterRows, type Known, stageNow } from "#shared/fleet/rollout/facts.ts";
-import { heldAs, heldOf, isEachStopped, isStopped, waitOf } from "#shared/fleet/rollout/holding.ts";
+import { countHeld, heldAs, heldOf, isEachStopped, isStopped, waitOf } from "#shared/fleet/rollout/holding.ts";
 import { lostOf } from "#shared/fleet/rollout/lost-templates.ts";
 import { catchUpRollout, isAhead, newestOf } from "#shared/fleet/rollout/order.ts";
 import { clusterOfKey, keys, ranges } from "#shared/fleet/rows/keys.ts";
-import type { CatchUpRow, CatchUpsHeld } from "#shared/fleet/rows/rollout-rows.ts";
+import type { CatchUpRow, CatchUpsHeld, Hold } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 
 interface CatchingUp {
@@ -38,7 +38,7 @@ export async function fillCatchUps(
   // No turn comes: waiting catch-ups are not even read.
   const as = heldAs(transaction);
   const { catchUpsHeld: held } = known.rolloutState;
-  const isHeld = held?.as === as && (held.rendering === 0 || !isRendered);
+  const isHeld = held?.as === as && (countHeld(held, "rendering") === 0 || !isRendered);
   if (isEachStopped(known) || isHeld) return;
   const most = mostNext(transaction, slots);
   const range = { ...ranges.catchUps(known.owner, "waiting"), limit: most, newer: "kept" } as const;
@@ -63,12 +63,16 @@ export async function fillCatchUps(
  * not be read again. @param given - the stages of the catch-ups that got slots.
  */
 function keepHeld(transaction: Transaction, held: CatchUpsHeld | undefined, given: readonly string[]): void {
-  if (held?.as === undefined || held.rendering > 0 || held.as !== heldAs(transaction)) return;
+  if (held?.as === undefined || countHeld(held, "rendering") > 0 || held.as !== heldAs(transaction)) return;
   if (transaction.rolloutState.catchUps.waiting !== transaction.known.rolloutState.catchUps.waiting - given.length)
     return;
-  const bound = { ...held.bound };
-  for (const stage of given) bound[stage] = (bound[stage] ?? 0) - 1;
-  if (Object.values(bound).every((count) => count >= 0)) transaction.edit({ catchUpsHeld: { ...held, bound } });
+  const ofStage = (stage: string, { cause, name }: Pick<Hold, "cause" | "name">) => cause === "bound" && name === stage;
+  if (!given.every((stage) => held.holds.some((hold) => ofStage(stage, hold)))) return;
+  const holds = held.holds.map((hold) => {
+    const clusters = hold.clusters - given.filter((stage) => ofStage(stage, hold)).length;
+    return { ...hold, clusters };
+  });
+  if (holds.every(({ clusters }) => clusters >= 0)) transaction.edit({ catchUpsHeld: { ...held, holds } });
 }
 
 interface CatchUpCandidate extends Candidate {
@@ -99,7 +103,7 @@ async function bringIn(
     else if (entry === undefined || stage?.current === undefined || (missed === undefined && isAhead(stage, rows))) {
       // The cluster is gone, or is a target of the next stage run.
       if (await isListNew()) transaction.dropCatchUp(catchUp);
-      else waiting.set(catchUp.cluster, "turn");
+      else waiting.set(catchUp.cluster, { cause: "worker" });
     } else if (isStopped(known, stage)) waiting.set(catchUp.cluster, "others");
     else {
       const { rollout, only } = missed ?? {
@@ -115,7 +119,7 @@ async function bringIn(
   const given: string[] = [];
   const note = ({ catchUp, stage, isMore }: CatchUpCandidate, step: Step) => {
     if (step.do === "assign") given.push(stage);
-    const wait = waitOf(step, stage);
+    const wait = waitOf(step);
     const { cluster, why, rollout } = catchUp;
     if (wait !== undefined) waiting.set(cluster, wait);
     else if (isMore && step.do !== "fail") transaction.changeCatchUp(catchUp, { rollout: undefined });

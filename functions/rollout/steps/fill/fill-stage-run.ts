@@ -6,7 +6,7 @@ import type { Transaction } from "#functions/rollout/write/transaction.ts";
 import { readSnapshot } from "#shared/adapters/snapshot-targets.ts";
 import type { Candidate, Step } from "#shared/fleet/rollout/decide.ts";
 import { frozenAs } from "#shared/fleet/rollout/holding.ts";
-import { refOf, stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
+import { heldIn, refOf, stageRunKey, withHeld, withoutHeld } from "#shared/fleet/rollout/stage-runs.ts";
 import type { StageRunRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 
 /**
@@ -48,7 +48,7 @@ export async function fillStageRun(
     return [{ target, rows, rollout, stage, stageRun, order, retriedAt }];
   });
   const note = (target: Target, step: Step) => {
-    if (step.do === "wait") waiting.add(targetPlace(stageRun, target.order));
+    if (step.do === "hold" && step.cause !== "freeze") waiting.add(targetPlace(stageRun, target.order));
     noteTarget(transaction, target, step);
   };
   await takeTurns(transaction, { candidates, slots, note }, ports);
@@ -59,7 +59,7 @@ export async function fillStageRun(
   // The attempt of one cluster is not checked for each report of another's worker.
   const mayGoOn =
     mayTake(transaction, stageRun, slots) &&
-    (work.round.all || orders.some((order) => !stageRun.aside.includes(order)));
+    (work.round.all || orders.some((order) => !heldIn(stageRun, "worker").includes(order)));
   return mayGoOn && orders.every((order) => waiting.has(targetPlace(stageRun, order)));
 }
 
@@ -79,15 +79,15 @@ function mayTake({ known }: Transaction, { stage, counts }: StageRunRow, slots: 
 function nextOrders(transaction: Transaction, { work: { waiting }, stageRun, slots }: Filled): readonly number[] {
   const most = mostNext(transaction, slots);
   const isFresh = (order: number) => !waiting.has(targetPlace(stageRun, order));
-  const before = [...stageRun.returned, ...stageRun.rendering].filter(isFresh).slice(0, most);
+  const before = [...stageRun.returned, ...heldIn(stageRun, "rendering")].filter(isFresh).slice(0, most);
   // Renderings that hang stop nobody: a call that finds nothing else checks further targets.
   const isHanging = before.length === 0 && !waiting.has(goingOn(stageRun));
-  const rendering = isHanging ? 0 : Math.max(0, stageRun.rendering.length - slots);
+  const rendering = isHanging ? 0 : Math.max(0, heldIn(stageRun, "rendering").length - slots);
   const next = mayTake(transaction, stageRun, slots)
     ? Math.min(most - before.length - rendering, stageRun.size - stageRun.next)
     : 0;
   const ahead = Array.from({ length: Math.max(0, next) }, (_, index) => stageRun.next + index);
-  const aside = stageRun.aside.filter(isFresh);
+  const aside = heldIn(stageRun, "worker").filter(isFresh);
   // Without free slots, only targets with a slot of a superseded stage run may continue.
   return (slots === 0 ? [...aside, ...before, ...ahead] : [...before, ...ahead, ...aside]).slice(0, most);
 }
@@ -114,19 +114,17 @@ function noteTarget(
 ): void {
   const stageRun = transaction.stageRun(before) ?? before;
   const kept = without(stageRun, order);
-  const from = stageRun.rendering.includes(order) ? "Rendering" : "Waiting";
+  const from = heldIn(stageRun, "rendering").includes(order) ? "Rendering" : "Waiting";
   const move = (lists: Partial<StageRunRow>, to: TargetState) => {
     transaction.putStageRun({ ...kept, ...lists });
     if (to !== from) transaction.count(kept, { [from]: -1, [to]: 1 });
   };
-  if (step.do === "wait") {
-    const list = step.for === "rendering" ? "rendering" : "aside";
-    const isThere = stageRun[list].includes(order);
-    if (!isThere) move({ [list]: [...kept[list], order] }, list === "rendering" ? "Rendering" : "Waiting");
-  } else if (step.do === "freeze") {
-    // Targets that are frozen already keep their time.
-    const { as, by } = kept.frozen ?? { as: frozenAs(transaction), by: {} };
-    move({ frozen: { as, by: { ...by, [step.name]: [...(by[step.name] ?? []), order] } } }, "Waiting");
+  if (step.do === "hold") {
+    // A target that waits for the same as before keeps its place among the others.
+    if (heldIn(stageRun, step.cause).includes(order)) return;
+    // Targets that are frozen already were found with these freezes, or with earlier ones.
+    const as = step.cause === "freeze" ? { frozenAs: kept.frozenAs ?? frozenAs(transaction) } : {};
+    move({ holds: withHeld(kept.holds, step, order), ...as }, step.cause === "rendering" ? "Rendering" : "Waiting");
   } else if (step.do === "assign") move({}, "Assigned");
   else if (step.do === "adopt") {
     move({}, "Assigned");
@@ -161,7 +159,6 @@ function without(stageRun: StageRunRow, order: number): StageRunRow {
     ...stageRun,
     next: Math.max(stageRun.next, order + 1),
     returned: others(stageRun.returned),
-    aside: others(stageRun.aside),
-    rendering: others(stageRun.rendering),
+    holds: withoutHeld(stageRun.holds, order),
   };
 }

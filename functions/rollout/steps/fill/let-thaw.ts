@@ -1,14 +1,13 @@
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { readSnapshot } from "#shared/adapters/snapshot-targets.ts";
-import { defined } from "#shared/base/defined.ts";
 import { type Known, stageNow } from "#shared/fleet/rollout/facts.ts";
 import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
 import { frozenAs } from "#shared/fleet/rollout/holding.ts";
 import { frozenIn } from "#shared/fleet/rollout/stage-runs.ts";
 import { freezeOver } from "#shared/fleet/rows/freezes-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Hold, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 /**
  * A freeze may cover thousands of clusters, which are not read at each check: when the freezes or the members change,
@@ -19,7 +18,7 @@ export async function letThaw(known: Known, ports: PlannerPorts): Promise<Transa
   const as = frozenAs(transaction);
   for (const stage of known.rolloutState.stages) {
     const stageRun = stageRunOf(stage, known.stageRuns);
-    if (stageRun?.frozen !== undefined && stageRun.frozen.as !== as)
+    if (stageRun?.frozenAs !== undefined && stageRun.frozenAs !== as)
       transaction.putStageRun(await thawed(transaction, { stageRun, as }, ports));
   }
   return transaction.hasChanged() ? transaction : undefined;
@@ -30,7 +29,7 @@ async function thawed(
   { stageRun, as }: { readonly stageRun: StageRunRow; readonly as: string },
   ports: PlannerPorts,
 ): Promise<StageRunRow> {
-  const { frozen: _frozen, ...kept } = stageRun;
+  const { frozenAs: _frozen, ...kept } = stageRun;
   const snapshot = await readSnapshot(stageRun, frozenIn(stageRun), ports.lists);
   const clusters = [...snapshot.values()].map(({ cluster }) => keys.fleet(cluster));
   const rows = await ports.table.getMany(clusters, { newer: "kept" });
@@ -38,6 +37,9 @@ async function thawed(
   const freezes = new Map(own.map(({ name, labels }) => [name, freezeOver(known.freezeState, labels, now)?.name]));
   const held = Map.groupBy(snapshot.keys(), (order) => freezes.get(snapshot.get(order)?.cluster ?? ""));
   const returned = [...stageRun.returned, ...(held.get(undefined) ?? [])];
-  const by = Object.fromEntries([...held].flatMap(([name, orders]) => (name === undefined ? [] : [[name, orders]])));
-  return { ...kept, returned, ...defined({ frozen: Object.keys(by).length === 0 ? undefined : { as, by } }) };
+  const frozen = [...held].flatMap(([name, clusters]): readonly Hold[] =>
+    name === undefined ? [] : [{ cause: "freeze", name, clusters }],
+  );
+  const others = stageRun.holds.filter(({ cause }) => cause !== "freeze");
+  return { ...kept, returned, holds: [...others, ...frozen], ...(frozen.length === 0 ? {} : { frozenAs: as }) };
 }

@@ -9,7 +9,7 @@ import type { Transaction } from "#functions/rollout/write/transaction.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { advance } from "#shared/fleet/rollout/advance.ts";
 import type { RenderingRequest } from "#shared/fleet/rollout/assignments.ts";
-import { assignedAtOnce, type Candidate, decide, itsTurn, type Step } from "#shared/fleet/rollout/decide.ts";
+import { assignedAtOnce, type Candidate, decide, heldByWorker, type Step } from "#shared/fleet/rollout/decide.ts";
 import { relationOf, snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
 import { isFull } from "#shared/fleet/rollout/holding.ts";
 import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -39,7 +39,7 @@ export async function takeTurns<Next extends Candidate>(
     // No new target is skipped: a stage run knows the last checked one, not which of them was not.
     if (isLast && stageRun !== undefined && order >= stageRun.next) continue;
     const decided = decide(candidate, renderings, transaction);
-    const step = (await isMissed(candidate, decided)) ? itsTurn : withinBound(candidate, decided, transaction);
+    const step = (await isMissed(candidate, decided)) ? heldByWorker : withinBound(candidate, decided, transaction);
     if (transaction.room() < 4 + assignedAtOnce(step, rows)) break;
     if (step.do === "assign") {
       // The failures of this very step may exceed its budget.
@@ -55,7 +55,7 @@ export async function takeTurns<Next extends Candidate>(
     if (step.do === "assign" || step.do === "leave")
       forgetAssigned(transaction, { syncs: step.leaving, as: "deselected" }, ports);
     if (step.do === "forget") forgetAssigned(transaction, { syncs: step.syncs, as: "gone" }, ports);
-    if (step.do === "wait") requests.push(...step.requests);
+    if (step.do === "hold") requests.push(...step.requests);
     if (step.do === "away") transaction.cannotRead(rows.cluster);
     note(candidate, step);
   }
@@ -69,7 +69,7 @@ export async function takeTurns<Next extends Candidate>(
 function missedCheck({ known }: Transaction, ports: PlannerPorts) {
   const isListNew = listCheck(known, ports.table);
   return async ({ stageRun, target, stage, rollout }: Candidate, { do: what }: Step): Promise<boolean> => {
-    const isWait = what === "wait" || what === "freeze" || what === "away";
+    const isWait = what === "hold" || what === "away";
     if (isWait || (stageRun !== undefined && what !== "skip") || (await isListNew())) return false;
     if (stageRun !== undefined) return true;
     const member = (await readMembers(known, ports)).find(({ cluster }) => cluster === target.cluster);
@@ -83,9 +83,10 @@ function missedCheck({ known }: Transaction, ports: PlannerPorts) {
  */
 function withinBound({ stageRun, stage, rows: { slot } }: Candidate, step: Step, transaction: Transaction): Step {
   if (step.do !== "assign") return step;
-  if (stageRun === undefined) return isFull(transaction, stage) ? { do: "wait", for: "bound", requests: [] } : step;
+  if (stageRun === undefined)
+    return isFull(transaction, stage) ? { do: "hold", cause: "bound", name: stage, requests: [] } : step;
   const isElsewhere = slot !== undefined && slot.stage !== stage;
-  return isElsewhere && isFull(transaction, stage, stageRun.size) ? itsTurn : step;
+  return isElsewhere && isFull(transaction, stage, stageRun.size) ? heldByWorker : step;
 }
 
 function isOverBudget(transaction: Transaction, stageRun: StageRunRow): boolean {

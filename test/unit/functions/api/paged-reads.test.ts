@@ -321,7 +321,16 @@ describe("the rollouts of a group and of all groups", () => {
 
   test("a waiting target shows what it waits for", async () => {
     const api = await withTargets(["Succeeded", "Waiting", "Waiting", "Waiting", "Waiting", "Waiting"]);
-    const stageRuns = { rest: { next: 5, aside: [0, 1, 4], frozen: { as: "", by: { "inc-1": [2] } }, returned: [3] } };
+    const stageRuns = {
+      rest: {
+        next: 5,
+        holds: [
+          { cause: "worker" as const, clusters: [0, 1, 4] },
+          { cause: "freeze" as const, name: "inc-1", clusters: [2] },
+        ],
+        returned: [3],
+      },
+    };
     const states = { canary: ["Succeeded"], rest: ["Waiting", "Waiting", "Waiting", "Waiting", "Waiting"] } as const;
     const [, rest] = await storeRollout(api, { number: 2, states, stageRuns });
     if (rest === undefined) throw new Error("it was stored");

@@ -129,7 +129,7 @@ describe("a stage run with more clusters than fit into one page of its list", { 
     expect(stageRun.pages.map(({ first }) => first)).toEqual([0, 1000]);
     // The others have had their turns.
     const counts = { ...stageRun.counts, Waiting: 2, Rendering: 0, Succeeded: 998 };
-    const put: StageRunRow = { ...stageRun, next: 1000, rendering: [], counts, version: stageRun.version + 1 };
+    const put: StageRunRow = { ...stageRun, next: 1000, holds: [], counts, version: stageRun.version + 1 };
     await made.table.write([{ put }]);
     await made.addCluster("d", "all");
     for (let round = 0; round < 4; round++) await allSay(made, "Ready");

@@ -57,7 +57,7 @@ test("no more clusters get slots than are free, however many join", async () => 
 test("a call whose time ends while it checks catch-ups asks for another call", async () => {
   const made = await joined(names(40, "n"));
   for (let check = 0; check < 12; check++) await made.plan();
-  expect(made.rolloutState().catchUpsHeld).toMatchObject({ rendering: 40 });
+  expect(made.rolloutState().catchUpsHeld).toMatchObject({ holds: [{ cause: "rendering", clusters: 40 }] });
   made.sender.take();
   const { table } = made;
   let read = 0;

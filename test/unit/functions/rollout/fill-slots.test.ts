@@ -54,7 +54,7 @@ describe("the slots of a group", () => {
       await made.rollOut();
       for (const name of names(joining)) await made.addCluster(name, "all");
       for (let check = 0; check < 12; check++) await made.plan();
-      expect(made.rolloutState().catchUpsHeld).toMatchObject({ rendering: joining });
+      expect(made.rolloutState().catchUpsHeld).toMatchObject({ holds: [{ cause: "rendering", clusters: joining }] });
       const counted = counting(made.table);
       await made.plan(counted.table, ["a"]);
       await made.renderAll(undefined, ({ path }) => path === "clusters/c003");

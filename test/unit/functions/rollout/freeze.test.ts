@@ -220,10 +220,16 @@ describe("a stage run under a freeze", () => {
     const two = freezeAt(made, { name: "two", clusters: p2 });
     await made.setFreezes({ freezes: [freezeAt(made, { clusters: prod, until: later(made.now, 60) }), two] });
     await made.plan();
-    expect(made.stageRun("all").frozen?.by).toEqual({ "inc-4711": [1], two: [2] });
+    expect(made.stageRun("all").holds).toEqual([
+      { cause: "freeze", name: "inc-4711", clusters: [1] },
+      { cause: "freeze", name: "two", clusters: [2] },
+    ]);
     await made.setFreezes({ freezes: [two] });
     await made.plan();
-    expect(made.stageRun("all")).toMatchObject({ frozen: { by: { two: [2] } }, counts: { Waiting: 1, Assigned: 2 } });
+    expect(made.stageRun("all")).toMatchObject({
+      holds: [{ cause: "freeze", name: "two", clusters: [2] }],
+      counts: { Waiting: 1, Assigned: 2 },
+    });
     await lift(two);
     await playOn(made, 3);
     expect(made.stageRun("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 3 } });
@@ -232,7 +238,7 @@ describe("a stage run under a freeze", () => {
   test("a thaw removes the freeze from the stage run, and starts every cluster whose row can be read", async () => {
     await made.setFreezes({ freezes: [freezeAt(made, { clusters: prod })] });
     await made.plan();
-    expect(made.stageRun("all")).toMatchObject({ frozen: { by: { "inc-4711": [1, 2] } } });
+    expect(made.stageRun("all")).toMatchObject({ holds: [{ cause: "freeze", name: "inc-4711", clusters: [1, 2] }] });
     await made.table.write([{ update: keys.fleet("p2"), set: { schema: rowSchema + 1 } }]);
     await made.setFreezes({});
     await made.plan();
@@ -246,13 +252,22 @@ describe("a stage run under a freeze", () => {
     await made.setFreezes({ freezes: [freezeAt(made, { clusters: prod })] });
     for (const name of ["p3", "p4"]) await made.addCluster(name, "all", { labels: { env: "prod" } });
     await begin(made);
-    expect(made.rolloutState().catchUpsHeld).toMatchObject({ frozen: { "inc-4711": 2 }, rendering: 0, worker: 0 });
+    expect(made.rolloutState().catchUpsHeld).toMatchObject({
+      holds: [{ cause: "freeze", name: "inc-4711", clusters: 2 }],
+    });
     await made.addCluster("a2", "all", { labels: { env: "dev" } });
     await made.plan();
-    expect(made.rolloutState().catchUpsHeld).toMatchObject({ frozen: { "inc-4711": 2 }, rendering: 1 });
+    expect(made.rolloutState().catchUpsHeld).toMatchObject({
+      holds: [
+        { cause: "freeze", name: "inc-4711", clusters: 2 },
+        { cause: "rendering", clusters: 1 },
+      ],
+    });
     await made.renderAll();
     await made.plan();
-    expect(made.rolloutState().catchUpsHeld).toMatchObject({ frozen: { "inc-4711": 2 }, rendering: 0 });
+    expect(made.rolloutState().catchUpsHeld).toMatchObject({
+      holds: [{ cause: "freeze", name: "inc-4711", clusters: 2 }],
+    });
     expect((await made.sync("a2"))?.desired.action).toBe("apply");
   });
 
@@ -411,7 +426,9 @@ describe("a stage run under a freeze", () => {
       await made.finish("z1");
       await made.plan();
       expect(made.rolloutState().catchUps).toEqual({ waiting: 1, changing: 0, failed: 0 });
-      expect(made.rolloutState().catchUpsHeld).toMatchObject({ frozen: { "inc-4711": 1 } });
+      expect(made.rolloutState().catchUpsHeld).toMatchObject({
+        holds: [{ cause: "freeze", name: "inc-4711", clusters: 1 }],
+      });
       await lift(freeze);
       await playOn(made, 2);
       expect((await made.sync("p3"))?.observed?.phase).toBe("Ready");

@@ -138,7 +138,7 @@ describe("a rendering that never ends", () => {
     expect(old).toMatchObject({
       phase: "Superseded",
       counts: { Rendering: 0, Waiting: 0, Failed: 1, Superseded: 3 },
-      rendering: [],
+      holds: [],
     });
   });
 });

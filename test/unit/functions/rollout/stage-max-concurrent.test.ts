@@ -56,7 +56,9 @@ test("catch-ups that wait for the stage's slot are not read at each check, and c
     const made = await joined(count);
     const counted = counting(made.table);
     await made.plan(counted.table);
-    expect(made.rolloutState().catchUpsHeld).toMatchObject({ bound: { canary: count - 1 }, rendering: 0, worker: 0 });
+    expect(made.rolloutState().catchUpsHeld).toMatchObject({
+      holds: [{ cause: "bound", name: "canary", clusters: count - 1 }],
+    });
     expect((await made.group()).status).toMatchObject({ state: "Rolling", clusters: { waiting: count - 1 } });
     return counted.read();
   };
@@ -70,7 +72,9 @@ test("a few waiting catch-ups are read when one is done, however many wait", asy
     const counted = counting(made.table);
     await made.plan(counted.table, ["c001"]);
     expect(holders(made)).toEqual(["c002"]);
-    expect(made.rolloutState().catchUpsHeld).toMatchObject({ bound: { canary: count - 2 }, rendering: 0, worker: 0 });
+    expect(made.rolloutState().catchUpsHeld).toMatchObject({
+      holds: [{ cause: "bound", name: "canary", clusters: count - 2 }],
+    });
     await made.addCluster("z", "rest");
     await made.plan();
     expect(holders(made)).toEqual(["c002", "z"]);
@@ -89,13 +93,16 @@ test("a catch-up that turns out to be unnecessary no longer counts as waiting wh
   for (const name of ["c001", "c002", "x", "y"]) await made.addCluster(name, "canary");
   await begin(made);
   expect(holders(made)).toEqual(["c001"]);
-  expect(made.rolloutState().catchUpsHeld).toMatchObject({ bound: { canary: 3 } });
+  expect(made.rolloutState().catchUpsHeld).toMatchObject({ holds: [{ cause: "bound", name: "canary", clusters: 3 }] });
   await made.finish("c001");
   await made.observe("x", "Ready");
   await made.plan(made.table, ["c001"]);
   await made.plan();
   expect(holders(made)).toEqual(["c002"]);
-  expect(made.rolloutState()).toMatchObject({ catchUps: { waiting: 1 }, catchUpsHeld: { bound: { canary: 1 } } });
+  expect(made.rolloutState()).toMatchObject({
+    catchUps: { waiting: 1 },
+    catchUpsHeld: { holds: [{ cause: "bound", name: "canary", clusters: 1 }] },
+  });
 });
 
 test("a stage's maxConcurrent that is raised takes effect at once", async () => {

@@ -160,23 +160,17 @@ test.each<[string, StageRun, string]>([
 
 describe("a newer rollout and a stage run", () => {
   const startedAt = "2026-11-21T08:00:00.000Z";
-  const frozen = { as: "", by: { inc: [0, 1] } };
+  const holds = [{ cause: "freeze", name: "inc", clusters: [0, 1] }] as const;
   const [earlier, later] = ["2026-11-21T07:00:00.000Z", "2026-11-21T09:00:00.000Z"];
   /** Legend: what it does, its counts, the other facts, and whether it accepts a newer rollout and is in flight. */
   test.each<[string, StageRun, Partial<StageRunFacts>, acceptsNewer: boolean, inFlight: boolean]>([
     ["changes a target", { counts: { Assigned: 1 } }, {}, false, true],
     ["waits for slots or renderings", { counts: { Waiting: 2, Rendering: 1 } }, {}, false, true],
     ["waits for a stage that was put before it", { counts: { Waiting: 2 } }, { isAhead: true }, true, false],
-    ["waits for a freeze only", { counts: { Waiting: 2, Succeeded: 1 }, frozen }, {}, true, false],
-    ["waits for a freeze, and changes a target", { counts: { Waiting: 2, Assigned: 1 }, frozen }, {}, false, true],
-    [
-      "waits for a freeze or an idle worker",
-      { counts: { Waiting: 2, Assigned: 1 }, frozen },
-      { stuck: 1 },
-      true,
-      false,
-    ],
-    ["waits for a freeze or its turn", { counts: { Waiting: 3 }, frozen }, {}, false, true],
+    ["waits for a freeze only", { counts: { Waiting: 2, Succeeded: 1 }, holds }, {}, true, false],
+    ["waits for a freeze, and changes a target", { counts: { Waiting: 2, Assigned: 1 }, holds }, {}, false, true],
+    ["waits for a freeze or an idle worker", { counts: { Waiting: 2, Assigned: 1 }, holds }, { stuck: 1 }, true, false],
+    ["waits for a freeze or its turn", { counts: { Waiting: 3 }, holds }, {}, false, true],
     ["waits for idle workers only", { counts: { Assigned: 2 } }, { stuck: 2 }, true, false],
     [
       "halts at the deadline of what cannot progress",

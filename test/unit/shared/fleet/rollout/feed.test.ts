@@ -152,7 +152,7 @@ describe("a stage with a stage run", () => {
   test("a stage whose stage run accepts a newer rollout takes it, also when it waits for nothing that ends by itself", () => {
     const held = stageRun(2, "canary", {
       counts: { Assigned: 0, Waiting: 2 },
-      frozen: { as: "", by: { inc: [0, 1] } },
+      holds: [{ cause: "freeze", name: "inc", clusters: [0, 1] }],
     });
     const stages = [{ current: 1, stageRun: held }, { current: 1 }, { current: 1 }];
     expect(feed(stages, { isNew: true })).toEqual(newest);

@@ -70,7 +70,12 @@ describe("the transitions of a stage run", () => {
 
   test("a superseded stage run gives up its waiting targets, and keeps its results", () => {
     const counts = { Waiting: 1, Rendering: 2, Assigned: 3, Succeeded: 4, Failed: 5 };
-    const stageRun = stageRunInState({ counts, rendering: [1], aside: [2], returned: [3], unrendered: [4] });
+    const stageRun = stageRunInState({
+      counts,
+      holds: [{ cause: "rendering", clusters: [1, 2] }],
+      returned: [3],
+      unrendered: [4],
+    });
     const ended = superseded(stageRun, { by: 2 }, at);
     expect(ended).toMatchObject({
       phase: "Superseded",
@@ -79,7 +84,7 @@ describe("the transitions of a stage run", () => {
       message: "rollout 2 replaced it",
       counts: { Waiting: 0, Rendering: 0, Assigned: 0, Superseded: 6, Succeeded: 4, Failed: 5 },
     });
-    expect([ended.rendering, ended.aside, ended.returned, ended.unrendered]).toEqual([[], [], [], []]);
+    expect([ended.holds, ended.returned, ended.unrendered]).toEqual([[], [], []]);
   });
 
   test.each([

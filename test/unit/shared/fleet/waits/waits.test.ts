@@ -173,7 +173,12 @@ describe("the waits of a stage", () => {
     ],
     [
       "waits for renderings",
-      going(stageRun(119, "canary", { counts: { Assigned: 1, Rendering: 2 }, rendering: [3, 4] })),
+      going(
+        stageRun(119, "canary", {
+          counts: { Assigned: 1, Rendering: 2 },
+          holds: [{ cause: "rendering", clusters: [3, 4] }],
+        }),
+      ),
       [
         {
           reason: "rendering",
@@ -186,7 +191,9 @@ describe("the waits of a stage", () => {
     ],
     [
       "waits until an earlier attempt has ended",
-      going(stageRun(119, "canary", { counts: { Assigned: 1, Waiting: 1 }, aside: [1] })),
+      going(
+        stageRun(119, "canary", { counts: { Assigned: 1, Waiting: 1 }, holds: [{ cause: "worker", clusters: [1] }] }),
+      ),
       [
         {
           reason: "worker",
@@ -386,7 +393,11 @@ describe("waits for slots", () => {
       stage("canary", { members: 9, current: 118, changing: 1, catchingUp: 1 }),
       stage("rest", { current: 118 }),
     ];
-    const catchUpsHeld = { frozen: {}, rendering: 0, worker: 0, bound: { canary: 3, rest: 1 } };
+    const holds = [
+      { cause: "bound", name: "canary", clusters: 3 },
+      { cause: "bound", name: "rest", clusters: 1 },
+    ] as const;
+    const catchUpsHeld = { holds };
     const rolloutState = { catchUps: { waiting: 4, changing: 1, failed: 0 }, catchUpsHeld };
     expect(waitsOf(factsOf({ stageRuns: [], stages: full, rolloutState, row }))).toMatchObject([
       {
@@ -516,7 +527,7 @@ describe("waits for people", () => {
   test("a freeze of some clusters is listed where it holds clusters, and another one is not", () => {
     const held = stageRun(119, "canary", {
       counts: { Assigned: 1, Waiting: 2 },
-      frozen: { as: "", by: { us: [1, 2] } },
+      holds: [{ cause: "freeze", name: "us", clusters: [1, 2] }],
     });
     const facts = freezeStateWith(freeze("us", "region=us"), freeze("eu", "region=eu"));
     expect(waitsOf(factsOf({ ...going(held), facts }))).toMatchObject([
@@ -547,7 +558,13 @@ describe("waits for people", () => {
 
   test("clusters that wait to catch up are listed by the reason of their wait", () => {
     const catchUps = { waiting: 7, changing: 0, failed: 0 };
-    const catchUpsHeld = { frozen: { us: 3, old: 1 }, rendering: 2, worker: 1 };
+    const holds = [
+      { cause: "freeze", name: "us", clusters: 3 },
+      { cause: "freeze", name: "old", clusters: 1 },
+      { cause: "rendering", clusters: 2 },
+      { cause: "worker", clusters: 1 },
+    ] as const;
+    const catchUpsHeld = { holds };
     const passing = going(stageRun(118, "canary", passed));
     const facts = freezeStateWith(freeze("us", "region=us"), freeze("eu", "region=eu"));
     const given = { ...passing, rolloutState: { catchUps, catchUpsHeld }, facts };
@@ -732,7 +749,10 @@ describe("requests that the planner has not answered", () => {
 
 test("the most important wait comes first", () => {
   const halted = stageRun(120, "canary", { phase: "Halted", counts: { Failed: 1 } });
-  const rest = stageRun(119, "rest", { counts: { Assigned: 2, Waiting: 3, Rendering: 1 }, rendering: [5] });
+  const rest = stageRun(119, "rest", {
+    counts: { Assigned: 2, Waiting: 3, Rendering: 1 },
+    holds: [{ cause: "rendering", clusters: [5] }],
+  });
   const waits = waitsOf(
     factsOf({ ...going(halted, rest), rolloutState: { catchUps: { waiting: 0, changing: 0, failed: 1 } } }),
   );

@@ -1,0 +1,32 @@
+/** The waits of clusters that a cause holds back, for targets of stage runs and for catch-ups alike. Pure. */
+import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
+import { changingIn, ownBound } from "#shared/fleet/rollout/slots.ts";
+import type { Hold } from "#shared/fleet/rows/rollout-rows.ts";
+import { type Wait, type WaitFacts, waitingText } from "#shared/fleet/waits/wait.ts";
+
+/** Catch-ups say what they wait to do; the targets of a stage run are named with it. */
+export const catchingUpText = " to catch up";
+
+/** @param where - the stage run of the targets; for catch-ups, nothing. @returns none for a freeze: see `waits.ts`. */
+export function holdWaits(
+  { cause, name, clusters: count }: Hold<number>,
+  where: Pick<Wait, "stage" | "rollout">,
+  { rolloutState, row }: Pick<WaitFacts, "rolloutState" | "row">,
+): readonly Wait[] {
+  if (count === 0 || cause === "freeze") return [];
+  const who = `${waitingText(count)}${where.stage === undefined ? catchingUpText : ""}`;
+  const join = where.stage === undefined ? ", " : " ";
+  const clusters = { count, names: [] };
+  if (cause === "rendering")
+    return [{ reason: "rendering", ...where, clusters, message: `${who}${join}for renderings`, clear: [] }];
+  if (cause === "worker") {
+    const message = `${who}${join}until an earlier attempt has ended`;
+    return [{ reason: "worker", ...where, clusters, message, clear: [] }];
+  }
+  const stage = rolloutState.stages.find((one) => one.name === name);
+  const { maxConcurrent } = relationOf(row).rollout.stages.find((one) => one.name === name) ?? {};
+  if (stage === undefined || maxConcurrent === undefined) return [];
+  const slots = `${changingIn(stage)} of ${ownBound(maxConcurrent, stage.members)} slots of ${stage.name} are in use`;
+  const clear = [{ verb: "pace", field: "maxConcurrent" }] as const;
+  return [{ reason: "slots", stage: stage.name, clusters, message: `${who}: ${slots}`, clear }];
+}

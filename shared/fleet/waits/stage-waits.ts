@@ -8,7 +8,7 @@ import { barredText } from "#shared/fleet/rollout/owner-status.ts";
 import { changedSize, isStalled } from "#shared/fleet/rollout/stage-runs.ts";
 import type { StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { holdWaits } from "#shared/fleet/waits/hold-waits.ts";
-import { namesText, type Wait, type WaitFacts, waitingText } from "#shared/fleet/waits/wait.ts";
+import { namesText, type Wait, type WaitFacts } from "#shared/fleet/waits/wait.ts";
 
 const [reconcile, orphan] = [{ verb: "reconcile" }, { verb: "orphan" }] as const;
 

@@ -8,7 +8,7 @@ import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
 import { unreadableText } from "#shared/fleet/rollout/owner-status.ts";
-import { changingIn, changingOf, membersOfAll, ownBound } from "#shared/fleet/rollout/slots.ts";
+import { changingOf, membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { catchUpBudget } from "#shared/fleet/rollout/stage-runs.ts";
 import { type Freeze, isInForce } from "#shared/fleet/rows/freezes-row.ts";
 import type { Hold, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";

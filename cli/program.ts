@@ -30,7 +30,7 @@ import { usageWords } from "#cli/session/usage-words.ts";
 import { starlingVersion } from "#shared/base/starling-version.ts";
 
 const exitHelp = `
-Exit codes: 0 done, equal or ready; 1 not ready, halted, failed, different or refused; 2 wrong input; 3 not known
+Exit codes: 0 done, equal or ready; 1 not ready, halted, failed, different or refused; 2 wrong input; 3 unknown
 (credentials, network, throttled, no such installation); 4 the time of --timeout is over; 130 interrupted.`;
 
 /** Commands that the command or its completion calls, and verbs of kubectl. */

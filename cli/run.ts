@@ -5,7 +5,7 @@ import type { CliIo } from "#cli/session/io.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { plainLine, plainText } from "#shared/base/plain-text.ts";
 
-/** Runs one command. @returns its exit code: 0 done, 1 no, 2 wrong input, 3 not known, 4 timeout, 130 interrupted. */
+/** Runs one command. @returns its exit code: 0 done, 1 no, 2 wrong input, 3 unknown, 4 timeout, 130 interrupted. */
 export async function runCli(argv: readonly string[], io: CliIo): Promise<number> {
   let exit: number = exitCodes.done;
   const program = createProgram(io, (code) => {

@@ -57,7 +57,7 @@ export async function get(session: Session, args: readonly string[], options: Ge
   if (first.includes(",")) return getSeveral(session, first.split(","), rest, options);
   const named = first.includes("/") || rest.length > 0 ? parseNamed(args, "get") : [];
   const query = {
-    kind: named[0]?.kind ?? parseKind(first),
+    kind: named[0]?.kind ?? parseKind(first, ["freezes", "versions"]),
     names: named.map((object) => object.name),
     options: { ...options, ...canonicalState(options.state) },
   };
@@ -80,7 +80,7 @@ async function getSeveral(
   if (names.length > 0 || options.watch === true || options.continue !== undefined) {
     throw usageFailure("several kinds do not go with names, -w or --continue", "starling get syncgroups,clusters");
   }
-  const kinds = words.map(parseKind);
+  const kinds = words.map((word) => parseKind(word));
   const queries = kinds.map((kind) => ({ kind, names: [], options: { ...options, ...canonicalState(options.state) } }));
   const lists: ApiList<ListedObject>[] = [];
   for (const query of queries) lists.push(await read(session, query));

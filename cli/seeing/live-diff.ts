@@ -49,7 +49,7 @@ interface LiveSync {
   readonly apply: ApplyOptions;
 }
 
-function clusterOf({ view, cluster, of }: LiveQuestion): string {
+function clusterOf({ view, template, cluster, of }: LiveQuestion): string {
   const { kind, name } = view.owner;
   const selected = desiredClusters(view.desired, view.plan, fleetOf(view)).map((one) => one.cluster);
   const having = view.clusters.filter(({ syncs }) => syncs.some(({ action }) => action === "apply"));
@@ -62,7 +62,9 @@ function clusterOf({ view, cluster, of }: LiveQuestion): string {
     throw new CliFailure(`${said} has no rendering for ${where}`, { exit: "no", next: `starling render ${name}` });
   }
   if (others.length === 0) return first;
-  throw usageFailure(`${said} is on ${all.length} clusters; choose one with --cluster`, `--cluster ${first}`);
+  const object = template === undefined ? `${kind.toLowerCase()}/${name}` : `sync/${name}.${template}`;
+  const next = `starling diff ${object} --cluster ${first} -n ${view.owner.namespace}`;
+  throw usageFailure(`${said} is on ${all.length} clusters; choose one with --cluster`, next);
 }
 
 async function syncsOn(session: Session, cluster: string, question: LiveQuestion): Promise<readonly LiveSync[]> {

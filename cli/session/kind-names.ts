@@ -46,11 +46,14 @@ export function findKind(text: string): KindName | undefined {
   return aliases[text.toLowerCase()];
 }
 
-/** @throws CliFailure that lists the kinds. */
-export function parseKind(text: string): KindName {
+/**
+ * @param others - further words that the command accepts.
+ * @throws CliFailure that lists the kinds, and the other words.
+ */
+export function parseKind(text: string, others: readonly string[] = []): KindName {
   const kind = findKind(text);
   if (kind !== undefined) return kind;
-  const known = Object.values(plurals).join(", ");
+  const known = [...Object.values(plurals), ...others].join(", ");
   throw usageFailure(`"${text}" is not a kind; expected one of ${known}`, "starling get --help");
 }
 

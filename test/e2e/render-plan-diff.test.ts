@@ -294,7 +294,9 @@ describe.each(fleetTargets)("on $name", (fleet) => {
       expect(other.code).toBe(3);
       expect(other.err).toContain("the cluster that answers is not std-1");
       expect((await cli.run("diff sync/web.app --cluster std-1")).err).toContain("--kube-context NAME");
-      expect((await cli.run("diff web")).code).toBe(2);
+      const several = await cli.run("diff web");
+      expect(several.code).toBe(2);
+      expect(several.err).toMatch(/next: starling diff syncgroup\/web --cluster (std|gold)-\d -n \S+\n/);
     } finally {
       cli.close();
       await world.close();

@@ -29,7 +29,7 @@ export const rolloutStrategy = z.strictObject({
   maxUnreachable: clusterCountSchema.default("10%"),
   /** How long a cluster may stay without progress, from when its worker begins until it is ready. */
   progressDeadline: durationSchema({ minSeconds: 5, maxSeconds: 86_400 }).default("10m"),
-  /** Spreads the starts over this time, for fleets without waves: one stage, 100 % at once. */
+  /** Spreads the starts over this time, for groups that have one stage and change all clusters at once. */
   jitter: durationSchema({ minSeconds: 0, maxSeconds: 900 }).default("0s"),
   /** Whether a newer rollout follows while older ones are in progress in later stages, or only when these have ended. */
   supersede: z.enum(["pipeline", "finish"], 'must be "pipeline" or "finish"').default("pipeline"),

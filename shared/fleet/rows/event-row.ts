@@ -55,7 +55,10 @@ export function syncEvents(row: SyncRow): EventRow[] {
   const events: EventRow[] = [];
   if (newsworthy.includes(observed.phase)) {
     const [worst] = observed.problems;
-    const detail = worst === undefined ? observed.message : `${worst.object}: ${worst.reason} ${worst.message}`.trim();
+    const detail =
+      worst === undefined
+        ? observed.message
+        : [worst.object, worst.reason, worst.message].filter((part) => part !== "").join(": ");
     events.push(
       eventRow({
         about,

@@ -264,6 +264,7 @@ describe("get", () => {
 
   test.each([
     ["get frobs", 2, '"frobs" is not a kind'],
+    ["get all", 2, "syncgroups, syncs, rollouts, freezes, versions"],
     ["describe shop", 2, "next: starling describe syncgroup/shop "],
     ["suspend shop", 2, "next: starling suspend syncgroup/shop "],
     ["get source/none", 1, "Source payments/none does not exist"],

@@ -40,7 +40,7 @@ describe("the events of a Sync", () => {
       sk: expect.stringMatching(`^${at}#[0-9a-f]{12}$`),
       at,
       reason: "ObjectsFailed",
-      message: "Deployment shop/web: ImagePullBackOff no such image",
+      message: "Deployment shop/web: ImagePullBackOff: no such image",
       cluster: "c1",
       rollout: 4,
       revision: "main@sha1:bbb",

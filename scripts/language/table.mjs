@@ -64,7 +64,7 @@ export const exceptions = [
     reason: "RBAC and tokens have subjects, and requests arrive.",
   },
   {
-    path: /^(local\/(machine\/by-hand|clusters\/own-cluster)|test\/bench\/objects|test\/synth\/cluster-access|test\/contract\/(kube\/cluster-access|local\/apiserver\/authorization)|test\/integration\/shared\/kube\/engine\/(apply-set|scenario-rows))/,
+    path: /^(shared\/fleet\/access\/cluster-rbac|local\/(machine\/by-hand|clusters\/own-cluster)|test\/bench\/objects|test\/synth\/cluster-access|test\/contract\/(kube\/cluster-access|local\/apiserver\/authorization)|test\/integration\/shared\/kube\/engine\/(apply-set|scenario-rows))/,
     words: ["subject", "subjects"],
     reason: "They write bindings of RBAC, which have subjects.",
   },

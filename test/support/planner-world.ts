@@ -1,4 +1,5 @@
 import { planOwner } from "#functions/rollout/call/plan-owner.ts";
+import { plannerSteps } from "#functions/rollout/call/planner-steps.ts";
 import { writeWithFleet } from "#shared/adapters/fleet-writes.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -49,6 +50,8 @@ export class PlannerWorld {
   readonly table: MemoryTable;
   readonly blobs: MemoryBlobStore;
   readonly sender = new MemorySender();
+  /** The planner's steps, in another order than that of the table only where a test exchanges them. */
+  steps = plannerSteps;
   now = new Date("2026-11-21T08:00:00.000Z");
   #nextAct = 1;
 
@@ -70,15 +73,20 @@ export class PlannerWorld {
       until: new Date(this.now.getTime() + 60_000),
       ...(clusters === undefined ? {} : { clusters: new Set(clusters) }),
     };
-    await planOwner(owner, call, {
-      table: decidedTable(table, this.table, keys.object(owner.namespace, owner.kind, owner.name)),
-      blobs: this.blobs,
-      sender,
-      clock: { now: () => this.now },
-      ids: randomIds,
-      log: silentLog,
-      installation: "test",
-    });
+    await planOwner(
+      owner,
+      call,
+      {
+        table: decidedTable(table, this.table, keys.object(owner.namespace, owner.kind, owner.name)),
+        blobs: this.blobs,
+        sender,
+        clock: { now: () => this.now },
+        ids: randomIds,
+        log: silentLog,
+        installation: "test",
+      },
+      this.steps,
+    );
   }
 
   advanceClock(seconds: number): void {

@@ -32,30 +32,28 @@ export interface PlannerStep {
   readonly name: string;
   /** Whether it may have something to do, as far as the rows that are read tell. */
   readonly applies: (known: Known, work: CallWork, now: Date) => boolean;
-  /** Why it stands before the steps after it, or that its place is free. */
-  readonly place: string;
+  /** The later steps that it has to stand before, with the reasons. Without any its place is free. */
+  readonly before?: Readonly<Partial<Record<string, string>>>;
   /** @returns undefined when the step has nothing to do. */
   readonly take: (known: Known, work: CallWork, ports: PlannerPorts) => Outcome | Promise<Outcome>;
 }
 
-/** `test/unit/functions/rollout/step-order.test.ts` exchanges neighbours where the place says a reason. */
+/** `test/unit/functions/rollout/step-order.test.ts` exchanges each two steps whose order has a reason. */
 export const plannerSteps: readonly PlannerStep[] = [
   {
     name: "wakeResumed",
     applies: isResumeNew,
-    place: "free: it only informs workers, and clears a deadline that the slots set again",
+    before: { settleSlots: "attempts that stood still get their whole time again before the slots are checked" },
     take: wakeResumed,
   },
   {
     name: "settleSlots",
     applies: (_known, { round }) => round.slots.length > 0,
-    place: "jobs, stage runs and the next slots depend on what the slots show",
     take: settleSlots,
   },
   {
     name: "restartReturned",
     applies: (_known, { answering }) => answering.length > 0,
-    place: "a target that answers belongs to its stage run before that run is judged",
     take: restartReturned,
   },
   {
@@ -64,74 +62,68 @@ export const plannerSteps: readonly PlannerStep[] = [
       stages.some(
         (stage) => stage.updatingTo !== undefined || lastStageRunOf(stage, stageRuns)?.putBack?.[0] !== undefined,
       ),
-    place: "the restore is a job",
     take: restoreTemplates,
   },
   {
     name: "runJob",
     applies: ({ rolloutState }) => rolloutState.jobs.length > 0,
-    place: "a list of members that is made while jobs run would add to them",
+    before: { refreshMembers: "a list of members that is made while jobs run would add to them" },
     take: runJob,
   },
   {
     name: "refreshMembers",
     applies: mayHaveOtherMembers,
-    place: "stage runs are judged, and start, with the present stages and members",
     take: refreshMembers,
   },
   {
     name: "endStageRuns",
     applies: ({ rolloutState }) => rolloutState.stages.some(({ updatingTo }) => updatingTo !== undefined),
-    place: "a stage takes the rollout that the stage before has passed",
+    before: {
+      startNextStageRun: "a stage run that has passed is written as passed before a newer rollout takes its stage",
+    },
     take: endStageRuns,
   },
   {
     name: "retryRendered",
     applies: (known, { isRendered }) => isRendered && lacksRenderings(known),
-    place: "free",
     take: retryRendered,
   },
   {
     name: "startNextStageRun",
     applies: ({ row: { operations } }) => operations.suspended === undefined || operations.deletion !== undefined,
-    place: "slots are given for the newest rollout that a stage may take",
+    before: { fillSlots: "slots are given for the newest rollout that a stage may take" },
     take: startNextStageRun,
   },
   {
     name: "startReconcile",
     applies: ({ row: { operations }, rolloutState }) =>
       operations.suspended === undefined && operations.reconcile?.number !== rolloutState.handledReconcile,
-    place: "failed targets have another turn before slots are given",
     take: startReconcile,
   },
   {
     name: "fillSlots",
     applies: () => true,
-    place: "a reconcile is followed when nothing changes any more",
+    before: { followReconcile: "a reconcile is answered after the repairs that it starts" },
     take: fillSlots,
   },
   {
     name: "followReconcile",
     applies: ({ rolloutState, row }) => rolloutState.checking !== undefined && row.operations.suspended === undefined,
-    place: "free",
     take: followReconcile,
   },
   {
     name: "collectPast",
     applies: ({ rolloutState }) => rolloutState.past !== undefined,
-    place: "free",
     take: collectPast,
   },
   {
     name: "renewOwnerBlobs",
     applies: ({ rolloutState }, _check, now) => isToRenew(rolloutState.blobsAt, now),
-    place: "free",
     take: renewOwnerBlobs,
   },
   {
     name: "deleteOwner",
     applies: ({ row }) => row.operations.deletion?.cascade === "delete",
-    place: "it is last: whatever an owner still has to do comes before its end",
     take: deleteOwner,
   },
 ];
@@ -141,7 +133,6 @@ const orphanSteps: readonly PlannerStep[] = [
   {
     name: "forgetOwner",
     applies: () => true,
-    place: "it is the only one",
     take: forgetOwner,
   },
 ];

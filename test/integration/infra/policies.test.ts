@@ -401,7 +401,7 @@ describe("the roles of the functions", () => {
         "GetCallerIdentity us-east-1",
       ]),
     );
-  }, 120_000);
+  }, 300_000);
 });
 
 test.each([

@@ -21,7 +21,7 @@ import { type GatedGit, startGatedGit } from "#test/support/gated-git.ts";
 const aDeadFunctionMs = 190_000;
 /** The wait after three fetches that died one after the other. */
 const firstWaitMs = 300_000;
-const patience = { timeout: 30_000, interval: 50 };
+const patience = { timeout: 90_000, interval: 50 };
 
 let tls: TlsCertificate;
 beforeAll(async () => {
@@ -188,7 +188,7 @@ test("three fetches that die are reported, and the next one begins after a wait,
   expect(await world.ready()).toMatchObject({ status: "True", reason: "Succeeded" });
   for (const gone of ["fetch", "refused", "failures"]) expect(status).not.toHaveProperty(gone);
   expect(status.handledReconcile).toBeDefined();
-}, 120_000);
+}, 240_000);
 
 test("three fetches that die for another reason than the commit delay the artifact by a quarter of an hour", async () => {
   const world = await startWorld();
@@ -206,7 +206,7 @@ test("three fetches that die for another reason than the commit delay the artifa
   expect(world.git.fetches()).toBe(4);
   expect(await world.ready()).toMatchObject({ status: "True", reason: "Succeeded" });
   for (const gone of ["fetch", "failures"]) expect((await world.row()).status).not.toHaveProperty(gone);
-}, 120_000);
+}, 240_000);
 
 test("another revision is fetched without the wait that follows fetches that died", async () => {
   const world = await startWorld();
@@ -228,7 +228,7 @@ test("another revision is fetched without the wait that follows fetches that die
   await untilEnded(world, 5);
   expect(await world.ready()).toMatchObject({ status: "True" });
   expect((await world.row()).status.artifact).toMatchObject({ revision: `main@sha1:${second}` });
-}, 120_000);
+}, 240_000);
 
 test("only one of two functions fetches at a time", async () => {
   const world = await startWorld();
@@ -242,7 +242,7 @@ test("only one of two functions fetches at a time", async () => {
   expect(world.git.fetches()).toBe(1);
   expect(await world.ready()).toMatchObject({ status: "True" });
   expect(await world.revisions()).toHaveLength(1);
-}, 120_000);
+}, 240_000);
 
 test("after fifty pushes during a fetch, only the newest commit is fetched", async () => {
   const world = await startWorld();
@@ -263,7 +263,7 @@ test("after fifty pushes during a fetch, only the newest commit is fetched", asy
   expect(await world.ready()).toMatchObject({ status: "True" });
   expect({ listings: world.git.listings(), fetches: world.git.fetches() }).toEqual({ listings: 2, fetches: 2 });
   expect(await world.revisions()).toHaveLength(2);
-}, 120_000);
+}, 240_000);
 
 test("a burst of messages without a fetch in progress makes one fetch", async () => {
   const world = await startWorld();
@@ -275,7 +275,7 @@ test("a burst of messages without a fetch in progress makes one fetch", async ()
   expect(world.ended.filter(({ outcome }) => outcome !== "returned")).toEqual([]);
   expect(world.git.fetches() - before).toBe(1);
   expect((await world.row()).status.artifact).toMatchObject({ revision: `main@sha1:${newest}` });
-}, 120_000);
+}, 240_000);
 
 test("a change of the Source during its fetch causes no second fetch", async () => {
   const world = await startWorld();
@@ -290,7 +290,7 @@ test("a change of the Source during its fetch causes no second fetch", async () 
   const { labels, status } = await world.row();
   expect(labels).toEqual({ team: "a" });
   expect(status.artifact).toBeDefined();
-}, 120_000);
+}, 240_000);
 
 test("a reconcile does not wait for a fetch that may hang", async () => {
   const world = await startWorld();
@@ -302,7 +302,7 @@ test("a reconcile does not wait for a fetch that may hang", async () => {
   await untilEnded(world, 2);
   expect(world.git.fetches()).toBe(2);
   expect(await world.ready()).toMatchObject({ status: "True" });
-}, 120_000);
+}, 240_000);
 
 test("a fetch that was given up and wakes up after another one has finished changes nothing", async () => {
   const world = await startWorld({ overrun: "abandoned" });
@@ -329,4 +329,4 @@ test("a fetch that was given up and wakes up after another one has finished chan
   expect(status).not.toHaveProperty("fetch");
   expect(await world.ready()).toMatchObject({ status: "True" });
   expect(await world.revisions()).toHaveLength(1);
-}, 120_000);
+}, 240_000);

@@ -81,7 +81,11 @@ describe("a group with three rollouts in progress", () => {
     );
     const stageRuns = given.stageRuns.map((one) =>
       one.rollout === 118
-        ? { ...one, preexistingFailures: 20, rendering: Array.from({ length: 12 }, (_, order) => 900 + order) }
+        ? {
+            ...one,
+            preexistingFailures: 20,
+            holds: [{ cause: "rendering" as const, clusters: Array.from({ length: 12 }, (_, order) => 900 + order) }],
+          }
         : one,
     );
     const failing = Array.from({ length: 29 }, (_, index) =>

@@ -242,7 +242,7 @@ describe("a stage run under a freeze", () => {
     await made.table.write([{ update: keys.fleet("p2"), set: { schema: rowSchema + 1 } }]);
     await made.setFreezes({});
     await made.plan();
-    expect(made.stageRun("all")).not.toHaveProperty("frozen");
+    expect(made.stageRun("all")).not.toHaveProperty("frozenAs");
     expect(made.slots().map(({ cluster }) => cluster)).toEqual(["a1", "p1"]);
   });
 

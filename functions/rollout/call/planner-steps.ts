@@ -128,7 +128,7 @@ export const plannerSteps: readonly PlannerStep[] = [
   },
 ];
 
-/** An owner whose objects stay waits for nothing. */
+/** A deletion with `--cascade=orphan` leaves all objects in place, so it waits for nothing. */
 const orphanSteps: readonly PlannerStep[] = [
   {
     name: "forgetOwner",

@@ -1,6 +1,7 @@
-/** The map of the code in docs/architecture.md names the folders that exist. */
+/** The map of the code in docs/architecture.md names the folders that exist, and its table the steps of the planner. */
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { plannerSteps } from "#functions/rollout/call/planner-steps.ts";
 
 const page = readFileSync("docs/architecture.md", "utf8");
 const map = /^## Layers\n\n```text\n(.*?)^```$/ms.exec(page)?.[1] ?? "";
@@ -29,4 +30,10 @@ test.each([
 ])("the map names every folder of %s", (path, name) => {
   const part = partOf(name) + map.split("\n").filter((line) => line.startsWith(`${name}/`));
   expect(foldersOf(path).filter((folder) => !part.includes(`${folder}/`))).toEqual([]);
+});
+
+test("the table of steps names every step of the planner, in order", () => {
+  const [, table = ""] = /^\| step \| what it does \|\n(.*?)\n\n/ms.exec(page) ?? [];
+  const named = [...table.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);
+  expect(named).toEqual([...plannerSteps.map(({ name }) => name), "goIdle"]);
 });

@@ -5,7 +5,7 @@ import { foldLines } from "#cli/format/fold-lines.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { describeCommand, manyClusters, reasonsText, type TargetLines, targetsText } from "#cli/format/target-lines.ts";
 import type { OverviewStage, OverviewStageRun, RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
-import { stalledPhases } from "#shared/fleet/rows/rollout-rows.ts";
+import { isEndedPhase, isStalledPhase } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Clearing } from "#shared/fleet/waits/wait.ts";
 import { formatAge, formatTime } from "#shared/words/age.ts";
 import { isQuiet, worstTargetsFirst } from "#shared/words/causes.ts";
@@ -61,7 +61,7 @@ export function shownStageRun({ updatingTo, passed }: OverviewStage): OverviewSt
 }
 
 export function isStanding({ updatingTo }: OverviewStage): boolean {
-  return stalledPhases.some((phase) => phase === updatingTo?.phase);
+  return isStalledPhase(updatingTo?.phase);
 }
 
 function headText({ overview, now }: OverviewView): string {
@@ -135,7 +135,7 @@ function budgetText(stageRun: OverviewStageRun | undefined, state: BudgetState):
 function stateText(stage: OverviewStage, now: Date): string {
   const { updatingTo, passed, members, current } = stage;
   if (updatingTo !== undefined) {
-    const word = updatingTo.phase === "Passed" || updatingTo.phase === "Superseded" ? "" : phaseWords[updatingTo.phase];
+    const word = isEndedPhase(updatingTo.phase) ? "" : phaseWords[updatingTo.phase];
     return `${word} for ${formatAge(updatingTo.since, now)}`;
   }
   if (members === 0) return "empty";

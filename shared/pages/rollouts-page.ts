@@ -10,6 +10,7 @@ import type {
 import type { OverviewStage, OverviewStageRun, RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
+import { isEndedPhase } from "#shared/fleet/rows/rollout-rows.ts";
 import { type Ask, unlessNone } from "#shared/pages/ask.ts";
 import { eventTable } from "#shared/pages/event-table.ts";
 import { planParts } from "#shared/pages/origin-parts.ts";
@@ -170,7 +171,7 @@ function budget(stageRun: OverviewStageRun | undefined, state: BudgetState): str
 }
 
 function stageState({ updatingTo, members, current }: OverviewStage): Html {
-  if (updatingTo !== undefined && updatingTo.phase !== "Passed" && updatingTo.phase !== "Superseded") {
+  if (updatingTo !== undefined && !isEndedPhase(updatingTo.phase)) {
     const tone = updatingTo.phase === "Updating" ? "busy" : "bad";
     return html`<span class="state ${tone}">${phaseWords[updatingTo.phase]}</span>`;
   }

@@ -1,6 +1,7 @@
 /** Texts about rollouts: their phases, what they wait for, and how to end a wait. */
 import type { OverviewStageRun } from "#shared/fleet/api/rollout-overview.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
+import type { EndedPhase, StageRunPhase } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Clearing, Wait } from "#shared/fleet/waits/wait.ts";
 import { formatTime } from "#shared/words/age.ts";
 
@@ -11,7 +12,7 @@ export const phaseWords = {
   Halted: "halted",
   NothingVerified: "nothing verified",
   TooManyUnreachable: "too many unreachable",
-} as const;
+} as const satisfies Record<Exclude<StageRunPhase, EndedPhase> | "Waiting", string>;
 
 export type BudgetState = "Failed" | "Unreachable";
 

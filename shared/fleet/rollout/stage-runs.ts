@@ -8,10 +8,11 @@ import type { Act } from "#shared/fleet/rows/object-rows.ts";
 import {
   type Hold,
   type HoldCause,
+  isEndedPhase,
+  isStalledPhase,
   type StageRunPhase,
   type StageRunRef,
   type StageRunRow,
-  stalledPhases,
   type TargetRow,
   type TargetState,
   targetStates,
@@ -47,11 +48,11 @@ export function isSameStageRun(a: StageRunRef | undefined, b: StageRunRef | unde
 }
 
 export function isStalled({ phase }: Pick<StageRunRow, "phase">): boolean {
-  return stalledPhases.some((stalled) => stalled === phase);
+  return isStalledPhase(phase);
 }
 
 export function hasEnded({ phase }: Pick<StageRunRow, "phase">): boolean {
-  return phase === "Passed" || phase === "Superseded";
+  return isEndedPhase(phase);
 }
 
 /** Targets that this rollout changes: the snapshot without those that had it already and those that left. */

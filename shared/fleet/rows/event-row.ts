@@ -3,7 +3,7 @@
 import { digestOf, hexOf } from "#shared/base/digest.ts";
 import { expiryOf } from "#shared/fleet/rows/expiry.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { type StageRunRow, stalledPhases } from "#shared/fleet/rows/rollout-rows.ts";
+import { isStalledPhase, type StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type AnyReason, reportedReason } from "#shared/kube/reasons.ts";
@@ -99,7 +99,10 @@ export function syncEvents(row: SyncRow): EventRow[] {
   return events;
 }
 
-/** How each phase of a content in one stage began, and its newest transitions; those told before are the same rows. */
+/**
+ * The events of a stage run: the begin of each phase, and the newest transitions. A transition that was reported before
+ * makes the same row again.
+ */
 export function stageRunEvents(row: StageRunRow): EventRow[] {
   const { owner, rollout, stage, snapshot, transitions } = row;
   const reported = transitions.filter(
@@ -111,7 +114,7 @@ export function stageRunEvents(row: StageRunRow): EventRow[] {
       at: transition.at,
       identity: [rollout, stage, snapshot, transition.phase, transition.reason, transition.message],
       said: {
-        severity: stalledPhases.some((phase) => phase === transition.phase) ? "error" : "info",
+        severity: isStalledPhase(transition.phase) ? "error" : "info",
         reason: `Rollout${transition.phase}`,
         message: `${owner.name}-${rollout}: ${transition.message}`,
         rollout: rollout,

@@ -297,8 +297,20 @@ export interface RolloutRow extends Row {
   readonly skipped?: Skipped;
 }
 
+/** A stage run in one of these phases stands still: it stays in its stage, and a newer rollout may replace it. */
 export const stalledPhases = ["Halted", "NothingVerified", "TooManyUnreachable"] as const;
-export type StageRunPhase = "Updating" | (typeof stalledPhases)[number] | "Passed" | "Superseded";
+/** A stage run in one of these phases is over, and keeps its phase. */
+const endedPhases = ["Passed", "Superseded"] as const;
+export type EndedPhase = (typeof endedPhases)[number];
+export type StageRunPhase = "Updating" | (typeof stalledPhases)[number] | EndedPhase;
+
+export function isStalledPhase(phase: string | undefined): boolean {
+  return stalledPhases.some((stalled) => stalled === phase);
+}
+
+export function isEndedPhase(phase: string | undefined): phase is EndedPhase {
+  return endedPhases.some((ended) => ended === phase);
+}
 
 export interface Transition {
   readonly at: string;

@@ -2,7 +2,7 @@
 import { canonicalJson } from "#shared/base/json.ts";
 import type { ApplyOptions } from "#shared/fleet/kinds/sync-template.ts";
 import type { OwnerState, OwnerStatus } from "#shared/fleet/rows/object-rows.ts";
-import { type StageRunPhase, stalledPhases } from "#shared/fleet/rows/rollout-rows.ts";
+import { isStalledPhase, type StageRunPhase } from "#shared/fleet/rows/rollout-rows.ts";
 import { holdOf, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type SyncStateWord, syncStateOf } from "#shared/fleet/rows/sync-state-of.ts";
 import { isDrifted } from "#shared/fleet/sync/conditions.ts";
@@ -47,7 +47,7 @@ export function whyBehind({ place, problem }: Pick<DesiredRendering, "place" | "
   if (problem !== undefined) return `cannot be rendered: ${problem}`;
   if (place === undefined) return "its stage went on without it";
   if (place === "Halted") return "the rollout is halted";
-  return stalledPhases.some((phase) => phase === place) ? "the rollout stands still" : "waits for its turn";
+  return isStalledPhase(place) ? "the rollout stands still" : "waits for its turn";
 }
 
 /**

@@ -246,13 +246,23 @@ function waitingReason(
 ): string {
   if (stageRun.phase === "Superseded") return stageRun.message;
   const hold = stageRun.holds.find(({ clusters }) => clusters.includes(order));
-  if (hold?.cause === "rendering") return "waiting for its rendering";
-  if (hold?.cause === "freeze") return `waits until freeze ${hold.name} ends`;
   if (hold === undefined) return "";
-  if (slot === undefined) return "waits until the planner checks its stage again";
-  return slot.releasing === undefined
-    ? `settles what rollout ${slot.rollout} began`
-    : "waits until its worker is through";
+  const { cause, name } = hold;
+  switch (cause) {
+    case "rendering":
+      return "waiting for its rendering";
+    case "freeze":
+      return `waits until freeze ${name} ends`;
+    case "bound":
+    case "worker":
+      if (slot === undefined) return "waits until the planner checks its stage again";
+      return slot.releasing === undefined
+        ? `settles what rollout ${slot.rollout} began`
+        : "waits until its worker has finished";
+    default:
+      cause satisfies never;
+      return "";
+  }
 }
 
 function named<R>(parts: { readonly cluster: string } | undefined, row: R): readonly (readonly [string, R])[] {

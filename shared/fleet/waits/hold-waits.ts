@@ -1,4 +1,4 @@
-/** The waits of clusters that a cause holds back, for targets of stage runs and for catch-ups alike. Pure. */
+/** The waits of clusters that a cause other than a freeze holds back: targets of stage runs, and catch-ups. Pure. */
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { changingIn, ownBound } from "#shared/fleet/rollout/slots.ts";
 import type { Hold } from "#shared/fleet/rows/rollout-rows.ts";
@@ -13,20 +13,29 @@ export function holdWaits(
   where: Pick<Wait, "stage" | "rollout">,
   { rolloutState, row }: Pick<WaitFacts, "rolloutState" | "row">,
 ): readonly Wait[] {
-  if (count === 0 || cause === "freeze") return [];
+  if (count === 0) return [];
   const who = `${waitingText(count)}${where.stage === undefined ? catchingUpText : ""}`;
   const join = where.stage === undefined ? ", " : " ";
   const clusters = { count, names: [] };
-  if (cause === "rendering")
-    return [{ reason: "rendering", ...where, clusters, message: `${who}${join}for renderings`, clear: [] }];
-  if (cause === "worker") {
-    const message = `${who}${join}until an earlier attempt has ended`;
-    return [{ reason: "worker", ...where, clusters, message, clear: [] }];
+  switch (cause) {
+    case "freeze":
+      return [];
+    case "rendering":
+      return [{ reason: "rendering", ...where, clusters, message: `${who}${join}for renderings`, clear: [] }];
+    case "worker": {
+      const message = `${who}${join}until an earlier attempt has ended`;
+      return [{ reason: "worker", ...where, clusters, message, clear: [] }];
+    }
+    case "bound": {
+      const stage = rolloutState.stages.find((one) => one.name === name);
+      const { maxConcurrent } = relationOf(row).rollout.stages.find((one) => one.name === name) ?? {};
+      if (stage === undefined || maxConcurrent === undefined) return [];
+      const used = `${changingIn(stage)} of ${ownBound(maxConcurrent, stage.members)} slots of ${stage.name} are in use`;
+      const clear = [{ verb: "pace", field: "maxConcurrent" }] as const;
+      return [{ reason: "slots", stage: stage.name, clusters, message: `${who}: ${used}`, clear }];
+    }
+    default:
+      cause satisfies never;
+      return [];
   }
-  const stage = rolloutState.stages.find((one) => one.name === name);
-  const { maxConcurrent } = relationOf(row).rollout.stages.find((one) => one.name === name) ?? {};
-  if (stage === undefined || maxConcurrent === undefined) return [];
-  const slots = `${changingIn(stage)} of ${ownBound(maxConcurrent, stage.members)} slots of ${stage.name} are in use`;
-  const clear = [{ verb: "pace", field: "maxConcurrent" }] as const;
-  return [{ reason: "slots", stage: stage.name, clusters, message: `${who}: ${slots}`, clear }];
 }

@@ -342,7 +342,7 @@ describe("the rollouts of a group and of all groups", () => {
     const { items } = (await api.call("GET", `${path}/2/targets?state=Waiting`)).body;
     expect(items.map(({ cluster, reason }: Record<string, string>) => [cluster, reason])).toEqual([
       ["c2", "settles what rollout 1 began"],
-      ["c3", "waits until its worker is through"],
+      ["c3", "waits until its worker has finished"],
       ["c4", "waits until freeze inc-1 ends"],
       ["c5", ""],
       ["c6", "waits until the planner checks its stage again"],

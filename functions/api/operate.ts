@@ -11,6 +11,7 @@ import { refusal } from "#functions/api/refusal.ts";
 import { sendAfter, writeObject } from "#functions/api/write-object.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { defined } from "#shared/base/defined.ts";
+import type { pathChoices } from "#shared/fleet/api/api-routes.ts";
 import { deletionFailed } from "#shared/fleet/rollout/owner-status.ts";
 import { type Act, newestAct, type Operations, type Suspension } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, newerRowText } from "#shared/fleet/rows/row.ts";
@@ -20,7 +21,7 @@ const keptSuspends = 10;
 
 export interface OperateRequest {
   readonly reference: ObjectReference;
-  readonly verb: "suspend" | "resume" | "reconcile" | "refresh";
+  readonly verb: (typeof pathChoices)["verb"][number];
   /** For `reconcile`: poll its Sources as well. */
   readonly sources?: "include";
   readonly caller: Caller;

@@ -4,6 +4,7 @@ import { ManagedPolicy, PolicyStatement } from "aws-cdk-lib/aws-iam";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import { Construct } from "constructs";
 import { acknowledgeWildcards } from "#infra/constructs/acknowledge-wildcards.ts";
+import { pathChoices } from "#shared/fleet/api/api-routes.ts";
 
 /**
  * A method and the path of a request, such as `GET /v1/clusters/*`. API Gateway gives IAM the path of the request. Each pattern
@@ -23,7 +24,7 @@ const reads: Requests = [["POST", "/v1/namespaces/*/contents"]];
 
 /** Operations that change no document and delete no object of a cluster. */
 const operates: Requests = [
-  ...["suspend", "resume", "reconcile", "refresh"].map((verb) => ["POST", `/v1/namespaces/*/${verb}`] as const),
+  ...pathChoices.verb.map((verb) => ["POST", `/v1/namespaces/*/${verb}`] as const),
   ["POST", "/v1/freezes/*"],
   ["DELETE", "/v1/freezes/*"],
   ["POST", "/v1/clusters/*/accept"],

@@ -1,4 +1,5 @@
 /** Explains a refusal of the gateway, which itself gives no reason. */
+import { pathChoices } from "#shared/fleet/api/api-routes.ts";
 
 /**
  * `execute-api:Invoke is missing for GET /v1/clusters; the stack's ViewerPolicy allows it`, for the refused user and
@@ -10,11 +11,13 @@ export function missingRight(method: string, path: string): string {
 }
 
 /** The actions of operators, by the last segment of their path. */
-const operating = /\/(?:suspend|resume|reconcile|refresh|accept|recover|check)$/;
+const operating = new Set<string>([...pathChoices.verb, "accept", "recover", "check"]);
 
 /** The weakest policy that allows the request. */
 function policyOf(method: string, path: string): string {
   if (method === "GET") return path === "/v1/audit" ? "AdministratorPolicy" : "ViewerPolicy";
   if (path.endsWith("/contents")) return "ReaderPolicy";
-  return path.startsWith("/v1/freezes/") || operating.test(path) ? "OperatorPolicy" : "AdministratorPolicy";
+  return path.startsWith("/v1/freezes/") || operating.has(path.slice(path.lastIndexOf("/") + 1))
+    ? "OperatorPolicy"
+    : "AdministratorPolicy";
 }

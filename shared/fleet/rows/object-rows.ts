@@ -288,8 +288,7 @@ export interface DirectoryRow extends Row {
 
 /** The number of the newest act, which is always kept; undefined without acts. */
 export function newestAct(operations: Operations): number | undefined {
-  const { suspended, reconcile, refresh, deletion, resumed, accepted, recovered } = operations;
-  const acts = [suspended, ...(suspended?.again ?? []), reconcile, refresh, deletion, resumed, accepted, recovered];
+  const acts: readonly (Act | undefined)[] = [...Object.values(operations), ...(operations.suspended?.again ?? [])];
   // Rows from before acts had numbers have acts without one.
   const numbers = acts.flatMap((act) => act?.number ?? []);
   return numbers.length === 0 ? undefined : Math.max(...numbers);

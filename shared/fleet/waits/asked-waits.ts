@@ -13,7 +13,7 @@ const verbs = {
   refresh: "refresh",
   recovered: "recover",
   deletion: "deletion",
-} as const satisfies Partial<Record<keyof Operations, string>>;
+} as const satisfies Record<Exclude<keyof Operations, "accepted">, string>;
 
 export function askedWaits(facts: WaitFacts): readonly Wait[] {
   const { operations } = facts.row;

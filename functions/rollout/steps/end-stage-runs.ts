@@ -28,7 +28,7 @@ export async function endStageRuns(
     const facts = stageRunFacts({ rolloutState: transaction.rolloutState, row: known.row }, { index, deletion });
     if (stage.ahead === true && facts.isAhead !== true)
       transaction.editStage(stage.name, ({ ahead: _waited, ...kept }) => kept);
-    // Its stage was renamed. A stage run that stands still does not begin anything because of that.
+    // Its stage was renamed: a run in progress needs a snapshot with the new name. One that stands still stays as it is.
     if (stageRun.stage !== stage.name && !isStalled(stageRun)) {
       await startStageRun(transaction, { stage: index, rollout }, ports);
       continue;

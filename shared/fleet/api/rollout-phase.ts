@@ -7,9 +7,9 @@ import { type AnyReason, reportedReason } from "#shared/kube/reasons.ts";
 
 /**
  * - `Rolling`: it goes through a stage; `Halted`, `Stalled`: it stands still in one;
- * - `Waiting`: a stage is still to take it, and none goes through with it now;
+ * - `Waiting`: it is in progress in no stage, and a stage will take it;
  * - `Complete`: the last stage passed it;
- * - `Superseded`: no stage goes through with it, or may take it any more.
+ * - `Superseded`: it is in progress in no stage, and no stage may take it any more.
  */
 export const rolloutPhases = ["Halted", "Stalled", "Rolling", "Waiting", "Complete", "Superseded"] as const;
 export type RolloutPhase = (typeof rolloutPhases)[number];
@@ -57,5 +57,5 @@ export function rolloutPhase(
 function waitingText({ name, updatingTo }: Stage): string {
   return updatingTo === undefined
     ? `stage ${name} takes it next`
-    : `stage ${name} takes it when it is through with rollout ${updatingTo.rollout}`;
+    : `stage ${name} takes it when rollout ${updatingTo.rollout} has ended there`;
 }

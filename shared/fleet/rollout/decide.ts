@@ -70,7 +70,7 @@ export type Step =
   | { readonly do: "leave"; readonly leaving: readonly SyncRow[]; readonly reason: string }
   | { readonly do: "forget"; readonly syncs: readonly SyncRow[]; readonly reason: string };
 
-/** An earlier attempt goes on there, or the list of members is older than what was read. */
+/** The worker of an earlier attempt may still write there, or the cluster's row is newer than the list of members. */
 export const heldByWorker = { do: "hold", cause: "worker", requests: [] } as const;
 
 export function digestsOf({ inputs }: SnapshotTarget): readonly string[] {

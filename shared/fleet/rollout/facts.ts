@@ -113,7 +113,7 @@ export const lagSeconds = 30;
 /** Number of clusters that a rollout state names as readable only by a newer version. */
 export const keptUnreadable = 100;
 
-/** A step while it is decided: what was read, and the rollout state after the decisions so far. */
+/** The facts for the decisions of one step: the rows that were read, and the rollout state with its changes so far. */
 export interface Deciding {
   readonly known: Known;
   readonly rolloutState: RolloutStateRow;

@@ -10,7 +10,7 @@ import { catchUpBudget } from "#shared/fleet/rollout/stage-runs.ts";
 import { isInForce } from "#shared/fleet/rows/freezes-row.ts";
 import type { CatchUpsHeld, Hold, HoldCause, StageRecord } from "#shared/fleet/rows/rollout-rows.ts";
 
-/** Equal while the clusters that a freeze covers cannot have changed. */
+/** A digest of the freezes and the members: while it is the same, the same clusters are frozen. */
 export function frozenAs({ known, now }: Pick<Deciding, "known" | "now">): string {
   return digestOf([
     known.freezeState.freezes.filter((freeze) => isInForce(freeze, now)),
@@ -18,7 +18,10 @@ export function frozenAs({ known, now }: Pick<Deciding, "known" | "now">): strin
   ]);
 }
 
-/** The cause that holds a catch-up back, a rendering that this call has requested, or another reason to skip it. */
+/**
+ * Why a catch-up gets no slot now: a cause that holds it back; `asked`, when this call has requested its rendering; or
+ * `others`, for every reason that is not counted as a hold.
+ */
 export type CatchUpWait = Pick<Hold, "cause" | "name"> | "asked" | "others";
 
 /** Number of catch-ups that a cause holds back. */
@@ -26,7 +29,7 @@ export function countHeld({ holds }: Pick<CatchUpsHeld, "holds">, cause: HoldCau
   return holds.reduce((sum, hold) => sum + (hold.cause === cause ? hold.clusters : 0), 0);
 }
 
-/** As many clusters change in the stage as its own bound allows. */
+/** True when as many clusters change in the stage as its own `maxConcurrent` allows. */
 export function isFull(
   { rolloutState, known }: Pick<Deciding, "rolloutState" | "known">,
   name: string,
@@ -66,7 +69,7 @@ export function heldOf(waits: readonly CatchUpWait[], as: string): CatchUpsHeld 
   return { holds, ...(countHeld({ holds }, "worker") === 0 ? { as } : {}) };
 }
 
-/** Equal while the same catch-ups are held by a freeze or by their stage. */
+/** A digest that is the same while freezes and stages hold the same catch-ups back. */
 export function heldAs(deciding: Deciding): string {
   const { known, rolloutState } = deciding;
   const { stages, unreadable = [] } = rolloutState;
@@ -83,8 +86,8 @@ export function waitOf(step: Step): CatchUpWait | undefined {
 }
 
 /**
- * More catch-ups failed than the stage tolerates: no other is tried before a rollout passes the stage, or somebody
- * asks.
+ * True when more catch-ups failed than the stage allows: no other is tried before a rollout passes the stage, or
+ * somebody runs `reconcile`.
  */
 export function isStopped({ row }: Known, { failedCatchUps, members }: StageRecord): boolean {
   return failedCatchUps > catchUpBudget(relationOf(row).rollout, members);

@@ -264,8 +264,8 @@ function goneText({ rolloutState, desired, behind = [] }: StatusFacts): string {
   const kept = new Set(desired.ok ? desired.plan.templates.map(({ name }) => name) : rolloutState.templates);
   const { size } = new Set(rolloutState.templates).difference(kept);
   if (size === 0 || behind.every(({ state }) => state !== "unreachable")) return "";
-  const what = size === 1 ? "1 template that is gone is" : `${size} templates that are gone are`;
-  return `${what} kept until deleted from whoever does not answer, or that is unregistered`;
+  const [what, it] = size === 1 ? ["1 removed template is", "it"] : [`${size} removed templates are`, "them"];
+  return `${what} remembered until each cluster that does not answer has deleted ${it}, or is unregistered`;
 }
 
 export function unreadableText(clusters: readonly string[]): string {

@@ -1,6 +1,6 @@
 /**
- * Distributes slots: never more than the bound over all stage runs, with one kept so that a cure never waits for
- * unhealthy clusters.
+ * Distributes slots: never more than the bound over all stage runs, with one reserved for the first stage, so
+ * that a fix never waits for unhealthy clusters.
  */
 import { defined } from "#shared/base/defined.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
@@ -116,10 +116,10 @@ export function turnsOf(
   const { served = [] } = rolloutState;
   const ordered = movers.toSorted((a, b) => served.indexOf(nameOf(a)) - served.indexOf(nameOf(b)));
   const earliest = Math.min(...movers.map(({ stage = Number.POSITIVE_INFINITY }) => stage));
-  const isCure = (mover: Mover) => mover.stage === earliest && rolloutState.stages[earliest]?.changing === 0;
+  const isFix = (mover: Mover) => mover.stage === earliest && rolloutState.stages[earliest]?.changing === 0;
   return ordered.map((mover) => {
     const share = Math.ceil((isFirst(mover) ? free : freeOfOthers) / Math.max(1, movers.length));
-    const slots = isCure(mover) ? Math.max(share, Math.min(free, 1)) : share;
+    const slots = isFix(mover) ? Math.max(share, Math.min(free, 1)) : share;
     return { mover, slots: Math.max(0, Math.min(slots, roomOf(mover, rolloutState))) };
   });
 }

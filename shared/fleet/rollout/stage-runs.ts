@@ -22,7 +22,7 @@ import type { Among } from "#shared/kube/reasons.ts";
 /** Settings that are read each time, so that a change helps at once. */
 export type StagePace = Pick<RolloutStrategy, "maxConcurrent" | "maxFailures" | "maxUnreachable">;
 
-/** The phase of a stage run, when it tells everything. */
+/** Why a stage run is in its phase: the phase itself, or a more exact word. */
 export type StageRunReason = StageRunPhase | Among<"TooManyFailures" | "DeletionFailed" | "StageRemoved" | "Newer">;
 
 /** Number of transitions and failures in a stage run's row. */
@@ -113,8 +113,8 @@ export function boundOf({ maxConcurrent }: StagePace, members: number): number {
 }
 
 /**
- * Failed catch-ups that a stage bears before it lets no other cluster catch up. One is always free, so that one bad joiner stops
- * nobody. A catch-up that could not be rendered says nothing about the rollout, and is not counted.
+ * Failed catch-ups that a stage may have while others still catch up in it. It is at least one, so that one bad cluster
+ * stops no other. A catch-up that could not be rendered says nothing about the rollout, and is not counted.
  */
 export function catchUpBudget({ maxFailures }: Pick<StagePace, "maxFailures">, members: number): number {
   return Math.max(1, resolveCount(maxFailures, members));

@@ -198,8 +198,8 @@ export interface Hold<Clusters extends number | readonly number[] = readonly num
 export interface CatchUpsHeld {
   readonly holds: readonly Hold<number>[];
   /**
-   * The catch-ups are not read again before this text changes: it covers the freezes, the members, the current
-   * rollouts, and the full stages. Only a finished rendering releases one without a change.
+   * The digest that `heldAs` computes. While it is the same, the catch-ups are not read again, unless a rendering is
+   * finished.
    */
   readonly as?: string;
 }
@@ -340,7 +340,7 @@ export interface StageRunRow extends Row, StageRunRef {
   readonly returned: readonly number[];
   /** Range of orders of targets that were ready with this rollout before the new snapshot, without its end. */
   readonly verified?: { readonly from: number; readonly to: number };
-  /** The freezes and members with which the targets were found that a freeze holds back. */
+  /** The digest of freezes and members (`frozenAs`) with which the frozen targets in `holds` were found. */
   readonly frozenAs?: string;
   /** Targets that have a row and failed, because they could not be rendered. */
   readonly unrendered: readonly number[];

@@ -1,4 +1,4 @@
-/** The waits of a stage: its stage run stands still or is not ready, or an earlier stage has the next rollout. */
+/** The waits of a stage: for the targets of its stage run, for a person, or for the stage before it. */
 import { defined } from "#shared/base/defined.ts";
 import { advance, isLeft, mustVerify } from "#shared/fleet/rollout/advance.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
@@ -83,8 +83,9 @@ export function progressText({ counts, size }: StageRunRow): string {
 }
 
 /**
- * A newer rollout replaces each of them. Another remedy is named only when the stage would not stand still for another
- * reason. A `reconcile` gives failed targets another turn; an unreachable target gets one by answering.
+ * The wait of a stage run that stands still. A newer rollout replaces it. A refresh and a larger limit are named only
+ * if the stage run would then go on. A `reconcile` gives failed targets another turn; an unreachable target gets one by
+ * answering.
  */
 function stalledWait({ row }: WaitFacts, stageRun: StageRunRow): Wait {
   const { stage, rollout, message, transitions, startedAt } = stageRun;
@@ -116,7 +117,7 @@ function stalledWait({ row }: WaitFacts, stageRun: StageRunRow): Wait {
   return { reason: "evidence", ...about, clusters: unverified, message: text, clear: [...again, ...refresh] };
 }
 
-/** Every target gets another turn, and one that cannot be rendered fails at once. */
+/** The stage run after a `rollout refresh`: targets that could not be rendered have failed, and all others wait. */
 function newSnapshot(stageRun: StageRunRow): StageRunRow {
   const { unrendered, counts } = stageRun;
   const Waiting = changedSize(stageRun) - unrendered.length;

@@ -127,9 +127,9 @@ function reconcileWait({ rolloutState, stageRuns }: WaitFacts): readonly Wait[] 
   const changing = changingOf(rolloutState);
   const when =
     updatingTo !== undefined
-      ? `${updatingTo.stage} is through with ${updatingTo.rollout}: ${progressText(updatingTo)}`
+      ? `stage ${updatingTo.stage} has finished rollout ${updatingTo.rollout}: ${progressText(updatingTo)}`
       : changing > 0
-        ? `the ${changing} that change are through`
+        ? `no cluster is changing: ${changing} still ${changing === 1 ? "is" : "are"}`
         : `every cluster is checked: ${checking.checked} of ${membersOfAll(rolloutState)} are`;
   const message = `a reconcile is answered when ${when}`;
   return [

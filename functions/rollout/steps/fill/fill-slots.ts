@@ -9,7 +9,7 @@ import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { moversOf, servedNext, turnsOf } from "#shared/fleet/rollout/slots.ts";
 import { freezeOfAll } from "#shared/fleet/rows/freezes-row.ts";
 
-/** Gives free slots to those whose turn it is. @returns undefined when there is nothing to give, or nobody to take it. */
+/** Gives free slots to stage runs and catch-ups, in their turns. @returns undefined when none of them can get one. */
 export async function fillSlots(known: Known, work: CallWork, ports: PlannerPorts): Promise<Transaction | undefined> {
   // All slots have been checked, and stages have taken what that lets in.
   work.isFed = true;

@@ -10,8 +10,8 @@ import { heldIn, refOf, stageRunKey, withHeld, withoutHeld } from "#shared/fleet
 import type { StageRunRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 
 /**
- * Clusters checked in one step: those that may get the free slots, as far as their Syncs, slots and checks fit, and a
- * few more, because not every one needs its own.
+ * Number of clusters that one step checks: as many as there are free slots, if their rows fit into the transaction, and
+ * five more, because some clusters need no slot.
  */
 export function mostNext(transaction: Transaction, slots: number): number {
   const fitting = Math.floor(transaction.room() / (transaction.rolloutState.templates.length + 2));
@@ -26,7 +26,7 @@ interface Filled {
 
 /**
  * Gives slots to targets of a stage run whose turn it is, or records that they have the rollout already.
- * @returns whether all of these wait, and others may not have to.
+ * @returns true when all checked targets have to wait, and it is worth checking the next ones.
  */
 export async function fillStageRun(
   transaction: Transaction,
@@ -92,7 +92,7 @@ function nextOrders(transaction: Transaction, { work: { waiting }, stageRun, slo
   return (slots === 0 ? [...aside, ...before, ...ahead] : [...before, ...ahead, ...aside]).slice(0, most);
 }
 
-/** True when this call has done something in the stage run. */
+/** The entry of `waiting` that is set when this call has done something in the stage run. */
 function goingOn(stageRun: StageRunRow): string {
   return `${stageRunKey(stageRun)} goes on`;
 }

@@ -56,7 +56,7 @@ test.each([
     const { clusters, conditions } = (await made.group()).status;
     expect(clusters).toMatchObject({ ready: 3, unreachable: 1 });
     expect(conditions[0]?.message).toMatch(
-      /^3 of 4 clusters ready; dead does not answer .* cluster\/dead --cascade=orphan; 60 templates that are gone are kept /,
+      /^3 of 4 clusters ready; dead does not answer .* cluster\/dead --cascade=orphan; 60 removed templates are remembered /,
     );
     await happens(made);
     await playOn(made);

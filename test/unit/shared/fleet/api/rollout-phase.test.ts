@@ -56,7 +56,7 @@ test.each<[string, string, RolloutPhase, string]>([
     "canary:118 early:116>117 rest:116",
     "canary:Passed",
     "Waiting",
-    "stage early takes it when it is through with rollout 117",
+    "stage early takes it when rollout 117 has ended there",
   ],
   ["canary:119>120 early:118 rest:117", "canary:Passed early:Passed", "Waiting", "stage rest takes it next"],
   ["canary:118 rest:", "canary:Passed", "Waiting", "stage rest takes it next"],

@@ -599,7 +599,7 @@ describe("a reconcile that is not answered", () => {
     [
       "a stage that is updating",
       { ...going(stageRun(119, "canary", passed), quiet), rolloutState: { checking } },
-      { blocker: "canary", message: "a reconcile is answered when canary is through with 119: 0 of 1 done" },
+      { blocker: "canary", message: "a reconcile is answered when stage canary has finished rollout 119: 0 of 1 done" },
     ],
     [
       "clusters that catch up",
@@ -607,7 +607,7 @@ describe("a reconcile that is not answered", () => {
         ...going(stageRun(119, "canary", passed)),
         rolloutState: { checking, catchUps: { waiting: 0, changing: 1, failed: 0 } },
       },
-      { message: "a reconcile is answered when the 1 that change are through" },
+      { message: "a reconcile is answered when no cluster is changing: 1 still is" },
     ],
     [
       "workers that have not checked",

@@ -14,8 +14,9 @@ import {
   type RolloutInProgress,
   targetItem,
 } from "#shared/fleet/api/rollout-object.ts";
+import { heldIn } from "#shared/fleet/rollout/holds.ts";
 import { judge, wasUnhealthy } from "#shared/fleet/rollout/judge.ts";
-import { heldIn, isSameStageRun } from "#shared/fleet/rollout/stage-runs.ts";
+import { isSameStageRun } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, ranges, syncName } from "#shared/fleet/rows/keys.ts";
 import {
   type SlotRow,

@@ -2,14 +2,15 @@
  * The life of a stage run, in one function: what the run is now, whether a newer rollout may replace it, and when it
  * has to be examined again. Pure.
  */
+
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
+import { frozenIn } from "#shared/fleet/rollout/holds.ts";
 import { isCaughtUp } from "#shared/fleet/rollout/order.ts";
 import {
   changedSize,
   failuresOf,
-  frozenIn,
   hasEnded,
   isUnbegun,
   type StagePace,

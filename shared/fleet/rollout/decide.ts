@@ -15,11 +15,11 @@ import {
 import { buildOf } from "#shared/fleet/rollout/build-of.ts";
 import { relationOf, stageOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { ClusterRows, Deciding, Known } from "#shared/fleet/rollout/facts.ts";
+import { freezeHold } from "#shared/fleet/rollout/holds.ts";
 import { isPreexisting, isReplaceable } from "#shared/fleet/rollout/judge.ts";
 import { keepsNewer, newestOf } from "#shared/fleet/rollout/order.ts";
 import { mostAssignments, portionOf } from "#shared/fleet/rollout/slot-portion.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
-import { freezeOver } from "#shared/fleet/rows/freezes-row.ts";
 import type {
   Hold,
   RenderingRow,
@@ -127,9 +127,8 @@ export function decide(
     preexisting: syncs.some((sync) => isPreexisting(sync, current)) || undefined,
     now,
   };
-  const freeze = fleet && freezeOver(freezeState, fleet.labels, now);
-  const waits: Step =
-    freeze === undefined ? heldByWorker : { do: "hold", cause: "freeze", name: freeze.name, requests: [] };
+  const held = fleet && freezeHold(freezeState, fleet.labels, now);
+  const waits: Step = held === undefined ? heldByWorker : { do: "hold", ...held, requests: [] };
   const assignments = assignmentsFor(assigning).filter(({ name }) => candidate.only?.has(name) ?? true);
   // A cluster that gets back what it lost keeps whatever it has received since.
   const leaving = candidate.only === undefined ? leavingOf(assigning) : [];
@@ -144,7 +143,7 @@ export function decide(
   }
   if (assignments.length === 0 && leaving.length === 0)
     return { do: "unchanged", reason: "already runs this rendering" };
-  if (freeze !== undefined) return waits;
+  if (held !== undefined) return waits;
   if (assignments.length > 0) return { do: "assign", assignments, leaving };
   const names = leaving.map(({ name }) => name).join(", ");
   return { do: "leave", leaving, reason: `is not given ${names} any more; the objects stay` };

@@ -5,10 +5,11 @@ import { digestOf } from "#shared/base/digest.ts";
 import type { Step } from "#shared/fleet/rollout/decide.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Deciding, Known } from "#shared/fleet/rollout/facts.ts";
+import { countHeld } from "#shared/fleet/rollout/holds.ts";
 import { ownRoom } from "#shared/fleet/rollout/slots.ts";
 import { catchUpBudget } from "#shared/fleet/rollout/stage-runs.ts";
 import { isInForce } from "#shared/fleet/rows/freezes-row.ts";
-import type { CatchUpsHeld, Hold, HoldCause, StageRecord } from "#shared/fleet/rows/rollout-rows.ts";
+import type { CatchUpsHeld, Hold, StageRecord } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** A digest of the freezes and the members: while it is the same, the same clusters are frozen. */
 export function frozenAs({ known, now }: Pick<Deciding, "known" | "now">): string {
@@ -23,11 +24,6 @@ export function frozenAs({ known, now }: Pick<Deciding, "known" | "now">): strin
  * `others`, for every reason that is not counted as a hold.
  */
 export type CatchUpWait = Pick<Hold, "cause" | "name"> | "asked" | "others";
-
-/** Number of catch-ups that a cause holds back. */
-export function countHeld({ holds }: Pick<CatchUpsHeld, "holds">, cause: HoldCause): number {
-  return holds.reduce((sum, hold) => sum + (hold.cause === cause ? hold.clusters : 0), 0);
-}
 
 /** True when as many clusters change in the stage as its own `maxConcurrent` allows. */
 export function isFull(

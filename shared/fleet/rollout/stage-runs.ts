@@ -6,8 +6,6 @@ import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import type { Act } from "#shared/fleet/rows/object-rows.ts";
 import {
-  type Hold,
-  type HoldCause,
   isEndedPhase,
   isStalledPhase,
   type StageRunPhase,
@@ -71,35 +69,6 @@ export function failuresOf({
 /** Targets that wait, for a slot or for something before it. */
 export function waitingOf({ counts }: Pick<StageRunRow, "counts">): number {
   return counts.Waiting + counts.Rendering;
-}
-
-/** Orders of the targets that a freeze covers. */
-export function frozenIn(stageRun: Pick<StageRunRow, "holds">): readonly number[] {
-  return heldIn(stageRun, "freeze");
-}
-
-/** Orders of the targets that a cause holds back, the one that waits longest first. */
-export function heldIn({ holds }: Pick<StageRunRow, "holds">, cause: HoldCause): readonly number[] {
-  return holds.flatMap((hold) => (hold.cause === cause ? hold.clusters : []));
-}
-
-/** One more target is held back. */
-export function withHeld(
-  holds: readonly Hold[],
-  { cause, name }: Pick<Hold, "cause" | "name">,
-  order: number,
-): readonly Hold[] {
-  const isSame = (hold: Hold) => hold.cause === cause && hold.name === name;
-  if (!holds.some(isSame)) return [...holds, { cause, clusters: [order], ...defined({ name }) }];
-  return holds.map((hold) => (isSame(hold) ? { ...hold, clusters: [...hold.clusters, order] } : hold));
-}
-
-/** The target is held back no longer. */
-export function withoutHeld(holds: readonly Hold[], order: number): readonly Hold[] {
-  return holds.flatMap((hold) => {
-    const clusters = hold.clusters.filter((other) => other !== order);
-    return clusters.length === 0 ? [] : [{ ...hold, clusters }];
-  });
 }
 
 /** True when nothing was assigned for it yet. */

@@ -181,8 +181,11 @@ export interface Checking {
 }
 
 /**
- * The causes that hold a cluster back from its turn, besides a slot: a freeze, the bound of its stage, an earlier
- * attempt whose worker is not done, and a rendering that does not exist yet.
+ * The causes that hold a cluster back from its turn, besides a slot, and when its turn comes again:
+ * - `freeze`: when the freezes or the members change (`letThaw`; for catch-ups `heldAs`);
+ * - `bound`, the `maxConcurrent` of its stage, for catch-ups only: when the stage is no longer full (`heldAs`);
+ * - `worker`, an earlier attempt that may still write: each call checks it again;
+ * - `rendering`, one that does not exist yet: each call checks targets again, and catch-ups after a rendering.
  */
 export type HoldCause = "freeze" | "bound" | "worker" | "rendering";
 

@@ -6,7 +6,8 @@ import type { Transaction } from "#functions/rollout/write/transaction.ts";
 import { readSnapshot } from "#shared/adapters/snapshot-targets.ts";
 import type { Candidate, Step } from "#shared/fleet/rollout/decide.ts";
 import { frozenAs } from "#shared/fleet/rollout/holding.ts";
-import { heldIn, refOf, stageRunKey, withHeld, withoutHeld } from "#shared/fleet/rollout/stage-runs.ts";
+import { heldIn, waitsForThaw, withHeld, withoutHeld } from "#shared/fleet/rollout/holds.ts";
+import { refOf, stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import type { StageRunRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 
 /**
@@ -48,7 +49,7 @@ export async function fillStageRun(
     return [{ target, rows, rollout, stage, stageRun, order, retriedAt }];
   });
   const note = (target: Target, step: Step) => {
-    if (step.do === "hold" && step.cause !== "freeze") waiting.add(targetPlace(stageRun, target.order));
+    if (step.do === "hold" && !waitsForThaw(step)) waiting.add(targetPlace(stageRun, target.order));
     noteTarget(transaction, target, step);
   };
   await takeTurns(transaction, { candidates, slots, note }, ports);
@@ -123,7 +124,7 @@ function noteTarget(
     // A target that waits for the same as before keeps its place among the others.
     if (heldIn(stageRun, step.cause).includes(order)) return;
     // Targets that are frozen already were found with these freezes, or with earlier ones.
-    const as = step.cause === "freeze" ? { frozenAs: kept.frozenAs ?? frozenAs(transaction) } : {};
+    const as = waitsForThaw(step) ? { frozenAs: kept.frozenAs ?? frozenAs(transaction) } : {};
     move({ holds: withHeld(kept.holds, step, order), ...as }, step.cause === "rendering" ? "Rendering" : "Waiting");
   } else if (step.do === "assign") move({}, "Assigned");
   else if (step.do === "adopt") {

@@ -4,8 +4,7 @@ import { readSnapshot } from "#shared/adapters/snapshot-targets.ts";
 import { type Known, stageNow } from "#shared/fleet/rollout/facts.ts";
 import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
 import { frozenAs } from "#shared/fleet/rollout/holding.ts";
-import { frozenIn } from "#shared/fleet/rollout/stage-runs.ts";
-import { freezeOver } from "#shared/fleet/rows/freezes-row.ts";
+import { freezeHold, frozenIn, waitsForThaw } from "#shared/fleet/rollout/holds.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Hold, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
@@ -34,12 +33,17 @@ async function thawed(
   const clusters = [...snapshot.values()].map(({ cluster }) => keys.fleet(cluster));
   const rows = await ports.table.getMany(clusters, { newer: "kept" });
   const own = rows.filter((row) => row.type === "Fleet").filter((row) => stageNow(known, row)?.name === stageRun.stage);
-  const freezes = new Map(own.map(({ name, labels }) => [name, freezeOver(known.freezeState, labels, now)?.name]));
-  const held = Map.groupBy(snapshot.keys(), (order) => freezes.get(snapshot.get(order)?.cluster ?? ""));
-  const returned = [...stageRun.returned, ...(held.get(undefined) ?? [])];
-  const frozen = [...held].flatMap(([name, clusters]): readonly Hold[] =>
-    name === undefined ? [] : [{ cause: "freeze", name, clusters }],
-  );
-  const others = stageRun.holds.filter(({ cause }) => cause !== "freeze");
+  const freezes = new Map(own.map(({ name, labels }) => [name, freezeHold(known.freezeState, labels, now)]));
+  const holdOn = (order = -1) => freezes.get(snapshot.get(order)?.cluster ?? "");
+  const groups = Map.groupBy(snapshot.keys(), (order) => {
+    const hold = holdOn(order);
+    return hold && `${hold.cause} ${hold.name}`;
+  });
+  const returned = [...stageRun.returned, ...(groups.get(undefined) ?? [])];
+  const frozen = [...groups.values()].flatMap((clusters): readonly Hold[] => {
+    const hold = holdOn(clusters[0]);
+    return hold === undefined ? [] : [{ ...hold, clusters }];
+  });
+  const others = stageRun.holds.filter((hold) => !waitsForThaw(hold));
   return { ...kept, returned, holds: [...others, ...frozen], ...(frozen.length === 0 ? {} : { frozenAs: as }) };
 }

@@ -23,7 +23,7 @@ function layer(name, from, { ours, packages, comment }) {
 
 const functions = ["api", "webhook", "tick", "discover", "resolve", "build", "render", "rollout", "apply", "report"];
 /** The dashboard answers by the same routes as the API. */
-const reads = "^functions/api/(read-with|read-routes)\\.ts$";
+const reads = "^functions/api/http/(read-with|read-routes)\\.ts$";
 const base = "^shared/base/";
 const kube = "^shared/kube/";
 const source = "^shared/source/";
@@ -95,6 +95,20 @@ export default {
         comment: "A function imports shared and its own folder only.",
       }),
     ),
+    {
+      name: "api-parts",
+      comment: "The reads and writes of the API know no route.",
+      severity: "error",
+      from: { path: "^functions/api/(read|write|request)/" },
+      to: { path: "^functions/api/http/" },
+    },
+    {
+      name: "api-readers",
+      comment: "The reads of the API write nothing.",
+      severity: "error",
+      from: { path: "^functions/api/read/" },
+      to: { path: "^functions/api/write/" },
+    },
     {
       name: "planner-steps",
       comment:

@@ -1,5 +1,5 @@
-import { apiHandler } from "#functions/api/api-handler.ts";
 import type { ApiEnv } from "#functions/api/env.ts";
+import { apiHandler } from "#functions/api/http/api-handler.ts";
 import { AwsAccountReader } from "#shared/adapters/aws/aws-account-reader.ts";
 import { CloudWatchLogReader } from "#shared/adapters/aws/cloudwatch-log-reader.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";

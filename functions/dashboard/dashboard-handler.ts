@@ -1,5 +1,5 @@
-import type { ReadPorts } from "#functions/api/read-routes.ts";
-import { readWith } from "#functions/api/read-with.ts";
+import type { ReadPorts } from "#functions/api/http/read-routes.ts";
+import { readWith } from "#functions/api/http/read-with.ts";
 import { readWidgetEvent } from "#functions/dashboard/widget-event.ts";
 import { widgetHost, widgetOf } from "#functions/dashboard/widget-host.ts";
 import { answerPage } from "#shared/pages/answer-page.ts";

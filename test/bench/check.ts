@@ -1,7 +1,7 @@
 import { rolloutStatus } from "#cli/commands/rollout-status.ts";
 import type { Session } from "#cli/session/session.ts";
-import type { ReadPorts } from "#functions/api/read-routes.ts";
-import { readWith } from "#functions/api/read-with.ts";
+import type { ReadPorts } from "#functions/api/http/read-routes.ts";
+import { readWith } from "#functions/api/http/read-with.ts";
 import { dashboardHandler } from "#functions/dashboard/dashboard-handler.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";

@@ -6,7 +6,7 @@
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readWith } from "#functions/api/read-with.ts";
+import { readWith } from "#functions/api/http/read-with.ts";
 import { dashboardHandler } from "#functions/dashboard/dashboard-handler.ts";
 import { servePages } from "#shared/pages/serve-pages.ts";
 import {

@@ -1,7 +1,7 @@
 /**
  * Accounts with EKS clusters, a table, and the function `discover`, which uses HTTP for everything except the table.
  */
-import { applyDocuments } from "#functions/api/apply-documents.ts";
+import { applyDocuments } from "#functions/api/write/apply-documents.ts";
 import { discover } from "#functions/discover/discover.ts";
 import type { DiscoverPorts } from "#functions/discover/discover-ports.ts";
 import { type EksCluster, EksRegister } from "#local/aws/eks/eks-register.ts";

@@ -1,4 +1,4 @@
-import type { ApiPorts } from "#functions/api/api-ports.ts";
+import type { ApiPorts } from "#functions/api/request/api-ports.ts";
 
 /** The API's ports to a healthy installation, for tests about something else. */
 export const healthyInstallation: Pick<ApiPorts, "account" | "links" | "logs" | "own"> = {

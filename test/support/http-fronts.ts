@@ -3,7 +3,7 @@ import { request as httpRequest } from "node:http";
 import { text } from "node:stream/consumers";
 import { Sha256 } from "@aws-crypto/sha256-js";
 import { SignatureV4 } from "@smithy/signature-v4";
-import { apiHandler } from "#functions/api/api-handler.ts";
+import { apiHandler } from "#functions/api/http/api-handler.ts";
 import { webhookHandler } from "#functions/webhook/webhook-handler.ts";
 import { Principals } from "#local/aws/iam/principals.ts";
 import { type HttpFront, startHttpFront } from "#local/aws/lambda/http-front.ts";

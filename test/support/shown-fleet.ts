@@ -1,5 +1,5 @@
 /** Fleets to be looked at, of any size: rows as planner and workers leave them, with everything that a page has a word for. */
-import type { ReadPorts } from "#functions/api/read-routes.ts";
+import type { ReadPorts } from "#functions/api/http/read-routes.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { syncEvents } from "#shared/fleet/rows/event-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";

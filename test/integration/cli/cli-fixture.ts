@@ -4,7 +4,7 @@ import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { runCli } from "#cli/run.ts";
 import type { CliIo } from "#cli/session/io.ts";
-import { apiHandler } from "#functions/api/api-handler.ts";
+import { apiHandler } from "#functions/api/http/api-handler.ts";
 import { Principals } from "#local/aws/iam/principals.ts";
 import { type HttpFront, startHttpFront } from "#local/aws/lambda/http-front.ts";
 import { lambdaFunction } from "#local/aws/lambda/lambda-function.ts";

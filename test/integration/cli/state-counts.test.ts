@@ -3,7 +3,7 @@
  * of each target. Each view is read over HTTP or through the command, and compared with a recount of that table.
  */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { readWith } from "#functions/api/read-with.ts";
+import { readWith } from "#functions/api/http/read-with.ts";
 import { takeSurvey } from "#functions/tick/take-survey.ts";
 import { stateIndex } from "#shared/fleet/rows/keys.ts";
 import type { Phase } from "#shared/fleet/rows/sync-row.ts";

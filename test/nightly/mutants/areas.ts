@@ -138,7 +138,7 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
     least: 90,
     parts: {
       api: {
-        mutate: ["functions/api/*.ts", "!functions/api/{wire,handler,env}.ts"],
+        mutate: ["functions/api/*/*.ts"],
         tests: [
           "test/unit/functions/api/*.test.ts",
           "test/unit/functions/concurrent-writers.test.ts",

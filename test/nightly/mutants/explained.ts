@@ -93,7 +93,7 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
   ],
   ["shared/kube/engine/ensure-parent.ts", 'kind: "Namespace",', 'kind: "",', "the path tells an API server the kind"],
   [
-    "functions/api/api-handler.ts",
+    "functions/api/http/api-handler.ts",
     "if (bytes <= maxAnswerBytes) return given;",
     "if (true) return given;",
     "a second safeguard: lists are cut before, and no object is so large",
@@ -105,7 +105,7 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "a row that cannot be read has no name, so no caller asks for it",
   ],
   [
-    "functions/api/write-object.ts",
+    "functions/api/write/write-object.ts",
     "const share = Math.max(10, Math.ceil(messages.length / senders));",
     "const share = Math.max(10, Math.ceil(messages.length * senders));",
     "the number of senders changes only the speed: every message is sent",

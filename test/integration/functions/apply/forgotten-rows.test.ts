@@ -1,7 +1,7 @@
 import { startClusterHost } from "@starling/embedded-apiserver";
 import { expect, test } from "vitest";
-import type { ApiPorts } from "#functions/api/api-ports.ts";
-import { deleteObject } from "#functions/api/delete-object.ts";
+import type { ApiPorts } from "#functions/api/request/api-ports.ts";
+import { deleteObject } from "#functions/api/write/delete-object.ts";
 import type { ClusterConnector } from "#functions/apply/cluster/worker-ports.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";

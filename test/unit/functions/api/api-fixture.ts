@@ -1,4 +1,4 @@
-import { apiHandler } from "#functions/api/api-handler.ts";
+import { apiHandler } from "#functions/api/http/api-handler.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Ids, Table } from "#shared/ports.ts";

@@ -1,7 +1,7 @@
 /** The API's answers when the table fails, or when another writer writes at the same time. */
 
 import { describe, expect, test } from "vitest";
-import { apiHandler } from "#functions/api/api-handler.ts";
+import { apiHandler } from "#functions/api/http/api-handler.ts";
 import { otherCode } from "#shared/base/error-codes.ts";
 import { ConflictError, StarlingError } from "#shared/base/errors.ts";
 import { dueAttributes, later } from "#shared/fleet/rows/due.ts";

@@ -1,0 +1,116 @@
+import { noRollout } from "#functions/api/read/read-rollouts.ts";
+import { firstRows } from "#functions/api/request/page-request.ts";
+import { refusal } from "#functions/api/request/refusal.ts";
+import { allItems } from "#shared/base/all-pages.ts";
+import type { Clock } from "#shared/base/clock.ts";
+import { type RolloutOverview, rolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
+import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
+import { describeRevisions, desiredPlan, identityNow, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
+import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
+import { freezeStateAmong } from "#shared/fleet/rows/freezes-row.ts";
+import { keys, type Owner, ranges } from "#shared/fleet/rows/keys.ts";
+import { type OwnerRow, reachesNobody, type SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import type { CatchUpRow, RolloutStateRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { isNewer } from "#shared/fleet/rows/row.ts";
+import { isCheckAwaited } from "#shared/fleet/waits/asked-waits.ts";
+import { checkedSlots, type WaitFacts } from "#shared/fleet/waits/wait.ts";
+import type { Table } from "#shared/ports.ts";
+
+const catchUpsNamed = 5;
+
+interface OverviewPorts {
+  readonly table: Table;
+  readonly clock: Clock;
+}
+
+/** @throws StarlingError `NotFound`, `NewerRow` */
+export async function overviewOf({ table, clock }: OverviewPorts, owner: Owner): Promise<RolloutOverview> {
+  const { namespace, kind, name } = owner;
+  const [row, rolloutState] = await Promise.all([
+    table.get(keys.object(namespace, kind, name)),
+    table.get(keys.rolloutState(owner)),
+  ]);
+  if (row === undefined) throw refusal("NotFound", `${kind} ${namespace}/${name} does not exist`);
+  if (rolloutState === undefined || rolloutState.uid !== row.uid) throw noRollout(owner);
+  // Without clusters there is no rollout, and the overview reports the reason.
+  if (rolloutState.last === 0 && !reachesNobody(row.status.state)) throw noRollout(owner);
+  const named = rolloutState.stages.flatMap(({ updatingTo, passed }) =>
+    [updatingTo, passed].filter((stageRun) => stageRun !== undefined),
+  );
+  const sources = new Set(relationOf(row).templates.flatMap(templateSources));
+  const [rows, slots, failedCatchUps] = await Promise.all([
+    table.getMany([
+      keys.freezeState,
+      ...named.map((stageRun) => keys.stageRun(owner, stageRun)),
+      ...[...sources].map((source) => keys.object(namespace, "Source", source)),
+    ]),
+    slotsOf(table, rolloutState),
+    failedOf(table, rolloutState),
+  ]);
+  const checked = slots.slice(0, checkedSlots);
+  const seen = await table.getMany(
+    checked.flatMap(({ cluster, attempts }) => [
+      keys.lease(cluster),
+      ...Object.keys(attempts).map((sync) => keys.sync(cluster, namespace, sync)),
+    ]),
+    { newer: "kept" },
+  );
+  const leases = seen.filter((one) => one.type === "Lease");
+  const syncs = seen.filter((one) => one.type === "SyncOnCluster");
+  return rolloutOverview({
+    now: clock.now(),
+    row,
+    rolloutState,
+    stageRuns: new Map(
+      rows.filter((one) => one.type === "StageRun").map((stageRun) => [stageRunKey(stageRun), stageRun]),
+    ),
+    ...desiredNow(
+      row,
+      rolloutState,
+      rows.filter((one) => one.type === "Source"),
+    ),
+    freezeState: freezeStateAmong(rows),
+    ...askedOf(
+      row,
+      rows.filter((one) => one.type === "Source"),
+    ),
+    slots,
+    syncs: Map.groupBy(syncs, ({ cluster }) => cluster),
+    leases: new Map(leases.map((lease) => [keys.lease.read(lease).cluster, lease])),
+    failedCatchUps,
+  });
+}
+
+/** The oldest first; nothing is read where nothing is counted. */
+async function slotsOf(table: Table, { owner, stages, catchUps }: RolloutStateRow): Promise<readonly SlotRow[]> {
+  if (stages.every(({ changing }) => changing === 0) && catchUps.changing === 0) return [];
+  const range = ranges.slots(owner);
+  const found = await Array.fromAsync(allItems((start) => table.query({ ...range, newer: "kept", ...start })));
+  const slots = found.filter((row) => !isNewer(row));
+  return slots.sort((a, b) => (a.since < b.since ? -1 : a.since > b.since ? 1 : 0));
+}
+
+async function failedOf(table: Table, { owner, catchUps }: RolloutStateRow): Promise<readonly CatchUpRow[]> {
+  if (catchUps.failed === 0) return [];
+  const range = { ...ranges.catchUps(owner, "failed"), limit: catchUpsNamed, newer: "kept" } as const;
+  return (await firstRows(table, range)).filter((row) => !isNewer(row));
+}
+
+function askedOf({ operations }: OwnerRow, sources: readonly SourceRow[]): Pick<WaitFacts, "askedSources"> {
+  if (operations.deletion !== undefined) return {};
+  return { askedSources: sources.filter(isCheckAwaited).map(({ name }) => name) };
+}
+
+/** The revision that no stage has taken yet, or the reason why there is none. */
+function desiredNow(
+  row: OwnerRow,
+  rolloutState: RolloutStateRow,
+  sources: readonly SourceRow[],
+): Pick<WaitFacts, "desired" | "unready"> {
+  const desired = desiredPlan(row, new Map(sources.map((source) => [source.name, source])));
+  if (!desired.ok) return { unready: desired.message };
+  const { plan } = desired;
+  return identityNow({ rolloutState, row }, plan) === rolloutState.ledger[0]?.identity
+    ? {}
+    : { desired: describeRevisions(plan) };
+}

@@ -1,0 +1,71 @@
+/** Schemas of request bodies. */
+import * as z from "zod";
+import { objectName } from "#functions/api/request/query-values.ts";
+import { boundedList, boundedText } from "#shared/base/bounded.ts";
+
+/** More documents could not be written in the time of a request. */
+const maxDocuments = 1000;
+
+const reason = boundedText(500).optional();
+export const deleteQuery = z.object({ reason });
+
+export const applyBody = z.strictObject({
+  documents: boundedList(z.unknown(), maxDocuments).min(1, "must have at least one document"),
+  dryRun: z.boolean().default(false),
+  confirm: z.boolean().default(false),
+  reason,
+});
+
+export const acceptBody = z.strictObject({
+  reason,
+  uid: boundedText(64).min(1),
+  confirm: z.boolean().default(false),
+});
+
+const cluster = boundedText(63).regex(objectName, "expected the name of a cluster");
+
+export const pruneBody = z.strictObject({
+  reason,
+  cluster: cluster.exactOptional(),
+  /** As many objects as a row names. */
+  uids: boundedList(boundedText(253).min(1), 20).min(1, "must name at least one object"),
+  confirm: z.boolean().default(false),
+});
+
+/** A request has no time for more Syncs. */
+const maxRecovered = 1000;
+const name = boundedText(300).min(1);
+const number = z.number().int().nonnegative();
+
+export const recoverBody = z.strictObject({
+  reason,
+  syncs: boundedList(
+    z.strictObject({ namespace: name, name, attempt: number, token: boundedText(64).optional() }),
+    maxRecovered,
+  ).min(1, "must have at least one Sync"),
+  sources: boundedList(z.strictObject({ namespace: name, name, number }), maxRecovered).default([]),
+  from: boundedText(300).optional(),
+  all: z.boolean().default(false),
+});
+
+export const freezeBody = z.strictObject({
+  reason: boundedText(500).min(1, "says why, for whoever finds it"),
+  clusters: boundedText(1000).min(1, "is a label selector; leave it out for every cluster").optional(),
+  until: z.iso.datetime({ error: "must be a time in UTC, such as 2026-11-22T18:00:00Z" }).optional(),
+});
+
+export const operateBody = z.strictObject({
+  reason,
+  withSource: z.boolean().default(false),
+});
+
+/** More URLs could not be signed in the time of a request. */
+const maxLinks = 100;
+const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/, "must be a digest as sha256:<64 hex>");
+
+/** Each rendering comes with a Sync that refers to it: no other is signed, and no fleet is searched for it. */
+export const renderingsBody = z.strictObject({
+  renderings: boundedList(z.strictObject({ digest, cluster, sync: name }), maxLinks),
+});
+
+export const artifactsBody = z.strictObject({ artifacts: boundedList(digest, maxLinks) });

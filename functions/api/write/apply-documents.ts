@@ -1,0 +1,175 @@
+import type { ApiPorts, Caller } from "#functions/api/request/api-ports.ts";
+import { documentReference, objectKey, objectText } from "#functions/api/request/reference.ts";
+import { type DocumentProblem, invalidDocuments, refusal } from "#functions/api/request/refusal.ts";
+import { checkDocuments } from "#functions/api/write/check-documents.ts";
+import { clusterWarnings } from "#functions/api/write/cluster-warnings.ts";
+import { type Consequences, consequencesOf } from "#functions/api/write/consequences.ts";
+import {
+  documentChange,
+  type ObjectChange,
+  type WriteOutcome,
+  type WrittenRow,
+} from "#functions/api/write/object-change.ts";
+import { paceWarnings } from "#functions/api/write/pace-warnings.ts";
+import { sourceWarnings } from "#functions/api/write/source-warnings.ts";
+import { stageWarnings } from "#functions/api/write/stage-warnings.ts";
+import { valueWarnings } from "#functions/api/write/value-warnings.ts";
+import { sendAfter, writeObject } from "#functions/api/write/write-object.ts";
+import { inParts } from "#shared/base/in-parts.ts";
+import { type Document, type WritableKind, writableKinds } from "#shared/fleet/kinds/document.ts";
+import { isNewer, keyText, newerRowText } from "#shared/fleet/rows/row.ts";
+
+/** Transactions at once; all callers share one table. */
+const writesAtOnce = 8;
+
+export interface ApplyRequest {
+  readonly documents: readonly unknown[];
+  readonly mode: "dryRun" | "write";
+  /** True when the caller has seen what the change deletes. */
+  readonly confirmed: "confirmed" | "ask";
+  readonly caller: Caller;
+}
+
+export interface AppliedDocument {
+  readonly kind: WritableKind;
+  readonly namespace?: string;
+  readonly name: string;
+  readonly outcome: WriteOutcome;
+  readonly generation: number;
+  readonly warnings: readonly string[];
+}
+
+export interface ApplyAnswer {
+  /** Results in the order of the request's documents. */
+  readonly items: readonly AppliedDocument[];
+  /** In a dry run, the confirmation that the real run would ask for. */
+  readonly consequences?: readonly Consequences[];
+}
+
+/**
+ * Applies documents: all are checked before the first is written, and one wrong document refuses them all. A second
+ * application of the same documents changes nothing.
+ * @throws StarlingError `Invalid` with every problem; `ConfirmationRequired` with what would be deleted; `Deleting`.
+ */
+export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Promise<ApplyAnswer> {
+  const documents = checkDocuments(request.documents);
+  const current = await readCurrent(ports, documents);
+  refuseImpossible(documents, current);
+  const sources = await sourceWarnings(ports.table, documents);
+  const clusters = await clusterWarnings(ports.table, documents);
+  const values = await valueWarnings(ports.table, documents);
+  const stages = await stageWarnings(ports.table, documents);
+  const pace = paceWarnings(documents);
+  const warnings = documents.map((_, index) =>
+    [sources, clusters, stages, values, pace].flatMap((found) => found[index] ?? []),
+  );
+
+  const consequences: Consequences[] = [];
+  for (const [index, document] of documents.entries()) {
+    const found = await consequencesOf(ports.table, { document, before: current[index] });
+    if (found !== undefined) consequences.push(found);
+  }
+  const now = ports.clock.now();
+  const answer = (changes: readonly ObjectChange[]): readonly AppliedDocument[] =>
+    changes.map((change, index) => outcomeOf(documents[index] as Document, change, warnings[index] ?? []));
+
+  if (request.mode === "dryRun") {
+    const changes = documents.map((document, index) => documentChange(current[index], document, { now, uid: "" }));
+    return { items: answer(changes), ...(consequences.length === 0 ? {} : { consequences }) };
+  }
+  if (consequences.length > 0 && request.confirmed === "ask") {
+    const message = consequences.map((entry) => entry.message).join("; ");
+    throw refusal("ConfirmationRequired", message, { consequences });
+  }
+
+  const changes: ObjectChange[] = [];
+  try {
+    for (const part of partsOfOneKind(documents)) {
+      const written = await Promise.allSettled(
+        part.map(async (index) => {
+          const document = documents[index] as Document;
+          const uid = ports.ids.unique();
+          changes[index] = await writeObject(ports, {
+            reference: documentReference(document),
+            verb: "apply",
+            caller: request.caller,
+            decide: (before) => documentChange(before, document, { now: ports.clock.now(), uid }),
+          });
+        }),
+      );
+      const failed = written.find((result) => result.status === "rejected");
+      if (failed !== undefined) throw failed.reason;
+    }
+  } finally {
+    await sendAfter(
+      ports,
+      changes.filter((change) => change !== undefined),
+    );
+  }
+  return { items: answer(changes) };
+}
+
+async function readCurrent(
+  ports: ApiPorts,
+  documents: readonly Document[],
+): Promise<readonly (WrittenRow | undefined)[]> {
+  const rowKeys = documents.map((document) => objectKey(documentReference(document)));
+  const found = await ports.table.getMany(rowKeys, { newer: "kept" });
+  const [newer, ...others] = found.filter(isNewer);
+  if (newer !== undefined) throw refusal("NewerRow", `nothing was applied: ${newerRowText(newer, others.length)}`);
+  const rows = new Map(found.filter((row) => !isNewer(row)).map((row) => [keyText(row), row]));
+  return rowKeys.map((key) => rows.get(keyText(key)));
+}
+
+/** Checks that depend on the existing object: an object that is being deleted, and fields that cannot change. */
+function refuseImpossible(documents: readonly Document[], current: readonly (WrittenRow | undefined)[]): void {
+  const problems: DocumentProblem[] = [];
+  for (const [index, document] of documents.entries()) {
+    const before = current[index];
+    const object = objectText(documentReference(document));
+    if (before?.operations.deletion !== undefined) {
+      const { by, at } = before.operations.deletion;
+      throw refusal("Deleting", `${object} is being deleted (by ${by} at ${at}); apply it again when it is gone`);
+    }
+    const problem = document.kind === "Cluster" ? addressProblem(document, before) : undefined;
+    if (problem !== undefined) problems.push({ document: index, object, ...problem });
+    if (document.kind === "Sync" && before?.type === "Sync" && before.spec.cluster !== document.spec.cluster) {
+      const message = `is ${document.spec.cluster}, was ${before.spec.cluster}, and cannot change: delete this Sync and write another for ${document.spec.cluster}`;
+      problems.push({ document: index, object, field: "spec.cluster", message });
+    }
+  }
+  if (problems.length > 0) throw invalidDocuments(problems, documents.length);
+}
+
+/** A Cluster document is complete, or states what differs from a discovered cluster. */
+function addressProblem(
+  { metadata, spec }: Extract<Document, { kind: "Cluster" }>,
+  before: WrittenRow | undefined,
+): Pick<DocumentProblem, "field" | "message"> | undefined {
+  const discovered = before?.type === "Cluster" ? before.discovered : undefined;
+  if (discovered === undefined) {
+    if (spec.eks !== undefined || spec.endpoint !== undefined) return undefined;
+    const message = `needs exactly one of eks or endpoint: no ClusterDiscovery has found a cluster ${metadata.name} yet, of which this could be the rest`;
+    return { field: "spec", message };
+  }
+  const { by, arn } = discovered;
+  if (spec.endpoint !== undefined) {
+    return {
+      field: "spec.endpoint",
+      message: `goes with no cluster that was discovered (${arn}, by ${by}); remove it`,
+    };
+  }
+  if (spec.eks === undefined || spec.eks.arn === arn) return undefined;
+  const message = `is ${spec.eks.arn}; ClusterDiscovery ${by} has found ${arn} under this name: leave spec.eks out, or write another Cluster`;
+  return { field: "spec.eks.arn", message };
+}
+
+function outcomeOf(document: Document, change: ObjectChange, warnings: readonly string[]): AppliedDocument {
+  return { ...documentReference(document), outcome: change.outcome, generation: change.after.generation, warnings };
+}
+
+/** Sorts by kind, so that objects are written before those that refer to them. */
+function partsOfOneKind(documents: readonly Document[]): readonly (readonly number[])[] {
+  const byKind = Map.groupBy(documents.keys(), (index) => documents[index]?.kind);
+  return writableKinds.flatMap((kind) => inParts(byKind.get(kind) ?? [], writesAtOnce));
+}

@@ -1,0 +1,204 @@
+/** Computes what one write of an object changes in the table and the queues: pure, from the row that was read. */
+import { type ObjectReference, objectKey } from "#functions/api/request/reference.ts";
+import { canonicalJson } from "#shared/base/json.ts";
+import { renewalAt } from "#shared/fleet/blob-life.ts";
+import { nextScan } from "#shared/fleet/discovery/next-scan.ts";
+import type { ClusterSelection, SelectableCluster } from "#shared/fleet/kinds/cluster-selection.ts";
+import type { Document } from "#shared/fleet/kinds/document.ts";
+import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
+import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
+import { fleetRow } from "#shared/fleet/rows/cluster-entry.ts";
+import type { DiscoveryRow } from "#shared/fleet/rows/discovery-rows.ts";
+import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
+import { valuesVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
+import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
+import type {
+  ClusterRow,
+  ClusterValuesRow,
+  DirectoryRow,
+  FleetRow,
+  Operations,
+  OwnerRow,
+  SourceRow,
+  SyncGroupRow,
+  UserSyncRow,
+} from "#shared/fleet/rows/object-rows.ts";
+import { type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
+import { nextResolve } from "#shared/fleet/sources/next-resolve.ts";
+import type { Message } from "#shared/messages.ts";
+import type { Write } from "#shared/ports.ts";
+import { normaliseGitUrl } from "#shared/source/git-url.ts";
+
+/** The rows that people write. */
+export type WrittenRow = SourceRow | DiscoveryRow | ClusterRow | ClusterValuesRow | SyncGroupRow | UserSyncRow;
+
+export type WriteOutcome = "created" | "configured" | "unchanged";
+
+export interface ObjectChange {
+  readonly outcome: WriteOutcome;
+  readonly after: WrittenRow;
+  /** One transaction; empty when nothing changed. */
+  readonly writes: readonly Write[];
+  readonly messages: readonly Message[];
+  /** Clusters before and after the change: an owner that selects one of them plans again. */
+  readonly clusters: readonly SelectableCluster[];
+  /** Likewise, when only the selection is known. */
+  readonly selections?: readonly ClusterSelection[];
+}
+
+export interface ChangeContext {
+  readonly now: Date;
+  /** For an object that does not exist yet. */
+  readonly uid: string;
+}
+
+/** The row with the document applied: the spec and metadata are replaced, operations and status stay. */
+export function documentChange(
+  before: WrittenRow | undefined,
+  document: Document,
+  context: ChangeContext,
+): ObjectChange {
+  const labels = document.metadata.labels ?? {};
+  const annotations = document.metadata.annotations ?? {};
+  if (before === undefined) {
+    const after = newRow(document, context);
+    return { outcome: "created", ...rowChange(undefined, after, context.now) };
+  }
+  const specChanged = canonicalJson(before.spec) !== canonicalJson(document.spec);
+  const labelsChanged = canonicalJson(before.labels) !== canonicalJson(labels);
+  if (!specChanged && !labelsChanged && canonicalJson(before.annotations) === canonicalJson(annotations)) {
+    return unchanged(before);
+  }
+  const after = {
+    ...before,
+    labels,
+    annotations,
+    spec: document.spec,
+    generation: before.generation + (specChanged ? 1 : 0),
+    version: before.version + 1,
+  } as WrittenRow;
+  return { outcome: "configured", ...rowChange(before, after, context.now) };
+}
+
+export function unchanged(before: WrittenRow): ObjectChange {
+  return { outcome: "unchanged", after: before, writes: [], messages: [], clusters: [] };
+}
+
+/** The row with other operations, and the messages that follow. */
+export function operationsChange(before: WrittenRow, operations: Operations, now: Date): ObjectChange {
+  const after = { ...before, operations, version: before.version + 1 };
+  return { outcome: "configured", ...rowChange(before, after, now) };
+}
+
+type RowChange = Omit<ObjectChange, "outcome">;
+
+function rowChange(before: WrittenRow | undefined, after: WrittenRow, now: Date): RowChange {
+  if (after.type === "Source") return sourceChange(before as SourceRow | undefined, after, now);
+  if (after.type === "ClusterDiscovery") return discoveryChange(before as DiscoveryRow | undefined, after, now);
+  if (after.type === "Cluster") return clusterChange(before as ClusterRow | undefined, due(after, renewalAt(after)));
+  if (after.type === "ClusterValues") return valuesChange(before as ClusterValuesRow | undefined, after);
+  return ownerChange(before as OwnerRow | undefined, after, now);
+}
+
+function newRow(document: Document, { now, uid }: ChangeContext): WrittenRow {
+  const reference: ObjectReference = { kind: document.kind, name: document.metadata.name, ...namespaceOf(document) };
+  return {
+    ...objectKey(reference),
+    type: document.kind,
+    schema: rowSchema,
+    version: 1,
+    uid,
+    name: document.metadata.name,
+    ...namespaceOf(document),
+    labels: document.metadata.labels ?? {},
+    annotations: document.metadata.annotations ?? {},
+    generation: 1,
+    createdAt: now.toISOString(),
+    spec: document.spec,
+    operations: {},
+    status: { conditions: [] },
+  } as unknown as WrittenRow;
+}
+
+function namespaceOf(document: Document): { namespace?: string } {
+  return "namespace" in document.metadata ? { namespace: document.metadata.namespace } : {};
+}
+
+function sourceChange(before: SourceRow | undefined, after: SourceRow, now: Date): RowChange {
+  const next = nextResolve(after);
+  const dueNow = next !== undefined && next <= now.toISOString();
+  // A direct message sets the watchdog as well, so that a lost message costs one watchdog.
+  const row = dueNow ? due(after, watchdogAt(now, 0), 1) : due(after, next);
+  const reference = { namespace: after.namespace, name: after.name };
+  const repository = repositoryOf(after);
+  const previous = before === undefined ? undefined : repositoryOf(before);
+  const writes = [putRow(before, row)];
+  if (before === undefined) writes.push({ put: directoryRow(keys.sourceEntry(reference)) });
+  if (previous !== repository) writes.push({ put: directoryRow(keys.repository(repository, reference)) });
+  if (previous !== undefined && previous !== repository) writes.push({ delete: keys.repository(previous, reference) });
+  return { after: row, writes, messages: dueNow ? [{ to: "resolve", source: reference }] : [], clusters: [] };
+}
+
+function discoveryChange(before: DiscoveryRow | undefined, after: DiscoveryRow, now: Date): RowChange {
+  const next = nextScan(after);
+  const dueNow = next !== undefined && next <= now.toISOString();
+  const row = dueNow ? due(after, watchdogAt(now, 0), 1) : due(after, next);
+  const messages: Message[] = dueNow ? [{ to: "discover", discovery: after.name }] : [];
+  return { after: row, writes: [putRow(before, row)], messages, clusters: [] };
+}
+
+/** The checks of the API accept only URLs that name a repository; any other text would be an entry of its own. */
+export function repositoryOf(row: SourceRow): string {
+  return normaliseGitUrl(row.spec.git.url) ?? row.spec.git.url;
+}
+
+/** The entry in the fleet's directory stays when nothing that the planner needs has changed. */
+function clusterChange(before: ClusterRow | undefined, after: ClusterRow): RowChange {
+  const fleet = fleetRow(after);
+  const old = before === undefined ? [] : [fleetRow(before)];
+  const what = ({ uid, labels, values, discoveredValues, arn }: FleetRow) =>
+    canonicalJson([uid, labels, values, discoveredValues ?? [], arn ?? ""]);
+  if (old.some((row) => what(row) === what(fleet)))
+    return { after, writes: [putRow(before, after)], messages: [], clusters: [] };
+  const writes = [putRow(before, after), { put: fleet }];
+  return { after, writes, messages: [], clusters: [...old, fleet] };
+}
+
+/** Values of a ClusterValues are not written to the clusters: each plan combines them with the clusters' own values. */
+function valuesChange(before: ClusterValuesRow | undefined, after: ClusterValuesRow): RowChange {
+  const put = putRow(before, after);
+  const said = ({ spec }: ClusterValuesRow) => canonicalJson(spec);
+  if (before !== undefined && said(before) === said(after)) return { after, writes: [put], messages: [], clusters: [] };
+  const selections = [...(before === undefined ? [] : [before.spec.clusters]), after.spec.clusters];
+  return { after, writes: [put, valuesVersionUpdate()], messages: [], clusters: [], selections };
+}
+
+function ownerChange(before: OwnerRow | undefined, after: OwnerRow, now: Date): RowChange {
+  const owner = syncOwner(after);
+  const row = due(after, watchdogAt(now, 0), 1);
+  const writes = [putRow(before, row)];
+  if (before === undefined) writes.push({ put: directoryRow(keys.owner(owner)) });
+  const used = sourcesOf(after);
+  const usedBefore = before === undefined ? new Set<string>() : sourcesOf(before);
+  const uses = (name: string) => keys.uses({ namespace: after.namespace, name }, owner);
+  for (const name of used) if (!usedBefore.has(name)) writes.push({ put: directoryRow(uses(name)) });
+  for (const name of usedBefore) if (!used.has(name)) writes.push({ delete: uses(name) });
+  return { after: row, writes, messages: [{ to: "rollout", owner, clusters: [] }], clusters: [] };
+}
+
+export function syncOwner(row: OwnerRow): Owner {
+  return { namespace: row.namespace, kind: row.type, name: row.name };
+}
+
+/** Names of the Sources of the same namespace that the owner's templates name. */
+export function sourcesOf(row: OwnerRow): ReadonlySet<string> {
+  return new Set(relationOf(row).templates.flatMap(templateSources));
+}
+
+function putRow(before: WrittenRow | undefined, after: WrittenRow): Write {
+  return { put: after, when: before === undefined ? "absent" : { version: before.version } };
+}
+
+function directoryRow(key: RowKey): DirectoryRow {
+  return { ...key, type: "Directory", schema: rowSchema, version: 1 };
+}

@@ -32,7 +32,7 @@ export interface PlannerStep {
   readonly name: string;
   /** Whether it may have something to do, as far as the rows that are read tell. */
   readonly applies: (known: Known, work: CallWork, now: Date) => boolean;
-  /** The later steps that it has to stand before, with the reasons. Without any its place is free. */
+  /** The later steps that it has to stand before, with the reasons. Other neighbours may be exchanged. */
   readonly before?: Readonly<Partial<Record<string, string>>>;
   /** @returns undefined when the step has nothing to do. */
   readonly take: (known: Known, work: CallWork, ports: PlannerPorts) => Outcome | Promise<Outcome>;

@@ -12,6 +12,7 @@ import {
   changedSize,
   failuresOf,
   hasEnded,
+  isStalled,
   isUnbegun,
   type StagePace,
   type StageRunReason,
@@ -121,14 +122,16 @@ function assess(
   facts: StageRunFacts,
   { before, after }: Gates,
 ): Assessment<StageRunPhase | GatePhase> {
-  const { phase, message } = stageRun;
+  const { phase, reason, message } = stageRun;
   if (hasEnded(stageRun)) return { phase, reason: phase, message };
   // An approval that ends later does not stop what has begun.
   if (before !== undefined && before.state !== "passed" && isUnbegun(stageRun))
     return gated(before.state === "failed" ? "GateFailed" : "Gated", before);
   const settled = assessTargets(stageRun, facts);
   if (settled.phase !== "Passed") return settled;
-  if (facts.isAhead === true) return updating(stageRun);
+  // A stage run that stood still goes on standing still until the stage before it has passed its rollout.
+  if (facts.isAhead === true)
+    return isStalled(stageRun) ? { phase, reason: reason as StageRunReason, message } : updating(stageRun);
   if (after === undefined || after.state === "passed") return settled;
   return gated(after.state === "failed" ? "GateFailed" : "Baking", after);
 }

@@ -213,6 +213,10 @@ describe("a newer rollout and a stage run", () => {
   test("a stage run does not pass while it waits for a stage that was put before it", () => {
     expect(advance(stageRunInState(allReady), { pace: strict, isAhead: true }).phase).toBe("Updating");
     expect(advance(stageRunInState(allFailed), { pace: strict, isAhead: true }).phase).toBe("Halted");
+    const stalled = { phase: "NothingVerified", reason: "NothingVerified", message: "no cluster matches" } as const;
+    const stageRun = stageRunInState({ ...emptySnapshot, ...stalled });
+    expect(advance(stageRun, { pace: strict, isAhead: true })).toMatchObject(stalled);
+    expect(advance(stageRun, { pace: strict }).phase).toBe("Passed");
   });
 
   test("the deadline of an attempt is the timer of a stage run that updates, and of no other one", () => {

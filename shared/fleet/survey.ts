@@ -1,5 +1,7 @@
 /** Metrics of the fleet from the rows of Sources and owners: plain sums, without the clusters' own rows. */
+
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
+import { nextForAll } from "#shared/fleet/rollout/order.ts";
 import { deletionFailed } from "#shared/fleet/rollout/owner-status.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import type { OwnerRow, SourceRow } from "#shared/fleet/rows/object-rows.ts";
@@ -52,14 +54,13 @@ function isHalted({ status }: OwnerRow): boolean {
  */
 export function isBehind({ operations, status: { rollout, stages = [] } }: OwnerRow): boolean {
   return (
-    operations.suspended === undefined && rollout !== undefined && stages.some(({ current = 0 }) => current < rollout)
+    operations.suspended === undefined && rollout !== undefined && stages.some(({ current = 0 }) => current !== rollout)
   );
 }
 
 /** Age of the oldest rollout that the last stage still has to take. */
 export function behindSeconds({ stages, ledger }: Pick<RolloutStateRow, "stages" | "ledger">, now: Date): number {
-  const least = Math.min(...stages.map(({ current = 0 }) => current));
-  const next = ledger.filter(({ number }) => number > least).at(-1);
+  const next = nextForAll({ stages, ledger });
   return next === undefined ? 0 : Math.max(0, (now.getTime() - Date.parse(next.at)) / 1000);
 }
 

@@ -2,6 +2,7 @@ import { readClusterValues } from "#shared/adapters/read-cluster-values.ts";
 import { effectiveValues } from "#shared/fleet/effective-values.ts";
 import { inputDigest, inputOf, relationOf, stageOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
+import { isAsNewAs } from "#shared/fleet/rollout/order.ts";
 import { overridden } from "#shared/fleet/rollout/override.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, type Owner, syncName } from "#shared/fleet/rows/keys.ts";
@@ -45,7 +46,7 @@ export async function findOutOfSync(
     const stage = rolloutState.stages.find((one) => one.name === name);
     const number = stage?.updatingTo?.rollout ?? stage?.current;
     // A cluster that joined a stage which is behind keeps what it has until the stage catches up.
-    if (stage === undefined || number === undefined || sync.desired.rollout >= number) return [];
+    if (stage === undefined || number === undefined || isAsNewAs(sync, number)) return [];
     return [{ sync, cluster, stage, rollout: keys.rollout(sync.owner, number) }];
   });
   const values = staged.length === 0 ? [] : await readClusterValues(table);

@@ -116,7 +116,7 @@ function renameStages(transaction: Transaction, renamed: ReadonlyMap<string, str
 function endRemovedStages(transaction: Transaction, names: ReadonlySet<string>): void {
   const removed = transaction.rolloutState.stages.filter(({ name }) => !names.has(name));
   const former = formerAfter(transaction.rolloutState, removed);
-  if (former > (transaction.rolloutState.former ?? 0)) transaction.edit({ former });
+  if (former !== (transaction.rolloutState.former ?? 0)) transaction.edit({ former });
   for (const { updatingTo, changing } of removed) {
     const stageRun = updatingTo === undefined ? undefined : transaction.stageRun(updatingTo);
     if (stageRun !== undefined) transaction.supersede(stageRun, undefined);

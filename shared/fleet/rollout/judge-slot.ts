@@ -38,7 +38,7 @@ export function pausedFor(
 function isOvertaken({ rollout }: SlotRow, { row, rolloutState, rollouts }: Known): boolean {
   return (
     row.operations.deletion !== undefined &&
-    rollout < rolloutState.last &&
+    rollout !== rolloutState.last &&
     rollouts.get(rolloutState.last)?.plan.deletion !== undefined
   );
 }

@@ -2,6 +2,7 @@
 
 import { defined } from "#shared/base/defined.ts";
 import { canonicalJson } from "#shared/base/json.ts";
+import { isAfter } from "#shared/fleet/rollout/order.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import type { Freeze } from "#shared/fleet/rows/freezes-row.ts";
 import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -213,7 +214,7 @@ export function isPreexisting({ desired, observed, paused }: SyncRow, current: n
   const isAway = phase === "Unreachable" || phase === "Reachable";
   const isCutShort = observed.attempt !== desired.attempt && phase !== "Failed" && observed.readyAt === undefined;
   const isUnknown = paused === undefined ? isAway || isCutShort : paused.freeze !== undefined;
-  if ((desired.rollout > current || isUnknown) && (desired.preexisting === undefined || wasReady)) return false;
+  if ((isAfter({ desired }, current) || isUnknown) && (desired.preexisting === undefined || wasReady)) return false;
   return phase !== "Ready" && phase !== "Gone";
 }
 

@@ -6,6 +6,7 @@
  * so that no stage and no cluster returns to what the rollback took back.
  */
 import type {
+  LedgerEntry,
   RolloutStateRow,
   StageRecord,
   StageRunRef,
@@ -153,6 +154,17 @@ function isSameRef(a: StageRunRef, b: StageRunRef): boolean {
 /** Whether an assignment belongs to a rollout after the one that a stage, or a cluster, had. */
 export function isAfter({ desired }: Pick<SyncRow, "desired">, rollout: number): boolean {
   return desired.rollout > rollout;
+}
+
+/** Whether an assignment belongs to this rollout, or to a later one. */
+export function isAsNewAs({ desired }: Pick<SyncRow, "desired">, rollout: number): boolean {
+  return desired.rollout >= rollout;
+}
+
+/** The oldest kept rollout that is newer than the current one of some stage; undefined when no stage is behind. */
+export function nextForAll({ stages, ledger }: Ordered): LedgerEntry | undefined {
+  const least = Math.min(...stages.map(({ current = 0 }) => current));
+  return ledger.filter(({ number }) => number > least).at(-1);
 }
 
 /** The rollout that a cluster of a stage had passed; that of a removed stage is the newest one that such a stage had. */

@@ -7,7 +7,7 @@ import { pathToFileURL } from "node:url";
 import type { FunctionCode } from "#local/machine/function-code.ts";
 
 /** The commit of the templates in test/synth/fixtures/version-before.json. Each release changes both. */
-const commit = "ec1e7705ff05be0c26b4fd81363d9c6af9f95ec4";
+const commit = "4adc73bf10dcd34bb94517e0a40f96189d86ed0e";
 
 export interface VersionBefore {
   /** A checkout of it, which runs with this one's dependencies. */

@@ -17,15 +17,14 @@ const pageSize = 20;
 /**
  * Clusters that answer again wait for their turn: in the stage run that they are a target of, otherwise as a catch-up.
  * The index may lag, so that the clusters that it names are read.
- * @returns the next page of them, or undefined when all were asked.
+ * Asks the next page of them.
  */
 export async function restartReturned(
   known: Known,
   { answering, states }: CallWork,
   ports: PlannerPorts,
-): Promise<Transaction | undefined> {
+): Promise<Transaction> {
   const page = answering.splice(0, pageSize);
-  if (page.length === 0) return undefined;
   const { row } = known;
   const { unreadable = [] } = known.rolloutState;
   const transaction = new Transaction(known, ports.clock.now());

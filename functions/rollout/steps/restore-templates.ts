@@ -1,6 +1,6 @@
 import type { CallWork } from "#functions/rollout/read/begin-call.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { takeAwayAnew } from "#functions/rollout/write/take-away-anew.ts";
+import { renumber } from "#functions/rollout/write/renumber.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { lastStageRunOf } from "#shared/fleet/rollout/feed.ts";
@@ -24,7 +24,7 @@ export function restoreTemplates(known: Known, _work: CallWork, ports: PlannerPo
     );
     if (putBack.symmetricDifference(before).size === 0) continue;
     transaction.putStageRun({ ...stageRun, putBack: [...putBack] });
-    if (!before.isSubsetOf(putBack) && stageRun.rollout === known.rolloutState.last) takeAwayAnew(transaction);
+    if (!before.isSubsetOf(putBack) && stageRun.rollout === known.rolloutState.last) renumber(transaction);
     if (putBack.isSubsetOf(before)) continue;
     transaction.addJobs({ do: "restore", stageRun: refOf(stageRun), from: stage.current });
   }

@@ -1,6 +1,7 @@
 import type { CallWork, Round } from "#functions/rollout/read/begin-call.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import { renewArtifacts } from "#functions/rollout/write/renew-artifacts.ts";
+import { renumber } from "#functions/rollout/write/renumber.ts";
 import { startStageRun } from "#functions/rollout/write/take-snapshot.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { currentCorrelation } from "#shared/adapters/correlation.ts";
@@ -66,8 +67,7 @@ async function takeNewSnapshot(known: Known, asked: number, ports: PlannerPorts)
   const transaction = new Transaction(known, ports.clock.now());
   transaction.edit({ handledRefresh: asked });
   // A rollout that a removed stage had not passed goes through the present stages with a number of its own.
-  if (barredIn(known.rolloutState) !== undefined)
-    transaction.edit({ inputsVersion: known.rolloutState.inputsVersion + 1 });
+  if (barredIn(known.rolloutState) !== undefined) renumber(transaction);
   for (const [stage, named] of known.rolloutState.stages.entries()) {
     const stageRun = stageRunOf(named, known.stageRuns);
     if (stageRun !== undefined)

@@ -5,6 +5,7 @@
  * Numbers only grow, and a greater number is newer whatever its plan is. A rollback is a new number with an older plan,
  * so that no stage and no cluster returns to what the rollback took back.
  */
+import { isSameStageRun } from "#shared/fleet/rollout/stage-runs.ts";
 import type {
   LedgerEntry,
   RolloutStateRow,
@@ -142,13 +143,9 @@ export function isAhead(
   const has = newestOf(syncs);
   if (has > current && updatingTo.rollout >= has) return true;
   return targets.some(({ stageRun, state, attempts }) => {
-    if (!isSameRef(stageRun, updatingTo)) return false;
+    if (!isSameStageRun(stageRun, updatingTo)) return false;
     return state === "Unchanged" || (given.has(state) && Object.keys(attempts).length > 0);
   });
-}
-
-function isSameRef(a: StageRunRef, b: StageRunRef): boolean {
-  return a.rollout === b.rollout && a.stage === b.stage && a.snapshot === b.snapshot;
 }
 
 /** Whether an assignment belongs to a rollout after the one that a stage, or a cluster, had. */
@@ -175,7 +172,7 @@ export function hadBefore({ stages, former }: Passed, name: string): number | un
 /** The numbers that stages name: their rollouts are kept. */
 export function namedRollouts({ stages, former }: Passed): ReadonlySet<number> {
   const numbers = stages.flatMap(({ current, updatingTo, bar }) => [current, updatingTo?.rollout, bar?.above]);
-  return new Set([former, ...numbers].filter((number) => number !== undefined && number > 0) as number[]);
+  return new Set([former, ...numbers].flatMap((number = 0) => (number === 0 ? [] : [number])));
 }
 
 /** A stage run has passed its stage. */

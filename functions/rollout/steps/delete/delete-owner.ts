@@ -6,6 +6,7 @@ import { rowsAbout } from "#functions/rollout/read/rows-about.ts";
 import { liveEntries } from "#functions/rollout/read/state-entries.ts";
 import { collectAll } from "#functions/rollout/steps/delete/collect-past.ts";
 import { forgetAssigned } from "#functions/rollout/write/forget.ts";
+import { renumber } from "#functions/rollout/write/renumber.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import { toForget } from "#shared/fleet/rollout/assignments.ts";
@@ -71,7 +72,8 @@ async function sweep(known: Known, ports: PlannerPorts): Promise<Transaction | u
     "deselected",
   );
   if (known.row.operations.deletion?.cascade === "delete" && (syncs.length > 0 || rows.some(isNewer))) {
-    transaction.edit({ sweep: undefined, inputsVersion: rolloutState.inputsVersion + 1 });
+    transaction.edit({ sweep: undefined });
+    renumber(transaction);
     return transaction;
   }
   const room = transaction.room();

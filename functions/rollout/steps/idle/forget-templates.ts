@@ -1,7 +1,7 @@
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import { readMembers } from "#functions/rollout/read/read-members.ts";
 import { liveEntries } from "#functions/rollout/read/state-entries.ts";
-import { takeAwayAnew } from "#functions/rollout/write/take-away-anew.ts";
+import { renumber } from "#functions/rollout/write/renumber.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { identityNow } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
@@ -42,7 +42,7 @@ export async function forgetTemplates(transaction: Transaction, ports: PlannerPo
   const members = new Set((await readMembers(known, ports)).map(({ cluster }) => cluster));
   if (!applied.some((cluster) => members.has(cluster))) return undefined;
   const anew = new Transaction(known, ports.clock.now());
-  takeAwayAnew(anew);
+  renumber(anew);
   return anew;
 }
 

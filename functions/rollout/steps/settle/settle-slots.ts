@@ -27,15 +27,10 @@ const pageSize = 25;
 
 /**
  * Clusters with a slot get the state that they show: one that is ready, failed or unreachable releases its slot.
- * @returns the next page of them, or undefined when all were checked.
+ * Checks the next page of them.
  */
-export async function settleSlots(
-  known: Known,
-  { round }: CallWork,
-  ports: PlannerPorts,
-): Promise<Transaction | undefined> {
+export async function settleSlots(known: Known, { round }: CallWork, ports: PlannerPorts): Promise<Transaction> {
   const page = round.slots.splice(0, pageSize);
-  if (page.length === 0) return undefined;
   const transaction = new Transaction(known, ports.clock.now());
   const seen = await readSeen(transaction, page, ports);
   for (const [index, one] of seen.entries()) {

@@ -89,6 +89,7 @@ const passing = new Set([
   ...[
     "at",
     "since",
+    "stateSince",
     "asOf",
     "createdAt",
     "startedAt",

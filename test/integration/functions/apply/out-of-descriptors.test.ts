@@ -60,7 +60,7 @@ describe("a sandbox without free file descriptors", () => {
       await endLease(other.cluster);
     }
     expect(requestsTo(other.cluster)).toBe(0);
-    await expect(other.worker.observed()).rejects.toThrow("was never looked at");
+    await expect(other.worker.observed()).rejects.toThrow("was never checked");
     expect(await rowOf(other.cluster)).toEqual(before);
     await sandbox.setHoarding("off");
     expect(await sandbox.invoke(other.cluster)).toBe(0);
@@ -83,6 +83,6 @@ describe("a sandbox without free file descriptors", () => {
     expect(await sandbox.invoke(one.cluster)).toBe(0);
     await sandbox.setHoarding("on");
     expect(await sandbox.invoke(named.cluster)).toBe(1);
-    await expect(named.worker.observed()).rejects.toThrow("was never looked at");
+    await expect(named.worker.observed()).rejects.toThrow("was never checked");
   });
 });

@@ -12,15 +12,14 @@ import type { InitOptions } from "#cli/commands/init.ts";
 import type { PruneOptions } from "#cli/commands/prune.ts";
 import type { ReconcileOptions } from "#cli/commands/reconcile.ts";
 import type { RecoverOptions } from "#cli/commands/recover.ts";
-import type { RolloutListOptions } from "#cli/commands/rollout.ts";
-import type { RolloutStatusOptions } from "#cli/commands/rollout-status.ts";
 import type { UiOptions } from "#cli/commands/ui.ts";
 import type { ValidateOptions } from "#cli/commands/validate.ts";
 import { compareCommands } from "#cli/compare-commands.ts";
-import { addKubectlVerbs, kubectlRolloutVerbs } from "#cli/kubectl-rollout-verbs.ts";
+import { kubectlRolloutVerbs } from "#cli/kubectl-rollout-verbs.ts";
 import { localCommands } from "#cli/local-commands.ts";
 import { outputs, parseOutput } from "#cli/output/output.ts";
 import { kindArgument, readCommands } from "#cli/read-commands.ts";
+import { rolloutCommands } from "#cli/rollout-commands.ts";
 import { type Action, type AddCommand, repeated, wholeNumber } from "#cli/session/add-command.ts";
 import { exitCodes } from "#cli/session/failure.ts";
 import type { CliIo } from "#cli/session/io.ts";
@@ -187,38 +186,6 @@ function freezeCommands(program: Command, add: AddCommand): void {
   )
     .description("Lift a freeze. The clusters that it held continue at once.")
     .addArgument(new Argument("[name]", "name of the freeze (default: the only one)"));
-}
-
-function rolloutCommands(program: Command, add: AddCommand): void {
-  const rollout = program.command("rollout").description("List rollouts, show their progress, and refresh them.");
-  add(rollout, "list", async (session, args, options: RolloutListOptions) =>
-    (await import("#cli/commands/rollout.ts")).rolloutList(session, args[0], options),
-  )
-    .description("List the rollouts of a group, the newest first. Without a group: the newest rollout of each group.")
-    .addArgument(new Argument("[group]", "GROUP, syncgroup/GROUP or sync/NAME"))
-    .option("--limit <n>", "list at most this many", wholeNumber, 20);
-
-  add(rollout, "status", async (session, args, options: RolloutStatusOptions) =>
-    (await import("#cli/commands/rollout-status.ts")).rolloutStatus(session, args[0] ?? "", options),
-  )
-    .description(
-      "Show the current rollout of each stage, the rollouts in progress, and what they wait for. Exit 1 if one is halted.",
-    )
-    .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"))
-    .option("--number <n>", "show this one rollout in each stage")
-    .option("--stage <name>", "only clusters of this stage")
-    .option("--state <words>", "only clusters in these states, separated by commas")
-    .option("--all", "print a line for every cluster")
-    .option("-w, --watch", "keep running until the newest rollout, or the one of --number, has ended");
-
-  add(rollout, "refresh", async (session, args) =>
-    (await import("#cli/commands/rollout.ts")).rolloutRefresh(session, args[0] ?? ""),
-  )
-    .description(
-      "Take a new snapshot of clusters, inputs and stages for the rollouts in progress. Stages that have passed keep theirs.",
-    )
-    .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"));
-  addKubectlVerbs(rollout, add);
 }
 
 function clusterCommands(program: Command, add: AddCommand): void {

@@ -5,11 +5,10 @@ import { ApiFailure } from "#cli/session/api-client.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { pathSegment } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
+import { untilTime } from "#cli/session/until-time.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { FreezeObject } from "#shared/fleet/api/freeze-object.ts";
 import type { ApiList } from "#shared/fleet/api/objects.ts";
-import { durationSeconds } from "#shared/fleet/kinds/quantities.ts";
-import { later } from "#shared/fleet/rows/due.ts";
 import { formatAge } from "#shared/words/age.ts";
 import { actText } from "#shared/words/object-state.ts";
 
@@ -47,7 +46,7 @@ export async function freezeClusters(
       body: {
         reason,
         ...defined({ clusters: options.clusters }),
-        ...(options.until === undefined ? {} : { until: timeOf(options.until, session.io.now()) }),
+        ...(options.until === undefined ? {} : { until: untilTime(options.until, session.io.now()) }),
       },
     }),
   );
@@ -129,18 +128,6 @@ async function refusedByHand<Answer>(call: () => Promise<Answer>): Promise<Answe
     if (!(error instanceof ApiFailure) || (error.code !== "NotFound" && error.code !== "Conflict")) throw error;
     throw new CliFailure(error.message, { exit: "no", next: "starling get freezes" });
   }
-}
-
-/** Reads a time, or a duration from now. */
-function timeOf(text: string, now: Date): string {
-  const seconds = durationSeconds(text);
-  if (seconds !== undefined) return later(now, seconds);
-  const time = Date.parse(text);
-  if (/^\d{4}-\d\d-\d\dT/.test(text) && !Number.isNaN(time)) return new Date(time).toISOString();
-  throw usageFailure(
-    `--until is "${text}"; expected a time or a duration`,
-    "--until 2026-11-22T18:00:00Z, or --until 2h",
-  );
 }
 
 function thawedText(lifted: FreezeObject, held: FreezeAnswer["held"]): string {

@@ -25,6 +25,7 @@ const reads: Requests = [["POST", "/v1/namespaces/*/contents"]];
 /** Operations that change no document and delete no object of a cluster. */
 const operates: Requests = [
   ...pathChoices.verb.map((verb) => ["POST", `/v1/namespaces/*/${verb}`] as const),
+  ...pathChoices.rolloutVerb.map((verb) => ["POST", `/v1/namespaces/*/${verb}`] as const),
   ["POST", "/v1/freezes/*"],
   ["DELETE", "/v1/freezes/*"],
   ["POST", "/v1/clusters/*/accept"],
@@ -62,7 +63,7 @@ export class ApiPolicies extends Construct {
       http,
       requests: [...viewing, ...operates],
       description:
-        "Read as a viewer; suspend, resume, reconcile, refresh and freeze; accept, recover and check clusters",
+        "Read as a viewer; suspend, resume, reconcile, refresh, hold, release and freeze; accept, recover and check clusters",
     });
     this.administrator = this.#policy("Administrator", {
       http,

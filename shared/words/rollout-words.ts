@@ -45,7 +45,7 @@ export function waitText({ message, until }: Wait, now: Date): string {
 export function clearWord(clearing: Clearing): string {
   if (clearing.verb === "pace") return clearing.field;
   if (clearing.verb === "thaw") return `thaw ${clearing.freeze}`;
-  if (clearing.verb === "refresh") return "rollout refresh";
+  if (clearing.verb === "refresh" || clearing.verb === "release") return `rollout ${clearing.verb}`;
   if (clearing.verb === "unregister") return `unregister ${clearing.cluster}`;
   return clearing.verb === "orphan" ? "delete --cascade=orphan" : clearing.verb;
 }
@@ -60,7 +60,8 @@ export function clearCommand(clearing: Clearing, owner: Owner): string {
     case "pace":
       return `raise spec.rollout.${clearing.field} of ${object}, and apply it`;
     case "refresh":
-      return `starling rollout refresh ${rolloutArgument(owner)} --reason …`;
+    case "release":
+      return `starling rollout ${clearing.verb} ${rolloutArgument(owner)} --reason …`;
     case "unregister":
       return `starling delete cluster/${clearing.cluster} --cascade=orphan`;
     case "orphan":

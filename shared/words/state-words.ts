@@ -15,6 +15,7 @@ const ranked = [
   "NoClusters",
   "Frozen",
   "Suspended",
+  "Held",
   "Deleting",
   "Behind",
   "Waiting",

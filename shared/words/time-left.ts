@@ -7,6 +7,7 @@ const leastDone = 3;
 /** Reasons of waits that end at an unknown time. */
 const open: ReadonlySet<WaitReason> = new Set([
   "suspended",
+  "held",
   "frozen",
   "newer",
   "budget",

@@ -1,5 +1,6 @@
 /** The routes of the API, in one table. Everything that a route may do is in the use case that it names. */
 
+import type { ZodType } from "zod";
 import { readAnswers } from "#functions/api/http/read-routes.ts";
 import { linkArtifacts, linkRenderings } from "#functions/api/read/link-contents.ts";
 import { readInstallation } from "#functions/api/read/read-installation.ts";
@@ -28,6 +29,7 @@ import {
   pruneBody,
   recoverBody,
   renderingsBody,
+  rolloutBodies,
 } from "#functions/api/request/request-bodies.ts";
 import { type Answers, type Call, type PathParams, part, routerOf } from "#functions/api/request/route.ts";
 import { acceptCluster } from "#functions/api/write/accept-cluster.ts";
@@ -36,6 +38,7 @@ import { askCheck, readCheck } from "#functions/api/write/check-cluster.ts";
 import { deleteObject } from "#functions/api/write/delete-object.ts";
 import { freeze, listFreezes, thaw } from "#functions/api/write/freezes.ts";
 import { type OperateRequest, operate } from "#functions/api/write/operate.ts";
+import { operateRollout, type RolloutRequest, type RolloutVerb } from "#functions/api/write/operate-rollout.ts";
 import { pruneForeign } from "#functions/api/write/prune-foreign.ts";
 import { recoverCluster } from "#functions/api/write/recover-cluster.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -68,6 +71,7 @@ const answers: Answers<ApiPorts> = {
   "DELETE /v1/freezes/:freeze": liftFreeze,
   [`DELETE ${ns}/:plural/:name`]: (call) => remove(call, objectOf(call.params)),
   [`POST ${ns}/:plural/:name/:verb`]: verb,
+  [`POST ${ns}/:owners/:name/:rolloutVerb`]: rollout,
   [`POST ${ns}/syncs/:name/prune`]: prune,
   [`GET ${ns}/:plural/:name/logs`]: logs,
   "GET /v1/clusters/:name/logs": ({ ports, request, params }) =>
@@ -101,6 +105,14 @@ function verb({ ports, request, params }: ApiCall): Promise<unknown> {
     ...(body.withSource ? { sources: "include" } : {}),
     caller: caller(request, body.reason),
   });
+}
+
+function rollout({ ports, request, params }: ApiCall): Promise<unknown> {
+  const verb = params.rolloutVerb as RolloutVerb;
+  const schema: ZodType<RolloutRequest["body"]> = rolloutBodies[verb];
+  const body = parseBody(schema, request.body);
+  const asked = { owner: ownerFrom(params), verb, body, caller: caller(request, body.reason) };
+  return operateRollout(ports, asked as RolloutRequest);
 }
 
 function prune({ ports, request, params }: ApiCall): Promise<unknown> {

@@ -15,6 +15,7 @@ const statusOfCode = {
   SourceNotReady: 409,
   Deleting: 409,
   Suspended: 409,
+  NotHeld: 409,
   Conflict: 409,
   NewerRow: 409,
   BodyTooLarge: 413,

@@ -48,10 +48,21 @@ export const recoverBody = z.strictObject({
   all: z.boolean().default(false),
 });
 
+const timeInUtc = z.iso.datetime({ error: "must be a time in UTC, such as 2026-11-22T18:00:00Z" });
+const rolloutNumber = z.number().int().min(1, "must be the number of a rollout: starling rollout list shows them");
+/** People who find a rollout that stands still want to know why. */
+const statedReason = boundedText(500).min(1, "says why, for whoever finds it");
+
+/** The bodies of the verbs about the rollouts of a group or Sync. */
+export const rolloutBodies = {
+  hold: z.strictObject({ reason: statedReason, until: timeInUtc.optional() }),
+  release: z.strictObject({ reason, to: rolloutNumber.optional() }),
+};
+
 export const freezeBody = z.strictObject({
-  reason: boundedText(500).min(1, "says why, for whoever finds it"),
+  reason: statedReason,
   clusters: boundedText(1000).min(1, "is a label selector; leave it out for every cluster").optional(),
-  until: z.iso.datetime({ error: "must be a time in UTC, such as 2026-11-22T18:00:00Z" }).optional(),
+  until: timeInUtc.optional(),
 });
 
 export const operateBody = z.strictObject({

@@ -12,6 +12,7 @@ import type { DiscoveryRow } from "#shared/fleet/rows/discovery-rows.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { valuesVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
+import { neededSchema } from "#shared/fleet/rows/needed-schema.ts";
 import type {
   ClusterRow,
   ClusterValuesRow,
@@ -175,7 +176,8 @@ function valuesChange(before: ClusterValuesRow | undefined, after: ClusterValues
 
 function ownerChange(before: OwnerRow | undefined, after: OwnerRow, now: Date): RowChange {
   const owner = syncOwner(after);
-  const row = due(after, watchdogAt(now, 0), 1);
+  const schema = neededSchema(after.operations);
+  const row = { ...due(after, watchdogAt(now, 0), 1), schema };
   const writes = [putRow(before, row)];
   if (before === undefined) writes.push({ put: directoryRow(keys.owner(owner)) });
   const used = sourcesOf(after);

@@ -31,7 +31,8 @@ export async function readOwner(owner: Owner, ports: { readonly table: Table }):
   const refs = rolloutState.stages.flatMap(({ updatingTo, passed }) =>
     [updatingTo, passed].filter((stageRun) => stageRun !== undefined),
   );
-  const numbers = namedRollouts(rolloutState).union(new Set(rolloutState.last === 0 ? [] : [rolloutState.last]));
+  const { except = [] } = row.operations.hold ?? {};
+  const numbers = namedRollouts(rolloutState).union(new Set([...except, rolloutState.last].filter(Boolean)));
   const second = await ports.table.getMany(
     [
       ...[...sources].map((name) => keys.object(owner.namespace, "Source", name)),

@@ -12,6 +12,7 @@ import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { nextFeed, stageRunOf } from "#shared/fleet/rollout/feed.ts";
 import { withDesired } from "#shared/fleet/rollout/ledger.ts";
 import { barredIn } from "#shared/fleet/rollout/order.ts";
+import { holdInForce, mayStart } from "#shared/fleet/rollout/rollout-hold.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Plan, RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -30,18 +31,21 @@ export async function startNextStageRun(
   if (row.operations.refresh !== undefined && row.operations.refresh.number !== rolloutState.handledRefresh)
     return takeNewSnapshot(known, row.operations.refresh.number, ports);
   const identity = desired.ok ? identityNow(known, desired.plan) : undefined;
+  const isNew = identity !== undefined && rolloutState.ledger[0]?.identity !== identity;
+  const hold = holdInForce(row, ports.clock.now());
   const feed = nextFeed(rolloutState, {
     runs: advancedRuns(known, round),
-    isNew: identity !== undefined && rolloutState.ledger[0]?.identity !== identity,
+    isNew,
     supersede: relationOf(row).rollout.supersede,
     deletion: row.operations.deletion !== undefined,
+    ...(hold === undefined ? {} : { mayStart: (rollout) => mayStart(hold, rollout) }),
   });
   if (feed === undefined) return undefined;
   const transaction = new Transaction(known, ports.clock.now());
   const rollout = feed.rollout === "newest" ? newRollout(transaction, identity) : transaction.rollout(feed.rollout);
   // A Source that was not polled since, or that went back, may have stored it long ago.
   if (feed.rollout === "newest") await renewArtifacts([rollout], ports);
-  await startStageRun(transaction, { stage: feed.stage, rollout }, ports);
+  if (feed.stage !== undefined) await startStageRun(transaction, { stage: feed.stage, rollout }, ports);
   return transaction;
 }
 

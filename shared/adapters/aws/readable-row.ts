@@ -1,7 +1,7 @@
 import { unpackedRow } from "#shared/adapters/aws/packed-row.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { rowTypeOf } from "#shared/fleet/rows/keys.ts";
-import { type NewerRow, newerRowText, rowSchema } from "#shared/fleet/rows/row.ts";
+import { type NewerRow, newerRowText, newestRowSchema } from "#shared/fleet/rows/row.ts";
 import type { Newer, RowRead, RowType } from "#shared/fleet/rows/stored-row.ts";
 
 /**
@@ -16,7 +16,7 @@ export function readableRow<Type extends RowType, Kept extends Newer = undefined
   const { pk, sk, schema, type } = item as Readonly<Record<string, unknown>>;
   const key = { pk: String(pk), sk: String(sk) };
   const expected = rowTypeOf(key);
-  const isOfNewer = typeof schema === "number" && schema > rowSchema;
+  const isOfNewer = typeof schema === "number" && schema > newestRowSchema;
   const isAsExpected = expected === undefined || (type === expected && typeof schema === "number");
   const unpacked = isAsExpected && !isOfNewer ? unpackedOrNone(item) : undefined;
   if (unpacked !== undefined) return unpacked as RowRead<Type, Kept>;

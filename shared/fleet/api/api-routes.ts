@@ -45,6 +45,7 @@ export const apiRoutes = [
   `POST ${ns}/syncs/:name/prune`,
   `GET ${ns}/sources/:name/revisions`,
   `POST ${ns}/sources/:name/contents`,
+  `POST ${ns}/:owners/:name/:rolloutVerb`,
   `GET ${ns}/:owners/:name/history`,
   `GET ${ns}/:owners/:name/syncs`,
   `GET ${ns}/:owners/:name/fleet`,
@@ -62,6 +63,7 @@ export const pathChoices = {
   plural: ["sources", "syncgroups", "syncs", "rollouts"],
   owners: ["syncgroups", "syncs"],
   verb: ["suspend", "resume", "reconcile", "refresh"],
+  rolloutVerb: ["hold", "release"],
 } as const;
 
 /**

@@ -1,12 +1,12 @@
 /** Decides which rollout a stage takes next. */
 import type { Advance } from "#shared/fleet/rollout/advance.ts";
-import { deletionFor, nextFor } from "#shared/fleet/rollout/order.ts";
+import { deletionFor, type MayStart, nextFor } from "#shared/fleet/rollout/order.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import type { RolloutStateRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 export interface Feed {
-  /** Index of the stage. */
-  readonly stage: number;
+  /** Index of the stage; undefined when a hold keeps the rollout back, which gets a number only. */
+  readonly stage?: number;
   /** Number of the rollout, or `newest` for the desired one that has no number yet. */
   readonly rollout: number | "newest";
 }
@@ -19,6 +19,8 @@ export interface Feeding {
   readonly supersede: "pipeline" | "finish";
   /** The desired state is a deletion: it replaces everything. */
   readonly deletion: boolean;
+  /** Present under a hold. */
+  readonly mayStart?: MayStart;
 }
 
 /**
@@ -27,16 +29,17 @@ export interface Feeding {
  */
 export function nextFeed(
   rolloutState: RolloutStateRow,
-  { runs, isNew, supersede, deletion }: Feeding,
+  { runs, isNew, supersede, deletion, mayStart }: Feeding,
 ): Feed | undefined {
   // No cluster could verify anything: clusters that are registered later take it through the stages.
   if (rolloutState.stages.every(({ members }) => members === 0) && !deletion) return undefined;
+  if (isNew && mayStart !== undefined) return { rollout: "newest" };
   const runOf = ({ updatingTo }: StageRecord) => updatingTo && runs.get(stageRunKey(updatingTo));
   // A stage whose stage run is lost starts it again.
   const stages = rolloutState.stages.map((stage) => (runOf(stage) === undefined ? withoutRun(stage) : stage));
   const state = { ...rolloutState, stages };
   const isInFlight = stages.some(
-    (stage, index) => runOf(stage)?.inFlight === true || (index > 0 && nextFor(state, index) !== undefined),
+    (stage, index) => runOf(stage)?.inFlight === true || (index > 0 && nextFor(state, index, mayStart) !== undefined),
   );
   for (const [index, stage] of stages.entries()) {
     const isFree = deletion || runOf(stage)?.acceptsNewer !== false;
@@ -47,7 +50,7 @@ export function nextFeed(
     }
     if (deletion && isNew) continue;
     // The first stage is behind although nothing new is desired: a removed stage had taken the newest.
-    const rollout = deletion ? deletionFor(state, index) : nextFor(state, index);
+    const rollout = deletion ? deletionFor(state, index) : nextFor(state, index, mayStart);
     if (rollout !== undefined && isFree) return { stage: index, rollout };
   }
   return undefined;

@@ -18,6 +18,9 @@ import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 type Ordered = Pick<RolloutStateRow, "stages" | "ledger">;
 
+/** Whether a stage may take a rollout now: a hold keeps back all but those that were released from it. */
+export type MayStart = (rollout: number) => boolean;
+
 /** The newest rollout that a cluster was assigned something of; 0 when it was assigned nothing. */
 export function newestOf(syncs: readonly SyncRow[]): number {
   return Math.max(0, ...syncs.flatMap(({ desired }) => (desired.action === "apply" ? [desired.rollout] : [])));
@@ -32,21 +35,22 @@ function newestIn({ current = 0, updatingTo }: Pick<StageRecord, "current" | "up
  * The newest rollout that reaches a stage: the one that the stage before has passed, or, for the first stage, the
  * newest.
  */
-function comingTo({ stages, ledger }: Ordered, index: number): number {
-  return (index === 0 ? ledger[0]?.number : stages[index - 1]?.current) ?? 0;
+function comingTo({ stages, ledger }: Ordered, index: number, mayStart: MayStart = () => true): number {
+  const coming = index === 0 ? ledger.find(({ number }) => mayStart(number))?.number : stages[index - 1]?.current;
+  return coming !== undefined && mayStart(coming) ? coming : 0;
 }
 
 /** The newest rollout that a stage may take: an older one when a removed stage had not passed the one that reaches it. */
-export function offeredTo(rolloutState: Ordered, index: number): number {
-  const coming = comingTo(rolloutState, index);
+export function offeredTo(rolloutState: Ordered, index: number, mayStart?: MayStart): number {
+  const coming = comingTo(rolloutState, index, mayStart);
   const { bar } = rolloutState.stages[index] ?? {};
   return bar !== undefined && coming > bar.above && coming <= bar.upTo ? bar.above : coming;
 }
 
 /** The rollout that a stage may take and that is newer than what it has; undefined without any. */
-export function nextFor(rolloutState: Ordered, index: number): number | undefined {
+export function nextFor(rolloutState: Ordered, index: number, mayStart?: MayStart): number | undefined {
   const stage = rolloutState.stages[index];
-  const offered = offeredTo(rolloutState, index);
+  const offered = offeredTo(rolloutState, index, mayStart);
   return stage !== undefined && offered > newestIn(stage) ? offered : undefined;
 }
 
@@ -58,18 +62,30 @@ export function deletionFor(rolloutState: Ordered & Pick<RolloutStateRow, "last"
   return isNext ? coming : undefined;
 }
 
+/** The kept rollouts that some stage lacks and that may not start, the newest first. */
+export function keptBack({ stages, ledger }: Ordered, mayStart: MayStart): readonly LedgerEntry[] {
+  const least = Math.min(...stages.map(newestIn));
+  return ledger.filter(({ number }) => number > least && !mayStart(number));
+}
+
 /** The nearest stage before another one that is updating to something newer than the other one has. */
 export function newerBefore({ stages }: Pick<RolloutStateRow, "stages">, index: number): StageRecord | undefined {
   const { current = 0 } = stages[index] ?? {};
   return stages.slice(0, index).findLast(({ updatingTo }) => (updatingTo?.rollout ?? 0) > current);
 }
 
-/** The stage that takes a rollout next: the stage before has passed it, and this one has nothing as new. */
+/**
+ * The stage that takes a rollout next: the stage before has passed it, and this one has nothing as new. The first stage
+ * takes any that is newer than what it has.
+ */
 export function nextStageOf<Stage extends Pick<StageRecord, "current" | "updatingTo">>(
   rollout: number,
   stages: readonly Stage[],
 ): Stage | undefined {
-  return stages.find((stage, index) => stages[index - 1]?.current === rollout && newestIn(stage) < rollout);
+  return stages.find((stage, index) => {
+    const reachesIt = index === 0 || stages[index - 1]?.current === rollout;
+    return reachesIt && newestIn(stage) < rollout;
+  });
 }
 
 /** The stage run's rollout has passed the stage before, and nothing newer comes from there. */

@@ -6,7 +6,8 @@ import { excerpt } from "#shared/base/excerpt.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
 import { type DesiredPlan, describeRevisions, identityNow, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { lastStageRunOf, stageRunOf, stageRunsIn } from "#shared/fleet/rollout/feed.ts";
-import { barredIn } from "#shared/fleet/rollout/order.ts";
+import { barredIn, keptBack } from "#shared/fleet/rollout/order.ts";
+import { heldText, holdInForce, mayStart } from "#shared/fleet/rollout/rollout-hold.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { isStalled, waitingOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { type Freeze, type FreezeState, freezeOfAll, freezeText } from "#shared/fleet/rows/freezes-row.ts";
@@ -17,7 +18,7 @@ import {
   type OwnerState,
   type OwnerStatus,
 } from "#shared/fleet/rows/object-rows.ts";
-import type { RolloutStateRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { LedgerEntry, RolloutStateRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { type ClusterTallies, clusterCounts, haveDesired } from "#shared/fleet/sync/tally.ts";
 import type { Reason } from "#shared/kube/reasons.ts";
 
@@ -126,6 +127,8 @@ function stateOf(row: OwnerRow, facts: StatusFacts): OwnerState {
   if (barredIn(rolloutState) !== undefined && stageRunsIn({ stages: goOn }, facts.stageRuns).length === 0)
     return "Stalled";
   if (isUnderWay(facts)) return freezeIn(facts) === undefined ? "Rolling" : "Frozen";
+  const isUnhealthy = settled !== undefined && settled.failed + settled.unreachable > 0;
+  if (!isUnhealthy && keptBackBy(row, facts).length > 0) return "Held";
   // The results have not been counted yet.
   if (settled === undefined) return rolloutState.last === 0 ? "Waiting" : "Reconciling";
   if (settled.failed + settled.unreachable + settled.waiting > 0) return "Degraded";
@@ -133,6 +136,12 @@ function stateOf(row: OwnerRow, facts: StatusFacts): OwnerState {
   const lacking = missing.length + unreadable.length;
   if (haveDesired(settled) < settled.selected || lacking > 0) return "Degraded";
   return settled.ready === settled.selected ? "Complete" : "Drifted";
+}
+
+/** The rollouts that a hold keeps back. */
+function keptBackBy(row: OwnerRow, { rolloutState, now }: StatusFacts): readonly LedgerEntry[] {
+  const hold = holdInForce(row, now);
+  return hold === undefined ? [] : keptBack(rolloutState, (rollout) => mayStart(hold, rollout));
 }
 
 /** True when the freeze covers every cluster. */
@@ -191,7 +200,7 @@ function reasonOf(state: OwnerState, facts: StatusFacts): Reason | OwnerState {
   }
 }
 
-function messageOf(row: OwnerRow, facts: StatusFacts, { state, clusters }: Assessed): string {
+function messageOf(row: OwnerRow, facts: StatusFacts, { state, clusters, now }: Assessed): string {
   const { missing = [], unreadable = [] } = facts.rolloutState;
   const counts = clusters === undefined ? "" : countsText(clusters);
   const selection = relationOf(row).clusters;
@@ -204,6 +213,10 @@ function messageOf(row: OwnerRow, facts: StatusFacts, { state, clusters }: Asses
     case "Frozen": {
       const freeze = freezeIn(facts);
       return freeze === undefined ? "" : freezeText(freeze);
+    }
+    case "Held": {
+      const hold = holdInForce(row, now);
+      return hold === undefined ? "" : heldText(hold, keptBackBy(row, facts));
     }
     case "Deleting":
       return deletionText(facts, counts);

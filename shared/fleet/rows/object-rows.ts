@@ -32,6 +32,14 @@ export interface Suspension extends Act {
   readonly again?: readonly Act[];
 }
 
+/** While it is in force, no stage takes a newer rollout. Rollouts in progress, catch-ups and deletions go on. */
+export interface RolloutHold extends Act {
+  /** It ends by itself then. */
+  readonly until?: string;
+  /** Numbers of rollouts that were released from it, in their order: stages take these all the same. */
+  readonly except?: readonly number[];
+}
+
 /**
  * The half that commands write. Applying a document never touches it, so that git does not undo what people did by
  * hand.
@@ -44,6 +52,9 @@ export interface Operations {
   readonly reconcile?: Act;
   /** The newest `rollout refresh`: stage runs in progress take a new snapshot. */
   readonly refresh?: Act;
+  readonly hold?: RolloutHold;
+  /** The newest `rollout release`. */
+  readonly released?: Act;
   /** The newest `recover` of any of its Syncs: what is open is replaced by what is desired now. */
   readonly recovered?: Act & {
     /** `recover --all`: each Sync that its cluster refuses after this continues, once, from what the cluster remembers. */
@@ -255,6 +266,7 @@ export interface OwnerStatus {
  * - `Degraded`: no rollout is open, and a cluster is not ready, or a named cluster is not registered;
  * - `Reconciling`: no rollout is open, and a cluster changes, or a requested check has not reached every cluster;
  * - `NoClusters`: no registered cluster matches; `ClusterNotFound`: no named cluster is registered;
+ * - `Held`: a hold keeps a newer rollout back, and nothing else is to be done;
  * - `Waiting`: there is nothing to roll out yet; the other states are about the open rollout.
  */
 export type OwnerState =
@@ -268,6 +280,7 @@ export type OwnerState =
   | "Waiting"
   | "Halted"
   | "Suspended"
+  | "Held"
   | "Frozen"
   | "Stalled"
   | "Deleting";

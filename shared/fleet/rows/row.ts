@@ -1,7 +1,13 @@
 /** The attributes of every row. docs/architecture.md describes the whole table. */
 
-/** Rows are written with this; a row with a newer one is refused, not guessed. */
+/** The schema of rows that every supported version can read. */
 export const rowSchema = 2;
+
+/**
+ * The schema of rows that use what the version before does not know, such as a hold: that version leaves these rows
+ * alone. A row with a newer schema than this is refused, not guessed.
+ */
+export const newestRowSchema = 3;
 
 export interface RowKey {
   readonly pk: string;
@@ -51,10 +57,10 @@ export function isNewer(row: Row): row is NewerRow {
 /** The message about a row that cannot be read. @param others - number of further such rows. */
 export function newerRowText(row: Pick<Row, keyof RowKey | "schema">, others = 0): string {
   const more = others === 0 ? "" : ` (and ${others} more)`;
-  if (row.schema <= rowSchema) {
+  if (row.schema <= newestRowSchema) {
     return `the row ${keyText(row)}${more} is not what its key says, and was not written by Starling; it is left alone: restore it from a backup of the table`;
   }
-  return `the row ${keyText(row)}${more} has schema ${row.schema}, and this version of Starling reads up to ${rowSchema}; it is left alone: update the stack to the version that wrote it`;
+  return `the row ${keyText(row)}${more} has schema ${row.schema}, and this version of Starling reads up to ${newestRowSchema}; it is left alone: update the stack to the version that wrote it`;
 }
 
 export function keyText(key: RowKey): string {

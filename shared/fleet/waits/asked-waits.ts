@@ -11,6 +11,8 @@ const verbs = {
   resumed: "resume",
   reconcile: "reconcile",
   refresh: "refresh",
+  hold: "rollout hold",
+  released: "rollout release",
   recovered: "recover",
   deletion: "deletion",
 } as const satisfies Record<Exclude<keyof Operations, "accepted">, string>;

@@ -5,6 +5,7 @@ import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
 import { barredIn, newerBefore, nextFor } from "#shared/fleet/rollout/order.ts";
 import { barredText } from "#shared/fleet/rollout/owner-status.ts";
+import { holdInForce, mayStart } from "#shared/fleet/rollout/rollout-hold.ts";
 import { changedSize, isStalled } from "#shared/fleet/rollout/stage-runs.ts";
 import type { StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { holdWaits } from "#shared/fleet/waits/hold-waits.ts";
@@ -26,7 +27,8 @@ export function stageWaits(facts: WaitFacts, stage: StageRecord, index: number):
     const message = `rollout ${rollout} waits until stage ${before.name}, which was added before this one, has passed it`;
     waits.push({ reason: "stage", ...about, blocker: before.name, message, since: stageRun.startedAt, clear: [] });
   }
-  const next = index === 0 ? facts.desired : nextFor(facts.rolloutState, index);
+  const hold = holdInForce(facts.row, facts.now);
+  const next = index === 0 ? facts.desired : nextFor(facts.rolloutState, index, (number) => mayStart(hold, number));
   if (next === undefined) return waits;
   const message = `${rolloutText(next)} waits until rollout ${rollout} has passed stage ${stage.name}`;
   const number = typeof next === "number" ? next : undefined;

@@ -8,6 +8,7 @@ import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 /** Reasons of waits, in the order in which they are shown. */
 export const waitReasons = [
   "suspended",
+  "held",
   "frozen",
   "newer",
   "asked",
@@ -26,7 +27,7 @@ export type WaitReason = (typeof waitReasons)[number];
 
 /** A command by which people can end a wait; a wait without one ends by itself. */
 export type Clearing =
-  | { readonly verb: "resume" | "reconcile" | "refresh" | "orphan" }
+  | { readonly verb: "resume" | "reconcile" | "refresh" | "release" | "orphan" }
   | { readonly verb: "unregister"; readonly cluster: string }
   | { readonly verb: "thaw"; readonly freeze: string }
   | { readonly verb: "pace"; readonly field: "maxConcurrent" | "maxFailures" | "maxUnreachable" };

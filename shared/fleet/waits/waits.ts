@@ -7,7 +7,9 @@ import { defined } from "#shared/base/defined.ts";
 import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
+import { keptBack } from "#shared/fleet/rollout/order.ts";
 import { unreadableText } from "#shared/fleet/rollout/owner-status.ts";
+import { heldText, holdInForce, mayStart } from "#shared/fleet/rollout/rollout-hold.ts";
 import { changingOf, membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { catchUpBudget } from "#shared/fleet/rollout/stage-runs.ts";
 import { type Freeze, isInForce } from "#shared/fleet/rows/freezes-row.ts";
@@ -25,6 +27,7 @@ const reconcile = { verb: "reconcile" } as const;
 export function waitsOf(facts: WaitFacts): readonly Wait[] {
   const waits = [
     ...suspension(facts),
+    ...holdWait(facts),
     ...freezes(facts),
     ...unreadable(facts),
     ...askedWaits(facts),
@@ -54,6 +57,17 @@ function suspension({ row: { operations } }: WaitFacts): readonly Wait[] {
   const { by, reason, at } = suspended;
   const message = `suspended by ${by}${reason === undefined ? "" : `: ${reason}`}`;
   return [{ reason: "suspended", blocker: by, message, since: at, clear: [{ verb: "resume" }] }];
+}
+
+function holdWait({ row, rolloutState, now }: WaitFacts): readonly Wait[] {
+  const hold = holdInForce(row, now);
+  if (hold === undefined) return [];
+  const { by, at, until } = hold;
+  const message = heldText(
+    hold,
+    keptBack(rolloutState, (rollout) => mayStart(hold, rollout)),
+  );
+  return [{ reason: "held", blocker: by, message, since: at, ...defined({ until }), clear: [{ verb: "release" }] }];
 }
 
 function freezes({ freezeState, now, stageRuns, rolloutState, row, slots, syncs }: WaitFacts): readonly Wait[] {

@@ -3,7 +3,7 @@ import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { ConflictError } from "#shared/base/errors.ts";
-import { type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
+import { newestRowSchema, type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import { type ScriptedServer, startScriptedServer } from "#test/support/scripted-server.ts";
 
 /** The requests of the table to DynamoDB, and its handling of answers that no emulator gives on demand. */
@@ -54,11 +54,11 @@ describe("reads", () => {
   });
 
   test("a read of a row that a newer version wrote fails with the row and its schema", async () => {
-    server.restart(() => ok({ Item: { ...stored("a"), schema: { N: `${rowSchema + 1}` } } }));
+    server.restart(() => ok({ Item: { ...stored("a"), schema: { N: `${newestRowSchema + 1}` } } }));
     await expect(table.get(keyOf("a"))).rejects.toMatchObject({
       code: "NewerRow",
       retry: "permanent",
-      data: { pk: "p", sk: "a", schema: rowSchema + 1 },
+      data: { pk: "p", sk: "a", schema: newestRowSchema + 1 },
     });
   });
 

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
 import { ConflictError } from "#shared/base/errors.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
-import { type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
+import { newestRowSchema, type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { EventLog, Page, Table, Write } from "#shared/ports.ts";
 
 type Attributes = Readonly<Record<string, unknown>>;
@@ -123,8 +123,8 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
     });
 
     test("the error for a row that a newer version of Starling wrote names the row", async () => {
-      await put("new", { schema: rowSchema + 1 });
-      const data = { pk, sk: "new", schema: rowSchema + 1 };
+      await put("new", { schema: newestRowSchema + 1 });
+      const data = { pk, sk: "new", schema: newestRowSchema + 1 };
       const refused = { code: "NewerRow", retry: "permanent", message: expect.stringContaining(pk), data };
       await expect(table.get(key("new"))).rejects.toMatchObject(refused);
       await expect(table.getMany([key("new")])).rejects.toMatchObject(refused);
@@ -132,9 +132,9 @@ export function tableContract(made: () => Table & EventLog, reasons: "words" | "
     });
 
     test("a caller can have rows of a newer version in its answer, but none of their other attributes", async () => {
-      await put("new", { schema: rowSchema + 1, secret: "of the future" });
+      await put("new", { schema: newestRowSchema + 1, secret: "of the future" });
       await put("old");
-      const kept = { ...key("new"), type: "Newer", schema: rowSchema + 1, version: 0 };
+      const kept = { ...key("new"), type: "Newer", schema: newestRowSchema + 1, version: 0 };
       const both = expect.arrayContaining([kept, row(pk, "old")]);
       const many = await table.getMany([key("new"), key("old")], { newer: "kept" });
       expect(many).toHaveLength(2);

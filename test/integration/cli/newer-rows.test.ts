@@ -1,7 +1,7 @@
 /** The output for rows that a newer version wrote, after its deployment was rolled back. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { keyText, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
+import { keyText, newestRowSchema, type RowKey } from "#shared/fleet/rows/row.ts";
 import { type CliFixture, fleet, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
 import { shop, storeRollout, syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
@@ -20,7 +20,7 @@ afterEach(() => cli.stop());
 
 async function makeNewer(key: RowKey): Promise<void> {
   const remove = ["spec", "status", "labels", "operations", "desired", "observed", "owner", "stages", "state"];
-  await cli.table.write([{ update: key, set: { schema: rowSchema + 1 }, remove }]);
+  await cli.table.write([{ update: key, set: { schema: newestRowSchema + 1 }, remove }]);
 }
 
 const stageRun = { rollout: 1, stage: "all", snapshot: 0 };
@@ -34,7 +34,7 @@ const rowOf: Readonly<Record<string, readonly [RowKey, string]>> = {
 };
 
 describe.each(Object.entries(rowOf))("a %s", (kind, [key, name]) => {
-  const why = `the row ${keyText(key)} has schema 3, and this version of Starling reads up to 2`;
+  const why = `the row ${keyText(key)} has schema 4, and this version of Starling reads up to 3`;
 
   test("the unreadable object is a line of the list, asks for action, and says why", async () => {
     await makeNewer(key);
@@ -100,7 +100,7 @@ describe("commands", () => {
     const rows = cli.table.all();
     const { code, err } = await cli.run(line);
     expect(code).toBe(1);
-    expect(err).toContain(`the row ${keyText(key)} has schema 3, and this version of Starling reads up to 2`);
+    expect(err).toContain(`the row ${keyText(key)} has schema 4, and this version of Starling reads up to 3`);
     expect(err).toContain("update the stack to the version that wrote it");
     expect(cli.table.all()).toEqual(rows);
   });
@@ -109,7 +109,7 @@ describe("commands", () => {
     await makeNewer(object("Source", "app"));
     const { code, err } = await cli.run("reconcile syncgroup/shop --with-source --wait --timeout 20s");
     expect(code).toBe(1);
-    expect(err).toContain(`the row ${keyText(object("Source", "app"))} has schema 3`);
+    expect(err).toContain(`the row ${keyText(object("Source", "app"))} has schema 4`);
   });
 
   test("a recovery names the Syncs that it cannot read, and is not complete", async () => {

@@ -3,7 +3,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { parseJson } from "#shared/base/json.ts";
-import { type RowKeyOf, rowSchema } from "#shared/fleet/rows/row.ts";
+import { newestRowSchema, type RowKeyOf } from "#shared/fleet/rows/row.ts";
 import type { Newer, RowRead, RowType } from "#shared/fleet/rows/stored-row.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import { assignFleet, fleetRow, sayArtifact, storeRendering, syncRows } from "#test/integration/cli/assigned-fleet.ts";
@@ -159,7 +159,7 @@ test("a plan without changes does not exit with 0 if the row of a cluster cannot
   const assigned = await storeRendering(cli, [config("settings", { size: "1" })]);
   await assignFleet(cli, [{ name: "c1", assigned }]);
   expect(await cli.run("plan shop --source app=app")).toMatchObject({ code: 0 });
-  await cli.table.write([{ put: { ...fleetRow({ name: "c2" }), schema: rowSchema + 1 } }]);
+  await cli.table.write([{ put: { ...fleetRow({ name: "c2" }), schema: newestRowSchema + 1 } }]);
   const shown = await cli.run("plan shop --source app=app");
   expect(shown.out).toContain("Not shown: cluster c2: a newer version of Starling wrote their rows");
   expect(shown.code).toBe(3);

@@ -90,6 +90,7 @@ test("docs/spec/syncgroup.md lists every state of a group, and no other", () => 
     Waiting: true,
     Halted: true,
     Suspended: true,
+    Held: true,
     Frozen: true,
     Stalled: true,
     Deleting: true,

@@ -1,7 +1,7 @@
 /** A worker meets rows that a newer version wrote before its deployment was rolled back. */
 import { expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { keyText, type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
+import { keyText, newestRowSchema, type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Log } from "#shared/ports.ts";
 import { configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { startPatientWorker } from "#test/support/cluster-worker.ts";
@@ -11,7 +11,7 @@ import { silentLog } from "#test/support/planner-world.ts";
 const worker = forEachTest(startPatientWorker);
 
 async function makeNewer(key: RowKey): Promise<void> {
-  await worker.world.table.write([{ update: key, set: { schema: rowSchema + 1 } }]);
+  await worker.world.table.write([{ update: key, set: { schema: newestRowSchema + 1 } }]);
 }
 
 function stored(key: RowKey): Row | undefined {
@@ -35,7 +35,7 @@ test("a Sync that cannot be read is left alone, and the other Syncs of its clust
   expect(await worker.world.phase("b")).toBe("Ready");
   expect(errors).toEqual([
     {
-      message: expect.stringContaining(`the row ${keyText(key)} has schema 3`),
+      message: expect.stringContaining(`the row ${keyText(key)} has schema 4`),
       code: "NewerRow",
       cluster: "c1",
       rows: 1,
@@ -91,7 +91,7 @@ test("a lease that a newer version left behind is taken over, with a higher fenc
   await assigned();
   const key = keys.lease("c1");
   await worker.world.table.write([
-    { put: { ...key, type: "Lease", schema: rowSchema + 1, version: 7, fence: 7, desired: 0 } as Row },
+    { put: { ...key, type: "Lease", schema: newestRowSchema + 1, version: 7, fence: 7, desired: 0 } as Row },
   ]);
   await worker.world.work();
   expect(await worker.world.phase("a")).toBe("Ready");

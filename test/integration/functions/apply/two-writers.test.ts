@@ -4,7 +4,7 @@ import { LeaseLost } from "#functions/apply/lease/held-lease.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { forgotten } from "#shared/fleet/rows/lineage.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
-import { rowSchema } from "#shared/fleet/rows/row.ts";
+import { newestRowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
 import { clusterFixture, configMap, namespace } from "#test/support/cluster-fixture.ts";
@@ -106,7 +106,7 @@ describe("a write between two calls of a worker", () => {
       { recovered: { by: "ana", at: "2026-11-20T08:00:00.000Z", remembered } },
     ],
     ["belongs to another owner of that name by now", { ownerUid: "uid-of-another" }],
-    ["was written by a newer version meanwhile", { schema: rowSchema + 1 }],
+    ["was written by a newer version meanwhile", { schema: newestRowSchema + 1 }],
   ] as const)("observations are not written to a Sync that %s", async (_what, half) => {
     let lateOnes = 0;
     const gaps = await inEveryGap(async (gap) => {

@@ -4,7 +4,7 @@ import { ConflictError } from "#shared/base/errors.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { nextWork } from "#shared/fleet/rows/next-work.ts";
-import { rowSchema } from "#shared/fleet/rows/row.ts";
+import { newestRowSchema } from "#shared/fleet/rows/row.ts";
 import { orphaning, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
@@ -505,7 +505,9 @@ describe.each(clusterTargets)("the rows that a worker reads again before it writ
 
     test("nothing is written under freezes that a newer version wrote", async () => {
       const { world, calls } = await begin();
-      await world.table.write([{ put: { ...keys.freezeState, type: "Freezes", schema: rowSchema + 1, version: 1 } }]);
+      await world.table.write([
+        { put: { ...keys.freezeState, type: "Freezes", schema: newestRowSchema + 1, version: 1 } },
+      ]);
       await world.assign("ice-newer", [namespace("ice-newer")]);
       await world.work();
       expect(calls).toEqual([]);

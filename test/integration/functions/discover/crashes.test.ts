@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { canonicalJson } from "#shared/base/json.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
+import { newestRowSchema, type Row } from "#shared/fleet/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
 import type { MessageSender, Table } from "#shared/ports.ts";
 import { arnOf, type DiscoveryWorld, discoveryDocument, startDiscoveryWorld } from "#test/support/discovery-world.ts";
@@ -185,7 +185,7 @@ test("one of two scans that begin at the same time ends before it sends a reques
 test("a ClusterDiscovery that a newer version wrote is not changed", async () => {
   await world.apply(discoveryDocument("apps", { accounts: [account] }, { name: "{{ eks.name }}", interval: "6h" }));
   await world.scan("apps");
-  await world.table.write([{ update: keys.discovery("apps"), set: { schema: rowSchema + 1 } }]);
+  await world.table.write([{ update: keys.discovery("apps"), set: { schema: newestRowSchema + 1 } }]);
   const before = canonicalJson(world.table.all());
   world.pass(6);
   await expect(world.scan("apps")).rejects.toMatchObject({ code: "NewerRow" });

@@ -5,7 +5,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { CatchUpRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { keyText, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
+import { keyText, newestRowSchema, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import { type ApiFixture, apiFixture, cluster, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { shop, storeRollout, syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
@@ -37,7 +37,7 @@ beforeEach(async () => {
 /** Gives the row a shape that this version does not know. */
 async function makeNewer(key: RowKey): Promise<void> {
   const remove = ["spec", "status", "labels", "operations", "desired", "observed", "owner", "stages", "state"];
-  await api.table.write([{ update: key, set: { schema: rowSchema + 1 }, remove }]);
+  await api.table.write([{ update: key, set: { schema: newestRowSchema + 1 }, remove }]);
 }
 
 const stageRun = (rollout: number) => keys.stageRun(shop, { rollout, stage: "all", snapshot: 0 });
@@ -182,7 +182,7 @@ describe("a row of a newer version is listed beside the others, and shown alone"
       const [condition] = item.status.conditions;
       expect(condition).toMatchObject({ type: "Ready", status: "Unknown", reason: "NewerRow" });
       expect(condition.message).toBe(
-        `the row ${keyText(key)} has schema 3, and this version of Starling reads up to 2; it is left alone: update the stack to the version that wrote it`,
+        `the row ${keyText(key)} has schema 4, and this version of Starling reads up to 3; it is left alone: update the stack to the version that wrote it`,
       );
       expect(await get(one)).toEqual(item);
       expect(api.table.all()).toEqual(rows);
@@ -286,7 +286,7 @@ describe("a row of a newer version is listed beside the others, and shown alone"
       }) as const;
     await api.table.write([
       { put: event("2026-11-20T07:00:00.000Z", rowSchema) },
-      { put: event("2026-11-20T07:10:00.000Z", rowSchema + 1) },
+      { put: event("2026-11-20T07:10:00.000Z", newestRowSchema + 1) },
     ]);
     expect((await get("/v1/namespaces/payments/syncgroups/shop/events")).items).toMatchObject([
       { at: "2026-11-20T07:10:00.000Z", severity: "error", reason: "NewerRow" },
@@ -354,7 +354,7 @@ describe("an unreadable row beside an object does not affect the object", () => 
     const answer = await api.call("POST", "/v1/namespaces/payments/syncgroups/both/reconcile", { withSource: true });
     expect(answer).toMatchObject({ status: 200, body: { outcome: "configured" } });
     expect(answer.body.warnings).toEqual([
-      expect.stringMatching(/^Source payments\/app was not asked: the row .* has schema 3/),
+      expect.stringMatching(/^Source payments\/app was not asked: the row .* has schema 4/),
     ]);
     expect(api.takeMessages()).toContainEqual({ to: "resolve", source: { namespace: "payments", name: "lib" } });
   });
@@ -446,7 +446,7 @@ describe("a command on a row that a newer version wrote", () => {
       const answer = await api.call(method, path, body);
       expect(answer).toMatchObject({ status: 409, body: { code: "NewerRow" } });
       expect(answer.body.message).toContain(
-        `the row ${keyText(key)} has schema 3, and this version of Starling reads up to 2`,
+        `the row ${keyText(key)} has schema 4, and this version of Starling reads up to 3`,
       );
       expect(answer.body.message).toMatch(/update the stack to the version that wrote it$/);
       expect(api.table.all()).toEqual(rows);

@@ -186,7 +186,7 @@ describe("the rollouts of a group and of all groups", () => {
     expect(await pages("limit=1000")).toEqual([100, 2]);
     expect(named(await everyItem(api, "/v1/rollouts"))).toEqual(all);
     const rolloutState = keys.rolloutState({ namespace: "payments", kind: "SyncGroup", name: "g050" });
-    await table.write([{ update: rolloutState, set: { schema: 3 } }]);
+    await table.write([{ update: rolloutState, set: { schema: 4 } }]);
     const some = all.map((name) => (name === "g050-1" ? "g050" : name));
     expect(named(await everyItem(api, "/v1/rollouts"))).toEqual(some);
   });

@@ -186,7 +186,7 @@ describe("the recovery of several groups on one cluster", () => {
   test("a recover leaves unreadable rows alone, and recovers the other Syncs", async () => {
     for (const key of [keys.sync("c1", "payments", "tools.web"), keys.object("payments", "SyncGroup", "tools")]) {
       const api = await withTwo();
-      await api.table.write([{ update: key, set: { schema: 3 } }]);
+      await api.table.write([{ update: key, set: { schema: 4 } }]);
       const before = (await api.table.getMany([key], { newer: "kept" }))[0];
       const answer = await api.call("POST", path, { syncs: [seen, other], sources: polled });
       expect(answer).toMatchObject({
@@ -199,7 +199,7 @@ describe("the recovery of several groups on one cluster", () => {
 
   test("a recover needs no readable row of the Cluster, only a registered one", async () => {
     const api = await withRefused();
-    await api.table.write([{ update: keys.cluster("c1"), set: { schema: 3 } }]);
+    await api.table.write([{ update: keys.cluster("c1"), set: { schema: 4 } }]);
     const answer = await api.call("POST", path, { syncs: [seen], sources: polled });
     expect(answer).toMatchObject({ status: 200, body: { recovered: ["payments/shop.web"] } });
     expect(await api.call("POST", "/v1/clusters/c9/recover", { syncs: [seen], sources: polled })).toMatchObject({
@@ -217,7 +217,7 @@ describe("the recovery of several groups on one cluster", () => {
     ];
     const documents = [source("lib"), source("newer"), syncGroup("shop", templates)];
     await api.call("POST", "/v1/apply", { documents });
-    await api.table.write([{ update: keys.object("payments", "Source", "newer"), set: { schema: 3 } }]);
+    await api.table.write([{ update: keys.object("payments", "Source", "newer"), set: { schema: 4 } }]);
     const sources = [...polled, ...["lib", "newer"].map((name) => ({ namespace: "payments", name, number: 0 }))];
     const { body } = await api.call("POST", path, { syncs: [seen], sources });
     expect(body.refused).toMatchObject([{ syncs: ["payments/shop.web"], code: "SourceNotReady" }]);

@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from "vitest";
 import { reportChanges } from "#functions/report/report-changes.ts";
 import type { EventRow } from "#shared/fleet/rows/event-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { rowSchema } from "#shared/fleet/rows/row.ts";
+import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { ReportMessage } from "#shared/messages.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
@@ -94,7 +94,7 @@ test("each group is woken for its own Syncs with the push that they are about, a
   await table.write([
     { put: syncRowOf("c1", { observed: { phase: "Ready" } }) },
     { put: { ...syncRowOf("c2", { observed: { phase: "Ready" } }), owner: other } },
-    { put: { ...syncRowOf("c3", { observed: { phase: "Ready" } }), schema: rowSchema + 1 } },
+    { put: { ...syncRowOf("c3", { observed: { phase: "Ready" } }), schema: newestRowSchema + 1 } },
   ]);
   const reports = ["c1", "c2", "c3"].map((cluster) => ({ ...aboutSync(cluster), correlationId: `push-${cluster}` }));
   await report(reports);

@@ -3,7 +3,7 @@ import { clusterValuesSpec } from "#shared/fleet/kinds/cluster-values.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { ClusterValuesRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { rowSchema } from "#shared/fleet/rows/row.ts";
+import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
 import { web, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
@@ -86,7 +86,7 @@ describe("a rendering that a cluster reports as lost", () => {
 
   test("the planner asks for no rendering whose row it cannot read", async () => {
     const made = await rolledOut();
-    const rows = renderings(made).map((row) => ({ ...row, schema: rowSchema + 1 }));
+    const rows = renderings(made).map((row) => ({ ...row, schema: newestRowSchema + 1 }));
     await made.table.write(rows.map((put) => ({ put })));
     await made.observe("c1", "Retrying", { reason: "RenderingLost" });
     await made.plan(undefined, ["c1"]);

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { rowSchema } from "#shared/fleet/rows/row.ts";
+import { newestRowSchema } from "#shared/fleet/rows/row.ts";
 import { allSay, begin, counting, names, ownPaths, playOn, rings, worldOf } from "#test/support/planner-story.ts";
 import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
 
@@ -39,7 +39,7 @@ test("the planner asks for as many renderings although one of the first catch-up
 test("a catch-up row that a newer version wrote is reported as unreadable, and the next catch-up gets the slot", async () => {
   const made = await joined(names(3, "n"));
   await made.plan();
-  await made.table.write([{ update: keys.catchUp(owner, "waiting", "n000"), set: { schema: rowSchema + 1 } }]);
+  await made.table.write([{ update: keys.catchUp(owner, "waiting", "n000"), set: { schema: newestRowSchema + 1 } }]);
   await made.renderAll();
   await made.plan();
   expect(made.rolloutState().unreadable).toEqual(["n000"]);

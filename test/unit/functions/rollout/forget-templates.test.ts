@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { rowSchema } from "#shared/fleet/rows/row.ts";
+import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { DisturbedPorts } from "#test/support/planner-model/disturbed-ports.ts";
 import { allSay, ana, begin, playOn, rings, web, worldOf } from "#test/support/planner-story.ts";
@@ -29,7 +29,7 @@ async function setSchema(made: PlannerWorld, key: { readonly pk: string; readonl
 test("no further rollout starts for a cluster whose row only a newer version can read", async () => {
   const made = await worldOf(["a", "b"], pace, both);
   await made.rollOut();
-  await setSchema(made, keys.fleet("b"), rowSchema + 1);
+  await setSchema(made, keys.fleet("b"), newestRowSchema + 1);
   await made.setGroup(pace, web);
   await playOn(made, 4);
   expect(made.stages()).toEqual({ all: "2" });
@@ -97,7 +97,7 @@ test("a template stays known for a Sync that only a newer version can read, and 
   const key = keys.sync("z", owner.namespace, "web.data");
   // A newer version wrote this row before the installation went back to this version.
   const stateSk = row.stateSk?.replace("#a#", "#z#");
-  const stray = { ...row, ...key, cluster: "z", version: 1, schema: rowSchema + 1, ...(stateSk && { stateSk }) };
+  const stray = { ...row, ...key, cluster: "z", version: 1, schema: newestRowSchema + 1, ...(stateSk && { stateSk }) };
   await made.table.write([{ put: stray }]);
   await made.setGroup(pace, web);
   await playOn(made, 4);

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { dueAtOf, later } from "#shared/fleet/rows/due.ts";
 import type { Freeze } from "#shared/fleet/rows/freezes-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { rowSchema } from "#shared/fleet/rows/row.ts";
+import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { ana, begin, counting, lease, names, ownPaths, playOn, revise, web } from "#test/support/planner-story.ts";
@@ -239,7 +239,7 @@ describe("a stage run under a freeze", () => {
     await made.setFreezes({ freezes: [freezeAt(made, { clusters: prod })] });
     await made.plan();
     expect(made.stageRun("all")).toMatchObject({ holds: [{ cause: "freeze", name: "inc-4711", clusters: [1, 2] }] });
-    await made.table.write([{ update: keys.fleet("p2"), set: { schema: rowSchema + 1 } }]);
+    await made.table.write([{ update: keys.fleet("p2"), set: { schema: newestRowSchema + 1 } }]);
     await made.setFreezes({});
     await made.plan();
     expect(made.stageRun("all")).not.toHaveProperty("frozenAs");
@@ -363,7 +363,7 @@ describe("a stage run under a freeze", () => {
     test("a frozen cluster keeps its slot when only a newer version can read its Sync", async () => {
       await heldUp();
       const key = keys.sync("p1", owner.namespace, "web.app");
-      await made.table.write([{ update: key, set: { schema: rowSchema + 1 } }]);
+      await made.table.write([{ update: key, set: { schema: newestRowSchema + 1 } }]);
       made.advanceClock(61);
       await made.plan();
       expect(holders()).toEqual(["p1"]);

@@ -5,7 +5,7 @@
 import { describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { keyText, type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
+import { keyText, newestRowSchema, type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import { allSay, ana, begin, lease, playOn, revise, web, worldOf } from "#test/support/planner-story.ts";
 import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
 
@@ -14,7 +14,7 @@ const setSchema = (made: PlannerWorld, key: RowKey, schema: number) =>
 
 /** @returns a check that the row is still as it was. */
 async function makeNewer(made: PlannerWorld, key: RowKey): Promise<() => void> {
-  await setSchema(made, key, rowSchema + 1);
+  await setSchema(made, key, newestRowSchema + 1);
   const stored = (): Row | undefined => made.table.all().find((row) => keyText(row) === keyText(key));
   const before = stored();
   return () => expect(stored()).toEqual(before);

@@ -8,7 +8,7 @@ import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow, SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { keyText, type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
+import { keyText, newestRowSchema, type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { owner, PlannerWorld } from "#test/support/planner-world.ts";
 
@@ -28,7 +28,7 @@ async function setSchema(key: RowKey, schema: number): Promise<void> {
 }
 
 async function makeNewer(key: RowKey): Promise<void> {
-  await setSchema(key, rowSchema + 1);
+  await setSchema(key, newestRowSchema + 1);
   // A writer of a cluster's row in the fleet also changes the fleet's version.
   if (key.pk === keys.fleet("c2").pk) await world.table.write([fleetVersionUpdate(key.sk)]);
 }
@@ -229,7 +229,7 @@ describe("a cluster whose Sync is unreadable", () => {
     await playOn();
     await world.setGroup({ maxUnreachable: "50%", maxConcurrent: "100%" }, undefined, { names: ["c1", "c3"] });
     await playOn();
-    expect(stored(syncKey)).toMatchObject({ schema: rowSchema + 1 });
+    expect(stored(syncKey)).toMatchObject({ schema: newestRowSchema + 1 });
     await makeReadable(syncKey);
     world.advanceClock(700);
     await playOn();

@@ -5,7 +5,7 @@
 import { describe, expect, test } from "vitest";
 import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { rowSchema } from "#shared/fleet/rows/row.ts";
+import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
 import { counting, names, playOn, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
@@ -18,7 +18,7 @@ const selections = {
 async function writeAsNewer(made: PlannerWorld, clusters: readonly string[]): Promise<void> {
   for (const cluster of clusters) {
     await made.addCluster(cluster, "all");
-    await made.table.write([{ update: keys.fleet(cluster), set: { schema: rowSchema + 1 } }]);
+    await made.table.write([{ update: keys.fleet(cluster), set: { schema: newestRowSchema + 1 } }]);
   }
 }
 

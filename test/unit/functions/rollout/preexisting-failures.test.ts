@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { rowSchema } from "#shared/fleet/rows/row.ts";
+import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
 import { allSay, begin, revise, web, worldOf } from "#test/support/planner-story.ts";
 import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
 
@@ -33,7 +33,7 @@ describe("the failure of a cluster that was not ready before its stage's rollout
   test("the failure counts as preexisting after the cluster's row was unreadable for a moment", async () => {
     const made = await unhealthy();
     const key = keys.sync("a", owner.namespace, "web.app");
-    await made.table.write([{ update: key, set: { schema: rowSchema + 1 } }]);
+    await made.table.write([{ update: key, set: { schema: newestRowSchema + 1 } }]);
     made.advanceClock(700);
     await made.plan();
     expect(made.stageRun("all").counts).toMatchObject({ Unreachable: 1 });

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { rowSchema } from "#shared/fleet/rows/row.ts";
+import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
 import { allSay, ana, begin, names, playOn, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
@@ -49,7 +49,7 @@ test("a rename retries no failed cluster, also when another cluster becomes read
   await made.plan();
   await allSay(made, "Ready");
   await allSay(made, "Ready");
-  await setSchema(rowSchema + 1);
+  await setSchema(newestRowSchema + 1);
   await made.plan();
   expect(made.rolloutState().unreadable).toEqual(["r2"]);
   const before = await attempts(made);
@@ -64,7 +64,10 @@ test("a rename retries no failed cluster, also when another cluster becomes read
 test("a cluster that only a newer version can read stays in its renamed stage, and counts there", async () => {
   const made = await worldOf(fleet, { ...rings, ...pace });
   await begin(made);
-  await made.table.write([{ update: keys.fleet("r2"), set: { schema: rowSchema + 1 } }, fleetVersionUpdate("r2")]);
+  await made.table.write([
+    { update: keys.fleet("r2"), set: { schema: newestRowSchema + 1 } },
+    fleetVersionUpdate("r2"),
+  ]);
   await made.setGroup({ ...renamed, ...pace });
   await playOn(made, 2);
   expect(made.rolloutState().stages.map(({ name, members }) => [name, members])).toEqual([

@@ -9,7 +9,7 @@ import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { blobLifeDays } from "#shared/fleet/blob-life.ts";
 import { lastStageRunOf } from "#shared/fleet/rollout/feed.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
-import { rowSchema } from "#shared/fleet/rows/row.ts";
+import { newestRowSchema } from "#shared/fleet/rows/row.ts";
 import type { BlobStore } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
@@ -189,7 +189,7 @@ describe("artifacts from which rollouts are rendered", { timeout: 60_000 }, () =
     const made = await begun();
     const [first] = made.rollouts();
     if (first === undefined) throw new Error("nothing was planned");
-    await made.table.write([{ update: { pk: first.pk, sk: first.sk }, set: { schema: rowSchema + 1 } }]);
+    await made.table.write([{ update: { pk: first.pk, sk: first.sk }, set: { schema: newestRowSchema + 1 } }]);
     await pass(made, 100);
     expect(artifacts(made)).toContain(blobKeys.artifact(digestOf("bbb")));
     expect((await made.group()).status.state).toBe("Complete");

@@ -1,7 +1,7 @@
 /** A deletion of a Sync that is stopped in progress, because its template was added again. */
 import { expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { rowSchema } from "#shared/fleet/rows/row.ts";
+import { newestRowSchema } from "#shared/fleet/rows/row.ts";
 import { ana, begin, playOn, revise, web, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
@@ -151,7 +151,7 @@ test("a Sync of an unreachable cluster waits for a rollout that has its template
 
 test("a Sync is restored although only a newer version can read its cluster's row", async () => {
   const made = await removing();
-  await made.table.write([{ update: keys.fleet("a"), set: { schema: rowSchema + 1 } }]);
+  await made.table.write([{ update: keys.fleet("a"), set: { schema: newestRowSchema + 1 } }]);
   await made.setGroup({ maxConcurrent: 1 }, both);
   await made.plan();
   expect((await made.sync("a", "web.old"))?.desired).toMatchObject({ action: "apply", attempt: 3, rollout: 1 });

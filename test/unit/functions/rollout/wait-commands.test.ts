@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { rowSchema } from "#shared/fleet/rows/row.ts";
+import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Clearing, type Wait, type WaitReason, waitReasons } from "#shared/fleet/waits/wait.ts";
 import { ana, begin, ownPaths, rings, web, worldOf } from "#test/support/planner-story.ts";
@@ -85,6 +85,17 @@ const goneAfter =
 
 const stories: readonly Story[] = [
   { on: "suspended", when: "a stage run is in progress", make: suspended(begin), clear: ["resume"] },
+  {
+    on: "held",
+    when: "a hold keeps a newer rollout back",
+    make: async (made) => {
+      await made.rollOut();
+      await act(made, { hold: { ...ana(made.now), reason: "INC-1" } });
+      await made.setSource("bbb");
+      await begin(made);
+    },
+    clear: ["release"],
+  },
   { on: "frozen", when: "every cluster is frozen", make: (made) => freeze(made), clear: ["thaw inc"] },
   {
     on: "frozen",
@@ -109,7 +120,7 @@ const stories: readonly Story[] = [
     when: "the row of a Sync is unreadable",
     make: async (made) => {
       await made.rollOut();
-      await made.table.write([{ update: sync, set: { schema: rowSchema + 1 } }]);
+      await made.table.write([{ update: sync, set: { schema: newestRowSchema + 1 } }]);
       await made.setSource("bbb");
       await begin(made);
     },
@@ -122,13 +133,13 @@ const stories: readonly Story[] = [
     make: async (made) => {
       await begin(made);
       const [slot] = made.slots();
-      await made.table.write([{ update: slotOf(slot), set: { schema: rowSchema + 1 } }]);
+      await made.table.write([{ update: slotOf(slot), set: { schema: newestRowSchema + 1 } }]);
       await made.plan();
     },
     clear: [],
     end: async (made) => {
       for (const { schema, pk, sk } of made.table.all())
-        if (schema > rowSchema) await made.table.write([{ update: { pk, sk }, set: { schema: rowSchema } }]);
+        if (schema > newestRowSchema) await made.table.write([{ update: { pk, sk }, set: { schema: rowSchema } }]);
     },
   },
   {

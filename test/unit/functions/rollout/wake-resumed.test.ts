@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { rowSchema } from "#shared/fleet/rows/row.ts";
+import { newestRowSchema } from "#shared/fleet/rows/row.ts";
 import { ana, begin, worldOf } from "#test/support/planner-story.ts";
 import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
 
@@ -39,7 +39,7 @@ describe("a resume of a group with a slot", () => {
 
   test("a resume wakes the slot's worker once, although the Source is unreadable", async () => {
     const made = await suspended();
-    await setSchema(made, rowSchema + 1);
+    await setSchema(made, newestRowSchema + 1);
     expect(await wokenByPlan(made)).toEqual([]);
     expect(await resume(made)).toEqual(["a"]);
     expect(await wokenByPlan(made)).toEqual([]);

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { claimDue } from "#functions/tick/claim-due.ts";
 import { dueAtOf, dueAttributes, later, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys, rowTypeOf } from "#shared/fleet/rows/keys.ts";
-import { type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
+import { newestRowSchema, type Row, type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Metrics, Table } from "#shared/ports.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
@@ -166,7 +166,7 @@ describe("a tick over the rows that are due", () => {
 });
 
 describe("rows of a newer version in a shard", () => {
-  const theirs = { schema: rowSchema + 1 };
+  const theirs = { schema: newestRowSchema + 1 };
   const rows: Readonly<Record<string, RowKey>> = {
     Sync: keys.object("shop", "Sync", "one"),
     SyncGroup: keys.object("shop", "SyncGroup", "web"),
@@ -236,7 +236,7 @@ describe("the metric DueLag", () => {
     await due(keys.sync("c2", "shop", "web.app"), -900);
     const older = new MemoryTable();
     for (const row of table.all()) await older.write([{ put: row }]);
-    await due(keys.sync("c1", "shop", "web.app"), -1800, { schema: rowSchema + 1 });
+    await due(keys.sync("c1", "shop", "web.app"), -1800, { schema: newestRowSchema + 1 });
     await tick();
     await tick(lagging(table, older));
     expect(lags).toEqual([900, 0]);

@@ -10,7 +10,7 @@ import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { nextRoutine } from "#shared/fleet/rows/routine.ts";
-import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
+import { newestRowSchema, type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Log } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
@@ -129,7 +129,7 @@ test("a machine that starts after a kill fetches and renders at once the Sources
 test("a killed worker's lease is released and keeps its fence, although a newer version of Starling has written another lease", async () => {
   const { table } = new DyingMachine();
   const fleet = (cluster: string) => ({ ...keys.fleet(cluster), type: "Directory", schema: rowSchema, version: 1 });
-  const newer = { ...keys.lease("newer"), type: "Lease", schema: rowSchema + 1, version: 1, owner: "somebody" };
+  const newer = { ...keys.lease("newer"), type: "Lease", schema: newestRowSchema + 1, version: 1, owner: "somebody" };
   for (const put of [fleet("idle"), fleet("mine"), fleet("newer"), newer]) await table.write([{ put }]);
   const until = new Date(now.getTime() + 45_000);
   expect(await acquireLease("mine", { owner: "killed", now, until }, table)).toMatchObject({ fence: 1 });

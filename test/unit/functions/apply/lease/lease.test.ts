@@ -114,7 +114,7 @@ describe("the lease of a cluster", () => {
 
   test("a lease that a newer version holds is asked for, and acquired when it has ended", async () => {
     await taken("newer");
-    const makeNewer = () => table.update({ update: key, set: { schema: 3 } }).catch(() => {});
+    const makeNewer = () => table.update({ update: key, set: { schema: 4 } }).catch(() => {});
     await makeNewer();
     expect(await acquireLease("c1", wish("older"), table)).toBeUndefined();
     await makeNewer();

@@ -1,0 +1,57 @@
+/** The commands below `starling rollout`. */
+import { Argument, type Command } from "commander";
+import type { RolloutListOptions } from "#cli/commands/rollout.ts";
+import type { RolloutStatusOptions } from "#cli/commands/rollout-status.ts";
+import type { HoldOptions, ReleaseOptions } from "#cli/commands/rollout-verbs.ts";
+import { addKubectlVerbs } from "#cli/kubectl-rollout-verbs.ts";
+import { type AddCommand, wholeNumber } from "#cli/session/add-command.ts";
+
+export function rolloutCommands(program: Command, add: AddCommand): void {
+  const rollout = program
+    .command("rollout")
+    .description("List rollouts, show their progress, and stop or change them.");
+  add(rollout, "list", async (session, args, options: RolloutListOptions) =>
+    (await import("#cli/commands/rollout.ts")).rolloutList(session, args[0], options),
+  )
+    .description("List the rollouts of a group, the newest first. Without a group: the newest rollout of each group.")
+    .addArgument(new Argument("[group]", "GROUP, syncgroup/GROUP or sync/NAME"))
+    .option("--limit <n>", "list at most this many", wholeNumber, 20);
+
+  add(rollout, "status", async (session, args, options: RolloutStatusOptions) =>
+    (await import("#cli/commands/rollout-status.ts")).rolloutStatus(session, args[0] ?? "", options),
+  )
+    .description(
+      "Show the current rollout of each stage, the rollouts in progress, and what they wait for. Exit 1 if one is halted.",
+    )
+    .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"))
+    .option("--number <n>", "show this one rollout in each stage")
+    .option("--stage <name>", "only clusters of this stage")
+    .option("--state <words>", "only clusters in these states, separated by commas")
+    .option("--all", "print a line for every cluster")
+    .option("-w, --watch", "keep running until the newest rollout, or the one of --number, has ended");
+
+  add(rollout, "refresh", async (session, args) =>
+    (await import("#cli/commands/rollout.ts")).rolloutRefresh(session, args[0] ?? ""),
+  )
+    .description(
+      "Take a new snapshot of clusters, inputs and stages for the rollouts in progress. Stages that have passed keep theirs.",
+    )
+    .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"));
+
+  add(rollout, "hold", async (session, args, options: HoldOptions) =>
+    (await import("#cli/commands/rollout-verbs.ts")).rolloutHold(session, args[0] ?? "", options),
+  )
+    .description(
+      "Start no newer rollout in any stage. Rollouts in progress, catch-ups and deletions go on. Requires --reason.",
+    )
+    .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"))
+    .option("--until <time>", "end the hold at this time, or after this long: 2026-11-22T18:00:00Z, 2h");
+
+  add(rollout, "release", async (session, args, options: ReleaseOptions) =>
+    (await import("#cli/commands/rollout-verbs.ts")).rolloutRelease(session, args[0] ?? "", options),
+  )
+    .description("End a hold. The newest rollout starts in the first stage.")
+    .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"))
+    .option("--to <n>", "start only this rollout, and go on holding the others", wholeNumber);
+  addKubectlVerbs(rollout, add);
+}

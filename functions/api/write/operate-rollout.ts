@@ -1,0 +1,137 @@
+/** Verbs of people about the rollouts of a SyncGroup or Sync: each writes the operations half of the object. */
+
+import type * as z from "zod";
+import type { ApiPorts, Caller } from "#functions/api/request/api-ports.ts";
+import { type ObjectReference, objectText } from "#functions/api/request/reference.ts";
+import { refusal } from "#functions/api/request/refusal.ts";
+import type { rolloutBodies } from "#functions/api/request/request-bodies.ts";
+import { type ObjectChange, operationsChange, unchanged } from "#functions/api/write/object-change.ts";
+import { sendAfter, writeObject } from "#functions/api/write/write-object.ts";
+import { readRow } from "#shared/adapters/read-row.ts";
+import { defined } from "#shared/base/defined.ts";
+import { holdInForce } from "#shared/fleet/rollout/rollout-hold.ts";
+import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
+import { type Act, newestAct, type Operations, type OwnerRow } from "#shared/fleet/rows/object-rows.ts";
+import type { RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { isNewer, newerRowText } from "#shared/fleet/rows/row.ts";
+
+export type RolloutVerb = keyof typeof rolloutBodies;
+type Body<Verb extends RolloutVerb> = z.infer<(typeof rolloutBodies)[Verb]>;
+
+interface Request<Verb extends RolloutVerb> {
+  readonly owner: Owner;
+  readonly verb: Verb;
+  readonly body: Body<Verb>;
+  readonly caller: Caller;
+}
+export type RolloutRequest = { readonly [Verb in RolloutVerb]: Request<Verb> }[RolloutVerb];
+
+export interface RolloutAnswer {
+  readonly outcome: "configured" | "unchanged";
+  readonly operations: Operations;
+}
+
+/** What a verb is decided on. */
+interface Facts<Verb extends RolloutVerb> {
+  readonly row: OwnerRow;
+  /** Absent before the first plan. */
+  readonly rolloutState: RolloutStateRow | undefined;
+  readonly body: Body<Verb>;
+  readonly act: Act;
+  readonly now: Date;
+  /** `SyncGroup payments/shop`. */
+  readonly object: string;
+}
+
+/** @returns the operations after the verb; undefined when nothing changes. */
+type Decide<Verb extends RolloutVerb> = (facts: Facts<Verb>) => Operations | undefined;
+
+const decisions: { readonly [Verb in RolloutVerb]: Decide<Verb> } = { hold: decideHold, release: decideRelease };
+
+/**
+ * Carries out a verb and sends a message to the planner.
+ * @throws StarlingError `NotFound`, `Deleting`, `NewerRow`, and what the verb refuses: `BadRequest`, `NotHeld`.
+ */
+export async function operateRollout(ports: ApiPorts, request: RolloutRequest): Promise<RolloutAnswer> {
+  const { owner, verb, caller } = request;
+  const reference: ObjectReference = owner;
+  const rolloutState = await readRow(ports.table, keys.rolloutState(owner));
+  if (rolloutState !== undefined && isNewer(rolloutState)) throw refusal("NewerRow", newerRowText(rolloutState));
+  const now = ports.clock.now();
+  const change = await writeObject(ports, {
+    reference,
+    verb: `rollout ${verb}`,
+    caller,
+    decide(row) {
+      const object = objectText(reference);
+      if (row === undefined) throw refusal("NotFound", `${object} does not exist`);
+      if (row.type !== "SyncGroup" && row.type !== "Sync") throw new Error(`${object} has no rollouts`);
+      if (row.operations.deletion !== undefined) throw refusal("Deleting", `${object} is being deleted`);
+      return decided(row, { request, rolloutState: ofObject(rolloutState, row), now, object });
+    },
+  });
+  await sendAfter(ports, [change]);
+  return {
+    outcome: change.outcome === "unchanged" ? "unchanged" : "configured",
+    operations: change.after.operations,
+  };
+}
+
+/** The rollout state of an earlier object of the same name tells nothing about this one. */
+function ofObject(rolloutState: RolloutStateRow | undefined, { uid }: OwnerRow): RolloutStateRow | undefined {
+  return rolloutState?.uid === uid ? rolloutState : undefined;
+}
+
+function decided(
+  row: OwnerRow,
+  about: Pick<Facts<RolloutVerb>, "rolloutState" | "now" | "object"> & { readonly request: RolloutRequest },
+): ObjectChange {
+  const { request, ...given } = about;
+  const act: Act = {
+    by: request.caller.principal,
+    at: about.now.toISOString(),
+    ...defined({ reason: request.caller.reason }),
+    number: (newestAct(row.operations) ?? 0) + 1,
+  };
+  const decide = decisions[request.verb] as Decide<RolloutVerb>;
+  const operations = decide({ ...given, row, body: request.body, act });
+  return operations === undefined ? unchanged(row) : operationsChange(row, operations, about.now);
+}
+
+/** Another hold replaces the one in force, and keeps the rollouts that were released from it. */
+function decideHold({ row: { operations }, body: { until }, act, now }: Facts<"hold">): Operations {
+  if (until !== undefined && new Date(until) <= now)
+    throw refusal(
+      "BadRequest",
+      `until: ${until} has passed; give a later time, or leave it out to hold until a release`,
+    );
+  const { except } = operations.hold ?? {};
+  return { ...operations, hold: { ...act, ...defined({ until, except }) } };
+}
+
+/** Without `to` the hold ends; with it, the stages take this one rollout, and the hold keeps all others back. */
+function decideRelease({
+  row,
+  rolloutState,
+  body: { to },
+  act,
+  now,
+  object,
+}: Facts<"release">): Operations | undefined {
+  const { hold, ...operations } = row.operations;
+  if (holdInForce(row, now) === undefined || hold === undefined) {
+    if (to === undefined) return hold === undefined ? undefined : { ...operations, released: act };
+    throw refusal("NotHeld", `${object} is not held, so that rollout ${to} needs no release`);
+  }
+  if (to === undefined) return { ...operations, released: act };
+  const known = rolloutState?.ledger ?? [];
+  if (!known.some(({ number }) => number === to)) {
+    const numbers = known.map(({ number }) => number).join(", ");
+    throw refusal("BadRequest", `to: ${object} has no rollout ${to}; it keeps ${numbers === "" ? "none" : numbers}`);
+  }
+  const except = [...(hold.except ?? []).filter((number) => number !== to), to].slice(-keptExceptions);
+  return { ...operations, released: act, hold: { ...hold, except } };
+}
+
+/** As many rollouts as an owner keeps. */
+const keptExceptions = 10;

@@ -1,0 +1,28 @@
+/** A hold of an owner's rollouts: which rollouts stages may take while it is in force. Pure. */
+
+import { firstOf } from "#shared/base/counted.ts";
+import type { OwnerRow, RolloutHold } from "#shared/fleet/rows/object-rows.ts";
+import type { LedgerEntry } from "#shared/fleet/rows/rollout-rows.ts";
+
+/** @returns the hold, while it is in force. A deletion goes on under every hold. */
+export function holdInForce({ operations }: Pick<OwnerRow, "operations">, now: Date): RolloutHold | undefined {
+  const { hold, deletion } = operations;
+  if (hold === undefined || deletion !== undefined) return undefined;
+  return hold.until === undefined || hold.until > now.toISOString() ? hold : undefined;
+}
+
+/** Whether a stage may take the rollout. @param hold - the hold in force, if any. */
+export function mayStart(hold: RolloutHold | undefined, rollout: number): boolean {
+  return hold === undefined || hold.except?.includes(rollout) === true;
+}
+
+/** @param kept - the rollouts that it keeps back, the newest first. */
+export function heldText({ by, reason }: RolloutHold, kept: readonly LedgerEntry[]): string {
+  const why = reason === undefined ? "" : `: ${reason}`;
+  const numbers = firstOf(
+    kept.map(({ number }) => String(number)),
+    { most: 3, count: kept.length },
+  );
+  const waiting = kept.length === 1 ? `rollout ${numbers} waits` : `rollouts ${numbers} wait`;
+  return `held by ${by}${why}; ${kept.length === 0 ? "no rollout waits" : waiting}`;
+}

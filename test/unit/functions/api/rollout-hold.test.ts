@@ -1,0 +1,75 @@
+import { describe, expect, test } from "vitest";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { apiFixture, principal, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
+
+const path = "/v1/namespaces/payments/syncgroups/shop";
+
+async function withGroup() {
+  const api = apiFixture();
+  await api.call("POST", "/v1/apply", {
+    documents: [source("app"), syncGroup("shop", [{ name: "web", source: "app" }])],
+  });
+  api.takeMessages();
+  api.setNow("2026-11-20T08:05:00Z");
+  return api;
+}
+
+const operations = async (api: Awaited<ReturnType<typeof withGroup>>) =>
+  (await api.table.get(keys.object("payments", "SyncGroup", "shop")))?.operations;
+
+describe("hold and release by the API", () => {
+  test("a hold records who, when, why and until when, and wakes the planner", async () => {
+    const api = await withGroup();
+    const body = { reason: "INC-4711", until: "2026-11-20T10:00:00Z" };
+    expect(await api.call("POST", `${path}/hold`, body)).toMatchObject({
+      status: 200,
+      body: { outcome: "configured" },
+    });
+    expect(await operations(api)).toEqual({
+      hold: { by: principal, at: "2026-11-20T08:05:00.000Z", reason: "INC-4711", number: 1, until: body.until },
+    });
+    expect(api.takeMessages()).toEqual([
+      { to: "rollout", owner: { namespace: "payments", kind: "SyncGroup", name: "shop" }, clusters: [] },
+    ]);
+  });
+
+  test.each([
+    ["a hold without a reason", "hold", {}, "reason"],
+    ["a hold that ends in the past", "hold", { reason: "x", until: "2026-11-20T08:00:00Z" }, "until"],
+    ["a hold until something that is no time", "hold", { reason: "x", until: "tomorrow" }, "until"],
+    ["a release of a rollout 0", "release", { to: 0 }, "to"],
+    ["a release with a misspelt field", "release", { too: 1 }, "too"],
+  ])("the API refuses %s, names the field and writes nothing", async (_what, verb, body, field) => {
+    const api = await withGroup();
+    const rows = api.table.all();
+    const answer = await api.call("POST", `${path}/${verb}`, body);
+    expect(answer.status).toBe(400);
+    expect(answer.body.message).toContain(field);
+    expect(api.table.all()).toEqual(rows);
+  });
+
+  test("a release without a hold changes nothing, and one of a single rollout is refused", async () => {
+    const api = await withGroup();
+    expect((await api.call("POST", `${path}/release`, {})).body.outcome).toBe("unchanged");
+    const answer = await api.call("POST", `${path}/release`, { to: 3 });
+    expect(answer).toMatchObject({ status: 409, body: { code: "NotHeld" } });
+    expect(answer.body.message).toBe("SyncGroup payments/shop is not held, so that rollout 3 needs no release");
+  });
+
+  test("a release of a rollout that does not exist names those that do", async () => {
+    const api = await withGroup();
+    await api.call("POST", `${path}/hold`, { reason: "INC-4711" });
+    const answer = await api.call("POST", `${path}/release`, { to: 3 });
+    expect(answer.status).toBe(400);
+    expect(answer.body.message).toBe("to: SyncGroup payments/shop has no rollout 3; it keeps none");
+  });
+
+  test("a hold of a group that does not exist, or that is being deleted, is refused", async () => {
+    const api = await withGroup();
+    const missing = await api.call("POST", "/v1/namespaces/payments/syncgroups/shpo/hold", { reason: "x" });
+    expect(missing).toMatchObject({ status: 404, body: { code: "NotFound" } });
+    await api.call("DELETE", `${path}?confirm=true`);
+    const gone = await api.call("POST", `${path}/hold`, { reason: "x" });
+    expect(gone).toMatchObject({ status: 409, body: { code: "Deleting" } });
+  });
+});

@@ -31,7 +31,7 @@ export interface RolloutAnswer {
   readonly operations: Operations;
 }
 
-/** What a verb is decided on. */
+/** The facts that decide about a verb. */
 interface Facts<Verb extends RolloutVerb> {
   readonly row: OwnerRow;
   /** Absent before the first plan. */

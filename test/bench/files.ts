@@ -1,20 +1,24 @@
 /**
  * The files of ours that one call goes through, counted by V8's precise coverage with the rows in memory: what somebody
  * has to open who follows that call. A file counts when one of its functions runs; its top level alone does not count.
+ * Beside them, the lines of the planner, and of its functions that await something.
  */
 import { type Profiler, Session } from "node:inspector/promises";
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startClusterHost } from "@starling/embedded-apiserver";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
-import type { BenchOptions, BenchResult } from "#test/bench/bench.ts";
+import type { BenchOptions, BenchResult, Figures } from "#test/bench/bench.ts";
+import { rounded } from "#test/bench/figures.ts";
 import { PlannedGroup } from "#test/bench/planned-group.ts";
+import { type SourceLines, sourceLinesOf } from "#test/bench/source-lines.ts";
 import { configMap, endpointOf } from "#test/support/cluster-fixture.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
+const plannerFolders = ["functions/rollout", "shared/fleet/rollout"];
 
 export async function files({ say }: BenchOptions): Promise<BenchResult> {
   const calls = {
@@ -23,8 +27,17 @@ export async function files({ say }: BenchOptions): Promise<BenchResult> {
     "an apply of three objects": await applyOfThree(),
   };
   for (const [call, paths] of Object.entries(calls)) say(`${call}:\n  ${paths.join("\n  ")}`);
-  const figures = Object.fromEntries(Object.entries(calls).map(([call, { length }]) => [call, { files: length }]));
+  const counts = Object.fromEntries(Object.entries(calls).map(([call, { length }]) => [call, { files: length }]));
+  const sources = [...plannerFolders.map((folder) => [folder]), plannerFolders].map((folders) => [
+    folders.join(" + "),
+    withShare(sourceLinesOf(root, folders)),
+  ]);
+  const figures = { ...counts, ...Object.fromEntries(sources) };
   return { target: "embedded v1.36.2", ratios: {}, figures, failures: [] };
+}
+
+function withShare(lines: SourceLines): Figures {
+  return { ...lines, awaitingPercent: rounded((100 * lines.inAwaiting) / lines.inFunctions) };
 }
 
 /** The paths of the files of `functions` and `shared` in which a function runs during the call. */

@@ -76,7 +76,7 @@ export function countedTable(table: Table): { readonly table: Table; readonly co
   return { table: counted, counts };
 }
 
-/** What DynamoDB counts for a row, for a page, or for nothing: whole units, at least one. */
+/** DynamoDB counts whole units for a row or a page: at least one, even for nothing. */
 function unitsOf(value: unknown, bytes: number): number {
   return Math.ceil(JSON.stringify(value ?? null).length / bytes);
 }

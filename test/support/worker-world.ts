@@ -1,7 +1,7 @@
 /** A worker of one cluster, its rows in memory. */
 
 import type { ClusterConnector, WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
-import type { Lane } from "#functions/apply/worker/lanes.ts";
+import type { Lane } from "#functions/apply/worker/work-cluster.ts";
 import { workCluster } from "#functions/apply/worker/work-cluster.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";

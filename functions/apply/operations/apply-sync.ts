@@ -1,18 +1,21 @@
-import { applyAfter, applyBefore, misorderedFinding, progressOfWalk } from "#functions/apply/steps/apply-in-steps.ts";
-import { deletionWarningsOf, objectWarnings } from "#functions/apply/steps/apply-warnings.ts";
-import { claimParent } from "#functions/apply/steps/claim-parent.ts";
-import { placesIn } from "#functions/apply/steps/desired-part.ts";
+import { deletionWarningsOf, objectWarnings } from "#functions/apply/steps/object-reports.ts";
 import type { OperationContext, OperationResult } from "#functions/apply/steps/operation.ts";
 import { type ApplyOrder, isInSteps, orderOf } from "#functions/apply/steps/order-of-apply.ts";
 import { progressAfter, progressOf, unsettledIds } from "#functions/apply/steps/progress.ts";
 import { pruneFinding } from "#functions/apply/steps/prune-finding.ts";
 import { findForeign } from "#functions/apply/steps/rebuild-inventory.ts";
-import { type Recalled, recallInventory, reportedWith } from "#functions/apply/steps/recall-inventory.ts";
 import { refusedFinding } from "#functions/apply/steps/refused-finding.ts";
+import { placesIn, unrecordedIds } from "#functions/apply/steps/rendering-places.ts";
+import { claimParent, type Recalled, recallInventory, reportedWith } from "#functions/apply/steps/set-records.ts";
 import { stillGoing } from "#functions/apply/steps/still-going.ts";
 import { loadRendering, saveInventory } from "#functions/apply/steps/sync-blobs.ts";
-import { unrecordedIds } from "#functions/apply/steps/unrecorded-ids.ts";
-import { StepWalk } from "#functions/apply/steps/walk-steps.ts";
+import {
+  applyAfter,
+  applyBefore,
+  misorderedFinding,
+  progressOfWalk,
+  StepWalk,
+} from "#functions/apply/steps/walk-steps.ts";
 import { withheldFinding } from "#functions/apply/steps/withheld-finding.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { Applied, SyncRow } from "#shared/fleet/rows/sync-row.ts";

@@ -1,13 +1,12 @@
-import { deletionWarningsOf } from "#functions/apply/steps/apply-warnings.ts";
-import { claimParent } from "#functions/apply/steps/claim-parent.ts";
+import { deletionWarningsOf } from "#functions/apply/steps/object-reports.ts";
 import type { OperationContext, OperationResult } from "#functions/apply/steps/operation.ts";
 import { progressAfter, progressOf, unsettledIds } from "#functions/apply/steps/progress.ts";
 import { pruneFinding } from "#functions/apply/steps/prune-finding.ts";
 import { findForeign } from "#functions/apply/steps/rebuild-inventory.ts";
-import { type Recalled, recallInventory, reportedWith } from "#functions/apply/steps/recall-inventory.ts";
 import { refusedFinding } from "#functions/apply/steps/refused-finding.ts";
+import { unrecordedIds } from "#functions/apply/steps/rendering-places.ts";
+import { claimParent, type Recalled, recallInventory, reportedWith } from "#functions/apply/steps/set-records.ts";
 import { saveInventory } from "#functions/apply/steps/sync-blobs.ts";
-import { unrecordedIds } from "#functions/apply/steps/unrecorded-ids.ts";
 import { withheldFinding } from "#functions/apply/steps/withheld-finding.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";

@@ -1,8 +1,8 @@
-import { desiredPart } from "#functions/apply/steps/desired-part.ts";
 import { identityFinding } from "#functions/apply/steps/identity-finding.ts";
+import { seenHealth } from "#functions/apply/steps/object-reports.ts";
 import type { OperationContext, OperationResult } from "#functions/apply/steps/operation.ts";
-import { type Recalled, recallInventory, reportedWith } from "#functions/apply/steps/recall-inventory.ts";
-import { seenHealth } from "#functions/apply/steps/seen-health.ts";
+import { desiredPart } from "#functions/apply/steps/rendering-places.ts";
+import { type Recalled, recallInventory, reportedWith } from "#functions/apply/steps/set-records.ts";
 import { saveInventory } from "#functions/apply/steps/sync-blobs.ts";
 import { isLeftAway } from "#functions/apply/steps/undone-corrections.ts";
 import { defined } from "#shared/base/defined.ts";

@@ -1,11 +1,10 @@
 import { inspectSync } from "#functions/apply/operations/inspect-sync.ts";
-import { deletionWarningsOf } from "#functions/apply/steps/apply-warnings.ts";
-import { claimParent } from "#functions/apply/steps/claim-parent.ts";
-import { placesIn } from "#functions/apply/steps/desired-part.ts";
+import { deletionWarningsOf } from "#functions/apply/steps/object-reports.ts";
 import type { OperationContext, OperationResult } from "#functions/apply/steps/operation.ts";
 import { pruneFinding } from "#functions/apply/steps/prune-finding.ts";
-import { recallInventory } from "#functions/apply/steps/recall-inventory.ts";
 import { refusedFinding } from "#functions/apply/steps/refused-finding.ts";
+import { placesIn } from "#functions/apply/steps/rendering-places.ts";
+import { claimParent, recallInventory } from "#functions/apply/steps/set-records.ts";
 import { loadRendering } from "#functions/apply/steps/sync-blobs.ts";
 import { withheldFinding } from "#functions/apply/steps/withheld-finding.ts";
 import { pruneSet } from "#shared/kube/engine/prune-set.ts";

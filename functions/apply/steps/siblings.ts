@@ -1,8 +1,7 @@
 /** The other Syncs of one owner on a cluster: an object that moves from one to another is never deleted on the way. */
-
 import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
-import { placesIn } from "#functions/apply/steps/desired-part.ts";
-import type { SiblingSyncs } from "#functions/apply/steps/operation.ts";
+import type { OperationResult, SiblingSyncs } from "#functions/apply/steps/operation.ts";
+import { placesIn } from "#functions/apply/steps/rendering-places.ts";
 import { loadRendering } from "#functions/apply/steps/sync-blobs.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { StarlingError } from "#shared/base/errors.ts";
@@ -103,4 +102,32 @@ export class Siblings implements SiblingSyncs {
     this.#places.set(key, places);
     return places;
   }
+}
+
+const owner = /applyset \((applyset-[\w-]+-v1)\)/g;
+
+/**
+ * The result of an operation, with the names of the cluster's Syncs instead of set ids, which are digests; ids of other
+ * installations stay.
+ */
+export function nameOwners(result: OperationResult, syncs: readonly SyncRow[]): OperationResult {
+  const texts = [result.message, ...(result.problems ?? []).map(({ message }) => message)];
+  if (!texts.some((text) => text.includes("(applyset-"))) return result;
+  const names = new Map(
+    syncs.map((row) => [setIdOf({ syncNamespace: row.namespace, syncName: row.name }), nameOf(row)]),
+  );
+  const named = (text: string) => text.replaceAll(owner, (whole, id: string) => names.get(id) ?? whole);
+  const { problems } = result;
+  return {
+    ...result,
+    message: named(result.message),
+    ...(problems === undefined
+      ? {}
+      : { problems: problems.map((each) => ({ ...each, message: named(each.message) })) }),
+  };
+}
+
+function nameOf({ namespace, name, owner }: SyncRow): string {
+  const group = owner.kind === "SyncGroup" ? ` of SyncGroup ${owner.name}` : "";
+  return `Sync ${namespace}/${name}${group}`;
 }

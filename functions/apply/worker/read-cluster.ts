@@ -1,9 +1,9 @@
 /** Reads what a worker needs in one pass: the rows of its cluster, and which of its Syncs are due. */
 
+import { LRUCache } from "lru-cache";
 import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
-import { knownOwners, rememberOwners } from "#functions/apply/worker/known-owners.ts";
-import { isRestOver } from "#functions/apply/worker/quiet-check.ts";
-import { isWritten } from "#functions/apply/worker/work-sync.ts";
+import { isRestOver } from "#functions/apply/worker/check-outcome.ts";
+import { isSuspended, isWritten } from "#functions/apply/worker/work-sync.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { clusterLabels } from "#shared/fleet/rows/cluster-entry.ts";
 import { hasCome } from "#shared/fleet/rows/due.ts";
@@ -121,4 +121,50 @@ function isDue(row: SyncRow, { now, cluster, released, routine }: DueContext): b
     cluster !== undefined && row.desired.action !== "orphan" && isOfAnother(row, clusterIdentity(cluster));
   if (isOther && hasCome(beginsAt(row), now)) return true;
   return isIdle(row) ? isRestOver(row, { now, routine }) : hasCome(nextWork(row), now);
+}
+
+/** As long as the rows count within a turn that writes. */
+const knownMs = 15_000;
+
+/** A row may have 400 KB. */
+const mostKnown = 50;
+
+/** An owner that was not suspended when it was read. */
+interface Known {
+  readonly row: OwnerRow;
+  readonly atMs: number;
+}
+
+/**
+ * The clusters of a rollout are worked on one after the other, mostly for the same owner. A check may use the owner that
+ * was read for the cluster before, since the gate reads it again before a write.
+ */
+const memories = new WeakMap<Table, LRUCache<string, Known>>();
+
+function memoryOf(table: Table): LRUCache<string, Known> {
+  const memory = memories.get(table) ?? new LRUCache<string, Known>({ max: mostKnown });
+  memories.set(table, memory);
+  return memory;
+}
+
+/** @param now - when the read began. */
+function rememberOwners(owners: ReadonlyMap<string, OwnerRow>, now: Date, table: Table): void {
+  const memory = memoryOf(table);
+  for (const [key, row] of owners) {
+    // A person who waits for a resume must not wait until this entry expires.
+    if (isSuspended(row)) memory.delete(key);
+    else memory.set(key, { row, atMs: now.getTime() });
+  }
+}
+
+/** @returns undefined when one of them was suspended, or was not read lately. */
+function knownOwners(keys: Iterable<string>, now: Date, table: Table): ReadonlyMap<string, OwnerRow> | undefined {
+  const memory = memoryOf(table);
+  const known = new Map<string, OwnerRow>();
+  for (const key of keys) {
+    const found = memory.get(key);
+    if (found === undefined || now.getTime() - found.atMs >= knownMs) return undefined;
+    known.set(key, found.row);
+  }
+  return known;
 }

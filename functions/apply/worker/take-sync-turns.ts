@@ -3,13 +3,18 @@
 import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import type { HeldLease } from "#functions/apply/lease/held-lease.ts";
 import type { Reading } from "#functions/apply/lease/write-gate.ts";
-import { messagesOf, nextRow, waitedSeconds, writesOf } from "#functions/apply/worker/check-outcome.ts";
+import {
+  isQuietCheck,
+  messagesOf,
+  nextRow,
+  reportOutcome,
+  waitedSeconds,
+  writesOf,
+} from "#functions/apply/worker/check-outcome.ts";
 import { checkTogether } from "#functions/apply/worker/check-together.ts";
 import { commit, commitAndBegin } from "#functions/apply/worker/commit.ts";
-import { endOfTurn } from "#functions/apply/worker/in-turn.ts";
 import type { PlannedTurns } from "#functions/apply/worker/plan-turns.ts";
-import { isQuietCheck } from "#functions/apply/worker/quiet-check.ts";
-import { reportOutcome } from "#functions/apply/worker/report-outcome.ts";
+import { endOfTurn } from "#functions/apply/worker/plan-turns.ts";
 import { unlessItYields, yieldingPorts } from "#functions/apply/worker/routine-yields.ts";
 import { isSuspended, type SyncOutcome, workSync } from "#functions/apply/worker/work-sync.ts";
 import { begunAt, type SyncTurn, survived } from "#functions/apply/worker/worker-deaths.ts";

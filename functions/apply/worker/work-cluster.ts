@@ -3,23 +3,22 @@
  * writes the observations, and releases the lease. It never waits: a delayed message or the tick checks again what is
  * not ready.
  */
-
-import type { WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
+import type { ClusterConnector, WorkerPorts } from "#functions/apply/cluster/worker-ports.ts";
 import { HeldLease, leaseEnd } from "#functions/apply/lease/held-lease.ts";
 import { abandonLease, acquireInCommonLane, acquireLease, reportFailure } from "#functions/apply/lease/lease.ts";
 import { commitAndRelease } from "#functions/apply/worker/commit.ts";
-import { hurried, inLane, type Lane, laneOf } from "#functions/apply/worker/lanes.ts";
 import { planTurns } from "#functions/apply/worker/plan-turns.ts";
 import { type ClusterReading, readCluster } from "#functions/apply/worker/read-cluster.ts";
 import { renewClusterBlobs } from "#functions/apply/worker/renew-cluster-blobs.ts";
 import { noTurns, type TurnsTaken, takeSyncTurns } from "#functions/apply/worker/take-sync-turns.ts";
 import { defined } from "#shared/base/defined.ts";
-import { stayMs } from "#shared/fleet/rows/place-use.ts";
+import { isSlow, type PlaceUse, stayMs } from "#shared/fleet/rows/place-use.ts";
 import { type Routine, routineAfter, routineOf } from "#shared/fleet/rows/routine.ts";
 import { distinctMessages, type Message } from "#shared/messages.ts";
 
 /** Milliseconds at the end of an invocation that are kept for the last writes. */
 const reserveMs = 10_000;
+
 const maxPasses = 10;
 
 interface Budget {
@@ -79,6 +78,7 @@ export async function workCluster(cluster: string, budget: Budget, given: Worker
  * before the dead-letter queue.
  */
 const mostReturns = 2;
+
 /** The age of a message counts from when it was sent: a longer life would look like a queue that stands still. */
 const longestReturnSeconds = 60;
 
@@ -152,4 +152,38 @@ function routineNow(
   const checked = isOver ? routineAfter(taken.name, routine, taken.begun) : routine;
   const rows = new Map([...syncs, ...taken.rows].map((row) => [row.sk, row]));
   return routineOf([...rows.values()], checked);
+}
+
+/**
+ * The two queues in front of the workers. In the `common` lane all clusters share the places, and a slow cluster has to
+ * leave. In the `slow` lane a cluster has the time that it needs.
+ */
+export type Lane = "common" | "slow";
+
+/** A healthy server answers in a tenth of this time, and its lists in half. */
+const answerWithinMs = 2_000;
+
+/** Clients of the common lane: a cluster that answers slowly is left to a worker of the slow lane. */
+function hurried(connector: ClusterConnector): ClusterConnector {
+  return {
+    connect: (cluster, deadline) => connector.connect(cluster, deadline, { answerWithinMs }),
+    distrust: (cluster) => connector.distrust(cluster),
+  };
+}
+
+/** The lane for the cluster's next work. */
+function laneOf(use: PlaceUse | undefined, now: Date): Lane {
+  return isSlow(use, now) ? "slow" : "common";
+}
+
+/**
+ * A worker sends messages about its own cluster directly to the cluster's lane; all other functions send to the common
+ * one.
+ */
+function inLane(messages: readonly Message[], { cluster, lane }: { readonly cluster: string; readonly lane: Lane }) {
+  if (lane === "common") return messages;
+  return messages.map((message): Message => {
+    if (message.to !== "apply" || message.cluster !== cluster) return message;
+    return { ...message, to: "applySlow" };
+  });
 }

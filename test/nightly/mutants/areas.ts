@@ -28,14 +28,14 @@ const engineTests = "test/integration/shared/kube/engine";
 /** Turns, leases, and the writes of observations: few of the worker's tests are about these. */
 const leases = [
   "lease/{lease,held-lease}",
-  "worker/{commit,plan-turns,quiet-check,read-cluster,take-sync-turns,in-turn,work-cluster,worker-deaths}",
+  "worker/{check-outcome,commit,plan-turns,read-cluster,take-sync-turns,work-cluster,worker-deaths}",
 ];
 /** Stories run first. The model that plays seeds runs last, because it takes longest. */
 const plannerTests = ["!(planner.property)", "planner.property"].map(
   (name) => `test/unit/functions/rollout/${name}.test.ts`,
 );
 /** Steps that operations share, without their findings. */
-const blobSteps = "{desired-part,progress,rebuild-inventory,sync-blobs,unrecorded-ids}";
+const blobSteps = "{progress,rebuild-inventory,rendering-places,sync-blobs}";
 
 /**
  * The areas in which a mutant would be dangerous, and the tests below e2e that should kill it. The e2e tests cover

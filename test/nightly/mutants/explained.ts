@@ -267,13 +267,13 @@ const survivors: readonly (readonly [string, string, string, string])[] = [
     "the wait is random, and may be zero",
   ],
   [
-    "functions/apply/worker/in-turn.ts",
+    "functions/apply/worker/plan-turns.ts",
     "return placed.sort((a, b) => (a.place < b.place ? -1 : 1)).map(({ row }) => row);",
     "return placed.sort((a, b) => (a.place <= b.place ? -1 : 1)).map(({ row }) => row);",
     "no two places are equal: a name is in each",
   ],
   [
-    "functions/apply/worker/in-turn.ts",
+    "functions/apply/worker/plan-turns.ts",
     'if (deaths !== undefined) return ["later", later(since > deaths.at ? since : deaths.at, suspectSeconds)];',
     'if (deaths !== undefined) return ["later", later(since >= deaths.at ? since : deaths.at, suspectSeconds)];',
     "for two equal times both results are right",

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { otherCluster } from "#functions/apply/steps/identity-finding.ts";
-import { problemOfObject } from "#functions/apply/steps/object-problem.ts";
+import { problemOfObject } from "#functions/apply/steps/object-reports.ts";
 import { refusedFinding } from "#functions/apply/steps/refused-finding.ts";
 import { pausedFinding, withheldFinding } from "#functions/apply/steps/withheld-finding.ts";
 import { reportedReason } from "#shared/kube/reasons.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { messagesOf, nextRow, waitedSeconds } from "#functions/apply/worker/check-outcome.ts";
-import { isQuietCheck } from "#functions/apply/worker/quiet-check.ts";
+import { isQuietCheck, messagesOf, nextRow, waitedSeconds } from "#functions/apply/worker/check-outcome.ts";
 import { defined } from "#shared/base/defined.ts";
 import { due, dueAtOf, later } from "#shared/fleet/rows/due.ts";
 import { timerOf } from "#shared/fleet/rows/next-work.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { endOfTurn, inTurn } from "#functions/apply/worker/in-turn.ts";
+import { endOfTurn, inTurn } from "#functions/apply/worker/plan-turns.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { syncRowOf } from "#test/support/sync-rows.ts";
 

@@ -1,11 +1,16 @@
+/** The two records of a set: its parent object in the cluster, and its inventory in the store. */
+
 import { identityFinding } from "#functions/apply/steps/identity-finding.ts";
 import type { OperationContext, OperationResult } from "#functions/apply/steps/operation.ts";
 import { rebuildInventory } from "#functions/apply/steps/rebuild-inventory.ts";
 import { loadInventory } from "#functions/apply/steps/sync-blobs.ts";
+import { defined } from "#shared/base/defined.ts";
 import { type StarlingError, unlessLost } from "#shared/base/errors.ts";
 import { syncFields } from "#shared/fleet/log-fields.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { ensureParent, type ParentReads, type ParentResult } from "#shared/kube/engine/ensure-parent.ts";
 import type { Inventory } from "#shared/kube/inventory.ts";
+import type { GroupKind } from "#shared/kube/object-id.ts";
 import { setIdOf } from "#shared/kube/parent-object.ts";
 
 const maxNamed = 3;
@@ -62,4 +67,30 @@ function withoutInventory({ observed, ...row }: SyncRow): SyncRow {
   if (observed === undefined) return row;
   const { inventory: _lost, ...kept } = observed;
   return { ...row, observed: kept };
+}
+
+interface Beginning {
+  readonly reads?: ParentReads;
+  readonly installing?: boolean;
+}
+
+/** Begins an attempt in the cluster; see `ensureParent`. */
+export function claimParent(
+  context: OperationContext,
+  groupKinds: readonly GroupKind[],
+  beginning: Beginning = {},
+): Promise<ParentResult> {
+  const { client, claim, clusterUid, row } = context;
+  const applied = row.observed?.applied;
+  const { keptThrough } = row.desired;
+  const settledThrough = applied?.attempt ?? keptThrough;
+  // The kinds of unrecorded members tell where to search for them.
+  const foreign = (row.observed?.foreign ?? []).filter(({ member }) => member).map(({ id }) => id);
+  return ensureParent(client, {
+    claim,
+    groupKinds: [...groupKinds, ...foreign],
+    ...beginning,
+    ...defined({ expectedClusterUid: clusterUid, keptThrough }),
+    ...(settledThrough === undefined ? {} : { settledThrough, unsettled: applied?.unsettled }),
+  });
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { objectWarnings } from "#functions/apply/steps/apply-warnings.ts";
+import { objectWarnings } from "#functions/apply/steps/object-reports.ts";
 import type { AppliedObject } from "#shared/kube/engine/apply-object.ts";
 
 function applied(kind: string, name: string, warnings: readonly string[], group = ""): AppliedObject {

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { desiredPart, placesIn } from "#functions/apply/steps/desired-part.ts";
-import { unrecordedIds } from "#functions/apply/steps/unrecorded-ids.ts";
+import { desiredPart, placesIn, unrecordedIds } from "#functions/apply/steps/rendering-places.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { emptyInventory, type InventoryEntry } from "#shared/kube/inventory.ts";

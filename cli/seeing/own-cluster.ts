@@ -15,7 +15,7 @@ import type { ClusterObject } from "#shared/fleet/api/objects.ts";
 import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { parseEksArn } from "#shared/fleet/eks-arn.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
-import { clusterUidOf } from "#shared/kube/engine/cluster-uid.ts";
+import { clusterUidOf } from "#shared/kube/engine/ensure-parent.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 
 export interface OwnAccess extends KubeconfigChoice {

@@ -1,7 +1,7 @@
 /** Decides without a request whether a live object already contains a manifest. The function is pure. */
 import { canonicalJson, isJsonObject, type Json, type JsonObject, parseJson } from "#shared/base/json.ts";
-import type { FieldsV1 } from "#shared/kube/field-set.ts";
 import { type KubeObject, type ManifestObject, ownApplyEntry } from "#shared/kube/kube-object.ts";
+import type { FieldsV1 } from "#shared/kube/managed-fields.ts";
 
 /**
  * True only if Starling's own apply owns exactly the fields of the manifest, in its version, and each field has the

@@ -6,7 +6,6 @@ import {
   classifyApplyError,
   type ErrorCause,
 } from "#shared/kube/apply-error.ts";
-import { serverWords } from "#shared/kube/server-words.ts";
 
 export interface KubeRequestSummary {
   readonly method: string;
@@ -16,10 +15,15 @@ export interface KubeRequestSummary {
 }
 
 const maxMessageLength = 800;
+
 const maxPathLength = 200;
+
 const maxReasonLength = 100;
+
 const maxFieldLength = 200;
+
 const maxCauses = 10;
+
 /** The part of a message that is classified. Regular expressions over megabytes would take hours. */
 const maxReadLength = 8_192;
 
@@ -140,4 +144,41 @@ function bounded(facts: ApplyErrorFacts): ApplyErrorFacts {
 
 function shown(text: string): string {
   return foreignText(text, maxMessageLength);
+}
+
+/** Pairs of an unclear message of kube-apiserver 1.36 and its explanation. */
+const known: readonly (readonly [RegExp, (found: RegExpExecArray) => string])[] = [
+  [
+    /^Operation cannot be fulfilled on .*the object has been modified/,
+    () => "another writer changed the object at the same time; Starling reads it and tries again",
+  ],
+  [
+    /^Apply failed with \d+ conflicts?: conflicts? with "([^"]+)"/,
+    ([, manager = ""]) => `${manager} owns fields of the object and keeps them`,
+  ],
+  [
+    /^namespaces "([^"]+)" not found$/,
+    ([, name = ""]) =>
+      `Namespace ${name} does not exist; add it to the manifests, or set createNamespace in the template`,
+  ],
+  [/^etcdserver: /, () => "the cluster's store (etcd) has a problem; Starling tries again"],
+  [/^the server could not find the requested resource$/, () => "the cluster does not serve the kind in this version"],
+  [
+    /failed calling webhook "([^"]+)"/,
+    ([, name = ""]) => `the webhook ${name} does not answer; check that its Pods run`,
+  ],
+  [
+    /conversion webhook for ([^,]+?)(?: failed|,)/,
+    ([, kind = ""]) => `the conversion webhook of ${kind} does not answer; check that its Pods run`,
+  ],
+];
+
+/** The message after its explanation. @returns undefined for an empty message; other messages unchanged. */
+function serverWords(message: string): string | undefined {
+  if (message === "") return undefined;
+  for (const [form, words] of known) {
+    const found = form.exec(message);
+    if (found !== null) return `${words(found)} (${message})`;
+  }
+  return message;
 }

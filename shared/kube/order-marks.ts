@@ -1,9 +1,8 @@
 /** Reads the annotations that decide when an object is applied: hooks of Helm and Argo CD, waves, and dependencies. */
 
 import type { JsonObject } from "#shared/base/json.ts";
-import { isBuiltinGroup } from "#shared/kube/builtin-groups.ts";
 import { type ManifestObject, stringMapAt } from "#shared/kube/kube-object.ts";
-import { groupOf, type ObjectId } from "#shared/kube/object-id.ts";
+import { groupOf, isBuiltinGroup, type ObjectId } from "#shared/kube/object-id.ts";
 
 /** The kind of an apply: Helm runs different hooks at the first install and at later applies. */
 export type ApplyEvent = "install" | "upgrade";

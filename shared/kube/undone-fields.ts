@@ -1,6 +1,5 @@
 import { foreignList, foreignText } from "#shared/base/foreign-text.ts";
 import { canonicalJson, isJsonObject, type Json, parseJson } from "#shared/base/json.ts";
-import type { FieldsV1 } from "#shared/kube/field-set.ts";
 import {
   fieldManager,
   type KubeObject,
@@ -9,6 +8,7 @@ import {
   managedFieldsOf,
   ownApplyEntry,
 } from "#shared/kube/kube-object.ts";
+import type { FieldsV1 } from "#shared/kube/managed-fields.ts";
 
 /** The manager that took fields of a manifest from Starling. */
 export interface Undoing {

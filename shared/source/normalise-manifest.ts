@@ -1,7 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
-import { isBuiltinGroup } from "#shared/kube/builtin-groups.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
-import { groupOf } from "#shared/kube/object-id.ts";
+import { groupOf, isBuiltinGroup } from "#shared/kube/object-id.ts";
 
 /**
  * Metadata that only a server may write. A stale resourceVersion or a foreign uid would make the apply fail with 409.

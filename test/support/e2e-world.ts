@@ -17,7 +17,7 @@ import type { ApiSession } from "#local/machine/api-session.ts";
 import { type Machine, type MachineOptions, startMachine } from "#local/machine/machine.ts";
 import { registerClusters } from "#local/machine/register-clusters.ts";
 import { skewedSandboxes } from "#local/machine/skewed-sandboxes.ts";
-import { unpackedRow } from "#shared/adapters/aws/packed-row.ts";
+import { unpackedRow } from "#shared/adapters/aws/row-form.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import type {

@@ -1,6 +1,4 @@
-import { isConditionable } from "#shared/adapters/aws/packed-row.ts";
-import { readableRow } from "#shared/adapters/aws/readable-row.ts";
-import { refuseLargeRow, refuseLargeRows } from "#shared/adapters/aws/row-limit.ts";
+import { isConditionable, readableRow, refuseLargeRow, refuseLargeRows } from "#shared/adapters/aws/row-form.ts";
 import { ConflictError } from "#shared/base/errors.ts";
 import { keyText, type Row, type RowKey, type RowKeyOf } from "#shared/fleet/rows/row.ts";
 import type { Newer, RowOf, RowRead, RowType } from "#shared/fleet/rows/stored-row.ts";

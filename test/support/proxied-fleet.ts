@@ -11,7 +11,7 @@ import { createTlsCertificate } from "#local/base/tls-certificate.ts";
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { JsonObject } from "#shared/base/json.ts";
-import { clusterUidOf } from "#shared/kube/engine/cluster-uid.ts";
+import { clusterUidOf } from "#shared/kube/engine/ensure-parent.ts";
 import { stringAt } from "#shared/kube/kube-object.ts";
 import type { ClusterTarget, StartedTarget } from "#test/contract/targets.ts";
 import type { Fleet, FleetTarget } from "#test/support/fleet.ts";

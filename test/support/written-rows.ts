@@ -1,5 +1,5 @@
 /** The rows that a call to DynamoDB writes, as the writer had them. The stored form packs most of a row. */
-import { unpackedRow } from "#shared/adapters/aws/packed-row.ts";
+import { unpackedRow } from "#shared/adapters/aws/row-form.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 
 interface TransactItem {

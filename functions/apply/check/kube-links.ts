@@ -10,7 +10,7 @@ import type { LinkFinding } from "#shared/fleet/cluster-links.ts";
 import { specOf } from "#shared/fleet/rows/cluster-entry.ts";
 import { type ClusterRow, clusterIdentity } from "#shared/fleet/rows/object-rows.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
-import { clusterUidOf } from "#shared/kube/engine/cluster-uid.ts";
+import { clusterUidOf } from "#shared/kube/engine/ensure-parent.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 import { newestTested, oldestSupported, versionProblem } from "#shared/kube/server-version.ts";
 

@@ -1,5 +1,5 @@
 import type { OperationContext, OperationResult } from "#functions/apply/steps/operation.ts";
-import { clusterUidOf } from "#shared/kube/engine/cluster-uid.ts";
+import { clusterUidOf } from "#shared/kube/engine/ensure-parent.ts";
 
 /**
  * Asks a cluster for its identity.

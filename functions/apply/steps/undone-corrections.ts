@@ -2,9 +2,9 @@
 
 import type { StatedProblem } from "#shared/fleet/rows/stated-reason.ts";
 import type { DriftedObject } from "#shared/kube/engine/detect-drift.ts";
-import { ownedDigests } from "#shared/kube/field-set.ts";
 import { entriesById, type Inventory, type InventoryEntry } from "#shared/kube/inventory.ts";
 import { type ManifestObject, objectIdOf } from "#shared/kube/kube-object.ts";
+import { ownedDigests } from "#shared/kube/managed-fields.ts";
 import { describeObject, objectIdKey, placesOf } from "#shared/kube/object-id.ts";
 import { undoing } from "#shared/kube/undone-fields.ts";
 

@@ -18,9 +18,7 @@ import {
   versionCondition,
 } from "#shared/adapters/aws/dynamo-expressions.ts";
 import { exhausted, persist, policy, Unprocessed } from "#shared/adapters/aws/dynamo-retries.ts";
-import { packedRow, unpackedRow } from "#shared/adapters/aws/packed-row.ts";
-import { readableRow } from "#shared/adapters/aws/readable-row.ts";
-import { refuseLargeRows, rowTooLarge } from "#shared/adapters/aws/row-limit.ts";
+import { packedRow, readableRow, refuseLargeRows, rowTooLarge, unpackedRow } from "#shared/adapters/aws/row-form.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
 import { ConflictError, type StarlingError } from "#shared/base/errors.ts";

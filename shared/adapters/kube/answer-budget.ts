@@ -1,4 +1,4 @@
-import { hasLongNumbers, type JsonExtent } from "#shared/base/json-extent.ts";
+import { unsafeDigits } from "#shared/base/json.ts";
 
 const mebibyte = 1024 * 1024;
 
@@ -23,10 +23,12 @@ const checkLimits = { heapBytes: 256 * mebibyte, bytes: 1024 * mebibyte } as con
 
 /** The limit for recursive readers of an answer. A schema of Kubernetes is about 80 levels deep. */
 const maxDepth = 500;
+
 /** The parsing time grows faster than the number's length. An int64 has 19 digits. */
 const maxDigits = 400;
 
 const heapPerValue = 64;
+
 /** For integers that are too long for a double, the parser keeps the text of each value. */
 const heapPerSourcedValue = 512;
 
@@ -78,4 +80,112 @@ export class AnswerBudget {
 
 export function inMebibytes(bytes: number): string {
   return `${bytes / mebibyte} MiB`;
+}
+
+const blockBytes = 64 * 1024;
+
+/** Collects bytes in blocks. A list of chunks would need a hundred bytes for each chunk of one byte. */
+export class AnswerBody {
+  readonly #blocks: Buffer[] = [];
+  #block = Buffer.alloc(0);
+  #used = 0;
+  #size = 0;
+  #pieces = 0;
+
+  /** @returns the number of bytes so far. */
+  add(chunk: Buffer): number {
+    this.#pieces += 1;
+    this.#size += chunk.length;
+    for (let rest = chunk; rest.length > 0; ) {
+      if (this.#used === this.#block.length) {
+        // Most answers have one chunk.
+        const isFirst = this.#blocks.length === 0;
+        this.#block = Buffer.allocUnsafe(isFirst ? Math.min(rest.length, blockBytes) : blockBytes);
+        this.#used = 0;
+        this.#blocks.push(this.#block);
+      }
+      const copied = rest.copy(this.#block, this.#used);
+      this.#used += copied;
+      rest = rest.subarray(copied);
+    }
+    return this.#size;
+  }
+
+  get pieces(): number {
+    return this.#pieces;
+  }
+
+  text(): string {
+    const whole =
+      this.#blocks.length === 1 ? this.#block.subarray(0, this.#size) : Buffer.concat(this.#blocks, this.#size);
+    return whole.toString("utf8");
+  }
+}
+
+/** Measures what a JSON text would become, from its bytes and without parsing it. */
+interface JsonExtent {
+  /** An upper bound of the number of lists, maps and members. */
+  readonly values: number;
+  readonly depth: number;
+  /** The digits of the longest number. */
+  readonly longestNumber: number;
+}
+
+const quote = 0x22;
+
+const comma = 0x2c;
+
+const zero = 0x30;
+
+const nine = 0x39;
+
+const openList = 0x5b;
+
+const backslash = 0x5c;
+
+const closeList = 0x5d;
+
+const openMap = 0x7b;
+
+const closeMap = 0x7d;
+
+/** Whether the text may contain integers that must be read digit by digit. */
+export function hasLongNumbers({ longestNumber }: JsonExtent): boolean {
+  return longestNumber >= unsafeDigits;
+}
+
+export function jsonExtent(text: string): JsonExtent {
+  let values = 1;
+  let depth = 0;
+  let deepest = 0;
+  let digits = 0;
+  let longestNumber = 0;
+  for (let index = 0; index < text.length; index += 1) {
+    const unit = text.charCodeAt(index);
+    if (unit >= zero && unit <= nine) {
+      digits += 1;
+      if (digits > longestNumber) longestNumber = digits;
+      continue;
+    }
+    digits = 0;
+    if (unit === quote) index = endOfString(text, index);
+    else if (unit === comma) values += 1;
+    else if (unit === openMap || unit === openList) {
+      values += 1;
+      depth += 1;
+      if (depth > deepest) deepest = depth;
+    } else if (unit === closeMap || unit === closeList) depth -= 1;
+  }
+  return { values, depth: deepest, longestNumber };
+}
+
+/** The index of the closing quote, or of the end of a text that lacks it. */
+function endOfString(text: string, start: number): number {
+  let index = start + 1;
+  for (; index < text.length; index += 1) {
+    const unit = text.charCodeAt(index);
+    if (unit === quote) return index;
+    if (unit === backslash) index += 1;
+  }
+  return index;
 }

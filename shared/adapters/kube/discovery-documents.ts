@@ -1,5 +1,5 @@
+import { shapeNameOf } from "#shared/adapters/kube/kube-answers.ts";
 import { answerRefusal, malformedAnswer } from "#shared/adapters/kube/kube-sender.ts";
-import { shapeNameOf } from "#shared/adapters/kube/object-shape.ts";
 import { defined } from "#shared/base/defined.ts";
 import { foreignText } from "#shared/base/foreign-text.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";

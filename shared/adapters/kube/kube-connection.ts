@@ -1,11 +1,10 @@
 import { AccessReviews } from "#shared/adapters/kube/access-reviews.ts";
 import { AnswerBudget, answerLimits } from "#shared/adapters/kube/answer-budget.ts";
 import { KindCatalog } from "#shared/adapters/kube/kind-catalog.ts";
-import { headerWarnings, saysGone } from "#shared/adapters/kube/kube-answers.ts";
+import { headerWarnings, saysGone, shapeNameOf, shapeProblem } from "#shared/adapters/kube/kube-answers.ts";
 import { type KubeRequest, KubeSender, malformedAnswer, requestTimeoutMs } from "#shared/adapters/kube/kube-sender.ts";
 import { type KubeEndpoint, KubeTransport } from "#shared/adapters/kube/kube-transport.ts";
 import { listPages } from "#shared/adapters/kube/list-pages.ts";
-import { shapeNameOf, shapeProblem } from "#shared/adapters/kube/object-shape.ts";
 import { systemClock } from "#shared/adapters/system.ts";
 import type { SleepingClock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";

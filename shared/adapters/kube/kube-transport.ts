@@ -1,7 +1,7 @@
 import type { ClientRequest } from "node:http";
 import { Agent, request as sendRequest } from "node:https";
 import { createSecureContext, type TLSSocket } from "node:tls";
-import { AnswerBody } from "#shared/adapters/kube/answer-body.ts";
+import { AnswerBody } from "#shared/adapters/kube/answer-budget.ts";
 import {
   BodyInPieces,
   BodyTooLarge,

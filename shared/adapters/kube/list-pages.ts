@@ -1,11 +1,11 @@
 import { answerLimits, listLimits } from "#shared/adapters/kube/answer-budget.ts";
+import { shapeNameOf } from "#shared/adapters/kube/kube-answers.ts";
 import {
   answerRefusal,
   type KubeRequest,
   type KubeSender,
   malformedAnswer,
 } from "#shared/adapters/kube/kube-sender.ts";
-import { shapeNameOf } from "#shared/adapters/kube/object-shape.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";

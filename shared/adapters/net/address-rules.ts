@@ -1,8 +1,7 @@
 import { lookup } from "node:dns";
 import { closeSync, openSync } from "node:fs";
-import { isIP, type LookupFunction } from "node:net";
+import { BlockList, isIP, type LookupFunction } from "node:net";
 import { devNull } from "node:os";
-import { blockList, ipv4Behind, isIn, reachOf } from "#shared/adapters/net/address-reach.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 
 /** The hosts that a URL of another author may reach. */
@@ -106,4 +105,124 @@ function isRange(text: string): boolean {
   const family = isIP(address);
   if (family === 0) return false;
   return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (family === 4 ? 32 : 128));
+}
+
+/**
+ * The destination of an address. `public` is the internet. `internal` is reached only if the operator allows it. `never`
+ * leads to the machine's own credentials, or is not the address of a single machine.
+ */
+type AddressReach = "public" | "internal" | "never";
+
+/**
+ * Link-local addresses, at which clouds answer with data about the machine; other such addresses (AWS `fd00:ec2::/32`,
+ * Alibaba Cloud 100.100.100.200, Azure 168.63.129.16, Oracle Cloud 192.0.0.192); multicast; unspecified addresses.
+ */
+const never = blockList([
+  "0.0.0.0/8",
+  "100.100.100.200",
+  "168.63.129.16",
+  "169.254.0.0/16",
+  "192.0.0.192",
+  "224.0.0.0/4",
+  "240.0.0.0/4",
+  "::/128",
+  "fe80::/10",
+  "fd00:ec2::/32",
+  "ff00::/8",
+]);
+
+/**
+ * The addresses that IANA's registries of special-purpose addresses do not call globally reachable, and obsolete
+ * tunnels.
+ */
+const internal = blockList([
+  "10.0.0.0/8",
+  "100.64.0.0/10",
+  "127.0.0.0/8",
+  "172.16.0.0/12",
+  "192.0.0.0/24",
+  "192.0.2.0/24",
+  "192.88.99.0/24",
+  "192.168.0.0/16",
+  "198.18.0.0/15",
+  "198.51.100.0/24",
+  "203.0.113.0/24",
+  "2001::/23",
+  "2001:db8::/32",
+  "2002::/16",
+  "3fff::/20",
+]);
+
+/** The only assigned part of IPv6. All other addresses have a special purpose or none yet. */
+const globalUnicast = blockList(["2000::/3"]);
+
+function reachOf(address: string): AddressReach {
+  const ipv4 = isIP(address) === 4 ? address : ipv4Behind(address);
+  if (ipv4 !== undefined) {
+    if (isIn(never, ipv4)) return "never";
+    return isIn(internal, ipv4) ? "internal" : "public";
+  }
+  // An address that begins with zeros is padding of another layout, or a loopback address.
+  const tunnelled = ipv4Within(bytesOf(address)).filter((each) => !each.startsWith("0."));
+  if (isIn(never, address) || tunnelled.some((each) => isIn(never, each))) return "never";
+  return isIn(internal, address) || !isIn(globalUnicast, address) ? "internal" : "public";
+}
+
+/**
+ * The IPv4 address that an IPv6 address is another spelling of: mapped, or with the well-known NAT64 prefix (RFC 6052).
+ */
+function ipv4Behind(address: string): string | undefined {
+  if (isIP(address) !== 6) return undefined;
+  const bytes = bytesOf(address);
+  const prefix = bytes.subarray(0, 12).toString("hex");
+  return prefix === "00000000000000000000ffff" || prefix === "0064ff9b0000000000000000"
+    ? dotted(bytes.subarray(12))
+    : undefined;
+}
+
+/** Every IPv4 address to which an IPv6 address leads if a translator or a tunnel still exists. */
+function ipv4Within(bytes: Buffer): readonly string[] {
+  const prefix = bytes.toString("hex");
+  const last = bytes.subarray(12);
+  // IPv4-compatible (RFC 4291) and IPv4-translated (RFC 2765).
+  if (prefix.startsWith("0".repeat(24)) || prefix.startsWith("0000000000000000ffff0000")) return [dotted(last)];
+  // 6to4 (RFC 3056).
+  if (prefix.startsWith("2002")) return [dotted(bytes.subarray(2, 6))];
+  // Teredo: the server, and the client with all bits inverted (RFC 4380).
+  if (prefix.startsWith("20010000")) return [dotted(bytes.subarray(4, 8)), dotted(last.map((byte) => byte ^ 0xff))];
+  // NAT64 with a local prefix (RFC 8215) of 48, 56, 64 or 96 bits, without the ninth byte (RFC 6052).
+  if (prefix.startsWith("0064ff9b0001")) {
+    const starts = [6, 7, 8].map((start) => [...bytes.subarray(start, 8), ...bytes.subarray(9, start + 5)]);
+    return [...starts, last].map(dotted);
+  }
+  return [];
+}
+
+/** The bytes of an IPv6 address. A URL unifies its spellings: hexadecimal, at most one gap, no interface. */
+function bytesOf(address: string): Buffer {
+  const { hostname } = new URL(`http://[${address.replace(/%.*$/, "")}]`);
+  const [left = [], right = []] = hostname
+    .slice(1, -1)
+    .split("::")
+    .map((half) => (half === "" ? [] : half.split(":")));
+  const gap = new Array<string>(8 - left.length - right.length).fill("0");
+  return Buffer.from([...left, ...gap, ...right].map((group) => group.padStart(4, "0")).join(""), "hex");
+}
+
+function dotted(bytes: Iterable<number>): string {
+  return [...bytes].join(".");
+}
+
+function blockList(ranges: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const range of ranges) {
+    const [address = "", prefix] = range.split("/");
+    const family = isIP(address) === 4 ? "ipv4" : "ipv6";
+    list.addSubnet(address, Number(prefix ?? (family === "ipv4" ? 32 : 128)), family);
+  }
+  return list;
+}
+
+function isIn(list: BlockList, address: string): boolean {
+  return list.check(address, isIP(address) === 4 ? "ipv4" : "ipv6");
 }

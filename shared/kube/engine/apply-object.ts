@@ -4,9 +4,7 @@ import { digestOf } from "#shared/base/digest.ts";
 import { foreignList } from "#shared/base/foreign-text.ts";
 import { isLeftAlone, isOnlyMade, isShared } from "#shared/kube/apply-marks.ts";
 import { notBase64 } from "#shared/kube/base64-fields.ts";
-import { isBuiltinGroup } from "#shared/kube/builtin-groups.ts";
 import type { ClusterClient, KindInfo, WriteAnswer } from "#shared/kube/cluster-client.ts";
-import { applyOverObstacles, overNothing, withVersion } from "#shared/kube/engine/apply-over-obstacles.ts";
 import { foreignFailure, type StandingOf } from "#shared/kube/engine/foreign-object.ts";
 import { heldBy } from "#shared/kube/engine/held-by.ts";
 import {
@@ -25,9 +23,9 @@ import type { Health } from "#shared/kube/health/status.ts";
 import type { InventoryEntry } from "#shared/kube/inventory.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 import { isBeingDeleted, type KubeObject, type ManifestObject, stringAt } from "#shared/kube/kube-object.ts";
-import { takeOverPatch } from "#shared/kube/managed-fields.ts";
+import { retagPatch, takeOverPatch } from "#shared/kube/managed-fields.ts";
 import { type ForeignTool, isMember } from "#shared/kube/membership.ts";
-import { describeObject, type ObjectId } from "#shared/kube/object-id.ts";
+import { describeObject, isBuiltinGroup, type ObjectId } from "#shared/kube/object-id.ts";
 import type { AnyReason } from "#shared/kube/reasons.ts";
 
 /**
@@ -71,6 +69,7 @@ export interface ApplyObjectRequest extends OwnDeadline {
 
 /** How often an object may prove to be replaced or changed. Each time, it is read again. */
 const maxReadings = 3;
+
 /** Attempts to take over other managers' fields, when another writer interferes each time. */
 const maxTakeOvers = 3;
 
@@ -168,6 +167,7 @@ function withRemedy(failure: ObjectFailure, object: ManifestObject): ObjectFailu
 }
 
 const maxFields = 3;
+
 /** The field for a text that is not base64. */
 const textFields: Readonly<Record<string, string>> = { Secret: "stringData", ConfigMap: "data" };
 
@@ -263,4 +263,52 @@ async function hasExpired(client: ClusterClient, { target, known, clock }: Apply
   const kind = await resolveKind(client, target.object);
   if (!("plural" in kind)) return false;
   return (await client.get(kind, target.id, { metadataOnly: true })) === undefined;
+}
+
+/** A kind may answer 404 for a moment after its definition says Established (kustomize-controller#98). */
+const noMatchRetryDelaysMs = [100, 250, 500, 1000, 1500];
+
+/** With the version, the server refuses the apply when anyone has written the object since, even only its status. */
+function withVersion(object: ManifestObject, resourceVersion = ""): ManifestObject {
+  return resourceVersion === "" ? object : { ...object, metadata: { ...object.metadata, resourceVersion } };
+}
+
+/** With this version, which no object has, the server creates a missing object and refuses an existing one. */
+function overNothing(object: ManifestObject): ManifestObject {
+  return withVersion(object, "1");
+}
+
+/** Retries over problems that pass by themselves or come from the server's own data. */
+async function applyOverObstacles(
+  { client, clock }: { readonly client: ClusterClient; readonly clock: SleepingClock },
+  kind: KindInfo,
+  object: ManifestObject,
+): Promise<WriteAnswer> {
+  let asked = object;
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await client.apply(kind, asked);
+    } catch (error) {
+      if (!(error instanceof KubeError)) throw error;
+      const delayMs = noMatchRetryDelaysMs[attempt];
+      if (error.class === "noMatch" && delayMs !== undefined && !isBuiltinGroup(kind.group)) await clock.sleep(delayMs);
+      else if (error.class === "migrate" && attempt === 0) asked = await retagged(client, kind, object);
+      else throw error;
+    }
+  }
+}
+
+/**
+ * Entries of an older version in managedFields make the apply fail. Tags them with the version that is applied.
+ * @returns the object with the new resourceVersion, when the old one was the expected one.
+ */
+async function retagged(client: ClusterClient, kind: KindInfo, object: ManifestObject): Promise<ManifestObject> {
+  const { namespace = "", name, resourceVersion } = object.metadata;
+  const key = { namespace, name };
+  const live = await client.get(kind, key);
+  const patch = live && retagPatch(live, object.apiVersion);
+  if (patch === undefined) return object;
+  const answer = await client.patch(kind, key, patch);
+  const isAsExpected = resourceVersion === stringAt(live, "metadata", "resourceVersion");
+  return isAsExpected ? withVersion(object, stringAt(answer.object, "metadata", "resourceVersion")) : object;
 }

@@ -1,7 +1,6 @@
 import type { Clock } from "#shared/base/clock.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import { isLeftAlone } from "#shared/kube/apply-marks.ts";
-import { isBuiltinGroup } from "#shared/kube/builtin-groups.ts";
 import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
 import { completePart, hasRemovedItself, removedItself } from "#shared/kube/engine/inventory-entry.ts";
 import { listMembers } from "#shared/kube/engine/list-members.ts";
@@ -12,7 +11,14 @@ import { podProblems } from "#shared/kube/health/pod-problems.ts";
 import { compareSeverity, failed, type Health, jobFailed, worstOf } from "#shared/kube/health/status.ts";
 import type { Inventory, InventoryEntry } from "#shared/kube/inventory.ts";
 import { type KubeObject, listAt, objectIdOf, stringAt, stringMapAt } from "#shared/kube/kube-object.ts";
-import { describeObject, type GroupKind, kindKey, type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
+import {
+  describeObject,
+  type GroupKind,
+  isBuiltinGroup,
+  kindKey,
+  type ObjectId,
+  objectIdKey,
+} from "#shared/kube/object-id.ts";
 import type { AnyReason } from "#shared/kube/reasons.ts";
 
 export interface UnreadyObject extends Health {

@@ -1,13 +1,12 @@
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import { isLeftAlone } from "#shared/kube/apply-marks.ts";
 import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
-import { definitionGenerations } from "#shared/kube/engine/definition-generations.ts";
+import { definitionGenerations } from "#shared/kube/engine/existing-objects.ts";
 import { foreignObject } from "#shared/kube/engine/foreign-object.ts";
 import { listMembers } from "#shared/kube/engine/list-members.ts";
 import { endsTheCheck, failureOf, type ObjectFailure } from "#shared/kube/engine/object-failure.ts";
 import { UnavailableKind } from "#shared/kube/engine/unavailable-kind.ts";
 import { withFreshKinds } from "#shared/kube/engine/with-fresh-kinds.ts";
-import { ownedDigests } from "#shared/kube/field-set.ts";
 import type { Inventory, InventoryEntry } from "#shared/kube/inventory.ts";
 import {
   fieldManager,
@@ -18,6 +17,7 @@ import {
   objectIdOf,
   stringAt,
 } from "#shared/kube/kube-object.ts";
+import { ownedDigests } from "#shared/kube/managed-fields.ts";
 import { type ForeignObject, isMember } from "#shared/kube/membership.ts";
 import { type GroupKind, type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
 

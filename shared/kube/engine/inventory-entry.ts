@@ -1,11 +1,11 @@
 import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import type { KindInfo } from "#shared/kube/cluster-client.ts";
-import { ownedDigests } from "#shared/kube/field-set.ts";
 import type { Health } from "#shared/kube/health/status.ts";
 import { isCompleteJob } from "#shared/kube/health/workload-rules.ts";
 import type { InventoryEntry } from "#shared/kube/inventory.ts";
 import { generationOf, type KubeObject, type ManifestObject, stringAt, valueAt } from "#shared/kube/kube-object.ts";
+import { ownedDigests } from "#shared/kube/managed-fields.ts";
 import type { ObjectId } from "#shared/kube/object-id.ts";
 
 /** The record of an object's live state. */

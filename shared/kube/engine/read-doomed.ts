@@ -1,6 +1,5 @@
 import { defined } from "#shared/base/defined.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
-import { isBuiltinGroup } from "#shared/kube/builtin-groups.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import type { DeletionNote } from "#shared/kube/deletion-order.ts";
 import { listMembers } from "#shared/kube/engine/list-members.ts";
@@ -8,7 +7,7 @@ import { endsTheRun, failureOf, type ObjectFailure } from "#shared/kube/engine/o
 import { isCutOff, type OwnDeadline } from "#shared/kube/engine/own-deadline.ts";
 import { withFreshKinds } from "#shared/kube/engine/with-fresh-kinds.ts";
 import { type KubeObject, objectIdOf } from "#shared/kube/kube-object.ts";
-import { kindKey, type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
+import { isBuiltinGroup, kindKey, type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
 
 interface Doomed extends OwnDeadline {
   readonly setId: string;

@@ -1,7 +1,15 @@
 import type { Json } from "#shared/base/json.ts";
-import { conditionsOf, HealthShapeError, stringField } from "#shared/kube/health/health-fields.ts";
 import { podHealth } from "#shared/kube/health/pod-rule.ts";
-import { current, failed, type Health, inProgress, unknown } from "#shared/kube/health/status.ts";
+import {
+  conditionsOf,
+  current,
+  failed,
+  type Health,
+  HealthShapeError,
+  inProgress,
+  stringField,
+  unknown,
+} from "#shared/kube/health/status.ts";
 import {
   daemonSetHealth,
   deploymentHealth,

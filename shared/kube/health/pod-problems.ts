@@ -1,6 +1,6 @@
 import { foreignText } from "#shared/base/foreign-text.ts";
 import type { Json } from "#shared/base/json.ts";
-import { conditionsOf } from "#shared/kube/health/health-fields.ts";
+import { conditionsOf } from "#shared/kube/health/status.ts";
 import { type KubeObject, listAt, stringAt, valueAt } from "#shared/kube/kube-object.ts";
 
 const maxProblems = 3;

@@ -1,5 +1,12 @@
-import { conditionsOf, HealthShapeError, stringField } from "#shared/kube/health/health-fields.ts";
-import { current, failed, type Health, inProgress } from "#shared/kube/health/status.ts";
+import {
+  conditionsOf,
+  current,
+  failed,
+  type Health,
+  HealthShapeError,
+  inProgress,
+  stringField,
+} from "#shared/kube/health/status.ts";
 import { type KubeObject, listAt, stringAt } from "#shared/kube/kube-object.ts";
 
 export interface PodRuleOptions {

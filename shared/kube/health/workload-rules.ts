@@ -1,5 +1,13 @@
-import { conditionsOf, integerField, stringField } from "#shared/kube/health/health-fields.ts";
-import { current, failed, type Health, inProgress, jobFailed } from "#shared/kube/health/status.ts";
+import {
+  conditionsOf,
+  current,
+  failed,
+  type Health,
+  inProgress,
+  integerField,
+  jobFailed,
+  stringField,
+} from "#shared/kube/health/status.ts";
 import { type KubeObject, valueAt } from "#shared/kube/kube-object.ts";
 
 /**

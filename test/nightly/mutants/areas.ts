@@ -157,10 +157,9 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
           "aws/dynamo-expressions",
           "aws/dynamo-cursor",
           "aws/dynamo-retries",
-          "aws/readable-row",
-          "aws/row-limit",
+          "aws/row-form",
         ),
-        tests: ["test/contract/adapters/dynamo-calls.test.ts", "test/contract/adapters/table.test.ts"],
+        tests: ["test/contract/adapters/{row-form,dynamo-calls,table}.test.ts"],
         every: 3,
       },
       blobs: {
@@ -196,7 +195,7 @@ export const mutationAreas: Readonly<Record<string, MutationArea>> = {
         every: 10,
       },
       edges: {
-        mutate: adapters("net/address-*", "render/artifact-archive"),
+        mutate: adapters("net/address-rules", "render/artifact-archive"),
         tests: ["test/unit/shared/adapters/{net/address-rules,render/artifact-archive}.test.ts"],
         every: 5,
       },

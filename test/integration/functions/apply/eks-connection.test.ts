@@ -7,7 +7,7 @@ import { eksAuthenticator } from "#local/aws/eks/eks-authenticator.ts";
 import { type AccessEntry, clusterAdminPolicy } from "#local/aws/eks/eks-register.ts";
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
-import { clusterUidOf } from "#shared/kube/engine/cluster-uid.ts";
+import { clusterUidOf } from "#shared/kube/engine/ensure-parent.ts";
 import { clusterRow } from "#test/support/cluster-row.ts";
 import {
   applyArn,

@@ -7,7 +7,7 @@ import { systemClock } from "#shared/adapters/system.ts";
 import { clusterSecret } from "#shared/fleet/cluster-secret.ts";
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
-import { clusterUidOf } from "#shared/kube/engine/cluster-uid.ts";
+import { clusterUidOf } from "#shared/kube/engine/ensure-parent.ts";
 import type { SecretReader } from "#shared/ports.ts";
 import { clusterRow } from "#test/support/cluster-row.ts";
 import { forAllTests, forEachTest } from "#test/support/for-tests.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Patience, retryPolicy } from "#shared/adapters/kube/retry-policy.ts";
+import { Patience, retryPolicy } from "#shared/adapters/kube/kube-sender.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
 
 const summary = { method: "PATCH", path: "/api/v1/configmaps/a", secret: false };

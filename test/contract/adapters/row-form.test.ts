@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { packedRow, unpackedRow } from "#shared/adapters/aws/packed-row.ts";
+import { packedRow, unpackedRow } from "#shared/adapters/aws/row-form.ts";
 import { dueAttributes } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";

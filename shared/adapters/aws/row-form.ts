@@ -5,7 +5,14 @@ import { StarlingError } from "#shared/base/errors.ts";
 import { canonicalJson, parseJson } from "#shared/base/json.ts";
 import type { DiscoveryRow } from "#shared/fleet/rows/discovery-rows.ts";
 import { rowTypeOf } from "#shared/fleet/rows/keys.ts";
-import { keyText, type NewerRow, newerRowText, newestRowSchema, type Row, type RowKey } from "#shared/fleet/rows/row.ts";
+import {
+  keyText,
+  type NewerRow,
+  newerRowText,
+  newestRowSchema,
+  type Row,
+  type RowKey,
+} from "#shared/fleet/rows/row.ts";
 import { largestAttributes, maxRowBytes, rowBytes } from "#shared/fleet/rows/row-size.ts";
 import type { Newer, RowRead, RowType } from "#shared/fleet/rows/stored-row.ts";
 import type { Write } from "#shared/ports.ts";

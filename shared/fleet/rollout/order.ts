@@ -266,7 +266,6 @@ function onNoMore(stages: readonly StageRecord[], verified: ReadonlyMap<string, 
   let most = Number.POSITIVE_INFINITY;
   return stages.map((stage) => {
     most = Math.min(most, stage.current ?? 0, verified.get(stage.name) ?? Number.POSITIVE_INFINITY);
-    if (stage.current === undefined || stage.current <= most) return stage;
     const { current: _on, ...rest } = stage;
     return most === 0 ? rest : { ...rest, current: most };
   });
@@ -290,9 +289,9 @@ function withBar(
   const isThere = stages.some((stage) => stage.name === name);
   if (isThere || place === before.length - 1 || current >= last) return stages;
   const earlier = new Set(before.slice(0, place).map((stage) => stage.name));
-  const later = new Set(before.slice(place + 1).map((stage) => stage.name));
+  const known = new Set(before.map((stage) => stage.name));
   const from = stages.findLastIndex((stage) => earlier.has(stage.name)) + 1;
-  const next = stages.findIndex((stage, index) => index >= from && later.has(stage.name));
+  const next = stages.findIndex((stage, index) => index >= from && known.has(stage.name));
   const to = next === -1 ? stages.length : next + 1;
   return stages.map((stage, index) => {
     if (index < from || index >= to) return stage;

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { advance, type Gates, type StageRunFacts } from "#shared/fleet/rollout/advance.ts";
+import { advance, type Gates, type StageRunFacts, stageRunFacts } from "#shared/fleet/rollout/advance.ts";
 import { withOutcome } from "#shared/fleet/rollout/stage-runs.ts";
 import { type StageRunPhase, stalledPhases } from "#shared/fleet/rows/rollout-rows.ts";
-import { stageRunInState } from "#test/support/rollout-state-rows.ts";
+import { rolloutStateOf, stageRecordOf, stageRunInState } from "#test/support/rollout-state-rows.ts";
+import { groupRow } from "#test/unit/cli/format/overview-fixture.ts";
 
 const strict = { maxConcurrent: "10%", maxFailures: 0, maxUnreachable: "10%" } as const;
 const generous = { maxConcurrent: "10%", maxFailures: "100%", maxUnreachable: "100%" } as const;
@@ -154,8 +155,87 @@ test.each<[string, StageRun, string]>([
   ["both", { counts: { Unreachable: 1, Failed: 1 } }, "nothing verified in stage all: 1 Unreachable, 1 Failed"],
   ["an empty snapshot", emptySnapshot, "stage all is empty: passed at once"],
   ["passed", { counts: { Succeeded: 2, Skipped: 1, Unreachable: 0 } }, "stage all passed: 2 succeeded, 1 skipped"],
+  [
+    "one target has left",
+    { counts: { Skipped: 1, Unchanged: 1 } },
+    "nothing verified in stage all: 1 cluster left before it was verified",
+  ],
+  ["all have left", allGone, "nothing verified in stage all: 2 clusters left before it was verified"],
+  [
+    "all have left before its snapshot",
+    { ...allUnchanged, left: true },
+    "nothing verified in stage all: clusters left before it was verified, or before this snapshot",
+  ],
+  [
+    "one has left, and others had left before",
+    { counts: { Skipped: 1 }, left: true },
+    "nothing verified in stage all: 1 cluster left before it was verified, or before this snapshot",
+  ],
 ])("the message of a stage run says why it stands there: %s", (_name, stageRun, message) => {
   expect(advance(stageRunInState(stageRun), { pace: generous }).message).toBe(message);
+});
+
+test("an empty first stage verifies nothing, unless it is optional", () => {
+  expect(advance(stageRunInState(emptySnapshot), { pace: generous, mustVerify: true })).toMatchObject({
+    phase: "NothingVerified",
+    message: "no cluster matches stage all; register one there, or set optional: true on the stage to pass without",
+  });
+  expect(advance(stageRunInState(emptySnapshot), { pace: generous, mustVerify: false }).phase).toBe("Passed");
+});
+
+test("a halt of a single target names no reason when none is kept", () => {
+  expect(advance(stageRunInState({ counts: { Failed: 1 } }), { pace: strict }).message).toBe(
+    "1 of 1 cluster failed in stage all (allowed: 0)",
+  );
+});
+
+describe("the facts about a stage run that its owner's rows tell", () => {
+  const updatingTo = { rollout: 2, stage: "early", snapshot: 1 };
+  const stages = [
+    stageRecordOf("canary", { current: 1 }),
+    stageRecordOf("early", { current: 1, updatingTo, ahead: true }),
+    stageRecordOf("rest", { current: 1 }),
+  ];
+  const row = groupRow({ operations: { resumed: { by: "ana", at, number: 1 } } });
+  const factsOf = (index: number, of = stages, owner = row) =>
+    stageRunFacts(
+      { rolloutState: rolloutStateOf(of, { last: 2, deadline: "2026-11-21T08:10:00.000Z" }), row: owner },
+      { index, deletion: false },
+    );
+
+  test("the pace, the end of the last suspension and the nearest deadline are those of the rows", () => {
+    expect(factsOf(0)).toMatchObject({
+      pace: row.spec.rollout,
+      deletion: false,
+      resumedAt: at,
+      deadline: "2026-11-21T08:10:00.000Z",
+    });
+  });
+
+  test("the first stage must verify, unless it is optional, and no other one must", () => {
+    expect([0, 1, 2].map((index) => factsOf(index).mustVerify)).toEqual([true, false, false]);
+    expect(factsOf(9).mustVerify).toBe(false);
+    const [first, ...others] = row.spec.rollout.stages;
+    if (first === undefined) throw new Error("there are stages");
+    const withFirst = (optional: boolean) => {
+      const rollout = { ...row.spec.rollout, stages: [{ ...first, optional }, ...others] };
+      return groupRow({ spec: { ...row.spec, rollout } });
+    };
+    expect(factsOf(0, stages, withFirst(true)).mustVerify).toBe(false);
+    expect(factsOf(0, stages, withFirst(false)).mustVerify).toBe(true);
+  });
+
+  test("each stage but the last one is awaited", () => {
+    expect([0, 1, 2].map((index) => factsOf(index).isAwaited)).toEqual([true, true, false]);
+  });
+
+  test("a stage run that an edit put ahead waits until the stage before has passed its rollout", () => {
+    const canary = stageRecordOf("canary", { current: 2 });
+    const { ahead: _ahead, ...early } = stages[1] ?? stageRecordOf("early");
+    expect(factsOf(1).isAhead).toBe(true);
+    expect(factsOf(1, stages.with(0, canary)).isAhead).toBe(false);
+    expect(factsOf(1, stages.with(1, early)).isAhead).toBe(false);
+  });
 });
 
 describe("a newer rollout and a stage run", () => {
@@ -168,6 +248,15 @@ describe("a newer rollout and a stage run", () => {
     ["waits for slots or renderings", { counts: { Waiting: 2, Rendering: 1 } }, {}, false, true],
     ["waits for a stage that was put before it", { counts: { Waiting: 2 } }, { isAhead: true }, true, false],
     ["waits for a freeze only", { counts: { Waiting: 2, Succeeded: 1 }, holds }, {}, true, false],
+    [
+      "waits for a freeze only, and later stages wait for it",
+      { counts: { Waiting: 2, Succeeded: 1 }, holds },
+      { isAwaited: true },
+      true,
+      false,
+    ],
+    ["deletes, and continues after a failure", { counts: { Waiting: 1, Failed: 1 } }, { deletion: true }, false, true],
+    ["started at the moment of the resume", { counts: { Waiting: 2 } }, { resumedAt: at }, false, true],
     ["waits for a freeze, and changes a target", { counts: { Waiting: 2, Assigned: 1 }, holds }, {}, false, true],
     ["waits for a freeze or an idle worker", { counts: { Waiting: 2, Assigned: 1 }, holds }, { stuck: 1 }, true, false],
     ["waits for a freeze or its turn", { counts: { Waiting: 3 }, holds }, {}, false, true],

@@ -2,9 +2,12 @@ import { describe, expect, test } from "vitest";
 import {
   barredIn,
   catchUpRollout,
+  deletionFor,
   formerAfter,
   hadBefore,
+  isAfter,
   isAhead,
+  isAsNewAs,
   isCaughtUp,
   isThrough,
   keepsNewer,
@@ -12,6 +15,7 @@ import {
   newerBefore,
   newestOf,
   nextFor,
+  nextForAll,
   nextStageOf,
   offeredTo,
   stagesNamed,
@@ -86,10 +90,37 @@ describe("the rollout that reaches a stage", () => {
     ],
     ["a bar lets a later rollout pass", state(6, [{ current: 6 }, { current: 2, bar }]), [6, 6], [undefined, 6]],
     ["a bar lets an earlier rollout pass", state(6, [{ current: 3 }, { current: 2, bar }]), [6, 3], [6, 3]],
+    [
+      "a bar gives nothing newer than what reaches its stage",
+      state(6, [{ current: 2 }, { current: 1, bar }]),
+      [6, 2],
+      [6, 2],
+    ],
   ])("%s", (_what, rolloutState, offered, next) => {
     const indexes = [...rolloutState.stages.keys()];
     expect(indexes.map((index) => offeredTo(rolloutState, index))).toEqual(offered);
     expect(indexes.map((index) => nextFor(rolloutState, index))).toEqual(next);
+  });
+
+  /** Legend: the stages of a deletion 5, and what each of them takes. */
+  test.each<[string, RolloutStateRow, readonly (number | undefined)[]]>([
+    ["reaches the first stage", state(5, [{ current: 4 }, { current: 4 }]), [5, undefined]],
+    ["reaches the next stage", state(5, [{ current: 5 }, { current: 4 }]), [undefined, 5]],
+    ["passes a bar", state(5, [{ current: 5 }, { current: 2, bar }]), [undefined, 5]],
+    ["is what a stage updates to", state(5, [{ current: 5 }, { current: 4, updatingTo: 5 }]), [undefined, undefined]],
+    ["is the only one that a stage takes", state(5, [{ current: 4 }, { current: 3 }]), [5, undefined]],
+    ["is not the newest one yet", { ...state(4, [{ current: 3 }]), last: 5 }, [undefined]],
+  ])("a deletion that %s", (_what, rolloutState, taken) => {
+    expect([...rolloutState.stages.keys()].map((index) => deletionFor(rolloutState, index))).toEqual(taken);
+  });
+
+  test("the oldest kept rollout that some stage lacks is next for all", () => {
+    const entry = (number: number) => ({ number, identity: `${number}`, revision: "r", at: "" });
+    const ledger = [5, 4, 3, 2].map(entry);
+    const nextWith = (...stages: readonly Stands[]) => nextForAll(state(5, stages, { ledger }))?.number;
+    expect(nextWith({ current: 5 }, { current: 3 })).toBe(4);
+    expect(nextWith({ current: 5 }, { current: 5 })).toBeUndefined();
+    expect(nextWith({ current: 5 }, {})).toBe(2);
   });
 
   test("a stage that is barred is named with the removed stage and the rollout that it does not take", () => {
@@ -109,12 +140,15 @@ describe("the rollout that reaches a stage", () => {
     const rolloutState = state(6, [{ current: 5, updatingTo: 6 }, { current: 4, updatingTo: 5 }, { current: 4 }]);
     expect(newerBefore(rolloutState, 2)?.name).toBe("early");
     expect(newerBefore(state(6, [{ current: 4, updatingTo: 4 }, { current: 4 }]), 1)).toBeUndefined();
+    expect(newerBefore(state(6, [{ current: 4 }, { current: 4, updatingTo: 6 }]), 0)).toBeUndefined();
   });
 
   test("a rollout waits for the first stage that has nothing as new, where the stage before has passed it", () => {
     const { stages } = state(6, [{ current: 5 }, { current: 5 }, { current: 4 }]);
     expect(nextStageOf(5, stages)?.name).toBe("rest");
     expect(nextStageOf(4, stages)).toBeUndefined();
+    expect(nextStageOf(6, stages)?.name).toBe("canary");
+    expect(nextStageOf(6, state(7, [{ current: 7 }, { current: 5 }]).stages)).toBeUndefined();
   });
 });
 
@@ -155,6 +189,49 @@ describe("the rollout that a cluster may have", () => {
   ])("a cluster that joins and %s", (_what, has, rollout) => {
     if (rest === undefined) throw new Error("there are three stages");
     expect(catchUpRollout(rolloutState, rest, has)).toBe(rollout);
+  });
+
+  /** Legend: what the stages and a removed one have passed, the stage, what the cluster has, and what it gets. */
+  test.each<[string, RolloutStateRow, stage: number, has: number, rollout: number]>([
+    [
+      "an older rollout than its stage's gets that of its stage, although a removed stage had passed the older one",
+      state(6, [{ current: 5 }, { current: 2 }], { former: 1 }),
+      1,
+      1,
+      2,
+    ],
+    [
+      "what no stage has passed, newer than the stage before, goes back",
+      state(7, [{ current: 6 }, { current: 4 }, { current: 2 }]),
+      2,
+      5,
+      2,
+    ],
+    [
+      "what a removed stage had passed keeps it, although the stage before has passed something newer",
+      state(7, [{ current: 6 }, { current: 5 }, { current: 2 }], { former: 4 }),
+      2,
+      4,
+      4,
+    ],
+    [
+      "an older rollout than a removed stage had passed gets that in the first stage",
+      state(5, [{ current: 2 }], { former: 4 }),
+      0,
+      3,
+      4,
+    ],
+  ])("a cluster with %s", (_what, from, index, has, rollout) => {
+    const stage = from.stages[index];
+    if (stage === undefined) throw new Error("there is no such stage");
+    expect(catchUpRollout(from, stage, has)).toBe(rollout);
+  });
+
+  test("an assignment is after an older rollout, and as new as its own", () => {
+    const [sync] = assigned(5);
+    if (sync === undefined) throw new Error("one is assigned");
+    expect([4, 5, 6].map((number) => isAfter(sync, number))).toEqual([true, false, false]);
+    expect([4, 5, 6].map((number) => isAsNewAs(sync, number))).toEqual([true, true, false]);
   });
 
   test("a cluster that joins the first stage keeps what a removed stage had passed", () => {
@@ -220,6 +297,7 @@ describe("a stage run that passes", () => {
     const { stages } = state(5, [{ current: 5 }, { current: 3, updatingTo: 5 }]);
     expect(withPassed({ stages, former: 5 }, "early", passed)).not.toHaveProperty("former");
     expect(withPassed({ stages, former: 6 }, "early", passed)).toHaveProperty("former", 6);
+    expect(withPassed({ stages, former: 4 }, "early", { ...passed, rollout: 3 })).toHaveProperty("former", 4);
   });
 });
 
@@ -399,5 +477,69 @@ describe("stages are known by their names", () => {
         { name: "rest", current: 3, members: 0, changing: 0, failedCatchUps: 0 },
       ],
     );
+  });
+
+  const [a, b, c, d] = [current("a", 4), current("b", 3), current("c", 2), current("d", 1)];
+  const bar = (above: number) => ({ stage: "b", above, upTo: 5 });
+
+  /** Legend: the stages before, the names afterwards, and the bars of the stages; the newest rollout is 5. */
+  test.each<[string, readonly StageRecord[], readonly string[], readonly StageRecord["bar"][]]>([
+    ["a removed stage bars the stage after it only", [a, b, c, d], ["a", "c", "d"], [undefined, bar(3), undefined]],
+    [
+      "a removed stage bars the stages in its place and the next one",
+      [a, b, c, d],
+      ["a", "new", "c", "d"],
+      [undefined, bar(3), bar(3), undefined],
+    ],
+    ["a removed first stage bars the stage after it", [b, c, d], ["c", "d"], [bar(3), undefined]],
+    ["a removed last stage bars nothing", [a, b], ["a"], [undefined]],
+    ["a stage that remains bars nothing", [a, b, c], ["a", "b", "c"], [undefined, undefined, undefined]],
+    [
+      "a removed stage with the newest rollout bars nothing",
+      [current("a", 5), current("b", 5), c],
+      ["a", "c"],
+      [undefined, undefined],
+    ],
+    ["a removed stage bars the new stages that replace all later ones", [a, b, c], ["a", "new"], [undefined, bar(3)]],
+    [
+      "a removed stage bars the next stage in the new order",
+      [a, b, c, d],
+      ["c", "a", "d"],
+      [undefined, undefined, bar(3)],
+    ],
+    [
+      "a removed stage lets no more pass than a stage removed before",
+      [a, b, { ...c, current: 1, bar: { stage: "old", above: 2, upTo: 4 } }],
+      ["a", "c"],
+      [undefined, bar(2)],
+    ],
+    [
+      "a removed stage takes nothing from a stage",
+      [a, b, { ...c, bar: { stage: "old", above: 1, upTo: 4 } }],
+      ["a", "c"],
+      [undefined, bar(2)],
+    ],
+  ])("%s", (_what, before, names, bars) => {
+    const stages = stagesNamed({ stages: before, last: 5 }, names, { members: new Map() });
+    expect(stages.map((stage) => stage.bar)).toEqual(bars);
+  });
+
+  const updating = (rollout: number, more: Partial<StageRecord> = {}) => ({
+    ...c,
+    updatingTo: { rollout, stage: "c", snapshot: 1 },
+    ...more,
+  });
+
+  /** Legend: the stages before, the names afterwards, and whether c's stage run waits for the stage before it. */
+  test.each<[string, readonly StageRecord[], readonly string[], true | undefined]>([
+    ["a stage is inserted that has not passed its rollout", [a, updating(4)], ["a", "new", "c"], true],
+    ["the stage before has passed its rollout", [a, updating(4)], ["a", "c"], undefined],
+    ["the stage before has passed something newer", [a, updating(3)], ["a", "c"], undefined],
+    ["it waited before", [a, updating(4, { ahead: true })], ["a", "c"], true],
+    ["it is in the first stage", [updating(4, { ahead: true })], ["c"], undefined],
+    ["it has ended", [a, { ...c, ahead: true }], ["a", "c"], undefined],
+  ])("a stage run waits when a stage before it lacks its rollout: %s", (_what, before, names, ahead) => {
+    const stages = stagesNamed({ stages: before, last: 4 }, names, { members: new Map() });
+    expect(stages.at(-1)?.ahead).toBe(ahead);
   });
 });

@@ -30,7 +30,7 @@ test("a freeze holds a cluster back whose labels it selects, and is named", () =
   expect(freezeHold(freezeState, { ring: "rest" }, now)).toBeUndefined();
 });
 
-test("of the causes, only a freeze ends with a thaw", () => {
+test("a freeze is the only cause that ends with a thaw", () => {
   const causes = ["freeze", "bound", "worker", "rendering"] as const;
   expect(causes.filter((cause) => waitsForThaw({ cause }))).toEqual(["freeze"]);
 });

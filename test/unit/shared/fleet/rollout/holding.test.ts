@@ -89,6 +89,11 @@ describe("the digest of what holds catch-ups back", () => {
     expect(heldAs(deciding(change)) !== before).toBe(isAnother);
   });
 
+  test("the digest is another one for each rollout that a stage passes", () => {
+    const digests = [1, 2].map((passed) => heldAs(deciding({ stages: [stageRecordOf("rest", { current: passed })] })));
+    expect(new Set(digests).size).toBe(2);
+  });
+
   test("the digest follows the changes of this step, not the rollout state that was read", () => {
     const changed = rolloutStateOf(going.with(0, stageRecordOf("canary", { members: 4, changing: 2 })));
     expect(heldAs({ ...deciding(), rolloutState: changed })).not.toBe(before);
@@ -103,6 +108,7 @@ describe("a stage's own bound", () => {
     ["above its bound", "canary", stageRecordOf("canary", { changing: 3 }), true],
     ["without a bound", "rest", stageRecordOf("rest", { changing: 900 }), false],
     ["that the rollout state lacks", "gone", stageRecordOf("canary", { changing: 3 }), false],
+    ["that the rollout state lacks yet", "canary", stageRecordOf("rest", { changing: 900 }), false],
   ])("a stage %s", (_what, name, stage, is) => {
     expect(isFull(deciding({ stages: [stage] }), name)).toBe(is);
   });

@@ -1,10 +1,9 @@
 import { readClusterValues } from "#shared/adapters/read-cluster-values.ts";
 import { effectiveValues } from "#shared/fleet/effective-values.ts";
 import { inputDigest, inputOf, relationOf, stageOf } from "#shared/fleet/rollout/desired-plan.ts";
-import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
 import { isAsNewAs } from "#shared/fleet/rollout/order.ts";
 import { overridden } from "#shared/fleet/rollout/override.ts";
-import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
+import { stageRunKey, stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, type Owner, syncName } from "#shared/fleet/rows/keys.ts";
 import type { OwnerRow, OwnerState } from "#shared/fleet/rows/object-rows.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";

@@ -5,8 +5,7 @@ import { type LackingFacts, lackingState, syncsFor } from "#shared/fleet/api/lac
 import { lackingSyncObject } from "#shared/fleet/api/lacking-sync.ts";
 import type { SyncObject } from "#shared/fleet/api/objects.ts";
 import { relationOf, stageOf } from "#shared/fleet/rollout/desired-plan.ts";
-import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
-import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
+import { stageRunKey, stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, type Owner, ranges } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutStateRow, StageRecord } from "#shared/fleet/rows/rollout-rows.ts";

@@ -22,8 +22,8 @@ import type { Transaction } from "#functions/rollout/write/transaction.ts";
 import { unlessLost } from "#shared/base/errors.ts";
 import { isToRenew } from "#shared/fleet/blob-life.ts";
 import { isResumeNew, type Known, lacksRenderings } from "#shared/fleet/rollout/facts.ts";
-import { lastStageRunOf } from "#shared/fleet/rollout/feed.ts";
 import { mayHaveOtherMembers } from "#shared/fleet/rollout/selection.ts";
+import { lastStageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 
 /** `done`: nothing more is to be decided for now, or the owner is gone. */
 type Outcome = Transaction | "done" | undefined;

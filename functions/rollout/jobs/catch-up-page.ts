@@ -7,8 +7,7 @@ import type { Transaction } from "#functions/rollout/write/transaction.ts";
 import { withEffectiveValues } from "#shared/adapters/read-cluster-values.ts";
 import { snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
 import { isSelected, stageNow } from "#shared/fleet/rollout/facts.ts";
-import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
-import { isSameStageRun, isStalled } from "#shared/fleet/rollout/stage-runs.ts";
+import { isSameStageRun, isStalled, stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { SnapshotTarget, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 

@@ -7,8 +7,7 @@ import { membersAnew } from "#functions/rollout/write/write-members.ts";
 import { isThere } from "#shared/base/errors.ts";
 import { ownerFields } from "#shared/fleet/log-fields.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
-import { lastStageRunOf } from "#shared/fleet/rollout/feed.ts";
-import { refOf } from "#shared/fleet/rollout/stage-runs.ts";
+import { lastStageRunOf, refOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { Job } from "#shared/fleet/rows/rollout-rows.ts";
 
 /**

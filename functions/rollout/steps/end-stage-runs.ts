@@ -5,9 +5,8 @@ import { startStageRun } from "#functions/rollout/write/take-snapshot.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { advance, isLeft, stageRunFacts } from "#shared/fleet/rollout/advance.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
-import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
 import { withPassed } from "#shared/fleet/rollout/order.ts";
-import { isStalled, refOf, withVerdict } from "#shared/fleet/rollout/stage-runs.ts";
+import { isStalled, refOf, stageRunOf, withVerdict } from "#shared/fleet/rollout/stage-runs.ts";
 import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 /**
@@ -24,8 +23,7 @@ export async function endStageRuns(
     const stageRun = stageRunOf(stage, known.stageRuns);
     if (stageRun === undefined) continue;
     const rollout = transaction.rollout(stageRun.rollout);
-    const deletion = rollout.plan.deletion !== undefined;
-    const facts = stageRunFacts({ rolloutState: transaction.rolloutState, row: known.row }, { index, deletion });
+    const facts = stageRunFacts({ ...known, rolloutState: transaction.rolloutState }, stageRun);
     if (stage.ahead === true && facts.isAhead !== true)
       transaction.editStage(stage.name, ({ ahead: _waited, ...kept }) => kept);
     // Its stage was renamed: a run in progress needs a snapshot with the new name. One that stands still stays as it is.

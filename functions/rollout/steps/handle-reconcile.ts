@@ -6,10 +6,9 @@ import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { type Member, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
-import { lastStageRunOf } from "#shared/fleet/rollout/feed.ts";
 import { clockOf } from "#shared/fleet/rollout/judge-slot.ts";
-import { isMoving } from "#shared/fleet/rollout/slots.ts";
-import { refOf } from "#shared/fleet/rollout/stage-runs.ts";
+import { lastStageRunOf, refOf } from "#shared/fleet/rollout/stage-runs.ts";
+import { activityOf } from "#shared/fleet/rollout/timers.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
 import type { Checking, Job } from "#shared/fleet/rows/rollout-rows.ts";
@@ -57,7 +56,7 @@ export async function followReconcile(
   const { rolloutState, row } = known;
   const { checking } = rolloutState;
   // Work in progress is counted when it has ended.
-  if (checking === undefined || rolloutState.jobs.length > 0 || isMoving(known)) return undefined;
+  if (checking === undefined || rolloutState.jobs.length > 0 || activityOf(known) === "moving") return undefined;
   const transaction = new Transaction(known, ports.clock.now());
   const { at, now } = transaction;
   const [since = checking.since] = [checking.since, row.operations.resumed?.at ?? ""].sort().reverse();

@@ -3,9 +3,8 @@ import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import { renumber } from "#functions/rollout/write/renumber.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
-import { lastStageRunOf } from "#shared/fleet/rollout/feed.ts";
 import { takenBy, templatesDesired } from "#shared/fleet/rollout/lost-templates.ts";
-import { refOf } from "#shared/fleet/rollout/stage-runs.ts";
+import { lastStageRunOf, refOf } from "#shared/fleet/rollout/stage-runs.ts";
 
 /**
  * When templates were put back that a rollout is deleting from a stage, clusters that have lost them get them as the

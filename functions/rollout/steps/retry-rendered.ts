@@ -12,8 +12,8 @@ import { isRenderFailure, type RenderingRequest } from "#shared/fleet/rollout/as
 import { type Renderings, requestOf } from "#shared/fleet/rollout/decide.ts";
 import { snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
-import { lastStageRunOf } from "#shared/fleet/rollout/feed.ts";
 import { catchUpRollout, newestOf } from "#shared/fleet/rollout/order.ts";
+import { lastStageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { RolloutRow, SnapshotTarget, TargetInput } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, keyText, type RowKeyOf } from "#shared/fleet/rows/row.ts";

@@ -1,4 +1,4 @@
-import type { CallWork, Round } from "#functions/rollout/read/begin-call.ts";
+import type { CallWork } from "#functions/rollout/read/begin-call.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import { renewArtifacts } from "#functions/rollout/write/renew-artifacts.ts";
 import { renumber } from "#functions/rollout/write/renumber.ts";
@@ -6,14 +6,14 @@ import { startStageRun } from "#functions/rollout/write/take-snapshot.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { currentCorrelation } from "#shared/adapters/correlation.ts";
 import { defined } from "#shared/base/defined.ts";
-import { type Advance, advance, stageRunFacts } from "#shared/fleet/rollout/advance.ts";
+import { advanceAll } from "#shared/fleet/rollout/advance.ts";
 import { describeRevisions, identityNow, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
-import { nextFeed, stageRunOf } from "#shared/fleet/rollout/feed.ts";
+import { nextFeed } from "#shared/fleet/rollout/feed.ts";
 import { withDesired } from "#shared/fleet/rollout/ledger.ts";
 import { barredIn } from "#shared/fleet/rollout/order.ts";
 import { holdInForce, mayStart } from "#shared/fleet/rollout/rollout-hold.ts";
-import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
+import { stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Plan, RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
@@ -34,7 +34,7 @@ export async function startNextStageRun(
   const isNew = identity !== undefined && rolloutState.ledger[0]?.identity !== identity;
   const hold = holdInForce(row, ports.clock.now());
   const feed = nextFeed(rolloutState, {
-    runs: advancedRuns(known, round),
+    runs: advanceAll(known, round),
     isNew,
     supersede: relationOf(row).rollout.supersede,
     deletion: row.operations.deletion !== undefined,
@@ -47,20 +47,6 @@ export async function startNextStageRun(
   if (feed.rollout === "newest") await renewArtifacts([rollout], ports);
   if (feed.stage !== undefined) await startStageRun(transaction, { stage: feed.stage, rollout }, ports);
   return transaction;
-}
-
-/** The stage runs in progress as `advance` sees them, with the facts about their slots; by `stageRunKey`. */
-function advancedRuns(known: Known, { stuck, doomed }: Pick<Round, "stuck" | "doomed">): ReadonlyMap<string, Advance> {
-  return new Map(
-    known.rolloutState.stages.flatMap((stage, index) => {
-      const stageRun = stageRunOf(stage, known.stageRuns);
-      if (stageRun === undefined) return [];
-      const key = stageRunKey(stageRun);
-      const deletion = known.rollouts.get(stageRun.rollout)?.plan.deletion !== undefined;
-      const ofSlots = defined({ stuck: stuck.get(key), doomed: doomed.get(key) });
-      return [[key, advance(stageRun, { ...stageRunFacts(known, { index, deletion }), ...ofSlots })] as const];
-    }),
-  );
 }
 
 /**

@@ -14,7 +14,8 @@ import {
   withOutcome,
   withoutOutcome,
 } from "#shared/fleet/rollout/stage-runs.ts";
-import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
+import { earliestOf, timersOf, watchdogOf } from "#shared/fleet/rollout/timers.ts";
+import { due } from "#shared/fleet/rows/due.ts";
 import { type CatchUpState, keys, type Owner } from "#shared/fleet/rows/keys.ts";
 import type {
   CatchUpRow,
@@ -337,14 +338,10 @@ export class Transaction {
    * @returns the facts after the step.
    * @throws ConflictError when another writer changed the rows that this was decided on.
    */
-  async commit(table: Table, { until, ...seen }: Seen & { readonly until?: string } = {}): Promise<Known> {
+  async commit(table: Table, { until, ...seen }: Seen & { readonly until?: string | undefined } = {}): Promise<Known> {
     const { rolloutState: before, row } = this.known;
-    const { deadline = "~" } = this.#rolloutState;
     this.edit({ pendingReports: this.#reported.length === 0 ? undefined : this.#reported });
-    const rolloutState = putOver(
-      due(this.#rolloutState, until ?? [watchdogAt(this.now, 0), deadline].sort()[0]),
-      before,
-    );
+    const rolloutState = putOver(due(this.#rolloutState, until ?? this.#dueMeanwhile()), before);
     const status = this.status(seen);
     const stageRuns = this.#changedStageRuns().map((stageRun) =>
       putOver(stageRun, this.known.stageRuns.get(stageRunKey(stageRun))),
@@ -361,6 +358,14 @@ export class Transaction {
       ),
       rollouts: this.#rollouts,
     };
+  }
+
+  /** The call goes on after this step; when it does not, its message is lost. */
+  #dueMeanwhile(): string | undefined {
+    const { freezeState } = this.known;
+    const { pk } = this.#rolloutState;
+    const watchdog = watchdogOf({ activity: "moving", isSettled: false, pk }, this.now);
+    return earliestOf([...timersOf({ rolloutState: this.#rolloutState, freezeState }, [], this.now), watchdog]);
   }
 
   #changedStageRuns(): readonly StageRunRow[] {

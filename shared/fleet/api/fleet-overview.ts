@@ -1,7 +1,7 @@
 /** Every SyncGroup and every Sync that a user wrote, with its state and the versions that its clusters run. */
 import { defined } from "#shared/base/defined.ts";
 import type { ApiObject } from "#shared/fleet/api/objects.ts";
-import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
+import { stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { OwnerRow, OwnerStatus } from "#shared/fleet/rows/object-rows.ts";
 import type { LedgerEntry, RolloutStateRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { type ClusterTallies, clusterCounts, haveDesired } from "#shared/fleet/sync/tally.ts";

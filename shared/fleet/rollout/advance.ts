@@ -3,6 +3,7 @@
  * has to be examined again. Pure.
  */
 
+import { defined } from "#shared/base/defined.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
@@ -12,14 +13,23 @@ import {
   changedSize,
   failuresOf,
   hasEnded,
+  isSameStageRun,
   isStalled,
   isUnbegun,
   type StagePace,
   type StageRunReason,
+  stageRunKey,
+  stageRunsIn,
   waitingOf,
 } from "#shared/fleet/rollout/stage-runs.ts";
 import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
-import type { RolloutStateRow, StageRunPhase, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type {
+  RolloutRow,
+  RolloutStateRow,
+  StageRunPhase,
+  StageRunRef,
+  StageRunRow,
+} from "#shared/fleet/rows/rollout-rows.ts";
 
 /** When a stage run has to be examined again, although nobody reports anything. */
 export interface Timer {
@@ -204,19 +214,35 @@ function wasSuspendedUnbegun(stageRun: StageRunRow, { resumedAt = "" }: StageRun
   return isUnbegun(stageRun) && stageRun.startedAt < resumedAt;
 }
 
-/**
- * The facts about the stage run of a stage that its owner's rows tell. The ones about its slots come from the slots.
- * @param index - index of the stage. @param deletion - whether the stage run's rollout deletes.
- */
-export function stageRunFacts(
-  { rolloutState, row }: { readonly rolloutState: RolloutStateRow; readonly row: OwnerRow },
-  { index, deletion }: { readonly index: number; readonly deletion: boolean },
-): StageRunFacts {
+/** The rows of an owner that tell about its stage runs. */
+interface OwnRows {
+  readonly rolloutState: RolloutStateRow;
+  readonly row: OwnerRow;
+  readonly rollouts: ReadonlyMap<number, RolloutRow>;
+}
+
+/** The stage runs in progress, by `stageRunKey`. @param slots - what was found about their slots, by the same key. */
+export function advanceAll(
+  known: OwnRows & { readonly stageRuns: ReadonlyMap<string, StageRunRow> },
+  slots: { readonly stuck: ReadonlyMap<string, number>; readonly doomed: ReadonlyMap<string, Doomed> },
+): ReadonlyMap<string, Advance> {
+  return new Map(
+    stageRunsIn(known.rolloutState, known.stageRuns).map((stageRun) => {
+      const key = stageRunKey(stageRun);
+      const ofSlots = defined({ stuck: slots.stuck.get(key), doomed: slots.doomed.get(key) });
+      return [key, advance(stageRun, { ...stageRunFacts(known, stageRun), ...ofSlots })] as const;
+    }),
+  );
+}
+
+/** The facts about a stage run in progress that its owner's rows tell. The ones about its slots come from the slots. */
+export function stageRunFacts({ rolloutState, row, rollouts }: OwnRows, stageRun: StageRunRef): StageRunFacts {
   const { rollout } = relationOf(row);
+  const index = rolloutState.stages.findIndex(({ updatingTo }) => isSameStageRun(updatingTo, stageRun));
   const stage = rolloutState.stages[index];
   return {
     pace: rollout,
-    deletion,
+    deletion: rollouts.get(stageRun.rollout)?.plan.deletion !== undefined,
     mustVerify: stage !== undefined && mustVerify(rollout, stage.name),
     isAhead: stage?.ahead === true && !isCaughtUp(rolloutState, index),
     isAwaited: index < rolloutState.stages.length - 1,

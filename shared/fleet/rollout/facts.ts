@@ -2,8 +2,8 @@
 
 import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import { type DesiredPlan, relationOf, stageOf } from "#shared/fleet/rollout/desired-plan.ts";
-import { lastStageRunOf } from "#shared/fleet/rollout/feed.ts";
 import type { Deadlines, Verdict } from "#shared/fleet/rollout/judge.ts";
+import { lastStageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { FreezeState } from "#shared/fleet/rows/freezes-row.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";

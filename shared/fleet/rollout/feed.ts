@@ -2,7 +2,7 @@
 import type { Advance } from "#shared/fleet/rollout/advance.ts";
 import { deletionFor, type MayStart, nextFor } from "#shared/fleet/rollout/order.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
-import type { RolloutStateRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { RolloutStateRow, StageRecord } from "#shared/fleet/rows/rollout-rows.ts";
 
 export interface Feed {
   /** Index of the stage; undefined when a hold keeps the rollout back, which gets a number only. */
@@ -58,28 +58,4 @@ export function nextFeed(
 
 function withoutRun({ updatingTo: _lost, ...stage }: StageRecord): StageRecord {
   return stage;
-}
-
-export function stageRunOf(
-  { updatingTo }: StageRecord,
-  stageRuns: ReadonlyMap<string, StageRunRow>,
-): StageRunRow | undefined {
-  return updatingTo === undefined ? undefined : stageRuns.get(stageRunKey(updatingTo));
-}
-
-/** The stage runs in progress, in the order of stages. */
-export function stageRunsIn(
-  { stages }: Pick<RolloutStateRow, "stages">,
-  stageRuns: ReadonlyMap<string, StageRunRow>,
-): readonly StageRunRow[] {
-  return stages.flatMap((stage) => stageRunOf(stage, stageRuns) ?? []);
-}
-
-/** The stage run in progress, otherwise the one that passed last. */
-export function lastStageRunOf(
-  { updatingTo, passed }: StageRecord,
-  stageRuns: ReadonlyMap<string, StageRunRow>,
-): StageRunRow | undefined {
-  const ref = updatingTo ?? passed;
-  return ref === undefined ? undefined : stageRuns.get(stageRunKey(ref));
 }

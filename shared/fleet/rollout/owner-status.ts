@@ -5,11 +5,11 @@ import { defined } from "#shared/base/defined.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
 import { type DesiredPlan, describeRevisions, identityNow, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
-import { lastStageRunOf, stageRunOf, stageRunsIn } from "#shared/fleet/rollout/feed.ts";
 import { barredIn, keptBack } from "#shared/fleet/rollout/order.ts";
 import { heldText, holdInForce, mayStart } from "#shared/fleet/rollout/rollout-hold.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
-import { isStalled, waitingOf } from "#shared/fleet/rollout/stage-runs.ts";
+import { isStalled, lastStageRunOf, stageRunOf, stageRunsIn, waitingOf } from "#shared/fleet/rollout/stage-runs.ts";
+import { activityOf } from "#shared/fleet/rollout/timers.ts";
 import { type Freeze, type FreezeState, freezeOfAll, freezeText } from "#shared/fleet/rows/freezes-row.ts";
 import {
   type Condition,
@@ -53,7 +53,8 @@ export interface StatusFacts {
 export function ownerStatus(row: OwnerRow, facts: StatusFacts): OwnerStatus {
   const { rolloutState, now } = facts;
   const state = stateOf(row, facts);
-  const clusters = facts.settled ?? (isUnderWay(facts) ? clustersOf(facts, row.status.clusters) : row.status.clusters);
+  const clusters =
+    facts.settled ?? (activityOf(facts) !== "idle" ? clustersOf(facts, row.status.clusters) : row.status.clusters);
   // Written together with the counts, because a reader that waits for one reads the other.
   const isReported = facts.settled !== undefined && isAnswered(row, rolloutState);
   return defined({
@@ -94,16 +95,6 @@ function stageStatus({ name, current, updatingTo }: StageRecord): NonNullable<Ow
 /** Why an owner that is being deleted is not ready, when the deletion stands still. */
 export const deletionFailed = "DeletionFailed" satisfies Reason;
 
-/** True while a stage updates clusters, or single clusters catch up. */
-function isUnderWay({ rolloutState, stageRuns, stopped = 0 }: StatusFacts): boolean {
-  const { waiting, changing } = rolloutState.catchUps;
-  return (
-    waiting + changing > stopped ||
-    rolloutState.stages.some((stage) => stage.changing > 0) ||
-    stageRunsIn(rolloutState, stageRuns).length > 0
-  );
-}
-
 /** The worst stage run decides the state; among several that stand still, the earliest. */
 function stalledStageRun({ rolloutState, stageRuns }: StatusFacts): StageRunRow | undefined {
   const stalled = stageRunsIn(rolloutState, stageRuns).filter(isStalled);
@@ -126,7 +117,7 @@ function stateOf(row: OwnerRow, facts: StatusFacts): OwnerState {
   const goOn = rolloutState.stages.filter(({ ahead }) => ahead !== true);
   if (barredIn(rolloutState) !== undefined && stageRunsIn({ stages: goOn }, facts.stageRuns).length === 0)
     return "Stalled";
-  if (isUnderWay(facts)) return freezeIn(facts) === undefined ? "Rolling" : "Frozen";
+  if (activityOf(facts) !== "idle") return freezeIn(facts) === undefined ? "Rolling" : "Frozen";
   const isUnhealthy = settled !== undefined && settled.failed + settled.unreachable > 0;
   if (!isUnhealthy && keptBackBy(row, facts).length > 0) return "Held";
   // The results have not been counted yet.

@@ -5,8 +5,7 @@
 import { defined } from "#shared/base/defined.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
-import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
-import { boundOf, type StagePace, waitingOf } from "#shared/fleet/rollout/stage-runs.ts";
+import { boundOf, type StagePace, stageRunOf, waitingOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { CatchUpCounts, RolloutStateRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** At most twelve stages, and the catch-ups. */
@@ -53,12 +52,6 @@ export function moversOf({ rolloutState, stageRuns, rollout, isGoing }: Movable)
 
 export function changingOf(rolloutState: Pick<RolloutStateRow, "stages" | "catchUps">): number {
   return rolloutState.stages.reduce((sum, { changing }) => sum + changing, rolloutState.catchUps.changing);
-}
-
-/** A cluster changes, or a stage run may continue. */
-export function isMoving({ rolloutState, stageRuns }: Pick<Movable, "rolloutState" | "stageRuns">): boolean {
-  const mayGoOn = (stage: StageRecord) => stage.ahead !== true && stageRunOf(stage, stageRuns)?.phase === "Updating";
-  return changingOf(rolloutState) > 0 || rolloutState.stages.some(mayGoOn);
 }
 
 export function membersOfAll({ stages }: Pick<RolloutStateRow, "stages">): number {

@@ -1,5 +1,4 @@
 /** A rollout going through one stage: its progress, whether it may continue, and when it has passed. Pure. */
-
 import { defined } from "#shared/base/defined.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
@@ -8,6 +7,8 @@ import type { Act } from "#shared/fleet/rows/object-rows.ts";
 import {
   isEndedPhase,
   isStalledPhase,
+  type RolloutStateRow,
+  type StageRecord,
   type StageRunPhase,
   type StageRunRef,
   type StageRunRow,
@@ -25,9 +26,12 @@ export type StageRunReason = StageRunPhase | Among<"TooManyFailures" | "Deletion
 
 /** Number of transitions and failures in a stage run's row. */
 const keptTransitions = 20;
+
 const keptFailures = 10;
+
 /** Length of each of their messages: a worker's message may have 2 KB. */
 const keptText = 300;
+
 /** Number of clusters that one planner manages at once. */
 const mostSlots = 500;
 
@@ -183,4 +187,29 @@ export function superseded(stageRun: StageRunRow, { by, refresh }: Supersession,
 function refreshText(refresh: Act | undefined): string {
   if (refresh === undefined) return "";
   return `, because of a refresh by ${refresh.by}${refresh.reason === undefined ? "" : `: ${refresh.reason}`}`;
+}
+
+/** @param stageRuns - the rows, or something else about stage runs; by `stageRunKey`. */
+export function stageRunOf<Run>(
+  { updatingTo }: Pick<StageRecord, "updatingTo">,
+  stageRuns: ReadonlyMap<string, Run>,
+): Run | undefined {
+  return updatingTo === undefined ? undefined : stageRuns.get(stageRunKey(updatingTo));
+}
+
+/** The stage runs in progress, in the order of stages. */
+export function stageRunsIn<Run>(
+  { stages }: Pick<RolloutStateRow, "stages">,
+  stageRuns: ReadonlyMap<string, Run>,
+): readonly Run[] {
+  return stages.flatMap((stage) => stageRunOf(stage, stageRuns) ?? []);
+}
+
+/** The stage run in progress, otherwise the one that passed last. */
+export function lastStageRunOf(
+  { updatingTo, passed }: StageRecord,
+  stageRuns: ReadonlyMap<string, StageRunRow>,
+): StageRunRow | undefined {
+  const ref = updatingTo ?? passed;
+  return ref === undefined ? undefined : stageRuns.get(stageRunKey(ref));
 }

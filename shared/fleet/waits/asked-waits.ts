@@ -1,8 +1,7 @@
 /** Requests of people that are not started yet: until then a stage that stands still may continue in a moment. Pure. */
 import { defined } from "#shared/base/defined.ts";
 import { advance, stageRunFacts } from "#shared/fleet/rollout/advance.ts";
-import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
-import { isStalled } from "#shared/fleet/rollout/stage-runs.ts";
+import { isStalled, stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { Act, Operations, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Wait, WaitFacts } from "#shared/fleet/waits/wait.ts";
 
@@ -81,12 +80,13 @@ function newActs({ row, rolloutState }: WaitFacts): readonly (keyof typeof verbs
 function judgementWord({ row, rolloutState, stageRuns }: WaitFacts): readonly string[] {
   const { suspended, deletion } = row.operations;
   if (suspended !== undefined) return [];
-  const late = rolloutState.stages.flatMap((stage, index) => {
+  const late = rolloutState.stages.flatMap((stage) => {
     const stageRun = stageRunOf(stage, stageRuns);
     if (stageRun === undefined || !isStalled(stageRun)) return [];
-    // The newest rollout of an owner that is being deleted is that of its deletion.
+    const facts = stageRunFacts({ rolloutState, row, rollouts: new Map() }, stageRun);
+    // Plans are not read here. The newest rollout of an owner that is being deleted is that of its deletion.
     const isDeletion = deletion !== undefined && stageRun.rollout === rolloutState.last;
-    const { phase } = advance(stageRun, stageRunFacts({ rolloutState, row }, { index, deletion: isDeletion }));
+    const { phase } = advance(stageRun, { ...facts, deletion: isDeletion });
     return phase === stageRun.phase ? [] : [stageRun];
   });
   return late.map(({ stage }) => `the verdict on stage ${stage}`);

@@ -2,11 +2,10 @@
 import { defined } from "#shared/base/defined.ts";
 import { advance, isLeft, mustVerify } from "#shared/fleet/rollout/advance.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
-import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
 import { barredIn, newerBefore, nextFor } from "#shared/fleet/rollout/order.ts";
 import { barredText } from "#shared/fleet/rollout/owner-status.ts";
 import { holdInForce, mayStart } from "#shared/fleet/rollout/rollout-hold.ts";
-import { changedSize, isStalled } from "#shared/fleet/rollout/stage-runs.ts";
+import { changedSize, isStalled, stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { holdWaits } from "#shared/fleet/waits/hold-waits.ts";
 import { namesText, type Wait, type WaitFacts } from "#shared/fleet/waits/wait.ts";

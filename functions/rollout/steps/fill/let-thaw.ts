@@ -2,9 +2,9 @@ import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { readSnapshot } from "#shared/adapters/snapshot-targets.ts";
 import { type Known, stageNow } from "#shared/fleet/rollout/facts.ts";
-import { stageRunOf } from "#shared/fleet/rollout/feed.ts";
 import { frozenAs } from "#shared/fleet/rollout/holding.ts";
 import { freezeHold, frozenIn, waitsForThaw } from "#shared/fleet/rollout/holds.ts";
+import { stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Hold, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 

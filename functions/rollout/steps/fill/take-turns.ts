@@ -7,10 +7,10 @@ import { forgetAssigned } from "#functions/rollout/write/forget.ts";
 import { giveSlot } from "#functions/rollout/write/give-slot.ts";
 import type { Transaction } from "#functions/rollout/write/transaction.ts";
 import { digestOf } from "#shared/base/digest.ts";
-import { advance } from "#shared/fleet/rollout/advance.ts";
+import { advance, stageRunFacts } from "#shared/fleet/rollout/advance.ts";
 import type { RenderingRequest } from "#shared/fleet/rollout/assignments.ts";
 import { assignedAtOnce, type Candidate, decide, heldByWorker, type Step } from "#shared/fleet/rollout/decide.ts";
-import { relationOf, snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
+import { snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
 import { isFull } from "#shared/fleet/rollout/holding.ts";
 import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
@@ -90,7 +90,7 @@ function withinBound({ stageRun, stage, rows: { slot } }: Candidate, step: Step,
 }
 
 function isOverBudget(transaction: Transaction, stageRun: StageRunRow): boolean {
-  const deletion = transaction.rollout(stageRun.rollout).plan.deletion !== undefined;
-  const { rollout } = relationOf(transaction.known.row);
-  return advance(transaction.stageRun(stageRun) ?? stageRun, { pace: rollout, deletion }).phase === "Halted";
+  const { known, rolloutState } = transaction;
+  const facts = stageRunFacts({ ...known, rolloutState }, stageRun);
+  return advance(transaction.stageRun(stageRun) ?? stageRun, facts).phase === "Halted";
 }

@@ -4,24 +4,20 @@ import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import { readClusters } from "#functions/rollout/read/read-clusters.ts";
 import { forgetTemplates, mayForget } from "#functions/rollout/steps/idle/forget-templates.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
+import { advanceAll } from "#shared/fleet/rollout/advance.ts";
 import { describeRevisions, identityNow } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { lagSeconds } from "#shared/fleet/rollout/facts.ts";
-import { lastStageRunOf, stageRunsIn } from "#shared/fleet/rollout/feed.ts";
 import { stoppedCatchUps } from "#shared/fleet/rollout/holding.ts";
 import { reasonOf } from "#shared/fleet/rollout/judge.ts";
 import { withDesired } from "#shared/fleet/rollout/ledger.ts";
 import type { Behind, StatusFacts } from "#shared/fleet/rollout/owner-status.ts";
-import { changingOf, isMoving, membersOfAll } from "#shared/fleet/rollout/slots.ts";
-import { dueAtOf, jittered, later, watchdogAt } from "#shared/fleet/rows/due.ts";
-import { isInForce } from "#shared/fleet/rows/freezes-row.ts";
+import { changingOf, membersOfAll } from "#shared/fleet/rollout/slots.ts";
+import { lastStageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
+import { activityOf, earliestOf, timersOf, watchdogOf } from "#shared/fleet/rollout/timers.ts";
+import { dueAtOf, later } from "#shared/fleet/rows/due.ts";
 import type { RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { clusterCounts, phaseTallies } from "#shared/fleet/sync/tally.ts";
-
-/** Seconds between two checks of an owner with nothing to do, for lost messages. */
-const idleSeconds = 600;
-/** Seconds while clusters change outside its stage runs, or just did in one: the index that shows it lags. */
-const changingSeconds = 60;
 
 /**
  * Nothing more is to be decided for now: the status shows what is seen, and the rollout state waits for its next check.
@@ -30,17 +26,16 @@ const changingSeconds = 60;
  */
 export async function goIdle(
   known: Known,
-  { round: { all, deadline }, states }: Pick<CallWork, "round" | "states">,
+  { round, states }: Pick<CallWork, "round" | "states">,
   ports: PlannerPorts,
 ): Promise<Transaction | "done"> {
   const now = ports.clock.now();
   const transaction = new Transaction(known, now);
   noteDesired(transaction);
-  if (all) setDeadline(transaction, deadline);
-  const isStill = !isMoving(known);
-  const isIdle =
-    isStill && known.rolloutState.catchUps.waiting + stageRunsIn(known.rolloutState, known.stageRuns).length === 0;
-  const counted = isStill ? await settledCounts(known, { all, states, now }, ports) : undefined;
+  if (round.all) setDeadline(transaction, round.deadline);
+  const activity = activityOf(known);
+  const counted =
+    activity === "moving" ? undefined : await settledCounts(known, { all: round.all, states, now }, ports);
   const settled = counted?.settled;
   if (counted?.isBehind === true && settled !== undefined) noteSeen(transaction, settled);
   const seen =
@@ -54,30 +49,27 @@ export async function goIdle(
   const { rolloutState } = transaction;
   const isNews = counted?.isNews === true || hasJustSettled(known, now);
   const isSeen = rolloutState.checking === undefined && settled?.changing === 0 && !isNews;
-  const seconds = isSeen || rolloutState.last === 0 ? idleSeconds : changingSeconds;
-  const thaw = known.freezeState.freezes.filter((one) => isInForce(one, now)).flatMap(({ until }) => until ?? []);
-  // A report is awaited: soon, when it is a worker's, or from people, when everything stands still.
-  const still = later(now, jittered(seconds, `${rolloutState.pk}${now.toISOString()}`));
-  const watchdog = isStill ? still : watchdogAt(now, 0);
-  const [nearest] = [rolloutState.deadline ?? [], ...thaw].flat().sort();
-  const at = nearest === undefined || watchdog < nearest ? watchdog : nearest;
+  const next = { ...known, rolloutState };
+  const timers = timersOf(next, advanceAll(next, round).values(), now);
+  const isSettled = isSeen || rolloutState.last === 0;
+  const watchdog = watchdogOf({ activity, isSettled, pk: rolloutState.pk }, now);
   const isSame =
     rolloutState === known.rolloutState &&
     rolloutState.pendingReports === undefined &&
     "check" in transaction.status(seen);
-  if (isSame && isOnTime(transaction, { nearest, isIdle })) return "done";
-  await transaction.commit(ports.table, { ...seen, until: at });
+  if (isSame && isOnTime(transaction, { nearest: earliestOf(timers), isIdle: activity === "idle" })) return "done";
+  await transaction.commit(ports.table, { ...seen, until: earliestOf([...timers, watchdog]) });
   return "done";
 }
 
 interface Times {
-  /** The nearest deadline, or end of a freeze. */
+  /** The nearest timer. */
   readonly nearest: string | undefined;
   readonly isIdle: boolean;
 }
 
 /**
- * A watchdog that has grown past the nearest deadline, or that was lost, is set again; otherwise the row stays as it
+ * A watchdog that has grown past the nearest timer, or that was lost, is set again; otherwise the row stays as it
  * is.
  */
 function isOnTime({ rolloutState: { dueKey, dispatches = 0 }, at }: Transaction, { nearest, isIdle }: Times): boolean {

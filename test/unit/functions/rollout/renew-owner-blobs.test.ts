@@ -7,7 +7,7 @@ import { storedList } from "#shared/adapters/stored-list.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { blobLifeDays } from "#shared/fleet/blob-life.ts";
-import { lastStageRunOf } from "#shared/fleet/rollout/feed.ts";
+import { lastStageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { newestRowSchema } from "#shared/fleet/rows/row.ts";
 import type { BlobStore } from "#shared/ports.ts";

@@ -4,7 +4,7 @@ import type { Session } from "#cli/session/session.ts";
 import type { FleetMember, UnreadableMember } from "#shared/fleet/api/fleet-member.ts";
 import type { SyncGroupObject, TargetItem } from "#shared/fleet/api/objects.ts";
 import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
-import { isDisabledFor } from "#shared/fleet/rollout/override.ts";
+import { isDisabledFor } from "#shared/fleet/rollout/cluster-inputs.ts";
 import { haveDesired } from "#shared/fleet/sync/tally.ts";
 import { stateRank } from "#shared/words/state-words.ts";
 

@@ -9,7 +9,7 @@ import type { MemberSync } from "#shared/fleet/api/fleet-member.ts";
 import { desiredClusters, distinctInputs } from "#shared/fleet/forecast/desired-clusters.ts";
 import { eventOn } from "#shared/fleet/forecast/event-on.ts";
 import type { ApplyOptions } from "#shared/fleet/kinds/sync-template.ts";
-import { overridden } from "#shared/fleet/rollout/override.ts";
+import { overridden } from "#shared/fleet/rollout/cluster-inputs.ts";
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import { configMapKind } from "#shared/kube/engine/core-kinds.ts";
 import { diffSet, type SetDiff } from "#shared/kube/engine/diff-set.ts";

@@ -1,8 +1,8 @@
 import { readClusterValues } from "#shared/adapters/read-cluster-values.ts";
 import { effectiveValues } from "#shared/fleet/effective-values.ts";
+import { overridden } from "#shared/fleet/rollout/cluster-inputs.ts";
 import { inputDigest, inputOf, relationOf, stageOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { isAsNewAs } from "#shared/fleet/rollout/order.ts";
-import { overridden } from "#shared/fleet/rollout/override.ts";
 import { stageRunKey, stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, type Owner, syncName } from "#shared/fleet/rows/keys.ts";
 import type { OwnerRow, OwnerState } from "#shared/fleet/rows/object-rows.ts";

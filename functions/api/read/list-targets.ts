@@ -1,7 +1,6 @@
 import { decodeCursor, encodeCursor, type ListPage, type PageRequest } from "#functions/api/request/page-request.ts";
 import { refusal } from "#functions/api/request/refusal.ts";
-import { readSnapshot } from "#shared/adapters/snapshot-targets.ts";
-import { storedList } from "#shared/adapters/stored-list.ts";
+import { readSnapshot, storedList } from "#shared/adapters/stored-list.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { defined } from "#shared/base/defined.ts";
 import { otherCode } from "#shared/base/error-codes.ts";
@@ -14,7 +13,7 @@ import {
   type RolloutInProgress,
   targetItem,
 } from "#shared/fleet/api/rollout-object.ts";
-import { heldIn } from "#shared/fleet/rollout/holds.ts";
+import { heldIn } from "#shared/fleet/rollout/holding.ts";
 import { judge, wasUnhealthy } from "#shared/fleet/rollout/judge.ts";
 import { isSameStageRun } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, ranges, syncName } from "#shared/fleet/rows/keys.ts";

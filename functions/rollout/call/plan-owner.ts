@@ -3,21 +3,19 @@
  * decided for now. It is the only writer of rollout states, rollouts, stage runs, slots, targets, catch-ups and
  * assignments.
  */
-
-import { type Remaining, requireProgress } from "#functions/rollout/call/no-progress.ts";
 import { decideNext, plannerSteps } from "#functions/rollout/call/planner-steps.ts";
-import { reportUnplanned } from "#functions/rollout/call/report-unplanned.ts";
 import { beginCall, type CallWork, isOfAll, isOver, type PlannerCall } from "#functions/rollout/read/begin-call.ts";
-import { listsIn } from "#functions/rollout/read/lists.ts";
-import type { GivenPorts, PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
+import { type GivenPorts, listsIn, type PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import { readOwner } from "#functions/rollout/read/read-owner.ts";
+import { reportUnplanned } from "#functions/rollout/repair/report-unplanned.ts";
 import { noteDesired } from "#functions/rollout/steps/idle/go-idle.ts";
 import { reports, type Transaction } from "#functions/rollout/write/transaction.ts";
-import { isConflict, isNewerRow, isRowTooLarge, isStuck } from "#shared/base/errors.ts";
+import { isConflict, isNewerRow, isRowTooLarge, isStuck, StarlingError } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { stageRunFields } from "#shared/fleet/log-fields.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
+import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { RolloutMessage } from "#shared/messages.ts";
 
 const maxConflicts = 20;
@@ -92,4 +90,27 @@ function leftOf(work: CallWork | undefined, call: PlannerCall): readonly Pick<Ro
 /** The remaining work of a call: every step that writes nothing reduces it, or records what it checked. */
 function remainingOf({ round, answering, waiting, catchUps }: CallWork): Remaining {
   return { slot: round.slots[0], counts: [round.slots.length, answering.length, waiting.size, catchUps.size] };
+}
+
+/** The remaining work of a call. */
+export interface Remaining {
+  /** The first cluster that has to be checked. */
+  readonly slot: SlotRow | undefined;
+  readonly counts: readonly number[];
+}
+
+/** @throws StarlingError `NoProgress` when a step changed nothing: the call would repeat the step for ever. */
+export function requireProgress(
+  { step, transaction }: { readonly step: string; readonly transaction: Transaction },
+  before: Remaining,
+  after: Remaining,
+): void {
+  const isSame = before.counts.join() === after.counts.join();
+  if (!isSame || transaction.isNews()) return;
+  const { rolloutState, known } = transaction;
+  const { slot } = before;
+  const row = slot === undefined ? `${rolloutState.pk} ${rolloutState.sk}` : `${slot.pk} ${slot.sk}`;
+  const size = slot === undefined ? "" : ` (attempts: ${Object.keys(slot.attempts).length})`;
+  const message = `the planner's step ${step} changes nothing for ${known.owner.name}: row ${row}${size}; it is tried again, ever later`;
+  throw new StarlingError(message, { code: "NoProgress", retry: "transient", data: { step, row } });
 }

@@ -2,8 +2,7 @@
 
 import type { CallWork } from "#functions/rollout/read/begin-call.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { renewOwnerBlobs } from "#functions/rollout/repair/renew-owner-blobs.ts";
-import { repairList } from "#functions/rollout/repair/repair-list.ts";
+import { renewOwnerBlobs, repairList } from "#functions/rollout/repair/lost-blobs.ts";
 import { collectPast } from "#functions/rollout/steps/delete/collect-past.ts";
 import { deleteOwner, forgetOwner } from "#functions/rollout/steps/delete/delete-owner.ts";
 import { endStageRuns } from "#functions/rollout/steps/end-stage-runs.ts";
@@ -21,8 +20,7 @@ import { wakeResumed } from "#functions/rollout/steps/wake-resumed.ts";
 import type { Transaction } from "#functions/rollout/write/transaction.ts";
 import { unlessLost } from "#shared/base/errors.ts";
 import { isToRenew } from "#shared/fleet/blob-life.ts";
-import { isResumeNew, type Known, lacksRenderings } from "#shared/fleet/rollout/facts.ts";
-import { mayHaveOtherMembers } from "#shared/fleet/rollout/selection.ts";
+import { isResumeNew, type Known, lacksRenderings, mayHaveOtherMembers } from "#shared/fleet/rollout/facts.ts";
 import { lastStageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 
 /** `done`: nothing more is to be decided for now, or the owner is gone. */

@@ -1,9 +1,8 @@
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { startOver } from "#functions/rollout/write/another-turn.ts";
-import { seeClusters } from "#functions/rollout/write/see-clusters.ts";
-import { releaseTemplates } from "#functions/rollout/write/strayed.ts";
+import { releaseTemplates, startOver } from "#functions/rollout/write/another-turn.ts";
 import { snapshotPageSize, startStageRun } from "#functions/rollout/write/take-snapshot.ts";
 import type { Transaction } from "#functions/rollout/write/transaction.ts";
+import { seeClusters } from "#functions/rollout/write/transaction.ts";
 import { withEffectiveValues } from "#shared/adapters/read-cluster-values.ts";
 import { snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
 import { isSelected, stageNow } from "#shared/fleet/rollout/facts.ts";

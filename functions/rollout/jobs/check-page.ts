@@ -1,6 +1,6 @@
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
+import { readMembers } from "#functions/rollout/read/planner-ports.ts";
 import { syncKeys } from "#functions/rollout/read/read-clusters.ts";
-import { readMembers } from "#functions/rollout/read/read-members.ts";
 import type { Transaction } from "#functions/rollout/write/transaction.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import { dueAttributes, watchdogAt } from "#shared/fleet/rows/due.ts";

@@ -1,8 +1,7 @@
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { forgetAssigned } from "#functions/rollout/write/forget.ts";
-import { pauseSlot } from "#functions/rollout/write/pause.ts";
-import { seeClusters } from "#functions/rollout/write/see-clusters.ts";
+import { forgetAssigned, pauseSlot } from "#functions/rollout/write/assign.ts";
 import type { Transaction } from "#functions/rollout/write/transaction.ts";
+import { seeClusters } from "#functions/rollout/write/transaction.ts";
 import { toForget } from "#shared/fleet/rollout/assignments.ts";
 import { type ClusterRows, isLeftBehind, isSelected } from "#shared/fleet/rollout/facts.ts";
 

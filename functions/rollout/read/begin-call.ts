@@ -1,7 +1,6 @@
 /** The work of one call of the planner, and what of it was done. */
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { rowsAbout } from "#functions/rollout/read/rows-about.ts";
-import { stateEntries } from "#functions/rollout/read/state-entries.ts";
+import { rowsAbout, stateEntries } from "#functions/rollout/read/read-clusters.ts";
 import type { Doomed } from "#shared/fleet/rollout/advance.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import type { CatchUpWait } from "#shared/fleet/rollout/holding.ts";

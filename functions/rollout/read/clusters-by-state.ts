@@ -1,9 +1,7 @@
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { readClusters } from "#functions/rollout/read/read-clusters.ts";
-import { readMembers } from "#functions/rollout/read/read-members.ts";
-import { rowsAbout } from "#functions/rollout/read/rows-about.ts";
-import { firstEntries } from "#functions/rollout/read/state-entries.ts";
-import { readSnapshot } from "#shared/adapters/snapshot-targets.ts";
+import { readMembers } from "#functions/rollout/read/planner-ports.ts";
+import { firstEntries, readClusters, rowsAbout } from "#functions/rollout/read/read-clusters.ts";
+import { readSnapshot } from "#shared/adapters/stored-list.ts";
 import { unlessLost } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";

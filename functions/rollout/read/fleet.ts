@@ -2,6 +2,8 @@ import { withEffectiveValues } from "#shared/adapters/read-cluster-values.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import type { ClusterSelection } from "#shared/fleet/kinds/cluster-selection.ts";
+import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
+import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { type FleetChanges, fleetParts, valuesPart, versionsText } from "#shared/fleet/rows/fleet-version.ts";
 import { clusterOfKey, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
@@ -116,4 +118,21 @@ export function fleetVersionOf(selection: ClusterSelection, rows: readonly Row[]
   if (!isFew(selection)) return versionsText(versions);
   const known = [...rows.filter((row) => keys.fleet.parse(row) !== undefined), ...versions];
   return digestOf(known.map((row) => [row.sk, row.version, "uid" in row ? row.uid : ""]).sort());
+}
+
+/**
+ * Whether the list of members fits the present fleet; asked once, after the clusters were read. A cluster that is not
+ * where the list has it may return before another list is made, which would not show that: it waits until one is made.
+ */
+export function listCheck({ row, fleetVersion }: Pick<Known, "row" | "fleetVersion">, table: Table) {
+  let answer: Promise<boolean> | undefined;
+  const ask = async () => {
+    const { clusters } = relationOf(row);
+    const rows = await table.getMany(fleetVersionKeys(clusters), { newer: "kept" });
+    return fleetVersionOf(clusters, rows) === fleetVersion;
+  };
+  return (): Promise<boolean> => {
+    answer ??= ask();
+    return answer;
+  };
 }

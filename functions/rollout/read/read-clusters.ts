@@ -1,12 +1,14 @@
 import { withEffectiveValues } from "#shared/adapters/read-cluster-values.ts";
+import { allItems } from "#shared/base/all-pages.ts";
+import { digestsOf, type Renderings } from "#shared/fleet/rollout/decide.ts";
 import { type ClusterRows, type FoundLease, isLeftBehind, type Known } from "#shared/fleet/rollout/facts.ts";
 import { isSameStageRun } from "#shared/fleet/rollout/stage-runs.ts";
-import { catchUpStates, clusterOfKey, keys, syncName } from "#shared/fleet/rows/keys.ts";
+import { catchUpStates, clusterOfKey, keys, type Owner, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
-import type { RolloutStateRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { isNewer, newerRowText, type Row, type RowKeyOf } from "#shared/fleet/rows/row.ts";
-import { isOfType } from "#shared/fleet/rows/stored-row.ts";
-import type { Table } from "#shared/ports.ts";
+import type { RolloutStateRow, SnapshotTarget, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { isNewer, newerRowText, type Row, type RowKeyOf, type RowRange } from "#shared/fleet/rows/row.ts";
+import { isOfType, type RowOf } from "#shared/fleet/rows/stored-row.ts";
+import type { IndexEntry, Table } from "#shared/ports.ts";
 
 type Part = "slot" | "lease" | "catchUps" | "syncs" | "targets" | "left";
 
@@ -66,4 +68,65 @@ function rowsOf(cluster: string, rows: readonly Row[], { stages }: Pick<RolloutS
     left: targets.filter((target) => !isOpen(target) && isLeftBehind(target)),
     newer: newer === undefined ? undefined : newerRowText(newer),
   };
+}
+
+/**
+ * Rows about clusters, and the clusters of rows that only a newer version can read: these cost the others nothing.
+ * @param range - with a limit: at most that many rows.
+ */
+export async function rowsAbout<Type extends "Slot" | "Target" | "CatchUp">(
+  range: RowRange<Type> & { readonly limit?: number },
+  table: Table,
+): Promise<{ readonly rows: readonly RowOf<Type>[]; readonly unread: readonly string[] }> {
+  const [rows, unread]: [RowOf<Type>[], string[]] = [[], []];
+  if (range.limit === 0) return { rows, unread };
+  for await (const row of allItems((start) => table.query<Type, "kept">({ ...range, newer: "kept", ...start }))) {
+    if (isNewer(row)) unread.push(clusterOfKey(row));
+    else rows.push(row);
+    if (rows.length === range.limit) break;
+  }
+  return { rows, unread };
+}
+
+/** Renderings that the targets need. */
+export async function readRenderings(targets: readonly SnapshotTarget[], table: Table): Promise<Renderings> {
+  const inputs = new Set(targets.flatMap(digestsOf));
+  const found = await table.getMany([...inputs].map(keys.rendering), { newer: "kept" });
+  const rows = found.filter((row) => row.type === "Rendering");
+  const newer = found.filter(isNewer).map((row) => [keys.rendering.read(row).input, newerRowText(row)] as const);
+  return { rows: new Map(rows.map((row) => [row.input, row])), newer: new Map(newer) };
+}
+
+/** Every Sync of an owner by the state index, only of one phase when it is given. The index may lag a moment behind. */
+export async function stateEntries(owner: Owner, table: Table, phase?: string) {
+  const range = stateIndex.range(owner, phase);
+  const entries = await Array.fromAsync(allItems((start) => table.queryIndex({ ...range, ...start })));
+  return entries.flatMap(({ sort }) => stateIndex.parse(sort) ?? []);
+}
+
+/** The first Syncs in a phase, by their clusters: at most this many, or all of them. */
+export async function firstEntries(
+  owner: Owner,
+  table: Table,
+  { phase, most }: { readonly phase: string; readonly most: number | undefined },
+) {
+  if (most === undefined) return stateEntries(owner, table, phase);
+  const found: IndexEntry[] = [];
+  const range = { ...stateIndex.range(owner, phase), limit: most };
+  for await (const entry of allItems((start) => table.queryIndex({ ...range, ...start }))) {
+    found.push(entry);
+    if (found.length === most) break;
+  }
+  return found.flatMap(({ sort }) => stateIndex.parse(sort) ?? []);
+}
+
+/** States in which the cluster has something of the Sync, or may have. */
+export async function clustersWithSyncs(owner: Owner, table: Table): Promise<ReadonlySet<string>> {
+  return new Set((await liveEntries(owner, table)).map(({ cluster }) => cluster));
+}
+
+/** Its Syncs of which a cluster has something, or may have. */
+export async function liveEntries(owner: Owner, table: Table) {
+  const entries = await stateEntries(owner, table);
+  return entries.filter(({ state }) => state !== "Orphaned" && state !== "Gone");
 }

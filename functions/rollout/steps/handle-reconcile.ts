@@ -1,12 +1,12 @@
 import type { CallWork } from "#functions/rollout/read/begin-call.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
+import { nobodyChecked, readMembers } from "#functions/rollout/read/planner-ports.ts";
 import { readClusters } from "#functions/rollout/read/read-clusters.ts";
-import { nobodyChecked, readMembers } from "#functions/rollout/read/read-members.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { type Member, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
-import { clockOf } from "#shared/fleet/rollout/judge-slot.ts";
+import { clockOf } from "#shared/fleet/rollout/judge.ts";
 import { lastStageRunOf, refOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { activityOf } from "#shared/fleet/rollout/timers.ts";
 import { later } from "#shared/fleet/rows/due.ts";

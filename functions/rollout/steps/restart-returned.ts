@@ -1,11 +1,10 @@
 import type { CallWork } from "#functions/rollout/read/begin-call.ts";
 import { stateByRows } from "#functions/rollout/read/clusters-by-state.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { readMembers } from "#functions/rollout/read/read-members.ts";
-import { askForLost } from "#functions/rollout/repair/ask-lost.ts";
+import { readMembers } from "#functions/rollout/read/planner-ports.ts";
+import { askForLost } from "#functions/rollout/repair/lost-blobs.ts";
 import { startOver } from "#functions/rollout/write/another-turn.ts";
-import { seeClusters } from "#functions/rollout/write/see-clusters.ts";
-import { Transaction } from "#functions/rollout/write/transaction.ts";
+import { seeClusters, Transaction } from "#functions/rollout/write/transaction.ts";
 import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
 import { isSelected, type Known, keptUnreadable, stageNow } from "#shared/fleet/rollout/facts.ts";
 import { desiredLater } from "#shared/fleet/rollout/lost-templates.ts";

@@ -1,7 +1,6 @@
 import type { CallWork } from "#functions/rollout/read/begin-call.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { renumber } from "#functions/rollout/write/renumber.ts";
-import { Transaction } from "#functions/rollout/write/transaction.ts";
+import { renumber, Transaction } from "#functions/rollout/write/transaction.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { takenBy, templatesDesired } from "#shared/fleet/rollout/lost-templates.ts";
 import { lastStageRunOf, refOf } from "#shared/fleet/rollout/stage-runs.ts";

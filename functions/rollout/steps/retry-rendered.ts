@@ -1,11 +1,10 @@
 import type { CallWork } from "#functions/rollout/read/begin-call.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { readClusters, valuedEntries } from "#functions/rollout/read/read-clusters.ts";
-import { readRenderings } from "#functions/rollout/read/read-renderings.ts";
+import { readClusters, readRenderings, valuedEntries } from "#functions/rollout/read/read-clusters.ts";
 import { failedInPage, tryAgain } from "#functions/rollout/write/another-turn.ts";
 import { askRenderings } from "#functions/rollout/write/ask-renderings.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
-import { readSnapshot } from "#shared/adapters/snapshot-targets.ts";
+import { readSnapshot } from "#shared/adapters/stored-list.ts";
 import { allPages } from "#shared/base/all-pages.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { isRenderFailure, type RenderingRequest } from "#shared/fleet/rollout/assignments.ts";

@@ -1,9 +1,8 @@
 import { catchUpPage } from "#functions/rollout/jobs/catch-up-page.ts";
 import { checkPage } from "#functions/rollout/jobs/check-page.ts";
 import { leavePage } from "#functions/rollout/jobs/leave.ts";
-import { renamePage } from "#functions/rollout/jobs/rename.ts";
 import { restorePage } from "#functions/rollout/jobs/restore-page.ts";
-import { clearPage, retryPage } from "#functions/rollout/jobs/retry.ts";
+import { clearPage, renamePage, retryPage } from "#functions/rollout/jobs/retry.ts";
 import type { CallWork } from "#functions/rollout/read/begin-call.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";

@@ -1,9 +1,7 @@
 import type { CallWork } from "#functions/rollout/read/begin-call.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { renewArtifacts } from "#functions/rollout/write/renew-artifacts.ts";
-import { renumber } from "#functions/rollout/write/renumber.ts";
-import { startStageRun } from "#functions/rollout/write/take-snapshot.ts";
-import { Transaction } from "#functions/rollout/write/transaction.ts";
+import { renewArtifacts, startStageRun } from "#functions/rollout/write/take-snapshot.ts";
+import { renumber, Transaction } from "#functions/rollout/write/transaction.ts";
 import { currentCorrelation } from "#shared/adapters/correlation.ts";
 import { defined } from "#shared/base/defined.ts";
 import { advanceAll } from "#shared/fleet/rollout/advance.ts";

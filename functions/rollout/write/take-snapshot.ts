@@ -1,13 +1,13 @@
 /** Takes the snapshot of a rollout for a stage: the stage run begins. */
-
 import { targetsAt } from "#functions/rollout/read/clusters-by-state.ts";
-import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { readMembers } from "#functions/rollout/read/read-members.ts";
-import { rowsAbout } from "#functions/rollout/read/rows-about.ts";
-import { clustersWithSyncs } from "#functions/rollout/read/state-entries.ts";
+import { type PlannerPorts, readMembers } from "#functions/rollout/read/planner-ports.ts";
+import { clustersWithSyncs, rowsAbout } from "#functions/rollout/read/read-clusters.ts";
 import type { Transaction } from "#functions/rollout/write/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
+import { isThere } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
+import { blobKeys } from "#shared/fleet/blob-keys.ts";
+import { youngSince } from "#shared/fleet/blob-life.ts";
 import { type Member, snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
@@ -142,4 +142,15 @@ async function standingIn(
     ...touched.map((cluster) => [cluster, "unhealthy"] as const),
     ...well.map((cluster) => [cluster, "well"] as const),
   ]);
+}
+
+/** The artifacts of a rollout, for as long as its row exists. */
+export async function renewArtifacts(
+  rollouts: readonly Pick<RolloutRow, "plan">[],
+  { blobs, clock }: Pick<PlannerPorts, "blobs" | "clock">,
+): Promise<void> {
+  const pins = rollouts.flatMap(({ plan }) => plan.templates.flatMap((one) => [one, ...(one.besides ?? [])]));
+  const before = youngSince(clock.now());
+  for (const digest of new Set(pins.map(({ artifactDigest }) => artifactDigest)))
+    await isThere(blobs.renew(blobKeys.artifact(digest), before));
 }

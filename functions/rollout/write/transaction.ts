@@ -1,10 +1,10 @@
-import { ownerWrite } from "#functions/rollout/write/owner-write.ts";
-import { isSameRow } from "#functions/rollout/write/same-row.ts";
+import { readClusters } from "#functions/rollout/read/read-clusters.ts";
 import { defined } from "#shared/base/defined.ts";
+import { canonicalJson } from "#shared/base/json.ts";
 import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
-import { type Known, keptUnreadable } from "#shared/fleet/rollout/facts.ts";
+import { type ClusterRows, type Known, keptUnreadable } from "#shared/fleet/rollout/facts.ts";
 import { withRollout } from "#shared/fleet/rollout/ledger.ts";
-import type { StatusFacts } from "#shared/fleet/rollout/owner-status.ts";
+import { ownerStatus, type StatusFacts } from "#shared/fleet/rollout/owner-status.ts";
 import { catchUpsAfter } from "#shared/fleet/rollout/slots.ts";
 import {
   isSameStageRun,
@@ -17,6 +17,7 @@ import {
 import { earliestOf, timersOf, watchdogOf } from "#shared/fleet/rollout/timers.ts";
 import { due } from "#shared/fleet/rows/due.ts";
 import { type CatchUpState, keys, type Owner } from "#shared/fleet/rows/keys.ts";
+import { isUnplanned, type OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type {
   CatchUpRow,
   Job,
@@ -362,10 +363,9 @@ export class Transaction {
 
   /** The call goes on after this step; when it does not, its message is lost. */
   #dueMeanwhile(): string | undefined {
-    const { freezeState } = this.known;
-    const { pk } = this.#rolloutState;
-    const watchdog = watchdogOf({ activity: "moving", isSettled: false, pk }, this.now);
-    return earliestOf([...timersOf({ rolloutState: this.#rolloutState, freezeState }, [], this.now), watchdog]);
+    const rolloutState = this.#rolloutState;
+    const watchdog = watchdogOf({ activity: "moving", isSettled: false, pk: rolloutState.pk }, this.now);
+    return earliestOf([...timersOf({ ...this.known, rolloutState }, [], this.now), watchdog]);
   }
 
   #changedStageRuns(): readonly StageRunRow[] {
@@ -384,4 +384,49 @@ function putOver<Written extends Row>(row: Omit<Written, "schema" | "version">, 
   // Nothing else of it is missing.
   const put = { ...row, schema: rowSchema, version: version + 1 } as unknown as Written;
   return { put, when: version === 0 ? ("absent" as const) : { version } };
+}
+
+/**
+ * Part of every transaction of the planner: it writes the owner's status when that changed, and otherwise checks that
+ * the owner is still as it was read. So a decision that was made before a suspend or a new spec is never written after
+ * it.
+ */
+export function ownerWrite(row: OwnerRow, facts: StatusFacts): Write {
+  const status = ownerStatus(row, facts);
+  const { asOf: _new, ...changed } = status;
+  const { asOf: _old, ...before } = row.status;
+  const same = canonicalJson(changed) === canonicalJson(before);
+  const key = { pk: row.pk, sk: row.sk };
+  if (same && row.dueKey === undefined && !isUnplanned(row)) return { check: key, when: { version: row.version } };
+  const next: OwnerRow = { ...due(row, undefined), status, version: row.version + 1 };
+  return { put: next, when: { version: row.version } };
+}
+
+/** True when two rows differ only in what every write changes. */
+function isSameRow(one: object, other: object | undefined): boolean {
+  return canonicalJson(withoutTimes(one)) === canonicalJson(withoutTimes(other ?? {}));
+}
+
+function withoutTimes(row: Partial<Row>): object {
+  const { schema: _schema, version: _version, dueShard: _shard, dueKey: _key, dispatches: _dispatches, ...rest } = row;
+  return rest;
+}
+
+/** The same plan gets another rollout, which goes through all stages again. */
+export function renumber(transaction: Transaction): void {
+  transaction.edit({ inputsVersion: transaction.known.rolloutState.inputsVersion + 1 });
+}
+
+/** For a step about clusters: it reads their catch-ups, and leaves unreadable clusters alone. @returns the others. */
+export async function seeClusters(
+  transaction: Transaction,
+  desired: Parameters<typeof readClusters>[1],
+  table: Table,
+): Promise<ReadonlyMap<string, ClusterRows>> {
+  const found = await readClusters(transaction.known, desired, table);
+  for (const { cluster, catchUps, newer } of found.values()) {
+    transaction.see(catchUps);
+    if (newer !== undefined) transaction.cannotRead(cluster);
+  }
+  return new Map([...found].filter(([, { newer }]) => newer === undefined));
 }

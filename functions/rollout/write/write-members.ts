@@ -2,16 +2,22 @@
 
 import { type Fleet, readFleet } from "#functions/rollout/read/fleet.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { nobodyChecked } from "#functions/rollout/read/read-members.ts";
-import { rowsAbout } from "#functions/rollout/read/rows-about.ts";
+import { nobodyChecked } from "#functions/rollout/read/planner-ports.ts";
+import { rowsAbout } from "#functions/rollout/read/read-clusters.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import { compareText } from "#shared/base/text-order.ts";
 import { ownerFields } from "#shared/fleet/log-fields.ts";
 import { type Member, memberChanges, membersOf, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
-import { type Known, keptUnreadable } from "#shared/fleet/rollout/facts.ts";
+import {
+  isSame,
+  type Known,
+  keptUnreadable,
+  renamedStages,
+  selectedNow,
+  stageNames,
+} from "#shared/fleet/rollout/facts.ts";
 import { formerAfter, stagesNamed, verifiedBy } from "#shared/fleet/rollout/order.ts";
-import { isSame, renamedStages, selectedNow, stageNames } from "#shared/fleet/rollout/selection.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
 import { fleetChanges, lastWritten } from "#shared/fleet/rows/fleet-version.ts";
 import { ranges } from "#shared/fleet/rows/keys.ts";

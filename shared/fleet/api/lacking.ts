@@ -1,7 +1,7 @@
 /** Syncs that a cluster should have and that were never assigned: they have no row, and are counted all the same. */
 import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
+import { isDisabledFor } from "#shared/fleet/rollout/cluster-inputs.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
-import { isDisabledFor } from "#shared/fleet/rollout/override.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { CatchUpRow, RolloutRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";

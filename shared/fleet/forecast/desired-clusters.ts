@@ -1,5 +1,5 @@
 /** The desired Syncs of an owner on each cluster that it selects, equal to those in a stage run's snapshot. Pure. */
-import { type BuildInput, buildOf } from "#shared/fleet/rollout/build-of.ts";
+import { type BuildInput, buildOf } from "#shared/fleet/rollout/cluster-inputs.ts";
 import { membersOf, type PlannedOwner, relationOf, snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";

@@ -6,7 +6,7 @@ import type { FleetMember, MemberSync } from "#shared/fleet/api/fleet-member.ts"
 import type { DesiredCluster, DesiredTarget } from "#shared/fleet/forecast/desired-clusters.ts";
 import { eventOn } from "#shared/fleet/forecast/event-on.ts";
 import type { ApplyOptions } from "#shared/fleet/kinds/sync-template.ts";
-import { overridden } from "#shared/fleet/rollout/override.ts";
+import { overridden } from "#shared/fleet/rollout/cluster-inputs.ts";
 import type { ApplyEvent } from "#shared/kube/order-marks.ts";
 
 export interface ForecastFacts {

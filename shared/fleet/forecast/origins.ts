@@ -6,7 +6,7 @@ import { type EffectiveValue, valueOrigins } from "#shared/fleet/effective-value
 import { lastingLeaves, leafField } from "#shared/fleet/forecast/value-leaves.ts";
 import type { SelectableCluster } from "#shared/fleet/kinds/cluster-selection.ts";
 import { type SpecialisationFields, specialisationFields } from "#shared/fleet/kinds/specialisation-fields.ts";
-import { overridden, overridesFor } from "#shared/fleet/rollout/override.ts";
+import { overridden, overridesFor } from "#shared/fleet/rollout/cluster-inputs.ts";
 import type { ClusterValuesRow, FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { PlannedTemplate } from "#shared/fleet/rows/rollout-rows.ts";
 import type { HelmOptions } from "#shared/source/helm/helm-options.ts";

@@ -7,7 +7,7 @@ import { defined } from "#shared/base/defined.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
-import { frozenIn } from "#shared/fleet/rollout/holds.ts";
+import { frozenIn } from "#shared/fleet/rollout/holding.ts";
 import { isCaughtUp } from "#shared/fleet/rollout/order.ts";
 import {
   changedSize,

@@ -1,5 +1,6 @@
 /** Decides about one cluster whose turn may have come. Pure. */
 
+import { defined } from "#shared/base/defined.ts";
 import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import {
@@ -8,17 +9,18 @@ import {
   assignmentsFor,
   isGiven,
   leavingOf,
+  mostAssignments,
+  portionOf,
   type RenderingRequest,
   targetRenderings,
   toForget,
 } from "#shared/fleet/rollout/assignments.ts";
-import { buildOf } from "#shared/fleet/rollout/build-of.ts";
+import { buildOf } from "#shared/fleet/rollout/cluster-inputs.ts";
 import { relationOf, stageOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { ClusterRows, Deciding, Known } from "#shared/fleet/rollout/facts.ts";
-import { freezeHold } from "#shared/fleet/rollout/holds.ts";
+import { type CatchUpWait, freezeHold } from "#shared/fleet/rollout/holding.ts";
 import { isPreexisting, isReplaceable } from "#shared/fleet/rollout/judge.ts";
 import { keepsNewer, newestOf } from "#shared/fleet/rollout/order.ts";
-import { mostAssignments, portionOf } from "#shared/fleet/rollout/slot-portion.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import type {
   Hold,
@@ -184,4 +186,11 @@ export function assignedAtOnce(step: Step, rows: ClusterRows): number {
   if (step.do !== "assign") return 0;
   const { written, paused } = portionOf(rows, step);
   return written.length + paused.length + step.leaving.length;
+}
+
+/** @returns undefined when the step ends the wait. */
+export function waitOf(step: Step): CatchUpWait | undefined {
+  if (step.do === "hold")
+    return step.requests.length > 0 ? "asked" : { cause: step.cause, ...defined({ name: step.name }) };
+  return step.do === "away" ? "others" : undefined;
 }

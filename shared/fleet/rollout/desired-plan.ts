@@ -10,9 +10,15 @@ import type { RolloutStrategy, SyncGroupSpec } from "#shared/fleet/kinds/sync-gr
 import { rolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import type { SyncTemplate, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
 import { pathsTaken, templateSources, valueSources } from "#shared/fleet/kinds/template-sources.ts";
-import { boundInputs, optionsDigest } from "#shared/fleet/rollout/chart-inputs.ts";
-import { overridden, overridesFor } from "#shared/fleet/rollout/override.ts";
-import { bindFields, editsDigest, specialisationFieldsOf, specialisationOf } from "#shared/fleet/rollout/specialise.ts";
+import {
+  bindFields,
+  boundInputs,
+  digestOnce,
+  overridden,
+  overridesFor,
+  specialisationFieldsOf,
+  specialisationOf,
+} from "#shared/fleet/rollout/cluster-inputs.ts";
 import type { Artifact, FleetRow, SyncGroupRow, UserSyncRow } from "#shared/fleet/rows/object-rows.ts";
 import type {
   BoundInputs,
@@ -188,10 +194,10 @@ export interface RenderingInput {
 
 export function inputDigest({ overrides: _applied, ...whole }: RenderingInput): string {
   const { render, specialise } = whole;
-  const edits = specialise?.edits && editsDigest(specialise.edits);
+  const edits = specialise?.edits && digestOnce(specialise.edits);
   const input = edits === undefined ? whole : { ...whole, specialise: { ...specialise, edits } };
   if (render?.helm === undefined) return digestOf({ ...input, engine: renderEngine });
-  return digestOf({ ...input, render: { helm: optionsDigest(render.helm) }, engine: renderEngine });
+  return digestOf({ ...input, render: { helm: digestOnce(render.helm) }, engine: renderEngine });
 }
 
 /** A selected cluster in its stage, with everything that its inputs are made from. */

@@ -1,15 +1,13 @@
-/** The causes that hold targets and catch-ups back, besides a slot. Pure. */
+/** What holds targets and catch-ups back, besides a slot: its causes, and the lists of held clusters. Pure. */
 
 import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
-import type { Step } from "#shared/fleet/rollout/decide.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Deciding, Known } from "#shared/fleet/rollout/facts.ts";
-import { countHeld } from "#shared/fleet/rollout/holds.ts";
 import { ownRoom } from "#shared/fleet/rollout/slots.ts";
 import { catchUpBudget } from "#shared/fleet/rollout/stage-runs.ts";
-import { isInForce } from "#shared/fleet/rows/freezes-row.ts";
-import type { CatchUpsHeld, Hold, StageRecord } from "#shared/fleet/rows/rollout-rows.ts";
+import { type FreezeState, freezeOver, isInForce } from "#shared/fleet/rows/freezes-row.ts";
+import type { CatchUpsHeld, Hold, HoldCause, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** A digest of the freezes and the members: while it is the same, the same clusters are frozen. */
 export function frozenAs({ known, now }: Pick<Deciding, "known" | "now">): string {
@@ -74,17 +72,59 @@ export function heldAs(deciding: Deciding): string {
   return digestOf([frozenAs(deciding), taking, unreadable]);
 }
 
-/** @returns undefined when the step ends the wait. */
-export function waitOf(step: Step): CatchUpWait | undefined {
-  if (step.do === "hold")
-    return step.requests.length > 0 ? "asked" : { cause: step.cause, ...defined({ name: step.name }) };
-  return step.do === "away" ? "others" : undefined;
-}
-
 /**
  * True when more catch-ups failed than the stage allows: no other is tried before a rollout passes the stage, or
  * somebody runs `reconcile`.
  */
 export function isStopped({ row }: Known, { failedCatchUps, members }: StageRecord): boolean {
   return failedCatchUps > catchUpBudget(relationOf(row).rollout, members);
+}
+
+/** The freeze that holds a cluster with these labels back. */
+export function freezeHold(
+  freezeState: FreezeState,
+  labels: Readonly<Record<string, string>>,
+  now: Date,
+): Pick<Hold, "cause" | "name"> | undefined {
+  const freeze = freezeOver(freezeState, labels, now);
+  return freeze && { cause: "freeze", name: freeze.name };
+}
+
+/** True for a cause that depends on freezes and labels alone: `letThaw` releases its targets. */
+export function waitsForThaw({ cause }: Pick<Hold, "cause">): boolean {
+  return cause === "freeze";
+}
+
+/** Orders of the targets that wait for a thaw. */
+export function frozenIn({ holds }: Pick<StageRunRow, "holds">): readonly number[] {
+  return holds.flatMap((hold) => (waitsForThaw(hold) ? hold.clusters : []));
+}
+
+/** Orders of the targets that a cause holds back, the one that waits longest first. */
+export function heldIn({ holds }: Pick<StageRunRow, "holds">, cause: HoldCause): readonly number[] {
+  return holds.flatMap((hold) => (hold.cause === cause ? hold.clusters : []));
+}
+
+/** One more target is held back. */
+export function withHeld(
+  holds: readonly Hold[],
+  { cause, name }: Pick<Hold, "cause" | "name">,
+  order: number,
+): readonly Hold[] {
+  const isSame = (hold: Hold) => hold.cause === cause && hold.name === name;
+  if (!holds.some(isSame)) return [...holds, { cause, clusters: [order], ...defined({ name }) }];
+  return holds.map((hold) => (isSame(hold) ? { ...hold, clusters: [...hold.clusters, order] } : hold));
+}
+
+/** The target is held back no longer. */
+export function withoutHeld(holds: readonly Hold[], order: number): readonly Hold[] {
+  return holds.flatMap((hold) => {
+    const clusters = hold.clusters.filter((other) => other !== order);
+    return clusters.length === 0 ? [] : [{ ...hold, clusters }];
+  });
+}
+
+/** Number of catch-ups that a cause holds back. */
+export function countHeld({ holds }: Pick<CatchUpsHeld, "holds">, cause: HoldCause): number {
+  return holds.reduce((sum, hold) => sum + (hold.cause === cause ? hold.clusters : 0), 0);
 }

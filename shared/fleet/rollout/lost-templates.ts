@@ -1,10 +1,10 @@
 /** Templates that a cluster lost by a rollout and that are desired again. Pure. */
 
 import { takenBack } from "#shared/fleet/rollout/assignments.ts";
+import { isDisabledFor } from "#shared/fleet/rollout/cluster-inputs.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { ClusterRows, Deciding, Known } from "#shared/fleet/rollout/facts.ts";
 import { hadBefore, isAfter } from "#shared/fleet/rollout/order.ts";
-import { isDisabledFor } from "#shared/fleet/rollout/override.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutRow, SlotRow, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";

@@ -2,10 +2,12 @@
 
 import type { Advance, GatePhase, Timer } from "#shared/fleet/rollout/advance.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
+import { holdInForce } from "#shared/fleet/rollout/rollout-hold.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
 import { stageRunOf, stageRunsIn } from "#shared/fleet/rollout/stage-runs.ts";
 import { jittered, later, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { isInForce } from "#shared/fleet/rows/freezes-row.ts";
+import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutStateRow, StageRunPhase } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** Seconds between two checks of an owner with nothing to do, for lost messages. */
@@ -38,16 +40,20 @@ export function activityOf(facts: {
 
 /** The timers of an owner, without the check for lost messages. @param runs - its stage runs in progress. */
 export function timersOf(
-  { rolloutState: { deadline }, freezeState: { freezes } }: Pick<Known, "rolloutState" | "freezeState">,
+  { rolloutState: { deadline }, freezeState: { freezes }, row }: Pick<Known, "rolloutState" | "freezeState"> & {
+    readonly row: Pick<OwnerRow, "operations">;
+  },
   runs: Iterable<Pick<Advance, "timers">>,
   now: Date,
 ): readonly Timer[] {
+  const { until } = holdInForce(row, now) ?? {};
   const thaws = freezes.filter((one) => isInForce(one, now)).flatMap(({ until }) => until ?? []);
   return [
     ...[...runs].flatMap(({ timers }) => timers),
     // Catch-ups have slots as well, and a stage run that stands still may have some left.
     ...(deadline === undefined ? [] : [{ at: deadline, why: "the deadline of an attempt" }]),
     ...thaws.map((at) => ({ at, why: "the end of a freeze" })),
+    ...(until === undefined ? [] : [{ at: until, why: "the end of a hold" }]),
   ];
 }
 

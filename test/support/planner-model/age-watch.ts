@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { resolveCount, secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
-import { countHeld, frozenIn } from "#shared/fleet/rollout/holds.ts";
+import { countHeld, frozenIn } from "#shared/fleet/rollout/holding.ts";
 import { isStalled, stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutStateRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";

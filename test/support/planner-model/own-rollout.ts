@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { digestOf } from "#shared/base/digest.ts";
+import { isDisabledFor } from "#shared/fleet/rollout/cluster-inputs.ts";
 import { inputOf, relationOf, stageOf } from "#shared/fleet/rollout/desired-plan.ts";
-import { isDisabledFor } from "#shared/fleet/rollout/override.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { CatchUpRow, RolloutRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";

@@ -8,7 +8,7 @@ import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { describeRevisions, desiredPlan } from "#shared/fleet/rollout/desired-plan.ts";
-import { countHeld, frozenIn } from "#shared/fleet/rollout/holds.ts";
+import { countHeld, frozenIn } from "#shared/fleet/rollout/holding.ts";
 import { barredIn } from "#shared/fleet/rollout/order.ts";
 import { isStalled, stageRunKey, waitingOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { dueAtOf, later } from "#shared/fleet/rows/due.ts";

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
-import { heldIn } from "#shared/fleet/rollout/holds.ts";
+import { heldIn } from "#shared/fleet/rollout/holding.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, type Owner, syncName } from "#shared/fleet/rows/keys.ts";
 import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
+import { isDisabledFor } from "#shared/fleet/rollout/cluster-inputs.ts";
 import { relationOf, stageOf } from "#shared/fleet/rollout/desired-plan.ts";
-import { isDisabledFor } from "#shared/fleet/rollout/override.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow, OwnerRow } from "#shared/fleet/rows/object-rows.ts";

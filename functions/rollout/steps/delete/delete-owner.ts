@@ -1,13 +1,10 @@
 import type { CallWork } from "#functions/rollout/read/begin-call.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { syncKeys } from "#functions/rollout/read/read-clusters.ts";
-import { readMembers } from "#functions/rollout/read/read-members.ts";
-import { rowsAbout } from "#functions/rollout/read/rows-about.ts";
-import { liveEntries } from "#functions/rollout/read/state-entries.ts";
+import { readMembers } from "#functions/rollout/read/planner-ports.ts";
+import { liveEntries, rowsAbout, syncKeys } from "#functions/rollout/read/read-clusters.ts";
 import { collectAll } from "#functions/rollout/steps/delete/collect-past.ts";
-import { forgetAssigned } from "#functions/rollout/write/forget.ts";
-import { renumber } from "#functions/rollout/write/renumber.ts";
-import { Transaction } from "#functions/rollout/write/transaction.ts";
+import { forgetAssigned } from "#functions/rollout/write/assign.ts";
+import { renumber, Transaction } from "#functions/rollout/write/transaction.ts";
 import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import { toForget } from "#shared/fleet/rollout/assignments.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";

@@ -2,12 +2,16 @@ import { type CallWork, isOver } from "#functions/rollout/read/begin-call.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import { fillCatchUps } from "#functions/rollout/steps/fill/fill-catch-ups.ts";
 import { fillStageRun } from "#functions/rollout/steps/fill/fill-stage-run.ts";
-import { letThaw } from "#functions/rollout/steps/fill/let-thaw.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
+import { readSnapshot } from "#shared/adapters/stored-list.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
-import type { Known } from "#shared/fleet/rollout/facts.ts";
+import { type Known, stageNow } from "#shared/fleet/rollout/facts.ts";
+import { freezeHold, frozenAs, frozenIn, waitsForThaw } from "#shared/fleet/rollout/holding.ts";
 import { moversOf, servedNext, turnsOf } from "#shared/fleet/rollout/slots.ts";
+import { stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { freezeOfAll } from "#shared/fleet/rows/freezes-row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { Hold, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** Gives free slots to stage runs and catch-ups, in their turns. @returns undefined when none of them can get one. */
 export async function fillSlots(known: Known, work: CallWork, ports: PlannerPorts): Promise<Transaction | undefined> {
@@ -36,4 +40,44 @@ export async function fillSlots(known: Known, work: CallWork, ports: PlannerPort
     return transaction;
   }
   return undefined;
+}
+
+/**
+ * A freeze may cover thousands of clusters, which are not read at each check: when the freezes or the members change,
+ * the labels of all of them are read, and released clusters have their turn.
+ */
+async function letThaw(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
+  const transaction = new Transaction(known, ports.clock.now());
+  const as = frozenAs(transaction);
+  for (const stage of known.rolloutState.stages) {
+    const stageRun = stageRunOf(stage, known.stageRuns);
+    if (stageRun?.frozenAs !== undefined && stageRun.frozenAs !== as)
+      transaction.putStageRun(await thawed(transaction, { stageRun, as }, ports));
+  }
+  return transaction.hasChanged() ? transaction : undefined;
+}
+
+async function thawed(
+  { known, now }: Transaction,
+  { stageRun, as }: { readonly stageRun: StageRunRow; readonly as: string },
+  ports: PlannerPorts,
+): Promise<StageRunRow> {
+  const { frozenAs: _frozen, ...kept } = stageRun;
+  const snapshot = await readSnapshot(stageRun, frozenIn(stageRun), ports.lists);
+  const clusters = [...snapshot.values()].map(({ cluster }) => keys.fleet(cluster));
+  const rows = await ports.table.getMany(clusters, { newer: "kept" });
+  const own = rows.filter((row) => row.type === "Fleet").filter((row) => stageNow(known, row)?.name === stageRun.stage);
+  const freezes = new Map(own.map(({ name, labels }) => [name, freezeHold(known.freezeState, labels, now)]));
+  const holdOn = (order = -1) => freezes.get(snapshot.get(order)?.cluster ?? "");
+  const groups = Map.groupBy(snapshot.keys(), (order) => {
+    const hold = holdOn(order);
+    return hold && `${hold.cause} ${hold.name}`;
+  });
+  const returned = [...stageRun.returned, ...(groups.get(undefined) ?? [])];
+  const frozen = [...groups.values()].flatMap((clusters): readonly Hold[] => {
+    const hold = holdOn(clusters[0]);
+    return hold === undefined ? [] : [{ ...hold, clusters }];
+  });
+  const others = stageRun.holds.filter((hold) => !waitsForThaw(hold));
+  return { ...kept, returned, holds: [...others, ...frozen], ...(frozen.length === 0 ? {} : { frozenAs: as }) };
 }

@@ -3,10 +3,9 @@ import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import { readClusters } from "#functions/rollout/read/read-clusters.ts";
 import { takeTurns } from "#functions/rollout/steps/fill/take-turns.ts";
 import type { Transaction } from "#functions/rollout/write/transaction.ts";
-import { readSnapshot } from "#shared/adapters/snapshot-targets.ts";
+import { readSnapshot } from "#shared/adapters/stored-list.ts";
 import type { Candidate, Step } from "#shared/fleet/rollout/decide.ts";
-import { frozenAs } from "#shared/fleet/rollout/holding.ts";
-import { heldIn, waitsForThaw, withHeld, withoutHeld } from "#shared/fleet/rollout/holds.ts";
+import { frozenAs, heldIn, waitsForThaw, withHeld, withoutHeld } from "#shared/fleet/rollout/holding.ts";
 import { refOf, stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import type { StageRunRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 

@@ -1,10 +1,9 @@
-import { listCheck } from "#functions/rollout/read/list-check.ts";
+import { listCheck } from "#functions/rollout/read/fleet.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { readMembers } from "#functions/rollout/read/read-members.ts";
-import { readRenderings } from "#functions/rollout/read/read-renderings.ts";
+import { readMembers } from "#functions/rollout/read/planner-ports.ts";
+import { readRenderings } from "#functions/rollout/read/read-clusters.ts";
 import { askRenderings } from "#functions/rollout/write/ask-renderings.ts";
-import { forgetAssigned } from "#functions/rollout/write/forget.ts";
-import { giveSlot } from "#functions/rollout/write/give-slot.ts";
+import { forgetAssigned, giveSlot } from "#functions/rollout/write/assign.ts";
 import type { Transaction } from "#functions/rollout/write/transaction.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { advance, stageRunFacts } from "#shared/fleet/rollout/advance.ts";

@@ -1,8 +1,7 @@
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { readMembers } from "#functions/rollout/read/read-members.ts";
-import { liveEntries } from "#functions/rollout/read/state-entries.ts";
-import { renumber } from "#functions/rollout/write/renumber.ts";
-import { Transaction } from "#functions/rollout/write/transaction.ts";
+import { readMembers } from "#functions/rollout/read/planner-ports.ts";
+import { liveEntries } from "#functions/rollout/read/read-clusters.ts";
+import { renumber, Transaction } from "#functions/rollout/write/transaction.ts";
 import { identityNow } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { isThrough } from "#shared/fleet/rollout/order.ts";

@@ -1,26 +1,34 @@
 import type { CallWork } from "#functions/rollout/read/begin-call.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { goOnFromRemembered } from "#functions/rollout/steps/settle/recover-slot.ts";
-import { startOver } from "#functions/rollout/write/another-turn.ts";
-import { assign, wakeUp } from "#functions/rollout/write/assign.ts";
-import { forgetAssigned } from "#functions/rollout/write/forget.ts";
-import { pauseSlot, pauseSync, shrinkSlot } from "#functions/rollout/write/pause.ts";
-import { strayedFrom } from "#functions/rollout/write/strayed.ts";
+import { startOver, strayedFrom } from "#functions/rollout/write/another-turn.ts";
+import { assign, forgetAssigned, pauseSlot, pauseSync, shrinkSlot, wakeUp } from "#functions/rollout/write/assign.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { Doomed } from "#shared/fleet/rollout/advance.ts";
 import { takenBack } from "#shared/fleet/rollout/assignments.ts";
-import type { Known, SeenSlot } from "#shared/fleet/rollout/facts.ts";
-import { areDoomed, judge, type Verdict, wasUnhealthy } from "#shared/fleet/rollout/judge.ts";
-import { clockOf, endOf, isCutShort, isHandedBack, pausedFor, stuckAt } from "#shared/fleet/rollout/judge-slot.ts";
+import type { Known, SeenSlot, Verdict } from "#shared/fleet/rollout/facts.ts";
+import {
+  areDoomed,
+  clockOf,
+  endOf,
+  isCutShort,
+  isHandedBack,
+  judge,
+  pausedFor,
+  stuckAt,
+  wasUnhealthy,
+} from "#shared/fleet/rollout/judge.ts";
 import { desiredNames, missedIn } from "#shared/fleet/rollout/lost-templates.ts";
 import { hadBefore } from "#shared/fleet/rollout/order.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { freezeOver, isReleased, releasedAt } from "#shared/fleet/rows/freezes-row.ts";
 import { catchUpStates, clusterOfKey, keys } from "#shared/fleet/rows/keys.ts";
+import { acceptedRow } from "#shared/fleet/rows/lineage.ts";
+import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { mayTakeOver } from "#shared/kube/parent-object.ts";
 
 /** Slots checked in one step. */
 const pageSize = 25;
@@ -217,4 +225,41 @@ async function takeBack(transaction: Transaction, { slot, syncs }: SeenSlot, por
   transaction.putSlot({ ...kept, attempts, since: transaction.at, ...defined({ restores }) }, slot);
   transaction.messages.push(...wakeUp(cluster, undefined, now));
   return true;
+}
+
+type Recovery = NonNullable<OwnerRow["operations"]["recovered"]>;
+
+/**
+ * After a `recover --all`, a Sync that its cluster refuses continues from what the cluster remembers: the new table may
+ * never have assigned anything to that cluster when people asked. Each Sync does so once for each `recover`, so that
+ * two tables in use at the same time do not take turns.
+ * @returns the slot without these Syncs, which its cluster's next turn assigns again; undefined when none continues
+ *   like that.
+ */
+function goOnFromRemembered(transaction: Transaction, seen: SeenSlot): SeenSlot | undefined {
+  const { slot, syncs, clock } = seen;
+  const { recovered: act } = transaction.known.row.operations;
+  if (act?.all !== true) return undefined;
+  const refused = syncs.filter((sync) => slot.attempts[sync.name] === sync.desired.attempt && isRefused(sync, act));
+  if (refused.length === 0) return undefined;
+  const { by, at, reason } = act;
+  for (const sync of refused) {
+    transaction.put<SyncRow>(acceptedRow(sync, { by, at, ...defined({ reason }) }), sync);
+  }
+  const names = new Set(refused.map(({ name }) => name));
+  const attempts = Object.fromEntries(Object.entries(slot.attempts).filter(([name]) => !names.has(name)));
+  const left = { ...slot, attempts, unwritten: true as const };
+  const others = syncs.filter(({ name }) => !names.has(name));
+  const verdict = judge(left, others, clock);
+  const paused = verdict.state === "Failed" ? { reason: verdict.reason, at: transaction.at } : undefined;
+  if (verdict.state === "Assigned") transaction.putSlot(left, slot);
+  return { ...seen, slot: left, syncs: others, verdict, paused };
+}
+
+function isRefused({ desired, observed, recovered }: SyncRow, act: Recovery): boolean {
+  const { remembered } = observed ?? {};
+  if (remembered === undefined || observed?.attempt !== desired.attempt || observed.phase !== "Failed") return false;
+  // Objects that were applied since are protected again from another table.
+  if ((observed.applied?.at ?? "") >= act.at || recovered?.at === act.at) return false;
+  return mayTakeOver(remembered, act.from);
 }

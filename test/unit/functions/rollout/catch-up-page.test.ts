@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { catchUpPage } from "#functions/rollout/jobs/catch-up-page.ts";
-import { listsIn } from "#functions/rollout/read/lists.ts";
+import { listsIn } from "#functions/rollout/read/planner-ports.ts";
 import { readOwner } from "#functions/rollout/read/read-owner.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { randomIds } from "#shared/adapters/system.ts";

@@ -1,7 +1,7 @@
 /** How many waiting targets of a stage run one call checks, and what the check costs. */
 
 import { describe, expect, test } from "vitest";
-import { heldIn } from "#shared/fleet/rollout/holds.ts";
+import { heldIn } from "#shared/fleet/rollout/holding.ts";
 import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { begin, counting, names, ownPaths, revise, web, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";

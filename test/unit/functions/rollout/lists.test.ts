@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { listsIn } from "#functions/rollout/read/lists.ts";
+import { listsIn } from "#functions/rollout/read/planner-ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 
 test("a list is read and parsed once, however many steps need a page of it", async () => {

@@ -3,9 +3,9 @@
  * rename.
  */
 import { describe, expect, test } from "vitest";
-import { requireProgress } from "#functions/rollout/call/no-progress.ts";
-import { reportUnplanned } from "#functions/rollout/call/report-unplanned.ts";
+import { requireProgress } from "#functions/rollout/call/plan-owner.ts";
 import { readOwner } from "#functions/rollout/read/read-owner.ts";
+import { reportUnplanned } from "#functions/rollout/repair/report-unplanned.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { dueAtOf, later } from "#shared/fleet/rows/due.ts";

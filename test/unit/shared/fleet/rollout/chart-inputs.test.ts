@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { syncTemplate } from "#shared/fleet/kinds/sync-template.ts";
-import { buildOptionsOf } from "#shared/fleet/rollout/chart-inputs.ts";
+import { buildOptionsOf } from "#shared/fleet/rollout/cluster-inputs.ts";
 import { snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Plan, PlannedTemplate } from "#shared/fleet/rows/rollout-rows.ts";

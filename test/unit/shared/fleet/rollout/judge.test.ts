@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { defined } from "#shared/base/defined.ts";
 import { applyOptions } from "#shared/fleet/kinds/sync-template.ts";
+import type { Deadlines } from "#shared/fleet/rollout/facts.ts";
 import {
-  type Deadlines,
   deadlineOf,
   isNewestAssignment,
   isPreexisting,

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { syncTemplate } from "#shared/fleet/kinds/sync-template.ts";
+import { overridden, overridesFor } from "#shared/fleet/rollout/cluster-inputs.ts";
 import { snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
-import { overridden, overridesFor } from "#shared/fleet/rollout/override.ts";
 import type { PlannedTemplate } from "#shared/fleet/rows/rollout-rows.ts";
 import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";
 

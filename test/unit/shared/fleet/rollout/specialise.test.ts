@@ -2,9 +2,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { syncTemplate } from "#shared/fleet/kinds/sync-template.ts";
+import { overridden, specialisationOf } from "#shared/fleet/rollout/cluster-inputs.ts";
 import { snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
-import { overridden } from "#shared/fleet/rollout/override.ts";
-import { specialisationOf } from "#shared/fleet/rollout/specialise.ts";
 import type { Plan, PlannedTemplate, TargetInput } from "#shared/fleet/rows/rollout-rows.ts";
 import { propertyRuns, propertySeeds } from "#test/support/property-runs.ts";
 

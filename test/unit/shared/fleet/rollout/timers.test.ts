@@ -36,18 +36,21 @@ describe("what goes on", () => {
 
 describe("when the planner has to look again", () => {
   const rolloutState = rolloutStateOf([idleStage], { deadline: inSeconds(700) });
-  const freeze = { name: "audit", at: inSeconds(-60), by: "anna" };
+  const freeze = { name: "audit", at: inSeconds(-60), by: "anna", reason: "an audit" };
   const freezes = [
     { ...freeze, until: inSeconds(900) },
     { ...freeze, until: inSeconds(-1) },
   ];
+  const hold = { number: 1, by: "anna", at: inSeconds(-60), until: inSeconds(800) };
+  const row = { operations: { hold } };
   const baking: Pick<Advance, "timers"> = { timers: [{ at: inSeconds(86_400), why: "the bake ends" }] };
 
   test("timers of stage runs, deadlines of attempts and ends of freezes are one list with reasons", () => {
-    expect(timersOf({ rolloutState, freezeState: { freezes, lifted: [] } }, [baking], now)).toEqual([
+    expect(timersOf({ rolloutState, row, freezeState: { freezes, lifted: [] } }, [baking], now)).toEqual([
       { at: inSeconds(86_400), why: "the bake ends" },
       { at: inSeconds(700), why: "the deadline of an attempt" },
       { at: inSeconds(900), why: "the end of a freeze" },
+      { at: inSeconds(800), why: "the end of a hold" },
     ]);
   });
 

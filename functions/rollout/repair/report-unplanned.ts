@@ -1,7 +1,7 @@
 import type { GivenPorts } from "#functions/rollout/read/planner-ports.ts";
 import { rolloutStateFor } from "#functions/rollout/read/read-owner.ts";
-import { reportedResume } from "#functions/rollout/steps/wake-resumed.ts";
-import { ownerWrite } from "#functions/rollout/write/owner-write.ts";
+import { reportedResume } from "#functions/rollout/write/assign.ts";
+import { ownerWrite } from "#functions/rollout/write/transaction.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { isNewerRow, isRowTooLarge, isStuck, type StarlingError } from "#shared/base/errors.ts";
 import { ownerFields } from "#shared/fleet/log-fields.ts";

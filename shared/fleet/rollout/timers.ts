@@ -40,7 +40,11 @@ export function activityOf(facts: {
 
 /** The timers of an owner, without the check for lost messages. @param runs - its stage runs in progress. */
 export function timersOf(
-  { rolloutState: { deadline }, freezeState: { freezes }, row }: Pick<Known, "rolloutState" | "freezeState"> & {
+  {
+    rolloutState: { deadline },
+    freezeState: { freezes },
+    row,
+  }: Pick<Known, "rolloutState" | "freezeState"> & {
     readonly row: Pick<OwnerRow, "operations">;
   },
   runs: Iterable<Pick<Advance, "timers">>,

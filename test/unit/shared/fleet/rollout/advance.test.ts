@@ -197,11 +197,12 @@ describe("the facts about a stage run that its owner's rows tell", () => {
     stageRecordOf("rest", { current: 1 }),
   ];
   const row = groupRow({ operations: { resumed: { by: "ana", at, number: 1 } } });
-  const factsOf = (index: number, of = stages, owner = row) =>
-    stageRunFacts(
-      { rolloutState: rolloutStateOf(of, { last: 2, deadline: "2026-11-21T08:10:00.000Z" }), row: owner },
-      { index, deletion: false },
-    );
+  const factsOf = (index: number, of = stages, owner = row) => {
+    const own = { rollout: 2, stage: of[index]?.name ?? "", snapshot: 1 };
+    const named = of.map((stage) => (stage.name === own.stage ? { ...stage, updatingTo: own } : stage));
+    const rolloutState = rolloutStateOf(named, { last: 2, deadline: "2026-11-21T08:10:00.000Z" });
+    return stageRunFacts({ rolloutState, row: owner, rollouts: new Map() }, own);
+  };
 
   test("the pace, the end of the last suspension and the nearest deadline are those of the rows", () => {
     expect(factsOf(0)).toMatchObject({

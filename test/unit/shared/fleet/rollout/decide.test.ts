@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import { applyOptions } from "#shared/fleet/kinds/sync-template.ts";
+import { mostAssignments } from "#shared/fleet/rollout/assignments.ts";
 import {
   assignedAtOnce,
   type Candidate,
@@ -10,7 +11,6 @@ import {
   type Step,
 } from "#shared/fleet/rollout/decide.ts";
 import type { ClusterRows, Known } from "#shared/fleet/rollout/facts.ts";
-import { mostAssignments } from "#shared/fleet/rollout/slot-portion.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";

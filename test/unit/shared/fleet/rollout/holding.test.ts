@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
+import { waitOf } from "#shared/fleet/rollout/decide.ts";
 import type { Deciding, Known } from "#shared/fleet/rollout/facts.ts";
 import {
   type CatchUpWait,
@@ -10,7 +11,6 @@ import {
   isFull,
   isStopped,
   stoppedCatchUps,
-  waitOf,
 } from "#shared/fleet/rollout/holding.ts";
 import type { FreezeState } from "#shared/fleet/rows/freezes-row.ts";
 import type { CatchUpsHeld, RolloutStateRow, StageRecord } from "#shared/fleet/rows/rollout-rows.ts";

@@ -7,7 +7,7 @@ import {
   waitsForThaw,
   withHeld,
   withoutHeld,
-} from "#shared/fleet/rollout/holds.ts";
+} from "#shared/fleet/rollout/holding.ts";
 import type { FreezeState } from "#shared/fleet/rows/freezes-row.ts";
 import type { Hold } from "#shared/fleet/rows/rollout-rows.ts";
 

@@ -1,5 +1,5 @@
 /**
- * What a template gives on one cluster: its overrides there, the inputs of its chart, its fields, and the input of its
+ * A template on one cluster: its overrides there, the inputs of its chart, its fields, and the input of its
  * build. Pure, from the template and the cluster's values.
  */
 

@@ -1,4 +1,4 @@
-/** What holds targets and catch-ups back, besides a slot: its causes, and the lists of held clusters. Pure. */
+/** Holds of targets and catch-ups, besides a slot: the causes, and the lists of held clusters. Pure. */
 
 import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";

@@ -1,4 +1,4 @@
-/** What still goes on for an owner, and when the planner has to look at it although nobody reports anything. Pure. */
+/** The timers of an owner: whether something still goes on, and when it is examined although nobody reports anything. Pure. */
 
 import type { Advance, GatePhase, Timer } from "#shared/fleet/rollout/advance.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";

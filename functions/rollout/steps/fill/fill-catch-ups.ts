@@ -1,9 +1,8 @@
-import { type CallWork, isOver } from "#functions/rollout/read/begin-call.ts";
+import type { CallWork } from "#functions/rollout/read/begin-call.ts";
 import { listCheck } from "#functions/rollout/read/fleet.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import { valuedEntries } from "#functions/rollout/read/read-clusters.ts";
-import { mostNext } from "#functions/rollout/steps/fill/fill-stage-run.ts";
-import { takeTurns } from "#functions/rollout/steps/fill/take-turns.ts";
+import { type Filling, mostNext, type Queue } from "#functions/rollout/steps/fill/take-turns.ts";
 import type { Transaction } from "#functions/rollout/write/transaction.ts";
 import { seeClusters } from "#functions/rollout/write/transaction.ts";
 import { allPages } from "#shared/base/all-pages.ts";
@@ -17,23 +16,34 @@ import { countHeld, heldAs, heldOf, isEachStopped, isStopped } from "#shared/fle
 import { lostOf } from "#shared/fleet/rollout/lost-templates.ts";
 import { catchUpRollout, isAhead, newestOf } from "#shared/fleet/rollout/order.ts";
 import { clusterOfKey, keys, ranges } from "#shared/fleet/rows/keys.ts";
-import type { CatchUpRow, CatchUpsHeld, Hold } from "#shared/fleet/rows/rollout-rows.ts";
+import type { CatchUpRow, Hold } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 
-interface CatchingUp {
-  readonly work: CallWork;
-  readonly slots: number;
+/**
+ * Clusters that joined, returned or moved get their stage's current rollout, at any time. They come one by one, so that
+ * they have neither evidence nor a snapshot.
+ */
+export function catchUpQueue(transaction: Transaction, filling: Filling, ports: PlannerPorts): Queue<CatchUpCandidate> {
+  /** The stages of the catch-ups that got slots. */
+  const given: string[] = [];
+  return {
+    pages: catchUpPages(transaction, filling, ports),
+    note: (candidate, step) => {
+      if (step.do === "assign") given.push(candidate.stage);
+      noteCatchUp(transaction, filling.work, { candidate, step });
+    },
+    goesOn: (_page, hasActed) => {
+      if (hasActed) keepHeld(transaction, given);
+      return !hasActed && filling.slots > 0;
+    },
+  };
 }
 
-/**
- * Clusters that joined, returned or moved get their stage's current rollout, at any time; those that have to wait are
- * skipped.
- */
-export async function fillCatchUps(
+async function* catchUpPages(
   transaction: Transaction,
-  { work, slots }: CatchingUp,
+  { work, slots }: Filling,
   ports: PlannerPorts,
-): Promise<void> {
+): AsyncGenerator<readonly CatchUpCandidate[]> {
   const { known } = transaction;
   const { catchUps: waiting, isRendered } = work;
   // No turn comes: waiting catch-ups are not even read.
@@ -50,20 +60,18 @@ export async function fillCatchUps(
     const readable = page.filter((row) => !isNewer(row));
     const catchUps = readable.filter(({ cluster }) => !waiting.has(cluster)).slice(0, left);
     if (left === 0) return;
-    if (catchUps.length === 0) continue;
-    const given = await bringIn(transaction, { work, slots, catchUps }, ports);
-    if (slots === 0 || transaction.hasChanged() || transaction.messages.length > 0 || isOver(work, ports))
-      return keepHeld(transaction, held, given);
+    if (catchUps.length > 0) yield candidatesOf(transaction, { work, catchUps }, ports);
   }
   const catchUpsHeld = heldOf([...waiting.values()], as);
-  if (digestOf(catchUpsHeld) !== digestOf(known.rolloutState.catchUpsHeld ?? "")) transaction.edit({ catchUpsHeld });
+  if (digestOf(catchUpsHeld) !== digestOf(held ?? "")) transaction.edit({ catchUpsHeld });
 }
 
 /**
  * When a catch-up got the slot that another one of its stage released, all others wait for the same as before, and need
  * not be read again. @param given - the stages of the catch-ups that got slots.
  */
-function keepHeld(transaction: Transaction, held: CatchUpsHeld | undefined, given: readonly string[]): void {
+function keepHeld(transaction: Transaction, given: readonly string[]): void {
+  const { catchUpsHeld: held } = transaction.known.rolloutState;
   if (held?.as === undefined || countHeld(held, "rendering") > 0 || held.as !== heldAs(transaction)) return;
   if (transaction.rolloutState.catchUps.waiting !== transaction.known.rolloutState.catchUps.waiting - given.length)
     return;
@@ -82,12 +90,12 @@ interface CatchUpCandidate extends Candidate {
   readonly isMore: boolean;
 }
 
-/** @returns the stages of the catch-ups that got slots. */
-async function bringIn(
+/** Catch-ups with the rollouts that their clusters get. Those of clusters that get none are removed, or wait. */
+async function candidatesOf(
   transaction: Transaction,
-  { work: { catchUps: waiting }, slots, catchUps }: CatchingUp & { readonly catchUps: readonly CatchUpRow[] },
+  { work: { catchUps: waiting }, catchUps }: Pick<Filling, "work"> & { readonly catchUps: readonly CatchUpRow[] },
   ports: PlannerPorts,
-): Promise<readonly string[]> {
+): Promise<readonly CatchUpCandidate[]> {
   const { known } = transaction;
   const names = catchUps.map(({ cluster }) => cluster);
   const parts = ["slot", "catchUps", "syncs", "targets"] as const;
@@ -117,19 +125,22 @@ async function bringIn(
       candidates.push({ target, rows, rollout, stage: stage.name, retriedAt, only, catchUp, isMore });
     }
   }
-  const given: string[] = [];
-  const note = ({ catchUp, stage, isMore }: CatchUpCandidate, step: Step) => {
-    if (step.do === "assign") given.push(stage);
-    const wait = waitOf(step);
-    const { cluster, why, rollout } = catchUp;
-    if (wait !== undefined) waiting.set(cluster, wait);
-    else if (isMore && step.do !== "fail") transaction.changeCatchUp(catchUp, { rollout: undefined });
-    else transaction.dropCatchUp(catchUp);
-    if (step.do === "fail")
-      transaction.putCatchUp(cluster, "failed", { why, reason: step.reason, stage, ...defined({ rollout }) });
-  };
-  await takeTurns(transaction, { candidates, slots, note }, ports);
-  return given;
+  return candidates;
+}
+
+/** Records the decision about a catch-up. */
+function noteCatchUp(
+  transaction: Transaction,
+  { catchUps: waiting }: Pick<CallWork, "catchUps">,
+  { candidate: { catchUp, stage, isMore }, step }: { readonly candidate: CatchUpCandidate; readonly step: Step },
+): void {
+  const wait = waitOf(step);
+  const { cluster, why, rollout } = catchUp;
+  if (wait !== undefined) waiting.set(cluster, wait);
+  else if (isMore && step.do !== "fail") transaction.changeCatchUp(catchUp, { rollout: undefined });
+  else transaction.dropCatchUp(catchUp);
+  if (step.do === "fail")
+    transaction.putCatchUp(cluster, "failed", { why, reason: step.reason, stage, ...defined({ rollout }) });
 }
 
 /**

@@ -1,7 +1,8 @@
 import { type CallWork, isOver } from "#functions/rollout/read/begin-call.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { fillCatchUps } from "#functions/rollout/steps/fill/fill-catch-ups.ts";
-import { fillStageRun } from "#functions/rollout/steps/fill/fill-stage-run.ts";
+import { catchUpQueue } from "#functions/rollout/steps/fill/fill-catch-ups.ts";
+import { targetQueue } from "#functions/rollout/steps/fill/fill-stage-run.ts";
+import { fillFrom } from "#functions/rollout/steps/fill/take-turns.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { readSnapshot } from "#shared/adapters/stored-list.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
@@ -28,13 +29,14 @@ export async function fillSlots(known: Known, work: CallWork, ports: PlannerPort
   const movers = moversOf({ rolloutState, stageRuns: known.stageRuns, rollout, isGoing });
   for (const { mover, slots } of turnsOf(rolloutState, movers, rollout)) {
     const transaction = new Transaction(known, now);
-    if (mover.stageRun === undefined) await fillCatchUps(transaction, { work, slots }, ports);
-    // Those that have to wait are skipped: the ones behind them may not have to.
-    else
-      while (
-        (await fillStageRun(transaction, { work, stageRun: mover.stageRun, slots }, ports)) &&
-        !isOver(work, ports)
-      );
+    const filling = { work, slots };
+    const { stageRun } = mover;
+    if (stageRun === undefined)
+      await fillFrom(transaction, { ...filling, queue: catchUpQueue(transaction, filling, ports) }, ports);
+    else {
+      const queue = targetQueue(transaction, { ...filling, stageRun }, ports);
+      await fillFrom(transaction, { ...filling, queue }, ports);
+    }
     if (transaction.hasChanged()) transaction.edit({ served: servedNext(rolloutState, mover) });
     else if (transaction.messages.length === 0 && !isOver(work, ports)) continue;
     return transaction;

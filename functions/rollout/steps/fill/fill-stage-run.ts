@@ -1,7 +1,6 @@
-import type { CallWork } from "#functions/rollout/read/begin-call.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import { readClusters } from "#functions/rollout/read/read-clusters.ts";
-import { takeTurns } from "#functions/rollout/steps/fill/take-turns.ts";
+import { type Filling, mostNext, type Queue } from "#functions/rollout/steps/fill/take-turns.ts";
 import type { Transaction } from "#functions/rollout/write/transaction.ts";
 import { readSnapshot } from "#shared/adapters/stored-list.ts";
 import type { Candidate, Step } from "#shared/fleet/rollout/decide.ts";
@@ -9,58 +8,54 @@ import { frozenAs, heldIn, waitsForThaw, withHeld, withoutHeld } from "#shared/f
 import { refOf, stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import type { StageRunRow, TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 
-/**
- * Number of clusters that one step checks: as many as there are free slots, if their rows fit into the transaction, and
- * five more, because some clusters need no slot.
- */
-export function mostNext(transaction: Transaction, slots: number): number {
-  const fitting = Math.floor(transaction.room() / (transaction.rolloutState.templates.length + 2));
-  return Math.min(60, Math.min(slots, fitting) + 5);
-}
-
-interface Filled {
-  readonly work: CallWork;
+interface FillingStageRun extends Filling {
   readonly stageRun: StageRunRow;
-  readonly slots: number;
 }
 
-/**
- * Gives slots to targets of a stage run whose turn it is, or records that they have the rollout already.
- * @returns true when all checked targets have to wait, and it is worth checking the next ones.
- */
-export async function fillStageRun(
-  transaction: Transaction,
-  { work, stageRun, slots }: Filled,
-  ports: PlannerPorts,
-): Promise<boolean> {
+/** The targets of a stage run that get slots, or that have the rollout already. */
+export function targetQueue(transaction: Transaction, filling: FillingStageRun, ports: PlannerPorts): Queue<Target> {
+  const { work, stageRun, slots } = filling;
   const { waiting } = work;
-  const orders = nextOrders(transaction, { work, stageRun, slots });
-  if (orders.length === 0) return false;
-  const snapshot = await readSnapshot(stageRun, orders, ports.lists);
-  const names = [...snapshot.values()].map(({ cluster }) => cluster);
-  const clusters = await readClusters(transaction.known, { clusters: names, with: ["slot", "syncs"] }, ports.table);
-  const rollout = transaction.rollout(stageRun.rollout);
-  const { stage, retriedAt } = stageRun;
-  const candidates = orders.flatMap((order): readonly Target[] => {
-    const target = snapshot.get(order);
-    const rows = target && clusters.get(target.cluster);
-    if (target === undefined || rows === undefined) return [];
-    return [{ target, rows, rollout, stage, stageRun, order, retriedAt }];
-  });
-  const note = (target: Target, step: Step) => {
-    if (step.do === "hold" && !waitsForThaw(step)) waiting.add(targetPlace(stageRun, target.order));
-    noteTarget(transaction, target, step);
+  return {
+    pages: targetPages(transaction, filling, ports),
+    note: (target, step) => {
+      if (step.do === "hold" && !waitsForThaw(step)) waiting.add(targetPlace(stageRun, target.order));
+      noteTarget(transaction, target, step);
+    },
+    goesOn: (page, hasActed) => {
+      if (hasActed) {
+        waiting.add(goingOn(stageRun));
+        return false;
+      }
+      // The attempt of one cluster is not checked for each report of another's worker.
+      const isAsked = work.round.all || page.some(({ order }) => !heldIn(stageRun, "worker").includes(order));
+      const allWait = page.every(({ order }) => waiting.has(targetPlace(stageRun, order)));
+      return isAsked && allWait && mayTake(transaction, stageRun, slots);
+    },
   };
-  await takeTurns(transaction, { candidates, slots, note }, ports);
-  if (transaction.hasChanged() || transaction.messages.length > 0) {
-    waiting.add(goingOn(stageRun));
-    return false;
+}
+
+async function* targetPages(
+  transaction: Transaction,
+  filling: FillingStageRun,
+  { lists, table }: PlannerPorts,
+): AsyncGenerator<readonly Target[]> {
+  const { stageRun } = filling;
+  const { stage, retriedAt } = stageRun;
+  const rollout = transaction.rollout(stageRun.rollout);
+  for (;;) {
+    const orders = nextOrders(transaction, filling);
+    if (orders.length === 0) return;
+    const snapshot = await readSnapshot(stageRun, orders, lists);
+    const names = [...snapshot.values()].map(({ cluster }) => cluster);
+    const clusters = await readClusters(transaction.known, { clusters: names, with: ["slot", "syncs"] }, table);
+    yield orders.flatMap((order): readonly Target[] => {
+      const target = snapshot.get(order);
+      const rows = target && clusters.get(target.cluster);
+      if (target === undefined || rows === undefined) return [];
+      return [{ target, rows, rollout, stage, stageRun, order, retriedAt }];
+    });
   }
-  // The attempt of one cluster is not checked for each report of another's worker.
-  const mayGoOn =
-    mayTake(transaction, stageRun, slots) &&
-    (work.round.all || orders.some((order) => !heldIn(stageRun, "worker").includes(order)));
-  return mayGoOn && orders.every((order) => waiting.has(targetPlace(stageRun, order)));
 }
 
 /**
@@ -76,7 +71,10 @@ function mayTake({ known }: Transaction, { stage, counts }: StageRunRow, slots: 
  * Targets that had a turn before come first; then as many new ones as could get slots next, and those that were set
  * aside.
  */
-function nextOrders(transaction: Transaction, { work: { waiting }, stageRun, slots }: Filled): readonly number[] {
+function nextOrders(
+  transaction: Transaction,
+  { work: { waiting }, stageRun, slots }: FillingStageRun,
+): readonly number[] {
   const most = mostNext(transaction, slots);
   const isFresh = (order: number) => !waiting.has(targetPlace(stageRun, order));
   const before = [...stageRun.returned, ...heldIn(stageRun, "rendering")].filter(isFresh).slice(0, most);

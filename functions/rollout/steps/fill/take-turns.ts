@@ -1,3 +1,4 @@
+import { type CallWork, isOver } from "#functions/rollout/read/begin-call.ts";
 import { listCheck } from "#functions/rollout/read/fleet.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import { readMembers } from "#functions/rollout/read/planner-ports.ts";
@@ -13,19 +14,52 @@ import { snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
 import { isFull } from "#shared/fleet/rollout/holding.ts";
 import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
-export interface Turns<Next extends Candidate> {
-  /** The candidates in this order. */
-  readonly candidates: readonly Next[];
-  /** Number of them that may get a slot. */
-  readonly slots: number;
+/** What waits for slots: the targets of a stage run, or the catch-ups. */
+export interface Queue<Next extends Candidate> {
+  /** Clusters whose turn may have come, in their order. */
+  readonly pages: AsyncIterable<readonly Next[]>;
   /** Records the decision about one: in a stage run's lists, or for a catch-up. */
   readonly note: (next: Next, step: Step) => void;
+  /**
+   * Records the end of a page. @param hasActed - something is written or requested because of it. @returns whether it is
+   * worth checking the next page.
+   */
+  readonly goesOn: (page: readonly Next[], hasActed: boolean) => boolean;
+}
+
+/** The work of a call that fills slots. */
+export interface Filling {
+  readonly work: CallWork;
+  /** Number of new slots; without any, a cluster may still continue in a slot that it has. */
+  readonly slots: number;
+}
+
+/**
+ * Number of clusters in a page: as many as there are free slots, if their rows fit into the transaction, and five more,
+ * because some clusters need no slot.
+ */
+export function mostNext(transaction: Transaction, slots: number): number {
+  const fitting = Math.floor(transaction.room() / (transaction.rolloutState.templates.length + 2));
+  return Math.min(60, Math.min(slots, fitting) + 5);
+}
+
+/** Those that have to wait are skipped: the ones behind them may not have to. */
+export async function fillFrom<Next extends Candidate>(
+  transaction: Transaction,
+  { queue, work, slots }: Filling & { readonly queue: Queue<Next> },
+  ports: PlannerPorts,
+): Promise<void> {
+  for await (const page of queue.pages) {
+    await takeTurns(transaction, { page, slots, note: queue.note }, ports);
+    const hasActed = transaction.hasChanged() || transaction.messages.length > 0;
+    if (!queue.goesOn(page, hasActed) || isOver(work, ports)) return;
+  }
 }
 
 /** Carries out each decision as far as slots and room suffice, and requests the missing renderings. */
-export async function takeTurns<Next extends Candidate>(
+async function takeTurns<Next extends Candidate>(
   transaction: Transaction,
-  { candidates, slots, note }: Turns<Next>,
+  { page: candidates, slots, note }: Pick<Queue<Next>, "note"> & Pick<Filling, "slots"> & { page: readonly Next[] },
   ports: PlannerPorts,
 ): Promise<void> {
   const targets = candidates.map(({ target }) => target);

@@ -128,6 +128,8 @@ export const reasons = [
   "RolloutHalted",
   "RolloutNothingVerified",
   "RolloutTooManyUnreachable",
+  "RolloutBaking",
+  "RolloutGateFailed",
   "RolloutPassed",
   "RolloutSuperseded",
   // A Source.

@@ -12,6 +12,8 @@ export const phaseWords = {
   Halted: "halted",
   NothingVerified: "nothing verified",
   TooManyUnreachable: "too many unreachable",
+  Baking: "baking",
+  GateFailed: "gate failed",
 } as const satisfies Record<Exclude<StageRunPhase, EndedPhase> | "Waiting", string>;
 
 export type BudgetState = "Failed" | "Unreachable";

@@ -13,6 +13,7 @@ const open: ReadonlySet<WaitReason> = new Set([
   "budget",
   "evidence",
   "unreachable",
+  "gate",
   "source",
 ]);
 

@@ -176,7 +176,7 @@ function valuesChange(before: ClusterValuesRow | undefined, after: ClusterValues
 
 function ownerChange(before: OwnerRow | undefined, after: OwnerRow, now: Date): RowChange {
   const owner = syncOwner(after);
-  const schema = neededSchema(after.operations);
+  const schema = neededSchema(after);
   const row = { ...due(after, watchdogAt(now, 0), 1), schema };
   const writes = [putRow(before, row)];
   if (before === undefined) writes.push({ put: directoryRow(keys.owner(owner)) });

@@ -86,11 +86,13 @@ function decide(before: WrittenRow | undefined, { request, act: said, at }: Deci
   const { suspended, resumed, ...operations } = before.operations;
   const act: Act = { ...said, number: (newestAct(before.operations) ?? 0) + 1 };
   if (request.verb === "suspend") {
-    const next = suspended === undefined ? act : suspendedAgain(suspended, act);
+    const next =
+      suspended === undefined ? { ...act, ...defined({ stood: resumed?.stood }) } : suspendedAgain(suspended, act);
     return next === suspended ? unchanged(before) : operationsChange(before, { ...operations, suspended: next }, at);
   }
   if (request.verb === "resume") {
-    return suspended === undefined ? unchanged(before) : operationsChange(before, { ...operations, resumed: act }, at);
+    if (suspended === undefined) return unchanged(before);
+    return operationsChange(before, { ...operations, resumed: { ...act, ...stoodAfter(suspended, at) } }, at);
   }
   if (suspended !== undefined) {
     const why = suspended.reason === undefined ? "" : `: ${suspended.reason}`;
@@ -104,6 +106,11 @@ function decide(before: WrittenRow | undefined, { request, act: said, at }: Deci
   if (before.type === "SyncGroup" || before.type === "Sync")
     return operationsChange(before, { ...held, refresh: act }, at);
   throw refusal("MethodNotAllowed", `${object} has no rollouts; refresh a SyncGroup or a Sync`);
+}
+
+function stoodAfter({ at: since, stood = 0 }: Suspension, at: Date): Pick<Suspension, "stood"> {
+  const seconds = stood + Math.max(0, at.getTime() - Date.parse(since)) / 1000;
+  return seconds === 0 ? {} : { stood: seconds };
 }
 
 /** Keeps the first person; adds another person, or another reason, once. */

@@ -3,6 +3,7 @@
 import type { CallWork } from "#functions/rollout/read/begin-call.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import { renewOwnerBlobs, repairList } from "#functions/rollout/repair/lost-blobs.ts";
+import { checkBaked } from "#functions/rollout/steps/check-baked.ts";
 import { collectPast } from "#functions/rollout/steps/delete/collect-past.ts";
 import { deleteOwner, forgetOwner } from "#functions/rollout/steps/delete/delete-owner.ts";
 import { endStageRuns } from "#functions/rollout/steps/end-stage-runs.ts";
@@ -21,7 +22,7 @@ import type { Transaction } from "#functions/rollout/write/transaction.ts";
 import { unlessLost } from "#shared/base/errors.ts";
 import { isToRenew } from "#shared/fleet/blob-life.ts";
 import { isResumeNew, type Known, lacksRenderings, mayHaveOtherMembers } from "#shared/fleet/rollout/facts.ts";
-import { lastStageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
+import { lastStageRunOf, stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 
 /** `done`: nothing more is to be decided for now, or the owner is gone. */
 type Outcome = Transaction | "done" | undefined;
@@ -80,6 +81,12 @@ export const plannerSteps: readonly PlannerStep[] = [
       startNextStageRun: "a stage run that has passed is written as passed before a newer rollout takes its stage",
     },
     take: endStageRuns,
+  },
+  {
+    name: "checkBaked",
+    applies: ({ rolloutState, stageRuns }) =>
+      rolloutState.stages.some((stage) => stageRunOf(stage, stageRuns)?.phase === "Baking"),
+    take: checkBaked,
   },
   {
     name: "retryRendered",

@@ -4,6 +4,7 @@ import { readMembers } from "#functions/rollout/read/planner-ports.ts";
 import { startStageRun } from "#functions/rollout/write/take-snapshot.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { advance, isLeft, stageRunFacts } from "#shared/fleet/rollout/advance.ts";
+import { bakeFrom } from "#shared/fleet/rollout/bake.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { withPassed } from "#shared/fleet/rollout/order.ts";
 import { isStalled, refOf, stageRunOf, withVerdict } from "#shared/fleet/rollout/stage-runs.ts";
@@ -32,19 +33,32 @@ export async function endStageRuns(
       continue;
     }
     const advanced = advance(stageRun, facts);
+    if (advanced.phase === "Baking" && stageRun.bake === undefined && facts.bakeClock !== undefined) {
+      const baking = { ...stageRun, bake: bakeFrom(facts.bakeClock, transaction.now) };
+      transaction.putStageRun(withVerdict(baking, advance(baking, facts), transaction.at));
+      transaction.report(stageRun);
+      continue;
+    }
     // Clusters that joined in place of those that left may verify it.
     const areOthers = stage.members > 0 && stageRun.membersVersion < known.rolloutState.membersVersion;
     if (advanced.phase === "NothingVerified" && isLeft(stageRun, facts) && areOthers) {
       await startStageRun(transaction, { stage: index, rollout }, ports);
       continue;
     }
-    const next = withVerdict(stageRun, advanced, transaction.at);
+    const next = withVerdict(afterFailedBake(stageRun, advanced), advanced, transaction.at);
     if (next === stageRun) continue;
     transaction.putStageRun(next);
     if (next.phase === "Passed") await pass(transaction, { stageRun: next, name: stage.name }, ports);
     transaction.report(stageRun);
   }
   return transaction.hasChanged() ? transaction : undefined;
+}
+
+/** When failed clusters get another turn after a bake, it begins anew. */
+function afterFailedBake(stageRun: StageRunRow, { phase }: Pick<StageRunRow, "phase">): StageRunRow {
+  if (stageRun.phase !== "GateFailed" || phase !== "Updating") return stageRun;
+  const { bake: _failed, ...kept } = stageRun;
+  return kept;
 }
 
 /** Makes its rollout the stage's current one, which clusters that joined after the snapshot get as well. */

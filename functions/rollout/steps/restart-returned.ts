@@ -6,7 +6,9 @@ import { askForLost } from "#functions/rollout/repair/lost-blobs.ts";
 import { startOver } from "#functions/rollout/write/another-turn.ts";
 import { seeClusters, Transaction } from "#functions/rollout/write/transaction.ts";
 import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
-import { isSelected, type Known, keptUnreadable, stageNow } from "#shared/fleet/rollout/facts.ts";
+import { failureOf, isBaked } from "#shared/fleet/rollout/bake.ts";
+import { type ClusterRows, isSelected, type Known, keptUnreadable, stageNow } from "#shared/fleet/rollout/facts.ts";
+import { reasonOf } from "#shared/fleet/rollout/judge.ts";
 import { desiredLater } from "#shared/fleet/rollout/lost-templates.ts";
 import { catchUpRollout, isAhead, newestOf } from "#shared/fleet/rollout/order.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -35,6 +37,7 @@ export async function restartReturned(
   for (const rows of found.values()) {
     const { cluster, fleet, syncs, targets } = rows;
     if (isSelected(known, fleet)) states.set(cluster, stateByRows(syncs));
+    failInBake(transaction, rows);
     // A cluster that was registered again has nothing of the former one, and nothing reports that.
     const isClear = fleet === undefined || syncs.every(({ desired }) => desired.action === "orphan");
     const isGone = row.operations.deletion !== undefined && isClear;
@@ -77,6 +80,16 @@ export async function restartReturned(
   }
   if (strayed.length > 0) transaction.addJobs({ do: "leave", clusters: await ports.lists.store(strayed), at: 0 });
   return transaction;
+}
+
+/** A cluster that fails while its stage run bakes counts as failed there at once. */
+function failInBake(transaction: Transaction, { targets, syncs }: Pick<ClusterRows, "targets" | "syncs">): void {
+  for (const target of targets) {
+    const stageRun = transaction.stageRun(target.stageRun);
+    if (stageRun?.bake === undefined || !isBaked(stageRun, target)) continue;
+    const failure = failureOf(target, syncs);
+    if (failure !== undefined) transaction.amend(target, { state: "Failed", reason: reasonOf(failure) });
+  }
 }
 
 function answersAgain({ desired, observed, paused }: SyncRow): boolean {

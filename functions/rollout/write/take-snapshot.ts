@@ -8,10 +8,10 @@ import { isThere } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { youngSince } from "#shared/fleet/blob-life.ts";
-import { type Member, snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
+import { type Member, relationOf, snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
-import { noTargets, refOf } from "#shared/fleet/rollout/stage-runs.ts";
+import { isUnbegun, noTargets, refOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { RolloutRow, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
@@ -71,6 +71,7 @@ export async function startStageRun(
     away: [],
     // No cluster may have joined for what was requested then.
     ...defined({ retriedAt: old?.retriedAt, left: hasLost(old, rollout) }),
+    ...gatesFor(stage.name, { old, rollout, known }),
     startedAt: transaction.at,
     transitions: [{ at: transaction.at, phase: "Updating", reason: "Updating", message }],
   };
@@ -84,6 +85,25 @@ export async function startStageRun(
     ...(isAhead ? { ahead: true } : {}),
   }));
   transaction.report(stageRun);
+}
+
+/**
+ * The gates of the stage, by the present spec. A new snapshot of a rollout that bakes keeps the clock; it does not get
+ * past a bake that has failed.
+ */
+function gatesFor(
+  name: string,
+  about: { readonly old: StageRunRow | undefined; readonly rollout: RolloutRow; readonly known: Known },
+): Pick<StageRunRow, "gates" | "adopts" | "bake"> {
+  const { old, rollout, known } = about;
+  const { after } = relationOf(known.row).rollout.stages.find((stage) => stage.name === name) ?? {};
+  if (after === undefined || rollout.plan.deletion !== undefined) return {};
+  const isAgain = old?.rollout === rollout.number && old.phase !== "GateFailed";
+  return {
+    gates: { after },
+    ...(old !== undefined && (old.adopts === true || !isUnbegun(old)) ? { adopts: true } : {}),
+    ...(isAgain && old.bake !== undefined ? { bake: { from: old.bake.from, stood: old.bake.stood } } : {}),
+  };
 }
 
 /** Whether targets left before this rollout was verified in the stage: a new snapshot is no evidence. */

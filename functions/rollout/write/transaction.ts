@@ -17,6 +17,7 @@ import {
 import { earliestOf, timersOf, watchdogOf } from "#shared/fleet/rollout/timers.ts";
 import { due } from "#shared/fleet/rows/due.ts";
 import { type CatchUpState, keys, type Owner } from "#shared/fleet/rows/keys.ts";
+import { plannedSchema } from "#shared/fleet/rows/needed-schema.ts";
 import { isUnplanned, type OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type {
   CatchUpRow,
@@ -30,7 +31,7 @@ import type {
   TargetRow,
   TargetState,
 } from "#shared/fleet/rows/rollout-rows.ts";
-import { keyText, type Row, rowSchema } from "#shared/fleet/rows/row.ts";
+import { keyText, type Row } from "#shared/fleet/rows/row.ts";
 import { isOfType } from "#shared/fleet/rows/stored-row.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Table, Write } from "#shared/ports.ts";
@@ -230,18 +231,24 @@ export class Transaction {
   }
 
   /**
-   * Changes the result of a target that had failed, or did not answer. Without a new result, the target gets another
-   * turn.
+   * Changes the result of a target that was done, had failed, or did not answer. Without a new result, the target gets
+   * another turn.
    */
   amend(target: TargetRow, to?: Pick<TargetOutcome, "state" | "reason">): void {
     const stageRun = this.stageRun(target.stageRun);
     if (stageRun === undefined) return;
     const { preexisting: _preexisting, ...kept } = target;
     const returned = to === undefined ? [...stageRun.returned, target.order] : stageRun.returned;
-    this.putStageRun({ ...withoutOutcome(stageRun, target), returned });
-    this.count(stageRun, { [target.state]: -1, [to?.state ?? "Waiting"]: 1 });
-    if (to === undefined) this.delete(target);
-    else this.put<TargetRow>({ ...kept, ...to, endedAt: this.at }, target);
+    // What it has already comes from an attempt that did not pass.
+    const adopts = to === undefined && stageRun.gates !== undefined ? { adopts: true as const } : {};
+    this.putStageRun({ ...withoutOutcome(stageRun, target), returned, ...adopts });
+    const counted = this.count(stageRun, { [target.state]: -1, [to?.state ?? "Waiting"]: 1 });
+    if (to === undefined) {
+      this.delete(target);
+      return;
+    }
+    this.putStageRun(withOutcome(counted, { cluster: target.cluster, ...to }));
+    this.put<TargetRow>({ ...kept, ...to, endedAt: this.at }, target);
   }
 
   /** Catch-ups that were found, readable or not: a cluster has at most one of each state. */
@@ -382,7 +389,7 @@ export function reports(owner: Owner, stageRuns: readonly StageRunRef[] = []): r
 function putOver<Written extends Row>(row: Omit<Written, "schema" | "version">, before: Written | undefined) {
   const version = before?.version ?? 0;
   // Nothing else of it is missing.
-  const put = { ...row, schema: rowSchema, version: version + 1 } as unknown as Written;
+  const put = { ...row, schema: plannedSchema(row), version: version + 1 } as unknown as Written;
   return { put, when: version === 0 ? ("absent" as const) : { version } };
 }
 

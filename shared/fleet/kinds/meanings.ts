@@ -95,6 +95,10 @@ const meanings: Readonly<Record<string, string>> = {
     "stages in order; a cluster is in the first one that selects it; the last one takes all others",
   "SyncGroup.spec.rollout.stages[].clusters": "see Selecting clusters; absent in the last stage, and only there",
   "SyncGroup.spec.rollout.stages[].maxConcurrent": "a smaller bound for this stage",
+  "SyncGroup.spec.rollout.stages[].after":
+    "what must hold after all clusters of the stage are done, before a rollout passes the stage",
+  "SyncGroup.spec.rollout.stages[].after[].bake":
+    "how long the clusters of the stage must stay within the budgets; each is checked once more at the end",
   "SyncGroup.spec.rollout.stages[].optional":
     "true: a rollout passes the first stage unverified while the stage has no cluster",
   "SyncGroup.spec.rollout.stages[].name": "name of the stage; a new name alone makes no new stage",

@@ -6,6 +6,15 @@ import { namespacedMetadata, ourApiVersion } from "#shared/fleet/kinds/metadata.
 import { clusterCountSchema, durationSchema } from "#shared/fleet/kinds/quantities.ts";
 import { syncSpec, syncTemplate } from "#shared/fleet/kinds/sync-template.ts";
 
+/** Longest time between the begin of a gate and its end. */
+const maxGateSeconds = 14 * 86_400;
+
+/** A gate after the clusters of a stage: its only key says which. */
+const gateAfterSchema = z.strictObject({
+  /** How long every cluster of the stage must stay within the budgets before the rollout passes. */
+  bake: durationSchema({ minSeconds: 1, maxSeconds: maxGateSeconds }),
+});
+
 const stageSchema = z.strictObject({
   name: nameSchema,
   /** When absent, the stage takes every cluster that no earlier stage took. */
@@ -14,6 +23,8 @@ const stageSchema = z.strictObject({
   maxConcurrent: clusterCountSchema.optional(),
   /** Whether a rollout passes the first stage without verification when the stage has no cluster. False by default. */
   optional: z.boolean().optional(),
+  /** What must hold, after all clusters of the stage are done, before a rollout passes the stage. */
+  after: boundedList(gateAfterSchema, 1).min(1, "must have at least one gate; leave it out for none").optional(),
 });
 
 function duplicateNames(items: readonly { readonly name: string }[]): boolean {

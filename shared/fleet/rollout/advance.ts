@@ -6,6 +6,7 @@
 import { defined } from "#shared/base/defined.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
+import { type BakeClock, bakeClock, gateAfter } from "#shared/fleet/rollout/bake.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { frozenIn } from "#shared/fleet/rollout/holding.ts";
 import { isCaughtUp } from "#shared/fleet/rollout/order.ts";
@@ -68,20 +69,18 @@ export interface StageRunFacts {
   readonly resumedAt?: string | undefined;
   /** The nearest deadline of its attempts. */
   readonly deadline?: string | undefined;
+  /** Without it, no bake ends. */
+  readonly bakeClock?: BakeClock;
 }
 
-/** The gates of a stage run. Nothing has any yet: a stage run of today never enters a phase of a gate. */
+/** The gates of a stage run. */
 export interface Gates {
-  readonly before?: GateState;
-  readonly after?: GateState;
+  readonly after?: GateState | undefined;
 }
 
-/** The phases that a stage run with gates has besides. */
-export type GatePhase = "Gated" | "Baking" | "GateFailed";
-
-export interface Advance<Phase extends StageRunPhase | GatePhase = StageRunPhase> {
-  readonly phase: Phase;
-  readonly reason: Phase | StageRunReason;
+export interface Advance {
+  readonly phase: StageRunPhase;
+  readonly reason: StageRunReason;
   readonly message: string;
   readonly timers: readonly Timer[];
   /** A newer rollout may replace the stage run. */
@@ -90,31 +89,26 @@ export interface Advance<Phase extends StageRunPhase | GatePhase = StageRunPhase
   readonly inFlight: boolean;
 }
 
-type Assessment<Phase extends StageRunPhase | GatePhase = StageRunPhase> = Pick<
-  Advance<Phase>,
-  "phase" | "reason" | "message"
->;
+type Assessment = Pick<Advance, "phase" | "reason" | "message">;
 
-/** @returns what the stage run is with these facts, and what happens next. */
-export function advance(stageRun: StageRunRow, facts: StageRunFacts): Advance;
-export function advance(stageRun: StageRunRow, facts: StageRunFacts, gates: Gates): Advance<StageRunPhase | GatePhase>;
+/** @returns what the stage run is with these facts, and what happens next. @param gates - other ones, in tests. */
 export function advance(
   stageRun: StageRunRow,
   facts: StageRunFacts,
-  gates: Gates = {},
-): Advance<StageRunPhase | GatePhase> {
+  gates: Gates = { after: gateAfter(stageRun, facts.bakeClock) },
+): Advance {
   const assessed = assess(stageRun, facts, gates);
   switch (assessed.phase) {
-    case "Gated":
-      return { ...assessed, timers: timersOf(gates.before), acceptsNewer: true, inFlight: false };
     case "Baking":
       return { ...assessed, timers: timersOf(gates.after), acceptsNewer: false, inFlight: true };
     case "Updating": {
-      const stays = facts.isAhead === true || isHeld(stageRun, facts);
+      // A bake goes on while a cluster that answers again gets its turn.
+      const bakes = stageRun.bake !== undefined;
+      const stays = !bakes && (facts.isAhead === true || isHeld(stageRun, facts));
       return {
         ...assessed,
         timers: facts.deadline === undefined ? [] : [{ at: facts.deadline, why: "the deadline of an attempt" }],
-        acceptsNewer: stays || wasSuspendedUnbegun(stageRun, facts),
+        acceptsNewer: stays || (!bakes && wasSuspendedUnbegun(stageRun, facts)),
         inFlight: !stays,
       };
     }
@@ -127,27 +121,23 @@ function timersOf(gate: GateState | undefined): readonly Timer[] {
   return gate?.state === "waiting" ? gate.timers : [];
 }
 
-function assess(
-  stageRun: StageRunRow,
-  facts: StageRunFacts,
-  { before, after }: Gates,
-): Assessment<StageRunPhase | GatePhase> {
+function assess(stageRun: StageRunRow, facts: StageRunFacts, { after }: Gates): Assessment {
   const { phase, reason, message } = stageRun;
   if (hasEnded(stageRun)) return { phase, reason: phase, message };
-  // An approval that ends later does not stop what has begun.
-  if (before !== undefined && before.state !== "passed" && isUnbegun(stageRun))
-    return gated(before.state === "failed" ? "GateFailed" : "Gated", before);
   const settled = assessTargets(stageRun, facts);
+  if (settled.phase === "Halted" && stageRun.bake !== undefined)
+    return gateFailed(`during the bake, ${settled.message}`);
   if (settled.phase !== "Passed") return settled;
   // A stage run that stood still goes on standing still until the stage before it has passed its rollout.
   if (facts.isAhead === true)
     return isStalled(stageRun) ? { phase, reason: reason as StageRunReason, message } : updating(stageRun);
   if (after === undefined || after.state === "passed") return settled;
-  return gated(after.state === "failed" ? "GateFailed" : "Baking", after);
+  if (after.state === "failed") return gateFailed(after.message);
+  return { phase: "Baking", reason: "Baking", message: after.message };
 }
 
-function gated(phase: GatePhase, { message }: Exclude<GateState, { state: "passed" }>): Assessment<GatePhase> {
-  return { phase, reason: phase, message };
+function gateFailed(message: string): Assessment {
+  return { phase: "GateFailed", reason: "GateFailed", message };
 }
 
 /**
@@ -248,6 +238,7 @@ export function stageRunFacts({ rolloutState, row, rollouts }: OwnRows, stageRun
     isAwaited: index < rolloutState.stages.length - 1,
     resumedAt: row.operations.resumed?.at,
     deadline: rolloutState.deadline,
+    bakeClock: bakeClock(row.operations, rollout.progressDeadline),
   };
 }
 

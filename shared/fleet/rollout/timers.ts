@@ -1,6 +1,6 @@
 /** The timers of an owner: whether something still goes on, and when it is examined although nobody reports anything. Pure. */
 
-import type { Advance, GatePhase, Timer } from "#shared/fleet/rollout/advance.ts";
+import type { Advance, Timer } from "#shared/fleet/rollout/advance.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { holdInForce } from "#shared/fleet/rollout/rollout-hold.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
@@ -15,7 +15,7 @@ const idleSeconds = 600;
 /** Seconds while clusters change outside its stage runs, or just did in one: the index that shows it lags. */
 const changingSeconds = 60;
 
-type Phased = { readonly phase: StageRunPhase | GatePhase };
+type Phased = { readonly phase: StageRunPhase };
 
 /**
  * `moving`: a cluster changes, or a stage run may give slots. `waiting`: something is unfinished, and waits for people,

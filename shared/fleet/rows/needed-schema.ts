@@ -1,10 +1,22 @@
-import type { Operations } from "#shared/fleet/rows/object-rows.ts";
+import type { Operations, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
+import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
 
 /** Operations that the version before does not know: its planner would act against them. */
 const newOperations = ["hold"] as const satisfies readonly (keyof Operations)[];
 
-/** The schema that an owner's row needs, so that no function acts on it that does not know its operations. */
-export function neededSchema(operations: Operations): number {
-  return newOperations.some((name) => operations[name] !== undefined) ? newestRowSchema : rowSchema;
+/** The schema that an owner's row needs, so that no function acts on it that does not know its operations or gates. */
+export function neededSchema(row: OwnerRow): number {
+  const hasNew = newOperations.some((name) => row.operations[name] !== undefined);
+  return hasNew || hasGates(row) ? newestRowSchema : rowSchema;
+}
+
+function hasGates(row: OwnerRow): boolean {
+  return row.type === "SyncGroup" && row.spec.rollout.stages.some(({ after }) => after !== undefined);
+}
+
+/** The schema of a row of the planner: a stage run with gates is never taken for one without. */
+export function plannedSchema(row: object): number {
+  const { gates }: Partial<Pick<StageRunRow, "gates">> = row;
+  return gates === undefined ? rowSchema : newestRowSchema;
 }

@@ -27,8 +27,13 @@ export interface Act {
   readonly number: number;
 }
 
+/** The seconds of all suspensions of an owner that have ended: a bake does not count them. */
+interface Stood {
+  readonly stood?: number;
+}
+
 /** The first suspend, and those that followed while it lasted, each with its person and reason. */
-export interface Suspension extends Act {
+export interface Suspension extends Act, Stood {
   readonly again?: readonly Act[];
 }
 
@@ -47,7 +52,7 @@ export interface RolloutHold extends Act {
 export interface Operations {
   readonly suspended?: Suspension;
   /** The newest `resume`; it removes `suspended`. */
-  readonly resumed?: Act;
+  readonly resumed?: Act & Stood;
   /** The newest `reconcile`. */
   readonly reconcile?: Act;
   /** The newest `rollout refresh`: stage runs in progress take a new snapshot. */

@@ -4,6 +4,7 @@
  */
 
 import type { SpecialisationFields } from "#shared/fleet/kinds/specialisation-fields.ts";
+import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import type { ApplyOptions, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
@@ -158,14 +159,15 @@ export interface Skipped {
  * - `retry`: failed targets of a stage run, or failed catch-ups, get another turn;
  * - `restore`: targets of a stage run that lost templates which are desired again get them back;
  * - `clear`: a rollout passed the stage, and the unfinished catch-ups were judged with it;
- * - `check`: every Sync of the members is checked; `rename`: rows of a renamed stage get its new name.
+ * - `check`: every Sync of the members, or of the targets of a stage run, is checked;
+ * - `rename`: rows of a renamed stage get its new name.
  */
 export type Job =
   | { readonly do: "catchUp" | "leave"; readonly clusters: string; readonly at: number }
   | { readonly do: "retry"; readonly stageRun?: StageRunRef; readonly after?: string }
   | { readonly do: "restore"; readonly stageRun: StageRunRef; readonly from: number; readonly at?: number }
   | { readonly do: "clear"; readonly stage: string; readonly after?: string }
-  | { readonly do: "check"; readonly number: number; readonly at: number }
+  | { readonly do: "check"; readonly number: number; readonly at: number; readonly stageRun?: StageRunRef }
   | { readonly do: "rename"; readonly stage: string; readonly to: string; readonly after?: string };
 
 /** Progress of a `reconcile`. */
@@ -301,11 +303,12 @@ export interface RolloutRow extends Row {
 }
 
 /** A stage run in one of these phases stands still: it stays in its stage, and a newer rollout may replace it. */
-export const stalledPhases = ["Halted", "NothingVerified", "TooManyUnreachable"] as const;
+export const stalledPhases = ["Halted", "NothingVerified", "TooManyUnreachable", "GateFailed"] as const;
 /** A stage run in one of these phases is over, and keeps its phase. */
 const endedPhases = ["Passed", "Superseded"] as const;
 export type EndedPhase = (typeof endedPhases)[number];
-export type StageRunPhase = "Updating" | (typeof stalledPhases)[number] | EndedPhase;
+/** `Baking`: its targets are done within the budgets, and its gates after them have not passed yet. */
+export type StageRunPhase = "Updating" | "Baking" | (typeof stalledPhases)[number] | EndedPhase;
 
 export function isStalledPhase(phase: string | undefined): boolean {
   return stalledPhases.some((stalled) => stalled === phase);
@@ -320,6 +323,19 @@ export interface Transition {
   readonly phase: StageRunPhase;
   readonly reason: string;
   readonly message: string;
+}
+
+/** The gates of a stage, as its snapshot recorded them: a later edit of the spec does not change them. */
+export type StageGates = Pick<RolloutStrategy["stages"][number], "after">;
+
+/** How far a stage run with a bake has come. */
+export interface Bake {
+  /** When its targets first met the budgets. Nothing but a failed bake begins it again. */
+  readonly from: string;
+  /** Seconds of all suspensions of the owner until then. */
+  readonly stood: number;
+  /** The check of every target at the end: when it was requested, and the number of targets that were seen since. */
+  readonly check?: { readonly since: string; readonly seen: number };
 }
 
 export interface StageRunRow extends Row, StageRunRef {
@@ -358,6 +374,11 @@ export interface StageRunRow extends Row, StageRunRef {
   }[];
   /** Targets that do not answer: the last ten by name. */
   readonly away: readonly string[];
+  /** Absent when the stage had none. */
+  readonly gates?: StageGates;
+  /** Clusters may have its content already from attempts that did not pass: its gates apply although nothing changes. */
+  readonly adopts?: true;
+  readonly bake?: Bake;
   /** When a `reconcile` last asked for the failed targets. */
   readonly retriedAt?: string;
   readonly startedAt: string;

@@ -1,6 +1,7 @@
 /** The waits of a stage: for the targets of its stage run, for a person, or for the stage before it. */
 import { defined } from "#shared/base/defined.ts";
 import { advance, isLeft, mustVerify } from "#shared/fleet/rollout/advance.ts";
+import { bakeClock, bakedAt, bakeOf, checkEnd } from "#shared/fleet/rollout/bake.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { barredIn, newerBefore, nextFor } from "#shared/fleet/rollout/order.ts";
 import { barredText } from "#shared/fleet/rollout/owner-status.ts";
@@ -18,8 +19,11 @@ export function stageWaits(facts: WaitFacts, stage: StageRecord, index: number):
   if (isStalled(stageRun)) return [stalledWait(facts, stageRun)];
   const { rollout } = stageRun;
   const about = { stage: stage.name, rollout };
-  const waits: Wait[] = stageRun.holds.flatMap(({ clusters, ...hold }) =>
-    holdWaits({ ...hold, clusters: clusters.length }, about, facts),
+  const waits: Wait[] = bakeWait(facts, stageRun);
+  waits.push(
+    ...stageRun.holds.flatMap(({ clusters, ...hold }) =>
+      holdWaits({ ...hold, clusters: clusters.length }, about, facts),
+    ),
   );
   const before = facts.rolloutState.stages[index - 1];
   if (stage.ahead === true && before !== undefined) {
@@ -108,14 +112,28 @@ function stalledWait({ row }: WaitFacts, stageRun: StageRunRow): Wait {
   const clusters = failedOf(stageRun);
   if (row.operations.deletion !== undefined)
     return { reason: "budget", ...about, clusters, message, clear: [...again, orphan] };
-  if (stageRun.phase === "Halted") {
+  if (stageRun.phase === "Halted" || stageRun.phase === "GateFailed") {
     const clear = [...again, ...refresh, ...paced("maxFailures")];
-    return { reason: "budget", ...about, clusters, message, clear };
+    return { reason: stageRun.phase === "Halted" ? "budget" : "gate", ...about, clusters, message, clear };
   }
   if (isLeft(stageRun, judged)) return { reason: "evidence", ...about, message, clear: refresh };
   const unverified = { count: changedSize(stageRun), names: [...stageRun.away, ...clusters.names] };
   const text = `${message}${namesText(unverified)}`;
   return { reason: "evidence", ...about, clusters: unverified, message: text, clear: [...again, ...refresh] };
+}
+
+/** A bake ends by itself. */
+function bakeWait({ row }: WaitFacts, stageRun: StageRunRow): Wait[] {
+  const { phase, bake, stage, rollout } = stageRun;
+  if (phase !== "Baking" || bake === undefined) return [];
+  const { progressDeadline } = relationOf(row).rollout;
+  const clock = bakeClock(row.operations, progressDeadline);
+  const message =
+    bake.check === undefined
+      ? `rollout ${rollout} bakes in stage ${stage} for ${bakeOf(stageRun)}`
+      : `rollout ${rollout} has baked in stage ${stage}: each cluster is checked once more`;
+  const until = bake.check === undefined ? bakedAt(stageRun, clock) : checkEnd(bake.check, clock);
+  return [{ reason: "bake", stage, rollout, message, since: bake.from, ...defined({ until }), clear: [] }];
 }
 
 /** The stage run after a `rollout refresh`: targets that could not be rendered have failed, and all others wait. */

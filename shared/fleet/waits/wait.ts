@@ -15,12 +15,14 @@ export const waitReasons = [
   "budget",
   "evidence",
   "unreachable",
+  "gate",
   "catchUps",
   "slots",
   "worker",
   "rendering",
   "reconcile",
   "source",
+  "bake",
   "stage",
 ] as const;
 export type WaitReason = (typeof waitReasons)[number];

@@ -70,7 +70,7 @@ describe("suspend and resume by the API", () => {
     expect(row?.operations.suspended?.again).toHaveLength(10);
     const resumed = await api.call("POST", `${groupPath}/resume`, {});
     expect(resumed.body.operations).toEqual({
-      resumed: { by: principal, at: "2026-11-20T08:06:00.000Z", number: 23 },
+      resumed: { by: principal, at: "2026-11-20T08:06:00.000Z", number: 23, stood: 60 },
     });
   });
 

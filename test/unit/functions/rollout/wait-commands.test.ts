@@ -31,6 +31,7 @@ const group = "/v1/namespaces/shop/syncgroups/web";
 const slotOf = (slot?: SlotRow) => keys.slot(owner, slot?.cluster ?? "");
 const all = { maxConcurrent: "100%" } as const;
 const lax = { ...all, maxFailures: "100%", maxUnreachable: "100%" } as const;
+const baked: Partial<RolloutStrategy> = { ...all, stages: [{ name: "rest", after: [{ bake: "1s" }] }] };
 const two: Partial<RolloutStrategy> = { ...all, stages: [{ name: "rest", maxConcurrent: 1 }] };
 
 const act = async (made: PlannerWorld, operations: object) =>
@@ -241,6 +242,17 @@ const stories: readonly Story[] = [
     clear: ["unregister rest", "orphan"],
   },
   {
+    on: "gate",
+    when: "a cluster fails during the bake",
+    pace: baked,
+    make: async (made) => {
+      await say(made, "Ready");
+      await made.observe("c1", "Failed");
+      await made.plan(made.table, ["c1"]);
+    },
+    clear: ["reconcile", "refresh", "pace maxFailures"],
+  },
+  {
     on: "catchUps",
     when: "failed catch-ups stop other clusters",
     make: async (made) => {
@@ -297,6 +309,7 @@ const stories: readonly Story[] = [
     clear: [],
     end: (made) => made.setSource("aaa", "aaa", "other"),
   },
+  { on: "bake", when: "all clusters are done", pace: baked, make: after("Ready"), clear: [] },
   { on: "stage", when: "the stage before is still updating", pace: rings, make: begin, clear: [] },
 ];
 
@@ -408,5 +421,7 @@ async function goOn(made: PlannerWorld): Promise<void> {
     for (const { cluster } of made.slots()) await made.finish(cluster);
     const kept = made.rows<SyncRow>("SyncOnCluster").filter(({ desired }) => desired.action === "apply");
     for (const { cluster } of kept) await made.observe(cluster, "Ready");
+    // For the end of a bake.
+    made.advanceClock(1);
   }
 }

@@ -328,20 +328,16 @@ describe("a newer rollout and a stage run", () => {
 
 describe("the gates of a stage run", () => {
   const timers = [{ at, why: "the bake ends" }];
-  const waiting = { state: "waiting", message: "waits for an approval", timers } as const;
-  const failed = { state: "failed", message: "the approval expired" } as const;
+  const waiting = { state: "waiting", message: "waits for a robot", timers } as const;
+  const failed = { state: "failed", message: "the robot said no" } as const;
   const passed = { state: "passed" } as const;
   const unbegun: StageRun = { counts: { Waiting: 2 } };
   const begun: StageRun = { counts: { Waiting: 1, Assigned: 1 } };
   /** Legend: counts, gates, phase, and whether it accepts a newer rollout and is in flight. */
   test.each<[string, StageRun, Gates, string, acceptsNewer: boolean, inFlight: boolean]>([
-    ["a gate before it is open", unbegun, { before: waiting }, "Gated", true, false],
-    ["a gate before it failed", unbegun, { before: failed }, "GateFailed", true, false],
-    ["the gates before it passed", unbegun, { before: passed }, "Updating", false, true],
-    ["it had begun before a gate opened again", begun, { before: waiting }, "Updating", false, true],
     ["a gate after it is open", allReady, { after: waiting }, "Baking", false, true],
     ["a gate after it failed", allReady, { after: failed }, "GateFailed", true, false],
-    ["the gates after it passed", allReady, { before: passed, after: passed }, "Passed", true, false],
+    ["the gates after it passed", allReady, { after: passed }, "Passed", true, false],
     ["its targets are not settled", begun, { after: waiting }, "Updating", false, true],
     ["it halts before its bake", allFailed, { after: waiting }, "Halted", true, false],
   ])("%s", (_what, stageRun, gates, phase, acceptsNewer, inFlight) => {
@@ -350,12 +346,11 @@ describe("the gates of a stage run", () => {
   });
 
   test("an open gate says what it waits for, and when it has to be examined again", () => {
-    expect(advance(stageRunInState(unbegun), { pace: strict }, { before: waiting })).toMatchObject({
-      reason: "Gated",
-      message: "waits for an approval",
+    expect(advance(stageRunInState(allReady), { pace: strict }, { after: waiting })).toMatchObject({
+      reason: "Baking",
+      message: "waits for a robot",
       timers,
     });
-    expect(advance(stageRunInState(allReady), { pace: strict }, { after: waiting })).toMatchObject({ timers });
     expect(advance(stageRunInState(allReady), { pace: strict }, { after: failed }).timers).toEqual([]);
   });
 

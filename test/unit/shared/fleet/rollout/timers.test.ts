@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Advance, GatePhase } from "#shared/fleet/rollout/advance.ts";
+import type { Advance } from "#shared/fleet/rollout/advance.ts";
 import { activityOf, earliestOf, timersOf, watchdogOf } from "#shared/fleet/rollout/timers.ts";
 import type { StageRecord, StageRunPhase } from "#shared/fleet/rows/rollout-rows.ts";
 import { rolloutStateOf } from "#test/support/rollout-state-rows.ts";
@@ -9,7 +9,7 @@ const inSeconds = (seconds: number) => new Date(now.getTime() + seconds * 1000).
 const ref = { rollout: 2, stage: "canary", snapshot: 1 };
 const idleStage: StageRecord = { name: "canary", members: 3, changing: 0, failedCatchUps: 0 };
 const updating: StageRecord = { ...idleStage, updatingTo: ref };
-const phased = (phase: StageRunPhase | GatePhase) => new Map([["2#canary#1", { phase }]]);
+const phased = (phase: StageRunPhase) => new Map([["2#canary#1", { phase }]]);
 const none = { waiting: 0, changing: 0, failed: 0 };
 
 describe("what goes on", () => {
@@ -19,7 +19,6 @@ describe("what goes on", () => {
     ["a catch-up with a slot", idleStage, { ...none, changing: 1 }, "Updating", "moving"],
     ["a stage run that waits for a stage before it", { ...updating, ahead: true }, none, "Updating", "waiting"],
     ["a stage run that stands still", updating, none, "Halted", "waiting"],
-    ["a stage run that waits for its gates", updating, none, "Gated", "waiting"],
     ["a stage run that bakes", updating, none, "Baking", "waiting"],
     ["a catch-up that waits", idleStage, { ...none, waiting: 1 }, "Updating", "waiting"],
     ["a catch-up that failed", idleStage, { ...none, failed: 1 }, "Updating", "idle"],

@@ -1,0 +1,100 @@
+import type { CallWork } from "#functions/rollout/read/begin-call.ts";
+import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
+import { readClusters } from "#functions/rollout/read/read-clusters.ts";
+import { Transaction } from "#functions/rollout/write/transaction.ts";
+import { readSnapshot } from "#shared/adapters/stored-list.ts";
+import {
+  type BakeClock,
+  bakeClock,
+  bakedAt,
+  checkEnd,
+  checkedAs,
+  checkNumber,
+  failureOf,
+  isBaked,
+} from "#shared/fleet/rollout/bake.ts";
+import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
+import type { ClusterRows, Known } from "#shared/fleet/rollout/facts.ts";
+import { reasonOf } from "#shared/fleet/rollout/judge.ts";
+import { isSameStageRun, refOf, stageRunsIn } from "#shared/fleet/rollout/stage-runs.ts";
+import type { StageRunRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { because } from "#shared/fleet/rows/stated-reason.ts";
+
+/** Targets seen in one step. */
+const pageSize = 25;
+
+/**
+ * The end of a bake: every target is checked once more. One that fails, or does not answer in time, counts against the
+ * budgets of its stage run. @returns undefined when no bake is over, or nothing new was seen.
+ */
+export async function checkBaked(known: Known, _work: CallWork, ports: PlannerPorts): Promise<Transaction | undefined> {
+  const clock = bakeClock(known.row.operations, relationOf(known.row).rollout.progressDeadline);
+  for (const stageRun of stageRunsIn(known.rolloutState, known.stageRuns)) {
+    if (stageRun.phase !== "Baking") continue;
+    const transaction = new Transaction(known, ports.clock.now());
+    if (stageRun.bake?.check === undefined) begin(transaction, stageRun, clock);
+    else await see(transaction, { stageRun, clock }, ports);
+    if (transaction.hasChanged()) return transaction;
+  }
+  return undefined;
+}
+
+function begin(transaction: Transaction, stageRun: StageRunRow, clock: BakeClock): void {
+  const { bake } = stageRun;
+  const at = bakedAt(stageRun, clock);
+  // A request of people is answered first: a Sync has one request at a time.
+  if (bake === undefined || at === undefined || at > transaction.at || transaction.rolloutState.checking !== undefined)
+    return;
+  transaction.putStageRun({ ...stageRun, bake: { ...bake, check: { since: transaction.at, seen: 0 } } });
+  transaction.addJobs({ do: "check", number: checkNumber(stageRun), at: 0, stageRun: refOf(stageRun) });
+}
+
+/** Sees the next page of targets, in their order, as far as they were checked. */
+async function see(
+  transaction: Transaction,
+  { stageRun, clock }: { readonly stageRun: StageRunRow; readonly clock: BakeClock },
+  ports: PlannerPorts,
+): Promise<void> {
+  const { bake, size } = stageRun;
+  const end = bake?.check && checkEnd(bake.check, clock);
+  const isAsking = transaction.rolloutState.jobs.some(
+    (job) => job.do === "check" && isSameStageRun(job.stageRun, stageRun),
+  );
+  if (bake?.check === undefined || end === undefined || isAsking) return;
+  const { seen, since } = bake.check;
+  const orders = Array.from({ length: Math.min(pageSize, size - seen) }, (_, index) => seen + index);
+  const snapshot = await readSnapshot(stageRun, orders, ports.lists);
+  const clusters = [...snapshot.values()].map(({ cluster }) => cluster);
+  const found = await readClusters(transaction.known, { clusters, with: ["syncs", "targets"] }, ports.table);
+  let next = seen;
+  for (const cluster of clusters) {
+    const rows = found.get(cluster);
+    const target = rows?.targets.find((one) => isSameStageRun(one.stageRun, stageRun));
+    if (rows !== undefined && target !== undefined && isBaked(stageRun, target)) {
+      const outcome = outcomeOf(target, rows, checkNumber(stageRun));
+      const isOpen = outcome === "changing" || outcome?.state === "Unreachable";
+      if (isOpen && end > transaction.at) break;
+      if (outcome === "changing") transaction.amend(target, notReady);
+      else if (outcome !== undefined) transaction.amend(target, outcome);
+    }
+    next++;
+  }
+  if (next === seen) return;
+  const judged = transaction.stageRun(stageRun) ?? stageRun;
+  transaction.putStageRun({ ...judged, bake: { ...bake, check: { since, seen: next } } });
+}
+
+const notReady = { state: "Failed", reason: because("NotReady", "it was not ready at the end of the bake") } as const;
+
+/** @returns undefined when the target is ready. */
+function outcomeOf(
+  target: TargetRow,
+  { syncs }: ClusterRows,
+  number: number,
+): "changing" | { readonly state: "Failed" | "Unreachable"; readonly reason: string } | undefined {
+  const checked = checkedAs(target, syncs, number);
+  if (checked === undefined) return { state: "Unreachable", reason: "it did not answer at the end of the bake" };
+  if (checked === "changing") return "changing";
+  const failure = checked === "failed" ? failureOf(target, syncs) : undefined;
+  return failure && { state: "Failed", reason: reasonOf(failure) };
+}

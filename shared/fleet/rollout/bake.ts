@@ -1,0 +1,141 @@
+/**
+ * The bake of a stage run: how long its clusters must stay within the budgets before the rollout passes the stage, and
+ * the check of each of them at the end. Pure.
+ */
+
+import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
+import type { GateState } from "#shared/fleet/rollout/advance.ts";
+import { changedSize } from "#shared/fleet/rollout/stage-runs.ts";
+import { later } from "#shared/fleet/rows/due.ts";
+import type { Operations } from "#shared/fleet/rows/object-rows.ts";
+import type { Bake, StageRunRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Observed, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { phaseTallies } from "#shared/fleet/sync/tally.ts";
+
+/** The facts about an owner that its bakes depend on. */
+export interface BakeClock {
+  /** Seconds of all suspensions that have ended. */
+  readonly stood: number;
+  /** When the present suspension began; undefined without one. */
+  readonly suspendedAt: string | undefined;
+  /** Seconds that the check at the end may take. */
+  readonly progressSeconds: number;
+  readonly resumedAt: string | undefined;
+}
+
+export function bakeClock(
+  { suspended, resumed }: Pick<Operations, "suspended" | "resumed">,
+  progressDeadline: string,
+): BakeClock {
+  return {
+    stood: (suspended ?? resumed)?.stood ?? 0,
+    suspendedAt: suspended?.at,
+    resumedAt: resumed?.at,
+    progressSeconds: secondsOf(progressDeadline),
+  };
+}
+
+/** The duration of the stage run's bake; undefined when it has none. */
+export function bakeOf({ gates }: Pick<StageRunRow, "gates">): string | undefined {
+  return gates?.after?.[0]?.bake;
+}
+
+/** A stage run that changes nothing has no gates, unless clusters may have its content from attempts that did not pass. */
+function hasGates(stageRun: StageRunRow): boolean {
+  return stageRun.bake !== undefined || stageRun.adopts === true || changedSize(stageRun) > 0;
+}
+
+/** @returns the state of the gates after the stage run's targets; undefined when it has none. */
+export function gateAfter(stageRun: StageRunRow, clock: BakeClock | undefined): GateState | undefined {
+  const duration = bakeOf(stageRun);
+  if (duration === undefined || !hasGates(stageRun)) return undefined;
+  const { bake, stage, size } = stageRun;
+  const what = `stage ${stage} bakes for ${duration}`;
+  if (bake === undefined) return { state: "waiting", message: what, timers: [] };
+  if (bake.check !== undefined) {
+    if (bake.check.seen >= size) return { state: "passed" };
+    const at = clock && checkEnd(bake.check, clock);
+    const why = "the end of the check after a bake";
+    const message = `stage ${stage} has baked for ${duration}: each cluster is checked once more`;
+    return { state: "waiting", message, timers: at === undefined ? [] : [{ at, why }] };
+  }
+  const at = clock && bakedAt(stageRun, clock);
+  if (at === undefined) return { state: "waiting", message: what, timers: [] };
+  return { state: "waiting", message: `${what}, until ${at}`, timers: [{ at, why: "the end of a bake" }] };
+}
+
+/** The clock starts; a suspension does not run it. */
+export function bakeFrom({ stood, suspendedAt }: BakeClock, now: Date): Bake {
+  const standing = suspendedAt === undefined ? 0 : Math.max(0, now.getTime() - Date.parse(suspendedAt)) / 1000;
+  return { from: now.toISOString(), stood: stood + standing };
+}
+
+/** When the bake is over; undefined while its owner is suspended, or before it has begun. */
+export function bakedAt(stageRun: StageRunRow, { stood, suspendedAt }: BakeClock): string | undefined {
+  const { bake } = stageRun;
+  const duration = bakeOf(stageRun);
+  if (bake === undefined || duration === undefined || suspendedAt !== undefined) return undefined;
+  return later(bake.from, secondsOf(duration) + Math.max(0, stood - bake.stood));
+}
+
+/** When a cluster that has not been checked counts as unreachable; undefined while the owner is suspended. */
+export function checkEnd(
+  { since }: NonNullable<Bake["check"]>,
+  { suspendedAt, resumedAt = "", progressSeconds }: BakeClock,
+): string | undefined {
+  if (suspendedAt !== undefined) return undefined;
+  return later(since > resumedAt ? since : resumedAt, progressSeconds);
+}
+
+/** The number by which workers report this check. Those of people's requests are positive. */
+export function checkNumber({ snapshot }: Pick<StageRunRow, "snapshot">): number {
+  return -snapshot;
+}
+
+/** Whether the target tells something about the bake of its stage run: what it did not change is not its fault. */
+export function isBaked({ adopts }: Pick<StageRunRow, "adopts">, { state }: Pick<TargetRow, "state">): boolean {
+  return state === "Succeeded" || (state === "Unchanged" && adopts === true);
+}
+
+type Attempted = Pick<TargetRow, "attempts" | "state">;
+
+/** The Syncs of a cluster that have what the target assigned, or found there. */
+function ownSyncs({ attempts, state }: Attempted, syncs: readonly SyncRow[]): readonly SyncRow[] {
+  return syncs.filter(({ name, desired }) =>
+    state === "Unchanged" ? desired.action === "apply" : attempts[name] === desired.attempt,
+  );
+}
+
+/** What the newest attempt of a Sync shows; undefined when its worker has not reported about it. */
+function seenOf({ desired, observed }: SyncRow): Observed | undefined {
+  return observed?.attempt === desired.attempt ? observed : undefined;
+}
+
+/** What a target shows that fails; undefined when none of its Syncs does. */
+export function failureOf(target: Attempted, syncs: readonly SyncRow[]): Observed | undefined {
+  return ownSyncs(target, syncs)
+    .flatMap((sync) => seenOf(sync) ?? [])
+    .find(({ phase }) => phaseTallies[phase] === "failed");
+}
+
+/**
+ * What a target shows at the check at the end of a bake; undefined while a Sync of it was not checked. A later request
+ * of people is answered by a check as well.
+ * @param number - that of the check.
+ */
+export function checkedAs(
+  target: Attempted,
+  syncs: readonly SyncRow[],
+  number: number,
+): "ready" | "failed" | "changing" | undefined {
+  const own = ownSyncs(target, syncs).filter(({ paused }) => paused === undefined);
+  const isAnswered = (sync: SyncRow) => {
+    const seen = seenOf(sync);
+    if (seen === undefined || phaseTallies[seen.phase] === "unreachable") return false;
+    const asked = sync.reconcile === undefined || sync.reconcile === number ? number : sync.reconcile;
+    return seen.handledReconcile === asked;
+  };
+  if (!own.every(isAnswered)) return undefined;
+  if (failureOf(target, own) !== undefined) return "failed";
+  return own.some((sync) => phaseTallies[seenOf(sync)?.phase ?? ""] === "changing") ? "changing" : "ready";
+}

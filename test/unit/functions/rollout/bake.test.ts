@@ -1,0 +1,258 @@
+/** Bakes: a stage run passes its stage only after its clusters have stayed well for a while. */
+import { describe, expect, test } from "vitest";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
+import { ana, begin, playOn, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
+import { type OperationsInput, owner, type PlannerWorld } from "#test/support/planner-world.ts";
+import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
+
+const [canary, rest] = rings.stages;
+const bakes = (bake: string) => ({
+  maxConcurrent: 5,
+  stages: [
+    { name: "canary", ...canary, after: [{ bake }] },
+    { name: "rest", ...rest },
+  ],
+});
+const baked = bakes("30m");
+const minutes = 60;
+/** A second template, which no canary gets. */
+const onlyForRest = [
+  ...web,
+  { name: "more", source: "app", overrides: [{ clusters: canary?.clusters, disabled: true }] },
+];
+
+/** A group with two canaries, whose first rollout bakes there. */
+async function bakingGroup(pace: object = {}): Promise<PlannerWorld> {
+  const made = await worldOf({ c1: "canary", c2: "canary", r1: "rest" }, { ...baked, ...pace });
+  await playOn(made);
+  return made;
+}
+
+/** Plays the workers that answer the check at the end of a bake. */
+async function answer(made: PlannerWorld, phases: Readonly<Record<string, "Ready" | "Failed">>): Promise<void> {
+  for (const [cluster, phase] of Object.entries(phases)) await made.observe(cluster, phase);
+  await made.plan();
+}
+
+async function isAsked(made: PlannerWorld, cluster: string): Promise<boolean> {
+  const { reconcile, observed } = (await made.sync(cluster)) ?? {};
+  return reconcile !== undefined && observed?.handledReconcile !== reconcile;
+}
+
+async function act(made: PlannerWorld, operations: object): Promise<void> {
+  await made.operate({ ...(await made.group()).operations, ...operations } as OperationsInput);
+  await made.plan();
+}
+
+describe("a bake", () => {
+  test("the next stage begins after the bake, and after a check of every cluster", async () => {
+    const made = await bakingGroup();
+    expect(made.stageRun("canary")).toMatchObject({
+      phase: "Baking",
+      message: "stage canary bakes for 30m, until 2026-11-21T08:30:00.000Z",
+    });
+    expect(made.stages()).toEqual({ canary: "- (1)", rest: "-" });
+    made.advanceClock(29 * minutes);
+    await playOn(made);
+    expect(made.stageRun("canary").phase).toBe("Baking");
+    expect(await isAsked(made, "c1")).toBe(false);
+    made.advanceClock(minutes);
+    await playOn(made);
+    expect(made.stageRun("canary").phase).toBe("Baking");
+    expect(await Promise.all(["c1", "c2", "r1"].map((cluster) => isAsked(made, cluster)))).toEqual([true, true, false]);
+    await answer(made, { c1: "Ready" });
+    expect(made.stageRun("canary").phase).toBe("Baking");
+    await answer(made, { c2: "Ready" });
+    await playOn(made);
+    expect(made.stages()).toEqual({ canary: "1", rest: "1" });
+    expect((await made.group()).status.state).toBe("Complete");
+  });
+
+  test("the planner is due at the end of the bake, and of the check after it", async () => {
+    const made = await worldOf({ c1: "canary", r1: "rest" }, bakes("5m"));
+    await playOn(made);
+    const dueAt = async (seconds: number) => {
+      made.advanceClock(seconds);
+      await made.table.write([{ update: keys.rolloutState(owner), remove: ["dueKey"] }]);
+      await made.plan();
+      return made.rolloutState().dueKey?.slice(0, 24);
+    };
+    expect(await dueAt(2 * minutes)).toBe("2026-11-21T08:05:00.000Z");
+    await dueAt(3 * minutes);
+    expect(await dueAt(minutes)).toBe("2026-11-21T08:15:00.000Z");
+  });
+
+  test("a newer rollout neither ends the bake nor joins it", async () => {
+    const made = await bakingGroup();
+    await revise(made, "bbb");
+    await playOn(made);
+    expect(made.stages()).toEqual({ canary: "- (1)", rest: "-" });
+    made.advanceClock(30 * minutes);
+    await playOn(made);
+    await answer(made, { c1: "Ready", c2: "Ready" });
+    await playOn(made);
+    expect(made.stages()).toEqual({ canary: "1 (2)", rest: "1" });
+    expect(made.stageRun("canary")).toMatchObject({
+      rollout: 2,
+      phase: "Baking",
+      bake: { from: "2026-11-21T08:30:00.000Z" },
+    });
+  });
+
+  test("a cluster that fails meanwhile ends the bake at once, and a newer rollout goes on", async () => {
+    const made = await bakingGroup();
+    made.advanceClock(10 * minutes);
+    await made.observe("c1", "Failed", { reason: "Crashed" });
+    await made.plan(made.table, ["c1"]);
+    expect(made.stageRun("canary")).toMatchObject({ phase: "GateFailed", counts: { Succeeded: 1, Failed: 1 } });
+    expect(made.stageRun("canary").message).toMatch(
+      /^during the bake, 1 of 2 clusters failed in stage canary \(allowed: 0\): c1: Crashed/,
+    );
+    expect((await made.group()).status.state).toBe("Stalled");
+    await revise(made, "bbb");
+    await playOn(made);
+    expect(made.stages()).toEqual({ canary: "- (2)", rest: "-" });
+    expect(made.stageRun("canary").phase).toBe("Baking");
+  });
+
+  test("a failure within the budget does not end it", async () => {
+    const made = await bakingGroup({ maxFailures: 1 });
+    await made.observe("c1", "Failed");
+    await made.plan(made.table, ["c1"]);
+    expect(made.stageRun("canary")).toMatchObject({ phase: "Baking", counts: { Failed: 1 } });
+    await made.observe("c2", "Failed");
+    await made.plan(made.table, ["c2"]);
+    expect(made.stageRun("canary").phase).toBe("GateFailed");
+  });
+
+  test("a cluster that fails when it is checked at the end counts, although no message told of it", async () => {
+    const made = await bakingGroup();
+    made.advanceClock(30 * minutes);
+    await made.plan();
+    await answer(made, { c1: "Ready", c2: "Failed" });
+    expect(made.stageRun("canary").phase).toBe("GateFailed");
+    expect(made.stages()).toEqual({ canary: "- (1)", rest: "-" });
+  });
+
+  test.each([
+    [0, "TooManyUnreachable", "- (1)"],
+    [1, "Passed", "1"],
+  ])(
+    "a cluster that stays silent counts as unreachable after the deadline: of %i allowed, %s",
+    async (maxUnreachable, phase, stage) => {
+      const made = await bakingGroup({ maxUnreachable });
+      made.advanceClock(30 * minutes);
+      await made.plan();
+      await answer(made, { c1: "Ready" });
+      made.advanceClock(599);
+      await made.plan();
+      expect(made.stageRun("canary").phase).toBe("Baking");
+      made.advanceClock(1);
+      await made.plan();
+      expect(made.stageRun("canary")).toMatchObject({ phase, counts: { Succeeded: 1, Unreachable: 1 }, away: ["c2"] });
+      expect(made.stages().canary).toBe(stage);
+    },
+  );
+
+  test("the time of a suspension does not count", async () => {
+    const made = await bakingGroup();
+    made.advanceClock(10 * minutes);
+    const api = apiFixture(made.table);
+    const ask = async (verb: string) => {
+      api.setNow(made.now.toISOString());
+      const path = `/v1/namespaces/${owner.namespace}/syncgroups/${owner.name}/${verb}`;
+      expect(await api.call("POST", path, { reason: "INC-1" })).toMatchObject({ status: 200 });
+      await made.plan();
+    };
+    for (const pause of [40, 60]) {
+      await ask("suspend");
+      expect(made.stageRun("canary").message).toBe("stage canary bakes for 30m");
+      made.advanceClock(pause * minutes);
+      await made.plan();
+      expect(made.stageRun("canary").phase).toBe("Baking");
+      await ask("resume");
+    }
+    expect(made.stageRun("canary").message).toBe("stage canary bakes for 30m, until 2026-11-21T10:10:00.000Z");
+  });
+
+  test("a bake that begins during a suspension does not count the rest of it", async () => {
+    const made = await worldOf({ c1: "canary", r1: "rest" }, baked);
+    await begin(made);
+    await act(made, { suspended: ana(made.now) });
+    made.advanceClock(5 * minutes);
+    await made.finish("c1");
+    await made.plan();
+    expect(made.stageRun("canary").bake).toEqual({ from: "2026-11-21T08:05:00.000Z", stood: 300 });
+    made.advanceClock(5 * minutes);
+    await made.operate({ resumed: { ...ana(made.now), stood: 600 } });
+    await made.plan();
+    expect(made.stageRun("canary").message).toMatch(/until 2026-11-21T08:40:00.000Z$/);
+  });
+
+  test("a refresh keeps the clock of a bake, and does not get past one that has failed", async () => {
+    const made = await bakingGroup();
+    made.advanceClock(10 * minutes);
+    await act(made, { refresh: ana(made.now) });
+    await playOn(made);
+    expect(made.stageRun("canary")).toMatchObject({ phase: "Baking", bake: { from: "2026-11-21T08:00:00.000Z" } });
+    await made.observe("c1", "Failed");
+    await made.plan(made.table, ["c1"]);
+    expect(made.stageRun("canary").phase).toBe("GateFailed");
+    await made.observe("c1", "Ready");
+    await act(made, { refresh: ana(made.now) });
+    await playOn(made);
+    expect(made.stageRun("canary")).toMatchObject({ phase: "Baking", bake: { from: "2026-11-21T08:10:00.000Z" } });
+  });
+
+  test("a reconcile after a failed bake begins a new one, also when nothing changes any more", async () => {
+    const made = await worldOf({ c1: "canary", r1: "rest" }, baked);
+    await playOn(made);
+    await made.observe("c1", "Failed");
+    await made.plan(made.table, ["c1"]);
+    expect(made.stageRun("canary").phase).toBe("GateFailed");
+    made.advanceClock(10 * minutes);
+    await made.observe("c1", "Ready");
+    await act(made, { reconcile: ana(made.now) });
+    await playOn(made);
+    expect(made.stageRun("canary")).toMatchObject({ phase: "Baking", bake: { from: "2026-11-21T08:10:00.000Z" } });
+  });
+
+  test("a newer rollout that gives the clusters nothing new bakes whole", async () => {
+    const made = await bakingGroup();
+    await made.observe("c1", "Failed");
+    await made.plan(made.table, ["c1"]);
+    await made.observe("c1", "Ready");
+    await made.setGroup(baked, onlyForRest);
+    await playOn(made);
+    expect(made.stages()).toEqual({ canary: "- (2)", rest: "-" });
+    expect(made.stageRun("canary")).toMatchObject({ phase: "Baking", counts: { Unchanged: 2 } });
+  });
+
+  test("a rollout that changes no cluster of the stage does not bake", async () => {
+    const made = await bakingGroup();
+    made.advanceClock(30 * minutes);
+    await made.plan();
+    await answer(made, { c1: "Ready", c2: "Ready" });
+    await playOn(made);
+    await made.setGroup(baked, onlyForRest);
+    await playOn(made);
+    expect(made.stages()).toEqual({ canary: "2", rest: "2" });
+  });
+
+  test("a group that is deleted waits for no bake", async () => {
+    const made = await bakingGroup();
+    await act(made, { deletion: { ...ana(made.now), cascade: "delete" } });
+    await playOn(made);
+    expect(made.rows("SyncGroup")).toEqual([]);
+  });
+
+  test("functions of the version before leave a stage run with gates alone", async () => {
+    const made = await bakingGroup();
+    expect(made.stageRun("canary").schema).toBe(newestRowSchema);
+    made.advanceClock(30 * minutes);
+    await made.plan();
+    await answer(made, { c1: "Ready", c2: "Ready" });
+    expect(made.stageRun("rest").schema).toBe(rowSchema);
+  });
+});

@@ -10,7 +10,7 @@ import {
   checkEnd,
   checkedAs,
   checkNumber,
-  failureOf,
+  failureIn,
   isBaked,
 } from "#shared/fleet/rollout/bake.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
@@ -95,6 +95,6 @@ function outcomeOf(
   const checked = checkedAs(target, syncs, number);
   if (checked === undefined) return { state: "Unreachable", reason: "it did not answer at the end of the bake" };
   if (checked === "changing") return "changing";
-  const failure = checked === "failed" ? failureOf(target, syncs) : undefined;
+  const failure = checked === "failed" ? failureIn(target, syncs) : undefined;
   return failure && { state: "Failed", reason: reasonOf(failure) };
 }

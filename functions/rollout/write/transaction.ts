@@ -239,7 +239,7 @@ export class Transaction {
     if (stageRun === undefined) return;
     const { preexisting: _preexisting, ...kept } = target;
     const returned = to === undefined ? [...stageRun.returned, target.order] : stageRun.returned;
-    // What it has already comes from an attempt that did not pass.
+    // Its content may come from an attempt that did not pass.
     const adopts = to === undefined && stageRun.gates !== undefined ? { adopts: true as const } : {};
     this.putStageRun({ ...withoutOutcome(stageRun, target), returned, ...adopts });
     const counted = this.count(stageRun, { [target.state]: -1, [to?.state ?? "Waiting"]: 1 });

@@ -96,7 +96,7 @@ const meanings: Readonly<Record<string, string>> = {
   "SyncGroup.spec.rollout.stages[].clusters": "see Selecting clusters; absent in the last stage, and only there",
   "SyncGroup.spec.rollout.stages[].maxConcurrent": "a smaller bound for this stage",
   "SyncGroup.spec.rollout.stages[].after":
-    "what must hold after all clusters of the stage are done, before a rollout passes the stage",
+    "the gates that a rollout passes after all clusters of the stage are done, and before the next stage",
   "SyncGroup.spec.rollout.stages[].after[].bake":
     "how long the clusters of the stage must stay within the budgets; each is checked once more at the end",
   "SyncGroup.spec.rollout.stages[].optional":

@@ -23,7 +23,7 @@ const stageSchema = z.strictObject({
   maxConcurrent: clusterCountSchema.optional(),
   /** Whether a rollout passes the first stage without verification when the stage has no cluster. False by default. */
   optional: z.boolean().optional(),
-  /** What must hold, after all clusters of the stage are done, before a rollout passes the stage. */
+  /** The gates between the last cluster of the stage and the next stage. */
   after: boundedList(gateAfterSchema, 1).min(1, "must have at least one gate; leave it out for none").optional(),
 });
 

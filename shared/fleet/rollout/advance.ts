@@ -8,6 +8,7 @@ import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { type BakeClock, bakeClock, gateAfter } from "#shared/fleet/rollout/bake.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
+import type { GateState, Timer } from "#shared/fleet/rollout/gate-state.ts";
 import { frozenIn } from "#shared/fleet/rollout/holding.ts";
 import { isCaughtUp } from "#shared/fleet/rollout/order.ts";
 import {
@@ -31,18 +32,6 @@ import type {
   StageRunRef,
   StageRunRow,
 } from "#shared/fleet/rows/rollout-rows.ts";
-
-/** When a stage run has to be examined again, although nobody reports anything. */
-export interface Timer {
-  readonly at: string;
-  readonly why: string;
-}
-
-/** The common result of the gates before, or after, the targets of a stage run. */
-export type GateState =
-  | { readonly state: "passed" }
-  | { readonly state: "waiting"; readonly message: string; readonly timers: readonly Timer[] }
-  | { readonly state: "failed"; readonly message: string };
 
 /** Targets whose attempts cannot progress by themselves, and those of them whose failure would not count. */
 export interface Doomed {

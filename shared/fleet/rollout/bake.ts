@@ -4,7 +4,7 @@
  */
 
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
-import type { GateState } from "#shared/fleet/rollout/advance.ts";
+import type { GateState } from "#shared/fleet/rollout/gate-state.ts";
 import { changedSize } from "#shared/fleet/rollout/stage-runs.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import type { Operations } from "#shared/fleet/rows/object-rows.ts";
@@ -106,20 +106,20 @@ function ownSyncs({ attempts, state }: Attempted, syncs: readonly SyncRow[]): re
   );
 }
 
-/** What the newest attempt of a Sync shows; undefined when its worker has not reported about it. */
+/** The worker's report about the newest attempt of a Sync; undefined when its worker has not reported about it. */
 function seenOf({ desired, observed }: SyncRow): Observed | undefined {
   return observed?.attempt === desired.attempt ? observed : undefined;
 }
 
-/** What a target shows that fails; undefined when none of its Syncs does. */
-export function failureOf(target: Attempted, syncs: readonly SyncRow[]): Observed | undefined {
+/** The report of a failure on a target; undefined when none of its Syncs does. */
+export function failureIn(target: Attempted, syncs: readonly SyncRow[]): Observed | undefined {
   return ownSyncs(target, syncs)
     .flatMap((sync) => seenOf(sync) ?? [])
     .find(({ phase }) => phaseTallies[phase] === "failed");
 }
 
 /**
- * What a target shows at the check at the end of a bake; undefined while a Sync of it was not checked. A later request
+ * The result of a target at the check at the end of a bake; undefined while a Sync of it was not checked. A later request
  * of people is answered by a check as well.
  * @param number - that of the check.
  */
@@ -136,6 +136,6 @@ export function checkedAs(
     return seen.handledReconcile === asked;
   };
   if (!own.every(isAnswered)) return undefined;
-  if (failureOf(target, own) !== undefined) return "failed";
+  if (failureIn(target, own) !== undefined) return "failed";
   return own.some((sync) => phaseTallies[seenOf(sync)?.phase ?? ""] === "changing") ? "changing" : "ready";
 }

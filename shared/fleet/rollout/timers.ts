@@ -1,7 +1,8 @@
 /** The timers of an owner: whether something still goes on, and when it is examined although nobody reports anything. Pure. */
 
-import type { Advance, Timer } from "#shared/fleet/rollout/advance.ts";
+import type { Advance } from "#shared/fleet/rollout/advance.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
+import type { Timer } from "#shared/fleet/rollout/gate-state.ts";
 import { holdInForce } from "#shared/fleet/rollout/rollout-hold.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
 import { stageRunOf, stageRunsIn } from "#shared/fleet/rollout/stage-runs.ts";

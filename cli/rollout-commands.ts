@@ -2,7 +2,7 @@
 import { Argument, type Command } from "commander";
 import type { RolloutListOptions } from "#cli/commands/rollout.ts";
 import type { RolloutStatusOptions } from "#cli/commands/rollout-status.ts";
-import type { HoldOptions, ReleaseOptions } from "#cli/commands/rollout-verbs.ts";
+import type { HoldOptions, PromoteOptions, ReleaseOptions } from "#cli/commands/rollout-verbs.ts";
 import { addKubectlVerbs } from "#cli/kubectl-rollout-verbs.ts";
 import { type AddCommand, wholeNumber } from "#cli/session/add-command.ts";
 
@@ -53,5 +53,13 @@ export function rolloutCommands(program: Command, add: AddCommand): void {
     .description("End a hold. The newest rollout starts in the first stage.")
     .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"))
     .option("--to <n>", "start only this rollout, and go on holding the others", wholeNumber);
+
+  add(rollout, "promote", async (session, args, options: PromoteOptions) =>
+    (await import("#cli/commands/rollout-verbs.ts")).rolloutPromote(session, args[0] ?? "", options),
+  )
+    .description("End a bake, or pass a stage that lacks evidence, answers or gates. Requires --reason.")
+    .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"))
+    .option("--stage <name>", "the stage to pass (required)")
+    .option("--number <n>", "pass it only if it updates to this rollout", wholeNumber);
   addKubectlVerbs(rollout, add);
 }

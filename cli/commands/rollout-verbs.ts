@@ -1,9 +1,10 @@
-/** The verbs below `starling rollout` that change what stages start. */
-import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
+/** The verbs below `starling rollout` that change what stages start, and when they end. */
+import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { ownerPath } from "#cli/session/rollout-owner.ts";
 import type { Session } from "#cli/session/session.ts";
 import { untilTime } from "#cli/session/until-time.ts";
 import { defined } from "#shared/base/defined.ts";
+import type { OverviewStage, OverviewStageRun, RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
 import type { Operations } from "#shared/fleet/rows/object-rows.ts";
 
 interface VerbAnswer {
@@ -35,6 +36,55 @@ export async function rolloutRelease(session: Session, group: string, { to }: Re
   session.io.out(`${group} ${outcome === "unchanged" ? "unchanged: it is not held" : released}\n`);
   session.note(`  next: starling rollout status ${group}${session.where()} -w`);
   return "done";
+}
+
+export interface PromoteOptions {
+  readonly stage?: string;
+  readonly number?: number;
+}
+
+/** Passes the stage run that is shown now: the request names it, so that no later one is passed. */
+export async function rolloutPromote(session: Session, group: string, options: PromoteOptions): Promise<ExitReason> {
+  const example = `starling rollout promote ${group} --stage canary --reason "why"`;
+  requireReason(session, example);
+  if (options.stage === undefined) throw usageFailure("--stage is required: the stage to pass", example);
+  session.announce();
+  const path = `${ownerPath(session, group)}/rollout`;
+  const { status } = await session.api.call<RolloutOverview>({ method: "GET", path });
+  const next = `starling rollout status ${group}${session.where()}`;
+  const stageRun = stageRunToPromote(status.stages, options, next);
+  const { rollout, snapshot, message } = stageRun;
+  const body = { stage: options.stage, rollout, snapshot };
+  const { outcome } = await post(session, { group, verb: "promote", body });
+  const said = outcome === "unchanged" ? "unchanged: rollout" : "promoted: rollout";
+  session.io.out(`${group} ${said} ${rollout} passes stage ${options.stage} (${message})\n`);
+  session.note(`  next: ${next} -w`);
+  return "done";
+}
+
+/** @throws CliFailure when the stage has no stage run, or one of another rollout. */
+function stageRunToPromote(
+  stages: readonly OverviewStage[],
+  { stage: name, number }: PromoteOptions,
+  next: string,
+): OverviewStageRun {
+  const stage = stages.find((one) => one.name === name);
+  if (stage === undefined) {
+    const names = stages.map((one) => one.name).join(", ");
+    throw new CliFailure(`there is no stage ${name}; the stages are ${names === "" ? "none yet" : names}`, {
+      exit: "wrongInput",
+      next,
+    });
+  }
+  const { updatingTo } = stage;
+  if (updatingTo === undefined)
+    throw new CliFailure(`no rollout is in progress in stage ${name}`, { exit: "no", next });
+  if (number !== undefined && updatingTo.rollout !== number)
+    throw new CliFailure(`stage ${name} updates to rollout ${updatingTo.rollout}, and not to ${number}`, {
+      exit: "no",
+      next,
+    });
+  return updatingTo;
 }
 
 /** @throws CliFailure without `--reason`. @param example - the command with a reason. */

@@ -47,6 +47,7 @@ export function waitText({ message, until }: Wait, now: Date): string {
 export function clearWord(clearing: Clearing): string {
   if (clearing.verb === "pace") return clearing.field;
   if (clearing.verb === "thaw") return `thaw ${clearing.freeze}`;
+  if (clearing.verb === "promote") return `rollout promote --stage ${clearing.stage}`;
   if (clearing.verb === "refresh" || clearing.verb === "release") return `rollout ${clearing.verb}`;
   if (clearing.verb === "unregister") return `unregister ${clearing.cluster}`;
   return clearing.verb === "orphan" ? "delete --cascade=orphan" : clearing.verb;
@@ -64,6 +65,10 @@ export function clearCommand(clearing: Clearing, owner: Owner): string {
     case "refresh":
     case "release":
       return `starling rollout ${clearing.verb} ${rolloutArgument(owner)} --reason …`;
+    case "promote": {
+      const { stage, rollout } = clearing;
+      return `starling rollout promote ${rolloutArgument(owner)} --stage ${stage} --number ${rollout} --reason …`;
+    }
     case "unregister":
       return `starling delete cluster/${clearing.cluster} --cascade=orphan`;
     case "orphan":

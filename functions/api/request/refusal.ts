@@ -16,6 +16,8 @@ const statusOfCode = {
   Deleting: 409,
   Suspended: 409,
   NotHeld: 409,
+  NotStalled: 409,
+  StageRunChanged: 409,
   Conflict: 409,
   NewerRow: 409,
   BodyTooLarge: 413,

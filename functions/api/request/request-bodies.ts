@@ -57,6 +57,7 @@ const statedReason = boundedText(500).min(1, "says why, for whoever finds it");
 export const rolloutBodies = {
   hold: z.strictObject({ reason: statedReason, until: timeInUtc.optional() }),
   release: z.strictObject({ reason, to: rolloutNumber.optional() }),
+  promote: z.strictObject({ reason: statedReason, stage: name, rollout: rolloutNumber, snapshot: number }),
 };
 
 export const freezeBody = z.strictObject({

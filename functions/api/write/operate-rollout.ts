@@ -1,62 +1,39 @@
 /** Verbs of people about the rollouts of a SyncGroup or Sync: each writes the operations half of the object. */
 
-import type * as z from "zod";
-import type { ApiPorts, Caller } from "#functions/api/request/api-ports.ts";
+import type { ApiPorts } from "#functions/api/request/api-ports.ts";
 import { type ObjectReference, objectText } from "#functions/api/request/reference.ts";
 import { refusal } from "#functions/api/request/refusal.ts";
-import type { rolloutBodies } from "#functions/api/request/request-bodies.ts";
 import { type ObjectChange, operationsChange, unchanged } from "#functions/api/write/object-change.ts";
+import { decidePromote } from "#functions/api/write/promote-stage-run.ts";
+import type { Decide, Facts, RolloutAnswer, RolloutRequest, RolloutVerb } from "#functions/api/write/rollout-verb.ts";
 import { sendAfter, writeObject } from "#functions/api/write/write-object.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { defined } from "#shared/base/defined.ts";
+import { keptGateActs } from "#shared/fleet/rollout/gate-acts.ts";
 import { holdInForce } from "#shared/fleet/rollout/rollout-hold.ts";
+import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
 import { type Act, newestAct, type Operations, type OwnerRow } from "#shared/fleet/rows/object-rows.ts";
-import type { RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { RolloutStateRow, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, newerRowText } from "#shared/fleet/rows/row.ts";
 
-export type RolloutVerb = keyof typeof rolloutBodies;
-type Body<Verb extends RolloutVerb> = z.infer<(typeof rolloutBodies)[Verb]>;
-
-interface Request<Verb extends RolloutVerb> {
-  readonly owner: Owner;
-  readonly verb: Verb;
-  readonly body: Body<Verb>;
-  readonly caller: Caller;
-}
-export type RolloutRequest = { readonly [Verb in RolloutVerb]: Request<Verb> }[RolloutVerb];
-
-export interface RolloutAnswer {
-  readonly outcome: "configured" | "unchanged";
-  readonly operations: Operations;
-}
-
-/** The facts that decide about a verb. */
-interface Facts<Verb extends RolloutVerb> {
-  readonly row: OwnerRow;
-  /** Absent before the first plan. */
-  readonly rolloutState: RolloutStateRow | undefined;
-  readonly body: Body<Verb>;
-  readonly act: Act;
-  readonly now: Date;
-  /** `SyncGroup payments/shop`. */
-  readonly object: string;
-}
-
-/** @returns the operations after the verb; undefined when nothing changes. */
-type Decide<Verb extends RolloutVerb> = (facts: Facts<Verb>) => Operations | undefined;
-
-const decisions: { readonly [Verb in RolloutVerb]: Decide<Verb> } = { hold: decideHold, release: decideRelease };
+const decisions: { readonly [Verb in RolloutVerb]: Decide<Verb> } = {
+  hold: decideHold,
+  release: decideRelease,
+  promote: decidePromote,
+};
 
 /**
  * Carries out a verb and sends a message to the planner.
- * @throws StarlingError `NotFound`, `Deleting`, `NewerRow`, and what the verb refuses: `BadRequest`, `NotHeld`.
+ * @throws StarlingError `NotFound`, `Deleting`, `NewerRow`, and what the verb refuses: `BadRequest`, `NotHeld`,
+ * `NotStalled`, `StageRunChanged`.
  */
 export async function operateRollout(ports: ApiPorts, request: RolloutRequest): Promise<RolloutAnswer> {
   const { owner, verb, caller } = request;
   const reference: ObjectReference = owner;
   const rolloutState = await readRow(ports.table, keys.rolloutState(owner));
   if (rolloutState !== undefined && isNewer(rolloutState)) throw refusal("NewerRow", newerRowText(rolloutState));
+  const stageRuns = await readStageRuns(ports, owner, rolloutState);
   const now = ports.clock.now();
   const change = await writeObject(ports, {
     reference,
@@ -67,7 +44,7 @@ export async function operateRollout(ports: ApiPorts, request: RolloutRequest): 
       if (row === undefined) throw refusal("NotFound", `${object} does not exist`);
       if (row.type !== "SyncGroup" && row.type !== "Sync") throw new Error(`${object} has no rollouts`);
       if (row.operations.deletion !== undefined) throw refusal("Deleting", `${object} is being deleted`);
-      return decided(row, { request, rolloutState: ofObject(rolloutState, row), now, object });
+      return decided(row, { request, rolloutState: ofObject(rolloutState, row), stageRuns, now, object });
     },
   });
   await sendAfter(ports, [change]);
@@ -77,6 +54,17 @@ export async function operateRollout(ports: ApiPorts, request: RolloutRequest): 
   };
 }
 
+/** By `stageRunKey`, those in progress. */
+async function readStageRuns(
+  { table }: ApiPorts,
+  owner: Owner,
+  rolloutState: RolloutStateRow | undefined,
+): Promise<ReadonlyMap<string, StageRunRow>> {
+  const refs = rolloutState?.stages.flatMap(({ updatingTo }) => updatingTo ?? []) ?? [];
+  const rows = await table.getMany(refs.map((ref) => keys.stageRun(owner, ref)));
+  return new Map(rows.map((row) => [stageRunKey(row), row]));
+}
+
 /** The rollout state of an earlier object of the same name tells nothing about this one. */
 function ofObject(rolloutState: RolloutStateRow | undefined, { uid }: OwnerRow): RolloutStateRow | undefined {
   return rolloutState?.uid === uid ? rolloutState : undefined;
@@ -84,7 +72,9 @@ function ofObject(rolloutState: RolloutStateRow | undefined, { uid }: OwnerRow):
 
 function decided(
   row: OwnerRow,
-  about: Pick<Facts<RolloutVerb>, "rolloutState" | "now" | "object"> & { readonly request: RolloutRequest },
+  about: Pick<Facts<RolloutVerb>, "rolloutState" | "stageRuns" | "now" | "object"> & {
+    readonly request: RolloutRequest;
+  },
 ): ObjectChange {
   const { request, ...given } = about;
   const act: Act = {
@@ -94,7 +84,10 @@ function decided(
     number: (newestAct(row.operations) ?? 0) + 1,
   };
   const decide = decisions[request.verb] as Decide<RolloutVerb>;
-  const operations = decide({ ...given, row, body: request.body, act });
+  const { gates: _past, ...others } = row.operations;
+  const gates = keptGateActs(row.operations, about.rolloutState);
+  const kept = { ...row, operations: { ...others, ...(gates.length === 0 ? {} : { gates }) } };
+  const operations = decide({ ...given, row: kept, body: request.body, act });
   return operations === undefined ? unchanged(row) : operationsChange(row, operations, about.now);
 }
 

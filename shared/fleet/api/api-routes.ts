@@ -63,7 +63,7 @@ export const pathChoices = {
   plural: ["sources", "syncgroups", "syncs", "rollouts"],
   owners: ["syncgroups", "syncs"],
   verb: ["suspend", "resume", "reconcile", "refresh"],
-  rolloutVerb: ["hold", "release"],
+  rolloutVerb: ["hold", "release", "promote"],
 } as const;
 
 /**

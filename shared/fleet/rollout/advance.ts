@@ -8,6 +8,7 @@ import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { type BakeClock, bakeClock, gateAfter } from "#shared/fleet/rollout/bake.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
+import { promotionOf, statedText } from "#shared/fleet/rollout/gate-acts.ts";
 import type { GateState, Timer } from "#shared/fleet/rollout/gate-state.ts";
 import { frozenIn } from "#shared/fleet/rollout/holding.ts";
 import { isCaughtUp } from "#shared/fleet/rollout/order.ts";
@@ -24,7 +25,7 @@ import {
   stageRunsIn,
   waitingOf,
 } from "#shared/fleet/rollout/stage-runs.ts";
-import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
+import type { Act, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type {
   RolloutRow,
   RolloutStateRow,
@@ -54,6 +55,8 @@ export interface StageRunFacts {
   /** Number of its targets that keep a slot although their time is over, or cannot progress by themselves. */
   readonly stuck?: number;
   readonly doomed?: Doomed;
+  /** A person has passed it. */
+  readonly promoted?: Act | undefined;
   /** When the last suspension ended. */
   readonly resumedAt?: string | undefined;
   /** The nearest deadline of its attempts. */
@@ -86,7 +89,7 @@ export function advance(
   facts: StageRunFacts,
   gates: Gates = { after: gateAfter(stageRun, facts.bakeClock) },
 ): Advance {
-  const assessed = assess(stageRun, facts, gates);
+  const assessed = promoted(assess(stageRun, facts, gates), facts);
   switch (assessed.phase) {
     case "Baking":
       return { ...assessed, timers: timersOf(gates.after), acceptsNewer: false, inFlight: true };
@@ -127,6 +130,22 @@ function assess(stageRun: StageRunRow, facts: StageRunFacts, { after }: Gates): 
 
 function gateFailed(message: string): Assessment {
   return { phase: "GateFailed", reason: "GateFailed", message };
+}
+
+/**
+ * A person passes a stage run that lacks evidence or answers, and one whose gates have not passed. More failures than
+ * the budget before any gate are not passed over, and neither is a stage that was inserted before.
+ */
+function promoted(assessed: Assessment, { promoted: act, isAhead }: StageRunFacts): Assessment {
+  const { phase, message } = assessed;
+  if (act === undefined || isAhead === true || !isPromotable(phase)) return assessed;
+  return { phase: "Passed", reason: "Passed", message: `${statedText("promoted", act)}; ${message}` };
+}
+
+const promotable: readonly StageRunPhase[] = ["NothingVerified", "TooManyUnreachable", "Baking", "GateFailed"];
+
+export function isPromotable(phase: StageRunPhase): boolean {
+  return promotable.includes(phase);
 }
 
 /**
@@ -225,6 +244,7 @@ export function stageRunFacts({ rolloutState, row, rollouts }: OwnRows, stageRun
     mustVerify: stage !== undefined && mustVerify(rollout, stage.name),
     isAhead: stage?.ahead === true && !isCaughtUp(rolloutState, index),
     isAwaited: index < rolloutState.stages.length - 1,
+    promoted: promotionOf(row.operations, stageRun),
     resumedAt: row.operations.resumed?.at,
     deadline: rolloutState.deadline,
     bakeClock: bakeClock(row.operations, rollout.progressDeadline),

@@ -6,6 +6,7 @@ import type { SourceSpec } from "#shared/fleet/kinds/source.ts";
 import type { SyncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import type { SyncSpec } from "#shared/fleet/kinds/sync-template.ts";
 import type { Values } from "#shared/fleet/kinds/values.ts";
+import type { StageRunRef } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 import type { FolderDigests } from "#shared/source/folder-digests.ts";
 
@@ -45,6 +46,14 @@ export interface RolloutHold extends Act {
   readonly except?: readonly number[];
 }
 
+/** A person passes a stage run that lacks evidence, answers or gates. */
+export interface Promotion extends Act, StageRunRef {
+  readonly verb: "promote";
+}
+
+/** An act on a stage run. It is kept for as long as the stage run is in progress, at least. */
+export type GateAct = Promotion;
+
 /**
  * The half that commands write. Applying a document never touches it, so that git does not undo what people did by
  * hand.
@@ -60,6 +69,8 @@ export interface Operations {
   readonly hold?: RolloutHold;
   /** The newest `rollout release`. */
   readonly released?: Act;
+  /** In the order of their numbers, at most 50. */
+  readonly gates?: readonly GateAct[];
   /** The newest `recover` of any of its Syncs: what is open is replaced by what is desired now. */
   readonly recovered?: Act & {
     /** `recover --all`: each Sync that its cluster refuses after this continues, once, from what the cluster remembers. */
@@ -306,7 +317,8 @@ export interface DirectoryRow extends Row {
 
 /** The number of the newest act, which is always kept; undefined without acts. */
 export function newestAct(operations: Operations): number | undefined {
-  const acts: readonly (Act | undefined)[] = [...Object.values(operations), ...(operations.suspended?.again ?? [])];
+  const { gates = [], ...others } = operations;
+  const acts: readonly (Act | undefined)[] = [...Object.values(others), ...gates, ...(others.suspended?.again ?? [])];
   // Rows from before acts had numbers have acts without one.
   const numbers = acts.flatMap((act) => act?.number ?? []);
   return numbers.length === 0 ? undefined : Math.max(...numbers);

@@ -14,13 +14,19 @@ const verbs = {
   released: "rollout release",
   recovered: "recover",
   deletion: "deletion",
-} as const satisfies Record<Exclude<keyof Operations, "accepted">, string>;
+} as const satisfies Record<Exclude<keyof Operations, "accepted" | "gates">, string>;
 
 export function askedWaits(facts: WaitFacts): readonly Wait[] {
   const { operations } = facts.row;
   const acts = newActs(facts);
-  const words = [...specWord(facts), ...acts.map((act) => verbs[act]), ...judgementWord(facts)];
-  const since = acts.flatMap((act) => operations[act]?.at ?? []).sort()[0];
+  const gates = (operations.gates ?? []).filter(({ number }) => number > (facts.row.status.observedOperation ?? 0));
+  const words = [
+    ...specWord(facts),
+    ...acts.map((act) => verbs[act]),
+    ...new Set(gates.map(({ verb }) => `rollout ${verb}`)),
+    ...judgementWord(facts),
+  ];
+  const since = [...acts.flatMap((act) => operations[act]?.at ?? []), ...gates.map(({ at }) => at)].sort()[0];
   const ofPlanner: readonly Wait[] =
     words.length === 0
       ? []

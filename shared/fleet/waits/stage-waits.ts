@@ -104,25 +104,27 @@ function stalledWait({ row }: WaitFacts, stageRun: StageRunRow): Wait {
       ? []
       : [{ verb: "pace", field }];
   const refresh: Wait["clear"] = isStalled(advance(newSnapshot(stageRun), judged)) ? [] : [{ verb: "refresh" }];
+  const promote = { verb: "promote", stage, rollout } as const;
   if (stageRun.phase === "TooManyUnreachable") {
     const clear =
-      row.operations.deletion === undefined ? [...paced("maxUnreachable"), ...refresh] : withoutThem(stageRun);
+      row.operations.deletion === undefined ? [...paced("maxUnreachable"), ...refresh, promote] : withoutThem(stageRun);
     return { reason: "unreachable", ...about, clusters: away, message: `${message}${namesText(away)}`, clear };
   }
   const clusters = failedOf(stageRun);
   if (row.operations.deletion !== undefined)
     return { reason: "budget", ...about, clusters, message, clear: [...again, orphan] };
   if (stageRun.phase === "Halted" || stageRun.phase === "GateFailed") {
-    const clear = [...again, ...refresh, ...paced("maxFailures")];
-    return { reason: stageRun.phase === "Halted" ? "budget" : "gate", ...about, clusters, message, clear };
+    const isGate = stageRun.phase === "GateFailed";
+    const clear = [...again, ...refresh, ...paced("maxFailures"), ...(isGate ? [promote] : [])];
+    return { reason: isGate ? "gate" : "budget", ...about, clusters, message, clear };
   }
-  if (isLeft(stageRun, judged)) return { reason: "evidence", ...about, message, clear: refresh };
+  if (isLeft(stageRun, judged)) return { reason: "evidence", ...about, message, clear: [...refresh, promote] };
   const unverified = { count: changedSize(stageRun), names: [...stageRun.away, ...clusters.names] };
   const text = `${message}${namesText(unverified)}`;
-  return { reason: "evidence", ...about, clusters: unverified, message: text, clear: [...again, ...refresh] };
+  return { reason: "evidence", ...about, clusters: unverified, message: text, clear: [...again, ...refresh, promote] };
 }
 
-/** A bake ends by itself. */
+/** A bake ends by itself, or when a person ends it. */
 function bakeWait({ row }: WaitFacts, stageRun: StageRunRow): Wait[] {
   const { phase, bake, stage, rollout } = stageRun;
   if (phase !== "Baking" || bake === undefined) return [];
@@ -133,7 +135,17 @@ function bakeWait({ row }: WaitFacts, stageRun: StageRunRow): Wait[] {
       ? `rollout ${rollout} bakes in stage ${stage} for ${bakeOf(stageRun)}`
       : `rollout ${rollout} has baked in stage ${stage}: each cluster is checked once more`;
   const until = bake.check === undefined ? bakedAt(stageRun, clock) : checkEnd(bake.check, clock);
-  return [{ reason: "bake", stage, rollout, message, since: bake.from, ...defined({ until }), clear: [] }];
+  return [
+    {
+      reason: "bake",
+      stage,
+      rollout,
+      message,
+      since: bake.from,
+      ...defined({ until }),
+      clear: [{ verb: "promote", stage, rollout }],
+    },
+  ];
 }
 
 /** The stage run after a `rollout refresh`: targets that could not be rendered have failed, and all others wait. */

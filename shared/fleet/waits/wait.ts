@@ -30,6 +30,7 @@ export type WaitReason = (typeof waitReasons)[number];
 /** A command by which people can end a wait; a wait without one ends by itself. */
 export type Clearing =
   | { readonly verb: "resume" | "reconcile" | "refresh" | "release" | "orphan" }
+  | { readonly verb: "promote"; readonly stage: string; readonly rollout: number }
   | { readonly verb: "unregister"; readonly cluster: string }
   | { readonly verb: "thaw"; readonly freeze: string }
   | { readonly verb: "pace"; readonly field: "maxConcurrent" | "maxFailures" | "maxUnreachable" };

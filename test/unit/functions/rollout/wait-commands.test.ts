@@ -204,35 +204,35 @@ const stories: readonly Story[] = [
     when: "all clusters fail within the budget",
     pace: lax,
     make: after("Failed"),
-    clear: ["reconcile", "refresh"],
+    clear: ["reconcile", "refresh", "promote all 1"],
   },
   {
     on: "evidence",
     when: "all clusters are unreachable within the budget",
     pace: lax,
     make: after("Unreachable"),
-    clear: ["refresh"],
+    clear: ["refresh", "promote all 1"],
   },
   {
     on: "unreachable",
     when: "most clusters are unreachable",
     pace: all,
     make: after("Ready", "Unreachable"),
-    clear: ["pace maxUnreachable", "refresh"],
+    clear: ["pace maxUnreachable", "refresh", "promote all 1"],
   },
   {
     on: "unreachable",
     when: "all clusters are unreachable",
     pace: all,
     make: after("Unreachable"),
-    clear: ["refresh"],
+    clear: ["refresh", "promote all 1"],
   },
   {
     on: "unreachable",
     when: "other clusters failed",
     pace: { ...all, maxFailures: "100%" },
     make: after("Ready", "Failed", "Unreachable", "Unreachable"),
-    clear: ["pace maxUnreachable", "refresh"],
+    clear: ["pace maxUnreachable", "refresh", "promote all 1"],
   },
   {
     on: "unreachable",
@@ -250,7 +250,7 @@ const stories: readonly Story[] = [
       await made.observe("c1", "Failed");
       await made.plan(made.table, ["c1"]);
     },
-    clear: ["reconcile", "refresh", "pace maxFailures"],
+    clear: ["reconcile", "refresh", "pace maxFailures", "promote rest 1"],
   },
   {
     on: "catchUps",
@@ -309,7 +309,7 @@ const stories: readonly Story[] = [
     clear: [],
     end: (made) => made.setSource("aaa", "aaa", "other"),
   },
-  { on: "bake", when: "all clusters are done", pace: baked, make: after("Ready"), clear: [] },
+  { on: "bake", when: "all clusters are done", pace: baked, make: after("Ready"), clear: ["promote rest 1"] },
   { on: "stage", when: "the stage before is still updating", pace: rings, make: begin, clear: [] },
 ];
 
@@ -329,6 +329,13 @@ async function clear(made: PlannerWorld, clearing: Clearing, { pace = {}, templa
     const named = stages?.map((stage) => ({ ...stage, ...(clearing.field === "maxConcurrent" ? paced : {}) }));
     return made.setGroup({ ...paced, ...(named === undefined ? {} : { stages: named }) }, templates);
   }
+  if (clearing.verb === "promote") {
+    const { status } = await call(made, "GET", `${group}/rollout`);
+    const { snapshot } = status.stages.find(({ name }: { name: string }) => name === clearing.stage).updatingTo;
+    const { stage, rollout } = clearing;
+    await call(made, "POST", `${group}/promote`, { stage, rollout, snapshot, reason: "INC-1" });
+    return;
+  }
   const [method, path] =
     clearing.verb === "thaw"
       ? (["DELETE", `/v1/freezes/${clearing.freeze}`] as const)
@@ -340,10 +347,10 @@ async function clear(made: PlannerWorld, clearing: Clearing, { pace = {}, templa
   await call(made, method, path);
 }
 
-async function call(made: PlannerWorld, method: string, path: string) {
+async function call(made: PlannerWorld, method: string, path: string, body: object = {}) {
   const api = apiFixture(made.table);
   api.setNow(made.now.toISOString());
-  const answer = await api.call(method, path, method === "GET" ? undefined : {});
+  const answer = await api.call(method, path, method === "GET" ? undefined : body);
   expect(answer.status, path).toBe(200);
   return answer.body;
 }

@@ -234,6 +234,7 @@ describe("the waits of a stage", () => {
 });
 
 describe("a stage run that stands still names the ways to continue", () => {
+  const promote = { verb: "promote", stage: "canary", rollout: 119 } as const;
   const at = { transitions: [{ at: "2026-11-20T08:02:00.000Z", phase: "Halted", reason: "", message: "" }] } as const;
 
   test.each<[string, StageRunRow, Partial<Wait>]>([
@@ -274,7 +275,7 @@ describe("a stage run that stands still names the ways to continue", () => {
         reason: "evidence",
         clusters: { count: 2, names: ["c1", "c2"] },
         message: "nothing verified: c1, c2",
-        clear: [{ verb: "reconcile" }, { verb: "refresh" }],
+        clear: [{ verb: "reconcile" }, { verb: "refresh" }, promote],
       },
     ],
     [
@@ -286,7 +287,7 @@ describe("a stage run that stands still names the ways to continue", () => {
         counts: { Unreachable: 1 },
         away: ["c1"],
       }),
-      { reason: "evidence", clusters: { count: 1, names: ["c1"] }, clear: [{ verb: "refresh" }] },
+      { reason: "evidence", clusters: { count: 1, names: ["c1"] }, clear: [{ verb: "refresh" }, promote] },
     ],
     [
       "too many unreachable clusters",
@@ -300,7 +301,7 @@ describe("a stage run that stands still names the ways to continue", () => {
       {
         reason: "unreachable",
         message: "4 of 5 clusters unreachable in stage canary (allowed: 1): c1, c2, c3 and 1 more",
-        clear: [{ verb: "pace", field: "maxUnreachable" }, { verb: "refresh" }],
+        clear: [{ verb: "pace", field: "maxUnreachable" }, { verb: "refresh" }, promote],
       },
     ],
   ])("a stage run with %s names the ways to continue", (_what, stalled, expected) => {

@@ -1,0 +1,40 @@
+/** The verbs of people about the rollouts of a SyncGroup or Sync: what a request says, and what decides about it. */
+import type * as z from "zod";
+import type { Caller } from "#functions/api/request/api-ports.ts";
+import type { rolloutBodies } from "#functions/api/request/request-bodies.ts";
+import type { Owner } from "#shared/fleet/rows/keys.ts";
+import type { Act, Operations, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
+import type { RolloutStateRow, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+
+export type RolloutVerb = keyof typeof rolloutBodies;
+type Body<Verb extends RolloutVerb> = z.infer<(typeof rolloutBodies)[Verb]>;
+
+interface Request<Verb extends RolloutVerb> {
+  readonly owner: Owner;
+  readonly verb: Verb;
+  readonly body: Body<Verb>;
+  readonly caller: Caller;
+}
+export type RolloutRequest = { readonly [Verb in RolloutVerb]: Request<Verb> }[RolloutVerb];
+
+export interface RolloutAnswer {
+  readonly outcome: "configured" | "unchanged";
+  readonly operations: Operations;
+}
+
+/** The facts that decide about a verb. */
+export interface Facts<Verb extends RolloutVerb> {
+  readonly row: OwnerRow;
+  /** Absent before the first plan. */
+  readonly rolloutState: RolloutStateRow | undefined;
+  /** The stage runs in progress, by `stageRunKey`. */
+  readonly stageRuns: ReadonlyMap<string, StageRunRow>;
+  readonly body: Body<Verb>;
+  readonly act: Act;
+  readonly now: Date;
+  /** `SyncGroup payments/shop`. */
+  readonly object: string;
+}
+
+/** @returns the operations after the verb; undefined when nothing changes. */
+export type Decide<Verb extends RolloutVerb> = (facts: Facts<Verb>) => Operations | undefined;

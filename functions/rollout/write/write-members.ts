@@ -60,8 +60,11 @@ export async function membersFrom(fleet: Fleet, { known, before }: Before, ports
   endRemovedStages(transaction, new Set(stageNames(relation)));
   const isEdited = rolloutState.selected?.by !== selected.by;
   const verified = isEdited ? { verified: verifiedBy(members, former, transaction.rolloutState) } : {};
+  const named = stagesNamed(transaction.rolloutState, stageNames(relation), { members: counts, ...verified });
+  const passed = formerAfter(transaction.rolloutState, named);
   transaction.edit({
-    stages: stagesNamed(transaction.rolloutState, stageNames(relation), { members: counts, ...verified }),
+    stages: named,
+    ...(passed === 0 ? {} : { former: passed }),
     selected,
     members: await ports.lists.store(members),
     // This is the first list: none is older.
@@ -115,14 +118,9 @@ function renameStages(transaction: Transaction, renamed: ReadonlyMap<string, str
   }
 }
 
-/**
- * Ends the stage run of a removed stage. Its slots are counted with those of no stage, and no cluster goes back from
- * what the stage had passed.
- */
+/** Ends the stage run of a removed stage. Its slots are counted with those of no stage. */
 function endRemovedStages(transaction: Transaction, names: ReadonlySet<string>): void {
   const removed = transaction.rolloutState.stages.filter(({ name }) => !names.has(name));
-  const former = formerAfter(transaction.rolloutState, removed);
-  if (former !== (transaction.rolloutState.former ?? 0)) transaction.edit({ former });
   for (const { updatingTo, changing } of removed) {
     const stageRun = updatingTo === undefined ? undefined : transaction.stageRun(updatingTo);
     if (stageRun !== undefined) transaction.supersede(stageRun, undefined);

@@ -203,9 +203,13 @@ export function withPassed({ stages, former }: Passed, name: string, passed: Sta
   return { stages: next, ...(isNeeded ? { former } : {}) };
 }
 
-/** The newest rollout that a removed stage had passed. @param removed - the stages that the spec has no longer. */
-export function formerAfter({ former = 0 }: Pick<Passed, "former">, removed: readonly StageRecord[]): number {
-  return Math.max(former, ...removed.map(({ current = 0 }) => current));
+/**
+ * The newest rollout that a stage had passed and has no longer, because it was removed or its name has other clusters.
+ * @param next - the stages after the edit.
+ */
+export function formerAfter({ former = 0, stages }: Passed, next: readonly StageRecord[]): number {
+  const kept = new Map(next.map(({ name, current }) => [name, current]));
+  return Math.max(former, ...stages.flatMap(({ name, current = 0 }) => (kept.get(name) === current ? [] : [current])));
 }
 
 /** By stage, the newest current rollout of the stages that its members come from. */

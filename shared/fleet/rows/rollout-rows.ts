@@ -225,8 +225,8 @@ export interface RolloutStateRow extends Row {
   /** The stages of the spec that the planner read last, in order. */
   readonly stages: readonly StageRecord[];
   /**
-   * The newest rollout that a removed stage had passed: its clusters may have it, although it is no stage's current
-   * rollout.
+   * The newest rollout that a stage had passed before it was removed, or before its name got other clusters: its clusters
+   * may have it, although it is no stage's current rollout.
    */
   readonly former?: number;
   readonly catchUps: CatchUpCounts;

@@ -1,6 +1,6 @@
 /** An edit gives the name of a stage to other clusters: no cluster gets a rollout that no cluster has verified. */
 import { describe, expect, test } from "vitest";
-import { begin, worldOf } from "#test/support/planner-story.ts";
+import { allSay, begin, revise, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
 const ring = (name: string) => ({ selector: { matchLabels: { ring: name } } });
@@ -47,4 +47,26 @@ describe("the last stage takes the name of an empty first stage", () => {
     expect(await assigned(made)).toEqual({ p1: newest, r1: newest, r2: newest, r3: newest });
     expect((await made.sync("r1"))?.desired.revision).toBe("main@sha1:ccc");
   });
+});
+
+test("two stages exchange their clusters: none goes back from what its former stage has passed", async () => {
+  const of = (first: string) => ({
+    maxConcurrent: 4,
+    stages: [
+      { name: "canary", clusters: ring(first) },
+      { name: "early", clusters: ring("early") },
+      { name: "broad" },
+    ] as never,
+  });
+  const made = await worldOf({ p1: "pilot", e1: "early", r1: "rest", r2: "rest", r3: "rest" }, of("pilot"));
+  await made.rollOut();
+  await revise(made, "bbb");
+  await allSay(made, "Ready");
+  expect(made.stages()).toEqual({ canary: "2", early: "1 (2)", broad: "1" });
+  await made.setGroup(of("rest"));
+  await begin(made);
+  expect(made.stages()).toEqual({ canary: "1 (2)", early: "1 (2)", broad: "1" });
+  expect(await assigned(made)).toMatchObject({ p1: 2 });
+  await made.rollOut();
+  expect(await assigned(made)).toEqual({ p1: 2, r1: 2, r2: 2, r3: 2 });
 });

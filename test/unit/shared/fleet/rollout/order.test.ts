@@ -304,9 +304,16 @@ describe("a stage run that passes", () => {
 describe("stages that are removed or renamed", () => {
   test("the newest rollout that a removed stage had passed is remembered", () => {
     const { stages } = state(5, [{ current: 5 }, { current: 3 }, {}]);
-    expect(formerAfter({}, stages)).toBe(5);
-    expect(formerAfter({ former: 7 }, stages)).toBe(7);
-    expect(formerAfter({}, [])).toBe(0);
+    expect(formerAfter({ stages }, [])).toBe(5);
+    expect(formerAfter({ stages }, stages.slice(0, 1))).toBe(3);
+    expect(formerAfter({ stages, former: 7 }, [])).toBe(7);
+    expect(formerAfter({ stages }, stages)).toBe(0);
+  });
+
+  test("the rollout that a stage had passed is remembered when its name gets other clusters", () => {
+    const { stages } = state(5, [{ current: 5 }, { current: 3 }]);
+    const [first] = stages;
+    expect(formerAfter({ stages }, [{ ...first, current: 3 }, ...stages.slice(1)] as typeof stages)).toBe(5);
   });
 
   test("a slot of a removed stage had what such a stage had passed", () => {

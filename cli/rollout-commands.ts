@@ -61,5 +61,21 @@ export function rolloutCommands(program: Command, add: AddCommand): void {
     .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"))
     .option("--stage <name>", "the stage to pass (required)")
     .option("--number <n>", "pass it only if it updates to this rollout", wholeNumber);
+
+  add(rollout, "reject", async (session, args) =>
+    (await import("#cli/commands/rollout-verbs.ts")).rolloutReject(session, args[0] ?? "", args[1] ?? ""),
+  )
+    .description(
+      "Assign a rollout to no further cluster. Clusters that have it keep it, and newer rollouts go on. Requires --reason.",
+    )
+    .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"))
+    .addArgument(new Argument("<n>", "number of the rollout"));
+
+  add(rollout, "unreject", async (session, args) =>
+    (await import("#cli/commands/rollout-verbs.ts")).rolloutUnreject(session, args[0] ?? "", args[1] ?? ""),
+  )
+    .description("Take a rejection back: the rollout may be assigned again. Requires --reason.")
+    .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"))
+    .addArgument(new Argument("<n>", "number of the rollout"));
   addKubectlVerbs(rollout, add);
 }

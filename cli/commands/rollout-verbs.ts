@@ -1,4 +1,6 @@
 /** The verbs below `starling rollout` that change what stages start, and when they end. */
+
+import { wholeNumber } from "#cli/session/add-command.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { ownerPath } from "#cli/session/rollout-owner.ts";
 import type { Session } from "#cli/session/session.ts";
@@ -85,6 +87,28 @@ function stageRunToPromote(
       next,
     });
   return updatingTo;
+}
+
+export async function rolloutReject(session: Session, group: string, number: string): Promise<ExitReason> {
+  requireReason(session, `starling rollout reject ${group} ${number} --reason "why"`);
+  const rollout = wholeNumber(number);
+  const { outcome } = await post(session, { group, verb: "reject", body: { rollout } });
+  const rejected = `rollout ${rollout} rejected: no further cluster gets it`;
+  session.io.out(
+    `${group} ${outcome === "unchanged" ? `unchanged: rollout ${rollout} is rejected already` : rejected}\n`,
+  );
+  session.note(`  next: starling rollout status ${group}${session.where()}`);
+  return "done";
+}
+
+export async function rolloutUnreject(session: Session, group: string, number: string): Promise<ExitReason> {
+  requireReason(session, `starling rollout unreject ${group} ${number} --reason "why"`);
+  const rollout = wholeNumber(number);
+  const { outcome } = await post(session, { group, verb: "unreject", body: { rollout } });
+  const admitted = `rollout ${rollout} is rejected no more`;
+  session.io.out(`${group} ${outcome === "unchanged" ? `unchanged: rollout ${rollout} is not rejected` : admitted}\n`);
+  session.note(`  next: starling rollout status ${group}${session.where()} -w`);
+  return "done";
 }
 
 /** @throws CliFailure without `--reason`. @param example - the command with a reason. */

@@ -130,6 +130,7 @@ export const reasons = [
   "RolloutTooManyUnreachable",
   "RolloutBaking",
   "RolloutGateFailed",
+  "RolloutRejected",
   "RolloutPassed",
   "RolloutSuperseded",
   // A Source.

@@ -142,7 +142,7 @@ function stateOfKind(object: AnyObject): ObjectState {
 }
 
 /** Phases whose reason users want to see. */
-const unfinished: ReadonlySet<RolloutPhase> = new Set(["Halted", "Stalled", "Waiting", "Superseded"]);
+const unfinished: ReadonlySet<RolloutPhase> = new Set(["Halted", "Stalled", "Waiting", "Superseded", "Rejected"]);
 
 function fromOwner(status: {
   readonly state?: string;

@@ -14,6 +14,7 @@ export const phaseWords = {
   TooManyUnreachable: "too many unreachable",
   Baking: "baking",
   GateFailed: "gate failed",
+  Rejected: "rejected",
 } as const satisfies Record<Exclude<StageRunPhase, EndedPhase> | "Waiting", string>;
 
 export type BudgetState = "Failed" | "Unreachable";
@@ -49,6 +50,7 @@ export function clearWord(clearing: Clearing): string {
   if (clearing.verb === "thaw") return `thaw ${clearing.freeze}`;
   if (clearing.verb === "promote") return `rollout promote --stage ${clearing.stage}`;
   if (clearing.verb === "refresh" || clearing.verb === "release") return `rollout ${clearing.verb}`;
+  if (clearing.verb === "unreject") return `rollout unreject ${clearing.rollout}`;
   if (clearing.verb === "unregister") return `unregister ${clearing.cluster}`;
   return clearing.verb === "orphan" ? "delete --cascade=orphan" : clearing.verb;
 }
@@ -69,6 +71,8 @@ export function clearCommand(clearing: Clearing, owner: Owner): string {
       const { stage, rollout } = clearing;
       return `starling rollout promote ${rolloutArgument(owner)} --stage ${stage} --number ${rollout} --reason …`;
     }
+    case "unreject":
+      return `starling rollout unreject ${rolloutArgument(owner).replace(" ", ` ${clearing.rollout} `)} --reason …`;
     case "unregister":
       return `starling delete cluster/${clearing.cluster} --cascade=orphan`;
     case "orphan":

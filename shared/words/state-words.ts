@@ -27,6 +27,7 @@ const ranked = [
   "Assigned",
   "Pending",
   "Unknown",
+  "Rejected",
   "Superseded",
   "Skipped",
   "Orphaned",

@@ -8,6 +8,7 @@ const leastDone = 3;
 const open: ReadonlySet<WaitReason> = new Set([
   "suspended",
   "held",
+  "rejected",
   "frozen",
   "newer",
   "budget",

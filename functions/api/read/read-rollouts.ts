@@ -68,6 +68,7 @@ async function readWays(
       rolloutObject({
         rollout,
         stages: rolloutState?.stages ?? [],
+        ...defined({ rejected: rolloutState?.rejected }),
         stageRuns: own.filter((stageRun) => !isNewer(stageRun)),
       }),
     ];
@@ -109,7 +110,7 @@ export async function listNewestRollouts(
     if (isNewer(rolloutState)) return [unreadableRollout(rolloutState, owner)];
     const rollout = found.get(keyText(keys.rollout(owner, rolloutState.last)));
     if (rollout === undefined) return [];
-    const { last, stages } = rolloutState;
+    const { last, stages, rejected } = rolloutState;
     const refs = stages.flatMap(({ updatingTo, passed }) =>
       [updatingTo, passed].filter((stageRun) => stageRun?.rollout === last),
     );
@@ -120,7 +121,12 @@ export async function listNewestRollouts(
     if (unread !== undefined) return [unreadableRollout(unread, owner, last)];
     if (rollout.type !== "Rollout") return [];
     return [
-      rolloutObject({ rollout, stages, stageRuns: stageRuns.filter((stageRun) => stageRun.type === "StageRun") }),
+      rolloutObject({
+        rollout,
+        stages,
+        ...defined({ rejected }),
+        stageRuns: stageRuns.filter((stageRun) => stageRun.type === "StageRun"),
+      }),
     ];
   });
   return entries.next === undefined ? { items } : { items, next: entries.next };
@@ -154,7 +160,7 @@ export async function getRollout(
   const stageRuns = await Array.fromAsync(
     allItems((start) => table.query({ ...ranges.stageRuns(owner, desired), ...start })),
   );
-  return { rollout, stages: rolloutState?.stages ?? [], stageRuns };
+  return { rollout, stages: rolloutState?.stages ?? [], ...defined({ rejected: rolloutState?.rejected }), stageRuns };
 }
 
 export function noRollout({ kind, namespace, name }: Owner, number?: number) {

@@ -18,6 +18,7 @@ const statusOfCode = {
   NotHeld: 409,
   NotStalled: 409,
   StageRunChanged: 409,
+  RolloutRejected: 409,
   Conflict: 409,
   NewerRow: 409,
   BodyTooLarge: 413,

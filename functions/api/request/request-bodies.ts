@@ -58,6 +58,8 @@ export const rolloutBodies = {
   hold: z.strictObject({ reason: statedReason, until: timeInUtc.optional() }),
   release: z.strictObject({ reason, to: rolloutNumber.optional() }),
   promote: z.strictObject({ reason: statedReason, stage: name, rollout: rolloutNumber, snapshot: number }),
+  reject: z.strictObject({ reason: statedReason, rollout: rolloutNumber }),
+  unreject: z.strictObject({ reason: statedReason, rollout: rolloutNumber }),
 };
 
 export const freezeBody = z.strictObject({

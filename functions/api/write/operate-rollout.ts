@@ -3,6 +3,12 @@
 import type { ApiPorts } from "#functions/api/request/api-ports.ts";
 import { type ObjectReference, objectText } from "#functions/api/request/reference.ts";
 import { refusal } from "#functions/api/request/refusal.ts";
+import {
+  decideRejection,
+  isOrWillBeRejected,
+  keptNumbers,
+  unknownRollout,
+} from "#functions/api/write/decide-rejection.ts";
 import { type ObjectChange, operationsChange, unchanged } from "#functions/api/write/object-change.ts";
 import { decidePromote } from "#functions/api/write/promote-stage-run.ts";
 import type { Decide, Facts, RolloutAnswer, RolloutRequest, RolloutVerb } from "#functions/api/write/rollout-verb.ts";
@@ -21,12 +27,14 @@ const decisions: { readonly [Verb in RolloutVerb]: Decide<Verb> } = {
   hold: decideHold,
   release: decideRelease,
   promote: decidePromote,
+  reject: ({ body: { rollout }, ...facts }) => decideRejection("reject", { ...facts, rollout }),
+  unreject: ({ body: { rollout }, ...facts }) => decideRejection("unreject", { ...facts, rollout }),
 };
 
 /**
  * Carries out a verb and sends a message to the planner.
  * @throws StarlingError `NotFound`, `Deleting`, `NewerRow`, and what the verb refuses: `BadRequest`, `NotHeld`,
- * `NotStalled`, `StageRunChanged`.
+ * `NotStalled`, `StageRunChanged`, `RolloutRejected`.
  */
 export async function operateRollout(ports: ApiPorts, request: RolloutRequest): Promise<RolloutAnswer> {
   const { owner, verb, caller } = request;
@@ -117,11 +125,10 @@ function decideRelease({
     throw refusal("NotHeld", `${object} is not held, so that rollout ${to} needs no release`);
   }
   if (to === undefined) return { ...operations, released: act };
-  const known = rolloutState?.ledger ?? [];
-  if (!known.some(({ number }) => number === to)) {
-    const numbers = known.map(({ number }) => number).join(", ");
-    throw refusal("BadRequest", `to: ${object} has no rollout ${to}; it keeps ${numbers === "" ? "none" : numbers}`);
-  }
+  const known = keptNumbers(rolloutState);
+  if (!known.includes(to)) throw unknownRollout("to", { object, rollout: to, known });
+  if (isOrWillBeRejected({ row, rolloutState, rollout: to }))
+    throw refusal("RolloutRejected", `to: rollout ${to} of ${object} is rejected; unreject it first`);
   const except = [...(hold.except ?? []).filter((number) => number !== to), to].slice(-keptExceptions);
   return { ...operations, released: act, hold: { ...hold, except } };
 }

@@ -11,6 +11,7 @@ import { fillSlots } from "#functions/rollout/steps/fill/fill-slots.ts";
 import { followReconcile, startReconcile } from "#functions/rollout/steps/handle-reconcile.ts";
 import { goIdle } from "#functions/rollout/steps/idle/go-idle.ts";
 import { refreshMembers } from "#functions/rollout/steps/refresh-members.ts";
+import { rejectRollouts } from "#functions/rollout/steps/reject-rollouts.ts";
 import { restartReturned } from "#functions/rollout/steps/restart-returned.ts";
 import { restoreTemplates } from "#functions/rollout/steps/restore-templates.ts";
 import { retryRendered } from "#functions/rollout/steps/retry-rendered.ts";
@@ -22,6 +23,7 @@ import type { Transaction } from "#functions/rollout/write/transaction.ts";
 import { unlessLost } from "#shared/base/errors.ts";
 import { isToRenew } from "#shared/fleet/blob-life.ts";
 import { isResumeNew, type Known, lacksRenderings, mayHaveOtherMembers } from "#shared/fleet/rollout/facts.ts";
+import { newRejections } from "#shared/fleet/rollout/rejection.ts";
 import { lastStageRunOf, stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 
 /** `done`: nothing more is to be decided for now, or the owner is gone. */
@@ -39,6 +41,12 @@ export interface PlannerStep {
 
 /** `test/unit/functions/rollout/step-order.test.ts` exchanges each two steps whose order has a reason. */
 export const plannerSteps: readonly PlannerStep[] = [
+  {
+    name: "rejectRollouts",
+    applies: ({ row, rolloutState }) => newRejections(row, rolloutState).length > 0,
+    before: { settleSlots: "a check of the slots pauses what is not begun of a rejected rollout" },
+    take: rejectRollouts,
+  },
   {
     name: "wakeResumed",
     applies: isResumeNew,

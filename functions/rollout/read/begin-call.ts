@@ -4,6 +4,7 @@ import { rowsAbout, stateEntries } from "#functions/rollout/read/read-clusters.t
 import type { Doomed } from "#shared/fleet/rollout/advance.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import type { CatchUpWait } from "#shared/fleet/rollout/holding.ts";
+import { newRejections } from "#shared/fleet/rollout/rejection.ts";
 import { stageRunsIn } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -125,7 +126,8 @@ export function isOfAll({ clusters, after }: PlannerCall): boolean {
 
 export async function beginCall(known: Known, call: PlannerCall, { table }: PlannerPorts): Promise<CallWork> {
   // A person asks for a check because messages may be lost.
-  const isAsked = known.row.operations.reconcile?.number !== known.rolloutState.handledReconcile;
+  const isReconcile = known.row.operations.reconcile?.number !== known.rolloutState.handledReconcile;
+  const isAsked = isReconcile || newRejections(known.row, known.rolloutState).length > 0;
   const clusters = isAsked || isOfAll(call) ? undefined : call.clusters;
   const round = await slotsToCheck(known, clusters, table);
   // A cluster with a slot shows by that slot whether it answers.

@@ -4,7 +4,7 @@ import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import { desiredPlan, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { allPast } from "#shared/fleet/rollout/ledger.ts";
-import { namedRollouts } from "#shared/fleet/rollout/order.ts";
+import { keptRollouts, namedRollouts } from "#shared/fleet/rollout/order.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { freezeStateAmong } from "#shared/fleet/rows/freezes-row.ts";
 import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
@@ -32,7 +32,9 @@ export async function readOwner(owner: Owner, ports: { readonly table: Table }):
     [updatingTo, passed].filter((stageRun) => stageRun !== undefined),
   );
   const { except = [] } = row.operations.hold ?? {};
-  const numbers = namedRollouts(rolloutState).union(new Set([...except, rolloutState.last].filter(Boolean)));
+  // Instead of a rejected rollout, stages give the one before.
+  const named = rolloutState.rejected === undefined ? namedRollouts(rolloutState) : keptRollouts(rolloutState);
+  const numbers = named.union(new Set([...except, rolloutState.last].filter(Boolean)));
   const second = await ports.table.getMany(
     [
       ...[...sources].map((name) => keys.object(owner.namespace, "Source", name)),

@@ -61,7 +61,9 @@ export async function restartReturned(
     const isMissing = rows.catchUps.some(({ rollout }) => rollout !== undefined);
     if (stage.current === undefined || (isAhead(stage, rows) && !isMissing) || isUnrendered) continue;
     // Nothing remains to be reported about it, and it would get nothing.
-    const later = desiredLater(known, transaction.rollout(catchUpRollout(known.rolloutState, stage, newestOf(syncs))));
+    const rollout = catchUpRollout(known.rolloutState, stage, newestOf(syncs));
+    if (rollout === undefined) continue;
+    const later = desiredLater(known, transaction.rollout(rollout));
     const isNoted = rows.catchUps.length + rows.left.length > 0 || readable.includes(cluster);
     if (!isNoted && syncs.every((sync) => !answersAgain(sync) || later.has(sync.name))) continue;
     startOver(transaction, rows);

@@ -72,7 +72,8 @@ async function* unrendered(known: Known, { lists, table }: PlannerPorts): AsyncG
       const { cluster, syncs = [] } = found.get(key.cluster) ?? {};
       const fleet = valued.get(key.cluster);
       const stage = rolloutState.stages.find(({ name }) => name === key.stage);
-      const rollout = stage && rollouts.get(key.rollout ?? catchUpRollout(rolloutState, stage, newestOf(syncs)));
+      const number = stage && (key.rollout ?? catchUpRollout(rolloutState, stage, newestOf(syncs)));
+      const rollout = number === undefined ? undefined : rollouts.get(number);
       if (cluster === undefined || fleet === undefined || rollout === undefined) return [];
       return [{ key, target: snapshotTarget({ ...fleet, cluster }, rollout.plan), rollout }];
     });

@@ -10,6 +10,7 @@ import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { nextFeed } from "#shared/fleet/rollout/feed.ts";
 import { withDesired } from "#shared/fleet/rollout/ledger.ts";
 import { barredIn } from "#shared/fleet/rollout/order.ts";
+import { likeRejected, withLike } from "#shared/fleet/rollout/rejection.ts";
 import { holdInForce, mayStart } from "#shared/fleet/rollout/rollout-hold.ts";
 import { stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
@@ -34,6 +35,7 @@ export async function startNextStageRun(
   const feed = nextFeed(rolloutState, {
     runs: advanceAll(known, round),
     isNew,
+    isNewRejected: desired.ok && likeRejected(rolloutState, desired.plan.planHash) !== undefined,
     supersede: relationOf(row).rollout.supersede,
     deletion: row.operations.deletion !== undefined,
     ...(hold === undefined ? {} : { mayStart: (rollout) => mayStart(hold, rollout) }),
@@ -87,6 +89,7 @@ function newRollout(transaction: Transaction, identity: string | undefined): Rol
     createdAt: transaction.at,
   };
   transaction.putRollout(rollout);
+  if (rolloutState.rejected !== undefined) transaction.edit({ rejected: withLike(rolloutState, rollout) });
   const templates = new Set([...rolloutState.templates, ...plan.templates.map(({ name }) => name)]);
   transaction.edit({ desired: undefined, skipped: undefined, templates: [...templates].sort() });
   return rollout;

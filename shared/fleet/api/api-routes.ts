@@ -63,7 +63,7 @@ export const pathChoices = {
   plural: ["sources", "syncgroups", "syncs", "rollouts"],
   owners: ["syncgroups", "syncs"],
   verb: ["suspend", "resume", "reconcile", "refresh"],
-  rolloutVerb: ["hold", "release", "promote"],
+  rolloutVerb: ["hold", "release", "promote", "reject", "unreject"],
 } as const;
 
 /**

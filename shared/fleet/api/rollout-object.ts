@@ -10,23 +10,32 @@ import {
 import { type RolloutPhase, rolloutPhase } from "#shared/fleet/api/rollout-phase.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { reasonOf } from "#shared/fleet/rollout/judge.ts";
+import { rejectionOf } from "#shared/fleet/rollout/rejection.ts";
 import { noTargets } from "#shared/fleet/rollout/stage-runs.ts";
 import { freezeText } from "#shared/fleet/rows/freezes-row.ts";
-import type { RolloutRow, StageRecord, StageRunRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type {
+  RolloutRow,
+  RolloutStateRow,
+  StageRecord,
+  StageRunRow,
+  TargetRow,
+} from "#shared/fleet/rows/rollout-rows.ts";
 import { holdOf, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 export interface RolloutInProgress {
   readonly rollout: RolloutRow;
   /** Stages of the rollout state, in order. */
   readonly stages: readonly StageRecord[];
+  /** Rejected rollouts of the owner. */
+  readonly rejected?: RolloutStateRow["rejected"];
   /** All stage runs of the rollout, including those with older snapshots. */
   readonly stageRuns: readonly StageRunRow[];
 }
 
-export function rolloutObject({ rollout, stages, stageRuns }: RolloutInProgress): RolloutObject {
+export function rolloutObject({ rollout, stages, rejected, stageRuns }: RolloutInProgress): RolloutObject {
   const { owner, number, revision, trigger, plan, skipped, fromRevision, createdAt } = rollout;
   const newest = newestStageRuns(stageRuns, stages);
-  const phase = rolloutPhase(number, stages, newest);
+  const phase = rolloutPhase(number, stages, newest, rejectionOf(defined({ rejected }), number));
   const shown = [...newest.map(stageRunStage), ...stagesAhead(rollout, stages, { newest, phase: phase.phase })];
   const versions = stageRuns.reduce((sum, { version }) => sum + version, rollout.version);
   return {
@@ -91,7 +100,7 @@ function stagesAhead(
   stages: readonly StageRecord[],
   { newest, phase }: { readonly newest: readonly StageRunRow[]; readonly phase: RolloutPhase },
 ): readonly RolloutStage[] {
-  if (phase === "Complete" || phase === "Superseded") return [];
+  if (isOver(phase)) return [];
   const reached = stages.findLastIndex(
     ({ name, current }) => current === number || newest.some(({ stage }) => stage === name),
   );
@@ -103,8 +112,12 @@ function stagesAhead(
   }));
 }
 
+function isOver(phase: RolloutPhase): boolean {
+  return phase === "Complete" || phase === "Superseded" || phase === "Rejected";
+}
+
 function endOf(phase: RolloutPhase, newest: readonly StageRunRow[]): Pick<RolloutStatus, "endedAt" | "supersededBy"> {
-  if (phase !== "Complete" && phase !== "Superseded") return {};
+  if (!isOver(phase)) return {};
   const last = newest.findLast(({ endedAt }) => endedAt !== undefined);
   const supersededBy = phase === "Superseded" ? last?.supersededBy : undefined;
   return defined({ endedAt: last?.endedAt, supersededBy });

@@ -5,6 +5,7 @@ import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
+import { rejectionOf } from "#shared/fleet/rollout/rejection.ts";
 import { changingOf, membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { boundOf, changedSize, stageRunKey, stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
@@ -89,15 +90,21 @@ export function rolloutOverview(facts: WaitFacts): RolloutOverview {
 }
 
 function rolloutsOf(
-  { ledger, stages, last }: RolloutStateRow,
+  rolloutState: RolloutStateRow,
   stageRuns: ReadonlyMap<string, StageRunRow>,
 ): readonly OverviewRollout[] {
+  const { ledger, stages, last } = rolloutState;
   const named = new Set([last, ...stages.flatMap(({ current, updatingTo }) => [current, updatingTo?.rollout])]);
   return ledger
     .filter(({ number }) => named.has(number))
     .map(({ number, revision, at }) => {
       const own = [...stageRuns.values()].filter(({ rollout }) => rollout === number);
-      return { number, revision, at, phase: rolloutPhase(number, stages, own).phase };
+      return {
+        number,
+        revision,
+        at,
+        phase: rolloutPhase(number, stages, own, rejectionOf(rolloutState, number)).phase,
+      };
     });
 }
 

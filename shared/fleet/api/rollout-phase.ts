@@ -1,17 +1,19 @@
 /** The phase of a rollout, from its stage runs and the stages' current rollouts: pure. */
 
 import { nextStageOf } from "#shared/fleet/rollout/order.ts";
+import { rejectedText } from "#shared/fleet/rollout/rejection.ts";
 import { isSameStageRun, isStalled } from "#shared/fleet/rollout/stage-runs.ts";
-import type { StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { RejectedRollout, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { type AnyReason, reportedReason } from "#shared/kube/reasons.ts";
 
 /**
  * - `Rolling`: it goes through a stage; `Halted`, `Stalled`: it stands still in one;
  * - `Waiting`: it is in progress in no stage, and a stage will take it;
  * - `Complete`: the last stage passed it;
+ * - `Rejected`: somebody rejected it, or a rollout with its plan;
  * - `Superseded`: it is in progress in no stage, and no stage may take it any more.
  */
-export const rolloutPhases = ["Halted", "Stalled", "Rolling", "Waiting", "Complete", "Superseded"] as const;
+export const rolloutPhases = ["Halted", "Stalled", "Rolling", "Waiting", "Complete", "Superseded", "Rejected"] as const;
 export type RolloutPhase = (typeof rolloutPhases)[number];
 
 export interface PhaseOfRollout {
@@ -25,12 +27,15 @@ type Stage = Pick<StageRecord, "name" | "current" | "updatingTo">;
 /**
  * @param stages - stages of the rollout state, in order.
  * @param stageRuns - stage runs of the rollout, for each stage the one with the newest snapshot.
+ * @param rejection - present when it is rejected.
  */
 export function rolloutPhase(
   rollout: number,
   stages: readonly Stage[],
   stageRuns: readonly StageRunRow[],
+  rejection?: RejectedRollout,
 ): PhaseOfRollout {
+  if (rejection !== undefined) return { phase: "Rejected", reason: "Rejected", message: rejectedText(rejection) };
   const updatingTo = stageRuns.filter((stageRun) => stages.some((stage) => isSameStageRun(stage.updatingTo, stageRun)));
   const stalled = updatingTo.filter(isStalled);
   const worst = stalled.find(({ phase }) => phase === "Halted") ?? stalled[0] ?? updatingTo[0];

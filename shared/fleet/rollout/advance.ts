@@ -12,6 +12,7 @@ import { promotionOf, statedText } from "#shared/fleet/rollout/gate-acts.ts";
 import type { GateState, Timer } from "#shared/fleet/rollout/gate-state.ts";
 import { frozenIn } from "#shared/fleet/rollout/holding.ts";
 import { isCaughtUp } from "#shared/fleet/rollout/order.ts";
+import { rejectedText, rejectionOf } from "#shared/fleet/rollout/rejection.ts";
 import {
   changedSize,
   failuresOf,
@@ -50,6 +51,8 @@ export interface StageRunFacts {
   readonly mustVerify?: boolean;
   /** A stage that an edit put before this one has not passed the rollout: the stage run waits. */
   readonly isAhead?: boolean;
+  /** Why its rollout is rejected, by whom. */
+  readonly rejected?: string | undefined;
   /** Later stages wait for it. */
   readonly isAwaited?: boolean;
   /** Number of its targets that keep a slot although their time is over, or cannot progress by themselves. */
@@ -116,13 +119,16 @@ function timersOf(gate: GateState | undefined): readonly Timer[] {
 function assess(stageRun: StageRunRow, facts: StageRunFacts, { after }: Gates): Assessment {
   const { phase, reason, message } = stageRun;
   if (hasEnded(stageRun)) return { phase, reason: phase, message };
+  if (facts.rejected !== undefined) return { phase: "Rejected", reason: "Rejected", message: facts.rejected };
   const settled = assessTargets(stageRun, facts);
   if (settled.phase === "Halted" && stageRun.bake !== undefined)
     return gateFailed(`during the bake, ${settled.message}`);
   if (settled.phase !== "Passed") return settled;
   // A stage run that stood still goes on standing still until the stage before it has passed its rollout.
   if (facts.isAhead === true)
-    return isStalled(stageRun) ? { phase, reason: reason as StageRunReason, message } : updating(stageRun);
+    return isStalled(stageRun) && phase !== "Rejected"
+      ? { phase, reason: reason as StageRunReason, message }
+      : updating(stageRun);
   if (after === undefined || after.state === "passed") return settled;
   if (after.state === "failed") return gateFailed(after.message);
   return { phase: "Baking", reason: "Baking", message: after.message };
@@ -238,11 +244,13 @@ export function stageRunFacts({ rolloutState, row, rollouts }: OwnRows, stageRun
   const { rollout } = relationOf(row);
   const index = rolloutState.stages.findIndex(({ updatingTo }) => isSameStageRun(updatingTo, stageRun));
   const stage = rolloutState.stages[index];
+  const rejection = rejectionOf(rolloutState, stage?.updatingTo?.rollout ?? 0);
   return {
     pace: rollout,
     deletion: rollouts.get(stageRun.rollout)?.plan.deletion !== undefined,
     mustVerify: stage !== undefined && mustVerify(rollout, stage.name),
     isAhead: stage?.ahead === true && !isCaughtUp(rolloutState, index),
+    rejected: rejection && `rollout ${rejection.rollout} ${rejectedText(rejection)}`,
     isAwaited: index < rolloutState.stages.length - 1,
     promoted: promotionOf(row.operations, stageRun),
     resumedAt: row.operations.resumed?.at,

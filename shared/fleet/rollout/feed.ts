@@ -5,7 +5,7 @@ import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import type { RolloutStateRow, StageRecord } from "#shared/fleet/rows/rollout-rows.ts";
 
 export interface Feed {
-  /** Index of the stage; undefined when a hold keeps the rollout back, which gets a number only. */
+  /** Index of the stage; undefined when the rollout gets a number only: a hold keeps it back, or it is rejected. */
   readonly stage?: number;
   /** Number of the rollout, or `newest` for the desired one that has no number yet. */
   readonly rollout: number | "newest";
@@ -19,6 +19,8 @@ export interface Feeding {
   readonly supersede: "pipeline" | "finish";
   /** The desired state is a deletion: it replaces everything. */
   readonly deletion: boolean;
+  /** What is desired has the plan of a rejected rollout: it gets a number only. */
+  readonly isNewRejected?: boolean;
   /** Present under a hold. */
   readonly mayStart?: MayStart;
 }
@@ -29,11 +31,11 @@ export interface Feeding {
  */
 export function nextFeed(
   rolloutState: RolloutStateRow,
-  { runs, isNew, supersede, deletion, mayStart }: Feeding,
+  { runs, isNew, isNewRejected, supersede, deletion, mayStart }: Feeding,
 ): Feed | undefined {
   // No cluster could verify anything: clusters that are registered later take it through the stages.
   if (rolloutState.stages.every(({ members }) => members === 0) && !deletion) return undefined;
-  if (isNew && mayStart !== undefined) return { rollout: "newest" };
+  if (isNew && !deletion && (mayStart !== undefined || isNewRejected === true)) return { rollout: "newest" };
   const runOf = ({ updatingTo }: StageRecord) => updatingTo && runs.get(stageRunKey(updatingTo));
   // A stage whose stage run is lost starts it again.
   const stages = rolloutState.stages.map((stage) => (runOf(stage) === undefined ? withoutRun(stage) : stage));

@@ -66,10 +66,10 @@ export function heldOf(waits: readonly CatchUpWait[], as: string): CatchUpsHeld 
 /** A digest that is the same while freezes and stages hold the same catch-ups back. */
 export function heldAs(deciding: Deciding): string {
   const { known, rolloutState } = deciding;
-  const { stages, unreadable = [] } = rolloutState;
+  const { stages, unreadable = [], rejected = [] } = rolloutState;
   const isBound = ({ name }: StageRecord) => isFull({ known, rolloutState }, name);
   const taking = stages.map((stage) => [stage.name, stage.current ?? 0, isStopped(known, stage), isBound(stage)]);
-  return digestOf([frozenAs(deciding), taking, unreadable]);
+  return digestOf([frozenAs(deciding), taking, unreadable, ...rejected.map(({ rollout }) => rollout)]);
 }
 
 /**

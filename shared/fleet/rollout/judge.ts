@@ -9,6 +9,7 @@ import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Deadlines, Deciding, FoundLease, Known, SeenSlot, Verdict } from "#shared/fleet/rollout/facts.ts";
 import { isAfter } from "#shared/fleet/rollout/order.ts";
+import { rejectedText, rejectionOf } from "#shared/fleet/rollout/rejection.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { freezeOfAll, freezeText } from "#shared/fleet/rows/freezes-row.ts";
 import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -221,10 +222,18 @@ export function pausedFor(
   if (verdict.state === "Failed") return { reason: verdict.reason, at };
   if (verdict.state === "Assigned" && isOvertaken(slot, known))
     return { reason: "everything of it is to be deleted", at };
+  const rejection = rejectionOf(known.rolloutState, slot.rollout);
+  if (verdict.state === "Assigned" && rejection !== undefined && !isBegun(slot, syncs))
+    return { reason: `rollout ${slot.rollout} ${rejectedText(rejection)}`, at };
   const freeze = clock.freezing?.freeze;
   if (verdict.state !== "Assigned" || freeze === undefined || stuckAt(slot, syncs, clock) > at) return undefined;
   const isForNobody = clock.pausedAt !== undefined || freezeOfAll(known.freezeState, now) !== undefined;
   return isForNobody ? undefined : { reason: freezeText(freeze), at, freeze: freeze.name };
+}
+
+/** A worker has begun something of the slot. */
+function isBegun({ attempts }: SlotRow, syncs: readonly SyncRow[]): boolean {
+  return syncs.some(({ name, observed }) => observed !== undefined && observed.attempt === attempts[name]);
 }
 
 /** The whole owner is being deleted: nothing waits for other attempts, which may never end. */

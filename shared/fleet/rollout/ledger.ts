@@ -1,5 +1,5 @@
 import { defined } from "#shared/base/defined.ts";
-import { namedRollouts } from "#shared/fleet/rollout/order.ts";
+import { keptRollouts } from "#shared/fleet/rollout/order.ts";
 import type { RolloutRow, RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** Number of the newest rollouts that a rollout state keeps, besides the current ones and those in progress. */
@@ -10,7 +10,7 @@ export function withRollout(
   { ledger, past = [], ...stages }: RolloutStateRow,
   { number, identity, revision, createdAt: at }: RolloutRow,
 ): Pick<RolloutStateRow, "last" | "ledger" | "past"> {
-  const named = namedRollouts(stages);
+  const named = keptRollouts(stages);
   const all = [{ number, identity, revision, at }, ...ledger];
   const isKept = (entry: { readonly number: number }, index: number) => index < keptContents || named.has(entry.number);
   const others = all.filter((entry, index) => !isKept(entry, index)).map((entry) => entry.number);

@@ -5,6 +5,8 @@
  * Numbers only grow, and a greater number is newer whatever its plan is. A rollback is a new number with an older plan,
  * so that no stage and no cluster returns to what the rollback took back.
  */
+import { defined } from "#shared/base/defined.ts";
+import { isRejected } from "#shared/fleet/rollout/rejection.ts";
 import { isSameStageRun } from "#shared/fleet/rollout/stage-runs.ts";
 import type {
   LedgerEntry,
@@ -16,7 +18,7 @@ import type {
 } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
-type Ordered = Pick<RolloutStateRow, "stages" | "ledger">;
+type Ordered = Pick<RolloutStateRow, "stages" | "ledger" | "rejected">;
 
 /** Whether a stage may take a rollout now: a hold keeps back all but those that were released from it. */
 export type MayStart = (rollout: number) => boolean;
@@ -35,9 +37,11 @@ function newestIn({ current = 0, updatingTo }: Pick<StageRecord, "current" | "up
  * The newest rollout that reaches a stage: the one that the stage before has passed, or, for the first stage, the
  * newest.
  */
-function comingTo({ stages, ledger }: Ordered, index: number, mayStart: MayStart = () => true): number {
-  const coming = index === 0 ? ledger.find(({ number }) => mayStart(number))?.number : stages[index - 1]?.current;
-  return coming !== undefined && mayStart(coming) ? coming : 0;
+function comingTo(rolloutState: Ordered, index: number, mayStart: MayStart = () => true): number {
+  const { stages, ledger } = rolloutState;
+  const may = (number: number) => mayStart(number) && !isRejected(rolloutState, number);
+  const coming = index === 0 ? ledger.find(({ number }) => may(number))?.number : stages[index - 1]?.current;
+  return coming !== undefined && may(coming) ? coming : 0;
 }
 
 /** The newest rollout that a stage may take: an older one when a removed stage had not passed the one that reaches it. */
@@ -62,10 +66,20 @@ export function deletionFor(rolloutState: Ordered & Pick<RolloutStateRow, "last"
   return isNext ? coming : undefined;
 }
 
-/** The kept rollouts that some stage lacks and that may not start, the newest first. */
-export function keptBack({ stages, ledger }: Ordered, mayStart: MayStart): readonly LedgerEntry[] {
+/** The kept rollouts that some stage lacks and that may not start, without rejected ones, the newest first. */
+export function keptBack(rolloutState: Ordered, mayStart: MayStart): readonly LedgerEntry[] {
+  const { stages, ledger } = rolloutState;
   const least = Math.min(...stages.map(newestIn));
-  return ledger.filter(({ number }) => number > least && !mayStart(number));
+  const isKept = (number: number) => !mayStart(number) && !isRejected(rolloutState, number);
+  return ledger.filter(({ number }) => number > least && isKept(number));
+}
+
+/** The newest rollout, when it is rejected and some stage has not passed it. */
+export function rejectedNewest(rolloutState: Ordered): number | undefined {
+  const { stages, ledger } = rolloutState;
+  const { number = 0 } = ledger[0] ?? {};
+  const isLacking = stages.some(({ current = 0 }) => current < number);
+  return isLacking && isRejected(rolloutState, number) ? number : undefined;
 }
 
 /** The nearest stage before another one that is updating to something newer than the other one has. */
@@ -113,7 +127,7 @@ export function isThrough(rolloutState: Pick<RolloutStateRow, "stages" | "last">
   );
 }
 
-type Passed = Pick<RolloutStateRow, "stages" | "former">;
+type Passed = Pick<RolloutStateRow, "stages" | "former" | "rejected">;
 
 /**
  * A target keeps a rollout that is newer than its stage run's when another stage, or a removed one, has passed that: no
@@ -129,16 +143,32 @@ export function keepsNewer(
 }
 
 /**
+ * The newest rollout that a stage gives to its clusters: its current one. A rejected one is given to nobody: instead of
+ * it, the stage gives what had passed before, or what a later stage has.
+ */
+function givenBy(rolloutState: Passed, name: string): number | undefined {
+  const index = rolloutState.stages.findIndex((stage) => stage.name === name);
+  const { current, previous } = rolloutState.stages[index] ?? {};
+  const later = index === -1 ? [] : rolloutState.stages.slice(index + 1).map((stage) => stage.current);
+  return [current, previous, ...later].find((number) => number !== undefined && !isRejected(rolloutState, number));
+}
+
+/**
  * The rollout of a catch-up: the stage's current one. No cluster goes back by moving: one with something newer gets the
  * oldest rollout that is as new and that the stage before its own has passed, and otherwise keeps what it has. A
  * rollout that no stage has passed is withdrawn.
  * @param has - the newest rollout that the cluster was assigned.
+ * @returns undefined when it keeps a rejected rollout, which nobody gets again, or when there is none to give.
  */
-export function catchUpRollout({ stages, former }: Passed, { name, current = 0 }: StageRecord, has: number): number {
-  if (has <= current) return current;
+export function catchUpRollout(rolloutState: Passed, { name }: StageRecord, has: number): number | undefined {
+  const { stages, former } = rolloutState;
+  const all = [former, ...stages.map((stage) => stage.current)].filter((number) => number !== undefined);
+  if (all.includes(has) && isRejected(rolloutState, has)) return undefined;
+  const current = givenBy(rolloutState, name);
+  if (current === undefined || has <= current) return current;
   const index = stages.findIndex((stage) => stage.name === name);
   const most = index > 0 ? (stages[index - 1]?.current ?? 0) : Number.POSITIVE_INFINITY;
-  const passed = [former, ...stages.map((stage) => stage.current)].filter((number) => number !== undefined);
+  const passed = all.filter((number) => !isRejected(rolloutState, number));
   const given = passed.filter((number) => number >= has && number <= most);
   if (given.length > 0) return Math.min(...given);
   return passed.includes(has) ? has : current;
@@ -181,23 +211,32 @@ export function nextForAll({ stages, ledger }: Ordered): LedgerEntry | undefined
 }
 
 /** The rollout that a cluster of a stage had passed; that of a removed stage is the newest one that such a stage had. */
-export function hadBefore({ stages, former }: Passed, name: string): number | undefined {
-  return stages.find((stage) => stage.name === name)?.current ?? former;
+export function hadBefore(rolloutState: Passed, name: string): number | undefined {
+  const { former } = rolloutState;
+  return givenBy(rolloutState, name) ?? (former === undefined || isRejected(rolloutState, former) ? undefined : former);
 }
 
-/** The numbers that stages name: their rollouts are kept. */
+/** The numbers that stages name, without what had passed before their current rollouts. */
 export function namedRollouts({ stages, former }: Passed): ReadonlySet<number> {
   const numbers = stages.flatMap(({ current, updatingTo, bar }) => [current, updatingTo?.rollout, bar?.above]);
   return new Set([former, ...numbers].flatMap((number = 0) => (number === 0 ? [] : [number])));
 }
 
+/** The numbers of rollouts that are kept: stages name them. */
+export function keptRollouts(rolloutState: Passed): ReadonlySet<number> {
+  return namedRollouts(rolloutState).union(new Set(rolloutState.stages.flatMap(({ previous }) => previous ?? [])));
+}
+
 /** A stage run has passed its stage. */
-export function withPassed({ stages, former }: Passed, name: string, passed: StageRunRef): Passed {
+export function withPassed(rolloutState: Passed, name: string, passed: StageRunRef): Pick<Passed, "stages" | "former"> {
+  const { stages, former } = rolloutState;
   const next = stages.map((stage) => {
     if (stage.name !== name) return stage;
-    const { updatingTo: _ended, bar, ...kept } = stage;
+    const { updatingTo: _ended, bar, previous: older, ...kept } = stage;
     const isBarred = bar !== undefined && passed.rollout <= bar.upTo;
-    return { ...kept, ...(isBarred ? { bar } : {}), current: passed.rollout, passed };
+    const isNewer = kept.current !== passed.rollout && !isRejected(rolloutState, kept.current ?? 0);
+    const previous = isNewer ? kept.current : older;
+    return { ...kept, ...(isBarred ? { bar } : {}), ...defined({ previous }), current: passed.rollout, passed };
   });
   const isNeeded = former !== undefined && next.some(({ current = 0 }) => current < former);
   return { stages: next, ...(isNeeded ? { former } : {}) };

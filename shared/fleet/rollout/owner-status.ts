@@ -5,7 +5,8 @@ import { defined } from "#shared/base/defined.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
 import { type DesiredPlan, describeRevisions, identityNow, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
-import { barredIn, keptBack } from "#shared/fleet/rollout/order.ts";
+import { barredIn, keptBack, rejectedNewest } from "#shared/fleet/rollout/order.ts";
+import { rejectedText, rejectionOf } from "#shared/fleet/rollout/rejection.ts";
 import { heldText, holdInForce, mayStart } from "#shared/fleet/rollout/rollout-hold.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { isStalled, lastStageRunOf, stageRunOf, stageRunsIn, waitingOf } from "#shared/fleet/rollout/stage-runs.ts";
@@ -119,7 +120,7 @@ function stateOf(row: OwnerRow, facts: StatusFacts): OwnerState {
     return "Stalled";
   if (activityOf(facts) !== "idle") return freezeIn(facts) === undefined ? "Rolling" : "Frozen";
   const isUnhealthy = settled !== undefined && settled.failed + settled.unreachable > 0;
-  if (!isUnhealthy && keptBackBy(row, facts).length > 0) return "Held";
+  if (!isUnhealthy && (keptBackBy(row, facts).length > 0 || rejectedNewest(rolloutState) !== undefined)) return "Held";
   // The results have not been counted yet.
   if (settled === undefined) return rolloutState.last === 0 ? "Waiting" : "Reconciling";
   if (settled.failed + settled.unreachable + settled.waiting > 0) return "Degraded";
@@ -207,7 +208,12 @@ function messageOf(row: OwnerRow, facts: StatusFacts, { state, clusters, now }: 
     }
     case "Held": {
       const hold = holdInForce(row, now);
-      return hold === undefined ? "" : heldText(hold, keptBackBy(row, facts));
+      const rejection = rejectionOf(facts.rolloutState, rejectedNewest(facts.rolloutState) ?? 0);
+      const texts = [
+        hold === undefined ? "" : heldText(hold, keptBackBy(row, facts)),
+        rejection === undefined ? "" : `rollout ${rejection.rollout} ${rejectedText(rejection)}`,
+      ];
+      return texts.filter((text) => text !== "").join("; ");
     }
     case "Deleting":
       return deletionText(facts, counts);

@@ -3,7 +3,7 @@ import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
 
 /** Operations that the version before does not know: its planner would act against them. */
-const newOperations = ["hold", "gates"] as const satisfies readonly (keyof Operations)[];
+const newOperations = ["hold", "gates", "rejections"] as const satisfies readonly (keyof Operations)[];
 
 /** The schema that an owner's row needs, so that no function acts on it that does not know its operations or gates. */
 export function neededSchema(row: OwnerRow): number {

@@ -54,6 +54,12 @@ export interface Promotion extends Act, StageRunRef {
 /** An act on a stage run. It is kept for as long as the stage run is in progress, at least. */
 export type GateAct = Promotion;
 
+/** A person rejects a rollout, or takes that back. */
+export interface RolloutRejection extends Act {
+  readonly rollout: number;
+  readonly do: "reject" | "unreject";
+}
+
 /**
  * The half that commands write. Applying a document never touches it, so that git does not undo what people did by
  * hand.
@@ -71,6 +77,8 @@ export interface Operations {
   readonly released?: Act;
   /** In the order of their numbers, at most 50. */
   readonly gates?: readonly GateAct[];
+  /** The newest rejection, or the end of it, of each rollout; the planner carries them out in their order. */
+  readonly rejections?: readonly RolloutRejection[];
   /** The newest `recover` of any of its Syncs: what is open is replaced by what is desired now. */
   readonly recovered?: Act & {
     /** `recover --all`: each Sync that its cluster refuses after this continues, once, from what the cluster remembers. */
@@ -317,8 +325,10 @@ export interface DirectoryRow extends Row {
 
 /** The number of the newest act, which is always kept; undefined without acts. */
 export function newestAct(operations: Operations): number | undefined {
-  const { gates = [], ...others } = operations;
-  const acts: readonly (Act | undefined)[] = [...Object.values(others), ...gates, ...(others.suspended?.again ?? [])];
+  const acts: readonly (Act | undefined)[] = [
+    ...Object.values(operations).flat(),
+    ...(operations.suspended?.again ?? []),
+  ];
   // Rows from before acts had numbers have acts without one.
   const numbers = acts.flatMap((act) => act?.number ?? []);
   return numbers.length === 0 ? undefined : Math.max(...numbers);

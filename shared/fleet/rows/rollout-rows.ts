@@ -116,6 +116,8 @@ export interface StageRecord {
   readonly name: string;
   /** The stage's current rollout: the last one that passed the stage. The stage's clusters desire it. */
   readonly current?: number;
+  /** What had passed the stage before that, as far as it was not rejected. */
+  readonly previous?: number;
   /** The stage run in progress. */
   readonly updatingTo?: StageRunRef;
   /** The stage run that passed last. */
@@ -144,6 +146,18 @@ export interface LedgerEntry {
   readonly identity: string;
   readonly revision: string;
   readonly at: string;
+}
+
+/** A rollout that somebody rejected, or one with the same plan: it is not assigned again. */
+export interface RejectedRollout {
+  readonly rollout: number;
+  readonly by: string;
+  readonly at: string;
+  readonly reason?: string;
+  /** `planHash` of what it brought in; absent when it only brought other inputs. A newer rollout with this plan is rejected as well. */
+  readonly planHash?: string;
+  /** The rejected rollout whose plan this one has. */
+  readonly like?: number;
 }
 
 /** Skipped rollouts, from the first of their revisions to the last. */
@@ -235,6 +249,10 @@ export interface RolloutStateRow extends Row {
   readonly catchUpEndedAt?: string;
   /** Every rollout that a stage has or updates to, and some more, the newest first. */
   readonly ledger: readonly LedgerEntry[];
+  /** Rollouts that no stage and no cluster gets, the newest rejection last. */
+  readonly rejected?: readonly RejectedRollout[];
+  /** Number of the newest act of `operations.rejections` that the planner has carried out. */
+  readonly handledRejection?: number;
   /** Numbers of rollouts that left the ledger, until their rows are deleted. */
   readonly past?: readonly number[];
   /** The desired plan that no stage has taken yet. */
@@ -303,7 +321,7 @@ export interface RolloutRow extends Row {
 }
 
 /** A stage run in one of these phases stands still: it stays in its stage, and a newer rollout may replace it. */
-export const stalledPhases = ["Halted", "NothingVerified", "TooManyUnreachable", "GateFailed"] as const;
+export const stalledPhases = ["Halted", "NothingVerified", "TooManyUnreachable", "GateFailed", "Rejected"] as const;
 /** A stage run in one of these phases is over, and keeps its phase. */
 const endedPhases = ["Passed", "Superseded"] as const;
 export type EndedPhase = (typeof endedPhases)[number];

@@ -1,6 +1,7 @@
 /** Requests of people that are not started yet: until then a stage that stands still may continue in a moment. Pure. */
 import { defined } from "#shared/base/defined.ts";
 import { advance, stageRunFacts } from "#shared/fleet/rollout/advance.ts";
+import { newRejections } from "#shared/fleet/rollout/rejection.ts";
 import { isStalled, stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { Act, Operations, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Wait, WaitFacts } from "#shared/fleet/waits/wait.ts";
@@ -14,7 +15,7 @@ const verbs = {
   released: "rollout release",
   recovered: "recover",
   deletion: "deletion",
-} as const satisfies Record<Exclude<keyof Operations, "accepted" | "gates">, string>;
+} as const satisfies Record<Exclude<keyof Operations, "accepted" | "gates" | "rejections">, string>;
 
 export function askedWaits(facts: WaitFacts): readonly Wait[] {
   const { operations } = facts.row;
@@ -24,9 +25,11 @@ export function askedWaits(facts: WaitFacts): readonly Wait[] {
     ...specWord(facts),
     ...acts.map((act) => verbs[act]),
     ...new Set(gates.map(({ verb }) => `rollout ${verb}`)),
+    ...new Set(newRejections(facts.row, facts.rolloutState).map((act) => `rollout ${act.do}`)),
     ...judgementWord(facts),
   ];
   const since = [...acts.flatMap((act) => operations[act]?.at ?? []), ...gates.map(({ at }) => at)].sort()[0];
+  const since = acts.flatMap((act) => operations[act]?.at ?? []).sort()[0];
   const ofPlanner: readonly Wait[] =
     words.length === 0
       ? []

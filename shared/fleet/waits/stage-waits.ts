@@ -16,6 +16,8 @@ const [reconcile, orphan] = [{ verb: "reconcile" }, { verb: "orphan" }] as const
 export function stageWaits(facts: WaitFacts, stage: StageRecord, index: number): readonly Wait[] {
   const stageRun = stageRunOf(stage, facts.stageRuns);
   if (stageRun === undefined) return idleWait(facts, stage, index);
+  // The waits of the group name it.
+  if (stageRun.phase === "Rejected") return [];
   if (isStalled(stageRun)) return [stalledWait(facts, stageRun)];
   const { rollout } = stageRun;
   const about = { stage: stage.name, rollout };

@@ -9,6 +9,7 @@ import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 export const waitReasons = [
   "suspended",
   "held",
+  "rejected",
   "frozen",
   "newer",
   "asked",
@@ -31,6 +32,7 @@ export type WaitReason = (typeof waitReasons)[number];
 export type Clearing =
   | { readonly verb: "resume" | "reconcile" | "refresh" | "release" | "orphan" }
   | { readonly verb: "promote"; readonly stage: string; readonly rollout: number }
+  | { readonly verb: "unreject"; readonly rollout: number }
   | { readonly verb: "unregister"; readonly cluster: string }
   | { readonly verb: "thaw"; readonly freeze: string }
   | { readonly verb: "pace"; readonly field: "maxConcurrent" | "maxFailures" | "maxUnreachable" };

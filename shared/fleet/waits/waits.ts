@@ -6,8 +6,9 @@ import { counted } from "#shared/base/counted.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
-import { keptBack } from "#shared/fleet/rollout/order.ts";
+import { keptBack, rejectedNewest } from "#shared/fleet/rollout/order.ts";
 import { unreadableText } from "#shared/fleet/rollout/owner-status.ts";
+import { rejectedText, rejectionOf } from "#shared/fleet/rollout/rejection.ts";
 import { heldText, holdInForce, mayStart } from "#shared/fleet/rollout/rollout-hold.ts";
 import { changingOf, membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { catchUpBudget, stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
@@ -27,6 +28,7 @@ export function waitsOf(facts: WaitFacts): readonly Wait[] {
   const waits = [
     ...suspension(facts),
     ...holdWait(facts),
+    ...rejectionWaits(facts),
     ...freezes(facts),
     ...unreadable(facts),
     ...askedWaits(facts),
@@ -67,6 +69,24 @@ function holdWait({ row, rolloutState, now }: WaitFacts): readonly Wait[] {
     keptBack(rolloutState, (rollout) => mayStart(hold, rollout)),
   );
   return [{ reason: "held", blocker: by, message, since: at, ...defined({ until }), clear: [{ verb: "release" }] }];
+}
+
+/** The rejected rollouts that some stage has, and the newest one when it is rejected. */
+function rejectionWaits({ row, rolloutState }: WaitFacts): readonly Wait[] {
+  if (row.operations.deletion !== undefined) return [];
+  const { stages } = rolloutState;
+  const numbers = stages.flatMap(({ current, updatingTo }) => [current, updatingTo?.rollout]);
+  return [...new Set([rejectedNewest(rolloutState), ...numbers])].flatMap((number = 0): readonly Wait[] => {
+    const rejection = rejectionOf(rolloutState, number);
+    if (rejection === undefined) return [];
+    const { by, at: since, like = number } = rejection;
+    const having = stages.filter(({ current, updatingTo }) => current === number || updatingTo?.rollout === number);
+    const have = having.map(({ name }) => name).join(", ");
+    const where = have === "" ? "no stage takes it" : `it stays where it is, in ${have}, and goes no further`;
+    const message = `rollout ${number} ${rejectedText(rejection)}; ${where}`;
+    const clear = [{ verb: "unreject", rollout: like }] as const;
+    return [{ reason: "rejected", rollout: number, blocker: by, message, since, clear }];
+  });
 }
 
 function freezes({ freezeState, now, stageRuns, rolloutState, row, slots, syncs }: WaitFacts): readonly Wait[] {

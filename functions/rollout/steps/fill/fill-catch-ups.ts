@@ -15,6 +15,7 @@ import { type ClusterRows, type Known, stageNow } from "#shared/fleet/rollout/fa
 import { countHeld, heldAs, heldOf, isEachStopped, isStopped } from "#shared/fleet/rollout/holding.ts";
 import { lostOf } from "#shared/fleet/rollout/lost-templates.ts";
 import { catchUpRollout, isAhead, newestOf } from "#shared/fleet/rollout/order.ts";
+import { isRejected } from "#shared/fleet/rollout/rejection.ts";
 import { clusterOfKey, keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { CatchUpRow, Hold } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
@@ -108,16 +109,20 @@ async function candidatesOf(
     const entry = valued.get(catchUp.cluster);
     const stage = stageNow(known, rows?.fleet);
     const missed = rows && (await missedBy(catchUp, { rows, known }, ports));
+    const has = newestOf(rows?.syncs ?? []);
+    const number = stage?.current === undefined ? undefined : catchUpRollout(known.rolloutState, stage, has);
     if (rows === undefined) waiting.set(catchUp.cluster, "others");
     else if (entry === undefined || stage?.current === undefined || (missed === undefined && isAhead(stage, rows))) {
       // The cluster is gone, or is a target of the next stage run.
       if (await isListNew()) transaction.dropCatchUp(catchUp);
       else waiting.set(catchUp.cluster, { cause: "worker" });
     } else if (isStopped(known, stage)) waiting.set(catchUp.cluster, "others");
-    else {
-      const { rollout, only } = missed ?? {
-        rollout: transaction.rollout(catchUpRollout(known.rolloutState, stage, newestOf(rows.syncs))),
-      };
+    else if (missed === undefined && number === undefined) {
+      // It keeps a rejected rollout; or it has nothing, and waits for one that it may have.
+      if (has > 0) transaction.dropCatchUp(catchUp);
+      else waiting.set(catchUp.cluster, "others");
+    } else {
+      const { rollout, only } = missed ?? { rollout: transaction.rollout(number ?? 0) };
       const target = snapshotTarget({ ...entry, cluster: catchUp.cluster }, rollout.plan);
       // A cluster that joins is no reason to render again before the back-off ends.
       const retriedAt = catchUp.why === "returned" ? catchUp.since : undefined;
@@ -152,7 +157,8 @@ async function missedBy(
   { rows, known }: { readonly rows: ClusterRows; readonly known: Known },
   { table }: PlannerPorts,
 ): Promise<Pick<Candidate, "rollout" | "only"> | undefined> {
-  const rollout = number === undefined ? undefined : await table.get(keys.rollout(known.owner, number));
+  const isGiven = number !== undefined && !isRejected(known.rolloutState, number);
+  const rollout = !isGiven ? undefined : await table.get(keys.rollout(known.owner, number));
   const only = rollout && lostOf(known, rollout, rows);
   return rollout === undefined || only?.size === 0 ? undefined : { rollout, only };
 }

@@ -83,7 +83,7 @@ describe("the rows of rollouts that follow each other", { timeout: 60_000 }, () 
     expect(numbers(made)).toEqual([21, 22, 23, 24, 25, 26, 27, 28, 29, 30]);
   });
 
-  test("the rollout that is a stage's current one, or that a stage is updating to, keeps its row, however old it is", async () => {
+  test("the rollout that is a stage's current one, that a stage is updating to, or that a stage had before, keeps its row, however old it is", async () => {
     const made = await worldWith({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 2 });
     await revise(made, "long");
     await allSay(made, "Ready");
@@ -94,7 +94,8 @@ describe("the rows of rollouts that follow each other", { timeout: 60_000 }, () 
     await made.finish("r1");
     await playOn(made, 2);
     await push(made, 1, 15);
-    expect(numbers(made)).toEqual([8, 9, 10, 11, 12, 13, 14, 15, 16, 17]);
+    expect(numbers(made)).toEqual([2, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]);
+    expect(made.stages()).toEqual({ canary: "17", rest: "17" });
     expect(made.rolloutState().past).toBeUndefined();
   });
 

@@ -1,6 +1,7 @@
 /** Two steps of the planner are exchanged where the table says that their order has a reason: something goes wrong. */
 import { describe, expect, test } from "vitest";
 import { type PlannerStep, plannerSteps } from "#functions/rollout/call/planner-steps.ts";
+import type { SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Write } from "#shared/ports.ts";
 import { ana, begin, names, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
@@ -11,6 +12,21 @@ const current = (made: PlannerWorld) => made.rolloutState().stages.map((one) => 
 
 /** By the two steps: a story, its outcome, and the outcome when the steps are exchanged. */
 const stories: Readonly<Record<string, readonly [Story, outcome: unknown, exchanged: unknown]>> = {
+  "rejectRollouts before settleSlots": [
+    async (steps) => {
+      const made = await worldOf(["a"], {});
+      await begin(made);
+      const row = await made.group();
+      const operations = { rejections: [{ ...ana(made.now), number: 1, rollout: 1, do: "reject" as const }] };
+      const put: SyncGroupRow = { ...row, operations, version: row.version + 1 };
+      await made.table.write([{ put, when: { version: row.version } }]);
+      made.steps = steps;
+      await made.plan();
+      return made.slots().length;
+    },
+    0,
+    1,
+  ],
   "wakeResumed before settleSlots": [
     async (steps) => {
       const made = await worldOf(["a", "b"], { maxConcurrent: 2, progressDeadline: "20s" });

@@ -97,6 +97,18 @@ const stories: readonly Story[] = [
     },
     clear: ["release"],
   },
+  {
+    on: "rejected",
+    when: "the rollout in progress is rejected",
+    make: async (made) => {
+      await made.rollOut();
+      await made.setSource("bbb");
+      await begin(made);
+      await call(made, "POST", `${group}/reject`, { rollout: 2, reason: "INC-1" });
+      await begin(made);
+    },
+    clear: ["unreject 2"],
+  },
   { on: "frozen", when: "every cluster is frozen", make: (made) => freeze(made), clear: ["thaw inc"] },
   {
     on: "frozen",
@@ -344,7 +356,8 @@ async function clear(made: PlannerWorld, clearing: Clearing, { pace = {}, templa
         : clearing.verb === "orphan"
           ? (["DELETE", `${group}?cascade=orphan&confirm=true`] as const)
           : (["POST", `${group}/${clearing.verb}`] as const);
-  await call(made, method, path);
+  const { verb: _verb, ...about } = clearing;
+  await call(made, method, path, clearing.verb === "unreject" ? { ...about, reason: "INC-1" } : {});
 }
 
 async function call(made: PlannerWorld, method: string, path: string, body: object = {}) {

@@ -1,0 +1,53 @@
+import { refusal } from "#functions/api/request/refusal.ts";
+import { isRejected, newRejections } from "#shared/fleet/rollout/rejection.ts";
+import type { Act, Operations, OwnerRow, RolloutRejection } from "#shared/fleet/rows/object-rows.ts";
+import type { RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
+
+/** The rollout that somebody rejects or admits again, and the facts that decide about it. */
+export interface Rejecting {
+  readonly row: Pick<OwnerRow, "operations">;
+  /** Absent before the first plan. */
+  readonly rolloutState: RolloutStateRow | undefined;
+  readonly rollout: number;
+  readonly act: Act;
+  /** `SyncGroup payments/shop`. */
+  readonly object: string;
+}
+
+/**
+ * @returns the operations after it; undefined when nothing changes.
+ * @throws StarlingError `BadRequest` for a rollout that is not kept.
+ */
+export function decideRejection(verb: RolloutRejection["do"], asked: Rejecting): Operations | undefined {
+  const { row, rolloutState, rollout, act, object } = asked;
+  const { operations } = row;
+  if (isOrWillBeRejected(asked) === (verb === "reject")) return undefined;
+  const known = keptNumbers(rolloutState);
+  if (verb === "reject" && !known.includes(rollout)) throw unknownRollout("rollout", { object, rollout, known });
+  const others = (operations.rejections ?? []).filter((one) => one.rollout !== rollout);
+  // An act about a rollout that is neither kept nor rejected any more has no effect.
+  const needed = others.filter((one) => isOrWillBeRejected({ ...asked, rollout: one.rollout }));
+  return { ...operations, rejections: [...needed, { ...act, rollout, do: verb }] };
+}
+
+/** Whether the rollout is rejected once the planner has carried out what people asked for. */
+export function isOrWillBeRejected({
+  row,
+  rolloutState,
+  rollout,
+}: Pick<Rejecting, "row" | "rolloutState" | "rollout">): boolean {
+  const asked = newRejections(row, rolloutState ?? {}).findLast((one) => one.rollout === rollout);
+  return asked === undefined ? isRejected(rolloutState ?? {}, rollout) : asked.do === "reject";
+}
+
+export function keptNumbers(rolloutState: RolloutStateRow | undefined): readonly number[] {
+  return (rolloutState?.ledger ?? []).map(({ number }) => number);
+}
+
+export function unknownRollout(
+  field: string,
+  { object, rollout, known }: { readonly object: string; readonly rollout: number; readonly known: readonly number[] },
+) {
+  const numbers = known.length === 0 ? "none" : known.join(", ");
+  return refusal("BadRequest", `${field}: ${object} has no rollout ${rollout}; it keeps ${numbers}`);
+}

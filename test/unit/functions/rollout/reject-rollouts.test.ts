@@ -1,0 +1,155 @@
+/** Rejections: no stage and no cluster gets a rejected rollout, and newer ones go on. */
+import { describe, expect, test } from "vitest";
+import { newestRowSchema } from "#shared/fleet/rows/row.ts";
+import { begin, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
+import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
+import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
+
+const path = `/v1/namespaces/${owner.namespace}/syncgroups/${owner.name}`;
+
+async function ask(made: PlannerWorld, verb: string, body: object): Promise<void> {
+  const api = apiFixture(made.table);
+  api.setNow(made.now.toISOString());
+  expect(await api.call("POST", `${path}/${verb}`, body)).toMatchObject({ status: 200 });
+}
+
+const reject = (made: PlannerWorld, rollout: number) => ask(made, "reject", { reason: "INC-1", rollout });
+const unreject = (made: PlannerWorld, rollout: number) =>
+  ask(made, "unreject", { reason: "it was the cluster", rollout });
+
+/** A group whose two stages have rollout 1. */
+async function group(): Promise<PlannerWorld> {
+  const made = await worldOf({ c1: "canary", c2: "canary", c3: "rest" }, { ...rings, maxConcurrent: 2 });
+  await made.rollOut();
+  return made;
+}
+
+const revisions = async (made: PlannerWorld, ...clusters: readonly string[]) =>
+  Promise.all(clusters.map(async (cluster) => (await made.sync(cluster))?.desired.revision.slice(-3)));
+
+describe("a rejected rollout", () => {
+  test("begun clusters settle, no other cluster gets it, and the next commit goes through all stages", async () => {
+    const made = await group();
+    await made.setGroup({ ...rings, maxConcurrent: 1 });
+    await revise(made, "bbb");
+    expect(made.slots().map(({ cluster }) => cluster)).toEqual(["c1"]);
+    await made.observe("c1", "Applying");
+    await reject(made, 2);
+    await made.plan(undefined, []);
+    expect(made.stageRun("canary")).toMatchObject({ phase: "Rejected", counts: { Assigned: 1, Succeeded: 0 } });
+    await playOn(made);
+    expect(await revisions(made, "c1", "c2", "c3")).toEqual(["bbb", "aaa", "aaa"]);
+    expect(made.stages()).toEqual({ canary: "1 (2)", rest: "1" });
+    expect((await made.group()).status).toMatchObject({
+      state: "Stalled",
+      conditions: [{ reason: "Stalled", message: expect.stringMatching(/^rollout 2 rejected by .*: INC-1$/) }],
+    });
+    await revise(made, "ccc");
+    await playOn(made);
+    expect(made.stages()).toEqual({ canary: "3", rest: "3" });
+    expect((await made.group()).status.state).toBe("Complete");
+  });
+
+  test("an assignment that no worker has begun is paused, and its slot is free", async () => {
+    const made = await group();
+    await revise(made, "bbb");
+    expect(made.slots()).toHaveLength(2);
+    await reject(made, 2);
+    await made.plan(undefined, []);
+    expect(made.slots()).toEqual([]);
+    expect((await made.sync("c1"))?.paused?.reason).toMatch(/^rollout 2 rejected by .*: INC-1$/);
+    await playOn(made);
+    expect(made.slots()).toEqual([]);
+  });
+
+  test("the same files under another commit are rejected as well, by name", async () => {
+    const made = await group();
+    await revise(made, "bbb");
+    await reject(made, 2);
+    await playOn(made);
+    await made.setSource("ccc");
+    await playOn(made);
+    await made.setSource("ddd", "bbb");
+    await playOn(made);
+    expect(made.stages()).toEqual({ canary: "3", rest: "3" });
+    expect(made.rolloutState().rejected).toMatchObject([{ rollout: 2 }, { rollout: 4, like: 2 }]);
+    expect((await made.group()).status).toMatchObject({
+      state: "Held",
+      conditions: [
+        { message: expect.stringMatching(/^rollout 4 has the plan of rollout 2, which was rejected by .*: INC-1$/) },
+      ],
+    });
+    expect(made.targets(4)).toEqual([]);
+  });
+
+  test("a stage that has it gives it to no cluster that joins, and the next stage never takes it", async () => {
+    const made = await group();
+    await revise(made, "bbb");
+    for (const cluster of ["c1", "c2"]) await made.finish(cluster);
+    await made.plan();
+    await made.renderAll();
+    await reject(made, 2);
+    await playOn(made);
+    expect(made.stages()).toEqual({ canary: "2", rest: "1 (2)" });
+    await made.addCluster("c4", "canary");
+    await playOn(made);
+    expect(await revisions(made, "c1", "c3", "c4")).toEqual(["bbb", expect.anything(), "aaa"]);
+    expect((await made.sync("c3"))?.observed?.applied?.revision).toContain("aaa");
+  });
+
+  test("a cluster that has it and answers again keeps it", async () => {
+    const made = await group();
+    await revise(made, "bbb");
+    await playOn(made);
+    await reject(made, 2);
+    await playOn(made);
+    const before = (await made.sync("c1"))?.desired;
+    await made.observe("c1", "Unreachable");
+    await made.plan();
+    await made.observe("c1", "Reachable");
+    await playOn(made);
+    expect((await made.sync("c1"))?.desired).toEqual(before);
+    expect(made.rolloutState().catchUps.waiting).toBe(0);
+  });
+
+  test("after an unreject it goes on where it was", async () => {
+    const made = await group();
+    await revise(made, "bbb");
+    await reject(made, 2);
+    await playOn(made);
+    await unreject(made, 2);
+    await playOn(made);
+    expect(made.stages()).toEqual({ canary: "2", rest: "2" });
+    expect(made.rolloutState().rejected).toBeUndefined();
+  });
+
+  test("a suspended group takes a rejection as well", async () => {
+    const made = await group();
+    await revise(made, "bbb");
+    await ask(made, "suspend", {});
+    await reject(made, 2);
+    await made.plan();
+    expect(made.rolloutState().rejected).toMatchObject([{ rollout: 2 }]);
+    await ask(made, "resume", {});
+    await playOn(made);
+    expect(await revisions(made, "c3")).toEqual(["aaa"]);
+  });
+
+  test("functions of the version before leave the group alone", async () => {
+    const made = await group();
+    await reject(made, 1);
+    expect((await made.group()).schema).toBe(newestRowSchema);
+  });
+
+  test("a group whose only rollout is rejected gives a cluster that joins nothing, until a newer one", async () => {
+    const made = await group();
+    await reject(made, 1);
+    await begin(made);
+    await made.addCluster("c4", "rest");
+    await playOn(made);
+    expect(await made.sync("c4")).toBeUndefined();
+    await revise(made, "bbb");
+    await playOn(made);
+    expect(await revisions(made, "c1", "c3", "c4")).toEqual(["bbb", "bbb", "bbb"]);
+  });
+});

@@ -19,7 +19,7 @@ export interface Feeding {
   readonly supersede: "pipeline" | "finish";
   /** The desired state is a deletion: it replaces everything. */
   readonly deletion: boolean;
-  /** What is desired has the plan of a rejected rollout: it gets a number only. */
+  /** True when the desired plan is that of a rejected rollout: it gets a number only. */
   readonly isNewRejected?: boolean;
   /** Present under a hold. */
   readonly mayStart?: MayStart;

@@ -116,7 +116,7 @@ export interface StageRecord {
   readonly name: string;
   /** The stage's current rollout: the last one that passed the stage. The stage's clusters desire it. */
   readonly current?: number;
-  /** What had passed the stage before that, as far as it was not rejected. */
+  /** The rollout that the stage had before its current one, unless that was rejected. */
   readonly previous?: number;
   /** The stage run in progress. */
   readonly updatingTo?: StageRunRef;

@@ -29,7 +29,6 @@ export function askedWaits(facts: WaitFacts): readonly Wait[] {
     ...judgementWord(facts),
   ];
   const since = [...acts.flatMap((act) => operations[act]?.at ?? []), ...gates.map(({ at }) => at)].sort()[0];
-  const since = acts.flatMap((act) => operations[act]?.at ?? []).sort()[0];
   const ofPlanner: readonly Wait[] =
     words.length === 0
       ? []

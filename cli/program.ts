@@ -15,6 +15,7 @@ import type { RecoverOptions } from "#cli/commands/recover.ts";
 import type { UiOptions } from "#cli/commands/ui.ts";
 import type { ValidateOptions } from "#cli/commands/validate.ts";
 import { compareCommands } from "#cli/compare-commands.ts";
+import { guardCommands } from "#cli/guard-commands.ts";
 import { kubectlRolloutVerbs } from "#cli/kubectl-rollout-verbs.ts";
 import { localCommands } from "#cli/local-commands.ts";
 import { outputs, parseOutput } from "#cli/output/output.ts";
@@ -82,6 +83,7 @@ export function createProgram(io: CliIo, finish: Finish): Command {
   changeCommands(program, add);
   freezeCommands(program, add);
   rolloutCommands(program, add);
+  guardCommands(program, add);
   clusterCommands(program, add);
   recoverCommand(program, add);
   runCommands(program, add);

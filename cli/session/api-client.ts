@@ -122,6 +122,7 @@ function nextAfter(code: string, path: string): { readonly next?: string } {
   if (code === "NotFound") return { next: `starling get ${plural}${where}` };
   if (code === "NotHeld" || code === "NotStalled" || code === "StageRunChanged")
     return { next: `starling rollout status ${plural === "syncs" ? "sync/" : ""}${name}${where}` };
+  if (code === "GuardChanged") return { next: `starling guard list ${name}${where}` };
   if (code === "Suspended") return { next: `starling resume ${plural.slice(0, -1)}/${name}${where}` };
   if (code === "Deleting" || code === "InUse")
     return { next: `starling describe ${plural.slice(0, -1)}/${name}${where}` };

@@ -68,7 +68,8 @@ export class ApiPolicies extends Construct {
     this.administrator = this.#policy("Administrator", {
       http,
       requests: everything,
-      description: "Do everything: apply and delete documents, prune, read the audit log, and operate",
+      description:
+        "Do everything: apply and delete documents, prune, approve what guards withhold, read the audit log, and operate",
     });
   }
 

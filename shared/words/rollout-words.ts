@@ -51,6 +51,7 @@ export function clearWord(clearing: Clearing): string {
   if (clearing.verb === "promote") return `rollout promote --stage ${clearing.stage}`;
   if (clearing.verb === "refresh" || clearing.verb === "release") return `rollout ${clearing.verb}`;
   if (clearing.verb === "unreject") return `rollout unreject ${clearing.rollout}`;
+  if (clearing.verb === "approveGuard") return "guard approve";
   if (clearing.verb === "unregister") return `unregister ${clearing.cluster}`;
   return clearing.verb === "orphan" ? "delete --cascade=orphan" : clearing.verb;
 }
@@ -73,6 +74,8 @@ export function clearCommand(clearing: Clearing, owner: Owner): string {
     }
     case "unreject":
       return `starling rollout unreject ${rolloutArgument(owner).replace(" ", ` ${clearing.rollout} `)} --reason …`;
+    case "approveGuard":
+      return `starling guard approve ${rolloutArgument(owner)} --hash ${clearing.hash} --reason …`;
     case "unregister":
       return `starling delete cluster/${clearing.cluster} --cascade=orphan`;
     case "orphan":

@@ -16,6 +16,7 @@ const ranked = [
   "Frozen",
   "Suspended",
   "Held",
+  "Guarded",
   "Deleting",
   "Behind",
   "Waiting",

@@ -9,6 +9,7 @@ const open: ReadonlySet<WaitReason> = new Set([
   "suspended",
   "held",
   "rejected",
+  "guard",
   "frozen",
   "newer",
   "budget",

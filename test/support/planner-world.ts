@@ -53,6 +53,7 @@ export class PlannerWorld {
   /** The planner's steps, in another order than that of the table only where a test exchanges them. */
   steps = plannerSteps;
   now = new Date("2026-11-21T08:00:00.000Z");
+  readonly clock = { now: () => this.now };
   #nextAct = 1;
 
   constructor(stores = { table: new MemoryTable(), blobs: new MemoryBlobStore() }) {
@@ -80,7 +81,7 @@ export class PlannerWorld {
         table: decidedTable(table, this.table, keys.object(owner.namespace, owner.kind, owner.name)),
         blobs: this.blobs,
         sender,
-        clock: { now: () => this.now },
+        clock: this.clock,
         ids: randomIds,
         log: silentLog,
         installation: "test",
@@ -145,6 +146,7 @@ export class PlannerWorld {
     rollout: Partial<RolloutStrategy>,
     templates: readonly unknown[] = [{ name: "app", source: "app" }],
     clusters: unknown = { all: true },
+    guard?: unknown,
   ): Promise<void> {
     const key = keys.object(owner.namespace, "SyncGroup", owner.name);
     const before = await this.table.get(key);
@@ -153,7 +155,7 @@ export class PlannerWorld {
       type: "SyncGroup",
       version: (before?.version ?? 0) + 1,
       generation: (before?.generation ?? 0) + 1,
-      spec: syncGroupSpec.parse({ clusters, templates, rollout }),
+      spec: syncGroupSpec.parse({ clusters, templates, rollout, ...defined({ guard }) }),
     };
     await this.table.write([{ put: this.#asked(row) }]);
   }

@@ -25,6 +25,7 @@ import {
   artifactsBody,
   deleteQuery,
   freezeBody,
+  guardBody,
   operateBody,
   pruneBody,
   recoverBody,
@@ -34,6 +35,7 @@ import {
 import { type Answers, type Call, type PathParams, part, routerOf } from "#functions/api/request/route.ts";
 import { acceptCluster } from "#functions/api/write/accept-cluster.ts";
 import { applyDocuments } from "#functions/api/write/apply-documents.ts";
+import { approveGuard } from "#functions/api/write/approve-guard.ts";
 import { askCheck, readCheck } from "#functions/api/write/check-cluster.ts";
 import { deleteObject } from "#functions/api/write/delete-object.ts";
 import { freeze, listFreezes, thaw } from "#functions/api/write/freezes.ts";
@@ -73,6 +75,7 @@ const answers: Answers<ApiPorts> = {
   [`DELETE ${ns}/:plural/:name`]: (call) => remove(call, objectOf(call.params)),
   [`POST ${ns}/:plural/:name/:verb`]: verb,
   [`POST ${ns}/:owners/:name/:rolloutVerb`]: rollout,
+  [`POST ${ns}/syncgroups/:name/approve-guard`]: guardApproval,
   [`POST ${ns}/syncs/:name/prune`]: prune,
   [`GET ${ns}/:plural/:name/logs`]: logs,
   "GET /v1/clusters/:name/logs": ({ ports, request, params }) =>
@@ -114,6 +117,12 @@ function rollout({ ports, request, params }: ApiCall): Promise<unknown> {
   const body = parseBody(schema, request.body);
   const asked = { owner: ownerFrom(params), verb, body, caller: caller(request, body.reason) };
   return operateRollout(ports, asked as RolloutRequest);
+}
+
+function guardApproval({ ports, request, params }: ApiCall): Promise<unknown> {
+  const { hash, reason } = parseBody(guardBody, request.body);
+  const owner = { namespace: part(params, "namespace"), kind: "SyncGroup", name: part(params, "name") } as const;
+  return approveGuard(ports, { owner, hash, caller: caller(request, reason) });
 }
 
 function prune({ ports, request, params }: ApiCall): Promise<unknown> {

@@ -6,12 +6,14 @@ import type { Clock } from "#shared/base/clock.ts";
 import { type RolloutOverview, rolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
 import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import { describeRevisions, desiredPlan, identityNow, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
+import { keepsTemplates, type TemplateFacts, templatesKept } from "#shared/fleet/rollout/guarded-templates.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { freezeStateAmong } from "#shared/fleet/rows/freezes-row.ts";
 import { keys, type Owner, ranges } from "#shared/fleet/rows/keys.ts";
 import { type OwnerRow, reachesNobody, type SourceRow } from "#shared/fleet/rows/object-rows.ts";
-import type { CatchUpRow, RolloutStateRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { isNewer } from "#shared/fleet/rows/row.ts";
+import type { CatchUpRow, RolloutRow, RolloutStateRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { isNewer, type Row } from "#shared/fleet/rows/row.ts";
+import { isOfType } from "#shared/fleet/rows/stored-row.ts";
 import { isCheckAwaited } from "#shared/fleet/waits/asked-waits.ts";
 import { checkedSlots, type WaitFacts } from "#shared/fleet/waits/wait.ts";
 import type { Table } from "#shared/ports.ts";
@@ -41,6 +43,7 @@ export async function overviewOf({ table, clock }: OverviewPorts, owner: Owner):
   const [rows, slots, failedCatchUps] = await Promise.all([
     table.getMany([
       keys.freezeState,
+      ...(keepsTemplates(rolloutState) ? [keys.rollout(owner, rolloutState.last)] : []),
       ...named.map((stageRun) => keys.stageRun(owner, stageRun)),
       ...[...sources].map((source) => keys.object(namespace, "Source", source)),
     ]),
@@ -65,8 +68,7 @@ export async function overviewOf({ table, clock }: OverviewPorts, owner: Owner):
       rows.filter((one) => one.type === "StageRun").map((stageRun) => [stageRunKey(stageRun), stageRun]),
     ),
     ...desiredNow(
-      row,
-      rolloutState,
+      { row, rolloutState, rollouts: rolloutsOf(rows), now: clock.now() },
       rows.filter((one) => one.type === "Source"),
     ),
     freezeState: freezeStateAmong(rows),
@@ -101,13 +103,18 @@ function askedOf({ operations }: OwnerRow, sources: readonly SourceRow[]): Pick<
   return { askedSources: sources.filter(isCheckAwaited).map(({ name }) => name) };
 }
 
+function rolloutsOf(rows: readonly Row[]): ReadonlyMap<number, RolloutRow> {
+  const rollouts = rows.filter((row) => isOfType(row, "Rollout"));
+  return new Map(rollouts.map((rollout) => [rollout.number, rollout]));
+}
+
 /** The revision that no stage has taken yet, or the reason why there is none. */
 function desiredNow(
-  row: OwnerRow,
-  rolloutState: RolloutStateRow,
+  facts: TemplateFacts & { readonly rolloutState: RolloutStateRow },
   sources: readonly SourceRow[],
 ): Pick<WaitFacts, "desired" | "unready"> {
-  const desired = desiredPlan(row, new Map(sources.map((source) => [source.name, source])));
+  const { row, rolloutState } = facts;
+  const desired = desiredPlan(row, new Map(sources.map((source) => [source.name, source])), templatesKept(facts));
   if (!desired.ok) return { unready: desired.message };
   const { plan } = desired;
   return identityNow({ rolloutState, row }, plan) === rolloutState.ledger[0]?.identity

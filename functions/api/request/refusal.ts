@@ -19,6 +19,7 @@ const statusOfCode = {
   NotStalled: 409,
   StageRunChanged: 409,
   RolloutRejected: 409,
+  GuardChanged: 409,
   Conflict: 409,
   NewerRow: 409,
   BodyTooLarge: 413,

@@ -62,6 +62,11 @@ export const rolloutBodies = {
   unreject: z.strictObject({ reason: statedReason, rollout: rolloutNumber }),
 };
 
+export const guardBody = z.strictObject({
+  reason: statedReason,
+  hash: boundedText(64).regex(/^[0-9a-f]{16}$/, "is the hash of a withheld change: starling guard list prints it"),
+});
+
 export const freezeBody = z.strictObject({
   reason: statedReason,
   clusters: boundedText(1000).min(1, "is a label selector; leave it out for every cluster").optional(),

@@ -10,6 +10,7 @@ import { endStageRuns } from "#functions/rollout/steps/end-stage-runs.ts";
 import { fillSlots } from "#functions/rollout/steps/fill/fill-slots.ts";
 import { followReconcile, startReconcile } from "#functions/rollout/steps/handle-reconcile.ts";
 import { goIdle } from "#functions/rollout/steps/idle/go-idle.ts";
+import { readGuard } from "#functions/rollout/steps/read-guard.ts";
 import { refreshMembers } from "#functions/rollout/steps/refresh-members.ts";
 import { rejectRollouts } from "#functions/rollout/steps/reject-rollouts.ts";
 import { restartReturned } from "#functions/rollout/steps/restart-returned.ts";
@@ -23,6 +24,7 @@ import type { Transaction } from "#functions/rollout/write/transaction.ts";
 import { unlessLost } from "#shared/base/errors.ts";
 import { isToRenew } from "#shared/fleet/blob-life.ts";
 import { isResumeNew, type Known, lacksRenderings, mayHaveOtherMembers } from "#shared/fleet/rollout/facts.ts";
+import { guardSpecOf, mayChangeMembers } from "#shared/fleet/rollout/guard.ts";
 import { newRejections } from "#shared/fleet/rollout/rejection.ts";
 import { lastStageRunOf, stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 
@@ -78,8 +80,14 @@ export const plannerSteps: readonly PlannerStep[] = [
     take: runJob,
   },
   {
+    name: "readGuard",
+    applies: ({ row, rolloutState: { guard } }) => guard !== undefined || guardSpecOf(row) !== undefined,
+    take: readGuard,
+  },
+  {
     name: "refreshMembers",
-    applies: mayHaveOtherMembers,
+    applies: (known, _work, now) =>
+      mayHaveOtherMembers(known) || mayChangeMembers({ row: known.row, guard: known.rolloutState.guard, now }),
     take: refreshMembers,
   },
   {

@@ -1,8 +1,10 @@
 import { fleetVersionKeys, fleetVersionOf } from "#functions/rollout/read/fleet.ts";
+import type { Clock } from "#shared/base/clock.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import { desiredPlan, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
+import { templatesKept } from "#shared/fleet/rollout/guarded-templates.ts";
 import { allPast } from "#shared/fleet/rollout/ledger.ts";
 import { keptRollouts, namedRollouts } from "#shared/fleet/rollout/order.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
@@ -14,7 +16,10 @@ import { isNewer, newerRowText, type Row, rowSchema } from "#shared/fleet/rows/r
 import type { Table } from "#shared/ports.ts";
 
 /** @returns undefined when the owner does not exist. @throws StarlingError `FreezesUnreadable` */
-export async function readOwner(owner: Owner, ports: { readonly table: Table }): Promise<Known | undefined> {
+export async function readOwner(
+  owner: Owner,
+  ports: { readonly table: Table; readonly clock: Clock },
+): Promise<Known | undefined> {
   const first = await ports.table.getMany([
     keys.object(owner.namespace, owner.kind, owner.name),
     keys.rolloutState(owner),
@@ -52,15 +57,20 @@ export async function readOwner(owner: Owner, ports: { readonly table: Table }):
   if (!reading.ok) throw new StarlingError(reading.message, { code: "FreezesUnreadable", retry: "transient" });
   const found = second.filter((candidate) => candidate.type === "Source");
   const rollouts = second.filter((candidate) => candidate.type === "Rollout");
+  const numbered = new Map(rollouts.map((rollout) => [rollout.number, rollout]));
   const stageRuns = second.filter((candidate) => candidate.type === "StageRun");
   return {
     owner,
     row,
     rolloutState,
-    rollouts: new Map(rollouts.map((rollout) => [rollout.number, rollout])),
+    rollouts: numbered,
     stageRuns: new Map(stageRuns.map((stageRun) => [stageRunKey(stageRun), stageRun])),
     freezeState: reading.freezeState,
-    desired: desiredPlan(row, new Map(found.map((source) => [source.name, source]))),
+    desired: desiredPlan(
+      row,
+      new Map(found.map((source) => [source.name, source])),
+      templatesKept({ row, rolloutState, rollouts: numbered, now: ports.clock.now() }),
+    ),
     fleetVersion: fleetVersionOf(relation.clusters, second),
     fleetParts: second.filter((candidate) => candidate.type === "FleetVersion"),
   };

@@ -7,6 +7,7 @@ import { type Before, membersAnew, membersFrom } from "#functions/rollout/write/
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { selectedNow } from "#shared/fleet/rollout/facts.ts";
+import { mayChangeMembers, membersWithheld } from "#shared/fleet/rollout/guard.ts";
 import { fleetChanges } from "#shared/fleet/rows/fleet-version.ts";
 
 /**
@@ -20,11 +21,14 @@ export async function refreshMembers(
   ports: PlannerPorts,
 ): Promise<Transaction | undefined> {
   const { by, fleet } = selectedNow(known);
-  const { selected } = known.rolloutState;
+  const { row, rolloutState } = known;
+  const { selected, guard } = rolloutState;
   const isReadable = await someAreReadable(selected?.unread ?? [], ports.table);
-  if (selected?.by === by && selected.fleet === fleet && !isReadable) return undefined;
+  const isReleased = mayChangeMembers({ row, guard, now: ports.clock.now() });
+  if (selected?.by === by && selected.fleet === fleet && !isReadable && !isReleased) return undefined;
   const before = await readMembers(known, ports);
-  const isSelection = selected?.by === by && !isReadable;
+  // A list of changed clusters does not tell whether the withheld ones are still selected.
+  const isSelection = selected?.by === by && !isReadable && membersWithheld(guard).length === 0;
   const changed = isSelection ? await changedSince(selected.fleet, { known, before }, ports) : undefined;
   if (changed === undefined) return membersAnew(known, before, ports);
   return membersFrom(changed, { known, before }, ports);

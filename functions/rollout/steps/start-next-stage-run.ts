@@ -8,6 +8,7 @@ import { advanceAll } from "#shared/fleet/rollout/advance.ts";
 import { describeRevisions, identityNow, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { nextFeed } from "#shared/fleet/rollout/feed.ts";
+import { afterPlan } from "#shared/fleet/rollout/guarded-templates.ts";
 import { withDesired } from "#shared/fleet/rollout/ledger.ts";
 import { barredIn } from "#shared/fleet/rollout/order.ts";
 import { likeRejected, withLike } from "#shared/fleet/rollout/rejection.ts";
@@ -91,7 +92,8 @@ function newRollout(transaction: Transaction, identity: string | undefined): Rol
   transaction.putRollout(rollout);
   if (rolloutState.rejected !== undefined) transaction.edit({ rejected: withLike(rolloutState, rollout) });
   const templates = new Set([...rolloutState.templates, ...plan.templates.map(({ name }) => name)]);
-  transaction.edit({ desired: undefined, skipped: undefined, templates: [...templates].sort() });
+  const guard = afterPlan(plan, { ...transaction.known, now: transaction.now });
+  transaction.edit({ desired: undefined, skipped: undefined, templates: [...templates].sort(), guard });
   return rollout;
 }
 

@@ -118,9 +118,10 @@ async function membersFor(
   ports: PlannerPorts,
 ): Promise<readonly Member[]> {
   const members = await readMembers(known, ports);
-  const own = members.filter((member) => member.stage === stage);
+  const isDeletion = rollout.plan.deletion !== undefined;
+  const own = members.filter((member) => member.stage === stage && (isDeletion || member.leaving === undefined));
   const isLast = rolloutState.stages.at(-1)?.name === stage;
-  if (rollout.plan.deletion === undefined || !isLast) return own;
+  if (!isDeletion || !isLast) return own;
   const placed = members.filter((member) => rolloutState.stages.some(({ name }) => name === member.stage));
   const clusters = await clustersWithSyncs(known.owner, ports.table);
   const others = [...clusters.difference(new Set(placed.map(({ cluster }) => cluster)))].sort();

@@ -4,6 +4,7 @@ import { type Fleet, readFleet } from "#functions/rollout/read/fleet.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import { nobodyChecked } from "#functions/rollout/read/planner-ports.ts";
 import { rowsAbout } from "#functions/rollout/read/read-clusters.ts";
+import { guardMembers } from "#functions/rollout/write/guard-members.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import { compareText } from "#shared/base/text-order.ts";
@@ -39,11 +40,14 @@ export async function membersFrom(fleet: Fleet, { known, before }: Before, ports
   // stays as well.
   const unread = former.filter(({ cluster }) => fleet.unreadable.has(cluster));
   const same = former.filter(({ cluster }) => !fleet.isRead(cluster));
-  const found = [...membersOf(relation, fleet.clusters, version), ...unread, ...same].sort(byName);
+  const selectedMembers = [...membersOf(relation, fleet.clusters, version), ...unread, ...same];
+  const { members: guarded, guard } = await guardMembers({ known, former, found: selectedMembers, fleet }, ports);
+  const found = guarded.toSorted(byName);
   const newest = known.rollouts.get(rolloutState.last);
   const { members, joined, left, relabelled, otherInputs } = memberChanges(former, found, newest?.plan);
   const transaction = new Transaction(known, ports.clock.now());
   checkEntries(transaction, fleet);
+  if (guard !== rolloutState.guard) transaction.edit({ guard });
   const selected = defined({ ...selectedNow(known), unread: unreadStrangers(fleet, { known, before }) });
   if (isSame({ before, members }, known, { ...selected, missing: fleet.missing }) && unread.length === 0) {
     transaction.edit({ selected });

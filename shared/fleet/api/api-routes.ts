@@ -46,6 +46,7 @@ export const apiRoutes = [
   `GET ${ns}/sources/:name/revisions`,
   `POST ${ns}/sources/:name/contents`,
   `POST ${ns}/:owners/:name/:rolloutVerb`,
+  `POST ${ns}/syncgroups/:name/approve-guard`,
   `GET ${ns}/:owners/:name/history`,
   `GET ${ns}/:owners/:name/syncs`,
   `GET ${ns}/:owners/:name/fleet`,

@@ -10,7 +10,13 @@ import { changingOf, membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { boundOf, changedSize, stageRunKey, stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { OwnerState } from "#shared/fleet/rows/object-rows.ts";
-import type { LedgerEntry, RolloutStateRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type {
+  LedgerEntry,
+  RolloutStateRow,
+  StageRecord,
+  StageRunRow,
+  WithheldChange,
+} from "#shared/fleet/rows/rollout-rows.ts";
 import type { Wait, WaitFacts } from "#shared/fleet/waits/wait.ts";
 import { waitsOf } from "#shared/fleet/waits/waits.ts";
 
@@ -64,6 +70,8 @@ export interface RolloutOverview {
     readonly slots: { readonly used: number; readonly bound: number };
     /** Clusters that joined, returned or moved to another stage. */
     readonly catchUps: RolloutStateRow["catchUps"];
+    /** The changes that a guard withholds, when there are any. */
+    readonly withheld?: readonly WithheldChange[];
     readonly waits: readonly Wait[];
   };
 }
@@ -71,7 +79,7 @@ export interface RolloutOverview {
 export function rolloutOverview(facts: WaitFacts): RolloutOverview {
   const { row, rolloutState, stageRuns, desired } = facts;
   const { rollout } = relationOf(row);
-  const { owner } = rolloutState;
+  const { owner, guard: { withheld } = { withheld: [] } } = rolloutState;
   return {
     apiVersion: ourApiVersion,
     kind: "RolloutOverview",
@@ -84,6 +92,7 @@ export function rolloutOverview(facts: WaitFacts): RolloutOverview {
       stages: rolloutState.stages.map((stage) => overviewStage(stage, facts)),
       slots: { used: changingOf(rolloutState), bound: boundOf(rollout, membersOfAll(rolloutState)) },
       catchUps: rolloutState.catchUps,
+      ...(withheld.length === 0 ? {} : { withheld }),
       waits: waitsOf(facts),
     },
   };

@@ -56,12 +56,25 @@ export const rolloutStrategy = z.strictObject({
 });
 export type RolloutStrategy = z.infer<typeof rolloutStrategy>;
 
+/** How much may be added to a group, and deleted from it, before somebody is asked. */
+const guardSchema = z.strictObject({
+  /** Clusters that may join; a percentage is of the members at the start of the window, and rounds down. */
+  additions: clusterCountSchema.default("100%"),
+  /** Clusters that may lose something: those that leave the selection, and those of a dropped template. */
+  deletions: clusterCountSchema.default(0),
+  /** The window, which ends now. */
+  per: durationSchema({ minSeconds: 60, maxSeconds: 2_592_000 }).default("24h"),
+});
+export type GuardSpec = z.infer<typeof guardSchema>;
+
 export const syncGroupSpec = z.strictObject({
   clusters: clusterSelectionSchema,
   templates: boundedList(syncTemplate, 20)
     .min(1, "must have at least one template")
     .refine((templates) => !duplicateNames(templates), "has two templates with the same name"),
   rollout: rolloutStrategy.prefault({}),
+  /** When absent, nothing is counted and nobody is asked. */
+  guard: guardSchema.optional(),
 });
 export type SyncGroupSpec = z.infer<typeof syncGroupSpec>;
 

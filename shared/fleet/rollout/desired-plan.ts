@@ -70,13 +70,20 @@ export type DesiredPlan =
       readonly message: string;
     };
 
+/** A template that stays in the plan although the spec drops it, and its position in the rollout that has it. */
+export interface KeptTemplate {
+  readonly template: PlannedTemplate;
+  readonly at: number;
+}
+
 /**
  * The desired plan of an owner: every template pinned to its Source's artifact. An owner that is being deleted has a
- * plan without templates.
+ * plan without templates. @param kept - in the order of their positions.
  */
 export function desiredPlan(
   row: PlannedOwner,
   sources: ReadonlyMap<string, { readonly status: { readonly artifact?: PlannedArtifact } }>,
+  kept: readonly KeptTemplate[] = [],
 ): DesiredPlan {
   if (row.operations.deletion !== undefined) return { ok: true, plan: planOf({ templates: [], deletion: "delete" }) };
   const relation = relationOf(row);
@@ -98,6 +105,7 @@ export function desiredPlan(
     }
     templates.push(pinned(template, artifacts));
   }
+  for (const { template, at } of kept) templates.splice(at, 0, template);
   return { ok: true, plan: planOf({ templates }) };
 }
 
@@ -211,6 +219,8 @@ export interface Member {
   readonly values: FleetRow["values"];
   /** Version of the member list in which it joined this stage. */
   readonly since: number;
+  /** It is not selected any more, and a guard withholds that it leaves: it keeps what it has. */
+  readonly leaving?: true;
 }
 
 /** The selected clusters by name, each in exactly one stage (the first that matches). */
@@ -259,8 +269,10 @@ export function memberChanges(
   let otherInputs = false;
   const members = found.map((member) => {
     const old = known.get(member.cluster);
-    // Includes members that are only known to have been there: their stage or inputs may have changed.
-    if (old === undefined || old.uid !== member.uid) joined.push(member.cluster);
+    // Includes members that are only known to have been there: their stage or inputs may have changed. A cluster that
+    // was about to leave missed rollouts meanwhile.
+    const isBack = old?.leaving === true && member.leaving === undefined;
+    if (old === undefined || old.uid !== member.uid || isBack) joined.push(member.cluster);
     else if (old.stage !== member.stage) relabelled.push(member.cluster);
     else {
       otherInputs ||= plan !== undefined && !haveSameInputs(plan, old, member);

@@ -5,6 +5,7 @@ import { defined } from "#shared/base/defined.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
 import { type DesiredPlan, describeRevisions, identityNow, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
+import { withheldText } from "#shared/fleet/rollout/guard.ts";
 import { barredIn, keptBack, rejectedNewest } from "#shared/fleet/rollout/order.ts";
 import { rejectedText, rejectionOf } from "#shared/fleet/rollout/rejection.ts";
 import { heldText, holdInForce, mayStart } from "#shared/fleet/rollout/rollout-hold.ts";
@@ -19,7 +20,13 @@ import {
   type OwnerState,
   type OwnerStatus,
 } from "#shared/fleet/rows/object-rows.ts";
-import type { LedgerEntry, RolloutStateRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type {
+  LedgerEntry,
+  RolloutStateRow,
+  StageRecord,
+  StageRunRow,
+  WithheldChange,
+} from "#shared/fleet/rows/rollout-rows.ts";
 import { type ClusterTallies, clusterCounts, haveDesired } from "#shared/fleet/sync/tally.ts";
 import type { Reason } from "#shared/kube/reasons.ts";
 
@@ -69,6 +76,7 @@ export function ownerStatus(row: OwnerRow, facts: StatusFacts): OwnerStatus {
     stages: rolloutState.last === 0 ? row.status.stages : rolloutState.stages.map(stageStatus),
     state,
     stateSince: row.status.state === state ? row.status.stateSince : now.toISOString(),
+    withheld: withheldBy(facts).length || undefined,
     clusters,
     asOf: now.toISOString(),
     conditions: [readyCondition(row, facts, { state, clusters, now })],
@@ -121,6 +129,7 @@ function stateOf(row: OwnerRow, facts: StatusFacts): OwnerState {
   if (activityOf(facts) !== "idle") return freezeIn(facts) === undefined ? "Rolling" : "Frozen";
   const isUnhealthy = settled !== undefined && settled.failed + settled.unreachable > 0;
   if (!isUnhealthy && (keptBackBy(row, facts).length > 0 || rejectedNewest(rolloutState) !== undefined)) return "Held";
+  if (!isUnhealthy && withheldBy(facts).length > 0) return "Guarded";
   // The results have not been counted yet.
   if (settled === undefined) return rolloutState.last === 0 ? "Waiting" : "Reconciling";
   if (settled.failed + settled.unreachable + settled.waiting > 0) return "Degraded";
@@ -134,6 +143,11 @@ function stateOf(row: OwnerRow, facts: StatusFacts): OwnerState {
 function keptBackBy(row: OwnerRow, { rolloutState, now }: StatusFacts): readonly LedgerEntry[] {
   const hold = holdInForce(row, now);
   return hold === undefined ? [] : keptBack(rolloutState, (rollout) => mayStart(hold, rollout));
+}
+
+/** The changes that a guard withholds. */
+function withheldBy({ rolloutState: { guard } }: StatusFacts): readonly WithheldChange[] {
+  return guard?.withheld ?? [];
 }
 
 /** True when the freeze covers every cluster. */
@@ -215,6 +229,8 @@ function messageOf(row: OwnerRow, facts: StatusFacts, { state, clusters, now }: 
       ];
       return texts.filter((text) => text !== "").join("; ");
     }
+    case "Guarded":
+      return withheldBy(facts).map(withheldText).join("; ");
     case "Deleting":
       return deletionText(facts, counts);
     case "NoClusters":

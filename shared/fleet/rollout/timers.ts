@@ -42,7 +42,7 @@ export function activityOf(facts: {
 /** The timers of an owner, without the check for lost messages. @param runs - its stage runs in progress. */
 export function timersOf(
   {
-    rolloutState: { deadline },
+    rolloutState: { deadline, guard },
     freezeState: { freezes },
     row,
   }: Pick<Known, "rolloutState" | "freezeState"> & {
@@ -59,6 +59,7 @@ export function timersOf(
     ...(deadline === undefined ? [] : [{ at: deadline, why: "the deadline of an attempt" }]),
     ...thaws.map((at) => ({ at, why: "the end of a freeze" })),
     ...(until === undefined ? [] : [{ at: until, why: "the end of a hold" }]),
+    ...(guard?.withheld ?? []).flatMap(({ until: at }) => (at === undefined ? [] : [{ at, why: "room in a guard" }])),
   ];
 }
 

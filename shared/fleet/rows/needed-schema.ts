@@ -3,16 +3,20 @@ import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
 
 /** Operations that the version before does not know: its planner would act against them. */
-const newOperations = ["hold", "gates", "rejections"] as const satisfies readonly (keyof Operations)[];
+const newOperations = ["hold", "gates", "rejections", "guard"] as const satisfies readonly (keyof Operations)[];
 
-/** The schema that an owner's row needs, so that no function acts on it that does not know its operations or gates. */
+/** The schema that an owner's row needs, so that no function acts on it that does not know its operations gates or guard. */
 export function neededSchema(row: OwnerRow): number {
   const hasNew = newOperations.some((name) => row.operations[name] !== undefined);
-  return hasNew || hasGates(row) ? newestRowSchema : rowSchema;
+  return hasNew || hasGates(row) || isGuarded(row) ? newestRowSchema : rowSchema;
 }
 
 function hasGates(row: OwnerRow): boolean {
   return row.type === "SyncGroup" && row.spec.rollout.stages.some(({ after }) => after !== undefined);
+}
+
+function isGuarded(row: OwnerRow): boolean {
+  return row.type === "SyncGroup" && row.spec.guard !== undefined;
 }
 
 /** The schema of a row of the planner: a stage run with gates is never taken for one without. */

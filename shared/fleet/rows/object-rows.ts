@@ -60,6 +60,11 @@ export interface RolloutRejection extends Act {
   readonly do: "reject" | "unreject";
 }
 
+/** Lets the change with this hash through a guard, once. */
+export interface GuardApproval extends Act {
+  readonly hash: string;
+}
+
 /**
  * The half that commands write. Applying a document never touches it, so that git does not undo what people did by
  * hand.
@@ -79,6 +84,8 @@ export interface Operations {
   readonly gates?: readonly GateAct[];
   /** The newest rejection, or the end of it, of each rollout; the planner carries them out in their order. */
   readonly rejections?: readonly RolloutRejection[];
+  /** The newest approval of what a guard withholds, and those before it that may not be used yet. */
+  readonly guard?: GuardApproval & { readonly earlier?: readonly GuardApproval[] };
   /** The newest `recover` of any of its Syncs: what is open is replaced by what is desired now. */
   readonly recovered?: Act & {
     /** `recover --all`: each Sync that its cluster refuses after this continues, once, from what the cluster remembers. */
@@ -274,6 +281,8 @@ export interface OwnerStatus {
   /** Each stage with its current rollout, and the one that it updates to. */
   readonly stages?: readonly { readonly name: string; readonly current?: number; readonly updatingTo?: number }[];
   readonly state?: OwnerState;
+  /** Number of changes that a guard withholds, when there are any. */
+  readonly withheld?: number;
   /** When `state` began; absent if an older version of Starling wrote it. */
   readonly stateSince?: string;
   /** The counts sum to `selected`; `drifted` is present only when some are. */
@@ -291,6 +300,7 @@ export interface OwnerStatus {
  * - `Reconciling`: no rollout is open, and a cluster changes, or a requested check has not reached every cluster;
  * - `NoClusters`: no registered cluster matches; `ClusterNotFound`: no named cluster is registered;
  * - `Held`: a hold keeps a newer rollout back, and nothing else is to be done;
+ * - `Guarded`: a guard withholds a change, and nothing else is to be done;
  * - `Waiting`: there is nothing to roll out yet; the other states are about the open rollout.
  */
 export type OwnerState =
@@ -305,6 +315,7 @@ export type OwnerState =
   | "Halted"
   | "Suspended"
   | "Held"
+  | "Guarded"
   | "Frozen"
   | "Stalled"
   | "Deleting";

@@ -4,7 +4,7 @@
  */
 
 import type { SpecialisationFields } from "#shared/fleet/kinds/specialisation-fields.ts";
-import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
+import type { GuardSpec, RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import type { ApplyOptions, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
@@ -226,6 +226,48 @@ export interface CatchUpsHeld {
 /** `changing` are slots that no stage counts. `away` is absent when it is zero. */
 export type CatchUpCounts = Readonly<Record<"waiting" | "changing" | "failed", number>> & { readonly away?: number };
 
+/** The kinds of changes that a guard counts: clusters join, clusters leave the selection, templates are dropped. */
+export type GuardedKind = "additions" | "deletions" | "templates";
+
+/** A change that a guard withholds until it is approved, or the window has room for it. */
+export interface WithheldChange {
+  readonly kind: GuardedKind;
+  /** Number of clusters, and of those that joined or lost something within the window before. */
+  readonly count: number;
+  readonly before: number;
+  /** Number of clusters that the guard allows within the window, and the members at its start. */
+  readonly allowed: number;
+  readonly members: number;
+  /** Names of the templates, or the first names of the clusters. */
+  readonly names: readonly string[];
+  /** An approval names it; it covers all names. */
+  readonly hash: string;
+  readonly since: string;
+  /** The window has room for it then; absent when it never has. */
+  readonly until?: string;
+}
+
+/** Clusters that joined or lost something at a time, and the number of members before. */
+export interface GuardedChange {
+  readonly at: string;
+  readonly members: number;
+  readonly added: number;
+  readonly removed: number;
+}
+
+/** The changes that a guard counts and withholds. */
+export interface GuardState {
+  /** The guard of the spec that the planner read last. */
+  readonly spec?: GuardSpec;
+  /** Guards of earlier specs: each is in force until its time. */
+  readonly former: readonly (GuardSpec & { readonly until: string })[];
+  /** Changes within the window that needed no approval, the oldest first. */
+  readonly changes: readonly GuardedChange[];
+  readonly withheld: readonly WithheldChange[];
+  /** Numbers of the approvals that were used: each lets one change through. */
+  readonly used: readonly number[];
+}
+
 /** The one row of an owner's rollouts: its version is a condition of every transaction of the planner. */
 export interface RolloutStateRow extends Row {
   readonly type: "RolloutState";
@@ -281,6 +323,8 @@ export interface RolloutStateRow extends Row {
   readonly membersVersion: number;
   /** Grows when the inputs of a member change, which makes a new rollout. */
   readonly inputsVersion: number;
+  /** Absent while the owner has no guard. */
+  readonly guard?: GuardState;
   readonly jobs: readonly Job[];
   /** The end of a deletion: the number of clusters of a list that were checked for leftovers. */
   readonly sweep?: { readonly clusters: string; readonly at: number };

@@ -13,6 +13,7 @@ const verbs = {
   refresh: "refresh",
   hold: "rollout hold",
   released: "rollout release",
+  guard: "guard approve",
   recovered: "recover",
   deletion: "deletion",
 } as const satisfies Record<Exclude<keyof Operations, "accepted" | "gates" | "rejections">, string>;

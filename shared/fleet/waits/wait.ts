@@ -10,6 +10,7 @@ export const waitReasons = [
   "suspended",
   "held",
   "rejected",
+  "guard",
   "frozen",
   "newer",
   "asked",
@@ -33,6 +34,7 @@ export type Clearing =
   | { readonly verb: "resume" | "reconcile" | "refresh" | "release" | "orphan" }
   | { readonly verb: "promote"; readonly stage: string; readonly rollout: number }
   | { readonly verb: "unreject"; readonly rollout: number }
+  | { readonly verb: "approveGuard"; readonly hash: string }
   | { readonly verb: "unregister"; readonly cluster: string }
   | { readonly verb: "thaw"; readonly freeze: string }
   | { readonly verb: "pace"; readonly field: "maxConcurrent" | "maxFailures" | "maxUnreachable" };

@@ -6,6 +6,7 @@ import { counted } from "#shared/base/counted.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
+import { withheldText } from "#shared/fleet/rollout/guard.ts";
 import { keptBack, rejectedNewest } from "#shared/fleet/rollout/order.ts";
 import { unreadableText } from "#shared/fleet/rollout/owner-status.ts";
 import { rejectedText, rejectionOf } from "#shared/fleet/rollout/rejection.ts";
@@ -29,6 +30,7 @@ export function waitsOf(facts: WaitFacts): readonly Wait[] {
     ...suspension(facts),
     ...holdWait(facts),
     ...rejectionWaits(facts),
+    ...guardWaits(facts),
     ...freezes(facts),
     ...unreadable(facts),
     ...askedWaits(facts),
@@ -86,6 +88,15 @@ function rejectionWaits({ row, rolloutState }: WaitFacts): readonly Wait[] {
     const message = `rollout ${number} ${rejectedText(rejection)}; ${where}`;
     const clear = [{ verb: "unreject", rollout: like }] as const;
     return [{ reason: "rejected", rollout: number, blocker: by, message, since, clear }];
+  });
+}
+
+function guardWaits({ rolloutState: { guard } }: WaitFacts): readonly Wait[] {
+  return (guard?.withheld ?? []).map((withheld): Wait => {
+    const { kind, count, names, since, until, hash } = withheld;
+    const clusters = kind === "templates" ? undefined : { count, names };
+    const clear = [{ verb: "approveGuard", hash } as const];
+    return { reason: "guard", message: withheldText(withheld), since, ...defined({ until, clusters }), clear };
   });
 }
 

@@ -91,6 +91,7 @@ test("docs/spec/syncgroup.md lists every state of a group, and no other", () => 
     Halted: true,
     Suspended: true,
     Held: true,
+    Guarded: true,
     Frozen: true,
     Stalled: true,
     Deleting: true,

@@ -109,6 +109,17 @@ const stories: readonly Story[] = [
     },
     clear: ["unreject 2"],
   },
+  {
+    on: "guard",
+    when: "a guard withholds a cluster that joined",
+    make: async (made) => {
+      await made.setGroup({}, web, { all: true }, { additions: 0 });
+      await made.rollOut();
+      await made.addCluster("joined", "rest");
+      await begin(made);
+    },
+    clear: ["approveGuard 60841f2cd1b25733"],
+  },
   { on: "frozen", when: "every cluster is frozen", make: (made) => freeze(made), clear: ["thaw inc"] },
   {
     on: "frozen",
@@ -348,6 +359,8 @@ async function clear(made: PlannerWorld, clearing: Clearing, { pace = {}, templa
     await call(made, "POST", `${group}/promote`, { stage, rollout, snapshot, reason: "INC-1" });
     return;
   }
+  if (clearing.verb === "approveGuard")
+    return call(made, "POST", `${group}/approve-guard`, { hash: clearing.hash, reason: "reviewed" });
   const [method, path] =
     clearing.verb === "thaw"
       ? (["DELETE", `/v1/freezes/${clearing.freeze}`] as const)

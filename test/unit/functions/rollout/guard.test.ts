@@ -1,0 +1,225 @@
+/** Guards: how many clusters may join a group, leave it or lose a template before somebody is asked. */
+import { describe, expect, test } from "vitest";
+import type { WithheldChange } from "#shared/fleet/rows/rollout-rows.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { ana, names, playOn, revise, web, worldOf } from "#test/support/planner-story.ts";
+import { type OperationsInput, owner, type PlannerWorld } from "#test/support/planner-world.ts";
+import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
+
+const path = `/v1/namespaces/${owner.namespace}/syncgroups/${owner.name}`;
+const pace = { maxConcurrent: 20 };
+const two = [...web, { name: "logs", source: "app", path: "logs" }];
+const canary = { selector: { matchLabels: { ring: "canary" } } };
+
+/** Ten clusters, of which `c000` and `c001` are canaries. */
+function fleet(): Record<string, string> {
+  return Object.fromEntries(names(10).map((name, index) => [name, index < 2 ? "canary" : "rest"]));
+}
+
+/** A group that has been rolled out to the clusters that it selects. */
+async function guarded(guard: object, clusters: unknown = { all: true }, templates: readonly unknown[] = web) {
+  const made = await worldOf(fleet(), pace, templates, clusters, guard);
+  await made.rollOut();
+  await made.plan();
+  return made;
+}
+
+const withheld = (made: PlannerWorld): readonly WithheldChange[] => made.rolloutState().guard?.withheld ?? [];
+
+async function approve(made: PlannerWorld, hash: string) {
+  const api = apiFixture(made.table);
+  api.setNow(made.now.toISOString());
+  return api.call("POST", `${path}/approve-guard`, { hash, reason: "reviewed" });
+}
+
+/** Clusters that have the template, and are to keep it. */
+function having(made: PlannerWorld, template = "app"): readonly string[] {
+  const syncs = made.rows<SyncRow>("SyncOnCluster").filter(({ name }) => name === `web.${template}`);
+  return syncs.filter(({ desired }) => desired.action === "apply").map(({ cluster }) => cluster);
+}
+
+describe("additions", () => {
+  test("a wider selector waits as a whole, everything else goes on, and its approval lets exactly it through", async () => {
+    const made = await guarded({ additions: "50%" }, canary);
+    await made.setGroup(pace, web, { all: true }, { additions: "50%" });
+    await playOn(made);
+    expect(having(made)).toEqual(["c000", "c001"]);
+    expect(withheld(made)).toMatchObject([{ kind: "additions", count: 8, allowed: 1, members: 2 }]);
+    expect((await made.group()).status.state).toBe("Guarded");
+    await revise(made, "bbb");
+    await playOn(made);
+    expect(made.stages()).toEqual({ all: "2" });
+
+    const [{ hash } = { hash: "" }] = withheld(made);
+    expect(await approve(made, hash)).toMatchObject({ status: 200 });
+    await playOn(made);
+    expect(having(made)).toEqual(names(10));
+    expect((await made.group()).status.state).toBe("Complete");
+    expect(withheld(made)).toEqual([]);
+  });
+
+  test("clusters that are labelled and registered count like an edit, and small changes add up", async () => {
+    const made = await guarded({ additions: "100%" }, canary);
+    await made.addCluster("c002", "canary");
+    await playOn(made);
+    await made.addCluster("d000", "canary");
+    await playOn(made);
+    expect(having(made)).toEqual(["c000", "c001", "c002", "d000"]);
+    await made.addCluster("d001", "canary");
+    await playOn(made);
+    expect(having(made)).toEqual(["c000", "c001", "c002", "d000"]);
+    expect(withheld(made)).toMatchObject([{ count: 1, before: 2, allowed: 2, members: 2, names: ["d001"] }]);
+  });
+
+  test("the window has room again when its changes have left it", async () => {
+    const made = await guarded({ additions: 1, per: "1h" }, canary);
+    await made.addCluster("c002", "canary");
+    await playOn(made);
+    made.advanceClock(600);
+    await made.addCluster("c003", "canary");
+    await playOn(made);
+    expect(withheld(made)).toMatchObject([{ names: ["c003"] }]);
+    const [{ until = "" } = {}] = withheld(made);
+    expect((made.rolloutState().dueKey ?? "").slice(0, 24) <= until).toBe(true);
+    made.advanceClock((Date.parse(until) - made.now.getTime()) / 1000);
+    await playOn(made);
+    expect(having(made)).toEqual(["c000", "c001", "c002", "c003"]);
+  });
+
+  test("an edit that raises the guard, or removes it, is judged by the former one for its window", async () => {
+    const made = await guarded({ additions: 0, per: "1h" }, canary);
+    await made.setGroup(pace, web, { all: true }, { additions: "100%", per: "1h" });
+    await playOn(made);
+    expect(withheld(made)).toMatchObject([{ count: 8, allowed: 0 }]);
+    await made.setGroup(pace, web, { all: true });
+    await playOn(made);
+    expect(having(made)).toHaveLength(2);
+    made.advanceClock(3601);
+    await playOn(made);
+    expect(having(made)).toHaveLength(10);
+    expect(made.rolloutState().guard).toBeUndefined();
+  });
+
+  test("the first rollout of a group, and the return of a cluster, are no additions", async () => {
+    const made = await guarded({ additions: 0, deletions: 1 });
+    expect(having(made)).toHaveLength(10);
+    await made.removeCluster("c009");
+    await playOn(made);
+    await made.addCluster("c009", "rest", { uid: "anew" });
+    await playOn(made);
+    expect(having(made)).toHaveLength(10);
+    expect(withheld(made)).toEqual([]);
+  });
+
+  test("an approval is for one set of clusters: another one is asked for again", async () => {
+    const made = await guarded({ additions: 0 }, canary);
+    await made.addCluster("c002", "canary");
+    await playOn(made);
+    const [{ hash } = { hash: "" }] = withheld(made);
+    await made.addCluster("c003", "canary");
+    expect(await approve(made, hash)).toMatchObject({ status: 200 });
+    await playOn(made);
+    expect(having(made)).toEqual(["c000", "c001"]);
+    const [other] = withheld(made);
+    expect(other?.names).toEqual(["c002", "c003"]);
+    const refused = await approve(made, hash);
+    expect(refused).toMatchObject({ status: 409, body: { code: "GuardChanged" } });
+    expect(refused.body.message).toContain(`--hash ${other?.hash}`);
+  });
+});
+
+describe("deletions", () => {
+  test("a narrower selector waits, and an undone one changes nothing", async () => {
+    const made = await guarded({});
+    await made.setGroup(pace, web, canary, {});
+    await playOn(made);
+    expect(having(made)).toHaveLength(10);
+    expect(withheld(made)).toMatchObject([{ kind: "deletions", count: 8, allowed: 0, members: 10 }]);
+    await revise(made, "bbb");
+    await playOn(made);
+    expect((await made.sync("c000"))?.desired.revision).toContain("bbb");
+    expect((await made.sync("c009"))?.desired.revision).toContain("aaa");
+    await made.setGroup(pace, web, { all: true }, {});
+    await playOn(made);
+    expect((await made.sync("c009"))?.desired.revision).toContain("bbb");
+    expect(withheld(made)).toEqual([]);
+    expect((await made.group()).status.state).toBe("Complete");
+  });
+
+  test("an approved one lets the clusters leave", async () => {
+    const made = await guarded({});
+    await made.setGroup(pace, web, canary, {});
+    await playOn(made);
+    await approve(made, withheld(made)[0]?.hash ?? "");
+    await playOn(made);
+    expect(having(made)).toEqual(["c000", "c001"]);
+    expect((await made.group()).status.state).toBe("Complete");
+  });
+
+  test("a cluster that is not registered any more leaves, whatever the guard says", async () => {
+    const made = await guarded({});
+    await made.removeCluster("c009");
+    await playOn(made);
+    expect(withheld(made)).toEqual([]);
+    expect((await made.group()).status.clusters).toMatchObject({ selected: 9 });
+  });
+
+  test("ten small edits are one large one", async () => {
+    const made = await guarded({ deletions: 3 });
+    for (const name of names(10).slice(2)) {
+      await made.addCluster(name, "out");
+      await made.setGroup(
+        pace,
+        web,
+        { selector: { matchExpressions: [{ key: "ring", operator: "NotIn", values: ["out"] }] } },
+        { deletions: 3 },
+      );
+      await playOn(made);
+    }
+    expect(having(made)).toEqual(["c000", "c001", "c005", "c006", "c007", "c008", "c009"]);
+    expect(withheld(made)).toMatchObject([{ count: 5, before: 3, allowed: 3, members: 10 }]);
+  });
+});
+
+describe("templates", () => {
+  test("a dropped template stays planned, others go on, and its approval deletes it, once", async () => {
+    const made = await guarded({}, { all: true }, two);
+    await made.setGroup(pace, web, { all: true }, {});
+    await playOn(made);
+    expect(having(made, "logs")).toHaveLength(10);
+    expect(made.rolloutState().last).toBe(1);
+    expect(withheld(made)).toMatchObject([{ kind: "templates", names: ["logs"], count: 10, allowed: 0 }]);
+    await revise(made, "bbb");
+    await playOn(made);
+    expect((await made.sync("c000"))?.desired.revision).toContain("bbb");
+    expect((await made.sync("c000", "web.logs"))?.desired.revision).toContain("aaa");
+
+    const [{ hash } = { hash: "" }] = withheld(made);
+    await approve(made, hash);
+    await playOn(made);
+    expect(having(made, "logs")).toEqual([]);
+    for (const templates of [two, web]) {
+      await made.setGroup(pace, templates, { all: true }, {});
+      await playOn(made);
+    }
+    expect(having(made, "logs")).toHaveLength(10);
+    expect(withheld(made)).toMatchObject([{ hash, names: ["logs"] }]);
+  });
+
+  test("a template that is put back while it is withheld is no longer asked for", async () => {
+    const made = await guarded({}, { all: true }, two);
+    for (const templates of [web, two]) {
+      await made.setGroup(pace, templates, { all: true }, {});
+      await playOn(made);
+    }
+    expect(withheld(made)).toEqual([]);
+    expect((await made.group()).status.state).toBe("Complete");
+  });
+
+  test("the deletion of the group is not withheld", async () => {
+    const made = await guarded({}, { all: true }, two);
+    await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } } as OperationsInput);
+    await playOn(made);
+    expect(made.rows("SyncGroup")).toEqual([]);
+  });
+});

@@ -75,6 +75,7 @@ const routes = {
   [`GET ${ns}/:owners/:name/history`]: "VROA",
   [`GET ${ns}/:owners/:name/syncs`]: "VROA",
   [`GET ${ns}/:owners/:name/fleet`]: "VROA",
+  [`POST ${ns}/:owners/:name/promote`]: "OA",
   [`POST ${ns}/:owners/:name/hold`]: "OA",
   [`POST ${ns}/:owners/:name/release`]: "OA",
   [`POST ${ns}/:owners/:name/contents`]: "RA",

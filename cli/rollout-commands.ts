@@ -2,7 +2,7 @@
 import { Argument, type Command } from "commander";
 import type { RolloutListOptions } from "#cli/commands/rollout.ts";
 import type { RolloutStatusOptions } from "#cli/commands/rollout-status.ts";
-import type { HoldOptions, PromoteOptions, ReleaseOptions } from "#cli/commands/rollout-verbs.ts";
+import type { HoldOptions, PromoteOptions, ReleaseOptions, RetryOptions } from "#cli/commands/rollout-verbs.ts";
 import { addKubectlVerbs } from "#cli/kubectl-rollout-verbs.ts";
 import { type AddCommand, wholeNumber } from "#cli/session/add-command.ts";
 
@@ -77,5 +77,14 @@ export function rolloutCommands(program: Command, add: AddCommand): void {
     .description("Take a rejection back: the rollout may be assigned again. Requires --reason.")
     .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"))
     .addArgument(new Argument("<n>", "number of the rollout"));
+
+  add(rollout, "retry", async (session, args, options: RetryOptions) =>
+    (await import("#cli/commands/rollout-verbs.ts")).rolloutRetry(session, args[0] ?? "", options),
+  )
+    .description("Give failed clusters another turn, without a newer rollout. Requires --reason.")
+    .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"))
+    .option("--cluster <name>", "only this cluster")
+    .option("-l, --selector <labels>", "only clusters with these labels: env=prod,ring in (a,b),!legacy")
+    .option("--state <word>", "failed: every failed cluster (default)");
   addKubectlVerbs(rollout, add);
 }

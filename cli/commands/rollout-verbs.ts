@@ -64,6 +64,24 @@ export async function rolloutPromote(session: Session, group: string, options: P
   return "done";
 }
 
+export interface RetryOptions {
+  readonly cluster?: string;
+  readonly selector?: string;
+  readonly state?: string;
+}
+
+export async function rolloutRetry(session: Session, group: string, options: RetryOptions): Promise<ExitReason> {
+  const { cluster, selector: clusters, state = "failed" } = options;
+  requireReason(session, `starling rollout retry ${group} --cluster NAME --reason "why"`);
+  if (state !== "failed")
+    throw usageFailure(`--state is "${state}"; only failed clusters are tried again`, "--state failed");
+  await post(session, { group, verb: "retry", body: defined({ cluster, clusters }) });
+  const which = cluster ?? (clusters === undefined ? "every failed cluster" : `failed clusters ${clusters}`);
+  session.io.out(`${group}: another turn for ${which}\n`);
+  session.note(`  next: starling rollout status ${group}${session.where()} -w`);
+  return "done";
+}
+
 /** @throws CliFailure when the stage has no stage run, or one of another rollout. */
 function stageRunToPromote(
   stages: readonly OverviewStage[],

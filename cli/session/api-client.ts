@@ -120,7 +120,7 @@ function nextAfter(code: string, path: string): { readonly next?: string } {
   if (code === "NotFound" && isPart)
     return { next: `starling rollout list ${plural === "syncs" ? "sync/" : ""}${name}${where}` };
   if (code === "NotFound") return { next: `starling get ${plural}${where}` };
-  if (code === "NotHeld" || code === "NotStalled" || code === "StageRunChanged")
+  if (["NotHeld", "NotStalled", "NotFailed", "StageRunChanged"].includes(code))
     return { next: `starling rollout status ${plural === "syncs" ? "sync/" : ""}${name}${where}` };
   if (code === "GuardChanged") return { next: `starling guard list ${name}${where}` };
   if (code === "Suspended") return { next: `starling resume ${plural.slice(0, -1)}/${name}${where}` };

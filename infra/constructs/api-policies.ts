@@ -63,7 +63,7 @@ export class ApiPolicies extends Construct {
       http,
       requests: [...viewing, ...operates],
       description:
-        "Read as a viewer; suspend, resume, reconcile, refresh, hold, release, promote, reject and freeze; accept, recover and check clusters",
+        "Read as a viewer; suspend, resume, reconcile, refresh, hold, release, promote, retry, reject and freeze; accept, recover and check clusters",
     });
     this.administrator = this.#policy("Administrator", {
       http,

@@ -49,7 +49,8 @@ export function clearWord(clearing: Clearing): string {
   if (clearing.verb === "pace") return clearing.field;
   if (clearing.verb === "thaw") return `thaw ${clearing.freeze}`;
   if (clearing.verb === "promote") return `rollout promote --stage ${clearing.stage}`;
-  if (clearing.verb === "refresh" || clearing.verb === "release") return `rollout ${clearing.verb}`;
+  if (clearing.verb === "refresh" || clearing.verb === "release" || clearing.verb === "retry")
+    return `rollout ${clearing.verb}`;
   if (clearing.verb === "unreject") return `rollout unreject ${clearing.rollout}`;
   if (clearing.verb === "approveGuard") return "guard approve";
   if (clearing.verb === "unregister") return `unregister ${clearing.cluster}`;
@@ -67,6 +68,7 @@ export function clearCommand(clearing: Clearing, owner: Owner): string {
       return `raise spec.rollout.${clearing.field} of ${object}, and apply it`;
     case "refresh":
     case "release":
+    case "retry":
       return `starling rollout ${clearing.verb} ${rolloutArgument(owner)} --reason …`;
     case "promote": {
       const { stage, rollout } = clearing;

@@ -17,6 +17,7 @@ const statusOfCode = {
   Suspended: 409,
   NotHeld: 409,
   NotStalled: 409,
+  NotFailed: 409,
   StageRunChanged: 409,
   RolloutRejected: 409,
   GuardChanged: 409,

@@ -53,6 +53,8 @@ const rolloutNumber = z.number().int().min(1, "must be the number of a rollout: 
 /** People who find a rollout that stands still want to know why. */
 const statedReason = boundedText(500).min(1, "says why, for whoever finds it");
 
+const labelSelector = boundedText(1000).min(1, "is a label selector; leave it out for every cluster");
+
 /** The bodies of the verbs about the rollouts of a group or Sync. */
 export const rolloutBodies = {
   hold: z.strictObject({ reason: statedReason, until: timeInUtc.optional() }),
@@ -60,6 +62,12 @@ export const rolloutBodies = {
   promote: z.strictObject({ reason: statedReason, stage: name, rollout: rolloutNumber, snapshot: number }),
   reject: z.strictObject({ reason: statedReason, rollout: rolloutNumber }),
   unreject: z.strictObject({ reason: statedReason, rollout: rolloutNumber }),
+  retry: z
+    .strictObject({ reason: statedReason, cluster: cluster.optional(), clusters: labelSelector.optional() })
+    .refine((body) => body.cluster === undefined || body.clusters === undefined, {
+      path: ["clusters"],
+      message: "is not used together with cluster",
+    }),
 };
 
 export const guardBody = z.strictObject({
@@ -69,7 +77,7 @@ export const guardBody = z.strictObject({
 
 export const freezeBody = z.strictObject({
   reason: statedReason,
-  clusters: boundedText(1000).min(1, "is a label selector; leave it out for every cluster").optional(),
+  clusters: labelSelector.optional(),
   until: timeInUtc.optional(),
 });
 

@@ -1,6 +1,7 @@
 /** Adds and lifts freezes, in the one row that every worker reads before it writes to a cluster. */
 
 import type { ApiPorts, Caller } from "#functions/api/request/api-ports.ts";
+import { labelSelection } from "#functions/api/request/label-selection.ts";
 import { refusal } from "#functions/api/request/refusal.ts";
 import { audit, sendSideBySide } from "#functions/api/write/write-object.ts";
 import { everyOwner } from "#shared/adapters/concerned-owners.ts";
@@ -9,7 +10,6 @@ import { defined } from "#shared/base/defined.ts";
 import { isConflict, StarlingError } from "#shared/base/errors.ts";
 import { type FreezeObject, freezeObject } from "#shared/fleet/api/freeze-object.ts";
 import { matchesSelector } from "#shared/fleet/kinds/cluster-selection.ts";
-import { parseSelectorText } from "#shared/fleet/kinds/selector-text.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import {
   type Freeze,
@@ -51,7 +51,7 @@ export interface FreezeRequest {
 export async function freeze(ports: ApiPorts, request: FreezeRequest): Promise<FreezeAnswer> {
   const { name, until, caller } = request;
   const now = ports.clock.now();
-  const clusters = selectionOf(request.clusters);
+  const clusters = labelSelection(request.clusters);
   if (until !== undefined && until <= now.toISOString()) {
     throw refusal("BadRequest", `until is ${until}, which has passed; name a time to come, or none`);
   }
@@ -181,13 +181,6 @@ function settled(row: FreezesRow | undefined, now: Date): { kept: readonly Freez
 
 function withUntil({ until: _until, ...freeze }: Freeze, until: string | undefined): Freeze {
   return { ...freeze, ...defined({ until }) };
-}
-
-function selectionOf(text: string | undefined): Freeze["clusters"] {
-  if (text === undefined) return undefined;
-  const parsed = parseSelectorText(text);
-  if (!parsed.ok) throw refusal("BadRequest", `clusters: ${parsed.message}`);
-  return { text, selector: parsed.selector };
 }
 
 function namesOf(freezes: readonly Freeze[]): string {

@@ -9,8 +9,8 @@ import {
   keptNumbers,
   unknownRollout,
 } from "#functions/api/write/decide-rejection.ts";
+import { decidePromote, decideRetry } from "#functions/api/write/gate-verbs.ts";
 import { type ObjectChange, operationsChange, unchanged } from "#functions/api/write/object-change.ts";
-import { decidePromote } from "#functions/api/write/promote-stage-run.ts";
 import type { Decide, Facts, RolloutAnswer, RolloutRequest, RolloutVerb } from "#functions/api/write/rollout-verb.ts";
 import { sendAfter, writeObject } from "#functions/api/write/write-object.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
@@ -21,7 +21,7 @@ import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
 import { type Act, newestAct, type Operations, type OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutStateRow, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { isNewer, newerRowText } from "#shared/fleet/rows/row.ts";
+import { isNewer, newerRowText, type Row } from "#shared/fleet/rows/row.ts";
 
 const decisions: { readonly [Verb in RolloutVerb]: Decide<Verb> } = {
   hold: decideHold,
@@ -29,12 +29,13 @@ const decisions: { readonly [Verb in RolloutVerb]: Decide<Verb> } = {
   promote: decidePromote,
   reject: ({ body: { rollout }, ...facts }) => decideRejection("reject", { ...facts, rollout }),
   unreject: ({ body: { rollout }, ...facts }) => decideRejection("unreject", { ...facts, rollout }),
+  retry: decideRetry,
 };
 
 /**
  * Carries out a verb and sends a message to the planner.
  * @throws StarlingError `NotFound`, `Deleting`, `NewerRow`, and what the verb refuses: `BadRequest`, `NotHeld`,
- * `NotStalled`, `StageRunChanged`, `RolloutRejected`.
+ * `NotStalled`, `NotFailed`, `StageRunChanged`, `RolloutRejected`.
  */
 export async function operateRollout(ports: ApiPorts, request: RolloutRequest): Promise<RolloutAnswer> {
   const { owner, verb, caller } = request;
@@ -42,6 +43,7 @@ export async function operateRollout(ports: ApiPorts, request: RolloutRequest): 
   const rolloutState = await readRow(ports.table, keys.rolloutState(owner));
   if (rolloutState !== undefined && isNewer(rolloutState)) throw refusal("NewerRow", newerRowText(rolloutState));
   const stageRuns = await readStageRuns(ports, owner, rolloutState);
+  const rows = await readClusterRows(ports, request, rolloutState);
   const now = ports.clock.now();
   const change = await writeObject(ports, {
     reference,
@@ -52,7 +54,7 @@ export async function operateRollout(ports: ApiPorts, request: RolloutRequest): 
       if (row === undefined) throw refusal("NotFound", `${object} does not exist`);
       if (row.type !== "SyncGroup" && row.type !== "Sync") throw new Error(`${object} has no rollouts`);
       if (row.operations.deletion !== undefined) throw refusal("Deleting", `${object} is being deleted`);
-      return decided(row, { request, rolloutState: ofObject(rolloutState, row), stageRuns, now, object });
+      return decided(row, { request, rolloutState: ofObject(rolloutState, row), stageRuns, rows, now, object });
     },
   });
   await sendAfter(ports, [change]);
@@ -73,6 +75,24 @@ async function readStageRuns(
   return new Map(rows.map((row) => [stageRunKey(row), row]));
 }
 
+async function readClusterRows(
+  { table }: ApiPorts,
+  { owner, body }: RolloutRequest,
+  rolloutState: RolloutStateRow | undefined,
+): Promise<readonly Row[]> {
+  const cluster = "cluster" in body ? body.cluster : undefined;
+  if (cluster === undefined) return [];
+  const refs = rolloutState?.stages.flatMap(({ updatingTo, passed }) => updatingTo ?? passed ?? []) ?? [];
+  return table.getMany(
+    [
+      keys.fleet(cluster),
+      keys.catchUp(owner, "failed", cluster),
+      ...refs.map((ref) => keys.target(owner, ref, cluster)),
+    ],
+    { newer: "kept" },
+  );
+}
+
 /** The rollout state of an earlier object of the same name tells nothing about this one. */
 function ofObject(rolloutState: RolloutStateRow | undefined, { uid }: OwnerRow): RolloutStateRow | undefined {
   return rolloutState?.uid === uid ? rolloutState : undefined;
@@ -80,7 +100,7 @@ function ofObject(rolloutState: RolloutStateRow | undefined, { uid }: OwnerRow):
 
 function decided(
   row: OwnerRow,
-  about: Pick<Facts<RolloutVerb>, "rolloutState" | "stageRuns" | "now" | "object"> & {
+  about: Pick<Facts<RolloutVerb>, "rolloutState" | "stageRuns" | "rows" | "now" | "object"> & {
     readonly request: RolloutRequest;
   },
 ): ObjectChange {

@@ -5,6 +5,7 @@ import type { rolloutBodies } from "#functions/api/request/request-bodies.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { Act, Operations, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutStateRow, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Row } from "#shared/fleet/rows/row.ts";
 
 export type RolloutVerb = keyof typeof rolloutBodies;
 type Body<Verb extends RolloutVerb> = z.infer<(typeof rolloutBodies)[Verb]>;
@@ -29,6 +30,8 @@ export interface Facts<Verb extends RolloutVerb> {
   readonly rolloutState: RolloutStateRow | undefined;
   /** The stage runs in progress, by `stageRunKey`. */
   readonly stageRuns: ReadonlyMap<string, StageRunRow>;
+  /** When the request names a cluster: its entry in the fleet, its targets and its failed catch-up. */
+  readonly rows: readonly Row[];
   readonly body: Body<Verb>;
   readonly act: Act;
   readonly now: Date;

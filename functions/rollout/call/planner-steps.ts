@@ -8,7 +8,7 @@ import { collectPast } from "#functions/rollout/steps/delete/collect-past.ts";
 import { deleteOwner, forgetOwner } from "#functions/rollout/steps/delete/delete-owner.ts";
 import { endStageRuns } from "#functions/rollout/steps/end-stage-runs.ts";
 import { fillSlots } from "#functions/rollout/steps/fill/fill-slots.ts";
-import { followReconcile, startReconcile } from "#functions/rollout/steps/handle-reconcile.ts";
+import { followReconcile, startReconcile, startRetries } from "#functions/rollout/steps/handle-reconcile.ts";
 import { goIdle } from "#functions/rollout/steps/idle/go-idle.ts";
 import { readGuard } from "#functions/rollout/steps/read-guard.ts";
 import { refreshMembers } from "#functions/rollout/steps/refresh-members.ts";
@@ -120,6 +120,11 @@ export const plannerSteps: readonly PlannerStep[] = [
     applies: ({ row: { operations }, rolloutState }) =>
       operations.suspended === undefined && operations.reconcile?.number !== rolloutState.handledReconcile,
     take: startReconcile,
+  },
+  {
+    name: "startRetries",
+    applies: ({ row: { operations } }) => operations.suspended === undefined && operations.gates !== undefined,
+    take: startRetries,
   },
   {
     name: "fillSlots",

@@ -2,8 +2,11 @@ import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import { rowsAbout } from "#functions/rollout/read/read-clusters.ts";
 import { readPage, tryAgain } from "#functions/rollout/write/another-turn.ts";
 import type { Transaction } from "#functions/rollout/write/transaction.ts";
-import { ranges } from "#shared/fleet/rows/keys.ts";
-import type { Job } from "#shared/fleet/rows/rollout-rows.ts";
+import { matchesSelector } from "#shared/fleet/kinds/cluster-selection.ts";
+import { keys, ranges } from "#shared/fleet/rows/keys.ts";
+import type { NamedClusters } from "#shared/fleet/rows/named-clusters.ts";
+import type { CatchUpRow, Job, StageRunRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Table } from "#shared/ports.ts";
 
 /** Failed targets of a stage run, or failed catch-ups, get another turn, and are counted again. */
 export async function retryPage(
@@ -15,12 +18,43 @@ export async function retryPage(
   const stageRun = job.stageRun && transaction.stageRun(job.stageRun);
   if (stageRun === undefined && job.stageRun !== undefined) return undefined;
   const range = stageRun === undefined ? ranges.catchUps(owner, "failed") : ranges.targets(owner, stageRun);
-  const { rows, rest } = await readPage<"Target" | "CatchUp">(transaction, { range, job }, table);
+  const { cluster } = job.only ?? {};
+  const { rows, rest } =
+    cluster === undefined
+      ? await readPage<"Target" | "CatchUp">(transaction, { range, job }, table)
+      : { rows: await rowsOf(transaction, { cluster, stageRun }, table), rest: undefined };
   const failed = rows.filter((row) => row.type === "CatchUp" || row.state === "Failed");
-  await tryAgain(transaction, failed, table);
+  await tryAgain(transaction, await amongNamed(failed, job.only, table), table);
   if (stageRun !== undefined)
     transaction.putStageRun({ ...(transaction.stageRun(stageRun) ?? stageRun), retriedAt: transaction.at });
   return rest;
+}
+
+/** The target of one cluster in a stage run, or its failed catch-up. */
+async function rowsOf(
+  { known: { owner } }: Transaction,
+  { cluster, stageRun }: { readonly cluster: string; readonly stageRun: StageRunRow | undefined },
+  table: Table,
+): Promise<readonly (TargetRow | CatchUpRow)[]> {
+  const row = await table.get<"Target" | "CatchUp">(
+    stageRun === undefined ? keys.catchUp(owner, "failed", cluster) : keys.target(owner, stageRun, cluster),
+  );
+  return row === undefined ? [] : [row];
+}
+
+/** The rows of the clusters that an act names. A cluster that is not registered any more has no labels. */
+async function amongNamed<Of extends { readonly cluster: string }>(
+  rows: readonly Of[],
+  { clusters }: NamedClusters = {},
+  table: Table,
+): Promise<readonly Of[]> {
+  if (clusters === undefined || rows.length === 0) return rows;
+  const fleet = await table.getMany(
+    rows.map(({ cluster }) => keys.fleet(cluster)),
+    { newer: "kept" },
+  );
+  const labels = new Map(fleet.flatMap((row) => (row.type === "Fleet" ? [[row.name, row.labels]] : [])));
+  return rows.filter(({ cluster }) => matchesSelector(clusters.selector, labels.get(cluster) ?? {}));
 }
 
 /** Unfinished catch-ups of a stage are targets of what it has passed since, or catch up with that. */

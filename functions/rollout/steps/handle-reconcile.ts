@@ -3,9 +3,11 @@ import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import { nobodyChecked, readMembers } from "#functions/rollout/read/planner-ports.ts";
 import { readClusters } from "#functions/rollout/read/read-clusters.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
+import { defined } from "#shared/base/defined.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { type Member, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
+import { newRetries } from "#shared/fleet/rollout/gate-acts.ts";
 import { clockOf } from "#shared/fleet/rollout/judge.ts";
 import { lastStageRunOf, refOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { activityOf } from "#shared/fleet/rollout/timers.ts";
@@ -25,22 +27,40 @@ type State = keyof Checking["counts"];
  * It skips neither evidence nor bounds. @returns undefined when there is none.
  */
 export function startReconcile(known: Known, _work: CallWork, ports: PlannerPorts): Transaction | undefined {
-  const { rolloutState, row, stageRuns } = known;
+  const { rolloutState, row } = known;
   const asked = row.operations.reconcile?.number;
   if (asked === undefined || rolloutState.members === undefined) return undefined;
   const transaction = new Transaction(known, ports.clock.now());
-  // In a stage without a stage run, the targets that the last one left behind.
-  const failed = rolloutState.stages.flatMap((stage): readonly Job[] => {
-    const stageRun = lastStageRunOf(stage, stageRuns);
-    return stageRun === undefined || stageRun.counts.Failed === 0 ? [] : [{ do: "retry", stageRun: refOf(stageRun) }];
-  });
-  const catchUps: readonly Job[] = rolloutState.catchUps.failed > 0 ? [{ do: "retry" }] : [];
-  transaction.addJobs(...failed, ...catchUps, { do: "check", number: asked, at: 0 });
+  transaction.addJobs(...retryJobs(known), { do: "check", number: asked, at: 0 });
   transaction.edit({
     handledReconcile: asked,
     checking: { number: asked, since: transaction.at, most: 0, ...nobodyChecked },
   });
   return transaction;
+}
+
+/** Starts every `rollout retry`: the failed targets and catch-ups of the clusters that it names get another turn. */
+export function startRetries(known: Known, _work: CallWork, ports: PlannerPorts): Transaction | undefined {
+  const retries = newRetries(known.row.operations, known.rolloutState);
+  if (retries.length === 0) return undefined;
+  const transaction = new Transaction(known, ports.clock.now());
+  transaction.addJobs(
+    ...retries.flatMap(({ cluster, clusters }) => {
+      const only = defined({ cluster, clusters });
+      return retryJobs(known).map((job) => ({ ...job, only }));
+    }),
+  );
+  transaction.edit({ handledAct: retries.at(-1)?.number });
+  return transaction;
+}
+
+/** In a stage without a stage run, the failed targets are those that the last one left behind. */
+function retryJobs({ rolloutState, stageRuns }: Known): readonly Extract<Job, { do: "retry" }>[] {
+  const ofStages = rolloutState.stages.flatMap((stage): readonly Extract<Job, { do: "retry" }>[] => {
+    const stageRun = lastStageRunOf(stage, stageRuns);
+    return stageRun === undefined || stageRun.counts.Failed === 0 ? [] : [{ do: "retry", stageRun: refOf(stageRun) }];
+  });
+  return [...ofStages, ...(rolloutState.catchUps.failed > 0 ? [{ do: "retry" } as const] : [])];
 }
 
 /**

@@ -64,7 +64,7 @@ export const pathChoices = {
   plural: ["sources", "syncgroups", "syncs", "rollouts"],
   owners: ["syncgroups", "syncs"],
   verb: ["suspend", "resume", "reconcile", "refresh"],
-  rolloutVerb: ["hold", "release", "promote", "reject", "unreject"],
+  rolloutVerb: ["hold", "release", "promote", "reject", "unreject", "retry"],
 } as const;
 
 /**

@@ -6,6 +6,7 @@ import type { SourceSpec } from "#shared/fleet/kinds/source.ts";
 import type { SyncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import type { SyncSpec } from "#shared/fleet/kinds/sync-template.ts";
 import type { Values } from "#shared/fleet/kinds/values.ts";
+import type { NamedClusters } from "#shared/fleet/rows/named-clusters.ts";
 import type { StageRunRef } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 import type { FolderDigests } from "#shared/source/folder-digests.ts";
@@ -51,8 +52,13 @@ export interface Promotion extends Act, StageRunRef {
   readonly verb: "promote";
 }
 
-/** An act on a stage run. It is kept for as long as the stage run is in progress, at least. */
-export type GateAct = Promotion;
+/** Failed clusters get another turn. */
+export interface Retry extends Act, NamedClusters {
+  readonly verb: "retry";
+}
+
+/** An act on stage runs. It is kept until it is carried out, and for as long as its stage run is in progress. */
+export type GateAct = Promotion | Retry;
 
 /** A person rejects a rollout, or takes that back. */
 export interface RolloutRejection extends Act {

@@ -7,6 +7,7 @@ import type { SpecialisationFields } from "#shared/fleet/kinds/specialisation-fi
 import type { GuardSpec, RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import type { ApplyOptions, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
+import type { NamedClusters } from "#shared/fleet/rows/named-clusters.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 import type { BuildOptions, RenderOptions } from "#shared/source/render-options.ts";
 import type { Specialisation } from "#shared/source/specialisation.ts";
@@ -178,7 +179,7 @@ export interface Skipped {
  */
 export type Job =
   | { readonly do: "catchUp" | "leave"; readonly clusters: string; readonly at: number }
-  | { readonly do: "retry"; readonly stageRun?: StageRunRef; readonly after?: string }
+  | { readonly do: "retry"; readonly stageRun?: StageRunRef; readonly only?: NamedClusters; readonly after?: string }
   | { readonly do: "restore"; readonly stageRun: StageRunRef; readonly from: number; readonly at?: number }
   | { readonly do: "clear"; readonly stage: string; readonly after?: string }
   | { readonly do: "check"; readonly number: number; readonly at: number; readonly stageRun?: StageRunRef }
@@ -337,6 +338,8 @@ export interface RolloutStateRow extends Row {
   /** Number of the newest `reconcile` and `refresh` that the planner has started. */
   readonly handledReconcile?: number;
   readonly handledRefresh?: number;
+  /** Number of the newest act of `operations.gates` that the planner has started. */
+  readonly handledAct?: number;
   readonly checking?: Checking;
   /**
    * Stage runs that changed in the last step. The next step reports them again, because that step may have died before

@@ -1,9 +1,10 @@
 /** Requests of people that are not started yet: until then a stage that stands still may continue in a moment. Pure. */
 import { defined } from "#shared/base/defined.ts";
 import { advance, stageRunFacts } from "#shared/fleet/rollout/advance.ts";
+import { newRetries } from "#shared/fleet/rollout/gate-acts.ts";
 import { newRejections } from "#shared/fleet/rollout/rejection.ts";
 import { isStalled, stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
-import type { Act, Operations, SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import type { Act, GateAct, Operations, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Wait, WaitFacts } from "#shared/fleet/waits/wait.ts";
 
 const verbs = {
@@ -21,7 +22,7 @@ const verbs = {
 export function askedWaits(facts: WaitFacts): readonly Wait[] {
   const { operations } = facts.row;
   const acts = newActs(facts);
-  const gates = (operations.gates ?? []).filter(({ number }) => number > (facts.row.status.observedOperation ?? 0));
+  const gates = newGateActs(facts);
   const words = [
     ...specWord(facts),
     ...acts.map((act) => verbs[act]),
@@ -62,6 +63,13 @@ export function isCheckAwaited({ operations, generation, status }: SourceRow): b
 
 function specWord({ row: { generation, status } }: WaitFacts): readonly string[] {
   return status.observedGeneration === generation ? [] : ["the spec"];
+}
+
+/** Acts on stage runs that the planner has not seen, and retries that it has not started although nothing is suspended. */
+function newGateActs({ row: { operations, status }, rolloutState }: WaitFacts): readonly GateAct[] {
+  const { gates = [], suspended } = operations;
+  const waiting = suspended === undefined ? newRetries(operations, rolloutState) : [];
+  return gates.filter((act) => act.number > (status.observedOperation ?? 0) || waiting.some((one) => one === act));
 }
 
 /** Acts that the planner has not seen; and acts that it has not carried out, although nothing is suspended. */

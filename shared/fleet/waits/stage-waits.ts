@@ -11,7 +11,7 @@ import type { StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.t
 import { holdWaits } from "#shared/fleet/waits/hold-waits.ts";
 import { namesText, type Wait, type WaitFacts } from "#shared/fleet/waits/wait.ts";
 
-const [reconcile, orphan] = [{ verb: "reconcile" }, { verb: "orphan" }] as const;
+const [reconcile, retry, orphan] = [{ verb: "reconcile" }, { verb: "retry" }, { verb: "orphan" }] as const;
 
 export function stageWaits(facts: WaitFacts, stage: StageRecord, index: number): readonly Wait[] {
   const stageRun = stageRunOf(stage, facts.stageRuns);
@@ -97,7 +97,8 @@ export function progressText({ counts, size }: StageRunRow): string {
 function stalledWait({ row }: WaitFacts, stageRun: StageRunRow): Wait {
   const { stage, rollout, message, transitions, startedAt } = stageRun;
   const about = { stage, rollout, since: transitions.at(-1)?.at ?? startedAt };
-  const again = stageRun.counts.Failed > 0 ? [reconcile] : [];
+  const isDeletion = row.operations.deletion !== undefined;
+  const again: Wait["clear"] = stageRun.counts.Failed === 0 ? [] : isDeletion ? [reconcile] : [reconcile, retry];
   const away = { count: stageRun.counts.Unreachable, names: stageRun.away };
   const { rollout: settings } = relationOf(row);
   const judged = { pace: settings, mustVerify: mustVerify(settings, stage) };
@@ -108,13 +109,11 @@ function stalledWait({ row }: WaitFacts, stageRun: StageRunRow): Wait {
   const refresh: Wait["clear"] = isStalled(advance(newSnapshot(stageRun), judged)) ? [] : [{ verb: "refresh" }];
   const promote = { verb: "promote", stage, rollout } as const;
   if (stageRun.phase === "TooManyUnreachable") {
-    const clear =
-      row.operations.deletion === undefined ? [...paced("maxUnreachable"), ...refresh, promote] : withoutThem(stageRun);
+    const clear = isDeletion ? withoutThem(stageRun) : [...paced("maxUnreachable"), ...refresh, promote];
     return { reason: "unreachable", ...about, clusters: away, message: `${message}${namesText(away)}`, clear };
   }
   const clusters = failedOf(stageRun);
-  if (row.operations.deletion !== undefined)
-    return { reason: "budget", ...about, clusters, message, clear: [...again, orphan] };
+  if (isDeletion) return { reason: "budget", ...about, clusters, message, clear: [...again, orphan] };
   if (stageRun.phase === "Halted" || stageRun.phase === "GateFailed") {
     const isGate = stageRun.phase === "GateFailed";
     const clear = [...again, ...refresh, ...paced("maxFailures"), ...(isGate ? [promote] : [])];

@@ -31,7 +31,7 @@ export type WaitReason = (typeof waitReasons)[number];
 
 /** A command by which people can end a wait; a wait without one ends by itself. */
 export type Clearing =
-  | { readonly verb: "resume" | "reconcile" | "refresh" | "release" | "orphan" }
+  | { readonly verb: "resume" | "reconcile" | "retry" | "refresh" | "release" | "orphan" }
   | { readonly verb: "promote"; readonly stage: string; readonly rollout: number }
   | { readonly verb: "unreject"; readonly rollout: number }
   | { readonly verb: "approveGuard"; readonly hash: string }

@@ -47,7 +47,7 @@ export function waitsOf(facts: WaitFacts): readonly Wait[] {
     const clear = wait.clear.filter(({ verb }) => {
       // Nobody can change the pace of a user's Sync.
       if (verb === "pace") return facts.row.type === "SyncGroup" && !isSuspended;
-      return !isSuspended || !(verb === "reconcile" || verb === "refresh");
+      return !isSuspended || !(verb === "reconcile" || verb === "retry" || verb === "refresh");
     });
     return { ...wait, clear };
   });

@@ -182,7 +182,10 @@ describe("the overview of a group", () => {
       spec: { owner },
       status: {
         stages: [{ name: "all", updatingTo: { phase: "Halted" } }],
-        waits: [{ reason: "budget", clear: [{ verb: "reconcile" }, { verb: "refresh" }] }, { reason: "source" }],
+        waits: [
+          { reason: "budget", clear: [{ verb: "reconcile" }, { verb: "retry" }, { verb: "refresh" }] },
+          { reason: "source" },
+        ],
       },
     });
   });

@@ -82,7 +82,7 @@ describe("a promote", () => {
     const answer = await promote(made, runOf(made));
     expect(answer).toMatchObject({ status: 409, body: { code: "NotStalled" } });
     expect(answer.body.message).toMatch(
-      /^rollout 2 is Halted in stage canary: .*reconcile gives failed targets another turn$/,
+      /^rollout 2 is Halted in stage canary: .*starling rollout retry gives failed targets another turn$/,
     );
   });
 

@@ -180,16 +180,22 @@ const stories: readonly Story[] = [
     when: "some clusters fail",
     pace: all,
     make: after("Ready", "Failed"),
-    clear: ["reconcile", "refresh", "pace maxFailures"],
+    clear: ["reconcile", "retry", "refresh", "pace maxFailures"],
   },
   {
     on: "budget",
     when: "the first clusters fail",
     pace: { maxConcurrent: 2 },
     make: after("Failed"),
-    clear: ["reconcile", "refresh", "pace maxFailures"],
+    clear: ["reconcile", "retry", "refresh", "pace maxFailures"],
   },
-  { on: "budget", when: "all clusters fail", pace: all, make: after("Failed"), clear: ["reconcile", "refresh"] },
+  {
+    on: "budget",
+    when: "all clusters fail",
+    pace: all,
+    make: after("Failed"),
+    clear: ["reconcile", "retry", "refresh"],
+  },
   {
     on: "budget",
     when: "nothing can be rendered",
@@ -199,7 +205,7 @@ const stories: readonly Story[] = [
       await made.renderAll("no kind");
       await made.plan();
     },
-    clear: ["reconcile"],
+    clear: ["reconcile", "retry"],
   },
   {
     on: "budget",
@@ -227,7 +233,7 @@ const stories: readonly Story[] = [
     when: "all clusters fail within the budget",
     pace: lax,
     make: after("Failed"),
-    clear: ["reconcile", "refresh", "promote all 1"],
+    clear: ["reconcile", "retry", "refresh", "promote all 1"],
   },
   {
     on: "evidence",
@@ -273,7 +279,7 @@ const stories: readonly Story[] = [
       await made.observe("c1", "Failed");
       await made.plan(made.table, ["c1"]);
     },
-    clear: ["reconcile", "refresh", "pace maxFailures", "promote rest 1"],
+    clear: ["reconcile", "retry", "refresh", "pace maxFailures", "promote rest 1"],
   },
   {
     on: "catchUps",
@@ -370,7 +376,7 @@ async function clear(made: PlannerWorld, clearing: Clearing, { pace = {}, templa
           ? (["DELETE", `${group}?cascade=orphan&confirm=true`] as const)
           : (["POST", `${group}/${clearing.verb}`] as const);
   const { verb: _verb, ...about } = clearing;
-  await call(made, method, path, clearing.verb === "unreject" ? { ...about, reason: "INC-1" } : {});
+  await call(made, method, path, ["unreject", "retry"].includes(clearing.verb) ? { ...about, reason: "INC-1" } : {});
 }
 
 async function call(made: PlannerWorld, method: string, path: string, body: object = {}) {

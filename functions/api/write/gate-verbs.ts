@@ -1,9 +1,14 @@
+/** The verbs of people about single stage runs and their targets. */
+import { labelSelection } from "#functions/api/request/label-selection.ts";
 import { refusal } from "#functions/api/request/refusal.ts";
-import type { Facts } from "#functions/api/write/rollout-verb.ts";
+import type { Facts, RolloutVerb } from "#functions/api/write/rollout-verb.ts";
+import { defined } from "#shared/base/defined.ts";
 import { isPromotable } from "#shared/fleet/rollout/advance.ts";
 import { mostGateActs, promotionOf } from "#shared/fleet/rollout/gate-acts.ts";
 import { isSameStageRun, stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
 import type { GateAct, Operations } from "#shared/fleet/rows/object-rows.ts";
+import { isOfType } from "#shared/fleet/rows/stored-row.ts";
 
 /**
  * Passes the stage run that the request names, and no other: a request that comes late passes nothing.
@@ -32,7 +37,7 @@ export function decidePromote(facts: Facts<"promote">): Operations | undefined {
   const stageRun = stageRuns.get(stageRunKey(updatingTo));
   if (stageRun === undefined || !isPromotable(stageRun.phase)) {
     const { phase = "Updating", message = "" } = stageRun ?? {};
-    const verbs = phase === "Halted" ? "; reconcile gives failed targets another turn" : "";
+    const verbs = phase === "Halted" ? "; starling rollout retry gives failed targets another turn" : "";
     throw refusal(
       "NotStalled",
       `rollout ${rollout} is ${phase} in stage ${name}: ${message}; nothing was promoted${verbs}`,
@@ -42,8 +47,28 @@ export function decidePromote(facts: Facts<"promote">): Operations | undefined {
   return withGateActs(facts, [{ ...act, verb: "promote", ...ref }]);
 }
 
+/**
+ * Gives failed targets and catch-ups another turn: of one cluster, of those that a selector matches, or of all.
+ * @throws StarlingError `BadRequest`, `NotFailed` for a cluster that has not failed.
+ */
+export function decideRetry(facts: Facts<"retry">): Operations {
+  const { rows, body, act, object } = facts;
+  const { cluster } = body;
+  const hasFailed = rows.some((row) => isOfType(row, "CatchUp") || (isOfType(row, "Target") && row.state === "Failed"));
+  if (cluster !== undefined && !rows.some((row) => keys.fleet.parse(row) !== undefined))
+    throw refusal("BadRequest", `cluster: no cluster ${cluster} is registered`);
+  if (cluster !== undefined && !hasFailed)
+    throw refusal("NotFailed", `cluster ${cluster} has not failed in ${object}; nothing is tried again`);
+  return withGateActs(facts, [
+    { ...act, verb: "retry", ...defined({ cluster, clusters: labelSelection(body.clusters) }) },
+  ]);
+}
+
 /** @throws StarlingError `BadRequest` */
-function withGateActs({ row, object }: Facts<"promote">, acts: readonly GateAct[]): Operations {
+function withGateActs(
+  { row, object }: Pick<Facts<RolloutVerb>, "row" | "object">,
+  acts: readonly GateAct[],
+): Operations {
   const gates = [...(row.operations.gates ?? []), ...acts];
   if (gates.length > mostGateActs)
     throw refusal("BadRequest", `${object} has ${mostGateActs} acts on the stage runs in progress; it keeps no more`);

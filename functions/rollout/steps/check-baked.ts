@@ -71,7 +71,7 @@ async function see(
     const rows = found.get(cluster);
     const target = rows?.targets.find((one) => isSameStageRun(one.stageRun, stageRun));
     if (rows !== undefined && target !== undefined && isBaked(stageRun, target)) {
-      const outcome = outcomeOf(target, rows, checkNumber(stageRun));
+      const outcome = outcomeOf(target, rows, { number: checkNumber(stageRun), since });
       const isOpen = outcome === "changing" || outcome?.state === "Unreachable";
       if (isOpen && end > transaction.at) break;
       if (outcome === "changing") transaction.amend(target, notReady);
@@ -90,9 +90,9 @@ const notReady = { state: "Failed", reason: because("NotReady", "it was not read
 function outcomeOf(
   target: TargetRow,
   { syncs }: ClusterRows,
-  number: number,
+  asked: Parameters<typeof checkedAs>[2],
 ): "changing" | { readonly state: "Failed" | "Unreachable"; readonly reason: string } | undefined {
-  const checked = checkedAs(target, syncs, number);
+  const checked = checkedAs(target, syncs, asked);
   if (checked === undefined) return { state: "Unreachable", reason: "it did not answer at the end of the bake" };
   if (checked === "changing") return "changing";
   const failure = checked === "failed" ? failureIn(target, syncs) : undefined;

@@ -120,18 +120,19 @@ export function failureIn(target: Attempted, syncs: readonly SyncRow[]): Observe
 
 /**
  * The result of a target at the check at the end of a bake; undefined while a Sync of it was not checked. A later request
- * of people is answered by a check as well.
- * @param number - that of the check.
+ * of people is answered by a check as well, and so is the check by an attempt that was assigned after it began.
+ * @param asked - the number of the check, and when it began.
  */
 export function checkedAs(
   target: Attempted,
   syncs: readonly SyncRow[],
-  number: number,
+  { number, since }: { readonly number: number; readonly since: string },
 ): "ready" | "failed" | "changing" | undefined {
   const own = ownSyncs(target, syncs).filter(({ paused }) => paused === undefined);
   const isAnswered = (sync: SyncRow) => {
     const seen = seenOf(sync);
     if (seen === undefined || phaseTallies[seen.phase] === "unreachable") return false;
+    if (sync.desired.assignedAt > since) return true;
     const asked = sync.reconcile === undefined || sync.reconcile === number ? number : sync.reconcile;
     return seen.handledReconcile === asked;
   };

@@ -194,7 +194,7 @@ export class PlannerWatch {
 
   #checkTarget(target: TargetRow): void {
     const { state, cluster, attempts, reason } = target;
-    const isJudged = /^(DeadlineExceeded|RenderFailed|NewerRow)/.test(reason);
+    const isJudged = /^(DeadlineExceeded|RenderFailed|NewerRow|NotReady|it did not answer at the end)/.test(reason);
     if ((state === "Failed" || state === "Unreachable") && !isJudged)
       expect(this.#observationsOf(target), `${cluster} is ${state}, which was never observed`).toContain(state);
     if (state !== "Succeeded") return;

@@ -155,6 +155,21 @@ describe("a bake", () => {
     },
   );
 
+  test("a cluster that is assigned after the check has begun needs no other check", async () => {
+    const made = await worldOf({ c1: "canary", r1: "rest" }, baked);
+    await playOn(made);
+    made.advanceClock(30 * minutes);
+    await made.plan();
+    made.advanceClock(10 * minutes);
+    await made.plan();
+    expect(made.stageRun("canary")).toMatchObject({ phase: "NothingVerified", away: ["c1"] });
+    await made.addCluster("c2", "canary");
+    await made.setGroup({ ...baked, maxUnreachable: 1 });
+    await playOn(made);
+    expect(made.stageRun("canary")).toMatchObject({ phase: "Passed", counts: { Succeeded: 1, Unreachable: 1 } });
+    expect(made.stages()).toEqual({ canary: "1", rest: "1" });
+  });
+
   test("the time of a suspension does not count", async () => {
     const made = await bakingGroup();
     made.advanceClock(10 * minutes);

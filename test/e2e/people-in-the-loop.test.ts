@@ -1,0 +1,106 @@
+/** What people decide about rollouts, through the command, counted by the requests that reach the API servers. */
+import { describe, expect, test } from "vitest";
+import { quiet } from "#local/aws/wire/fault-options.ts";
+import { isOfType } from "#shared/fleet/rows/stored-row.ts";
+import { configMap, namespaceManifest, ringStages } from "#test/support/e2e-documents.ts";
+import type { World } from "#test/support/e2e-world.ts";
+import { noRealServers, realServers, storyTargets } from "#test/support/fleet-targets.ts";
+import { webWorldOn } from "#test/support/web-world.ts";
+import { openWorldCli, type WorldCli } from "#test/support/world-cli.ts";
+
+const rings = { canary: 1, broad: 2 };
+const bakeSeconds = 120;
+const stages = (ringStages("canary", "broad") ?? []).map((stage, index) =>
+  index === 0 ? { ...stage, after: [{ bake: `${bakeSeconds}s` }] } : stage,
+);
+
+const settings = (color: string) => ({
+  "deploy/settings.yaml": namespaceManifest + configMap("settings", { color }),
+});
+
+/** The clusters that Starling wrote to since the requests were cleared. */
+function writtenTo(world: World): readonly string[] {
+  const writes = world.fleet.requests().filter(({ method }) => method !== "GET");
+  const objects = writes.filter(({ path }) => path.includes("/configmaps/settings"));
+  return [...new Set(objects.map(({ cluster }) => cluster))].sort();
+}
+
+async function run(cli: WorldCli, line: string | readonly string[]): Promise<string> {
+  const { code, out, err } = await cli.run(line);
+  expect({ line, code, err }).toMatchObject({ code: expect.toBeOneOf([0, 1]) });
+  return `${out}${err}`;
+}
+
+const stateOf = async (world: World) => (await world.group("web")).status.state;
+const untilState = (world: World, state: string) =>
+  world.waitFor(`the group is ${state}`, async () => (await stateOf(world)) === state);
+
+const untilBaking = (world: World) =>
+  world.waitFor("the canary bakes", async () =>
+    (await world.rows()).some((row) => isOfType(row, "StageRun") && row.phase === "Baking"),
+  );
+
+if (realServers === "missing") console.log(noRealServers);
+
+describe.each(storyTargets)("on $name", (fleet) => {
+  const withWebWorld = webWorldOn(fleet);
+  const world = { faults: quiet, rate: 20 };
+
+  test("a held group writes nothing of a push, and a release rolls it out", () =>
+    withWebWorld({ rings, files: settings("blue"), world }, async (it, commit) => {
+      const cli = openWorldCli(it);
+      await it.untilInSync("web", commit);
+      expect(await run(cli, ["rollout", "hold", "web", "--reason", "INC-4711"])).toContain("web held");
+      it.fleet.clearRequests();
+      const pushed = await it.push("app", settings("green"));
+      await untilState(it, "Held");
+      const status = await run(cli, "rollout status web");
+      expect(status).toContain("INC-4711; rollout 2 waits");
+      expect(status).toContain("starling rollout release web");
+      expect(writtenTo(it)).toEqual([]);
+      await run(cli, "rollout release web");
+      await it.untilInSync("web", pushed);
+      expect(writtenTo(it)).toEqual(["broad-1", "broad-2", "canary-1"]);
+      cli.close();
+    }));
+
+  test("no cluster of the next stage is written to before the canary has baked, whatever is pushed meanwhile", () =>
+    withWebWorld({ rings, files: settings("blue"), rollout: { stages }, world }, async (it, commit) => {
+      await it.untilInSync("web", commit);
+      const at = new Map<string, number>();
+      it.fleet.onRequest(({ cluster, method, path, userAgent }) => {
+        const isWrite = method === "PATCH" && path.includes("/configmaps/settings");
+        if (isWrite && userAgent !== undefined && !at.has(cluster)) at.set(cluster, it.clock.now().getTime());
+      });
+      const cli = openWorldCli(it);
+      const pushed = await it.push("app", settings("green"));
+      await untilBaking(it);
+      expect(await run(cli, "rollout status web")).toContain("baking");
+      const next = await it.push("app", settings("red"));
+      await it.waitFor("the broad stage has the first push", async () => at.has("broad-1") && at.has("broad-2"));
+      const [canary = 0, ...broad] = ["canary-1", "broad-1", "broad-2"].map((name) => at.get(name));
+      for (const time of broad) expect((time ?? 0) - canary).toBeGreaterThanOrEqual(bakeSeconds * 1000);
+      await it.untilInSync("web", next);
+      expect(pushed).not.toBe(next);
+      cli.close();
+    }));
+
+  test("a rollout that is rejected while its canary bakes reaches no further cluster, and the fix reaches all", () =>
+    withWebWorld({ rings, files: settings("blue"), rollout: { stages }, world }, async (it, commit) => {
+      await it.untilInSync("web", commit);
+      const cli = openWorldCli(it);
+      it.fleet.clearRequests();
+      await it.push("app", settings("bad"));
+      await untilBaking(it);
+      await run(cli, ["rollout", "reject", "web", "2", "--reason", "payments fail"]);
+      await it.waitFor("it is rejected", async () => (await it.rollout("web", 2)).status.phase === "Rejected");
+      expect(writtenTo(it)).toEqual(["canary-1"]);
+      await it.untilInSync("web", await it.push("app", settings("good")));
+      expect(writtenTo(it)).toEqual(["broad-1", "broad-2", "canary-1"]);
+      const { data } = (
+        await it.kubectl("broad-1", { method: "GET", path: "/api/v1/namespaces/shop/configmaps/settings" })
+      ).object as { readonly data?: { readonly color?: string } };
+      expect(data?.color).toBe("good");
+      cli.close();
+    }));
+});

@@ -1,4 +1,4 @@
-/** What people decide about rollouts, through the command, counted by the requests that reach the API servers. */
+/** Requests that reach the API servers while people hold, reject or bake rollouts. The command gives their orders. */
 import { describe, expect, test } from "vitest";
 import { quiet } from "#local/aws/wire/fault-options.ts";
 import { isOfType } from "#shared/fleet/rows/stored-row.ts";

@@ -11,14 +11,14 @@ const bytesPerKib = 1024;
 /** Every function has the SDK's clients of DynamoDB and SQS. The lines below name additional clients. */
 const defaultLimitKib = 1500;
 const limitsKib = {
-  // The clients of S3, Lambda, Secrets Manager and CloudWatch Logs.
-  Api: 2200,
+  // The clients of S3, Lambda, Secrets Manager and CloudWatch Logs, and the verbs about rollouts.
+  Api: 2350,
   // The clients of EKS, STS, SSM, Organizations and the Tagging API.
   Discover: 1850,
   // The client of S3.
-  Rollout: 1900,
+  Rollout: 2000,
   // The client of S3, and the pages.
-  Dashboard: 1900,
+  Dashboard: 1950,
   // The clients of S3 and Lambda.
   Render: 1750,
   // The clients of S3, Secrets Manager, EKS and STS.

@@ -66,7 +66,7 @@ export default {
     }),
     ...layer("fleet", fleet, {
       ours: layers,
-      packages: ["zod", "crypto"],
+      packages: ["zod", "crypto", "croner"],
       comment: "shared/fleet models the fleet: it imports base, kube and source, and it does no I/O.",
     }),
     ...layer("words", "^shared/words/", {

@@ -47,7 +47,13 @@ const ofNamespaces = [partitions.sources, partitions.syncGroups, partitions.sync
 const objects = [...ofNamespaces, partitions.discoveries] as const;
 const listed = [partitions.ownerEntries, partitions.sourceEntries] as const;
 const directories = [partitions.fleet, ...listed] as const;
-const whatPeopleWrite = [...objects, partitions.clusters, partitions.clusterValues, ...directories] as const;
+const whatPeopleWrite = [
+  ...objects,
+  partitions.clusters,
+  partitions.clusterValues,
+  partitions.windows,
+  ...directories,
+] as const;
 
 export interface WiringProps {
   readonly installation: string;
@@ -153,6 +159,7 @@ export class Wiring extends Construct {
             partitions.fleetVersion,
             partitions.uses,
             partitions.freezeState,
+            partitions.windowState,
             partitions.checks,
             partitions.rollouts,
             partitions.renderings,
@@ -167,13 +174,14 @@ export class Wiring extends Construct {
             partitions.freezeState,
             partitions.checks,
           ],
-          update: [partitions.fleetVersion],
+          update: [partitions.fleetVersion, partitions.windowState],
           delete: [
             partitions.sources,
             partitions.discoveries,
             partitions.found,
             partitions.clusters,
             partitions.clusterValues,
+            partitions.windows,
             partitions.fleet,
             partitions.sourceEntries,
             partitions.uses,
@@ -311,6 +319,7 @@ export class Wiring extends Construct {
             partitions.fleet,
             partitions.fleetVersion,
             partitions.freezeState,
+            partitions.windowState,
             partitions.rollouts,
             partitions.renderings,
           ],
@@ -475,6 +484,7 @@ export class Wiring extends Construct {
             partitions.clusters,
             partitions.clusterValues,
             partitions.freezeState,
+            partitions.windowState,
             partitions.rollouts,
             partitions.renderings,
             partitions.events,

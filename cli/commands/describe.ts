@@ -2,6 +2,7 @@ import { describeClusterValues } from "#cli/format/describe-cluster-values.ts";
 import { describeDiscovery } from "#cli/format/describe-discovery.ts";
 import { describeCluster, describeGroup, describeSource, describeUnreadable } from "#cli/format/describe-object.ts";
 import { describeSync } from "#cli/format/describe-sync.ts";
+import { describeWindow } from "#cli/format/describe-window.ts";
 import { foldLines } from "#cli/format/fold-lines.ts";
 import type { ShownInputs } from "#cli/format/inputs-text.ts";
 import { formatRolloutStatus } from "#cli/format/rollout-text.ts";
@@ -24,6 +25,7 @@ import type {
   SyncGroupObject,
   SyncObject,
   TargetItem,
+  WindowObject,
 } from "#shared/fleet/api/objects.ts";
 import type { SyncObjectItem } from "#shared/fleet/api/sync-objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
@@ -72,6 +74,10 @@ async function pageOf(session: Session, object: NamedObject, options: DescribeOp
     case "ClusterValues": {
       const values = await read<ClusterValuesObject>(session, path);
       return isUnreadable(values) ? describeUnreadable(values, now) : describeClusterValues(values, now);
+    }
+    case "Window": {
+      const window = await read<WindowObject>(session, path);
+      return isUnreadable(window) ? describeUnreadable(window, now) : describeWindow(window, now);
     }
     case "SyncGroup": {
       const group = await read<SyncGroupObject>(session, path);

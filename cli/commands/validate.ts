@@ -1,3 +1,4 @@
+import { nextOpeningsText } from "#cli/format/describe-window.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { isData } from "#cli/output/output.ts";
 import type { ExitReason } from "#cli/session/failure.ts";
@@ -24,5 +25,9 @@ export async function validate(session: Session, options: ValidateOptions): Prom
     return "done";
   }
   session.io.out(`${documents.length} ${documents.length === 1 ? "document is" : "documents are"} valid\n`);
+  for (const { document } of documents) {
+    if (document.kind !== "Window") continue;
+    session.io.out(`\nWindow ${document.metadata.name} opens:\n${nextOpeningsText(document.spec, session.io.now())}`);
+  }
   return "done";
 }

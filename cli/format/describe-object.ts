@@ -12,6 +12,7 @@ import type {
   SourceObject,
   SyncGroupObject,
   SyncObject,
+  WindowObject,
 } from "#shared/fleet/api/objects.ts";
 import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
@@ -205,7 +206,7 @@ function nextForGroup(group: SyncGroupObject): readonly string[] {
 }
 
 export function headText(
-  object: SourceObject | DiscoveryObject | ClusterObject | ClusterValuesObject | SyncGroupObject,
+  object: SourceObject | DiscoveryObject | ClusterObject | ClusterValuesObject | WindowObject | SyncGroupObject,
   now: Date,
 ): string {
   const state = objectState(object);

@@ -9,10 +9,12 @@ import type {
   SourceObject,
   SyncGroupObject,
   SyncObject,
+  WindowObject,
 } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type ListedObject, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { TargetState } from "#shared/fleet/rows/rollout-rows.ts";
+import { openingText } from "#shared/fleet/windows/opening-text.ts";
 import { formatAge } from "#shared/words/age.ts";
 import { objectState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
@@ -138,6 +140,27 @@ const valuesColumns: readonly Column<ClusterValuesObject>[] = [
   { name: "VALUES", cell: ({ spec }) => Object.keys(spec.values).sort().join(",") || "-" },
 ];
 
+const windowColumns: readonly Column<WindowObject>[] = [
+  name,
+  { name: "OPEN", cell: ({ status }) => (status.open ? "yes" : "no") },
+  { name: "CLUSTERS", cell: ({ status }) => String(status.clusters) },
+  { name: "SELECTION", cell: ({ spec }) => selectionText(spec.clusters) },
+  state,
+  {
+    name: "NEXT OPENING",
+    cell: ({ spec, status: { nextOpening } }) =>
+      nextOpening === undefined ? "-" : openingText(spec, new Date(nextOpening)),
+    wideOnly: true,
+  },
+  {
+    name: "NEXT CLOSING",
+    cell: ({ spec, status: { nextClosing } }) =>
+      nextClosing === undefined ? "-" : openingText(spec, new Date(nextClosing)),
+    wideOnly: true,
+  },
+  remark,
+];
+
 const groupColumns: readonly Column<SyncGroupObject>[] = [
   name,
   { name: "REVISION", cell: (group) => revisionText(group.status.revision) },
@@ -202,6 +225,7 @@ const columnsOf = {
   Source: sourceColumns,
   ClusterDiscovery: discoveryColumns,
   ClusterValues: valuesColumns,
+  Window: windowColumns,
   Cluster: clusterColumns,
   SyncGroup: groupColumns,
   Sync: syncColumns,

@@ -2,7 +2,15 @@ import { usageFailure } from "#cli/session/failure.ts";
 import { nameSchema } from "#shared/base/name-schema.ts";
 import { percentEncode } from "#shared/base/percent-encoding.ts";
 
-export type KindName = "Source" | "ClusterDiscovery" | "Cluster" | "ClusterValues" | "SyncGroup" | "Sync" | "Rollout";
+export type KindName =
+  | "Source"
+  | "ClusterDiscovery"
+  | "Cluster"
+  | "ClusterValues"
+  | "Window"
+  | "SyncGroup"
+  | "Sync"
+  | "Rollout";
 
 const aliases: Readonly<Record<string, KindName>> = {
   source: "Source",
@@ -16,6 +24,8 @@ const aliases: Readonly<Record<string, KindName>> = {
   cl: "Cluster",
   clustervalues: "ClusterValues",
   cv: "ClusterValues",
+  window: "Window",
+  windows: "Window",
   syncgroup: "SyncGroup",
   syncgroups: "SyncGroup",
   sg: "SyncGroup",
@@ -31,6 +41,7 @@ const plurals: Readonly<Record<KindName, string>> = {
   ClusterDiscovery: "clusterdiscoveries",
   Cluster: "clusters",
   ClusterValues: "clustervalues",
+  Window: "windows",
   SyncGroup: "syncgroups",
   Sync: "syncs",
   Rollout: "rollouts",
@@ -63,7 +74,12 @@ export interface NamedObject {
 }
 
 /** Kinds without a namespace. */
-const ofInstallation: ReadonlySet<string> = new Set<KindName>(["ClusterDiscovery", "Cluster", "ClusterValues"]);
+const ofInstallation: ReadonlySet<string> = new Set<KindName>([
+  "ClusterDiscovery",
+  "Cluster",
+  "ClusterValues",
+  "Window",
+]);
 
 export function hasNamespace(kind: string): boolean {
   return !ofInstallation.has(kind);

@@ -17,6 +17,7 @@ const viewing: Requests = [
   ...["version", "whoami", "installation", "fleet", "events", "logs", "freezes"],
   ...["sources", "syncgroups", "syncs", "rollouts", "namespaces/*"],
   ...["clusters", "clusters/*", "clusterdiscoveries", "clusterdiscoveries/*", "clustervalues", "clustervalues/*"],
+  ...["windows", "windows/*"],
 ].map((path) => ["GET", `/v1/${path}`] as const);
 
 /** Reads of whole renderings and artifacts, with the secrets that git has. */

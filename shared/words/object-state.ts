@@ -124,6 +124,12 @@ function stateOfKind(object: AnyObject): ObjectState {
         ...optional("since", object.metadata.creationTimestamp),
         remark: "",
       };
+    case "Window":
+      return {
+        word: object.status.clusters === 0 ? "NoClusters" : "Ready",
+        ...optional("since", object.metadata.creationTimestamp),
+        remark: windowRemark(object.status),
+      };
     case "SyncGroup":
       return fromOwner(object.status);
     case "Sync": {
@@ -139,6 +145,10 @@ function stateOfKind(object: AnyObject): ObjectState {
       };
     }
   }
+}
+
+function windowRemark({ open, nextOpening }: Extract<AnyObject, { kind: "Window" }>["status"]): string {
+  return open || nextOpening !== undefined ? "" : "never opens again";
 }
 
 /** Phases whose reason users want to see. */

@@ -11,6 +11,7 @@ const open: ReadonlySet<WaitReason> = new Set([
   "rejected",
   "guard",
   "frozen",
+  "window",
   "newer",
   "budget",
   "evidence",

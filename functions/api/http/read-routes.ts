@@ -12,6 +12,7 @@ import {
   listDiscoveries,
   listSources,
   listSyncGroups,
+  listWindows,
 } from "#functions/api/read/list-objects.ts";
 import { listSyncObjects } from "#functions/api/read/list-sync-objects.ts";
 import { getSync, listSyncs, listSyncsOnCluster } from "#functions/api/read/list-syncs.ts";
@@ -31,6 +32,7 @@ import {
   ownerFrom,
   rolloutOf,
   valuesOf,
+  windowOf,
 } from "#functions/api/request/path-objects.ts";
 import { named, stateOf } from "#functions/api/request/query-values.ts";
 import { refusal } from "#functions/api/request/refusal.ts";
@@ -53,6 +55,8 @@ export const readAnswers = {
   "GET /v1/clustervalues": ({ ports, request }) =>
     list("ClusterValues", request, (page) => listClusterValues(ports.table, page)),
   "GET /v1/clustervalues/:name": ({ ports, params }) => getObject(ports, valuesOf(params)),
+  "GET /v1/windows": ({ ports, request }) => list("Window", request, (page) => listWindows(ports, page)),
+  "GET /v1/windows/:name": ({ ports, params }) => getObject(ports, windowOf(params)),
   "GET /v1/clusters": clusters,
   "GET /v1/clusters/:name": ({ ports, params }) => getObject(ports, clusterOf(params)),
   "GET /v1/clusters/:name/syncs": syncsOnCluster,

@@ -15,6 +15,7 @@ import {
   objectPath,
   ownerFrom,
   valuesOf,
+  windowOf,
 } from "#functions/api/request/path-objects.ts";
 import { named, objectName, parseBody } from "#functions/api/request/query-values.ts";
 import type { ObjectReference } from "#functions/api/request/reference.ts";
@@ -63,6 +64,8 @@ const answers: Answers<ApiPorts> = {
   "DELETE /v1/clustervalues/:name": (call) => remove(call, valuesOf(call.params)),
   "GET /v1/clustervalues/:name/logs": ({ ports, request, params }) =>
     readLogs(ports, request, linesAbout(valuesOf(params))),
+  "DELETE /v1/windows/:name": (call) => remove(call, windowOf(call.params)),
+  "GET /v1/windows/:name/logs": ({ ports, request, params }) => readLogs(ports, request, linesAbout(windowOf(params))),
   "DELETE /v1/clusters/:name": (call) => remove(call, clusterOf(call.params)),
   "POST /v1/clusters/:name/accept": accept,
   "POST /v1/clusters/:name/recover": recover,

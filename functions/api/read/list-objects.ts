@@ -20,6 +20,8 @@ import {
   type SyncGroupObject,
   sourceObject,
   syncGroupObject,
+  type WindowObject,
+  windowObject,
 } from "#shared/fleet/api/objects.ts";
 import { type UnreadableObject, unreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import type { WritableKind } from "#shared/fleet/kinds/document.ts";
@@ -96,6 +98,20 @@ export function listDiscoveries(
   });
 }
 
+export async function listWindows(
+  { table, clock }: Pick<Ports, "table" | "clock">,
+  page: PageRequest,
+): Promise<ListPage<WindowObject | UnreadableObject<"Window">>> {
+  const fleet = await registered(table);
+  return collect(page, {
+    read: (part) => table.query({ ...ranges.windows, newer: "kept", ...part }),
+    keep(row) {
+      if (isNewer(row)) return unreadable(row, "Window");
+      return keepsLabels(page, row) ? windowObject(row, fleet, clock.now()) : undefined;
+    },
+  });
+}
+
 export async function listClusterValues(
   table: Table,
   page: PageRequest,
@@ -136,6 +152,7 @@ function unreadable<Kind extends WritableKind>(row: NewerRow, kind: Kind): Unrea
   if (kind === "Cluster") return unreadableObject(row, { kind, name: clusterOfKey(row) });
   if (kind === "ClusterDiscovery") return unreadableObject(row, { kind, name: keys.discovery.read(row).name });
   if (kind === "ClusterValues") return unreadableObject(row, { kind, name: keys.clusterValues.read(row).name });
+  if (kind === "Window") return unreadableObject(row, { kind, name: keys.window.read(row).name });
   const { namespace, name } = keys.object.read(row);
   return unreadableObject(row, { kind, namespace, name });
 }
@@ -173,7 +190,15 @@ async function knownValues(table: Table): Promise<readonly ClusterValuesRow[] | 
 export async function getObject(
   ports: Ports,
   reference: ObjectReference,
-): Promise<SourceObject | DiscoveryObject | ClusterObject | ClusterValuesObject | SyncGroupObject | UnreadableObject> {
+): Promise<
+  | SourceObject
+  | DiscoveryObject
+  | ClusterObject
+  | ClusterValuesObject
+  | WindowObject
+  | SyncGroupObject
+  | UnreadableObject
+> {
   const row = await readRow(ports.table, objectKey(reference));
   if (row === undefined || row.type === "Sync") throw refusal("NotFound", `${objectText(reference)} does not exist`);
   if (isNewer(row)) return unreadable(row, reference.kind);
@@ -181,6 +206,7 @@ export async function getObject(
   if (row.type === "SyncGroup") return syncGroupObject(row);
   if (row.type === "ClusterDiscovery") return discoveryObject(row, ports.installation);
   if (row.type === "ClusterValues") return clusterValuesObject(row, await registered(ports.table));
+  if (row.type === "Window") return windowObject(row, await registered(ports.table), ports.clock.now());
   const [cluster] = await withSyncs(ports, [row]);
   return cluster ?? clusterObject(row, ports.installation);
 }

@@ -253,6 +253,8 @@ function waitingReason(
       return "waiting for its rendering";
     case "freeze":
       return `waits until freeze ${name} ends`;
+    case "window":
+      return `waits until window ${name} opens`;
     case "bound":
     case "worker":
       if (slot === undefined) return "waits until the planner checks its stage again";

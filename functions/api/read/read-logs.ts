@@ -19,7 +19,7 @@ const keptDays = { functions: 31, audit: 731 } as const satisfies Record<LogQuer
 type LogPorts = Pick<ApiPorts, "logs" | "clock">;
 
 const loggedKinds: ReadonlySet<string> = new Set([
-  ...["Cluster", "ClusterDiscovery", "ClusterValues", "Source", "Sync", "SyncGroup"],
+  ...["Cluster", "ClusterDiscovery", "ClusterValues", "Window", "Source", "Sync", "SyncGroup"],
 ]);
 
 /** The fields that a line about the object must have; a Sync may be asked for on one cluster alone. */
@@ -27,7 +27,7 @@ export function linesAbout(object: ObjectReference & { readonly cluster?: string
   const { kind, namespace = "", name, cluster } = object;
   if (kind === "Cluster") return [{ cluster: name }, { kind, name }];
   const current = cluster === undefined ? {} : { cluster };
-  if (kind === "ClusterDiscovery" || kind === "ClusterValues") return [{ kind, name }];
+  if (kind === "ClusterDiscovery" || kind === "ClusterValues" || kind === "Window") return [{ kind, name }];
   const itself = { kind, namespace, name, ...current };
   return kind === "Source" ? [itself] : [itself, { namespace, owner: `${kind}/${name}`, ...current }];
 }

@@ -14,6 +14,7 @@ import { type OwnerRow, reachesNobody, type SourceRow } from "#shared/fleet/rows
 import type { CatchUpRow, RolloutRow, RolloutStateRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, type Row } from "#shared/fleet/rows/row.ts";
 import { isOfType } from "#shared/fleet/rows/stored-row.ts";
+import { windowsAmong } from "#shared/fleet/rows/windows-row.ts";
 import { isCheckAwaited } from "#shared/fleet/waits/asked-waits.ts";
 import { checkedSlots, type WaitFacts } from "#shared/fleet/waits/wait.ts";
 import type { Table } from "#shared/ports.ts";
@@ -43,6 +44,7 @@ export async function overviewOf({ table, clock }: OverviewPorts, owner: Owner):
   const [rows, slots, failedCatchUps] = await Promise.all([
     table.getMany([
       keys.freezeState,
+      keys.windowState,
       ...(keepsTemplates(rolloutState) ? [keys.rollout(owner, rolloutState.last)] : []),
       ...named.map((stageRun) => keys.stageRun(owner, stageRun)),
       ...[...sources].map((source) => keys.object(namespace, "Source", source)),
@@ -72,6 +74,7 @@ export async function overviewOf({ table, clock }: OverviewPorts, owner: Owner):
       rows.filter((one) => one.type === "Source"),
     ),
     freezeState: freezeStateAmong(rows),
+    windows: windowsAmong(rows),
     ...askedOf(
       row,
       rows.filter((one) => one.type === "Source"),

@@ -39,6 +39,10 @@ export function valuesOf(params: PathParams): ObjectReference {
   return { kind: "ClusterValues", name: part(params, "name") };
 }
 
+export function windowOf(params: PathParams): ObjectReference {
+  return { kind: "Window", name: part(params, "name") };
+}
+
 export function ownerFrom(params: PathParams): Owner {
   const { namespace, name } = objectPath(params);
   return { namespace, kind: params.owners === "syncs" ? "Sync" : "SyncGroup", name };

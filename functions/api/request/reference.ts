@@ -20,6 +20,7 @@ export function objectKey(reference: ObjectReference): RowKeyOf<WritableKind> {
   if (reference.kind === "Cluster") return keys.cluster(reference.name);
   if (reference.kind === "ClusterDiscovery") return keys.discovery(reference.name);
   if (reference.kind === "ClusterValues") return keys.clusterValues(reference.name);
+  if (reference.kind === "Window") return keys.window(reference.name);
   return keys.object(reference.namespace ?? "", reference.kind, reference.name);
 }
 

@@ -27,7 +27,7 @@ export async function clusterWarnings(
     if (names.length > 0) return [missingText(names, documents[index]?.kind)];
     if (selection === undefined || !empty.has(index)) return [];
     const none = `no registered cluster matches ${selectionText(selection)} yet`;
-    return [documents[index]?.kind === "ClusterValues" ? none : `${none}: nothing is rolled out until one does`];
+    return [isForOthers(documents[index]?.kind) ? none : `${none}: nothing is rolled out until one does`];
   });
 }
 
@@ -63,14 +63,20 @@ export async function readFleetUntil(
 }
 
 function selectionOf(document: Document): ClusterSelection | undefined {
-  if (document.kind === "SyncGroup" || document.kind === "ClusterValues") return document.spec.clusters;
+  if (document.kind === "SyncGroup" || document.kind === "ClusterValues" || document.kind === "Window")
+    return document.spec.clusters;
   return document.kind === "Sync" ? { names: [document.spec.cluster] } : undefined;
+}
+
+/** It rolls nothing out itself. */
+function isForOthers(kind: Document["kind"] | undefined): boolean {
+  return kind === "ClusterValues" || kind === "Window";
 }
 
 function missingText(names: readonly string[], kind: Document["kind"] | undefined): string {
   const one = names.length === 1;
   const missing = `${one ? "cluster" : "clusters"} ${names.join(", ")} ${one ? "is" : "are"} not registered yet`;
-  if (kind === "ClusterValues") return missing;
+  if (isForOthers(kind)) return missing;
   return `${missing}: nothing is rolled out there until ${one ? "it is" : "they are"}`;
 }
 

@@ -20,7 +20,9 @@ import {
   newestAct,
   type OwnerRow,
   type SourceRow,
+  type WindowRow,
 } from "#shared/fleet/rows/object-rows.ts";
+import { windowRemoval } from "#shared/fleet/rows/windows-row.ts";
 import type { Write } from "#shared/ports.ts";
 
 /** Number of names in an error; the rest is counted. */
@@ -53,6 +55,7 @@ export async function deleteObject(ports: ApiPorts, request: DeleteRequest): Pro
   if (row.type === "Cluster") return deleteCluster(ports, { row, request });
   if (row.type === "ClusterDiscovery") return deleteDiscovery(ports, { row, request });
   if (row.type === "ClusterValues") return deleteClusterValues(ports, { row, request });
+  if (row.type === "Window") return deleteWindow(ports, { row, request });
   return deleteOwner(ports, { row, request });
 }
 
@@ -147,6 +150,23 @@ async function deleteClusterValues(
   return { outcome: "deleted", consequences };
 }
 
+/** Its clusters may get changes at any time, as far as other windows allow. */
+async function deleteWindow(
+  ports: ApiPorts,
+  { row, request }: { readonly row: WindowRow; readonly request: DeleteRequest },
+): Promise<DeleteAnswer> {
+  const selected = (await registered(ports.table)).filter((cluster) => selects(row.spec.clusters, cluster));
+  const count = `${selected.length} ${selected.length === 1 ? "cluster" : "clusters"}`;
+  const message = `deleting ${objectText(request.reference)} lets changes of ${count} start at any time that no other Window denies`;
+  const consequences = { syncs: 0, clusters: selected.length, message };
+  if (request.confirmed === "ask") {
+    throw refusal("ConfirmationRequired", consequences.message, { consequences: [consequences] });
+  }
+  await removeRow(ports, { row, request, also: [windowRemoval(row.name)] });
+  await sendSideBySide(ports, await ownersTaking(selected, ports.table));
+  return { outcome: "deleted", consequences };
+}
+
 async function deleteCluster(
   ports: ApiPorts,
   { row, request }: { readonly row: ClusterRow; readonly request: DeleteRequest },
@@ -197,7 +217,11 @@ async function removeRow(
     row,
     request,
     also,
-  }: { row: SourceRow | ClusterRow | ClusterValuesRow | DiscoveryRow; request: DeleteRequest; also: readonly Write[] },
+  }: {
+    row: SourceRow | ClusterRow | ClusterValuesRow | WindowRow | DiscoveryRow;
+    request: DeleteRequest;
+    also: readonly Write[];
+  },
 ): Promise<void> {
   const { reference, caller, cascade } = request;
   try {

@@ -23,15 +23,24 @@ import type {
   SourceRow,
   SyncGroupRow,
   UserSyncRow,
+  WindowRow,
 } from "#shared/fleet/rows/object-rows.ts";
 import { type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
+import { windowUpdate } from "#shared/fleet/rows/windows-row.ts";
 import { nextResolve } from "#shared/fleet/sources/next-resolve.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Write } from "#shared/ports.ts";
 import { normaliseGitUrl } from "#shared/source/git-url.ts";
 
 /** The rows that people write. */
-export type WrittenRow = SourceRow | DiscoveryRow | ClusterRow | ClusterValuesRow | SyncGroupRow | UserSyncRow;
+export type WrittenRow =
+  | SourceRow
+  | DiscoveryRow
+  | ClusterRow
+  | ClusterValuesRow
+  | WindowRow
+  | SyncGroupRow
+  | UserSyncRow;
 
 export type WriteOutcome = "created" | "configured" | "unchanged";
 
@@ -98,6 +107,7 @@ function rowChange(before: WrittenRow | undefined, after: WrittenRow, now: Date)
   if (after.type === "ClusterDiscovery") return discoveryChange(before as DiscoveryRow | undefined, after, now);
   if (after.type === "Cluster") return clusterChange(before as ClusterRow | undefined, due(after, renewalAt(after)));
   if (after.type === "ClusterValues") return valuesChange(before as ClusterValuesRow | undefined, after);
+  if (after.type === "Window") return windowChange(before as WindowRow | undefined, after);
   return ownerChange(before as OwnerRow | undefined, after, now);
 }
 
@@ -172,6 +182,15 @@ function valuesChange(before: ClusterValuesRow | undefined, after: ClusterValues
   if (before !== undefined && said(before) === said(after)) return { after, writes: [put], messages: [], clusters: [] };
   const selections = [...(before === undefined ? [] : [before.spec.clusters]), after.spec.clusters];
   return { after, writes: [put, valuesVersionUpdate()], messages: [], clusters: [], selections };
+}
+
+/** The planner reads the spec in the row of all windows. Owners of its clusters are told: it may open or close for them. */
+function windowChange(before: WindowRow | undefined, after: WindowRow): RowChange {
+  const put = putRow(before, after);
+  const said = ({ spec }: WindowRow) => canonicalJson(spec);
+  if (before !== undefined && said(before) === said(after)) return { after, writes: [put], messages: [], clusters: [] };
+  const selections = [...(before === undefined ? [] : [before.spec.clusters]), after.spec.clusters];
+  return { after, writes: [put, windowUpdate(after.name, after.spec)], messages: [], clusters: [], selections };
 }
 
 function ownerChange(before: OwnerRow | undefined, after: OwnerRow, now: Date): RowChange {

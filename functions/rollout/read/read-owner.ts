@@ -13,6 +13,7 @@ import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
 import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, newerRowText, type Row, rowSchema } from "#shared/fleet/rows/row.ts";
+import { windowsAmong } from "#shared/fleet/rows/windows-row.ts";
 import type { Table } from "#shared/ports.ts";
 
 /** @returns undefined when the owner does not exist. @throws StarlingError `FreezesUnreadable` */
@@ -46,6 +47,7 @@ export async function readOwner(
       ...[...numbers].map((number) => keys.rollout(owner, number)),
       ...refs.map((stageRun) => keys.stageRun(owner, stageRun)),
       keys.freezeState,
+      keys.windowState,
       ...fleetVersionKeys(relation.clusters),
     ],
     { newer: "kept" },
@@ -66,6 +68,7 @@ export async function readOwner(
     rollouts: numbered,
     stageRuns: new Map(stageRuns.map((stageRun) => [stageRunKey(stageRun), stageRun])),
     freezeState: reading.freezeState,
+    windows: windowsAmong(second.filter((one) => !isNewer(one))),
     desired: desiredPlan(
       row,
       new Map(found.map((source) => [source.name, source])),

@@ -12,6 +12,7 @@ import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import type { SourceSpec } from "#shared/fleet/kinds/source.ts";
 import type { SyncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import type { SyncSpec } from "#shared/fleet/kinds/sync-template.ts";
+import type { WindowSpec } from "#shared/fleet/kinds/window.ts";
 import { clusterLabels, fleetRow, specOf } from "#shared/fleet/rows/cluster-entry.ts";
 import type { DiscoveryRow, DiscoveryStatus } from "#shared/fleet/rows/discovery-rows.ts";
 import type { EventRow } from "#shared/fleet/rows/event-row.ts";
@@ -31,6 +32,7 @@ import type {
   SourceStatus,
   SyncGroupRow,
   UserSyncRow,
+  WindowRow,
 } from "#shared/fleet/rows/object-rows.ts";
 import type {
   RolloutRow,
@@ -51,6 +53,7 @@ import {
 import { pausedConditions } from "#shared/fleet/sync/conditions.ts";
 import { type OutOfSync, syncState } from "#shared/fleet/sync/sync-state.ts";
 import { countTargets, type TargetCounts } from "#shared/fleet/sync/tally.ts";
+import { isOpen, nextClosing, nextOpening } from "#shared/fleet/windows/calendar.ts";
 
 export interface ObjectMeta {
   readonly name: string;
@@ -97,6 +100,21 @@ export type ClusterValuesObject = ApiObject<
   {
     /** Number of registered clusters that it selects. */
     readonly clusters?: number;
+    readonly conditions: readonly Condition[];
+  }
+>;
+export type WindowObject = ApiObject<
+  "Window",
+  WindowSpec,
+  {
+    /** Number of registered clusters that it selects. */
+    readonly clusters: number;
+    /** Whether it alone lets changes start now: other Windows of a cluster count as well. */
+    readonly open: boolean;
+    /** When it opens next; absent while it is open, and when it never opens again. */
+    readonly nextOpening?: string;
+    /** When it closes next; absent while it is closed, and when it stays open. */
+    readonly nextClosing?: string;
     readonly conditions: readonly Condition[];
   }
 >;
@@ -221,6 +239,7 @@ export type AnyObject =
   | DiscoveryObject
   | ClusterObject
   | ClusterValuesObject
+  | WindowObject
   | SyncGroupObject
   | SyncObject
   | RolloutObject;
@@ -240,6 +259,21 @@ export function clusterValuesObject(row: ClusterValuesRow, fleet?: readonly Sele
   const clusters = fleet?.filter((cluster) => selects(row.spec.clusters, cluster)).length;
   const status = { ...row.status, ...defined({ clusters }) };
   return { ...head("ClusterValues", row), spec: row.spec, ...operationsOf(row), status };
+}
+
+export function windowObject(row: WindowRow, fleet: readonly SelectableCluster[], now: Date): WindowObject {
+  const { spec } = row;
+  const open = isOpen(spec, now);
+  const status = {
+    ...row.status,
+    clusters: fleet.filter((cluster) => selects(spec.clusters, cluster)).length,
+    open,
+    ...defined({
+      nextOpening: open ? undefined : nextOpening(spec, now)?.toISOString(),
+      nextClosing: open ? nextClosing(spec, now)?.toISOString() : undefined,
+    }),
+  };
+  return { ...head("Window", row), spec, ...operationsOf(row), status };
 }
 
 interface SeenOfCluster {

@@ -15,6 +15,7 @@ import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { schemaWords } from "#shared/fleet/kinds/schema-words.ts";
 import { sourceDocument } from "#shared/fleet/kinds/source.ts";
 import { syncDocument, syncGroupDocument } from "#shared/fleet/kinds/sync-group.ts";
+import { windowDocument } from "#shared/fleet/kinds/window.ts";
 import { foreignKindOf } from "#shared/kube/foreign-kinds.ts";
 
 export const documentSchemas = {
@@ -22,6 +23,7 @@ export const documentSchemas = {
   ClusterDiscovery: clusterDiscoveryDocument,
   Cluster: clusterDocument,
   ClusterValues: clusterValuesDocument,
+  Window: windowDocument,
   SyncGroup: syncGroupDocument,
   Sync: syncDocument,
 } as const;

@@ -192,7 +192,7 @@ function updating({ stage }: StageRunRow): Assessment {
 }
 
 /**
- * True when all remaining targets wait for a freeze, an idle worker, or a repair by others: none of that ends by
+ * True when all remaining targets wait for a freeze, a window, an idle worker, or a repair by others: none of that ends by
  * itself. A target that waits for a slot goes first, unless none can get one before the stage run halts; later stages
  * go first as well when the stage run passes at the deadline of the others.
  */

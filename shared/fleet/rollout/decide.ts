@@ -18,7 +18,7 @@ import {
 import { buildOf } from "#shared/fleet/rollout/cluster-inputs.ts";
 import { relationOf, stageOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { ClusterRows, Deciding, Known } from "#shared/fleet/rollout/facts.ts";
-import { type CatchUpWait, freezeHold } from "#shared/fleet/rollout/holding.ts";
+import { type CatchUpWait, thawHold } from "#shared/fleet/rollout/holding.ts";
 import { isPreexisting, isReplaceable } from "#shared/fleet/rollout/judge.ts";
 import { keepsNewer, newestOf } from "#shared/fleet/rollout/order.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
@@ -87,7 +87,7 @@ export function decide(
 ): Step {
   const { target, rows, rollout, stage, stageRun } = candidate;
   const { fleet, slot, syncs } = rows;
-  const { owner, row, rolloutState, freezeState } = known;
+  const { owner, row, rolloutState } = known;
   const unread = rows.newer ?? digestsOf(target).flatMap((input) => renderings.newer.get(input) ?? [])[0];
   if (unread !== undefined) return { do: "away", reason: because("NewerRow", unread) };
   const isOwnerDeletion = rollout.plan.deletion !== undefined;
@@ -129,7 +129,7 @@ export function decide(
     preexisting: syncs.some((sync) => isPreexisting(sync, current)) || undefined,
     now,
   };
-  const held = fleet && freezeHold(freezeState, fleet.labels, now);
+  const held = fleet && thawHold(known, fleet, now);
   const waits: Step = held === undefined ? heldByWorker : { do: "hold", ...held, requests: [] };
   const assignments = assignmentsFor(assigning).filter(({ name }) => candidate.only?.has(name) ?? true);
   // A cluster that gets back what it lost keeps whatever it has received since.

@@ -26,6 +26,7 @@ import type {
 } from "#shared/fleet/rows/rollout-rows.ts";
 import type { NewerRow } from "#shared/fleet/rows/row.ts";
 import type { Paused, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { NamedWindow } from "#shared/fleet/rows/windows-row.ts";
 
 /** Facts that grow with an owner's spec (including the clusters that it names), not with its fleet. */
 export interface Known {
@@ -38,6 +39,7 @@ export interface Known {
   readonly stageRuns: ReadonlyMap<string, StageRunRow>;
   readonly desired: DesiredPlan;
   readonly freezeState: FreezeState;
+  readonly windows: readonly NamedWindow[];
   /** Version of the fleet that the owner may select from: when it changes, members may change. */
   readonly fleetVersion: string;
   /** The versions of the fleet's directory, when the owner depends on them. */

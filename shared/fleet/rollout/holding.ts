@@ -2,19 +2,25 @@
 
 import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
+import type { SelectableCluster } from "#shared/fleet/kinds/cluster-selection.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Deciding, Known } from "#shared/fleet/rollout/facts.ts";
 import { ownRoom } from "#shared/fleet/rollout/slots.ts";
-import { catchUpBudget } from "#shared/fleet/rollout/stage-runs.ts";
-import { type FreezeState, freezeOver, isInForce } from "#shared/fleet/rows/freezes-row.ts";
+import { catchUpBudget, stageRunsIn } from "#shared/fleet/rollout/stage-runs.ts";
+import { freezeOver, isInForce } from "#shared/fleet/rows/freezes-row.ts";
+import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { CatchUpsHeld, Hold, HoldCause, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { windowOver } from "#shared/fleet/rows/windows-row.ts";
+import { isOpen, standingOf } from "#shared/fleet/windows/calendar.ts";
 
-/** A digest of the freezes and the members: while it is the same, the same clusters are frozen. */
+/**
+ * A digest of the freezes, the windows and the members: while it is the same, freezes and windows hold the same clusters
+ * back.
+ */
 export function frozenAs({ known, now }: Pick<Deciding, "known" | "now">): string {
-  return digestOf([
-    known.freezeState.freezes.filter((freeze) => isInForce(freeze, now)),
-    known.rolloutState.membersVersion,
-  ]);
+  const inForce = known.freezeState.freezes.filter((freeze) => isInForce(freeze, now));
+  const windows = known.windows.map((window) => [window, standingOf(window, now)]);
+  return digestOf([inForce, known.rolloutState.membersVersion, ...(windows.length === 0 ? [] : [windows])]);
 }
 
 /**
@@ -80,22 +86,39 @@ export function isStopped({ row }: Known, { failedCatchUps, members }: StageReco
   return failedCatchUps > catchUpBudget(relationOf(row).rollout, members);
 }
 
-/** The freeze that holds a cluster with these labels back. */
-export function freezeHold(
-  freezeState: FreezeState,
-  labels: Readonly<Record<string, string>>,
+/** The freeze, or else the closed windows, that hold a cluster back. A deletion waits for no window. */
+export function thawHold(
+  {
+    freezeState,
+    windows,
+    row,
+  }: Pick<Known, "freezeState" | "windows"> & { readonly row: Pick<OwnerRow, "operations"> },
+  cluster: SelectableCluster,
   now: Date,
 ): Pick<Hold, "cause" | "name"> | undefined {
-  const freeze = freezeOver(freezeState, labels, now);
-  return freeze && { cause: "freeze", name: freeze.name };
+  const freeze = freezeOver(freezeState, cluster.labels, now);
+  if (freeze !== undefined) return { cause: "freeze", name: freeze.name };
+  const window = row.operations.deletion === undefined ? windowOver(windows, cluster) : undefined;
+  return window === undefined || isOpen(window, now) ? undefined : { cause: "window", name: window.name };
 }
 
-/** True for a cause that depends on freezes and labels alone: `letThaw` releases its targets. */
+/** True for a cause that depends on freezes, windows and labels alone: `letThaw` releases its targets. */
 export function waitsForThaw({ cause }: Pick<Hold, "cause">): boolean {
-  return cause === "freeze";
+  return cause === "freeze" || cause === "window";
 }
 
-/** Orders of the targets that wait for a thaw. */
+/** The names of the windows that hold targets or catch-ups back. */
+export function windowsHolding({
+  rolloutState,
+  stageRuns,
+}: Pick<Known, "rolloutState" | "stageRuns">): ReadonlySet<string> {
+  const runs = stageRunsIn(rolloutState, stageRuns).flatMap(({ holds }) => holds);
+  const catchUps = rolloutState.catchUps.waiting === 0 ? [] : (rolloutState.catchUpsHeld?.holds ?? []);
+  const names = [...runs, ...catchUps].flatMap(({ cause, name }) => (cause === "window" ? (name ?? []) : []));
+  return new Set(names);
+}
+
+/** Orders of the targets that wait for a thaw, or for a window. */
 export function frozenIn({ holds }: Pick<StageRunRow, "holds">): readonly number[] {
   return holds.flatMap((hold) => (waitsForThaw(hold) ? hold.clusters : []));
 }

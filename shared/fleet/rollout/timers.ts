@@ -3,6 +3,7 @@
 import type { Advance } from "#shared/fleet/rollout/advance.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import type { Timer } from "#shared/fleet/rollout/gate-state.ts";
+import { windowsHolding } from "#shared/fleet/rollout/holding.ts";
 import { holdInForce } from "#shared/fleet/rollout/rollout-hold.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
 import { stageRunOf, stageRunsIn } from "#shared/fleet/rollout/stage-runs.ts";
@@ -10,6 +11,8 @@ import { jittered, later, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { isInForce } from "#shared/fleet/rows/freezes-row.ts";
 import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutStateRow, StageRunPhase } from "#shared/fleet/rows/rollout-rows.ts";
+import { windowsNamed } from "#shared/fleet/rows/windows-row.ts";
+import { nextOpening } from "#shared/fleet/windows/calendar.ts";
 
 /** Seconds between two checks of an owner with nothing to do, for lost messages. */
 const idleSeconds = 600;
@@ -42,22 +45,27 @@ export function activityOf(facts: {
 /** The timers of an owner, without the check for lost messages. @param runs - its stage runs in progress. */
 export function timersOf(
   {
-    rolloutState: { deadline, guard },
+    rolloutState,
     freezeState: { freezes },
     row,
-  }: Pick<Known, "rolloutState" | "freezeState"> & {
+    ...known
+  }: Pick<Known, "rolloutState" | "stageRuns" | "freezeState" | "windows"> & {
     readonly row: Pick<OwnerRow, "operations">;
   },
   runs: Iterable<Pick<Advance, "timers">>,
   now: Date,
 ): readonly Timer[] {
+  const { deadline, guard } = rolloutState;
   const { until } = holdInForce(row, now) ?? {};
   const thaws = freezes.filter((one) => isInForce(one, now)).flatMap(({ until }) => until ?? []);
+  const closed = [...windowsHolding({ rolloutState, stageRuns: known.stageRuns })];
+  const openings = closed.flatMap((name) => nextOpening(windowsNamed(known.windows, name), now) ?? []);
   return [
     ...[...runs].flatMap(({ timers }) => timers),
     // Catch-ups have slots as well, and a stage run that stands still may have some left.
     ...(deadline === undefined ? [] : [{ at: deadline, why: "the deadline of an attempt" }]),
     ...thaws.map((at) => ({ at, why: "the end of a freeze" })),
+    ...openings.map((at) => ({ at: at.toISOString(), why: "the next opening of a window" })),
     ...(until === undefined ? [] : [{ at: until, why: "the end of a hold" }]),
     ...(guard?.withheld ?? []).flatMap(({ until: at }) => (at === undefined ? [] : [{ at, why: "room in a guard" }])),
   ];

@@ -1,5 +1,5 @@
 import type { Operations, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
-import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { RolloutStateRow, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
 
 /** Operations that the version before does not know: its planner would act against them. */
@@ -19,8 +19,13 @@ function isGuarded(row: OwnerRow): boolean {
   return row.type === "SyncGroup" && row.spec.guard !== undefined;
 }
 
-/** The schema of a row of the planner: a stage run with gates is never taken for one without. */
+/**
+ * The schema of a row of the planner: a stage run with gates is never taken for one without, and a planner that does not
+ * know windows would never release what they hold back.
+ */
 export function plannedSchema(row: object): number {
-  const { gates }: Partial<Pick<StageRunRow, "gates">> = row;
-  return gates === undefined ? rowSchema : newestRowSchema;
+  const { gates, holds = [] }: Partial<Pick<StageRunRow, "gates" | "holds">> = row;
+  const { catchUpsHeld }: Partial<Pick<RolloutStateRow, "catchUpsHeld">> = row;
+  const waits = [...holds, ...(catchUpsHeld?.holds ?? [])].some(({ cause }) => cause === "window");
+  return gates === undefined && !waits ? rowSchema : newestRowSchema;
 }

@@ -6,6 +6,7 @@ import type { SourceSpec } from "#shared/fleet/kinds/source.ts";
 import type { SyncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import type { SyncSpec } from "#shared/fleet/kinds/sync-template.ts";
 import type { Values } from "#shared/fleet/kinds/values.ts";
+import type { WindowSpec } from "#shared/fleet/kinds/window.ts";
 import type { NamedClusters } from "#shared/fleet/rows/named-clusters.ts";
 import type { StageRunRef } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
@@ -246,6 +247,9 @@ export function incarnationOf({ uid, operations }: Pick<ClusterRow, "uid" | "ope
 
 /** Values that people set for clusters by a selector. */
 export type ClusterValuesRow = ObjectRow<"ClusterValues", ClusterValuesSpec, { readonly conditions: readonly [] }>;
+
+/** When changes of clusters may start. The planner reads its spec in the row of all windows. */
+export type WindowRow = ObjectRow<"Window", WindowSpec, { readonly conditions: readonly [] }>;
 
 /** The part of every cluster that the planner needs; one partition, written with the Cluster in one transaction. */
 export interface FleetRow extends Row {

@@ -15,6 +15,7 @@ import type {
   SourceRow,
   SyncGroupRow,
   UserSyncRow,
+  WindowRow,
 } from "#shared/fleet/rows/object-rows.ts";
 import type { RevisionRow } from "#shared/fleet/rows/revision-row.ts";
 import type {
@@ -29,6 +30,7 @@ import type {
 import type { NewerRow, Row } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { TickRow } from "#shared/fleet/rows/tick-row.ts";
+import type { WindowsRow } from "#shared/fleet/rows/windows-row.ts";
 
 export type StoredRow =
   | SourceRow
@@ -36,6 +38,8 @@ export type StoredRow =
   | UserSyncRow
   | ClusterRow
   | ClusterValuesRow
+  | WindowRow
+  | WindowsRow
   | SyncRow
   | LeaseRow
   | CheckRow

@@ -1,8 +1,12 @@
 /** The waits of clusters that a cause other than a freeze holds back: targets of stage runs, and catch-ups. Pure. */
+import { defined } from "#shared/base/defined.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { changingIn, ownBound } from "#shared/fleet/rollout/slots.ts";
 import type { Hold } from "#shared/fleet/rows/rollout-rows.ts";
+import { windowsNamed } from "#shared/fleet/rows/windows-row.ts";
 import { type Wait, type WaitFacts, waitingText } from "#shared/fleet/waits/wait.ts";
+import { nextOpening } from "#shared/fleet/windows/calendar.ts";
+import { openingText } from "#shared/fleet/windows/opening-text.ts";
 
 /** Catch-ups say what they wait to do; the targets of a stage run are named with it. */
 export const catchingUpText = " to catch up";
@@ -11,7 +15,7 @@ export const catchingUpText = " to catch up";
 export function holdWaits(
   { cause, name, clusters: count }: Hold<number>,
   where: Pick<Wait, "stage" | "rollout">,
-  { rolloutState, row }: Pick<WaitFacts, "rolloutState" | "row">,
+  { rolloutState, row, windows, now }: Pick<WaitFacts, "rolloutState" | "row" | "windows" | "now">,
 ): readonly Wait[] {
   if (count === 0) return [];
   const who = `${waitingText(count)}${where.stage === undefined ? catchingUpText : ""}`;
@@ -20,6 +24,14 @@ export function holdWaits(
   switch (cause) {
     case "freeze":
       return [];
+    case "window": {
+      const calendar = windowsNamed(windows, name ?? "");
+      const opening = nextOpening(calendar, now);
+      const what = `window ${name}`;
+      const message = `${who}${join}${opening === undefined ? `for ${what}, which never opens again` : `until ${what} opens ${openingText(calendar, opening)}`}`;
+      const until = opening?.toISOString();
+      return [{ reason: "window", ...where, clusters, ...defined({ blocker: name, until }), message, clear: [] }];
+    }
     case "rendering":
       return [{ reason: "rendering", ...where, clusters, message: `${who}${join}for renderings`, clear: [] }];
     case "worker": {

@@ -4,6 +4,7 @@ import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { CatchUpRow, RolloutStateRow, SlotRow, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { NamedWindow } from "#shared/fleet/rows/windows-row.ts";
 
 /** Reasons of waits, in the order in which they are shown. */
 export const waitReasons = [
@@ -12,6 +13,7 @@ export const waitReasons = [
   "rejected",
   "guard",
   "frozen",
+  "window",
   "newer",
   "asked",
   "budget",
@@ -67,6 +69,7 @@ export interface WaitFacts {
   /** Its Sources that were changed, or asked to be polled, and were not polled since. */
   readonly askedSources?: readonly string[];
   readonly freezeState: FreezeStateReading;
+  readonly windows: readonly NamedWindow[];
   /** The oldest first; Syncs and leases were read for the first `checkedSlots`. */
   readonly slots: readonly SlotRow[];
   readonly syncs: ReadonlyMap<string, readonly SyncRow[]>;

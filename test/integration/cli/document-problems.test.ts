@@ -58,6 +58,16 @@ const right: Readonly<Record<WritableKind, object>> = {
     metadata: { name: "eu" },
     spec: { clusters: { names: ["eu-1"] }, priority: 10, values: { domain: "x", ports: [80, 443], on: true } },
   },
+  Window: {
+    apiVersion,
+    kind: "Window",
+    metadata: { name: "office" },
+    spec: {
+      clusters: selection,
+      allow: [{ cron: "0 9 * * 1-5", duration: "8h", timeZone: "Europe/London" }],
+      deny: [{ start: "2026-12-24T00:00:00Z", end: "2027-01-02T00:00:00Z" }],
+    },
+  },
   SyncGroup: {
     apiVersion,
     kind: "SyncGroup",
@@ -108,7 +118,7 @@ function membersOf(value: unknown): readonly Step[] {
 /** A document with no, one or two mistakes. */
 const documents = fc
   .record({
-    kind: fc.constantFrom<WritableKind>("Source", "Cluster", "ClusterValues", "SyncGroup", "Sync"),
+    kind: fc.constantFrom<WritableKind>("Source", "Cluster", "ClusterValues", "Window", "SyncGroup", "Sync"),
     changes: fc.array(
       fc.record({
         at: fc.nat(),
@@ -155,7 +165,7 @@ describe("validate, apply and the API", () => {
         const applied = await cli.run("apply -f - --dry-run=client", { input, env });
         const answer = await api.call("POST", "/v1/apply", { documents: [JSON.parse(input)], dryRun: true });
         if (answer.status === 200) {
-          expect(offline).toMatchObject({ code: 0, out: "1 document is valid\n" });
+          expect(offline).toMatchObject({ code: 0, out: expect.stringMatching(/^1 document is valid\n/) });
           expect(applied.code).toBe(0);
           return;
         }

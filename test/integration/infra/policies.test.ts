@@ -314,6 +314,12 @@ describe("the roles of the functions", () => {
     await api.call("GET", "/v1/clustervalues");
     await api.call("GET", "/v1/clustervalues/every");
     await api.call("DELETE", "/v1/clustervalues/every?confirm=true");
+    const past = { start: "2020-01-01T00:00:00Z", end: "2020-01-02T00:00:00Z" };
+    const times = { clusters: { all: true }, deny: [past] };
+    await api.apply([{ ...version, kind: "Window", metadata: { name: "past" }, spec: times }]);
+    await api.call("GET", "/v1/windows");
+    await api.call("GET", "/v1/windows/past");
+    await api.call("DELETE", "/v1/windows/past?confirm=true");
     await post("/v1/freezes/halt");
     await api.call("GET", "/v1/freezes");
     await api.call("DELETE", "/v1/freezes/halt");

@@ -9,7 +9,15 @@ import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
 const docs = new URL("../../../docs/", import.meta.url);
 const page = readFileSync(new URL("kinds.md", docs), "utf8");
-const kinds: readonly WritableKind[] = ["Source", "ClusterDiscovery", "Cluster", "ClusterValues", "SyncGroup", "Sync"];
+const kinds: readonly WritableKind[] = [
+  "Source",
+  "ClusterDiscovery",
+  "Cluster",
+  "ClusterValues",
+  "Window",
+  "SyncGroup",
+  "Sync",
+];
 /** Fields of an override that its template has, too. */
 const override = /^spec\.templates\[\]\.overrides\[\]\.(?!clusters|disabled)/;
 /** Fields of a template that a Sync has, too. */

@@ -42,6 +42,7 @@ const pages: readonly (readonly [name: string, kind: WritableKind, fields: reado
   ["clusterdiscovery", "ClusterDiscovery", ownFields("ClusterDiscovery")],
   ["cluster", "Cluster", ownFields("Cluster")],
   ["clustervalues", "ClusterValues", ownFields("ClusterValues")],
+  ["window", "Window", ownFields("Window")],
   ["syncgroup", "SyncGroup", ownFields("SyncGroup")],
   ["sync", "Sync", ownFields("Sync")],
 ];

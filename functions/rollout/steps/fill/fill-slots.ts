@@ -7,7 +7,7 @@ import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { readSnapshot } from "#shared/adapters/stored-list.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { type Known, stageNow } from "#shared/fleet/rollout/facts.ts";
-import { freezeHold, frozenAs, frozenIn, waitsForThaw } from "#shared/fleet/rollout/holding.ts";
+import { frozenAs, frozenIn, thawHold, waitsForThaw } from "#shared/fleet/rollout/holding.ts";
 import { moversOf, servedNext, turnsOf } from "#shared/fleet/rollout/slots.ts";
 import { stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { freezeOfAll } from "#shared/fleet/rows/freezes-row.ts";
@@ -45,8 +45,8 @@ export async function fillSlots(known: Known, work: CallWork, ports: PlannerPort
 }
 
 /**
- * A freeze may cover thousands of clusters, which are not read at each check: when the freezes or the members change,
- * the labels of all of them are read, and released clusters have their turn.
+ * A freeze or a closed window may cover thousands of clusters, which are not read at each check: when the freezes or the
+ * members change, or a window opens or closes, the labels of all of them are read, and released clusters have their turn.
  */
 async function letThaw(known: Known, ports: PlannerPorts): Promise<Transaction | undefined> {
   const transaction = new Transaction(known, ports.clock.now());
@@ -69,8 +69,8 @@ async function thawed(
   const clusters = [...snapshot.values()].map(({ cluster }) => keys.fleet(cluster));
   const rows = await ports.table.getMany(clusters, { newer: "kept" });
   const own = rows.filter((row) => row.type === "Fleet").filter((row) => stageNow(known, row)?.name === stageRun.stage);
-  const freezes = new Map(own.map(({ name, labels }) => [name, freezeHold(known.freezeState, labels, now)]));
-  const holdOn = (order = -1) => freezes.get(snapshot.get(order)?.cluster ?? "");
+  const stillHeld = new Map(own.map((fleet) => [fleet.name, thawHold(known, fleet, now)]));
+  const holdOn = (order = -1) => stillHeld.get(snapshot.get(order)?.cluster ?? "");
   const groups = Map.groupBy(snapshot.keys(), (order) => {
     const hold = holdOn(order);
     return hold && `${hold.cause} ${hold.name}`;

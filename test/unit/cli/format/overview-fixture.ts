@@ -103,6 +103,7 @@ export function factsOf({
     rolloutState: { ...made, ledger },
     stageRuns: new Map(stageRuns.map((one) => [stageRunKey(one), one])),
     freezeState: { ok: true, freezeState: { freezes: [], lifted: [] } },
+    windows: [],
     slots: [],
     syncs: new Map(),
     leases: new Map(),

@@ -66,6 +66,14 @@ const freeze = async (made: PlannerWorld, ring?: string) => {
   });
   await begin(made);
 };
+/** No change may start for an hour. */
+const window = async (made: PlannerWorld, from: Date) => {
+  const [start, end] = [from, new Date(from.getTime() + 3_600_000)].map((at) => at.toISOString());
+  const spec = { clusters: { all: true }, deny: [{ start, end }] };
+  const document = { apiVersion: "starling.dev/v1alpha1", kind: "Window", metadata: { name: "busy" }, spec };
+  await call(made, "POST", "/v1/apply", { documents: [document], reason: "INC-1" });
+  await begin(made);
+};
 const joined =
   (...said: readonly Said[]) =>
   async (made: PlannerWorld) => {
@@ -138,6 +146,25 @@ const stories: readonly Story[] = [
       await begin(made);
     },
     clear: ["thaw inc"],
+  },
+  {
+    on: "window",
+    when: "the window of the clusters is closed",
+    make: (made) => window(made, made.now),
+    clear: [],
+    end: async (made) => made.advanceClock(3600),
+  },
+  {
+    on: "window",
+    when: "a cluster that joined has a closed window",
+    make: async (made) => {
+      await made.rollOut();
+      await window(made, made.now);
+      await made.addCluster("j1", "rest");
+      await begin(made);
+    },
+    clear: [],
+    end: async (made) => made.advanceClock(3600),
   },
   {
     on: "newer",

@@ -129,6 +129,7 @@ function decided(change: Case = {}): Step {
     row: { ...row, operations: change.operations ?? {} },
     rolloutState: rolloutStateOf(stages, { last: 2 }),
     freezeState: { freezes, lifted: [] },
+    windows: [],
     stageRuns: new Map([[stageRunKey(stageRun), stageRun]]),
   } as unknown as Known;
   const syncs = [had("app"), had("db")];

@@ -1,15 +1,16 @@
 import { describe, expect, test } from "vitest";
 import {
   countHeld,
-  freezeHold,
   frozenIn,
   heldIn,
+  thawHold,
   waitsForThaw,
   withHeld,
   withoutHeld,
 } from "#shared/fleet/rollout/holding.ts";
 import type { FreezeState } from "#shared/fleet/rows/freezes-row.ts";
 import type { Hold } from "#shared/fleet/rows/rollout-rows.ts";
+import type { NamedWindow } from "#shared/fleet/rows/windows-row.ts";
 
 const now = new Date("2026-11-21T08:00:00.000Z");
 const of = (ring: string) => ({ text: `ring=${ring}`, selector: { matchLabels: { ring } } });
@@ -25,14 +26,48 @@ const holds: readonly Hold[] = [
   { cause: "rendering", clusters: [3] },
 ];
 
+const cluster = (ring: string) => ({ name: "c1", labels: { ring } });
+const row = { operations: {} };
+const nightly = (name: string, ring: string, cron: string, kind: "allow" | "deny" = "allow") => ({
+  name,
+  clusters: { selector: { matchLabels: { ring } } },
+  ...{ allow: [], deny: [], [kind]: [{ cron, duration: "2h", timeZone: "UTC" }] },
+});
+const noFreeze = { freezes: [], lifted: [] };
+
 test("a freeze holds a cluster back whose labels it selects, and is named", () => {
-  expect(freezeHold(freezeState, { ring: "canary" }, now)).toEqual({ cause: "freeze", name: "inc" });
-  expect(freezeHold(freezeState, { ring: "rest" }, now)).toBeUndefined();
+  expect(thawHold({ freezeState, windows: [], row }, cluster("canary"), now)).toEqual({ cause: "freeze", name: "inc" });
+  expect(thawHold({ freezeState, windows: [], row }, cluster("rest"), now)).toBeUndefined();
 });
 
-test("a freeze is the only cause that ends with a thaw", () => {
-  const causes = ["freeze", "bound", "worker", "rendering"] as const;
-  expect(causes.filter((cause) => waitsForThaw({ cause }))).toEqual(["freeze"]);
+describe("the windows over a cluster", () => {
+  const held = (windows: readonly NamedWindow[], ring = "rest") =>
+    thawHold({ freezeState, windows, row }, cluster(ring), now)?.name;
+
+  test("a closed window holds back the clusters that it selects, and an open one does not", () => {
+    expect(held([nightly("night", "rest", "0 22 * * *")])).toBe("night");
+    expect(held([nightly("morning", "rest", "0 7 * * *")])).toBeUndefined();
+    expect(held([nightly("night", "other", "0 22 * * *")])).toBeUndefined();
+  });
+
+  test("the allowed times of all windows over a cluster are a union, and a denied time beats them", () => {
+    const two = [nightly("morning", "rest", "0 7 * * *"), nightly("night", "rest", "0 22 * * *")];
+    expect(held(two)).toBeUndefined();
+    expect(held([...two, nightly("peak", "rest", "0 8 * * *", "deny")])).toBe("morning, night, peak");
+  });
+
+  test("a freeze is named before a closed window, and a deletion waits for no window", () => {
+    const windows = [nightly("night", "canary", "0 22 * * *")];
+    expect(held(windows, "canary")).toBe("inc");
+    const deletion = { by: "ana", at: now.toISOString(), cascade: "delete" as const, number: 1 };
+    const going = { freezeState: noFreeze, windows, row: { operations: { deletion } } };
+    expect(thawHold(going, cluster("canary"), now)).toBeUndefined();
+  });
+});
+
+test("freezes and windows are the causes that end for all their clusters at once", () => {
+  const causes = ["freeze", "window", "bound", "worker", "rendering"] as const;
+  expect(causes.filter((cause) => waitsForThaw({ cause }))).toEqual(["freeze", "window"]);
 });
 
 describe("the targets that are held back", () => {

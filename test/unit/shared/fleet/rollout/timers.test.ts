@@ -44,8 +44,10 @@ describe("when the planner has to look again", () => {
   const row = { operations: { hold } };
   const baking: Pick<Advance, "timers"> = { timers: [{ at: inSeconds(86_400), why: "the bake ends" }] };
 
+  const facts = { windows: [], stageRuns: new Map() };
+
   test("timers of stage runs, deadlines of attempts and ends of freezes are one list with reasons", () => {
-    expect(timersOf({ rolloutState, row, freezeState: { freezes, lifted: [] } }, [baking], now)).toEqual([
+    expect(timersOf({ ...facts, rolloutState, row, freezeState: { freezes, lifted: [] } }, [baking], now)).toEqual([
       { at: inSeconds(86_400), why: "the bake ends" },
       { at: inSeconds(700), why: "the deadline of an attempt" },
       { at: inSeconds(900), why: "the end of a freeze" },

@@ -306,6 +306,8 @@ test.each<[string, RowRange<string>, readonly RowKey[], readonly RowKey[]]>([
 test("partitions have names by which policies can grant them", () => {
   expect(partitions).toEqual({
     sources: "NS#*#Source",
+    windows: "WINDOWS",
+    windowState: "WINDOWSTATE",
     syncGroups: "NS#*#SyncGroup",
     syncs: "NS#*#Sync",
     clusters: "CL#*",

@@ -1,0 +1,35 @@
+import { headText } from "#cli/format/describe-object.ts";
+import { fieldsText, sectionText } from "#cli/format/describe-text.ts";
+import { rowsText } from "#cli/format/values-text.ts";
+import type { WindowObject } from "#shared/fleet/api/objects.ts";
+import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
+import type { WindowSpec } from "#shared/fleet/kinds/window.ts";
+import { openings, type WindowTime } from "#shared/fleet/windows/calendar.ts";
+import { openingText } from "#shared/fleet/windows/opening-text.ts";
+
+const openingsShown = 5;
+
+export function describeWindow(object: WindowObject, now: Date): string {
+  const { spec, status } = object;
+  const closing = status.nextClosing === undefined ? "" : `, until ${openingText(spec, new Date(status.nextClosing))}`;
+  return [
+    headText(object, now),
+    fieldsText([
+      ["Clusters", `${selectionText(spec.clusters)} (${status.clusters} registered)`],
+      ["Open", status.open ? `yes${closing}` : "no"],
+    ]),
+    sectionText("Allow", rowsText(spec.allow.map((time) => [timeText(time)]))),
+    sectionText("Deny", rowsText(spec.deny.map((time) => [timeText(time)]))),
+    sectionText("Next openings", nextOpeningsText(spec, now)),
+  ].join("");
+}
+
+/** One line for each of the next openings; or that there is none. */
+export function nextOpeningsText(spec: WindowSpec, now: Date): string {
+  const found = openings(spec, now, openingsShown).map((at) => [openingText(spec, at)]);
+  return rowsText(found.length === 0 ? [["never"]] : found);
+}
+
+function timeText({ cron, duration, timeZone, start, end }: WindowTime): string {
+  return cron === undefined ? `${start} to ${end}` : `${cron} for ${duration} in ${timeZone}`;
+}

@@ -1,0 +1,124 @@
+/**
+ * When changes may start: the allowed times, without the denied ones. Several allowed times are a union; without any,
+ * every time is allowed. Pure.
+ */
+
+import { nextTurn } from "#shared/fleet/kinds/cron.ts";
+import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
+
+/** From each turn of a cron expression for a duration, or once from a start to an end. */
+export interface WindowTime {
+  readonly cron?: string | undefined;
+  /** Such as `8h`, in elapsed time: the end of a window on a day of 23 hours is an hour later by the clock. */
+  readonly duration?: string | undefined;
+  readonly timeZone?: string | undefined;
+  /** Texts of ISO 8601, with a zone. */
+  readonly start?: string | undefined;
+  readonly end?: string | undefined;
+}
+
+export interface Calendar {
+  readonly allow: readonly WindowTime[];
+  readonly deny: readonly WindowTime[];
+}
+
+/** Openings further away than this are not looked for. */
+const furthestMs = 10 * 366 * 24 * 3600 * 1000;
+/** A search that alternates this often between allowed and denied times finds nothing. */
+const mostSteps = 400;
+
+interface Span {
+  readonly from: number;
+  /** Exclusive. */
+  readonly to: number;
+}
+
+/** The first occurrence that ends after a time. */
+function spanAt({ cron, duration, timeZone, start, end }: WindowTime, at: number): Span | undefined {
+  if (cron !== undefined && duration !== undefined && timeZone !== undefined) {
+    const length = secondsOf(duration) * 1000;
+    const from = nextTurn(cron, timeZone, at - length);
+    return from === undefined ? undefined : { from, to: from + length };
+  }
+  const span = { from: Date.parse(start ?? ""), to: Date.parse(end ?? "") };
+  return span.to > at ? span : undefined;
+}
+
+/** The ends of the present occurrences; later ones may have begun by then. */
+function endsOf(times: readonly WindowTime[], at: number): readonly number[] {
+  return times.flatMap((time) => {
+    const span = spanAt(time, at);
+    return span === undefined || span.from > at ? [] : [span.to];
+  });
+}
+
+/** The times after this one at which one of them begins. */
+function beginsOf(times: readonly WindowTime[], at: number): readonly number[] {
+  return times.flatMap(({ cron, timeZone, start }) => {
+    const begin = cron === undefined ? Date.parse(start ?? "") : nextTurn(cron, timeZone ?? "UTC", at);
+    return begin === undefined || begin <= at ? [] : [begin];
+  });
+}
+
+/** Windows over one cluster count together, so that each is told in both parts. */
+export function standingOf(
+  { allow, deny }: Calendar,
+  now: Date,
+): { readonly allows: boolean; readonly denies: boolean } {
+  const at = now.getTime();
+  return { allows: endsOf(allow, at).length > 0, denies: endsOf(deny, at).length > 0 };
+}
+
+export function isOpen(calendar: Calendar, now: Date): boolean {
+  const { allows, denies } = standingOf(calendar, now);
+  return (allows || calendar.allow.length === 0) && !denies;
+}
+
+/** When it is open next; now, when it is open. @returns undefined when it never opens again. */
+export function nextOpening(calendar: Calendar, now: Date): Date | undefined {
+  return walk(now, (at) => {
+    if (isOpen(calendar, new Date(at))) return "found";
+    // While the longest of the denied times lasts, nothing opens.
+    const denied = endsOf(calendar.deny, at);
+    return denied.length > 0 ? Math.max(...denied) : earliest(beginsOf(calendar.allow, at));
+  });
+}
+
+/** When it closes next; now, when it is closed. @returns undefined when it stays open. */
+export function nextClosing(calendar: Calendar, now: Date): Date | undefined {
+  return walk(now, (at) => {
+    if (!isOpen(calendar, new Date(at))) return "found";
+    const ends = endsOf(calendar.allow, at);
+    return earliest([...(ends.length === 0 ? [] : [Math.max(...ends)]), ...beginsOf(calendar.deny, at)]);
+  });
+}
+
+/** @param next - the next time that may be the one, or whether this one is. */
+function walk(now: Date, next: (at: number) => number | "found" | undefined): Date | undefined {
+  const last = now.getTime() + furthestMs;
+  let at = now.getTime();
+  for (let step = 0; step < mostSteps && at <= last; step++) {
+    const other = next(at);
+    if (other === "found") return new Date(at);
+    if (other === undefined) return undefined;
+    at = other;
+  }
+  return undefined;
+}
+
+function earliest(times: readonly number[]): number | undefined {
+  return times.length === 0 ? undefined : Math.min(...times);
+}
+
+/** The next times at which it opens, the present one included while it is open. */
+export function openings(calendar: Calendar, now: Date, most: number): readonly Date[] {
+  const found: Date[] = [];
+  let from: Date | undefined = now;
+  while (from !== undefined && found.length < most) {
+    const opening = nextOpening(calendar, from);
+    if (opening === undefined) break;
+    found.push(opening);
+    from = nextClosing(calendar, opening);
+  }
+  return found;
+}

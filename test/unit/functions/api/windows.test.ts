@@ -1,0 +1,63 @@
+/** Windows as objects of the API: written, read, and deleted with the row that the planner reads. */
+import { expect, test } from "vitest";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import { windowsAmong } from "#shared/fleet/rows/windows-row.ts";
+import { type ApiFixture, apiFixture } from "#test/unit/functions/api/api-fixture.ts";
+
+const apiVersion = "starling.dev/v1alpha1";
+const night = { cron: "0 22 * * *", duration: "4h", timeZone: "Europe/Berlin" };
+const past = { start: "2020-01-01T00:00:00Z", end: "2020-01-02T00:00:00Z" };
+
+function windowDocument(name: string, spec: object) {
+  return { apiVersion, kind: "Window", metadata: { name }, spec: { clusters: { all: true }, ...spec } };
+}
+
+async function stored(api: ApiFixture) {
+  return windowsAmong(await api.table.getMany([keys.windowState])).map(({ name, allow }) => [name, allow]);
+}
+
+test("a Window shows when it opens next and when it closes, and one that never opens is named so", async () => {
+  const api = apiFixture();
+  api.setNow("2026-07-01T12:00:00.000Z");
+  const documents = [windowDocument("night", { allow: [night] }), windowDocument("over", { allow: [past] })];
+  await api.call("POST", "/v1/apply", { documents });
+  const { body } = await api.call("GET", "/v1/windows");
+  const items = (body as { items: { metadata: { name: string }; status: object }[] }).items;
+  expect(items.map(({ metadata: { name }, status }) => [name, status])).toEqual([
+    ["night", { conditions: [], clusters: 0, open: false, nextOpening: "2026-07-01T20:00:00.000Z" }],
+    ["over", { conditions: [], clusters: 0, open: false }],
+  ]);
+  api.setNow("2026-07-01T21:00:00.000Z");
+  expect(await api.call("GET", "/v1/windows/night")).toMatchObject({
+    body: { status: { open: true, nextClosing: "2026-07-02T00:00:00.000Z" } },
+  });
+});
+
+test("the row of all windows has the specs that are in force, after edits and deletions, too", async () => {
+  const api = apiFixture();
+  await api.call("POST", "/v1/apply", { documents: [windowDocument("a", { allow: [night] })] });
+  await api.call("POST", "/v1/apply", { documents: [windowDocument("b", { allow: [past] })] });
+  await api.call("POST", "/v1/apply", { documents: [windowDocument("a", { allow: [past] })] });
+  expect(await stored(api)).toEqual([
+    ["a", [past]],
+    ["b", [past]],
+  ]);
+  expect(await api.call("DELETE", "/v1/windows/a")).toMatchObject({ status: 409 });
+  expect(await stored(api)).toHaveLength(2);
+  expect(await api.call("DELETE", "/v1/windows/a?confirm=true")).toMatchObject({ status: 200 });
+  expect(await stored(api)).toEqual([["b", [past]]]);
+});
+
+test.each([
+  ["neither allow nor deny", {}, "needs allow or deny"],
+  ["a cron expression of six fields", { allow: [{ ...night, cron: "0 0 9 * * *" }] }, "must have five fields"],
+  ["a time zone that does not exist", { allow: [{ ...night, timeZone: "Europe/Londen" }] }, "must be a time zone"],
+  ["cron without a duration", { deny: [{ cron: "0 9 * * *" }] }, "needs either cron, duration and timeZone"],
+  ["both forms at once", { deny: [{ ...night, ...past }] }, "needs either cron, duration and timeZone"],
+  ["an end before its start", { deny: [{ start: past.end, end: past.start }] }, "needs an end after its start"],
+  ["a field that does nothing yet", { allow: [night], overrun: false }, "is not a field Starling knows"],
+])("a Window with %s is refused", async (_what, spec, said) => {
+  const answer = await apiFixture().call("POST", "/v1/apply", { documents: [windowDocument("w", spec)] });
+  expect(answer.status).toBe(422);
+  expect(JSON.stringify(answer.body)).toContain(said);
+});

@@ -1,0 +1,132 @@
+/** Windows: no attempt starts while the windows over its cluster are closed. */
+import { describe, expect, test } from "vitest";
+import { dueAtOf } from "#shared/fleet/rows/due.ts";
+import { allSay, begin, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
+import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
+import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
+
+const hour = 3600;
+const path = `/v1/namespaces/${owner.namespace}/syncgroups/${owner.name}`;
+const inRing = (ring: string) => ({ selector: { matchLabels: { ring } } });
+
+async function ask(made: PlannerWorld, method: string, to: string, body?: object) {
+  const api = apiFixture(made.table);
+  api.setNow(made.now.toISOString());
+  const answer = await api.call(method, to, body);
+  expect(answer).toMatchObject({ status: 200 });
+  return answer.body;
+}
+
+/** A time of the story's day. */
+function hoursFrom(made: PlannerWorld, hours: number): string {
+  return new Date(made.now.getTime() + hours * hour * 1000).toISOString();
+}
+
+async function applyWindow(made: PlannerWorld, name: string, spec: object): Promise<void> {
+  const document = { apiVersion: "starling.dev/v1alpha1", kind: "Window", metadata: { name }, spec };
+  await ask(made, "POST", "/v1/apply", { documents: [document] });
+}
+
+/** The clusters with this ring get changes only from 2 to 4 hours from now. */
+async function closedFor(made: PlannerWorld, ring: string): Promise<void> {
+  const allow = [{ start: hoursFrom(made, 2), end: hoursFrom(made, 4) }];
+  await applyWindow(made, "night", { clusters: inRing(ring), allow });
+}
+
+async function windowWaits(made: PlannerWorld): Promise<readonly { message: string; until?: string }[]> {
+  const { status } = await ask(made, "GET", `${path}/rollout`);
+  const waits: readonly { reason: string; message: string; until?: string }[] = status.waits;
+  return waits.filter(({ reason }) => reason === "window");
+}
+
+async function revisionOf(made: PlannerWorld, cluster: string): Promise<string | undefined> {
+  return (await made.sync(cluster))?.desired.revision;
+}
+
+const everywhere = { ...rings, maxConcurrent: 5 };
+
+describe("a closed window", () => {
+  test("targets outside their window are held while others start, and the planner is due at the opening", async () => {
+    const made = await worldOf({ c1: "canary", c2: "rest", c3: "other" }, { maxConcurrent: 5 });
+    await closedFor(made, "rest");
+    const opening = hoursFrom(made, 2);
+    await begin(made);
+    expect(made.states()).toEqual({ c1: "Assigned", c3: "Assigned" });
+    expect(made.stageRun("all").holds).toEqual([{ cause: "window", name: "night", clusters: [1] }]);
+    await allSay(made, "Ready");
+    const { dueKey } = made.rolloutState();
+    expect(dueAtOf(dueKey ?? "") <= opening).toBe(true);
+    made.advanceClock(2 * hour);
+    await made.plan();
+    expect(made.states()).toMatchObject({ c2: "Assigned" });
+    await playOn(made);
+    expect(made.stageRun("all").phase).toBe("Passed");
+  });
+
+  test("a stage run that waits only for a window says so, is not passed, and lets a newer rollout in", async () => {
+    const made = await worldOf({ c1: "canary", c2: "rest" }, everywhere);
+    await made.rollOut();
+    await closedFor(made, "rest");
+    const until = hoursFrom(made, 2);
+    await revise(made, "bbb");
+    await playOn(made);
+    expect(made.stages()).toEqual({ canary: "2", rest: "1 (2)" });
+    const [wait] = await windowWaits(made);
+    expect(wait).toMatchObject({ until, message: expect.stringMatching(/^1 cluster waits until window night opens /) });
+    await revise(made, "ccc");
+    await playOn(made);
+    expect(made.stages()).toEqual({ canary: "3", rest: "1 (3)" });
+    expect(await revisionOf(made, "c2")).toContain("aaa");
+    made.advanceClock(2 * hour);
+    await playOn(made);
+    expect(made.stages()).toEqual({ canary: "3", rest: "3" });
+    expect(await revisionOf(made, "c2")).toContain("ccc");
+  });
+
+  test("an attempt that began inside its window ends, and no other starts after the window has closed", async () => {
+    const made = await worldOf({ c1: "rest", c2: "rest" }, { maxConcurrent: 1 });
+    const allow = [{ start: hoursFrom(made, -1), end: hoursFrom(made, 1) }];
+    await applyWindow(made, "night", { clusters: inRing("rest"), allow });
+    await begin(made);
+    expect(made.states()).toEqual({ c1: "Assigned" });
+    made.advanceClock(hour);
+    await allSay(made, "Ready");
+    await made.plan();
+    expect(made.states()).toEqual({ c1: "Succeeded" });
+    expect(made.slots()).toEqual([]);
+    const [wait] = await windowWaits(made);
+    expect(wait?.message).toBe("1 cluster waits for window night, which never opens again");
+  });
+
+  test("a cluster that joins waits for its window with its catch-up, and gets the rollout when the window opens", async () => {
+    const made = await worldOf({ c1: "canary", c2: "rest" }, everywhere);
+    await made.rollOut();
+    await closedFor(made, "rest");
+    await made.addCluster("j1", "rest");
+    await begin(made);
+    expect(await made.sync("j1")).toBeUndefined();
+    expect(made.rolloutState().catchUpsHeld?.holds).toEqual([{ cause: "window", name: "night", clusters: 1 }]);
+    made.advanceClock(2 * hour);
+    await begin(made);
+    expect(await revisionOf(made, "j1")).toContain("aaa");
+  });
+
+  test("deleting the window lets its clusters go on", async () => {
+    const made = await worldOf({ c1: "canary", c2: "rest" }, everywhere);
+    await closedFor(made, "canary");
+    await begin(made);
+    expect(made.slots()).toEqual([]);
+    await ask(made, "DELETE", "/v1/windows/night?confirm=true");
+    await playOn(made);
+    expect(made.stages()).toEqual({ canary: "1", rest: "1" });
+  });
+
+  test("the deletion of a group waits for no window", async () => {
+    const made = await worldOf({ c1: "canary", c2: "rest" }, everywhere);
+    await made.rollOut();
+    await closedFor(made, "canary");
+    await ask(made, "DELETE", `${path}?confirm=true`);
+    await made.plan();
+    expect(made.slots().map(({ cluster }) => cluster)).toContain("c1");
+  });
+});

@@ -2,7 +2,13 @@
 import { Argument, type Command } from "commander";
 import type { RolloutListOptions } from "#cli/commands/rollout.ts";
 import type { RolloutStatusOptions } from "#cli/commands/rollout-status.ts";
-import type { HoldOptions, PromoteOptions, ReleaseOptions, RetryOptions } from "#cli/commands/rollout-verbs.ts";
+import type {
+  ApproveOptions,
+  HoldOptions,
+  PromoteOptions,
+  ReleaseOptions,
+  RetryOptions,
+} from "#cli/commands/rollout-verbs.ts";
 import { addKubectlVerbs } from "#cli/kubectl-rollout-verbs.ts";
 import { type AddCommand, wholeNumber } from "#cli/session/add-command.ts";
 
@@ -53,6 +59,14 @@ export function rolloutCommands(program: Command, add: AddCommand): void {
     .description("End a hold. The newest rollout starts in the first stage.")
     .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"))
     .option("--to <n>", "start only this rollout, and go on holding the others", wholeNumber);
+
+  add(rollout, "approve", async (session, args, options: ApproveOptions) =>
+    (await import("#cli/commands/rollout-verbs.ts")).rolloutApprove(session, args[0] ?? "", options),
+  )
+    .description("Approve the plan that a stage waits with. Requires --reason.")
+    .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"))
+    .option("--stage <name>", "the stage that waits (required)")
+    .option("--plan <hash>", "the hash of the plan, as rollout status shows it (required)");
 
   add(rollout, "promote", async (session, args, options: PromoteOptions) =>
     (await import("#cli/commands/rollout-verbs.ts")).rolloutPromote(session, args[0] ?? "", options),

@@ -40,6 +40,25 @@ export async function rolloutRelease(session: Session, group: string, { to }: Re
   return "done";
 }
 
+export interface ApproveOptions {
+  readonly stage?: string;
+  readonly plan?: string;
+}
+
+/** Approves the plan with this hash in the stage, and no other. */
+export async function rolloutApprove(session: Session, group: string, options: ApproveOptions): Promise<ExitReason> {
+  const { stage, plan } = options;
+  const example = `starling rollout approve ${group} --stage production --plan HASH --reason "why"`;
+  requireReason(session, example);
+  if (stage === undefined || plan === undefined)
+    throw usageFailure("--stage and --plan are required: starling rollout status names the plan that waits", example);
+  const { outcome } = await post(session, { group, verb: "approve", body: { stage, plan } });
+  const said = outcome === "unchanged" ? "unchanged: you have approved" : "approved:";
+  session.io.out(`${group} ${said} plan ${plan} in stage ${stage}\n`);
+  session.note(`  next: starling rollout status ${group}${session.where()} -w`);
+  return "done";
+}
+
 export interface PromoteOptions {
   readonly stage?: string;
   readonly number?: number;

@@ -26,13 +26,18 @@ const reads: Requests = [["POST", "/v1/namespaces/*/contents"]];
 /** Operations that change no document and delete no object of a cluster. */
 const operates: Requests = [
   ...pathChoices.verb.map((verb) => ["POST", `/v1/namespaces/*/${verb}`] as const),
-  ...pathChoices.rolloutVerb.map((verb) => ["POST", `/v1/namespaces/*/${verb}`] as const),
+  ...pathChoices.rolloutVerb
+    .filter((verb) => verb !== "approve")
+    .map((verb) => ["POST", `/v1/namespaces/*/${verb}`] as const),
   ["POST", "/v1/freezes/*"],
   ["DELETE", "/v1/freezes/*"],
   ["POST", "/v1/clusters/*/accept"],
   ["POST", "/v1/clusters/*/recover"],
   ["POST", "/v1/clusters/*/check"],
 ];
+
+/** The group says which of the approvers may approve in which of its stages. */
+const approves: Requests = [["POST", "/v1/namespaces/*/approve"]];
 
 const everything: Requests = [["*", "/v1/*"]];
 
@@ -46,6 +51,8 @@ export class ApiPolicies extends Construct {
   /** For people who also have the policy of a viewer or an operator. */
   readonly reader: ManagedPolicy;
   readonly operator: ManagedPolicy;
+  /** An operator is no approver: a role may have both policies. */
+  readonly approver: ManagedPolicy;
   readonly administrator: ManagedPolicy;
 
   constructor(scope: Construct, id: string, http: HttpApi) {
@@ -66,6 +73,11 @@ export class ApiPolicies extends Construct {
       description:
         "Read as a viewer; suspend, resume, reconcile, refresh, hold, release, promote, retry, reject and freeze; accept, recover and check clusters",
     });
+    this.approver = this.#policy("Approver", {
+      http,
+      requests: [...viewing, ...approves],
+      description: "Read as a viewer, and approve the plans of rollouts",
+    });
     this.administrator = this.#policy("Administrator", {
       http,
       requests: everything,
@@ -76,7 +88,7 @@ export class ApiPolicies extends Construct {
 
   /** Lets all of them see the dashboard in CloudWatch, which invokes the function with the rights of the person. */
   allowReading(dashboard: IFunction): void {
-    for (const policy of [this.viewer, this.reader, this.operator, this.administrator]) {
+    for (const policy of [this.viewer, this.reader, this.operator, this.approver, this.administrator]) {
       policy.addStatements(
         new PolicyStatement({ actions: ["lambda:InvokeFunction"], resources: [dashboard.functionArn] }),
       );

@@ -128,6 +128,7 @@ export const reasons = [
   "RolloutHalted",
   "RolloutNothingVerified",
   "RolloutTooManyUnreachable",
+  "RolloutGated",
   "RolloutBaking",
   "RolloutGateFailed",
   "RolloutRejected",

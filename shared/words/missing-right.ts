@@ -17,6 +17,7 @@ const operating = new Set<string>([...pathChoices.verb, "accept", "recover", "ch
 function policyOf(method: string, path: string): string {
   if (method === "GET") return path === "/v1/audit" ? "AdministratorPolicy" : "ViewerPolicy";
   if (path.endsWith("/contents")) return "ReaderPolicy";
+  if (path.endsWith("/approve")) return "ApproverPolicy";
   return path.startsWith("/v1/freezes/") || operating.has(path.slice(path.lastIndexOf("/") + 1))
     ? "OperatorPolicy"
     : "AdministratorPolicy";

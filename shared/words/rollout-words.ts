@@ -12,6 +12,7 @@ export const phaseWords = {
   Halted: "halted",
   NothingVerified: "nothing verified",
   TooManyUnreachable: "too many unreachable",
+  Gated: "waits for approval",
   Baking: "baking",
   GateFailed: "gate failed",
   Rejected: "rejected",
@@ -48,6 +49,7 @@ export function waitText({ message, until }: Wait, now: Date): string {
 export function clearWord(clearing: Clearing): string {
   if (clearing.verb === "pace") return clearing.field;
   if (clearing.verb === "thaw") return `thaw ${clearing.freeze}`;
+  if (clearing.verb === "approve") return `rollout approve --stage ${clearing.stage}`;
   if (clearing.verb === "promote") return `rollout promote --stage ${clearing.stage}`;
   if (clearing.verb === "refresh" || clearing.verb === "release" || clearing.verb === "retry")
     return `rollout ${clearing.verb}`;
@@ -70,6 +72,10 @@ export function clearCommand(clearing: Clearing, owner: Owner): string {
     case "release":
     case "retry":
       return `starling rollout ${clearing.verb} ${rolloutArgument(owner)} --reason …`;
+    case "approve": {
+      const { stage, plan } = clearing;
+      return `starling rollout approve ${rolloutArgument(owner)} --stage ${stage} --plan ${plan} --reason …`;
+    }
     case "promote": {
       const { stage, rollout } = clearing;
       return `starling rollout promote ${rolloutArgument(owner)} --stage ${stage} --number ${rollout} --reason …`;

@@ -17,6 +17,7 @@ const open: ReadonlySet<WaitReason> = new Set([
   "evidence",
   "unreachable",
   "gate",
+  "approval",
   "source",
 ]);
 

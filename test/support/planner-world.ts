@@ -162,9 +162,9 @@ export class PlannerWorld {
 
   async operate(operations: OperationsInput): Promise<void> {
     const row = await this.group();
-    const acts = Object.entries(operations).map(([verb, act]) => [verb, { number: this.#nextAct++, ...act }]);
-    const numbered = Object.fromEntries(acts) as Operations;
-    const next: SyncGroupRow = { ...row, operations: numbered, version: row.version + 1 };
+    const numbered = (act: object) => ({ number: this.#nextAct++, ...act });
+    const acts = Object.entries(operations).map(([verb, act]) => [verb, Array.isArray(act) ? act : numbered(act)]);
+    const next: SyncGroupRow = { ...row, operations: Object.fromEntries(acts) as Operations, version: row.version + 1 };
     await this.table.write([{ put: this.#asked(next), when: { version: row.version } }]);
   }
 

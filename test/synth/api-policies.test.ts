@@ -7,7 +7,9 @@ import { ofType, synthesizeTemplates, textOf } from "#test/synth/synthesized.ts"
 const { resources } = await synthesizeTemplates();
 const policies = ofType(resources, "AWS::IAM::ManagedPolicy");
 
-const people = ["Viewer", "Reader", "Operator", "Administrator"] as const;
+const people = ["Viewer", "Reader", "Operator", "Approver", "Administrator"] as const;
+/** Two of them begin with the same letter. */
+const initialOf = (name: (typeof people)[number]) => (name === "Approver" ? "P" : name[0]);
 
 function who(request: string): string {
   const may = (policy: string) =>
@@ -19,78 +21,76 @@ function who(request: string): string {
           .join(".*")}$`,
       ).test(request),
     );
-  return people
-    .filter(may)
-    .map((name) => name[0])
-    .join("");
+  return people.filter(may).map(initialOf).join("");
 }
 
 const ns = "/v1/namespaces/:namespace";
 
 /** Every route of the API, and the initials of the roles that may call it. */
 const routes = {
-  "GET /v1/version": "VROA",
-  "GET /v1/whoami": "VROA",
-  "GET /v1/installation": "VROA",
+  "GET /v1/version": "VROPA",
+  "GET /v1/whoami": "VROPA",
+  "GET /v1/installation": "VROPA",
   "POST /v1/apply": "A",
-  "GET /v1/clusters": "VROA",
-  "GET /v1/clusters/:name": "VROA",
+  "GET /v1/clusters": "VROPA",
+  "GET /v1/clusters/:name": "VROPA",
   "DELETE /v1/clusters/:name": "A",
-  "GET /v1/clusters/:name/syncs": "VROA",
-  "GET /v1/clusters/:name/logs": "VROA",
-  "GET /v1/clusterdiscoveries": "VROA",
-  "GET /v1/clusterdiscoveries/:name": "VROA",
+  "GET /v1/clusters/:name/syncs": "VROPA",
+  "GET /v1/clusters/:name/logs": "VROPA",
+  "GET /v1/clusterdiscoveries": "VROPA",
+  "GET /v1/clusterdiscoveries/:name": "VROPA",
   "DELETE /v1/clusterdiscoveries/:name": "A",
-  "GET /v1/clusterdiscoveries/:name/logs": "VROA",
-  "GET /v1/clustervalues": "VROA",
-  "GET /v1/clustervalues/:name": "VROA",
+  "GET /v1/clusterdiscoveries/:name/logs": "VROPA",
+  "GET /v1/clustervalues": "VROPA",
+  "GET /v1/clustervalues/:name": "VROPA",
   "DELETE /v1/clustervalues/:name": "A",
-  "GET /v1/clustervalues/:name/logs": "VROA",
-  "GET /v1/windows": "VROA",
-  "GET /v1/windows/:name": "VROA",
+  "GET /v1/clustervalues/:name/logs": "VROPA",
+  "GET /v1/windows": "VROPA",
+  "GET /v1/windows/:name": "VROPA",
   "DELETE /v1/windows/:name": "A",
-  "GET /v1/windows/:name/logs": "VROA",
-  "GET /v1/logs": "VROA",
+  "GET /v1/windows/:name/logs": "VROPA",
+  "GET /v1/logs": "VROPA",
   "GET /v1/audit": "A",
-  "GET /v1/fleet": "VROA",
-  "GET /v1/events": "VROA",
+  "GET /v1/fleet": "VROPA",
+  "GET /v1/events": "VROPA",
   "POST /v1/clusters/:name/accept": "OA",
   "POST /v1/clusters/:name/recover": "OA",
   "POST /v1/clusters/:name/check": "OA",
-  "GET /v1/clusters/:name/check": "VROA",
-  "GET /v1/freezes": "VROA",
+  "GET /v1/clusters/:name/check": "VROPA",
+  "GET /v1/freezes": "VROPA",
   "POST /v1/freezes/:freeze": "OA",
   "DELETE /v1/freezes/:freeze": "OA",
-  "GET /v1/:plural": "VROA",
-  [`GET ${ns}/:plural`]: "VROA",
-  [`GET ${ns}/:plural/:name`]: "VROA",
+  "GET /v1/:plural": "VROPA",
+  [`GET ${ns}/:plural`]: "VROPA",
+  [`GET ${ns}/:plural/:name`]: "VROPA",
   [`DELETE ${ns}/:plural/:name`]: "A",
   [`POST ${ns}/:plural/:name/suspend`]: "OA",
   [`POST ${ns}/:plural/:name/resume`]: "OA",
   [`POST ${ns}/:plural/:name/reconcile`]: "OA",
   [`POST ${ns}/:plural/:name/refresh`]: "OA",
-  [`POST ${ns}/syncs/:name/prune`]: "A",
-  [`POST ${ns}/syncgroups/:name/approve-guard`]: "A",
-  [`GET ${ns}/:plural/:name/events`]: "VROA",
-  [`GET ${ns}/:plural/:name/logs`]: "VROA",
-  [`GET ${ns}/syncs/:name/objects`]: "VROA",
-  [`GET ${ns}/sources/:name/revisions`]: "VROA",
-  "GET /v1/clusters/:name/objects": "VROA",
-  [`GET ${ns}/:owners/:name/history`]: "VROA",
-  [`GET ${ns}/:owners/:name/syncs`]: "VROA",
-  [`GET ${ns}/:owners/:name/fleet`]: "VROA",
-  [`POST ${ns}/:owners/:name/promote`]: "OA",
-  [`POST ${ns}/:owners/:name/retry`]: "OA",
-  [`POST ${ns}/:owners/:name/reject`]: "OA",
-  [`POST ${ns}/:owners/:name/unreject`]: "OA",
   [`POST ${ns}/:owners/:name/hold`]: "OA",
   [`POST ${ns}/:owners/:name/release`]: "OA",
+  [`POST ${ns}/:owners/:name/promote`]: "OA",
+  [`POST ${ns}/:owners/:name/reject`]: "OA",
+  [`POST ${ns}/:owners/:name/unreject`]: "OA",
+  [`POST ${ns}/:owners/:name/retry`]: "OA",
+  [`POST ${ns}/:owners/:name/approve`]: "PA",
+  [`POST ${ns}/syncs/:name/prune`]: "A",
+  [`POST ${ns}/syncgroups/:name/approve-guard`]: "A",
+  [`GET ${ns}/:plural/:name/events`]: "VROPA",
+  [`GET ${ns}/:plural/:name/logs`]: "VROPA",
+  [`GET ${ns}/syncs/:name/objects`]: "VROPA",
+  [`GET ${ns}/sources/:name/revisions`]: "VROPA",
+  "GET /v1/clusters/:name/objects": "VROPA",
+  [`GET ${ns}/:owners/:name/history`]: "VROPA",
+  [`GET ${ns}/:owners/:name/syncs`]: "VROPA",
+  [`GET ${ns}/:owners/:name/fleet`]: "VROPA",
   [`POST ${ns}/:owners/:name/contents`]: "RA",
   [`POST ${ns}/sources/:name/contents`]: "RA",
-  [`GET ${ns}/:owners/:name/rollout`]: "VROA",
-  [`GET ${ns}/:owners/:name/rollouts`]: "VROA",
-  [`GET ${ns}/:owners/:name/rollouts/:number`]: "VROA",
-  [`GET ${ns}/:owners/:name/rollouts/:number/targets`]: "VROA",
+  [`GET ${ns}/:owners/:name/rollout`]: "VROPA",
+  [`GET ${ns}/:owners/:name/rollouts`]: "VROPA",
+  [`GET ${ns}/:owners/:name/rollouts/:number`]: "VROPA",
+  [`GET ${ns}/:owners/:name/rollouts/:number/targets`]: "VROPA",
 } as const;
 
 /** The routes of the gateway for one route of the table, which leaves the kind of the object open. */
@@ -104,7 +104,7 @@ function routesOf(route: string): readonly string[] {
   return gatewayRouteKeys().filter((key) => new RegExp(`^${pattern}$`).test(key));
 }
 
-describe("viewers, readers, operators and administrators", () => {
+describe("viewers, readers, operators, approvers and administrators", () => {
   test.each(
     Object.entries(routes).flatMap(([route, expected]) => routesOf(route).map((key) => [key, expected] as const)),
   )("%s is allowed for %s, whether IAM checks the path of the request or of the route", (key, expected) => {
@@ -154,7 +154,7 @@ describe("viewers, readers, operators and administrators", () => {
   });
 
   test("CloudFormation keeps a policy that is in use, and no policy has a name that another installation could take", () => {
-    expect(policies).toHaveLength(4);
+    expect(policies).toHaveLength(5);
     for (const { DeletionPolicy, Properties } of policies) {
       expect(DeletionPolicy).toBe("RetainExceptOnCreate");
       expect(Properties.ManagedPolicyName).toBeUndefined();

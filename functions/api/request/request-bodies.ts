@@ -54,11 +54,13 @@ const rolloutNumber = z.number().int().min(1, "must be the number of a rollout: 
 const statedReason = boundedText(500).min(1, "says why, for whoever finds it");
 
 const labelSelector = boundedText(1000).min(1, "is a label selector; leave it out for every cluster");
+const plan = z.string().regex(/^[0-9a-f]{32}$/, "must be the hash of a plan, as rollout status shows it");
 
 /** The bodies of the verbs about the rollouts of a group or Sync. */
 export const rolloutBodies = {
   hold: z.strictObject({ reason: statedReason, until: timeInUtc.optional() }),
   release: z.strictObject({ reason, to: rolloutNumber.optional() }),
+  approve: z.strictObject({ reason: statedReason, stage: name, plan }),
   promote: z.strictObject({ reason: statedReason, stage: name, rollout: rolloutNumber, snapshot: number }),
   reject: z.strictObject({ reason: statedReason, rollout: rolloutNumber }),
   unreject: z.strictObject({ reason: statedReason, rollout: rolloutNumber }),

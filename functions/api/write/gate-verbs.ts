@@ -35,7 +35,7 @@ export function decidePromote(facts: Facts<"promote">): Operations | undefined {
     throw refusal("StageRunChanged", `stage ${name} of ${object} ${now}; nothing was promoted`);
   }
   const stageRun = stageRuns.get(stageRunKey(updatingTo));
-  if (stageRun === undefined || !isPromotable(stageRun.phase)) {
+  if (stageRun === undefined || !isPromotable(stageRun)) {
     const { phase = "Updating", message = "" } = stageRun ?? {};
     const verbs = phase === "Halted" ? "; starling rollout retry gives failed targets another turn" : "";
     throw refusal(

@@ -3,6 +3,7 @@
 import type { ApiPorts } from "#functions/api/request/api-ports.ts";
 import { type ObjectReference, objectText } from "#functions/api/request/reference.ts";
 import { refusal } from "#functions/api/request/refusal.ts";
+import { decideApprove } from "#functions/api/write/approve-plan.ts";
 import {
   decideRejection,
   isOrWillBeRejected,
@@ -30,12 +31,13 @@ const decisions: { readonly [Verb in RolloutVerb]: Decide<Verb> } = {
   reject: ({ body: { rollout }, ...facts }) => decideRejection("reject", { ...facts, rollout }),
   unreject: ({ body: { rollout }, ...facts }) => decideRejection("unreject", { ...facts, rollout }),
   retry: decideRetry,
+  approve: decideApprove,
 };
 
 /**
  * Carries out a verb and sends a message to the planner.
  * @throws StarlingError `NotFound`, `Deleting`, `NewerRow`, and what the verb refuses: `BadRequest`, `NotHeld`,
- * `NotStalled`, `NotFailed`, `StageRunChanged`, `RolloutRejected`.
+ * `NotStalled`, `NotFailed`, `NotGated`, `StageRunChanged`, `RolloutRejected`, `Forbidden`.
  */
 export async function operateRollout(ports: ApiPorts, request: RolloutRequest): Promise<RolloutAnswer> {
   const { owner, verb, caller } = request;

@@ -4,6 +4,7 @@ import { readMembers } from "#functions/rollout/read/planner-ports.ts";
 import { startStageRun } from "#functions/rollout/write/take-snapshot.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { advance, isLeft, stageRunFacts } from "#shared/fleet/rollout/advance.ts";
+import { afterApproval } from "#shared/fleet/rollout/approval.ts";
 import { bakeFrom } from "#shared/fleet/rollout/bake.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { withPassed } from "#shared/fleet/rollout/order.ts";
@@ -21,8 +22,9 @@ export async function endStageRuns(
 ): Promise<Transaction | undefined> {
   const transaction = new Transaction(known, ports.clock.now());
   for (const [index, stage] of known.rolloutState.stages.entries()) {
-    const stageRun = stageRunOf(stage, known.stageRuns);
-    if (stageRun === undefined) continue;
+    const found = stageRunOf(stage, known.stageRuns);
+    if (found === undefined) continue;
+    const stageRun = afterApproval(found, { approvals: known.row.operations.approvals ?? [], at: transaction.at });
     const rollout = transaction.rollout(stageRun.rollout);
     const facts = stageRunFacts({ ...known, rolloutState: transaction.rolloutState }, stageRun);
     if (stage.ahead === true && facts.isAhead !== true)
@@ -46,7 +48,7 @@ export async function endStageRuns(
       continue;
     }
     const next = withVerdict(afterFailedBake(stageRun, advanced), advanced, transaction.at);
-    if (next === stageRun) continue;
+    if (next === found) continue;
     transaction.putStageRun(next);
     if (next.phase === "Passed") await pass(transaction, { stageRun: next, name: stage.name }, ports);
     transaction.report(stageRun);

@@ -10,10 +10,11 @@ import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { youngSince } from "#shared/fleet/blob-life.ts";
 import { type Member, relationOf, snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
+import { planHashOf } from "#shared/fleet/rollout/plan-hash.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
 import { isUnbegun, noTargets, refOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
-import type { RolloutRow, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { RolloutRow, SnapshotTarget, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 
 /** Targets in one blob: what a check of a stage run reads of its snapshot. */
@@ -45,6 +46,8 @@ export async function startStageRun(
     pages.push({ key: await ports.lists.store(page), first: at * snapshotPageSize });
   const snapshot = transaction.rolloutState.snapshots + 1;
   const message = `stage ${stage.name} begins: ${ordered.length === 1 ? "1 cluster" : `${ordered.length} clusters`} to check`;
+  const gates = gatesFor(transaction, { stage, old, rollout, targets });
+  const phase = gates.planHash === undefined ? "Updating" : "Gated";
   const stageRun: StageRunRow = {
     ...keys.stageRun(known.owner, { rollout: rollout.number, stage: stage.name, snapshot }),
     type: "StageRun",
@@ -54,8 +57,8 @@ export async function startStageRun(
     rollout: rollout.number,
     stage: stage.name,
     snapshot,
-    phase: "Updating",
-    reason: "Updating",
+    phase,
+    reason: phase,
     message,
     size: ordered.length,
     pages,
@@ -71,9 +74,9 @@ export async function startStageRun(
     away: [],
     // No cluster may have joined for what was requested then.
     ...defined({ retriedAt: old?.retriedAt, left: hasLost(old, rollout) }),
-    ...gatesFor(stage.name, { old, rollout, known }),
+    ...gates,
     startedAt: transaction.at,
-    transitions: [{ at: transaction.at, phase: "Updating", reason: "Updating", message }],
+    transitions: [{ at: transaction.at, phase, reason: phase, message }],
   };
   if (old !== undefined) transaction.supersede(old, rollout.number);
   transaction.putStageRun(stageRun);
@@ -87,20 +90,38 @@ export async function startStageRun(
   transaction.report(stageRun);
 }
 
+interface Sealed {
+  readonly stage: StageRecord;
+  /** The stage run in progress that it replaces. */
+  readonly old: StageRunRow | undefined;
+  readonly rollout: RolloutRow;
+  readonly targets: readonly SnapshotTarget[];
+}
+
 /**
  * The gates of the stage, by the present spec. A new snapshot of a rollout that bakes keeps the clock; it does not get
  * past a bake that has failed.
  */
 function gatesFor(
-  name: string,
-  about: { readonly old: StageRunRow | undefined; readonly rollout: RolloutRow; readonly known: Known },
-): Pick<StageRunRow, "gates" | "adopts" | "bake"> {
-  const { old, rollout, known } = about;
-  const { after } = relationOf(known.row).rollout.stages.find((stage) => stage.name === name) ?? {};
-  if (after === undefined || rollout.plan.deletion !== undefined) return {};
+  transaction: Transaction,
+  { stage, old, rollout, targets }: Sealed,
+): Pick<StageRunRow, "gates" | "adopts" | "bake" | "planHash" | "approvedBy"> {
+  const { known, rolloutState } = transaction;
+  const { before, after } = relationOf(known.row).rollout.stages.find(({ name }) => name === stage.name) ?? {};
+  if ((before ?? after) === undefined || rollout.plan.deletion !== undefined) return {};
+  const gates = defined({ before, after });
+  const { owner } = known;
+  const { templates } = rolloutState;
+  const current = stage.current === undefined ? undefined : transaction.rollout(stage.current).identity;
+  const planHash =
+    before === undefined || targets.length === 0
+      ? undefined
+      : planHashOf({ owner, stage: stage.name, targets, plan: rollout.plan, templates, gates, current });
+  const approvedBy = planHash !== undefined && old?.planHash === planHash ? old.approvedBy : undefined;
   const isAgain = old?.rollout === rollout.number && old.phase !== "GateFailed";
   return {
-    gates: { after },
+    gates,
+    ...defined({ planHash, approvedBy }),
     ...(old !== undefined && (old.adopts === true || !isUnbegun(old)) ? { adopts: true } : {}),
     ...(isAgain && old.bake !== undefined ? { bake: { from: old.bake.from, stood: old.bake.stood } } : {}),
   };

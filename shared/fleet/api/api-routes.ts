@@ -68,7 +68,7 @@ export const pathChoices = {
   plural: ["sources", "syncgroups", "syncs", "rollouts"],
   owners: ["syncgroups", "syncs"],
   verb: ["suspend", "resume", "reconcile", "refresh"],
-  rolloutVerb: ["hold", "release", "promote", "reject", "unreject", "retry"],
+  rolloutVerb: ["hold", "release", "promote", "reject", "unreject", "retry", "approve"],
 } as const;
 
 /**

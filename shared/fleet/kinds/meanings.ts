@@ -115,6 +115,14 @@ const meanings: Readonly<Record<string, string>> = {
     "stages in order; a cluster is in the first one that selects it; the last one takes all others",
   "SyncGroup.spec.rollout.stages[].clusters": "see Selecting clusters; absent in the last stage, and only there",
   "SyncGroup.spec.rollout.stages[].maxConcurrent": "a smaller bound for this stage",
+  "SyncGroup.spec.rollout.stages[].before":
+    "the gates that a rollout passes before the first cluster of the stage gets it",
+  "SyncGroup.spec.rollout.stages[].before[].approval": "people who have to approve the rollout for the stage",
+  "SyncGroup.spec.rollout.stages[].before[].approval.by":
+    "patterns of the ARNs of roles and users that may approve; * stands for any part of a name",
+  "SyncGroup.spec.rollout.stages[].before[].approval.count": "the number of different people who have to approve",
+  "SyncGroup.spec.rollout.stages[].before[].approval.expires":
+    "how long they have for it; the rollout then stands still until a refresh or a newer one",
   "SyncGroup.spec.rollout.stages[].after":
     "the gates that a rollout passes after all clusters of the stage are done, and before the next stage",
   "SyncGroup.spec.rollout.stages[].after[].bake":

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { boundedList } from "#shared/base/bounded.ts";
+import { boundedList, boundedText } from "#shared/base/bounded.ts";
 import { nameSchema } from "#shared/base/name-schema.ts";
 import { clusterSelectionSchema } from "#shared/fleet/kinds/cluster-selection.ts";
 import { namespacedMetadata, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
@@ -15,6 +15,29 @@ const gateAfterSchema = z.strictObject({
   bake: durationSchema({ minSeconds: 1, maxSeconds: maxGateSeconds }),
 });
 
+/** A gate before the clusters of a stage. */
+const gateBeforeSchema = z.strictObject({
+  approval: z.strictObject({
+    /** Patterns of the ARNs of users and roles that may approve; `*` stands for any part of a name. */
+    by: boundedList(
+      boundedText(300).regex(
+        /^arn:[^:\s]+:iam::[^:\s]+:(role|user)\/\S+$/,
+        "must be the ARN of a role or user, such as arn:aws:iam::111122223333:role/sre, with * for any part of a name",
+      ),
+      20,
+    ).min(1, "must name at least one role or user"),
+    /** Number of different people who have to approve. */
+    count: z
+      .number()
+      .int("must be a whole number")
+      .min(1, "must be at least 1")
+      .max(10, "must be at most 10")
+      .default(1),
+    /** How long they have for it. */
+    expires: durationSchema({ minSeconds: 60, maxSeconds: maxGateSeconds }).default("24h"),
+  }),
+});
+
 const stageSchema = z.strictObject({
   name: nameSchema,
   /** When absent, the stage takes every cluster that no earlier stage took. */
@@ -23,6 +46,8 @@ const stageSchema = z.strictObject({
   maxConcurrent: clusterCountSchema.optional(),
   /** Whether a rollout passes the first stage without verification when the stage has no cluster. False by default. */
   optional: z.boolean().optional(),
+  /** The gates between the stage before and the first cluster of this one. */
+  before: boundedList(gateBeforeSchema, 1).min(1, "must have at least one gate; leave it out for none").optional(),
   /** The gates between the last cluster of the stage and the next stage. */
   after: boundedList(gateAfterSchema, 1).min(1, "must have at least one gate; leave it out for none").optional(),
 });

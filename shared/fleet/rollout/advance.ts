@@ -6,6 +6,7 @@
 import { defined } from "#shared/base/defined.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
+import { gateBefore, validApprovals } from "#shared/fleet/rollout/approval.ts";
 import { type BakeClock, bakeClock, gateAfter } from "#shared/fleet/rollout/bake.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { promotionOf, statedText } from "#shared/fleet/rollout/gate-acts.ts";
@@ -26,7 +27,7 @@ import {
   stageRunsIn,
   waitingOf,
 } from "#shared/fleet/rollout/stage-runs.ts";
-import type { Act, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
+import type { Act, Approval, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type {
   RolloutRow,
   RolloutStateRow,
@@ -66,10 +67,13 @@ export interface StageRunFacts {
   readonly deadline?: string | undefined;
   /** Without it, no bake ends. */
   readonly bakeClock?: BakeClock;
+  /** Those of the owner, for any plan. */
+  readonly approvals?: readonly Approval[] | undefined;
 }
 
 /** The gates of a stage run. */
 export interface Gates {
+  readonly before?: GateState | undefined;
   readonly after?: GateState | undefined;
 }
 
@@ -87,13 +91,14 @@ export interface Advance {
 type Assessment = Pick<Advance, "phase" | "reason" | "message">;
 
 /** @returns what the stage run is with these facts, and what happens next. @param gates - other ones, in tests. */
-export function advance(
-  stageRun: StageRunRow,
-  facts: StageRunFacts,
-  gates: Gates = { after: gateAfter(stageRun, facts.bakeClock) },
-): Advance {
-  const assessed = promoted(assess(stageRun, facts, gates), facts);
+export function advance(stageRun: StageRunRow, facts: StageRunFacts, gates: Gates = gatesOf(stageRun, facts)): Advance {
+  const assessed = promoted(stageRun, assess(stageRun, facts, gates), facts);
   switch (assessed.phase) {
+    case "Gated": {
+      // People who approve a rollout are not asked for a newer one before this one has begun.
+      const isApproved = validApprovals(stageRun, facts.approvals ?? []).length > 0;
+      return { ...assessed, timers: timersOf(gates.before), acceptsNewer: !isApproved, inFlight: false };
+    }
     case "Baking":
       return { ...assessed, timers: timersOf(gates.after), acceptsNewer: false, inFlight: true };
     case "Updating": {
@@ -112,14 +117,22 @@ export function advance(
   }
 }
 
+function gatesOf(stageRun: StageRunRow, { approvals = [], bakeClock: clock }: StageRunFacts): Gates {
+  return { before: gateBefore(stageRun, approvals), after: gateAfter(stageRun, clock) };
+}
+
 function timersOf(gate: GateState | undefined): readonly Timer[] {
   return gate?.state === "waiting" ? gate.timers : [];
 }
 
-function assess(stageRun: StageRunRow, facts: StageRunFacts, { after }: Gates): Assessment {
+function assess(stageRun: StageRunRow, facts: StageRunFacts, { before, after }: Gates): Assessment {
   const { phase, reason, message } = stageRun;
   if (hasEnded(stageRun)) return { phase, reason: phase, message };
   if (facts.rejected !== undefined) return { phase: "Rejected", reason: "Rejected", message: facts.rejected };
+  if (before !== undefined && before.state !== "passed" && isUnbegun(stageRun)) {
+    if (before.state === "failed") return gateFailed(before.message);
+    return { phase: "Gated", reason: "Gated", message: before.message };
+  }
   const settled = assessTargets(stageRun, facts);
   if (settled.phase === "Halted" && stageRun.bake !== undefined)
     return gateFailed(`during the bake, ${settled.message}`);
@@ -142,16 +155,27 @@ function gateFailed(message: string): Assessment {
  * A person passes a stage run that lacks evidence or answers, and one whose gates have not passed. More failures than
  * the budget before any gate are not passed over, and neither is a stage that was inserted before.
  */
-function promoted(assessed: Assessment, { promoted: act, isAhead }: StageRunFacts): Assessment {
+function promoted(
+  { expired }: StageRunRow,
+  assessed: Assessment,
+  { promoted: act, isAhead }: StageRunFacts,
+): Assessment {
   const { phase, message } = assessed;
-  if (act === undefined || isAhead === true || !isPromotable(phase)) return assessed;
+  if (act === undefined || isAhead === true || !isPromotable({ phase, expired })) return assessed;
   return { phase: "Passed", reason: "Passed", message: `${statedText("promoted", act)}; ${message}` };
 }
 
 const promotable: readonly StageRunPhase[] = ["NothingVerified", "TooManyUnreachable", "Baking", "GateFailed"];
 
-export function isPromotable(phase: StageRunPhase): boolean {
-  return promotable.includes(phase);
+/** A stage run that nobody approved in time has given nothing to any cluster: it never passes its stage. */
+export function isPromotable({
+  phase,
+  expired,
+}: {
+  readonly phase: StageRunPhase;
+  readonly expired?: true | undefined;
+}): boolean {
+  return expired !== true && promotable.includes(phase);
 }
 
 /**
@@ -255,6 +279,7 @@ export function stageRunFacts({ rolloutState, row, rollouts }: OwnRows, stageRun
     promoted: promotionOf(row.operations, stageRun),
     resumedAt: row.operations.resumed?.at,
     deadline: rolloutState.deadline,
+    approvals: row.operations.approvals,
     bakeClock: bakeClock(row.operations, rollout.progressDeadline),
   };
 }

@@ -3,7 +3,13 @@ import type { RolloutStateRow, StageRunRow } from "#shared/fleet/rows/rollout-ro
 import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
 
 /** Operations that the version before does not know: its planner would act against them. */
-const newOperations = ["hold", "gates", "rejections", "guard"] as const satisfies readonly (keyof Operations)[];
+const newOperations = [
+  "hold",
+  "gates",
+  "rejections",
+  "guard",
+  "approvals",
+] as const satisfies readonly (keyof Operations)[];
 
 /** The schema that an owner's row needs, so that no function acts on it that does not know its operations gates or guard. */
 export function neededSchema(row: OwnerRow): number {
@@ -12,7 +18,9 @@ export function neededSchema(row: OwnerRow): number {
 }
 
 function hasGates(row: OwnerRow): boolean {
-  return row.type === "SyncGroup" && row.spec.rollout.stages.some(({ after }) => after !== undefined);
+  return (
+    row.type === "SyncGroup" && row.spec.rollout.stages.some(({ before, after }) => (before ?? after) !== undefined)
+  );
 }
 
 function isGuarded(row: OwnerRow): boolean {

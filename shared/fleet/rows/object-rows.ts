@@ -35,6 +35,12 @@ interface Stood {
   readonly stood?: number;
 }
 
+/** The approval of a plan in a stage, by the plan's hash: another plan needs another one. */
+export interface Approval extends Act {
+  readonly stage: string;
+  readonly plan: string;
+}
+
 /** The first suspend, and those that followed while it lasted, each with its person and reason. */
 export interface Suspension extends Act, Stood {
   readonly again?: readonly Act[];
@@ -85,6 +91,8 @@ export interface Operations {
   /** The newest `rollout refresh`: stage runs in progress take a new snapshot. */
   readonly refresh?: Act;
   readonly hold?: RolloutHold;
+  /** The last ones, the newest last. */
+  readonly approvals?: readonly Approval[];
   /** The newest `rollout release`. */
   readonly released?: Act;
   /** In the order of their numbers, at most 50. */

@@ -373,8 +373,11 @@ export const stalledPhases = ["Halted", "NothingVerified", "TooManyUnreachable",
 /** A stage run in one of these phases is over, and keeps its phase. */
 const endedPhases = ["Passed", "Superseded"] as const;
 export type EndedPhase = (typeof endedPhases)[number];
-/** `Baking`: its targets are done within the budgets, and its gates after them have not passed yet. */
-export type StageRunPhase = "Updating" | "Baking" | (typeof stalledPhases)[number] | EndedPhase;
+/**
+ * `Gated`: the gates before its targets have not passed yet, and nothing is assigned. `Baking`: its targets are done within
+ * the budgets, and the gates after them have not passed yet.
+ */
+export type StageRunPhase = "Gated" | "Updating" | "Baking" | (typeof stalledPhases)[number] | EndedPhase;
 
 export function isStalledPhase(phase: string | undefined): boolean {
   return stalledPhases.some((stalled) => stalled === phase);
@@ -392,7 +395,7 @@ export interface Transition {
 }
 
 /** The gates of a stage, as its snapshot recorded them: a later edit of the spec does not change them. */
-export type StageGates = Pick<RolloutStrategy["stages"][number], "after">;
+export type StageGates = Pick<RolloutStrategy["stages"][number], "before" | "after">;
 
 /** How far a stage run with a bake has come. */
 export interface Bake {
@@ -445,6 +448,12 @@ export interface StageRunRow extends Row, StageRunRef {
   /** Clusters may have its content already from attempts that did not pass: its gates apply although nothing changes. */
   readonly adopts?: true;
   readonly bake?: Bake;
+  /** The hash of what it changes; present when people have to approve that. */
+  readonly planHash?: string;
+  /** Principals whose approvals let it begin. */
+  readonly approvedBy?: readonly string[];
+  /** The time for approvals is over. */
+  readonly expired?: true;
   /** When a `reconcile` last asked for the failed targets. */
   readonly retriedAt?: string;
   readonly startedAt: string;

@@ -17,20 +17,26 @@ const verbs = {
   guard: "guard approve",
   recovered: "recover",
   deletion: "deletion",
-} as const satisfies Record<Exclude<keyof Operations, "accepted" | "gates" | "rejections">, string>;
+} as const satisfies Record<Exclude<keyof Operations, "accepted" | "gates" | "rejections" | "approvals">, string>;
 
 export function askedWaits(facts: WaitFacts): readonly Wait[] {
   const { operations } = facts.row;
   const acts = newActs(facts);
   const gates = newGateActs(facts);
+  const { observedOperation = 0 } = facts.row.status;
+  const approvals = (operations.approvals ?? []).filter(({ number }) => number > observedOperation);
   const words = [
     ...specWord(facts),
     ...acts.map((act) => verbs[act]),
     ...new Set(gates.map(({ verb }) => `rollout ${verb}`)),
     ...new Set(newRejections(facts.row, facts.rolloutState).map((act) => `rollout ${act.do}`)),
+    ...(approvals.length === 0 ? [] : ["rollout approve"]),
     ...judgementWord(facts),
   ];
-  const since = [...acts.flatMap((act) => operations[act]?.at ?? []), ...gates.map(({ at }) => at)].sort()[0];
+  const since = [
+    ...acts.flatMap((act) => operations[act]?.at ?? []),
+    ...[...gates, ...approvals].map(({ at }) => at),
+  ].sort()[0];
   const ofPlanner: readonly Wait[] =
     words.length === 0
       ? []

@@ -1,6 +1,7 @@
 /** The waits of a stage: for the targets of its stage run, for a person, or for the stage before it. */
 import { defined } from "#shared/base/defined.ts";
 import { advance, isLeft, mustVerify } from "#shared/fleet/rollout/advance.ts";
+import { approvalOf, expiresAt, validApprovals } from "#shared/fleet/rollout/approval.ts";
 import { bakeClock, bakedAt, bakeOf, checkEnd } from "#shared/fleet/rollout/bake.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { barredIn, newerBefore, nextFor } from "#shared/fleet/rollout/order.ts";
@@ -21,7 +22,7 @@ export function stageWaits(facts: WaitFacts, stage: StageRecord, index: number):
   if (isStalled(stageRun)) return [stalledWait(facts, stageRun)];
   const { rollout } = stageRun;
   const about = { stage: stage.name, rollout };
-  const waits: Wait[] = bakeWait(facts, stageRun);
+  const waits: Wait[] = [...approvalWait(facts, stageRun), ...bakeWait(facts, stageRun)];
   waits.push(
     ...stageRun.holds.flatMap(({ clusters, ...hold }) =>
       holdWaits({ ...hold, clusters: clusters.length }, about, facts),
@@ -115,6 +116,7 @@ function stalledWait({ row }: WaitFacts, stageRun: StageRunRow): Wait {
   const clusters = failedOf(stageRun);
   if (isDeletion) return { reason: "budget", ...about, clusters, message, clear: [...again, orphan] };
   if (stageRun.phase === "Halted" || stageRun.phase === "GateFailed") {
+    if (stageRun.expired === true) return { reason: "gate", ...about, message, clear: [{ verb: "refresh" }] };
     const isGate = stageRun.phase === "GateFailed";
     const clear = [...again, ...refresh, ...paced("maxFailures"), ...(isGate ? [promote] : [])];
     return { reason: isGate ? "gate" : "budget", ...about, clusters, message, clear };
@@ -123,6 +125,18 @@ function stalledWait({ row }: WaitFacts, stageRun: StageRunRow): Wait {
   const unverified = { count: changedSize(stageRun), names: [...stageRun.away, ...clusters.names] };
   const text = `${message}${namesText(unverified)}`;
   return { reason: "evidence", ...about, clusters: unverified, message: text, clear: [...again, ...refresh, promote] };
+}
+
+/** People have to approve the plan; the line names who may, and the plan's hash. */
+function approvalWait({ row }: WaitFacts, stageRun: StageRunRow): readonly Wait[] {
+  const terms = approvalOf(stageRun);
+  const { phase, stage, rollout, planHash, startedAt } = stageRun;
+  if (phase !== "Gated" || terms === undefined || planHash === undefined) return [];
+  const { length } = validApprovals(stageRun, row.operations.approvals ?? []);
+  const message = `rollout ${rollout} waits before stage ${stage}: ${length} of ${terms.count} approvals of plan ${planHash}, by ${terms.by.join(", ")}`;
+  const clear: Wait["clear"] = [{ verb: "approve", stage, plan: planHash }];
+  const until = expiresAt(stageRun);
+  return [{ reason: "approval", stage, rollout, message, since: startedAt, ...defined({ until }), clear }];
 }
 
 /** A bake ends by itself, or when a person ends it. */

@@ -20,6 +20,7 @@ export const waitReasons = [
   "evidence",
   "unreachable",
   "gate",
+  "approval",
   "catchUps",
   "slots",
   "worker",
@@ -34,6 +35,7 @@ export type WaitReason = (typeof waitReasons)[number];
 /** A command by which people can end a wait; a wait without one ends by itself. */
 export type Clearing =
   | { readonly verb: "resume" | "reconcile" | "retry" | "refresh" | "release" | "orphan" }
+  | { readonly verb: "approve"; readonly stage: string; readonly plan: string }
   | { readonly verb: "promote"; readonly stage: string; readonly rollout: number }
   | { readonly verb: "unreject"; readonly rollout: number }
   | { readonly verb: "approveGuard"; readonly hash: string }

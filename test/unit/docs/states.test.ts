@@ -52,7 +52,7 @@ describe("docs/spec/rollout.md", () => {
   });
 
   test("the page names every phase of a stage run, and every state of a target", () => {
-    const ended: readonly StageRunPhase[] = ["Updating", "Baking", "Passed", "Superseded"];
+    const ended: readonly StageRunPhase[] = ["Gated", "Updating", "Baking", "Passed", "Superseded"];
     const below = status.slice(status.indexOf("`stages`"));
     expect([...ended, ...stalledPhases, ...targetStates].filter((word) => !below.includes(`\`${word}\``))).toEqual([]);
   });

@@ -32,6 +32,10 @@ const slotOf = (slot?: SlotRow) => keys.slot(owner, slot?.cluster ?? "");
 const all = { maxConcurrent: "100%" } as const;
 const lax = { ...all, maxFailures: "100%", maxUnreachable: "100%" } as const;
 const baked: Partial<RolloutStrategy> = { ...all, stages: [{ name: "rest", after: [{ bake: "1s" }] }] };
+const approved: Partial<RolloutStrategy> = {
+  ...all,
+  stages: [{ name: "rest", before: [{ approval: { by: ["arn:aws:iam::*:role/sre"], count: 1, expires: "60s" } }] }],
+};
 const two: Partial<RolloutStrategy> = { ...all, stages: [{ name: "rest", maxConcurrent: 1 }] };
 
 const act = async (made: PlannerWorld, operations: object) =>
@@ -309,6 +313,24 @@ const stories: readonly Story[] = [
     clear: ["reconcile", "retry", "refresh", "pace maxFailures", "promote rest 1"],
   },
   {
+    on: "gate",
+    when: "nobody has approved in time",
+    pace: approved,
+    make: async (made) => {
+      await begin(made);
+      made.advanceClock(60);
+      await made.plan();
+    },
+    clear: ["refresh"],
+  },
+  {
+    on: "approval",
+    when: "nobody has approved",
+    pace: approved,
+    make: begin,
+    clear: ["approve"],
+  },
+  {
     on: "catchUps",
     when: "failed catch-ups stop other clusters",
     make: async (made) => {
@@ -394,6 +416,11 @@ async function clear(made: PlannerWorld, clearing: Clearing, { pace = {}, templa
   }
   if (clearing.verb === "approveGuard")
     return call(made, "POST", `${group}/approve-guard`, { hash: clearing.hash, reason: "reviewed" });
+  if (clearing.verb === "approve") {
+    const { stage, plan } = clearing;
+    await call(made, "POST", `${group}/approve`, { stage, plan, reason: "INC-1" });
+    return;
+  }
   const [method, path] =
     clearing.verb === "thaw"
       ? (["DELETE", `/v1/freezes/${clearing.freeze}`] as const)
@@ -414,7 +441,10 @@ async function call(made: PlannerWorld, method: string, path: string, body: obje
   return answer.body;
 }
 
-const textOf = ({ verb, ...more }: Clearing) => [verb, ...Object.values(more)].join(" ");
+const textOf = (clearing: Clearing) => {
+  const { verb, ...more } = clearing;
+  return [verb, ...Object.values(verb === "approve" ? {} : more)].join(" ");
+};
 const waitsOn = (made: PlannerWorld, { on }: Pick<Story, "on">) =>
   waitsOf(made).then((waits) => waits.filter((wait) => wait.reason === on));
 

@@ -1,0 +1,82 @@
+/** Approvals: who may let a stage run begin, and how many people have done so. Pure. */
+
+import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
+import type { GateState } from "#shared/fleet/rollout/gate-state.ts";
+import { later } from "#shared/fleet/rows/due.ts";
+import type { Approval } from "#shared/fleet/rows/object-rows.ts";
+import type { StageGates, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+
+type Terms = NonNullable<StageGates["before"]>[number]["approval"];
+type Run = Pick<StageRunRow, "gates" | "planHash" | "approvedBy" | "expired" | "stage" | "startedAt">;
+
+/** @returns the terms of the approval that the stage run needs; undefined when it needs none. */
+export function approvalOf({ gates, planHash }: Pick<StageRunRow, "gates" | "planHash">): Terms | undefined {
+  return planHash === undefined ? undefined : gates?.before?.[0]?.approval;
+}
+
+/**
+ * The one who acts: a role is one approver, whoever assumes it, except the roles of IAM Identity Center, whose sessions
+ * have the names of people. Two roles of one person are one approver.
+ */
+export function approverOf(principal: string): string {
+  const session = /^arn:[^:]+:sts::(\d+):assumed-role\/([^/]+)\/(.+)$/.exec(principal);
+  if (session === null) return principal;
+  const [, account = "", role = "", name = ""] = session;
+  return role.startsWith(personalRoles) ? `person ${name}` : `arn:aws:iam::${account}:role/${role}`;
+}
+
+const personalRoles = "AWSReservedSSO_";
+
+/** Whether one of the patterns fits the principal. A pattern of a role fits every session of the role. */
+export function isAllowed({ by }: Pick<Terms, "by">, principal: string): boolean {
+  const role = principal.replace(/^(arn:[^:]+):sts::(\d+):assumed-role\/([^/]+)\/.+$/, "$1:iam::$2:role/$3");
+  return by.some((pattern) => {
+    const parts = pattern.split("*").map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, String.raw`\$&`));
+    return new RegExp(`^${parts.join("[^:/]*")}$`).test(role);
+  });
+}
+
+/** The approvals of the stage run that count, one for each approver. */
+export function validApprovals(run: Run, approvals: readonly Approval[]): readonly Approval[] {
+  const terms = approvalOf(run);
+  if (terms === undefined) return [];
+  const own = approvals.filter(
+    ({ stage, plan, by }) => stage === run.stage && plan === run.planHash && isAllowed(terms, by),
+  );
+  return [...new Map(own.map((one) => [approverOf(one.by), one])).values()];
+}
+
+/** When nobody can approve any more. An approval that was given does not expire. */
+export function expiresAt(run: Run): string | undefined {
+  const terms = approvalOf(run);
+  return terms && later(run.startedAt, secondsOf(terms.expires));
+}
+
+/** @returns the state of the gate before the stage run's targets; undefined when it has none. */
+export function gateBefore(run: Run, approvals: readonly Approval[]): GateState | undefined {
+  const terms = approvalOf(run);
+  const at = expiresAt(run);
+  if (terms === undefined || at === undefined) return undefined;
+  if (run.approvedBy !== undefined) return { state: "passed" };
+  const { length } = validApprovals(run, approvals);
+  const what = `${length} of ${terms.count} approvals of plan ${run.planHash} in stage ${run.stage}`;
+  if (run.expired === true) return { state: "failed", message: `ApprovalExpired: ${what} until ${at}` };
+  if (length >= terms.count) return { state: "passed" };
+  return {
+    state: "waiting",
+    message: `${what}, until ${at}`,
+    timers: [{ at, why: "the end of the time for an approval" }],
+  };
+}
+
+/** The stage run after its approval was given, or its time is over; the same one before that. */
+export function afterApproval(
+  stageRun: StageRunRow,
+  { approvals, at }: { readonly approvals: readonly Approval[]; readonly at: string },
+): StageRunRow {
+  const gate = stageRun.approvedBy === undefined ? gateBefore(stageRun, approvals) : undefined;
+  if (gate?.state === "passed")
+    return { ...stageRun, approvedBy: validApprovals(stageRun, approvals).map(({ by }) => by) };
+  const isOver = gate?.state === "waiting" && gate.timers.every((timer) => timer.at <= at);
+  return isOver ? { ...stageRun, expired: true } : stageRun;
+}

@@ -3,7 +3,7 @@ import { Argument, type Command } from "commander";
 import type { RolloutListOptions } from "#cli/commands/rollout.ts";
 import type { RolloutStatusOptions } from "#cli/commands/rollout-status.ts";
 import type {
-  ApproveOptions,
+  ApprovalOptions,
   HoldOptions,
   PromoteOptions,
   ReleaseOptions,
@@ -60,7 +60,7 @@ export function rolloutCommands(program: Command, add: AddCommand): void {
     .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"))
     .option("--to <n>", "start only this rollout, and go on holding the others", wholeNumber);
 
-  add(rollout, "approve", async (session, args, options: ApproveOptions) =>
+  add(rollout, "approve", async (session, args, options: ApprovalOptions) =>
     (await import("#cli/commands/rollout-verbs.ts")).rolloutApprove(session, args[0] ?? "", options),
   )
     .description("Approve the plan that a stage waits with. Requires --reason.")

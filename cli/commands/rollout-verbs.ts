@@ -40,13 +40,13 @@ export async function rolloutRelease(session: Session, group: string, { to }: Re
   return "done";
 }
 
-export interface ApproveOptions {
+export interface ApprovalOptions {
   readonly stage?: string;
   readonly plan?: string;
 }
 
 /** Approves the plan with this hash in the stage, and no other. */
-export async function rolloutApprove(session: Session, group: string, options: ApproveOptions): Promise<ExitReason> {
+export async function rolloutApprove(session: Session, group: string, options: ApprovalOptions): Promise<ExitReason> {
   const { stage, plan } = options;
   const example = `starling rollout approve ${group} --stage production --plan HASH --reason "why"`;
   requireReason(session, example);

@@ -90,7 +90,7 @@ export async function startStageRun(
   transaction.report(stageRun);
 }
 
-interface Sealed {
+interface Gating {
   readonly stage: StageRecord;
   /** The stage run in progress that it replaces. */
   readonly old: StageRunRow | undefined;
@@ -104,7 +104,7 @@ interface Sealed {
  */
 function gatesFor(
   transaction: Transaction,
-  { stage, old, rollout, targets }: Sealed,
+  { stage, old, rollout, targets }: Gating,
 ): Pick<StageRunRow, "gates" | "adopts" | "bake" | "planHash" | "approvedBy"> {
   const { known, rolloutState } = transaction;
   const { before, after } = relationOf(known.row).rollout.stages.find(({ name }) => name === stage.name) ?? {};

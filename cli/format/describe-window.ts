@@ -4,7 +4,7 @@ import { rowsText } from "#cli/format/values-text.ts";
 import type { WindowObject } from "#shared/fleet/api/objects.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { WindowSpec } from "#shared/fleet/kinds/window.ts";
-import { openings, type WindowTime } from "#shared/fleet/windows/calendar.ts";
+import { isOpen, openings, type WindowTime } from "#shared/fleet/windows/calendar.ts";
 import { openingText } from "#shared/fleet/windows/opening-text.ts";
 
 const openingsShown = 5;
@@ -24,10 +24,10 @@ export function describeWindow(object: WindowObject, now: Date): string {
   ].join("");
 }
 
-/** One line for each of the next openings; or that there is none. */
+/** One line for each of the next openings; or why there is none. */
 export function nextOpeningsText(spec: WindowSpec, now: Date): string {
   const found = openings(spec, now, openingsShown).map((at) => [openingText(spec, at)]);
-  return rowsText(found.length === 0 ? [["never"]] : found);
+  return rowsText(found.length > 0 ? found : [[isOpen(spec, now) ? "stays open" : "never"]]);
 }
 
 function timeText({ cron, duration, timeZone, start, end }: WindowTime): string {

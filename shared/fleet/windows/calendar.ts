@@ -110,10 +110,10 @@ function earliest(times: readonly number[]): number | undefined {
   return times.length === 0 ? undefined : Math.min(...times);
 }
 
-/** The next times at which it opens, the present one included while it is open. */
+/** The next times at which it opens, without the one that may have begun. */
 export function openings(calendar: Calendar, now: Date, most: number): readonly Date[] {
   const found: Date[] = [];
-  let from: Date | undefined = now;
+  let from = isOpen(calendar, now) ? nextClosing(calendar, now) : now;
   while (from !== undefined && found.length < most) {
     const opening = nextOpening(calendar, from);
     if (opening === undefined) break;

@@ -46,16 +46,33 @@ async function revisionOf(made: PlannerWorld, cluster: string): Promise<string |
 const everywhere = { ...rings, maxConcurrent: 5 };
 
 describe("a closed window", () => {
-  test("targets outside their window are held while others start, and the planner is due at the opening", async () => {
+  test("the planner is due when a window opens that targets or catch-ups wait for", async () => {
+    const made = await worldOf({ c1: "canary", c2: "rest" }, { maxConcurrent: 5 });
+    const end = new Date(made.now.getTime() + 20_000).toISOString();
+    const deny = [{ start: hoursFrom(made, -1), end }];
+    await applyWindow(made, "busy", { clusters: inRing("rest"), deny });
+    await begin(made);
+    await allSay(made, "Ready");
+    expect(dueAtOf(made.rolloutState().dueKey ?? "")).toBe(end);
+    const joined = await worldOf({ c1: "canary" }, { maxConcurrent: 5 });
+    await joined.rollOut();
+    const soon = new Date(joined.now.getTime() + 20_000).toISOString();
+    await applyWindow(joined, "busy", {
+      clusters: inRing("rest"),
+      deny: [{ start: hoursFrom(joined, -1), end: soon }],
+    });
+    await joined.addCluster("j1", "rest");
+    await begin(joined);
+    expect(dueAtOf(joined.rolloutState().dueKey ?? "")).toBe(soon);
+  });
+
+  test("targets outside their window are held while others start, and start when it opens", async () => {
     const made = await worldOf({ c1: "canary", c2: "rest", c3: "other" }, { maxConcurrent: 5 });
     await closedFor(made, "rest");
-    const opening = hoursFrom(made, 2);
     await begin(made);
     expect(made.states()).toEqual({ c1: "Assigned", c3: "Assigned" });
     expect(made.stageRun("all").holds).toEqual([{ cause: "window", name: "night", clusters: [1] }]);
     await allSay(made, "Ready");
-    const { dueKey } = made.rolloutState();
-    expect(dueAtOf(dueKey ?? "") <= opening).toBe(true);
     made.advanceClock(2 * hour);
     await made.plan();
     expect(made.states()).toMatchObject({ c2: "Assigned" });

@@ -37,10 +37,12 @@ function newestIn({ current = 0, updatingTo }: Pick<StageRecord, "current" | "up
  * The newest rollout that reaches a stage: the one that the stage before has passed, or, for the first stage, the
  * newest.
  */
-function comingTo(rolloutState: Ordered, index: number, mayStart: MayStart = () => true): number {
+function comingTo(rolloutState: Ordered, index: number, mayStart?: MayStart): number {
   const { stages, ledger } = rolloutState;
-  const may = (number: number) => mayStart(number) && !isRejected(rolloutState, number);
-  const coming = index === 0 ? ledger.find(({ number }) => may(number))?.number : stages[index - 1]?.current;
+  const may = (number: number) => mayStart?.(number) !== false && !isRejected(rolloutState, number);
+  // Without a hold the first stage takes what is desired now, and nothing older when that is rejected.
+  const newest = mayStart === undefined ? ledger[0] : ledger.find(({ number }) => may(number));
+  const coming = index === 0 ? newest?.number : stages[index - 1]?.current;
   return coming !== undefined && may(coming) ? coming : 0;
 }
 

@@ -25,7 +25,7 @@ export interface Calendar {
 /** Openings further away than this are not looked for. */
 const furthestMs = 10 * 366 * 24 * 3600 * 1000;
 /** A search that alternates this often between allowed and denied times finds nothing. */
-const mostSteps = 400;
+const mostSteps = 10_000;
 
 interface Span {
   readonly from: number;

@@ -37,6 +37,11 @@ describe("the calendar of a window", () => {
     expect(nextClosing(freeze, at("2027-02-01T00:00:00Z"))).toBeUndefined();
   });
 
+  test("an opening behind a thousand denied hours is found", () => {
+    const calendar = { allow: [daily("0 * * * *", "30m", "UTC")], deny: [daily("0 * * 2-12 *", "30m", "UTC")] };
+    expect(text(nextOpening(calendar, at("2026-11-28T12:10:00Z")))).toBe("2027-01-01T00:00Z");
+  });
+
   test("allowed times are a union, and a denied time beats them", () => {
     const allow = [daily("0 8 * * *", "4h", "UTC"), daily("0 11 * * *", "4h", "UTC")];
     const calendar: Calendar = { allow, deny: [daily("0 13 * * *", "1h", "UTC")] };

@@ -74,13 +74,34 @@ export function isOpen(calendar: Calendar, now: Date): boolean {
   return (allows || calendar.allow.length === 0) && !denies;
 }
 
+/** From the time of a search until the opening that it found, or for good without one, its result stays the same. */
+interface Search {
+  readonly from: Date;
+  readonly opening: Date | undefined;
+}
+
+/** By calendar. The planner asks with every write, and a search may take a second. */
+const searches = new Map<string, Search>();
+const mostSearches = 500;
+
 /** When it is open next; now, when it is open. @returns undefined when it never opens again. */
 export function nextOpening(calendar: Calendar, now: Date): Date | undefined {
+  const key = JSON.stringify(calendar);
+  const known = searches.get(key);
+  if (known !== undefined && known.from <= now && (known.opening === undefined || now <= known.opening))
+    return known.opening;
+  if (searches.size >= mostSearches) searches.clear();
+  const opening = searchOpening(calendar, now);
+  searches.set(key, { from: now, opening });
+  return opening;
+}
+
+function searchOpening({ allow, deny }: Calendar, now: Date): Date | undefined {
   return walk(now, (at) => {
-    if (isOpen(calendar, new Date(at))) return "found";
     // While the longest of the denied times lasts, nothing opens.
-    const denied = endsOf(calendar.deny, at);
-    return denied.length > 0 ? Math.max(...denied) : earliest(beginsOf(calendar.allow, at));
+    const denied = endsOf(deny, at);
+    if (denied.length > 0) return Math.max(...denied);
+    return allow.length === 0 || endsOf(allow, at).length > 0 ? "found" : earliest(beginsOf(allow, at));
   });
 }
 

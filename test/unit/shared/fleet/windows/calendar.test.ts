@@ -37,6 +37,19 @@ describe("the calendar of a window", () => {
     expect(nextClosing(freeze, at("2027-02-01T00:00:00Z"))).toBeUndefined();
   });
 
+  test("each time has its own next opening, in whatever order people ask", () => {
+    const calendar = { allow: [daily("0 8 * * *", "1h", "UTC")], deny: [] };
+    const asked = ["03T09:30", "01T07:00", "01T08:00", "01T08:30", "01T07:59", "02T09:00"];
+    expect(asked.map((time) => text(nextOpening(calendar, at(`2026-06-${time}:00Z`))))).toEqual([
+      "2026-06-04T08:00Z",
+      "2026-06-01T08:00Z",
+      "2026-06-01T08:00Z",
+      "2026-06-01T08:30Z",
+      "2026-06-01T08:00Z",
+      "2026-06-03T08:00Z",
+    ]);
+  });
+
   test("an opening behind a thousand denied hours is found", () => {
     const calendar = { allow: [daily("0 * * * *", "30m", "UTC")], deny: [daily("0 * * 2-12 *", "30m", "UTC")] };
     expect(text(nextOpening(calendar, at("2026-11-28T12:10:00Z")))).toBe("2027-01-01T00:00Z");

@@ -1,5 +1,5 @@
 import { refusal } from "#functions/api/request/refusal.ts";
-import type { Facts } from "#functions/api/write/rollout-verb.ts";
+import { type Facts, namedStage } from "#functions/api/write/rollout-verb.ts";
 import { approvalOf, approverOf, expiresAt, isAllowed, validApprovals } from "#shared/fleet/rollout/approval.ts";
 import { stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { Operations } from "#shared/fleet/rows/object-rows.ts";
@@ -20,12 +20,7 @@ export function decideApprove({
   now,
   object,
 }: Facts<"approve">): Operations | undefined {
-  const stages = rolloutState?.stages ?? [];
-  const stage = stages.find((one) => one.name === name);
-  if (stage === undefined) {
-    const names = stages.map((one) => one.name).join(", ");
-    throw refusal("BadRequest", `stage: ${object} has no stage ${name}; it has ${names === "" ? "none yet" : names}`);
-  }
+  const stage = namedStage(name, { rolloutState, object });
   const stageRun = stageRunOf(stage, stageRuns);
   const terms = stageRun && approvalOf(stageRun);
   if (stageRun === undefined || terms === undefined)

@@ -1,7 +1,7 @@
 /** The verbs of people about single stage runs and their targets. */
 import { labelSelection } from "#functions/api/request/label-selection.ts";
 import { refusal } from "#functions/api/request/refusal.ts";
-import type { Facts, RolloutVerb } from "#functions/api/write/rollout-verb.ts";
+import { type Facts, namedStage, type RolloutVerb } from "#functions/api/write/rollout-verb.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isPromotable } from "#shared/fleet/rollout/advance.ts";
 import { mostGateActs, promotionOf } from "#shared/fleet/rollout/gate-acts.ts";
@@ -17,12 +17,7 @@ import { isOfType } from "#shared/fleet/rows/stored-row.ts";
 export function decidePromote(facts: Facts<"promote">): Operations | undefined {
   const { row, rolloutState, stageRuns, body, act, object } = facts;
   const { stage: name, rollout, snapshot } = body;
-  const stages = rolloutState?.stages ?? [];
-  const stage = stages.find((one) => one.name === name);
-  if (stage === undefined) {
-    const names = stages.map((one) => one.name).join(", ");
-    throw refusal("BadRequest", `stage: ${object} has no stage ${name}; it has ${names === "" ? "none yet" : names}`);
-  }
+  const stage = namedStage(name, { rolloutState, object });
   const ref = { stage: name, rollout, snapshot };
   const { updatingTo } = stage;
   if (updatingTo === undefined || !isSameStageRun(updatingTo, ref)) {

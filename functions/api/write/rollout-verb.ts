@@ -1,10 +1,11 @@
 /** The verbs of people about the rollouts of a SyncGroup or Sync: what a request says, and what decides about it. */
 import type * as z from "zod";
 import type { Caller } from "#functions/api/request/api-ports.ts";
+import { refusal } from "#functions/api/request/refusal.ts";
 import type { rolloutBodies } from "#functions/api/request/request-bodies.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { Act, Operations, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
-import type { RolloutStateRow, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { RolloutStateRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 
 export type RolloutVerb = keyof typeof rolloutBodies;
@@ -41,3 +42,15 @@ export interface Facts<Verb extends RolloutVerb> {
 
 /** @returns the operations after the verb; undefined when nothing changes. */
 export type Decide<Verb extends RolloutVerb> = (facts: Facts<Verb>) => Operations | undefined;
+
+/** The stage that a request names. @throws StarlingError `BadRequest` */
+export function namedStage(
+  name: string,
+  { rolloutState, object }: Pick<Facts<RolloutVerb>, "rolloutState" | "object">,
+): StageRecord {
+  const stages = rolloutState?.stages ?? [];
+  const stage = stages.find((one) => one.name === name);
+  if (stage !== undefined) return stage;
+  const names = stages.map((one) => one.name).join(", ");
+  throw refusal("BadRequest", `stage: ${object} has no stage ${name}; it has ${names === "" ? "none yet" : names}`);
+}

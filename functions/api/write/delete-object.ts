@@ -9,6 +9,7 @@ import { audit, sendAfter, sendSideBySide, writeObject } from "#functions/api/wr
 import { everyOwner, ownersTaking } from "#shared/adapters/concerned-owners.ts";
 import { writeWithFleet } from "#shared/adapters/fleet-writes.ts";
 import { forgetSyncs, isAssigned, requireForgettable } from "#shared/adapters/forget-syncs.ts";
+import { counted } from "#shared/base/counted.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { DiscoveryRow } from "#shared/fleet/rows/discovery-rows.ts";
@@ -137,17 +138,12 @@ async function deleteClusterValues(
   ports: ApiPorts,
   { row, request }: { readonly row: ClusterValuesRow; readonly request: DeleteRequest },
 ): Promise<DeleteAnswer> {
-  const selected = (await registered(ports.table)).filter((cluster) => selects(row.spec.clusters, cluster));
-  const count = `${selected.length} ${selected.length === 1 ? "cluster" : "clusters"}`;
   const names = Object.keys(row.spec.values).join(", ");
-  const message = `deleting ${objectText(request.reference)} takes its values (${names}) from ${count}; what uses them is rendered anew, or waits for somebody to set them`;
-  const consequences = { syncs: 0, clusters: selected.length, message };
-  if (request.confirmed === "ask") {
-    throw refusal("ConfirmationRequired", consequences.message, { consequences: [consequences] });
-  }
-  await removeRow(ports, { row, request, also: [valuesVersionUpdate()] });
-  await sendSideBySide(ports, await ownersTaking(selected, ports.table));
-  return { outcome: "deleted", consequences };
+  return deleteSelection(ports, {
+    ...{ row, request, also: [valuesVersionUpdate()] },
+    messageFor: (count) =>
+      `deleting ${objectText(request.reference)} takes its values (${names}) from ${count}; what uses them is rendered anew, or waits for somebody to set them`,
+  });
 }
 
 /** Its clusters may get changes at any time, as far as other windows allow. */
@@ -155,14 +151,33 @@ async function deleteWindow(
   ports: ApiPorts,
   { row, request }: { readonly row: WindowRow; readonly request: DeleteRequest },
 ): Promise<DeleteAnswer> {
+  return deleteSelection(ports, {
+    ...{ row, request, also: [windowRemoval(row.name)] },
+    messageFor: (count) =>
+      `deleting ${objectText(request.reference)} lets changes of ${count} start at any time that no other Window denies`,
+  });
+}
+
+interface SelectionRemoval {
+  readonly row: ClusterValuesRow | WindowRow;
+  readonly request: DeleteRequest;
+  readonly also: readonly Write[];
+  /** @param count - `1 cluster`, `3 clusters`: the registered ones that it selects. */
+  readonly messageFor: (count: string) => string;
+}
+
+/** Deletes what selects clusters, and informs the owners that select one of them. */
+async function deleteSelection(
+  ports: ApiPorts,
+  { row, request, also, messageFor }: SelectionRemoval,
+): Promise<DeleteAnswer> {
   const selected = (await registered(ports.table)).filter((cluster) => selects(row.spec.clusters, cluster));
-  const count = `${selected.length} ${selected.length === 1 ? "cluster" : "clusters"}`;
-  const message = `deleting ${objectText(request.reference)} lets changes of ${count} start at any time that no other Window denies`;
+  const message = messageFor(counted(selected.length, "cluster"));
   const consequences = { syncs: 0, clusters: selected.length, message };
   if (request.confirmed === "ask") {
     throw refusal("ConfirmationRequired", consequences.message, { consequences: [consequences] });
   }
-  await removeRow(ports, { row, request, also: [windowRemoval(row.name)] });
+  await removeRow(ports, { row, request, also });
   await sendSideBySide(ports, await ownersTaking(selected, ports.table));
   return { outcome: "deleted", consequences };
 }

@@ -12,7 +12,7 @@ import { afterPlan } from "#shared/fleet/rollout/guarded-templates.ts";
 import { withDesired } from "#shared/fleet/rollout/ledger.ts";
 import { barredIn } from "#shared/fleet/rollout/order.ts";
 import { likeRejected, withLike } from "#shared/fleet/rollout/rejection.ts";
-import { holdInForce, mayStart } from "#shared/fleet/rollout/rollout-hold.ts";
+import { holdInForce, mayStartUnder } from "#shared/fleet/rollout/rollout-hold.ts";
 import { stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Plan, RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -32,14 +32,13 @@ export async function startNextStageRun(
     return takeNewSnapshot(known, row.operations.refresh.number, ports);
   const identity = desired.ok ? identityNow(known, desired.plan) : undefined;
   const isNew = identity !== undefined && rolloutState.ledger[0]?.identity !== identity;
-  const hold = holdInForce(row, ports.clock.now());
   const feed = nextFeed(rolloutState, {
     runs: advanceAll(known, round),
     isNew,
     isNewRejected: desired.ok && likeRejected(rolloutState, desired.plan.planHash) !== undefined,
     supersede: relationOf(row).rollout.supersede,
     deletion: row.operations.deletion !== undefined,
-    ...(hold === undefined ? {} : { mayStart: (rollout) => mayStart(hold, rollout) }),
+    ...defined({ mayStart: mayStartUnder(holdInForce(row, ports.clock.now())) }),
   });
   if (feed === undefined) return undefined;
   const transaction = new Transaction(known, ports.clock.now());

@@ -6,9 +6,9 @@ import { excerpt } from "#shared/base/excerpt.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
 import { type DesiredPlan, describeRevisions, identityNow, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { withheldText } from "#shared/fleet/rollout/guard.ts";
-import { barredIn, keptBack, rejectedNewest } from "#shared/fleet/rollout/order.ts";
+import { barredIn, rejectedNewest } from "#shared/fleet/rollout/order.ts";
 import { rejectedText, rejectionOf } from "#shared/fleet/rollout/rejection.ts";
-import { heldText, holdInForce, mayStart } from "#shared/fleet/rollout/rollout-hold.ts";
+import { heldText, holdInForce, keptBackBy } from "#shared/fleet/rollout/rollout-hold.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { isStalled, lastStageRunOf, stageRunOf, stageRunsIn, waitingOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { activityOf } from "#shared/fleet/rollout/timers.ts";
@@ -20,13 +20,7 @@ import {
   type OwnerState,
   type OwnerStatus,
 } from "#shared/fleet/rows/object-rows.ts";
-import type {
-  LedgerEntry,
-  RolloutStateRow,
-  StageRecord,
-  StageRunRow,
-  WithheldChange,
-} from "#shared/fleet/rows/rollout-rows.ts";
+import type { RolloutStateRow, StageRecord, StageRunRow, WithheldChange } from "#shared/fleet/rows/rollout-rows.ts";
 import { type ClusterTallies, clusterCounts, haveDesired } from "#shared/fleet/sync/tally.ts";
 import type { Reason } from "#shared/kube/reasons.ts";
 
@@ -128,7 +122,11 @@ function stateOf(row: OwnerRow, facts: StatusFacts): OwnerState {
     return "Stalled";
   if (activityOf(facts) !== "idle") return freezeIn(facts) === undefined ? "Rolling" : "Frozen";
   const isUnhealthy = settled !== undefined && settled.failed + settled.unreachable > 0;
-  if (!isUnhealthy && (keptBackBy(row, facts).length > 0 || rejectedNewest(rolloutState) !== undefined)) return "Held";
+  if (
+    !isUnhealthy &&
+    (keptBackBy(holdInForce(row, facts.now), rolloutState).length > 0 || rejectedNewest(rolloutState) !== undefined)
+  )
+    return "Held";
   if (!isUnhealthy && withheldBy(facts).length > 0) return "Guarded";
   // The results have not been counted yet.
   if (settled === undefined) return rolloutState.last === 0 ? "Waiting" : "Reconciling";
@@ -137,12 +135,6 @@ function stateOf(row: OwnerRow, facts: StatusFacts): OwnerState {
   const lacking = missing.length + unreadable.length;
   if (haveDesired(settled) < settled.selected || lacking > 0) return "Degraded";
   return settled.ready === settled.selected ? "Complete" : "Drifted";
-}
-
-/** The rollouts that a hold keeps back. */
-function keptBackBy(row: OwnerRow, { rolloutState, now }: StatusFacts): readonly LedgerEntry[] {
-  const hold = holdInForce(row, now);
-  return hold === undefined ? [] : keptBack(rolloutState, (rollout) => mayStart(hold, rollout));
 }
 
 /** The changes that a guard withholds. */
@@ -224,7 +216,7 @@ function messageOf(row: OwnerRow, facts: StatusFacts, { state, clusters, now }: 
       const hold = holdInForce(row, now);
       const rejection = rejectionOf(facts.rolloutState, rejectedNewest(facts.rolloutState) ?? 0);
       const texts = [
-        hold === undefined ? "" : heldText(hold, keptBackBy(row, facts)),
+        hold === undefined ? "" : heldText(hold, keptBackBy(hold, facts.rolloutState)),
         rejection === undefined ? "" : `rollout ${rejection.rollout} ${rejectedText(rejection)}`,
       ];
       return texts.filter((text) => text !== "").join("; ");

@@ -1,6 +1,7 @@
 /** A hold of an owner's rollouts: which rollouts stages may take while it is in force. Pure. */
 
 import { firstOf } from "#shared/base/counted.ts";
+import { keptBack, type MayStart } from "#shared/fleet/rollout/order.ts";
 import type { OwnerRow, RolloutHold } from "#shared/fleet/rows/object-rows.ts";
 import type { LedgerEntry } from "#shared/fleet/rows/rollout-rows.ts";
 
@@ -11,9 +12,18 @@ export function holdInForce({ operations }: Pick<OwnerRow, "operations">, now: D
   return hold.until === undefined || hold.until > now.toISOString() ? hold : undefined;
 }
 
-/** Whether a stage may take the rollout. @param hold - the hold in force, if any. */
-export function mayStart(hold: RolloutHold | undefined, rollout: number): boolean {
-  return hold === undefined || hold.except?.includes(rollout) === true;
+/** The rollouts that stages may take under a hold. @param hold - the hold in force. @returns undefined without one. */
+export function mayStartUnder(hold: RolloutHold | undefined): MayStart | undefined {
+  return hold && ((rollout) => hold.except?.includes(rollout) === true);
+}
+
+/** The rollouts that a hold keeps back, the newest first. */
+export function keptBackBy(
+  hold: RolloutHold | undefined,
+  rolloutState: Parameters<typeof keptBack>[0],
+): readonly LedgerEntry[] {
+  const mayStart = mayStartUnder(hold);
+  return mayStart === undefined ? [] : keptBack(rolloutState, mayStart);
 }
 
 /** @param kept - the rollouts that it keeps back, the newest first. */

@@ -6,7 +6,7 @@ import { bakeClock, bakedAt, bakeOf, checkEnd } from "#shared/fleet/rollout/bake
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { barredIn, newerBefore, nextFor } from "#shared/fleet/rollout/order.ts";
 import { barredText } from "#shared/fleet/rollout/owner-status.ts";
-import { holdInForce, mayStart } from "#shared/fleet/rollout/rollout-hold.ts";
+import { holdInForce, mayStartUnder } from "#shared/fleet/rollout/rollout-hold.ts";
 import { changedSize, isStalled, stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { holdWaits } from "#shared/fleet/waits/hold-waits.ts";
@@ -33,8 +33,8 @@ export function stageWaits(facts: WaitFacts, stage: StageRecord, index: number):
     const message = `rollout ${rollout} waits until stage ${before.name}, which was added before this one, has passed it`;
     waits.push({ reason: "stage", ...about, blocker: before.name, message, since: stageRun.startedAt, clear: [] });
   }
-  const hold = holdInForce(facts.row, facts.now);
-  const next = index === 0 ? facts.desired : nextFor(facts.rolloutState, index, (number) => mayStart(hold, number));
+  const mayStart = mayStartUnder(holdInForce(facts.row, facts.now));
+  const next = index === 0 ? facts.desired : nextFor(facts.rolloutState, index, mayStart);
   if (next === undefined) return waits;
   const message = `${rolloutText(next)} waits until rollout ${rollout} has passed stage ${stage.name}`;
   const number = typeof next === "number" ? next : undefined;

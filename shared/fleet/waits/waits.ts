@@ -7,10 +7,10 @@ import { defined } from "#shared/base/defined.ts";
 import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { withheldText } from "#shared/fleet/rollout/guard.ts";
-import { keptBack, rejectedNewest } from "#shared/fleet/rollout/order.ts";
+import { rejectedNewest } from "#shared/fleet/rollout/order.ts";
 import { unreadableText } from "#shared/fleet/rollout/owner-status.ts";
 import { rejectedText, rejectionOf } from "#shared/fleet/rollout/rejection.ts";
-import { heldText, holdInForce, mayStart } from "#shared/fleet/rollout/rollout-hold.ts";
+import { heldText, holdInForce, keptBackBy } from "#shared/fleet/rollout/rollout-hold.ts";
 import { changingOf, membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { catchUpBudget, stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { type Freeze, isInForce } from "#shared/fleet/rows/freezes-row.ts";
@@ -66,10 +66,7 @@ function holdWait({ row, rolloutState, now }: WaitFacts): readonly Wait[] {
   const hold = holdInForce(row, now);
   if (hold === undefined) return [];
   const { by, at, until } = hold;
-  const message = heldText(
-    hold,
-    keptBack(rolloutState, (rollout) => mayStart(hold, rollout)),
-  );
+  const message = heldText(hold, keptBackBy(hold, rolloutState));
   return [{ reason: "held", blocker: by, message, since: at, ...defined({ until }), clear: [{ verb: "release" }] }];
 }
 

@@ -5,7 +5,7 @@ import { sendAfter, writeObject } from "#functions/api/write/write-object.ts";
 import { forgetSyncs, isAssigned, requireForgettable, syncsOn } from "#shared/adapters/forget-syncs.ts";
 import { defined } from "#shared/base/defined.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import { type ClusterRow, clusterIdentity, newestAct } from "#shared/fleet/rows/object-rows.ts";
+import { type ClusterRow, clusterIdentity, nextAct } from "#shared/fleet/rows/object-rows.ts";
 
 export interface AcceptRequest {
   readonly name: string;
@@ -41,7 +41,7 @@ export async function acceptCluster(ports: ApiPorts, request: AcceptRequest): Pr
   const said = await write((row) => {
     if (clusterIdentity(row) === uid) return unchanged(row);
     const reason = caller.reason === undefined ? {} : { reason: caller.reason };
-    const number = (newestAct(row.operations) ?? 0) + 1;
+    const number = nextAct(row.operations);
     const accepted = { by: caller.principal, at: now.toISOString(), ...reason, number, uid };
     return operationsChange(row, { ...row.operations, accepted }, now);
   });

@@ -9,7 +9,7 @@ import { readRow } from "#shared/adapters/read-row.ts";
 import { defined } from "#shared/base/defined.ts";
 import { withApproval, withheldText } from "#shared/fleet/rollout/guard.ts";
 import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
-import { newestAct } from "#shared/fleet/rows/object-rows.ts";
+import { nextAct } from "#shared/fleet/rows/object-rows.ts";
 import type { WithheldChange } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, newerRowText } from "#shared/fleet/rows/row.ts";
 
@@ -41,7 +41,7 @@ export async function approveGuard(
       if (approved === undefined) throw otherChange(object, hash, withheld);
       const now = ports.clock.now();
       const act = { by: caller.principal, at: now.toISOString(), ...defined({ reason: caller.reason }) };
-      const approval = { ...act, number: (newestAct(row.operations) ?? 0) + 1, hash };
+      const approval = { ...act, number: nextAct(row.operations), hash };
       return operationsChange(row, withApproval(row.operations, approval), now);
     },
   });

@@ -18,7 +18,7 @@ import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import {
   type ClusterRow,
   type ClusterValuesRow,
-  newestAct,
+  nextAct,
   type OwnerRow,
   type SourceRow,
   type WindowRow,
@@ -83,7 +83,7 @@ async function deleteOwner(
       if (going?.cascade === cascade) {
         return unchanged(before);
       }
-      const number = (newestAct(before.operations) ?? 0) + 1;
+      const number = nextAct(before.operations);
       const deletion = { by: caller.principal, at: now.toISOString(), cascade, number, ...reasonOf(caller) };
       return operationsChange(before, { ...before.operations, deletion }, now);
     },

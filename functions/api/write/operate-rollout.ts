@@ -20,7 +20,7 @@ import { keptGateActs } from "#shared/fleet/rollout/gate-acts.ts";
 import { holdInForce } from "#shared/fleet/rollout/rollout-hold.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
-import { type Act, newestAct, type Operations, type OwnerRow } from "#shared/fleet/rows/object-rows.ts";
+import { type Act, nextAct, type Operations, type OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutStateRow, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, newerRowText, type Row } from "#shared/fleet/rows/row.ts";
 
@@ -111,7 +111,7 @@ function decided(
     by: request.caller.principal,
     at: about.now.toISOString(),
     ...defined({ reason: request.caller.reason }),
-    number: (newestAct(row.operations) ?? 0) + 1,
+    number: nextAct(row.operations),
   };
   const decide = decisions[request.verb] as Decide<RolloutVerb>;
   const { gates: _past, ...others } = row.operations;

@@ -13,7 +13,7 @@ import { readRow } from "#shared/adapters/read-row.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { pathChoices } from "#shared/fleet/api/api-routes.ts";
 import { deletionFailed } from "#shared/fleet/rollout/owner-status.ts";
-import { type Act, newestAct, type Operations, type Suspension } from "#shared/fleet/rows/object-rows.ts";
+import { type Act, nextAct, type Operations, type Suspension } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, newerRowText } from "#shared/fleet/rows/row.ts";
 
 /** Number of later suspends that are kept besides the first; a row is not a log. */
@@ -84,7 +84,7 @@ function decide(before: WrittenRow | undefined, { request, act: said, at }: Deci
   const object = objectText(request.reference);
   if (before === undefined) throw refusal("NotFound", `${object} does not exist`);
   const { suspended, resumed, ...operations } = before.operations;
-  const act: Act = { ...said, number: (newestAct(before.operations) ?? 0) + 1 };
+  const act: Act = { ...said, number: nextAct(before.operations) };
   if (request.verb === "suspend") {
     const next =
       suspended === undefined ? { ...act, ...defined({ stood: resumed?.stood }) } : suspendedAgain(suspended, act);

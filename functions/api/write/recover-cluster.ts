@@ -8,7 +8,7 @@ import { defined } from "#shared/base/defined.ts";
 import { isConflict, StarlingError } from "#shared/base/errors.ts";
 import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
 import { acceptedRow } from "#shared/fleet/rows/lineage.ts";
-import { newestAct, type OwnerRow } from "#shared/fleet/rows/object-rows.ts";
+import { nextAct, type OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { mayTakeOver, type Remembered } from "#shared/kube/parent-object.ts";
@@ -155,7 +155,7 @@ async function recoverOwner(
       put: { ...acceptedRow(sync, act), version: sync.version + 1 },
       when: { version: sync.version },
     }));
-    const number = row === undefined ? 1 : (newestAct(row.operations) ?? 0) + 1;
+    const number = row === undefined ? 1 : nextAct(row.operations);
     const scope = request.all ? { all: true as const, ...defined({ from: request.from }) } : {};
     const recovered = { ...act, number, ...scope };
     const change = row === undefined ? undefined : operationsChange(row, { ...row.operations, recovered }, now);

@@ -363,6 +363,11 @@ export function newestAct(operations: Operations): number | undefined {
   return numbers.length === 0 ? undefined : Math.max(...numbers);
 }
 
+/** The number of an act that follows all others. */
+export function nextAct(operations: Operations): number {
+  return (newestAct(operations) ?? 0) + 1;
+}
+
 /** True while the planner has not yet seen the newest spec or act: the row stays due until then. */
 export function isUnplanned(row: Pick<OwnerRow, "generation" | "operations" | "status">): boolean {
   return row.status.observedGeneration !== row.generation || row.status.observedOperation !== newestAct(row.operations);

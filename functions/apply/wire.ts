@@ -1,8 +1,7 @@
 import { answerCheck } from "#functions/apply/check/answer-check.ts";
 import { KubeConnector } from "#functions/apply/cluster/kube-connector.ts";
 import type { ApplyEnv } from "#functions/apply/env.ts";
-import type { Lane } from "#functions/apply/worker/work-cluster.ts";
-import { workCluster } from "#functions/apply/worker/work-cluster.ts";
+import { type Lane, workCluster } from "#functions/apply/worker/work-cluster.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { EksAccess } from "#shared/adapters/aws/eks-access.ts";
 import { embeddedMetrics, powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";

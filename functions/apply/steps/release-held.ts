@@ -1,5 +1,4 @@
-import type { Recalled } from "#functions/apply/steps/set-records.ts";
-import { claimParent } from "#functions/apply/steps/set-records.ts";
+import { claimParent, type Recalled } from "#functions/apply/steps/set-records.ts";
 import { withheldFromNow } from "#functions/apply/steps/withheld-finding.ts";
 import { pruneSet } from "#shared/kube/engine/prune-set.ts";
 import { changeInventory, type Inventory } from "#shared/kube/inventory.ts";

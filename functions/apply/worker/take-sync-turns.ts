@@ -13,8 +13,7 @@ import {
 } from "#functions/apply/worker/check-outcome.ts";
 import { checkTogether } from "#functions/apply/worker/check-together.ts";
 import { commit, commitAndBegin } from "#functions/apply/worker/commit.ts";
-import type { PlannedTurns } from "#functions/apply/worker/plan-turns.ts";
-import { endOfTurn } from "#functions/apply/worker/plan-turns.ts";
+import { endOfTurn, type PlannedTurns } from "#functions/apply/worker/plan-turns.ts";
 import { unlessItYields, yieldingPorts } from "#functions/apply/worker/routine-yields.ts";
 import { isSuspended, type SyncOutcome, workSync } from "#functions/apply/worker/work-sync.ts";
 import { begunAt, type SyncTurn, survived } from "#functions/apply/worker/worker-deaths.ts";

@@ -1,8 +1,7 @@
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import { releaseTemplates, startOver } from "#functions/rollout/write/another-turn.ts";
 import { snapshotPageSize, startStageRun } from "#functions/rollout/write/take-snapshot.ts";
-import type { Transaction } from "#functions/rollout/write/transaction.ts";
-import { seeClusters } from "#functions/rollout/write/transaction.ts";
+import { seeClusters, type Transaction } from "#functions/rollout/write/transaction.ts";
 import { withEffectiveValues } from "#shared/adapters/read-cluster-values.ts";
 import { snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
 import { isSelected, stageNow } from "#shared/fleet/rollout/facts.ts";

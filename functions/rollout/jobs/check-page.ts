@@ -1,5 +1,4 @@
-import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { readMembers } from "#functions/rollout/read/planner-ports.ts";
+import { type PlannerPorts, readMembers } from "#functions/rollout/read/planner-ports.ts";
 import { syncKeys } from "#functions/rollout/read/read-clusters.ts";
 import type { Transaction } from "#functions/rollout/write/transaction.ts";
 import { readSnapshot } from "#shared/adapters/stored-list.ts";

@@ -1,7 +1,6 @@
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import { forgetAssigned, pauseSlot } from "#functions/rollout/write/assign.ts";
-import type { Transaction } from "#functions/rollout/write/transaction.ts";
-import { seeClusters } from "#functions/rollout/write/transaction.ts";
+import { seeClusters, type Transaction } from "#functions/rollout/write/transaction.ts";
 import { toForget } from "#shared/fleet/rollout/assignments.ts";
 import { type ClusterRows, isLeftBehind, isSelected } from "#shared/fleet/rollout/facts.ts";
 

@@ -1,8 +1,6 @@
-import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { readMembers } from "#functions/rollout/read/planner-ports.ts";
+import { type PlannerPorts, readMembers } from "#functions/rollout/read/planner-ports.ts";
 import { startOver } from "#functions/rollout/write/another-turn.ts";
-import type { Transaction } from "#functions/rollout/write/transaction.ts";
-import { seeClusters } from "#functions/rollout/write/transaction.ts";
+import { seeClusters, type Transaction } from "#functions/rollout/write/transaction.ts";
 import { readSnapshot } from "#shared/adapters/stored-list.ts";
 import type { ClusterRows } from "#shared/fleet/rollout/facts.ts";
 import { lostOf, syncNames } from "#shared/fleet/rollout/lost-templates.ts";

@@ -1,13 +1,11 @@
-import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { readMembers } from "#functions/rollout/read/planner-ports.ts";
+import { type PlannerPorts, readMembers } from "#functions/rollout/read/planner-ports.ts";
 import { firstEntries, readClusters, rowsAbout } from "#functions/rollout/read/read-clusters.ts";
 import { readSnapshot } from "#shared/adapters/stored-list.ts";
 import { unlessLost } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
 import type { Member } from "#shared/fleet/rollout/desired-plan.ts";
-import type { Known } from "#shared/fleet/rollout/facts.ts";
-import { keptUnreadable, lagSeconds } from "#shared/fleet/rollout/facts.ts";
+import { type Known, keptUnreadable, lagSeconds } from "#shared/fleet/rollout/facts.ts";
 import { namesShownInStatus } from "#shared/fleet/rollout/owner-status.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { lastStageRunOf } from "#shared/fleet/rollout/stage-runs.ts";

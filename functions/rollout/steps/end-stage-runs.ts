@@ -1,6 +1,5 @@
 import type { CallWork } from "#functions/rollout/read/begin-call.ts";
-import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { readMembers } from "#functions/rollout/read/planner-ports.ts";
+import { type PlannerPorts, readMembers } from "#functions/rollout/read/planner-ports.ts";
 import { startStageRun } from "#functions/rollout/write/take-snapshot.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { advance, isLeft, stageRunFacts } from "#shared/fleet/rollout/advance.ts";

@@ -1,6 +1,5 @@
 import type { CallWork } from "#functions/rollout/read/begin-call.ts";
-import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { nobodyChecked, readMembers } from "#functions/rollout/read/planner-ports.ts";
+import { nobodyChecked, type PlannerPorts, readMembers } from "#functions/rollout/read/planner-ports.ts";
 import { readClusters } from "#functions/rollout/read/read-clusters.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { defined } from "#shared/base/defined.ts";

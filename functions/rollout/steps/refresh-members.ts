@@ -1,12 +1,10 @@
 import type { CallWork } from "#functions/rollout/read/begin-call.ts";
 import { type Fleet, readChanged, someAreReadable } from "#functions/rollout/read/fleet.ts";
-import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { readMembers } from "#functions/rollout/read/planner-ports.ts";
+import { type PlannerPorts, readMembers } from "#functions/rollout/read/planner-ports.ts";
 import type { Transaction } from "#functions/rollout/write/transaction.ts";
 import { type Before, membersAnew, membersFrom } from "#functions/rollout/write/write-members.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
-import type { Known } from "#shared/fleet/rollout/facts.ts";
-import { selectedNow } from "#shared/fleet/rollout/facts.ts";
+import { type Known, selectedNow } from "#shared/fleet/rollout/facts.ts";
 import { mayChangeMembers, membersWithheld } from "#shared/fleet/rollout/guard.ts";
 import { fleetChanges } from "#shared/fleet/rows/fleet-version.ts";
 

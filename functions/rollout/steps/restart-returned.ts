@@ -1,7 +1,6 @@
 import type { CallWork } from "#functions/rollout/read/begin-call.ts";
 import { stateByRows } from "#functions/rollout/read/clusters-by-state.ts";
-import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { readMembers } from "#functions/rollout/read/planner-ports.ts";
+import { type PlannerPorts, readMembers } from "#functions/rollout/read/planner-ports.ts";
 import { askForLost } from "#functions/rollout/repair/lost-blobs.ts";
 import { startOver } from "#functions/rollout/write/another-turn.ts";
 import { seeClusters, Transaction } from "#functions/rollout/write/transaction.ts";

@@ -1,8 +1,7 @@
 /** Writes the list of an owner's members, and the work that follows from its changes. */
 
 import { type Fleet, readFleet } from "#functions/rollout/read/fleet.ts";
-import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { nobodyChecked } from "#functions/rollout/read/planner-ports.ts";
+import { nobodyChecked, type PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import { rowsAbout } from "#functions/rollout/read/read-clusters.ts";
 import { guardMembers } from "#functions/rollout/write/guard-members.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";

@@ -1,8 +1,7 @@
 import type { ClusterClient } from "#shared/kube/cluster-client.ts";
 import type { PrunedObject } from "#shared/kube/engine/pruned-object.ts";
 import { stringAt } from "#shared/kube/kube-object.ts";
-import type { ObjectId } from "#shared/kube/object-id.ts";
-import { isBuiltinGroup } from "#shared/kube/object-id.ts";
+import { isBuiltinGroup, type ObjectId } from "#shared/kube/object-id.ts";
 
 /**
  * Decides about an object whose kind is not served: the definition is gone, or temporarily not served. The objects are

@@ -1,6 +1,5 @@
 import type { CallWork } from "#functions/rollout/read/begin-call.ts";
-import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { readMembers } from "#functions/rollout/read/planner-ports.ts";
+import { type PlannerPorts, readMembers } from "#functions/rollout/read/planner-ports.ts";
 import { liveEntries, rowsAbout, syncKeys } from "#functions/rollout/read/read-clusters.ts";
 import { collectAll } from "#functions/rollout/steps/delete/collect-past.ts";
 import { forgetAssigned } from "#functions/rollout/write/assign.ts";

@@ -1,7 +1,6 @@
 import { type CallWork, isOver } from "#functions/rollout/read/begin-call.ts";
 import { listCheck } from "#functions/rollout/read/fleet.ts";
-import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { readMembers } from "#functions/rollout/read/planner-ports.ts";
+import { type PlannerPorts, readMembers } from "#functions/rollout/read/planner-ports.ts";
 import { readRenderings } from "#functions/rollout/read/read-clusters.ts";
 import { askRenderings } from "#functions/rollout/write/ask-renderings.ts";
 import { forgetAssigned, giveSlot } from "#functions/rollout/write/assign.ts";

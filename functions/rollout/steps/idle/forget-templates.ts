@@ -1,5 +1,4 @@
-import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { readMembers } from "#functions/rollout/read/planner-ports.ts";
+import { type PlannerPorts, readMembers } from "#functions/rollout/read/planner-ports.ts";
 import { liveEntries } from "#functions/rollout/read/read-clusters.ts";
 import { renumber, Transaction } from "#functions/rollout/write/transaction.ts";
 import { identityNow } from "#shared/fleet/rollout/desired-plan.ts";

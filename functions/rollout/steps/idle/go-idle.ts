@@ -6,8 +6,7 @@ import { forgetTemplates, mayForget } from "#functions/rollout/steps/idle/forget
 import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { advanceAll } from "#shared/fleet/rollout/advance.ts";
 import { describeRevisions, identityNow } from "#shared/fleet/rollout/desired-plan.ts";
-import type { Known } from "#shared/fleet/rollout/facts.ts";
-import { lagSeconds } from "#shared/fleet/rollout/facts.ts";
+import { type Known, lagSeconds } from "#shared/fleet/rollout/facts.ts";
 import { stoppedCatchUps } from "#shared/fleet/rollout/holding.ts";
 import { reasonOf } from "#shared/fleet/rollout/judge.ts";
 import { withDesired } from "#shared/fleet/rollout/ledger.ts";

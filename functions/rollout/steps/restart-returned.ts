@@ -3,7 +3,7 @@ import { stateByRows } from "#functions/rollout/read/clusters-by-state.ts";
 import { type PlannerPorts, readMembers } from "#functions/rollout/read/planner-ports.ts";
 import { askForLost } from "#functions/rollout/repair/lost-blobs.ts";
 import { startOver } from "#functions/rollout/write/another-turn.ts";
-import { seeClusters, Transaction } from "#functions/rollout/write/transaction.ts";
+import { seeClusters, seeRollout, Transaction } from "#functions/rollout/write/transaction.ts";
 import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
 import { failureIn, isBaked } from "#shared/fleet/rollout/bake.ts";
 import { type ClusterRows, isSelected, type Known, keptUnreadable, stageNow } from "#shared/fleet/rollout/facts.ts";
@@ -62,7 +62,7 @@ export async function restartReturned(
     // Nothing remains to be reported about it, and it would get nothing.
     const rollout = catchUpRollout(known.rolloutState, stage, newestOf(syncs));
     if (rollout === undefined) continue;
-    const later = desiredLater(known, transaction.rollout(rollout));
+    const later = desiredLater(known, await seeRollout(transaction, rollout, ports.table));
     const isNoted = rows.catchUps.length + rows.left.length > 0 || readable.includes(cluster);
     if (!isNoted && syncs.every((sync) => !answersAgain(sync) || later.has(sync.name))) continue;
     startOver(transaction, rows);

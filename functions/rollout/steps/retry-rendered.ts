@@ -68,15 +68,18 @@ async function* unrendered(known: Known, { lists, table }: PlannerPorts): AsyncG
     const failed = page.filter((row) => !isNewer(row)).filter(({ reason }) => isRenderFailure(reason));
     const found = await readClusters(known, { clusters: failed.map(({ cluster }) => cluster), with: ["syncs"] }, table);
     const valued = await valuedEntries(found.values(), table);
-    yield failed.flatMap((key): readonly Unrendered[] => {
+    const targets: Unrendered[] = [];
+    for (const key of failed) {
       const { cluster, syncs = [] } = found.get(key.cluster) ?? {};
       const fleet = valued.get(key.cluster);
       const stage = rolloutState.stages.find(({ name }) => name === key.stage);
       const number = stage && (key.rollout ?? catchUpRollout(rolloutState, stage, newestOf(syncs)));
-      const rollout = number === undefined ? undefined : rollouts.get(number);
-      if (cluster === undefined || fleet === undefined || rollout === undefined) return [];
-      return [{ key, target: snapshotTarget({ ...fleet, cluster }, rollout.plan), rollout }];
-    });
+      if (cluster === undefined || fleet === undefined || number === undefined) continue;
+      const rollout = rollouts.get(number) ?? (await table.get(keys.rollout(owner, number)));
+      if (rollout !== undefined)
+        targets.push({ key, target: snapshotTarget({ ...fleet, cluster }, rollout.plan), rollout });
+    }
+    yield targets;
   }
 }
 

@@ -99,6 +99,15 @@ export class Transaction {
     return rollout;
   }
 
+  /** A rollout of the ledger that was read because no stage names it any more. */
+  seeRollout(rollout: RolloutRow): void {
+    this.#rollouts.set(rollout.number, rollout);
+  }
+
+  hasRollout(number: number): boolean {
+    return this.#rollouts.has(number);
+  }
+
   /** Rows that still fit; the rollout state, the owner, and two stage runs for every stage are counted already. */
   room(): number {
     return mostActions - 2 - this.#rolloutState.stages.length * 2 - this.#writes.length;
@@ -422,6 +431,15 @@ function withoutTimes(row: Partial<Row>): object {
 /** The same plan gets another rollout, which goes through all stages again. */
 export function renumber(transaction: Transaction): void {
   transaction.edit({ inputsVersion: transaction.known.rolloutState.inputsVersion + 1 });
+}
+
+/** A rollout that a cluster gets: one that only the ledger has is read. */
+export async function seeRollout(transaction: Transaction, number: number, table: Table): Promise<RolloutRow> {
+  if (!transaction.hasRollout(number)) {
+    const found = await table.get(keys.rollout(transaction.known.owner, number));
+    if (found !== undefined) transaction.seeRollout(found);
+  }
+  return transaction.rollout(number);
 }
 
 /** For a step about clusters: it reads their catch-ups, and leaves unreadable clusters alone. @returns the others. */

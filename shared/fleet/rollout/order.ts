@@ -131,6 +131,12 @@ export function isThrough(rolloutState: Pick<RolloutStateRow, "stages" | "last">
 
 type Passed = Pick<RolloutStateRow, "stages" | "former" | "rejected">;
 
+/** Whether some stage has passed the rollout, also when no stage has it any more, as long as the ledger keeps it. */
+function hasPassed({ stages, former, ledger }: Passed & Pick<RolloutStateRow, "ledger">, rollout: number): boolean {
+  const isCurrent = former === rollout || stages.some(({ current }) => current === rollout);
+  return isCurrent || ledger.some(({ number, passed }) => number === rollout && passed === true);
+}
+
 /**
  * A target keeps a rollout that is newer than its stage run's when another stage, or a removed one, has passed that: no
  * cluster goes back because it moves to a stage that is behind.
@@ -157,23 +163,28 @@ function givenBy(rolloutState: Passed, name: string): number | undefined {
 
 /**
  * The rollout of a catch-up: the stage's current one. No cluster goes back by moving: one with something newer gets the
- * oldest rollout that is as new and that the stage before its own has passed, and otherwise keeps what it has. A
- * rollout that no stage has passed is withdrawn.
+ * oldest current rollout that is as new and that the stage before its own has passed, and otherwise keeps what it has.
+ * A rollout that no stage has passed is withdrawn.
  * @param has - the newest rollout that the cluster was assigned.
  * @returns undefined when it keeps a rejected rollout, which nobody gets again, or when there is none to give.
  */
-export function catchUpRollout(rolloutState: Passed, { name }: StageRecord, has: number): number | undefined {
+export function catchUpRollout(
+  rolloutState: Passed & Pick<RolloutStateRow, "ledger">,
+  { name }: StageRecord,
+  has: number,
+): number | undefined {
   const { stages, former } = rolloutState;
-  const all = [former, ...stages.map((stage) => stage.current)].filter((number) => number !== undefined);
-  if (all.includes(has) && isRejected(rolloutState, has)) return undefined;
+  const isPassed = hasPassed(rolloutState, has);
+  if (isPassed && isRejected(rolloutState, has)) return undefined;
   const current = givenBy(rolloutState, name);
   if (current === undefined || has <= current) return current;
   const index = stages.findIndex((stage) => stage.name === name);
   const most = index > 0 ? (stages[index - 1]?.current ?? 0) : Number.POSITIVE_INFINITY;
-  const passed = all.filter((number) => !isRejected(rolloutState, number));
-  const given = passed.filter((number) => number >= has && number <= most);
+  const given = [former, ...stages.map((stage) => stage.current)].filter(
+    (number) => number !== undefined && number >= has && number <= most && !isRejected(rolloutState, number),
+  ) as readonly number[];
   if (given.length > 0) return Math.min(...given);
-  return passed.includes(has) ? has : current;
+  return isPassed ? has : current;
 }
 
 const given: ReadonlySet<TargetState> = new Set<TargetState>(["Succeeded", "Failed", "Unreachable"]);
@@ -230,8 +241,12 @@ export function keptRollouts(rolloutState: Passed): ReadonlySet<number> {
 }
 
 /** A stage run has passed its stage. */
-export function withPassed(rolloutState: Passed, name: string, passed: StageRunRef): Pick<Passed, "stages" | "former"> {
-  const { stages, former } = rolloutState;
+export function withPassed(
+  rolloutState: Passed & Pick<RolloutStateRow, "ledger">,
+  name: string,
+  passed: StageRunRef,
+): Pick<RolloutStateRow, "stages" | "former" | "ledger"> {
+  const { stages, former, ledger } = rolloutState;
   const next = stages.map((stage) => {
     if (stage.name !== name) return stage;
     const { updatingTo: _ended, bar, previous: older, ...kept } = stage;
@@ -241,7 +256,10 @@ export function withPassed(rolloutState: Passed, name: string, passed: StageRunR
     return { ...kept, ...(isBarred ? { bar } : {}), ...defined({ previous }), current: passed.rollout, passed };
   });
   const isNeeded = former !== undefined && next.some(({ current = 0 }) => current < former);
-  return { stages: next, ...(isNeeded ? { former } : {}) };
+  const entries = ledger.map((entry) =>
+    entry.number === passed.rollout ? { ...entry, passed: true as const } : entry,
+  );
+  return { stages: next, ledger: entries, ...(isNeeded ? { former } : {}) };
 }
 
 /**

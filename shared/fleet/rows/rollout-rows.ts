@@ -147,6 +147,8 @@ export interface LedgerEntry {
   readonly identity: string;
   readonly revision: string;
   readonly at: string;
+  /** A stage has passed it; absent as well when a version wrote it that did not record that. */
+  readonly passed?: true;
 }
 
 /** A rollout that somebody rejected, or one with the same plan: it is not assigned again. */

@@ -3,7 +3,7 @@ import { listCheck } from "#functions/rollout/read/fleet.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import { valuedEntries } from "#functions/rollout/read/read-clusters.ts";
 import { type Filling, mostNext, type Queue } from "#functions/rollout/steps/fill/take-turns.ts";
-import { seeClusters, type Transaction } from "#functions/rollout/write/transaction.ts";
+import { seeClusters, seeRollout, type Transaction } from "#functions/rollout/write/transaction.ts";
 import { allPages } from "#shared/base/all-pages.ts";
 import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
@@ -120,7 +120,7 @@ async function candidatesOf(
       if (has > 0) transaction.dropCatchUp(catchUp);
       else waiting.set(catchUp.cluster, "others");
     } else {
-      const { rollout, only } = missed ?? { rollout: transaction.rollout(number ?? 0) };
+      const { rollout, only } = missed ?? { rollout: await seeRollout(transaction, number ?? 0, ports.table) };
       const target = snapshotTarget({ ...entry, cluster: catchUp.cluster }, rollout.plan);
       // A cluster that joins is no reason to render again before the back-off ends.
       const retriedAt = catchUp.why === "returned" ? catchUp.since : undefined;

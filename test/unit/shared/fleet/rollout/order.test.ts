@@ -22,7 +22,7 @@ import {
   verifiedBy,
   withPassed,
 } from "#shared/fleet/rollout/order.ts";
-import type { RolloutStateRow, StageRecord, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { LedgerEntry, RolloutStateRow, StageRecord, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { rolloutStateOf, stageRecordOf } from "#test/support/rollout-state-rows.ts";
 import { syncRowOf } from "#test/support/sync-rows.ts";
 
@@ -41,6 +41,10 @@ function state(last: number, stages: readonly Stands[], more: Partial<RolloutSta
   });
   const ledger = last === 0 ? [] : [{ number: last, identity: "newest", revision: "r", at: "" }];
   return rolloutStateOf(records, { last, ledger, ...more });
+}
+
+function entry(number: number, passed?: true): LedgerEntry {
+  return { number, identity: `plan ${number}`, revision: "r", at: "", ...(passed && { passed }) };
 }
 
 const assigned = (...rollouts: number[]) => rollouts.map((rollout) => syncRowOf("c", { desired: { rollout } }));
@@ -215,6 +219,31 @@ describe("the rollout that a cluster may have", () => {
       4,
     ],
     [
+      "what only the ledger knows as passed keeps it",
+      state(7, [{ current: 6 }, { current: 2 }, { current: 2 }], {
+        ledger: [entry(7), entry(6), entry(5), entry(4, true)],
+      }),
+      2,
+      4,
+      4,
+    ],
+    [
+      "what the ledger knows, and no stage has passed, goes back",
+      state(7, [{ current: 6 }, { current: 2 }, { current: 2 }], {
+        ledger: [entry(7), entry(6), entry(5), entry(4, true)],
+      }),
+      2,
+      5,
+      2,
+    ],
+    [
+      "what only the ledger knows as passed gets the current rollout that the stage before has passed, when that is newer",
+      state(7, [{ current: 6 }, { current: 5 }, { current: 2 }], { ledger: [entry(4, true)] }),
+      2,
+      4,
+      5,
+    ],
+    [
       "an older rollout than a removed stage had passed gets that in the first stage",
       state(5, [{ current: 2 }], { former: 4 }),
       0,
@@ -277,27 +306,38 @@ describe("the rollout that a cluster may have", () => {
 });
 
 describe("a stage run that passes", () => {
+  const ledger = [entry(5)];
   const passed = { rollout: 5, stage: "early", snapshot: 1 };
 
   test("its rollout is the stage's current one, and other stages stay as they are", () => {
     const { stages } = state(5, [{ current: 5 }, { current: 3, updatingTo: 5 }]);
-    const { stages: after } = withPassed({ stages }, "early", passed);
+    const { stages: after } = withPassed({ stages, ledger }, "early", passed);
     expect(after[1]).toMatchObject({ current: 5, passed });
     expect(after[1]).not.toHaveProperty("updatingTo");
     expect(after[0]).toEqual(stages[0]);
   });
 
+  test("the ledger has from then on that a stage has passed it", () => {
+    const { stages } = state(5, [{ current: 5 }, { current: 3, updatingTo: 5 }]);
+    const { ledger: after } = withPassed({ stages, ledger: [entry(6), entry(5), entry(4, true)] }, "early", passed);
+    expect(after.map(({ number, passed }) => [number, passed])).toEqual([
+      [6, undefined],
+      [5, true],
+      [4, true],
+    ]);
+  });
+
   test("a bar stays until a later rollout passes", () => {
     const { stages } = state(5, [{ current: 5 }, { updatingTo: 5, bar: { stage: "old", above: 3, upTo: 5 } }]);
-    expect(withPassed({ stages }, "early", passed).stages[1]).toHaveProperty("bar");
-    expect(withPassed({ stages }, "early", { ...passed, rollout: 6 }).stages[1]).not.toHaveProperty("bar");
+    expect(withPassed({ stages, ledger }, "early", passed).stages[1]).toHaveProperty("bar");
+    expect(withPassed({ stages, ledger }, "early", { ...passed, rollout: 6 }).stages[1]).not.toHaveProperty("bar");
   });
 
   test("the rollout of a removed stage is forgotten when every stage has something as new", () => {
     const { stages } = state(5, [{ current: 5 }, { current: 3, updatingTo: 5 }]);
-    expect(withPassed({ stages, former: 5 }, "early", passed)).not.toHaveProperty("former");
-    expect(withPassed({ stages, former: 6 }, "early", passed)).toHaveProperty("former", 6);
-    expect(withPassed({ stages, former: 4 }, "early", { ...passed, rollout: 3 })).toHaveProperty("former", 4);
+    expect(withPassed({ stages, ledger, former: 5 }, "early", passed)).not.toHaveProperty("former");
+    expect(withPassed({ stages, ledger, former: 6 }, "early", passed)).toHaveProperty("former", 6);
+    expect(withPassed({ stages, ledger, former: 4 }, "early", { ...passed, rollout: 3 })).toHaveProperty("former", 4);
   });
 });
 

@@ -117,6 +117,7 @@ function changeCommands(program: Command, add: AddCommand): void {
     .description("Apply documents. All of them are checked before the first one is written.")
     .requiredOption("-f, --filename <path>", "a file, a folder, or - for standard input; may be repeated", repeated)
     .option("-R, --recursive", "subfolders too")
+    .option("--guard-hash <hash>", "pass the change that a guard would withhold; may be repeated", repeated)
     .addOption(
       new Option("--dry-run <where>", "only check, on the client (offline) or on the server")
         .choices(["none", "client", "server"])

@@ -14,6 +14,7 @@ import {
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
+import { plainText } from "#shared/base/plain-text.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 
 /** At most this many documents that were not written are named; the rest is counted. */
@@ -32,6 +33,7 @@ export interface ApplyCommandOptions {
   readonly filename: readonly string[];
   readonly recursive?: boolean;
   readonly dryRun: "none" | "client" | "server";
+  readonly guardHash?: readonly string[];
 }
 
 interface AppliedObject {
@@ -45,7 +47,13 @@ interface AppliedObject {
 
 interface ApplyAnswer {
   readonly items: readonly AppliedObject[];
-  readonly consequences?: readonly { readonly message: string }[];
+  readonly consequences?: readonly Consequence[];
+}
+
+interface Consequence {
+  readonly message: string;
+  /** The change is more than a guard allows. `--yes` does not approve it, and this hash does. */
+  readonly guardHash?: string;
 }
 
 type Outcomes = Map<CheckedDocument, AppliedObject>;
@@ -73,11 +81,14 @@ export async function apply(session: Session, options: ApplyCommandOptions): Pro
     print(session, items, " (dry run, client)");
     return "done";
   }
-  return sendDocuments(session, documents, { dryRun: options.dryRun, again: againText(session, options) });
+  const { dryRun, guardHash = [] } = options;
+  return sendDocuments(session, documents, { dryRun, guardHashes: guardHash, again: againText(session, options) });
 }
 
 export interface Applying {
   readonly dryRun: "none" | "server";
+  /** Hashes of changes that pass a guard. */
+  readonly guardHashes?: readonly string[];
   /** The command that answers a question. */
   readonly again: string;
 }
@@ -86,12 +97,12 @@ export interface Applying {
 export async function sendDocuments(
   session: Session,
   documents: readonly CheckedDocument[],
-  { dryRun, again }: Applying,
+  { dryRun, again, guardHashes = [] }: Applying,
 ): Promise<ExitReason> {
   const parts = partsOf(documents);
   if (dryRun === "server") {
     const checked = await check(session, parts);
-    for (const message of checked.consequences.values()) session.note(`would ask: ${message}`);
+    for (const asked of checked.consequences.values()) session.note(`would ask: ${messageOf(asked)}`);
     const items = inOrder(documents, checked.outcomes);
     // A part may refer to a document of another part, which is not written in a dry run.
     const whole = parts.length > 1 ? items.map((item) => ({ ...item, warnings: [] })) : items;
@@ -99,7 +110,7 @@ export async function sendDocuments(
     return "done";
   }
   session.announce();
-  print(session, inOrder(documents, await write(session, { documents, parts, again })), "");
+  print(session, inOrder(documents, await write(session, { documents, parts, again, guardHashes })), "");
   return "done";
 }
 
@@ -111,13 +122,13 @@ function againText(session: Session, { filename, recursive }: ApplyCommandOption
 interface Checked {
   readonly outcomes: Outcomes;
   /** The deletions that a part would cause. */
-  readonly consequences: ReadonlyMap<ApplyPart, string>;
+  readonly consequences: ReadonlyMap<ApplyPart, readonly Consequence[]>;
 }
 
 /** A dry run of all parts. @throws CliFailure with the problems of all of them. */
 async function check(session: Session, parts: readonly ApplyPart[]): Promise<Checked> {
   const outcomes: Outcomes = new Map();
-  const consequences = new Map<ApplyPart, string>();
+  const consequences = new Map<ApplyPart, readonly Consequence[]>();
   const refused: ApiFailure[] = [];
   const problems: ProblemInFile[] = [];
   let count = 0;
@@ -126,7 +137,7 @@ async function check(session: Session, parts: readonly ApplyPart[]): Promise<Che
       const answer = await request(session, part, { dryRun: true });
       for (const [index, item] of answer.items.entries()) outcomes.set(part[index] as CheckedDocument, item);
       if (answer.consequences !== undefined) {
-        consequences.set(part, answer.consequences.map(({ message }) => message).join("\n"));
+        consequences.set(part, answer.consequences);
       }
     } catch (error) {
       if (!(error instanceof ApiFailure) || error.code !== "Invalid") throw error;
@@ -148,25 +159,50 @@ async function write(session: Session, work: Omit<Writing, "confirmed">): Promis
   session.note(`${work.documents.length} documents, in ${parts.length} parts`);
   const { consequences } = await check(session, parts);
   if (consequences.size > 0) {
-    const message = [...consequences.values()].join("\n");
-    await confirmConsequences(session, { message }, work.again);
+    const guardHashes = await confirmed(session, [...consequences.values()].flat(), work);
+    return writeParts(session, { ...work, guardHashes, confirmed: new Set(consequences.keys()) });
   }
-  return writeParts(session, { ...work, confirmed: new Set(consequences.keys()) });
+  return writeParts(session, { ...work, confirmed: new Set() });
 }
 
 interface Writing {
   readonly documents: readonly CheckedDocument[];
   readonly parts: readonly ApplyPart[];
   readonly confirmed: ReadonlySet<ApplyPart>;
+  readonly guardHashes: readonly string[];
   /** The command that answers the question. */
   readonly again: string;
+}
+
+/**
+ * Asks about the consequences. A person who answers has seen what passes the guards; `--yes` passes only what
+ * `--guard-hash` names. @returns the hashes of what passes.
+ */
+async function confirmed(
+  session: Session,
+  asked: readonly Consequence[],
+  { again, guardHashes }: Pick<Writing, "again" | "guardHashes">,
+): Promise<readonly string[]> {
+  const hashes = asked.flatMap(({ guardHash }) => guardHash ?? []);
+  const missing = hashes.filter((hash) => !guardHashes.includes(hash));
+  const next = `${again}${hashes.map((hash) => ` --guard-hash ${hash}`).join("")}`;
+  if (missing.length > 0 && session.options.yes === true) {
+    session.io.err(`${plainText(messageOf(asked))}\n`);
+    throw new CliFailure("a guard withholds the change, and --yes does not pass it", { exit: "no", next });
+  }
+  await confirmConsequences(session, { message: messageOf(asked) }, next);
+  return hashes;
+}
+
+function messageOf(asked: readonly Consequence[]): string {
+  return asked.map(({ message }) => message).join("\n");
 }
 
 async function writeParts(session: Session, writing: Writing): Promise<Outcomes> {
   const outcomes: Outcomes = new Map();
   for (const part of writing.parts) {
     try {
-      const answer = await writePart(session, part, { confirm: writing.confirmed.has(part), again: writing.again });
+      const answer = await writePart(session, part, writing);
       for (const [index, item] of answer.items.entries()) outcomes.set(part[index] as CheckedDocument, item);
     } catch (error) {
       throw await halfWritten(session, { ...writing, outcomes, part, error });
@@ -178,10 +214,11 @@ async function writeParts(session: Session, writing: Writing): Promise<Outcomes>
 async function writePart(
   session: Session,
   part: ApplyPart,
-  { confirm, again }: { readonly confirm: boolean; readonly again: string },
+  writing: Pick<Writing, "confirmed" | "again" | "guardHashes">,
 ): Promise<ApplyAnswer> {
+  const { guardHashes } = writing;
   try {
-    return await request(session, part, { confirm });
+    return await request(session, part, { confirm: writing.confirmed.has(part), guardHashes });
   } catch (error) {
     if (!(error instanceof ApiFailure)) throw error;
     if (error.code === "Invalid") {
@@ -192,8 +229,8 @@ async function writePart(
       );
     }
     if (error.code !== "ConfirmationRequired") throw error;
-    await confirmConsequences(session, error, again);
-    return request(session, part, { confirm: true });
+    const { consequences = [{ message: error.message }] } = error.body as Pick<ApplyAnswer, "consequences">;
+    return request(session, part, { confirm: true, guardHashes: await confirmed(session, consequences, writing) });
   }
 }
 
@@ -255,12 +292,15 @@ async function writtenOf(session: Session, part: ApplyPart): Promise<Outcomes | 
 function request(
   session: Session,
   part: ApplyPart,
-  how: { readonly dryRun?: boolean; readonly confirm?: boolean },
+  how: { readonly dryRun?: boolean; readonly confirm?: boolean; readonly guardHashes?: readonly string[] },
 ): Promise<ApplyAnswer> {
   const { reason } = session.options;
+  const { guardHashes = [], ...asked } = how;
   const body = {
     documents: part.map(({ document }) => document),
-    ...how,
+    ...asked,
+    // An API of the version before does not know the field.
+    ...(guardHashes.length === 0 ? {} : { guardHashes }),
     ...defined({ reason }),
   };
   return session.api.call<ApplyAnswer>({ method: "POST", path: "/v1/apply", body });

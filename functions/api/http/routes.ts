@@ -100,6 +100,7 @@ function apply({ ports, request }: ApiCall): Promise<unknown> {
     documents: body.documents,
     mode: body.dryRun ? "dryRun" : "write",
     confirmed: body.confirm ? "confirmed" : "ask",
+    guardHashes: body.guardHashes,
     caller: caller(request, body.reason),
   });
 }

@@ -9,10 +9,16 @@ const maxDocuments = 1000;
 const reason = boundedText(500).optional();
 export const deleteQuery = z.object({ reason });
 
+const guardHash = boundedText(64).regex(
+  /^[0-9a-f]{16}$/,
+  "is the hash of a withheld change: starling guard list prints it",
+);
+
 export const applyBody = z.strictObject({
   documents: boundedList(z.unknown(), maxDocuments).min(1, "must have at least one document"),
   dryRun: z.boolean().default(false),
   confirm: z.boolean().default(false),
+  guardHashes: boundedList(guardHash, 100).default([]),
   reason,
 });
 
@@ -72,10 +78,7 @@ export const rolloutBodies = {
     }),
 };
 
-export const guardBody = z.strictObject({
-  reason: statedReason,
-  hash: boundedText(64).regex(/^[0-9a-f]{16}$/, "is the hash of a withheld change: starling guard list prints it"),
-});
+export const guardBody = z.strictObject({ reason: statedReason, hash: guardHash });
 
 export const freezeBody = z.strictObject({
   reason: statedReason,

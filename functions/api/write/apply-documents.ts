@@ -4,6 +4,7 @@ import { type DocumentProblem, invalidDocuments, refusal } from "#functions/api/
 import { checkDocuments } from "#functions/api/write/check-documents.ts";
 import { clusterWarnings } from "#functions/api/write/cluster-warnings.ts";
 import { type Consequences, consequencesOf } from "#functions/api/write/consequences.ts";
+import { guardQuestions } from "#functions/api/write/guard-questions.ts";
 import {
   documentChange,
   type ObjectChange,
@@ -15,8 +16,11 @@ import { sourceWarnings } from "#functions/api/write/source-warnings.ts";
 import { stageWarnings } from "#functions/api/write/stage-warnings.ts";
 import { valueWarnings } from "#functions/api/write/value-warnings.ts";
 import { sendAfter, writeObject } from "#functions/api/write/write-object.ts";
+import { defined } from "#shared/base/defined.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { type Document, type WritableKind, writableKinds } from "#shared/fleet/kinds/document.ts";
+import { withApproval } from "#shared/fleet/rollout/guard.ts";
+import { newestAct } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, keyText, newerRowText } from "#shared/fleet/rows/row.ts";
 
 /** Transactions at once; all callers share one table. */
@@ -27,6 +31,8 @@ export interface ApplyRequest {
   readonly mode: "dryRun" | "write";
   /** True when the caller has seen what the change deletes. */
   readonly confirmed: "confirmed" | "ask";
+  /** Hashes of the changes that the caller approves although they are more than a guard allows. */
+  readonly guardHashes?: readonly string[];
   readonly caller: Caller;
 }
 
@@ -65,9 +71,12 @@ export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Pr
   );
 
   const consequences: Consequences[] = [];
+  const guarded: (readonly Consequences[])[] = [];
   for (const [index, document] of documents.entries()) {
     const found = await consequencesOf(ports.table, { document, before: current[index] });
     if (found !== undefined) consequences.push(found);
+    guarded[index] = await guardQuestions(ports, { document, before: current[index] });
+    consequences.push(...guarded[index]);
   }
   const now = ports.clock.now();
   const answer = (changes: readonly ObjectChange[]): readonly AppliedDocument[] =>
@@ -77,7 +86,9 @@ export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Pr
     const changes = documents.map((document, index) => documentChange(current[index], document, { now, uid: "" }));
     return { items: answer(changes), ...(consequences.length === 0 ? {} : { consequences }) };
   }
-  if (consequences.length > 0 && request.confirmed === "ask") {
+  const isConfirmed = ({ guardHash }: Consequences) =>
+    guardHash === undefined ? request.confirmed === "confirmed" : request.guardHashes?.includes(guardHash) === true;
+  if (!consequences.every(isConfirmed)) {
     const message = consequences.map((entry) => entry.message).join("; ");
     throw refusal("ConfirmationRequired", message, { consequences });
   }
@@ -93,7 +104,11 @@ export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Pr
             reference: documentReference(document),
             verb: "apply",
             caller: request.caller,
-            decide: (before) => documentChange(before, document, { now: ports.clock.now(), uid }),
+            decide: (before) =>
+              documentChange(approvedBy(before, guarded[index], request.caller, ports), document, {
+                now: ports.clock.now(),
+                uid,
+              }),
           });
         }),
       );
@@ -107,6 +122,23 @@ export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Pr
     );
   }
   return { items: answer(changes) };
+}
+
+/** The row with the caller's approvals of what its guard would withhold: the planner does not ask again. */
+function approvedBy(
+  before: WrittenRow | undefined,
+  questions: readonly Consequences[] = [],
+  { principal, reason }: Caller,
+  { clock }: Pick<ApiPorts, "clock">,
+): WrittenRow | undefined {
+  if (before === undefined) return undefined;
+  const act = { by: principal, at: clock.now().toISOString(), ...defined({ reason }) };
+  let { operations } = before;
+  for (const { guardHash: hash } of questions) {
+    if (hash === undefined) continue;
+    operations = withApproval(operations, { ...act, number: (newestAct(operations) ?? 0) + 1, hash });
+  }
+  return { ...before, operations };
 }
 
 async function readCurrent(

@@ -10,6 +10,8 @@ export interface Consequences {
   /** Syncs on clusters whose objects would be deleted. */
   readonly syncs: number;
   readonly clusters: number;
+  /** The change is more than a guard allows: only this hash passes it. */
+  readonly guardHash?: string;
 }
 
 /** The templates that a SyncGroup drops: applying the document deletes their objects from clusters. */

@@ -29,9 +29,12 @@ export type Answer = any;
  * The wired handler over a table and a queue in memory, a clock that stands and ids that count.
  * @param through - the table as the handler sees it.
  */
-export function apiFixture(table = new MemoryTable(), through: Table = table): ApiFixture {
+export function apiFixture(
+  table = new MemoryTable(),
+  through: Table = table,
+  blobs = new MemoryBlobStore(),
+): ApiFixture {
   const sender = new MemorySender();
-  const blobs = new MemoryBlobStore();
   const log: Record<string, unknown>[] = [];
   let now = new Date("2026-11-20T08:00:00Z");
   let count = 0;

@@ -223,3 +223,54 @@ describe("templates", () => {
     expect(made.rows("SyncGroup")).toEqual([]);
   });
 });
+
+describe("a document that is applied", () => {
+  const document = (spec: object) => ({
+    apiVersion: "starling.dev/v1alpha1",
+    kind: "SyncGroup",
+    metadata: { name: owner.name, namespace: owner.namespace },
+    spec: { clusters: { all: true }, templates: web, rollout: pace, guard: {}, ...spec },
+  });
+
+  async function apply(made: PlannerWorld, spec: object, more: object = {}) {
+    const api = apiFixture(made.table, made.table, made.blobs);
+    api.setNow(made.now.toISOString());
+    return api.call("POST", "/v1/apply", { documents: [document(spec)], ...more });
+  }
+
+  test("a dry run gives the hash; the write is refused without it, and the planner does not ask again", async () => {
+    const made = await guarded({}, { all: true }, two);
+    const change = { clusters: canary };
+    const { body } = await apply(made, change, { dryRun: true });
+    const hashes = body.consequences.flatMap(({ guardHash = [] }) => guardHash);
+    expect(hashes).toHaveLength(2);
+    const before = await made.group();
+    const refused = await apply(made, change, { confirm: true, guardHashes: hashes.slice(1) });
+    expect(refused).toMatchObject({ status: 409, body: { code: "ConfirmationRequired" } });
+    expect(await made.group()).toEqual(before);
+    expect(await apply(made, change, { confirm: true, guardHashes: hashes })).toMatchObject({ status: 200 });
+    await playOn(made);
+    expect(withheld(made)).toEqual([]);
+    expect(having(made)).toEqual(["c000", "c001"]);
+    expect(having(made, "logs")).toEqual([]);
+  });
+
+  test("an edit that removes the guard is asked about by the guard that it removes", async () => {
+    const made = await guarded({ additions: 0 }, canary);
+    const { body } = await apply(made, { guard: undefined }, { confirm: true });
+    expect(body).toMatchObject({ code: "ConfirmationRequired" });
+    expect(body.consequences).toMatchObject([{ clusters: 8 }]);
+  });
+
+  test("a planner that found one more cluster asks about all of them", async () => {
+    const made = await guarded({ additions: 0 }, canary);
+    const change = { guard: { additions: 0 } };
+    const { body } = await apply(made, change, { dryRun: true });
+    const [{ guardHash }] = body.consequences;
+    await apply(made, change, { guardHashes: [guardHash] });
+    await made.addCluster("c010", "rest");
+    await playOn(made);
+    expect(withheld(made)).toMatchObject([{ count: 9 }]);
+    expect(having(made)).toHaveLength(2);
+  });
+});

@@ -185,6 +185,7 @@ async function confirmed(
 ): Promise<readonly string[]> {
   const hashes = asked.flatMap(({ guardHash }) => guardHash ?? []);
   const missing = hashes.filter((hash) => !guardHashes.includes(hash));
+  if (missing.length === 0 && hashes.length === asked.length) return guardHashes;
   const next = `${again}${hashes.map((hash) => ` --guard-hash ${hash}`).join("")}`;
   if (missing.length > 0 && session.options.yes === true) {
     session.io.err(`${plainText(messageOf(asked))}\n`);

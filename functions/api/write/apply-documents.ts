@@ -4,7 +4,7 @@ import { type DocumentProblem, invalidDocuments, refusal } from "#functions/api/
 import { checkDocuments } from "#functions/api/write/check-documents.ts";
 import { clusterWarnings } from "#functions/api/write/cluster-warnings.ts";
 import { type Consequences, consequencesOf } from "#functions/api/write/consequences.ts";
-import { guardQuestions } from "#functions/api/write/guard-questions.ts";
+import { guardedChanges, guardQuestion } from "#functions/api/write/guard-questions.ts";
 import {
   documentChange,
   type ObjectChange,
@@ -20,7 +20,8 @@ import { defined } from "#shared/base/defined.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { type Document, type WritableKind, writableKinds } from "#shared/fleet/kinds/document.ts";
 import { withApproval } from "#shared/fleet/rollout/guard.ts";
-import { newestAct } from "#shared/fleet/rows/object-rows.ts";
+import { nextAct } from "#shared/fleet/rows/object-rows.ts";
+import type { WithheldChange } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, keyText, newerRowText } from "#shared/fleet/rows/row.ts";
 
 /** Transactions at once; all callers share one table. */
@@ -71,12 +72,17 @@ export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Pr
   );
 
   const consequences: Consequences[] = [];
-  const guarded: (readonly Consequences[])[] = [];
+  const guarded: (readonly WithheldChange[])[] = [];
+  const { guardHashes: approved = [] } = request;
   for (const [index, document] of documents.entries()) {
-    const found = await consequencesOf(ports.table, { document, before: current[index] });
+    const before = current[index];
+    const withheld = await guardedChanges(ports, { document, before, approved });
+    guarded[index] = withheld;
+    // The guard asks about dropped templates, by their hash.
+    const isAsked = withheld.some(({ kind }) => kind === "templates");
+    const found = isAsked ? undefined : await consequencesOf(ports.table, { document, before });
     if (found !== undefined) consequences.push(found);
-    guarded[index] = await guardQuestions(ports, { document, before: current[index] });
-    consequences.push(...guarded[index]);
+    consequences.push(...withheld.map((one) => guardQuestion(document, one)));
   }
   const now = ports.clock.now();
   const answer = (changes: readonly ObjectChange[]): readonly AppliedDocument[] =>
@@ -87,7 +93,7 @@ export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Pr
     return { items: answer(changes), ...(consequences.length === 0 ? {} : { consequences }) };
   }
   const isConfirmed = ({ guardHash }: Consequences) =>
-    guardHash === undefined ? request.confirmed === "confirmed" : request.guardHashes?.includes(guardHash) === true;
+    guardHash === undefined ? request.confirmed === "confirmed" : approved.includes(guardHash);
   if (!consequences.every(isConfirmed)) {
     const message = consequences.map((entry) => entry.message).join("; ");
     throw refusal("ConfirmationRequired", message, { consequences });
@@ -127,16 +133,15 @@ export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Pr
 /** The row with the caller's approvals of what its guard would withhold: the planner does not ask again. */
 function approvedBy(
   before: WrittenRow | undefined,
-  questions: readonly Consequences[] = [],
+  withheld: readonly WithheldChange[] = [],
   { principal, reason }: Caller,
   { clock }: Pick<ApiPorts, "clock">,
 ): WrittenRow | undefined {
   if (before === undefined) return undefined;
   const act = { by: principal, at: clock.now().toISOString(), ...defined({ reason }) };
   let { operations } = before;
-  for (const { guardHash: hash } of questions) {
-    if (hash === undefined) continue;
-    operations = withApproval(operations, { ...act, number: (newestAct(operations) ?? 0) + 1, hash });
+  for (const { hash } of withheld) {
+    operations = withApproval(operations, { ...act, number: nextAct(operations), hash });
   }
   return { ...before, operations };
 }

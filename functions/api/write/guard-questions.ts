@@ -1,6 +1,7 @@
 /** The changes that a guard would withhold if a SyncGroup were written: the caller passes them by their hashes. */
 
 import type { ApiPorts } from "#functions/api/request/api-ports.ts";
+import { documentReference, objectText } from "#functions/api/request/reference.ts";
 import type { Consequences } from "#functions/api/write/consequences.ts";
 import type { WrittenRow } from "#functions/api/write/object-change.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
@@ -19,11 +20,21 @@ import { isNewer } from "#shared/fleet/rows/row.ts";
 
 type Asking = Pick<ApiPorts, "table" | "blobs" | "clock">;
 
-/** @returns one question for each change that the guard in force, or the document's own, would withhold. */
-export async function guardQuestions(
+interface Asked {
+  readonly document: Document;
+  readonly before: WrittenRow | undefined;
+  /** Hashes that the caller approves. */
+  readonly approved: readonly string[];
+}
+
+/**
+ * The changes that the guard in force, or the document's own, would withhold. What it withholds already is not asked
+ * again, unless the caller approves it here.
+ */
+export async function guardedChanges(
   ports: Asking,
-  { document, before }: { readonly document: Document; readonly before: WrittenRow | undefined },
-): Promise<readonly Consequences[]> {
+  { document, before, approved }: Asked,
+): Promise<readonly WithheldChange[]> {
   if (document.kind !== "SyncGroup" || before?.type !== "SyncGroup") return [];
   const owner: Owner = { namespace: before.namespace, kind: "SyncGroup", name: before.name };
   if (before.spec.guard === undefined && document.spec.guard === undefined) return [];
@@ -43,7 +54,8 @@ export async function guardQuestions(
     canonicalJson(before.spec.clusters) === canonicalJson(document.spec.clusters)
       ? []
       : await membersAsked(ports, after);
-  return [...templates, ...members].map((withheld) => question(after.row, withheld));
+  const stands = new Set(rolloutState.guard?.withheld.map(({ hash }) => hash)).difference(new Set(approved));
+  return [...templates, ...members].filter(({ hash }) => !stands.has(hash));
 }
 
 interface Edited {
@@ -87,8 +99,10 @@ async function membersAsked({ table, blobs }: Asking, { row, rolloutState, owner
   return membersWithheld(guarded.guard);
 }
 
-function question({ namespace, name }: SyncGroupRow, withheld: WithheldChange): Consequences {
+/** The question about one of them. */
+export function guardQuestion(document: Document, withheld: WithheldChange): Consequences {
   const { hash, count } = withheld;
-  const message = `SyncGroup ${namespace}/${name}: ${withheldText(withheld)}; --guard-hash ${hash} approves it`;
+  const group = objectText(documentReference(document));
+  const message = `${group}: ${withheldText(withheld)}; --guard-hash ${hash} approves it`;
   return { message, syncs: count, clusters: count, guardHash: hash };
 }

@@ -255,6 +255,32 @@ describe("a document that is applied", () => {
     expect(having(made, "logs")).toEqual([]);
   });
 
+  test("a dropped template is asked about once: by the guard, and with no question of its own beside it", async () => {
+    const made = await guarded({}, { all: true }, two);
+    const { body } = await apply(made, {}, { dryRun: true });
+    expect(body.consequences).toHaveLength(1);
+    const [{ guardHash }] = body.consequences;
+    expect(await apply(made, {}, { confirm: true })).toMatchObject({ status: 409 });
+    expect(await apply(made, {}, { guardHashes: [guardHash] })).toMatchObject({ status: 200 });
+    await playOn(made);
+    expect(having(made, "logs")).toEqual([]);
+  });
+
+  test("a change that is withheld already stops no other edit, and can be approved with it", async () => {
+    const made = await guarded({}, { all: true }, two);
+    await made.setGroup(pace, web, { all: true }, {});
+    await playOn(made);
+    const [{ hash } = { hash: "" }] = withheld(made);
+    const faster = { rollout: { maxConcurrent: 30 } };
+    expect((await apply(made, faster, { dryRun: true })).body.consequences).toBeUndefined();
+    expect(await apply(made, faster)).toMatchObject({ status: 200 });
+    await playOn(made);
+    expect(withheld(made)).toMatchObject([{ hash }]);
+    expect(await apply(made, {}, { guardHashes: [hash] })).toMatchObject({ status: 200 });
+    await playOn(made);
+    expect(having(made, "logs")).toEqual([]);
+  });
+
   test("an edit that removes the guard is asked about by the guard that it removes", async () => {
     const made = await guarded({ additions: 0 }, canary);
     const { body } = await apply(made, { guard: undefined }, { confirm: true });

@@ -18,7 +18,7 @@ export interface SelectedNow {
   readonly former: readonly Member[];
   /** The clusters that are selected now. */
   readonly found: readonly Member[];
-  /** Whether a cluster that is not selected is registered: one that is not has left, whatever a guard says. */
+  /** Whether a cluster that is not selected is registered: one that is not has left, and is counted. */
   readonly isRegistered: (cluster: string) => boolean;
   /** The clusters that had a Sync of the group at any time: they are no additions. It is read when clusters join. */
   readonly withSyncs: () => Promise<ReadonlySet<string>>;
@@ -41,13 +41,22 @@ export async function guardedMembers(given: SelectedNow): Promise<GuardedMembers
   const had = new Set(former.map(({ cluster }) => cluster));
   const strangers = new Set(joined).difference(had);
   const fresh = strangers.size === 0 ? [] : [...strangers.difference(await withSyncs())];
-  const deselected = new Set(left.filter(isRegistered));
+  const selected = new Set(found.map(({ cluster }) => cluster));
+  // A cluster that was replaced under its name has not left the selection.
+  const gone = left.filter((cluster) => !selected.has(cluster));
+  const deselected = new Set(gone.filter(isRegistered));
   const changeOf = (kind: Change["kind"], names: readonly string[]): Change => {
     return { kind, names, count: names.length, members: former.length };
   };
+  const unregistered = changeOf(
+    "deletions",
+    gone.filter((cluster) => !isRegistered(cluster)),
+  );
+  const guard = afterChanges(facts.guard, [{ change: unregistered, judgement: { passes: true } }], facts);
+  const now = { ...facts, guard };
   const added = changeOf("additions", fresh);
   const removed = changeOf("deletions", [...deselected]);
-  const passed = [added, removed].map((change) => ({ change, judgement: judgeChange(change, facts) }));
+  const passed = [added, removed].map((change) => ({ change, judgement: judgeChange(change, now) }));
   const withheld = passed.flatMap(({ judgement }) => (judgement.passes ? [] : [judgement.withheld]));
   const isWithheld = ({ kind }: Change) => withheld.some((one) => one.kind === kind);
   const pending = new Set(isWithheld(added) ? fresh : []);
@@ -55,6 +64,6 @@ export async function guardedMembers(given: SelectedNow): Promise<GuardedMembers
   const leaving = kept.map((member): Member => ({ ...member, leaving: true }));
   return {
     members: [...found.filter(({ cluster }) => !pending.has(cluster)), ...leaving],
-    guard: withMembersWithheld(afterChanges(facts.guard, passed, facts), withheld),
+    guard: withMembersWithheld(afterChanges(guard, passed, now), withheld),
   };
 }

@@ -164,6 +164,31 @@ describe("deletions", () => {
     expect((await made.group()).status.clusters).toMatchObject({ selected: 9 });
   });
 
+  test("a cluster that is not registered any more counts for those that leave after it", async () => {
+    const made = await guarded({ deletions: 3 });
+    for (const name of ["c008", "c009"]) {
+      await made.removeCluster(name);
+      await playOn(made);
+    }
+    const without = (values: readonly string[]) => ({
+      selector: { matchExpressions: [{ key: "ring", operator: "NotIn", values }] },
+    });
+    await made.setGroup(pace, web, without(["canary"]), { deletions: 3 });
+    await playOn(made);
+    expect(withheld(made)).toMatchObject([{ count: 2, before: 2, allowed: 3, members: 10 }]);
+    expect(having(made)).toContain("c000");
+  });
+
+  test("a cluster that is replaced under its name has not left", async () => {
+    const made = await guarded({ additions: 0 });
+    await made.removeCluster("c009");
+    await made.addCluster("c009", "rest", { uid: "anew" });
+    await playOn(made);
+    expect(withheld(made)).toEqual([]);
+    expect(having(made)).toEqual(names(10));
+    expect((await made.group()).status.clusters).toMatchObject({ selected: 10 });
+  });
+
   test("ten small edits are one large one", async () => {
     const made = await guarded({ deletions: 3 });
     for (const name of names(10).slice(2)) {

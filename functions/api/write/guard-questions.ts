@@ -28,7 +28,7 @@ interface Asked {
 }
 
 /**
- * The changes that the guard in force, or the document's own, would withhold. What it withholds already is not asked
+ * The changes that the guard in force, or the document's own, would withhold. A change that waits already is not asked
  * again, unless the caller approves it here.
  */
 export async function guardedChanges(

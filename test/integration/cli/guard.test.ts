@@ -18,7 +18,7 @@ afterEach(() => cli.stop());
 
 const row = () => cli.table.get(keys.object(shop.namespace, "SyncGroup", shop.name));
 
-/** What `storeRollout` stores of a group whose two clusters were rolled out. */
+/** The group is rolled out on two clusters, and its guard has this state. */
 async function rolledOut(withheld: readonly WithheldChange[] = []): Promise<void> {
   const [stageRun] = await storeRollout(cli, { number: 12, states: { all: ["Succeeded", "Succeeded"] } });
   const key = keys.rolloutState(shop);
@@ -37,7 +37,7 @@ const change: WithheldChange = {
   since: "2026-11-20T08:00:00Z",
 };
 
-test("what is withheld is listed, and approved by its hash with a reason", async () => {
+test("a withheld change is listed, and approved by its hash with a reason", async () => {
   await rolledOut([change]);
   const listed = await cli.run("guard list shop");
   expect(listed.out).toContain("1f8a90c2d4e5f607");

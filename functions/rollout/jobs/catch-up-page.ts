@@ -70,10 +70,12 @@ async function append(
   const isFull = last.length >= snapshotPageSize;
   const key = await lists.store(isFull ? fresh : [...last, ...fresh]);
   const first = stageRun.size - (isFull ? 0 : last.length);
+  // Targets of the same page may have left it.
+  const now = transaction.stageRun(stageRun) ?? stageRun;
   transaction.putStageRun({
-    ...stageRun,
-    size: stageRun.size + fresh.length,
-    pages: [...stageRun.pages.filter((page) => page.first < first), { key, first }],
-    counts: { ...stageRun.counts, Waiting: stageRun.counts.Waiting + fresh.length },
+    ...now,
+    size: now.size + fresh.length,
+    pages: [...now.pages.filter((page) => page.first < first), { key, first }],
+    counts: { ...now.counts, Waiting: now.counts.Waiting + fresh.length },
   });
 }

@@ -33,6 +33,23 @@ describe("clusters that join before any rollout has passed", () => {
     expect(made.stageRun("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 12 } });
   });
 
+  test("a cluster joins the stage run in the step in which another one that did not answer leaves its stage", async () => {
+    const made = await worldOf({ b: "canary", n: "rest" }, { ...rings, maxConcurrent: 2, maxUnreachable: "100%" });
+    await made.addCluster("a", "canary");
+    await begin(made);
+    await made.observe("b", "Unreachable");
+    await made.plan();
+    expect(made.stageRun("canary").counts).toMatchObject({ Unreachable: 1, Assigned: 1 });
+    await made.addCluster("b", "rest");
+    await made.addCluster("n", "canary");
+    await made.plan();
+    expect(made.stageRun("canary")).toMatchObject({
+      size: 3,
+      away: [],
+      counts: { Unreachable: 0, Skipped: 1, Waiting: 0, Assigned: 2 },
+    });
+  });
+
   test("a cluster that joins a later stage waits until the stage run of that stage begins", async () => {
     const made = await worldOf({ c: "canary", r: "rest" }, { ...rings, maxConcurrent: 2 });
     await begin(made);

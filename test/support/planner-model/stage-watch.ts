@@ -30,6 +30,8 @@ export class StageWatch {
   #names: readonly string[] = [];
   /** The first name of a stage, by its present name. */
   #ids = new Map<string, string>();
+  /** First names of stages that have other names: another stage with such a name is not the same. */
+  readonly #left = new Set<string>();
   /** The selection of the stages, and its digest in the rollout state. */
   #selection = "";
   #by = "";
@@ -88,8 +90,13 @@ export class StageWatch {
       // A restored stage has its slots again, and tries all clusters again.
       if (!names.includes(name) && isFailed(key)) this.#stages.delete(key);
     }
-    if (areRenamed)
-      this.#ids = new Map(names.map((name, index) => [name, this.idOf(this.#names[index] ?? name)] as const));
+    const idOf = (name: string, index: number) => {
+      if (areRenamed) return this.idOf(this.#names[index] ?? name);
+      return this.#names.includes(name) || !this.#left.has(name) ? this.idOf(name) : `${name} of ${by}`;
+    };
+    const ids = new Map(names.map((name, index) => [name, idOf(name, index)] as const));
+    for (const [name, id] of ids) if (name !== id) this.#left.add(id);
+    this.#ids = ids;
     [this.#names, this.#selection, this.#by] = [names, selection, by];
   }
 

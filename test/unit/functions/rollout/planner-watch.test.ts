@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { PlannerModel } from "#test/support/planner-model/planner-model.ts";
 
 /** A call of the planner makes fewer calls to its ports than this. */
@@ -22,4 +23,28 @@ test("the model's watch of the planner accepts a cluster that is unregistered in
       expect(model.world.stageRun("all").size).toBe(2);
     }
   }
+});
+
+test("the model's watch takes a new stage that has the former name of a renamed one for another stage", async () => {
+  const model = new PlannerModel();
+  const by = (ring: string) => ({ clusters: { selector: { matchLabels: { ring } } } });
+  const setStages = (...stages: readonly object[]) =>
+    model.setGroup({ maxConcurrent: 2, stages } as Partial<RolloutStrategy>, [{ name: "app", source: "app" }]);
+  for (const [name, ring] of Object.entries({ a: "r1", b: "r2", c: "r2" }))
+    await model.setCluster(name, { ring, fleet: "web", uid: name });
+  await model.revise("commit1", "content1");
+  await setStages({ name: "first", ...by("r1") }, { name: "last" });
+  expect(await model.calm()).toBe(true);
+  await model.revise("commit2", "content2");
+  // The workers of the last stage's clusters do nothing: its stage run goes on.
+  for (const name of ["b", "c"]) model.workers.busy.add(name);
+  for (let count = 0; count < 50 && model.queue.some(({ from }) => from <= model.world.now.getTime()); count++)
+    await model.deliver({ pick: 0, outcome: "Ready", lands: "now", rendering: "done", planner: {} });
+  expect(model.world.stages()).toEqual({ first: "2", last: "1 (2)" });
+  await setStages({ name: "firstx", ...by("r1") }, { name: "lastx" });
+  await model.plan({});
+  // The stages change places, with the names of before.
+  await setStages({ name: "last", ...by("r2") }, { name: "first" });
+  expect(await model.calm()).toBe(true);
+  expect(model.world.stages()).toEqual({ last: "2", first: "2" });
 });

@@ -3,6 +3,7 @@
  * layers know. Adapters in `shared/adapters` implement them; nothing else does I/O.
  */
 
+import type { AlarmReading } from "#shared/fleet/rollout/alarms.ts";
 import type { Row, RowKey, RowKeyOf, RowRange } from "#shared/fleet/rows/row.ts";
 import type { Newer, RowOf, RowRead, RowType } from "#shared/fleet/rows/stored-row.ts";
 import type { Message } from "#shared/messages.ts";
@@ -346,6 +347,15 @@ export interface LogQuery {
 export interface LogReader {
   /** Oldest first. `isMore` says that lines follow the last one. */
   read(query: LogQuery): Promise<{ readonly lines: readonly LogLine[]; readonly isMore: boolean }>;
+}
+
+/** Reads CloudWatch alarms of the installation's account and region. */
+export interface AlarmReader {
+  /**
+   * The state of the alarm now, and its changes since then.
+   * @throws StarlingError `AlarmNotFound`, `AlarmDenied`, `AlarmsUnavailable`
+   */
+  read(arn: string, since: string, now: Date): Promise<AlarmReading>;
 }
 
 export interface Log {

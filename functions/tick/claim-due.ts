@@ -3,7 +3,7 @@ import type { Clock } from "#shared/base/clock.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import { dueAttributes, dueShard, dueShardCount, lateSeconds, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
-import { isNewer, keyText, type NewerRow, newerRowText, type RowKey } from "#shared/fleet/rows/row.ts";
+import { isNewer, keyText, type NewerRow, newerRowText, type RowKey, type RowKeyOf } from "#shared/fleet/rows/row.ts";
 import { distinctMessages, type Message } from "#shared/messages.ts";
 import type { IndexEntry, Log, MessageSender, Metrics, Table } from "#shared/ports.ts";
 
@@ -23,9 +23,12 @@ const concurrentClaims = 25;
  * by a watchdog, and only then the message is sent. So only one of two ticks claims a row, and a tick that dies in between
  * delays the row by one watchdog. The delay of the latest row is reported each time, also when nothing was due: a missing
  * report means that no tick succeeds.
- * @returns the number of messages sent.
+ * A stage run is due for its alarms, and waits for no message.
+ * @returns the number of messages sent, and the claimed stage runs.
  */
-export async function claimDue(ports: TickPorts): Promise<number> {
+export async function claimDue(
+  ports: TickPorts,
+): Promise<{ readonly sent: number; readonly stageRuns: readonly RowKeyOf<"StageRun">[] }> {
   const shards = await Promise.allSettled(
     Array.from({ length: dueShardCount }, (_, shard) => claimShard(dueShard(shard), ports)),
   );
@@ -36,7 +39,14 @@ export async function claimDue(ports: TickPorts): Promise<number> {
   ports.metrics.seconds("DueLag", Math.max(...claimed.map(({ latest }) => latest)));
   const sent = claimed.reduce((sum, shard) => sum + shard.sent, 0);
   if (sent > 0) ports.log.info("sent messages for due rows", { sent });
-  return sent;
+  return { sent, stageRuns: claimed.flatMap(({ stageRuns }) => stageRuns) };
+}
+
+interface Shard {
+  readonly sent: number;
+  /** The delay of the latest row in seconds. */
+  readonly latest: number;
+  readonly stageRuns: readonly RowKeyOf<"StageRun">[];
 }
 
 interface Claimed {
@@ -44,25 +54,23 @@ interface Claimed {
   readonly late: number;
 }
 
-/** @returns the number of messages sent, and the delay of the latest row in seconds. */
-async function claimShard(
-  shard: string,
-  ports: TickPorts,
-): Promise<{ readonly sent: number; readonly latest: number }> {
+async function claimShard(shard: string, ports: TickPorts): Promise<Shard> {
   const upTo = `${ports.clock.now().toISOString()}#\uffff`;
   const reported = new Set<string>();
+  const stageRuns: RowKeyOf<"StageRun">[] = [];
   let latest = 0;
   const entries = { index: "due", pk: shard, upTo, limit: concurrentClaims } as const;
   for await (const page of allPages((start) => ports.table.queryIndex({ ...entries, ...start }))) {
     const claimed = await claimPage(page, ports);
     for (const { late } of claimed) latest = Math.max(latest, late);
+    stageRuns.push(...claimed.flatMap(({ key }) => (isStageRun(key) ? [key] : [])));
     const messages = claimed
       .flatMap(({ key }) => messageFor(key))
       .filter((message) => !reported.has(JSON.stringify(message)));
     for (const message of messages) reported.add(JSON.stringify(message));
     if (messages.length > 0) await ports.sender.send(distinctMessages(messages));
   }
-  return { sent: reported.size, latest };
+  return { sent: reported.size, latest, stageRuns };
 }
 
 async function claimPage(entries: readonly IndexEntry[], ports: TickPorts): Promise<readonly Claimed[]> {
@@ -77,7 +85,11 @@ async function claimPage(entries: readonly IndexEntry[], ports: TickPorts): Prom
   const dispatches = new Map(rows.map((row) => [keyText(row), row.dispatches ?? 0]));
   const claims = entries
     .filter(({ key }) => !left.has(keyText(key)))
-    .map((entry) => claim(entry, { dispatches: dispatches.get(keyText(entry.key)) ?? 0, ports }));
+    .map((entry) => {
+      // Its alarms are read each minute, whatever they tell.
+      const sent = isStageRun(entry.key) ? 0 : dispatches.get(keyText(entry.key));
+      return claim(entry, { dispatches: sent ?? 0, ports });
+    });
   return (await Promise.all(claims)).flatMap((claimed) => claimed ?? []);
 }
 
@@ -108,6 +120,10 @@ async function claim(
     if (isConflict(error)) return undefined;
     throw error;
   }
+}
+
+function isStageRun(key: RowKey): key is RowKeyOf<"StageRun"> {
+  return keys.stageRun.parse(key) !== undefined;
 }
 
 /** The message that a due row waits for, by the row's key. */

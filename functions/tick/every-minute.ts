@@ -1,23 +1,26 @@
 import { claimDue, type TickPorts } from "#functions/tick/claim-due.ts";
 import { takeSurvey } from "#functions/tick/take-survey.ts";
+import { watchAlarms } from "#functions/tick/watch-alarms.ts";
 import { newCorrelation, underCorrelation } from "#shared/adapters/correlation.ts";
 import { tickUpdate } from "#shared/fleet/rows/tick-row.ts";
+import type { AlarmReader } from "#shared/ports.ts";
 
 /** Milliseconds between two surveys of a sandbox; a little less than five minutes, because minutes vary in length. */
 const surveyEveryMs = 290_000;
 
 /**
- * Claims the due rows each minute, and reports the state of the fleet every five minutes after that. A new sandbox does
+ * Claims the due rows each minute, reads the alarms of bakes, and reports the state of the fleet every five minutes after that. A new sandbox does
  * both, because it does not know when the last report was made.
  */
-export function everyMinute(ports: TickPorts): () => Promise<void> {
+export function everyMinute(ports: TickPorts & { readonly alarms: AlarmReader }): () => Promise<void> {
   let surveyedAt = Number.NEGATIVE_INFINITY;
   return () => {
     const now = ports.clock.now();
     return underCorrelation(newCorrelation("tick", now), async () => {
-      await claimDue(ports);
+      const { stageRuns } = await claimDue(ports);
       // A dead timer cannot report itself: starling doctor reads when it last ran.
       await ports.table.update(tickUpdate(ports.clock.now()));
+      await watchAlarms(stageRuns, ports);
       if (now.getTime() - surveyedAt < surveyEveryMs) return;
       await takeSurvey(ports);
       surveyedAt = now.getTime();

@@ -1,14 +1,16 @@
 import type { TickEnv } from "#functions/tick/env.ts";
 import { everyMinute } from "#functions/tick/every-minute.ts";
+import { CloudWatchAlarmReader } from "#shared/adapters/aws/cloudwatch-alarm-reader.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { embeddedMetrics, powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { systemClock } from "#shared/adapters/system.ts";
+import type { AlarmClients } from "#shared/lambda/alarm-clients.ts";
 import type { RowClients } from "#shared/lambda/core-clients.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
 /** Called by the scheduler; the event has no content that matters. */
-export function wireTick(env: TickEnv, aws: RowClients, options: WireOptions = {}): () => Promise<void> {
+export function wireTick(env: TickEnv, aws: RowClients & AlarmClients, options: WireOptions = {}): () => Promise<void> {
   const { clock = systemClock, output } = options;
   const ports = {
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
@@ -19,6 +21,7 @@ export function wireTick(env: TickEnv, aws: RowClients, options: WireOptions = {
       rollout: env.STARLING_QUEUE_ROLLOUT,
       apply: env.STARLING_QUEUE_APPLY,
     }),
+    alarms: new CloudWatchAlarmReader(aws.alarms),
     clock,
     log: powertoolsLog("tick", output),
     metrics: embeddedMetrics("tick", env.STARLING_INSTALLATION, output),

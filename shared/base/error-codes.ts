@@ -42,6 +42,10 @@ export const errorCodes = [
   "AccountDenied",
   "AccountThrottled",
   "AccountUnavailable",
+  // An alarm beside a bake.
+  "AlarmNotFound",
+  "AlarmDenied",
+  "AlarmsUnavailable",
   // A rendering.
   "KustomizeFailed",
   "HelmFailed",

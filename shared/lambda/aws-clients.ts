@@ -1,3 +1,4 @@
+import { type AlarmClients, alarmClients } from "#shared/lambda/alarm-clients.ts";
 import { type ClusterClients, clusterClients } from "#shared/lambda/cluster-clients.ts";
 import type { ClientOptions, CoreClients } from "#shared/lambda/core-clients.ts";
 import { type DiscoveryClients, listingClients } from "#shared/lambda/discovery-clients.ts";
@@ -5,11 +6,17 @@ import { type LogClients, logClients } from "#shared/lambda/log-clients.ts";
 import { type RenderClients, renderClients } from "#shared/lambda/render-clients.ts";
 
 /** The clients of all functions; `local/` points them at its emulators. */
-export interface AwsClients extends ClusterClients, LogClients, RenderClients, DiscoveryClients {}
+export interface AwsClients extends ClusterClients, LogClients, AlarmClients, RenderClients, DiscoveryClients {}
 
-export type AwsClientOptions = ClientOptions<keyof CoreClients | "sts" | "eks" | "lambda" | "logs">;
+export type AwsClientOptions = ClientOptions<keyof CoreClients | "sts" | "eks" | "lambda" | "logs" | "alarms">;
 
 /** Clients for the endpoints given. */
 export function awsClients(options: AwsClientOptions): AwsClients {
-  return { ...clusterClients(options), ...logClients(options), ...renderClients(options), ...listingClients(options) };
+  return {
+    ...clusterClients(options),
+    ...logClients(options),
+    ...alarmClients(options),
+    ...renderClients(options),
+    ...listingClients(options),
+  };
 }

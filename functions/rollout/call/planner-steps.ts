@@ -10,6 +10,7 @@ import { endStageRuns } from "#functions/rollout/steps/end-stage-runs.ts";
 import { fillSlots } from "#functions/rollout/steps/fill/fill-slots.ts";
 import { followReconcile, startReconcile, startRetries } from "#functions/rollout/steps/handle-reconcile.ts";
 import { goIdle } from "#functions/rollout/steps/idle/go-idle.ts";
+import { readAlarms } from "#functions/rollout/steps/read-alarms.ts";
 import { readGuard } from "#functions/rollout/steps/read-guard.ts";
 import { refreshMembers } from "#functions/rollout/steps/refresh-members.ts";
 import { rejectRollouts } from "#functions/rollout/steps/reject-rollouts.ts";
@@ -23,10 +24,11 @@ import { wakeResumed } from "#functions/rollout/steps/wake-resumed.ts";
 import type { Transaction } from "#functions/rollout/write/transaction.ts";
 import { unlessLost } from "#shared/base/errors.ts";
 import { isToRenew } from "#shared/fleet/blob-life.ts";
+import { isWatched } from "#shared/fleet/rollout/alarms.ts";
 import { isResumeNew, type Known, lacksRenderings, mayHaveOtherMembers } from "#shared/fleet/rollout/facts.ts";
 import { guardSpecOf, mayChangeMembers } from "#shared/fleet/rollout/guard.ts";
 import { newRejections } from "#shared/fleet/rollout/rejection.ts";
-import { lastStageRunOf, stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
+import { lastStageRunOf, stageRunOf, stageRunsIn } from "#shared/fleet/rollout/stage-runs.ts";
 
 /** `done`: nothing more is to be decided for now, or the owner is gone. */
 type Outcome = Transaction | "done" | undefined;
@@ -89,6 +91,12 @@ export const plannerSteps: readonly PlannerStep[] = [
     applies: (known, _work, now) =>
       mayHaveOtherMembers(known) || mayChangeMembers({ row: known.row, guard: known.rolloutState.guard, now }),
     take: refreshMembers,
+  },
+  {
+    name: "readAlarms",
+    applies: ({ rolloutState, stageRuns }) => stageRunsIn(rolloutState, stageRuns).some(isWatched),
+    before: { endStageRuns: "a bake that is over passes only by what its alarms tell" },
+    take: readAlarms,
   },
   {
     name: "endStageRuns",

@@ -4,11 +4,12 @@ import { readClusters } from "#functions/rollout/read/read-clusters.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import { inParts } from "#shared/base/in-parts.ts";
+import { isEndedByAlarm } from "#shared/fleet/rollout/alarms.ts";
 import { type Member, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { newRetries } from "#shared/fleet/rollout/gate-acts.ts";
 import { clockOf } from "#shared/fleet/rollout/judge.ts";
-import { lastStageRunOf, refOf } from "#shared/fleet/rollout/stage-runs.ts";
+import { lastStageRunOf, refOf, stageRunsIn } from "#shared/fleet/rollout/stage-runs.ts";
 import { activityOf } from "#shared/fleet/rollout/timers.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
@@ -31,6 +32,7 @@ export function startReconcile(known: Known, _work: CallWork, ports: PlannerPort
   if (asked === undefined || rolloutState.members === undefined) return undefined;
   const transaction = new Transaction(known, ports.clock.now());
   transaction.addJobs(...retryJobs(known), { do: "check", number: asked, at: 0 });
+  bakeAnew(transaction);
   transaction.edit({
     handledReconcile: asked,
     checking: { number: asked, since: transaction.at, most: 0, ...nobodyChecked },
@@ -49,8 +51,16 @@ export function startRetries(known: Known, _work: CallWork, ports: PlannerPorts)
       return retryJobs(known).map((job) => ({ ...job, only }));
     }),
   );
+  if (retries.some(({ cluster, clusters }) => (cluster ?? clusters) === undefined)) bakeAnew(transaction);
   transaction.edit({ handledAct: retries.at(-1)?.number });
   return transaction;
+}
+
+/** A bake that an alarm has ended begins anew: no cluster has failed there that could get another turn. */
+function bakeAnew(transaction: Transaction): void {
+  const { rolloutState, stageRuns } = transaction.known;
+  for (const { bake: _ended, ...stageRun } of stageRunsIn(rolloutState, stageRuns).filter(isEndedByAlarm))
+    transaction.putStageRun(stageRun);
 }
 
 /** In a stage without a stage run, the failed targets are those that the last one left behind. */

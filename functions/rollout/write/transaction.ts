@@ -1,6 +1,7 @@
 import { readClusters } from "#functions/rollout/read/read-clusters.ts";
 import { defined } from "#shared/base/defined.ts";
 import { canonicalJson } from "#shared/base/json.ts";
+import { isWatched } from "#shared/fleet/rollout/alarms.ts";
 import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
 import { type ClusterRows, type Known, keptUnreadable } from "#shared/fleet/rollout/facts.ts";
 import { withRollout } from "#shared/fleet/rollout/ledger.ts";
@@ -361,7 +362,11 @@ export class Transaction {
     const rolloutState = putOver(due(this.#rolloutState, until ?? this.#dueMeanwhile()), before);
     const status = this.status(seen);
     const stageRuns = this.#changedStageRuns().map((stageRun) =>
-      putOver(stageRun, this.known.stageRuns.get(stageRunKey(stageRun))),
+      putOver(
+        // The next tick reads its alarms.
+        due(stageRun, isWatched(stageRun) ? this.at : undefined),
+        this.known.stageRuns.get(stageRunKey(stageRun)),
+      ),
     );
     await table.write([rolloutState, status, ...stageRuns, ...this.#writes]);
     for (const { put } of stageRuns) this.putStageRun(put);

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { boundedList, boundedText } from "#shared/base/bounded.ts";
 import { nameSchema } from "#shared/base/name-schema.ts";
+import { alarmArn } from "#shared/fleet/alarm-arn.ts";
 import { clusterSelectionSchema } from "#shared/fleet/kinds/cluster-selection.ts";
 import { namespacedMetadata, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { clusterCountSchema, durationSchema } from "#shared/fleet/kinds/quantities.ts";
@@ -9,11 +10,26 @@ import { syncSpec, syncTemplate } from "#shared/fleet/kinds/sync-template.ts";
 /** Longest time between the begin of a gate and its end. */
 const maxGateSeconds = 14 * 86_400;
 
-/** A gate after the clusters of a stage: its only key says which. */
-const gateAfterSchema = z.strictObject({
-  /** How long every cluster of the stage must stay within the budgets before the rollout passes. */
-  bake: durationSchema({ minSeconds: 1, maxSeconds: maxGateSeconds }),
+const alarmGateSchema = z.strictObject({
+  /** A metric alarm or a composite alarm in the account and region of the installation. */
+  arn: boundedText(400).regex(
+    alarmArn,
+    "must be the ARN of a CloudWatch alarm, such as arn:aws:cloudwatch:eu-west-1:111122223333:alarm:errors",
+  ),
+  /** Whether the gate passes when the alarm lacked data during the bake. */
+  missing: z.enum(["fail", "pass"], 'must be "fail" or "pass"').default("fail"),
 });
+export type AlarmTerms = z.infer<typeof alarmGateSchema>;
+
+/** A gate after the clusters of a stage: its only key says which. */
+const gateAfterSchema = z
+  .strictObject({
+    /** How long every cluster of the stage must stay within the budgets before the rollout passes. */
+    bake: durationSchema({ minSeconds: 1, maxSeconds: maxGateSeconds }).optional(),
+    /** An alarm that must not be in ALARM at any time of the bake. */
+    alarm: alarmGateSchema.optional(),
+  })
+  .refine((gate) => Object.keys(gate).length === 1, "needs exactly one of bake or alarm");
 
 /** A gate before the clusters of a stage. */
 const gateBeforeSchema = z.strictObject({
@@ -49,7 +65,18 @@ const stageSchema = z.strictObject({
   /** The gates between the stage before and the first cluster of this one. */
   before: boundedList(gateBeforeSchema, 1).min(1, "must have at least one gate; leave it out for none").optional(),
   /** The gates between the last cluster of the stage and the next stage. */
-  after: boundedList(gateAfterSchema, 1).min(1, "must have at least one gate; leave it out for none").optional(),
+  after: boundedList(gateAfterSchema, 6)
+    .min(1, "must have at least one gate; leave it out for none")
+    .refine((gates) => gates.filter(({ bake }) => bake !== undefined).length <= 1, "has two bakes; keep one of them")
+    .refine(
+      (gates) => gates.every(({ alarm }) => alarm === undefined) || gates.some(({ bake }) => bake !== undefined),
+      "has an alarm without a bake, during which it is watched; add a bake, such as { bake: 1h }",
+    )
+    .refine((gates) => {
+      const arns = gates.flatMap(({ alarm }) => alarm?.arn ?? []);
+      return new Set(arns).size === arns.length;
+    }, "has the same alarm twice; keep one of them")
+    .optional(),
 });
 
 function duplicateNames(items: readonly { readonly name: string }[]): boolean {

@@ -4,6 +4,7 @@
  */
 
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
+import { alarmFailure, alarmsWanted } from "#shared/fleet/rollout/alarms.ts";
 import type { GateState } from "#shared/fleet/rollout/gate-state.ts";
 import { changedSize } from "#shared/fleet/rollout/stage-runs.ts";
 import { later } from "#shared/fleet/rows/due.ts";
@@ -37,7 +38,7 @@ export function bakeClock(
 
 /** The duration of the stage run's bake; undefined when it has none. */
 export function bakeOf({ gates }: Pick<StageRunRow, "gates">): string | undefined {
-  return gates?.after?.[0]?.bake;
+  return gates?.after?.find(({ bake }) => bake !== undefined)?.bake;
 }
 
 /** A stage run that changes nothing has no gates, unless clusters may have its content from attempts that did not pass. */
@@ -50,10 +51,16 @@ export function gateAfter(stageRun: StageRunRow, clock: BakeClock | undefined): 
   const duration = bakeOf(stageRun);
   if (duration === undefined || !hasGates(stageRun)) return undefined;
   const { bake, stage, size } = stageRun;
+  const failed = alarmFailure(stageRun);
+  if (failed !== undefined) return failed;
   const what = `stage ${stage} bakes for ${duration}`;
   if (bake === undefined) return { state: "waiting", message: what, timers: [] };
   if (bake.check !== undefined) {
-    if (bake.check.seen >= size) return { state: "passed" };
+    if (bake.check.seen >= size) {
+      const wanted = alarmsWanted(stageRun);
+      if (wanted === undefined) return { state: "passed" };
+      return { state: "waiting", message: `stage ${stage} has baked for ${duration}: ${wanted}`, timers: [] };
+    }
     const at = clock && checkEnd(bake.check, clock);
     const why = "the end of the check after a bake";
     const message = `stage ${stage} has baked for ${duration}: each cluster is checked once more`;

@@ -65,6 +65,7 @@ const forms = {
   rolloutState: keyForm("RolloutState", "ROLL#:namespace#:kind#:name", "STATE"),
   rollout: keyForm("Rollout", "ROLL#:namespace#:kind#:name", "ROLLOUT#:number"),
   stageRun: keyForm("StageRun", "ROLL#:namespace#:kind#:name", "STAGERUN#:number#:stage#:snapshot"),
+  alarms: keyForm("Alarms", "ROLL#:namespace#:kind#:name", "ALARMS#:number#:stage#:snapshot"),
   slot: keyForm("Slot", "ROLL#:namespace#:kind#:name", "SLOT#:cluster"),
   target: keyForm("Target", "ROLL#:namespace#:kind#:name", "TARGET#:number#:stage#:snapshot#:cluster"),
   catchUp: keyForm("CatchUp", "ROLL#:namespace#:kind#:name", "CATCHUP#:state#:cluster"),
@@ -180,6 +181,8 @@ export const keys = {
       return owner === undefined || stageRun === undefined ? undefined : { owner, stageRun };
     }),
   ),
+  /** What is known of the alarms of a stage run. */
+  alarms: (owner: Owner, stageRun: StageRunRef) => forms.alarms.key({ ...owner, ...stageRunParts(stageRun) }),
   slot: Object.assign(
     (owner: Owner, cluster: string) => forms.slot.key({ ...owner, cluster }),
     decoder((key) => {
@@ -245,6 +248,8 @@ export const ranges = {
     const { pk, prefix: from = "" } = ranges.stageRuns(owner, numbers.from);
     return { pk, between: [from, `${ranges.stageRuns(owner, numbers.to).prefix}\uffff`] };
   },
+  /** The alarms of all stage runs of a rollout. */
+  alarms: (owner: Owner, number: number) => forms.alarms.range({ ...owner, number: padded(number, 8) }),
   slots: (owner: Owner) => forms.slot.range(owner),
   /** Results of the targets of all stage runs of a rollout. */
   rolloutTargets: (owner: Owner, number: number) => forms.target.range({ ...owner, number: padded(number, 8) }),

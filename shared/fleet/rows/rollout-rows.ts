@@ -407,6 +407,45 @@ export interface Bake {
   readonly stood: number;
   /** The check of every target at the end: when it was requested, and the number of targets that were seen since. */
   readonly check?: { readonly since: string; readonly seen: number };
+  /** What the planner has seen of the alarms. */
+  readonly alarms?: SeenAlarms;
+}
+
+/** The alarms of a bake, as far as they decide about it. */
+export interface SeenAlarms {
+  /** The first alarm that ends the bake. */
+  readonly failed?: { readonly arn: string; readonly state: AlarmState; readonly at: string };
+  /** An alarm that cannot be read: it never passes. */
+  readonly unread?: UnreadAlarm;
+  /** All were read after the check at the end had begun, and none ends the bake. */
+  readonly readTo?: string;
+}
+
+/** In the words of CloudWatch. */
+export type AlarmState = "OK" | "ALARM" | "INSUFFICIENT_DATA";
+
+export interface UnreadAlarm {
+  readonly arn: string;
+  readonly since: string;
+  readonly message: string;
+}
+
+/** One alarm since a bake began. */
+export interface ReadAlarm {
+  /** Its states are known from the begin of the bake to this time. */
+  readonly readTo: string;
+  /** When it was first seen in each state but OK. */
+  readonly seen: Readonly<Partial<Record<AlarmState, string>>>;
+}
+
+/** What CloudWatch tells about the alarms of a stage run that bakes. `tick` writes it; the planner deletes it. */
+export interface AlarmsRow extends Row {
+  readonly type: "Alarms";
+  /** The begin of the bake that this is about: a later bake begins anew. */
+  readonly from: string;
+  /** By ARN. */
+  readonly alarms: Readonly<Record<string, ReadAlarm>>;
+  readonly unread?: UnreadAlarm;
 }
 
 export interface StageRunRow extends Row, StageRunRef {

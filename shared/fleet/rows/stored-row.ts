@@ -19,6 +19,7 @@ import type {
 } from "#shared/fleet/rows/object-rows.ts";
 import type { RevisionRow } from "#shared/fleet/rows/revision-row.ts";
 import type {
+  AlarmsRow,
   CatchUpRow,
   RenderingRow,
   RolloutRow,
@@ -53,6 +54,7 @@ export type StoredRow =
   | RolloutStateRow
   | RolloutRow
   | StageRunRow
+  | AlarmsRow
   | SlotRow
   | TargetRow
   | CatchUpRow

@@ -1,6 +1,7 @@
 /** The waits of a stage: for the targets of its stage run, for a person, or for the stage before it. */
 import { defined } from "#shared/base/defined.ts";
 import { advance, isLeft, mustVerify } from "#shared/fleet/rollout/advance.ts";
+import { alarmsWanted, isEndedByAlarm, unreadText } from "#shared/fleet/rollout/alarms.ts";
 import { approvalOf, expiresAt, validApprovals } from "#shared/fleet/rollout/approval.ts";
 import { bakeClock, bakedAt, bakeOf, checkEnd } from "#shared/fleet/rollout/bake.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
@@ -99,7 +100,7 @@ function stalledWait({ row }: WaitFacts, stageRun: StageRunRow): Wait {
   const { stage, rollout, message, transitions, startedAt } = stageRun;
   const about = { stage, rollout, since: transitions.at(-1)?.at ?? startedAt };
   const isDeletion = row.operations.deletion !== undefined;
-  const again: Wait["clear"] = stageRun.counts.Failed === 0 ? [] : isDeletion ? [reconcile] : [reconcile, retry];
+  const again: Wait["clear"] = stageRun.counts.Failed === 0 && !isEndedByAlarm(stageRun) ? [] : isDeletion ? [reconcile] : [reconcile, retry];
   const away = { count: stageRun.counts.Unreachable, names: stageRun.away };
   const { rollout: settings } = relationOf(row);
   const judged = { pace: settings, mustVerify: mustVerify(settings, stage) };
@@ -145,11 +146,15 @@ function bakeWait({ row }: WaitFacts, stageRun: StageRunRow): Wait[] {
   if (phase !== "Baking" || bake === undefined) return [];
   const { progressDeadline } = relationOf(row).rollout;
   const clock = bakeClock(row.operations, progressDeadline);
+  const unread = unreadText(stageRun);
+  const isChecked = bake.check !== undefined && bake.check.seen >= stageRun.size;
+  const wanted = isChecked ? (alarmsWanted(stageRun) ?? "") : "each cluster is checked once more";
   const message =
     bake.check === undefined
-      ? `rollout ${rollout} bakes in stage ${stage} for ${bakeOf(stageRun)}`
-      : `rollout ${rollout} has baked in stage ${stage}: each cluster is checked once more`;
-  const until = bake.check === undefined ? bakedAt(stageRun, clock) : checkEnd(bake.check, clock);
+      ? `rollout ${rollout} bakes in stage ${stage} for ${bakeOf(stageRun)}${unread === undefined ? "" : `; ${unread}`}`
+      : `rollout ${rollout} has baked in stage ${stage}: ${wanted}`;
+  const end = bake.check === undefined ? bakedAt(stageRun, clock) : checkEnd(bake.check, clock);
+  const until = isChecked ? undefined : end;
   return [
     {
       reason: "bake",
@@ -164,7 +169,7 @@ function bakeWait({ row }: WaitFacts, stageRun: StageRunRow): Wait[] {
 }
 
 /** The stage run after a `rollout refresh`: targets that could not be rendered have failed, and all others wait. */
-function newSnapshot(stageRun: StageRunRow): StageRunRow {
+function newSnapshot({ bake: _former, ...stageRun }: StageRunRow): StageRunRow {
   const { unrendered, counts } = stageRun;
   const Waiting = changedSize(stageRun) - unrendered.length;
   const none = { Rendering: 0, Assigned: 0, Succeeded: 0, Unreachable: 0 };

@@ -59,10 +59,11 @@ export async function collectAll(known: Known, work: CallWork, ports: PlannerPor
 async function oldRows(transaction: Transaction, number: number, table: Table) {
   const { owner } = transaction.known;
   const most = transaction.room();
-  const rows: RowOf<"Target" | "StageRun" | "Rollout">[] = [];
-  const parts: readonly RowRange<"Target" | "StageRun" | "Rollout">[] = [
+  const rows: RowOf<"Target" | "Alarms" | "StageRun" | "Rollout">[] = [];
+  const parts: readonly RowRange<"Target" | "Alarms" | "StageRun" | "Rollout">[] = [
     // The first row to go, so that lists of rollouts lose it at once.
     { pk: keys.rollout(owner, number).pk, prefix: keys.rollout(owner, number).sk },
+    ranges.alarms(owner, number),
     ranges.stageRuns(owner, number),
     ranges.rolloutTargets(owner, number),
   ];

@@ -48,6 +48,13 @@ export function localCommands(program: Command, add: AddCommand): void {
     .description("Print a kubeconfig of its clusters, with one context for each.")
     .option("--state <folder>", stateHelp);
   faultCommands(local, add);
+  add(local, "alarm", async (session, args, options: LocalOptions) =>
+    (await import("#cli/commands/local-alarm.ts")).localAlarm(session, args, options),
+  )
+    .description("Set the state of a CloudWatch alarm of it, for the gates of stages. It ends when the machine stops.")
+    .addArgument(new Argument("<name>", "name of the alarm"))
+    .addArgument(new Argument("<state>", "OK, ALARM or INSUFFICIENT_DATA"))
+    .option("--state <folder>", stateHelp);
   add(local, "serve", async (session, _args, options: LocalServeOptions) =>
     (await import("#cli/commands/local-up.ts")).localServe(session, options),
   )

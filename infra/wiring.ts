@@ -142,6 +142,12 @@ export class Wiring extends Construct {
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
         STARLING_QUEUE_APPLY: toApply.send(),
       },
+      namedByRows: (["cloudwatch:DescribeAlarms", "cloudwatch:DescribeAlarmHistory"] as const).map((action) => ({
+        action,
+        arns: ["*"],
+        reason:
+          "Groups name their alarms later, and CloudWatch tells of composite alarms only with a right for all alarms.",
+      })),
       timeout: Duration.seconds(55),
       memoryMiB: 512,
       ...defined({ reservedConcurrency: reservedForTick }),

@@ -56,9 +56,7 @@ async function watch(stageRun: StageRunRow, ports: TickPorts & { readonly alarms
       add: { version: 1 },
       ...(row.unread === undefined ? { remove: ["unread"] } : {}),
       when: [
-        found === undefined
-          ? { attribute: "version", absent: true }
-          : { attribute: "version", equals: found.version },
+        found === undefined ? { attribute: "version", absent: true } : { attribute: "version", equals: found.version },
       ],
     });
   } catch (error) {

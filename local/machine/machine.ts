@@ -19,6 +19,8 @@ import { localAccountId, localRegion } from "#local/aws/lambda/lambda-context.ts
 import type { LambdaFunction } from "#local/aws/lambda/lambda-function.ts";
 import { type FailureRecord, startSchedule } from "#local/aws/lambda/scheduler.ts";
 import { type FaultProxy, startFaultProxy } from "#local/aws/proxy/fault-proxy.ts";
+import { type AlarmControl, AlarmStore } from "#local/aws/services/alarm-store.ts";
+import { startAlarms } from "#local/aws/services/alarms-server.ts";
 import { startCloudFormation } from "#local/aws/services/cloudformation-server.ts";
 import { putSecret } from "#local/aws/services/create-resources.ts";
 import { startDynamo } from "#local/aws/services/dynamo-server.ts";
@@ -97,6 +99,8 @@ export interface Machine {
   readonly cloudFormation: { readonly endpoint: string };
   /** The EKS clusters and IAM roles that the functions see. */
   readonly eks: LocalEks;
+  /** The CloudWatch alarms that bakes are watched by. */
+  readonly alarms: AlarmControl;
   readonly sources: ReadonlyMap<QueueName, readonly EventSourceLoop[]>;
   tick(): Promise<void>;
   putSecret(name: string, value: string): Promise<void>;
@@ -184,6 +188,8 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
   };
   let organization: LocalOrganization | undefined;
   const eks = await started(startEksAndSts({ ...eksParts, principals, organization: () => organization }));
+  const alarms = new AlarmStore();
+  const alarmsServer = await started(startAlarms({ principals, store: alarms, arnOf: localAlarmArn }));
   const logStore = new LogStore();
   const logs = await started(startLogs({ principals, store: logStore }));
   const { dynamodb, sqs, s3, lambda } = proxy.endpoints;
@@ -194,6 +200,7 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
     lambda,
     secrets: secrets.endpoint,
     logs: logs.endpoint,
+    alarms: alarmsServer.endpoint,
     sts: eks.endpoint,
     eks: eks.endpoint,
   };
@@ -264,6 +271,12 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
         organization = next;
       },
     },
+    alarms: {
+      set(alarm) {
+        alarms.set(alarm.name, alarm.state, clockOf(options)());
+        return { ...alarm, arn: localAlarmArn(alarm.name) };
+      },
+    },
     sources,
     async tick() {
       const ticked = await tick.invoke({ event: everyMinute.input, killed: new AbortController().signal });
@@ -280,6 +293,10 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
     },
     stop: () => stopAll(stops),
   };
+}
+
+function localAlarmArn(name: string): string {
+  return `arn:aws:cloudwatch:${localRegion}:${localAccountId}:alarm:${name}`;
 }
 
 function clockOf({ clock }: MachineOptions): () => Date {

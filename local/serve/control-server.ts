@@ -7,6 +7,7 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import * as z from "zod";
+import type { AlarmControl, AlarmSetting } from "#local/aws/services/alarm-store.ts";
 import { LocalFailure } from "#local/base/local-failure.ts";
 import { serveOnLoopback } from "#local/base/loopback-server.ts";
 import { readBytesUpTo } from "#local/base/read-bytes.ts";
@@ -27,6 +28,12 @@ const changeSchema = z.strictObject({
   seed: z.int().min(0).optional(),
 });
 
+const alarmSchema = z.strictObject({
+  name: z.string().min(1).max(255),
+  state: z.enum(["OK", "ALARM", "INSUFFICIENT_DATA"]),
+});
+const setAlarmSchema = alarmSchema.extend({ arn: z.string() });
+
 const maxBodyBytes = 1024 * 1024;
 
 interface Answer {
@@ -34,11 +41,11 @@ interface Answer {
   readonly body: unknown;
 }
 
-/** `GET /faults`, `POST /faults` with a change, `DELETE /faults[?target=T]`. */
-export async function startControlServer(faults: FaultControl): Promise<ControlServer> {
+/** `GET /faults`, `POST /faults` with a change, `DELETE /faults[?target=T]`, `POST /alarms` with a name and a state. */
+export async function startControlServer(faults: FaultControl, alarms: AlarmControl): Promise<ControlServer> {
   const token = randomBytes(24).toString("base64url");
   const listening = await serveOnLoopback((request, response) => {
-    answer(request, { faults, token }).then(({ status, body }) => {
+    answer(request, { faults, alarms, token }).then(({ status, body }) => {
       response.writeHead(status, { "content-type": "application/json" });
       response.end(JSON.stringify(body));
     });
@@ -52,20 +59,26 @@ export async function startControlServer(faults: FaultControl): Promise<ControlS
 
 interface Served {
   readonly faults: FaultControl;
+  readonly alarms: AlarmControl;
   readonly token: string;
 }
 
-async function answer(request: IncomingMessage, { faults, token }: Served): Promise<Answer> {
+async function answer(request: IncomingMessage, { faults, alarms, token }: Served): Promise<Answer> {
   if (!isGenuine(request.headers.authorization, token)) return { status: 401, body: { message: "Unauthorized" } };
   const { pathname, searchParams } = new URL(request.url ?? "/", "http://127.0.0.1");
   try {
+    if (pathname === "/alarms" && request.method === "POST") {
+      const sent = await readBytesUpTo(maxBodyBytes, request);
+      if (sent === undefined) return tooLarge;
+      return { status: 200, body: alarms.set(alarmSchema.parse(JSON.parse(sent.toString("utf8")))) };
+    }
     if (pathname !== "/faults") return { status: 404, body: { message: "Not Found" } };
     switch (request.method) {
       case "GET":
         return { status: 200, body: faults.list() };
       case "POST": {
         const sent = await readBytesUpTo(maxBodyBytes, request);
-        if (sent === undefined) return { status: 413, body: { message: "Request Entity Too Large" } };
+        if (sent === undefined) return tooLarge;
         const { target, settings, seed } = changeSchema.parse(JSON.parse(sent.toString("utf8")));
         const changed = await faults.set({ target, settings, ...defined({ seed }) });
         return { status: 200, body: [changed] };
@@ -82,6 +95,8 @@ async function answer(request: IncomingMessage, { faults, token }: Served): Prom
     return { status: 500, body: { message: errorMessage(error) } };
   }
 }
+
+const tooLarge: Answer = { status: 413, body: { message: "Request Entity Too Large" } };
 
 function isGenuine(header: string | undefined, token: string): boolean {
   const digest = (text: string) => createHash("sha256").update(text).digest();
@@ -111,17 +126,25 @@ export type ControlCall =
  * Calls the control server of a machine. @returns the faults of the affected targets. @throws LocalFailure with the
  * reason of a refusal, or when the machine does not answer.
  */
-export async function callControl({ url, token }: ControlAddress, call: ControlCall): Promise<readonly ListedFaults[]> {
+export async function callControl(address: ControlAddress, call: ControlCall): Promise<readonly ListedFaults[]> {
   const query =
     call.method === "DELETE" && call.target !== undefined ? `?target=${encodeURIComponent(call.target)}` : "";
   const body = call.method === "POST" ? { body: JSON.stringify(call.change) } : {};
+  return z.array(targetFaultsSchema).parse(await ask(address, `/faults${query}`, { method: call.method, ...body }));
+}
+
+/** Sets the state of an alarm of a machine. @throws LocalFailure when the machine does not answer. */
+export async function setAlarm(address: ControlAddress, alarm: AlarmSetting): Promise<ReturnType<AlarmControl["set"]>> {
+  return setAlarmSchema.parse(await ask(address, "/alarms", { method: "POST", body: JSON.stringify(alarm) }));
+}
+
+async function ask({ url, token }: ControlAddress, path: string, init: RequestInit): Promise<unknown> {
   let status: number;
   let answered: unknown;
   try {
-    const response = await fetch(`${url}/faults${query}`, {
-      method: call.method,
+    const response = await fetch(`${url}${path}`, {
+      ...init,
       headers: { authorization: `Bearer ${token}`, connection: "close" },
-      ...body,
     });
     status = response.status;
     answered = await response.json();
@@ -129,7 +152,7 @@ export async function callControl({ url, token }: ControlAddress, call: ControlC
     const message = `the machine does not answer on ${url}: ${errorMessage(cause)}`;
     throw new LocalFailure(message, { exit: "unknown", next: "starling local down", cause });
   }
-  if (status === 200) return z.array(targetFaultsSchema).parse(answered);
+  if (status === 200) return answered;
   const refusal = refusalSchema.safeParse(answered).data;
   if (refusal !== undefined) throw new LocalFailure(refusal.message, refusal);
   throw new LocalFailure(`the machine answered ${status} on ${url}: ${JSON.stringify(answered)}`, {

@@ -75,7 +75,7 @@ export async function serveLocal({ folder, plan, signal }: ServeOptions): Promis
       ports: portsOf(stack, kept),
       ...(repository === undefined ? {} : { repository: repository.url }),
     });
-    const control = await startControlServer(faultControl(stack, folder));
+    const control = await startControlServer(faultControl(stack, folder), stack.machine.alarms);
     stops.unshift(() => control.stop());
     const pages = await serveMachinePages(stack.machine.api);
     stops.unshift(() => pages.close());

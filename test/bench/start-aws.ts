@@ -41,6 +41,7 @@ export async function startAws(): Promise<Started<AwsAddresses>> {
       eks: nobody,
       lambda: nobody,
       logs: nobody,
+      alarms: nobody,
     },
   };
   const aws = awsClients(options);

@@ -60,6 +60,7 @@ export async function startBuildWorld(): Promise<BuildWorld> {
       sts: nowhere,
       eks: nowhere,
       logs: nowhere,
+      alarms: nowhere,
     },
   });
   await createBucket(aws.s3, buildBucket);

@@ -110,6 +110,7 @@ export async function startDiscoveryWorldOn<T extends Table>(table: T): Promise<
       sts: endpoint,
       eks: endpoint,
       logs: nowhere,
+      alarms: nowhere,
     },
   });
   const sender = new MemorySender();

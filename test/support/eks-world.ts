@@ -71,6 +71,7 @@ export async function startEksWorld(): Promise<EksWorld> {
       lambda: nowhere,
       secrets: nowhere,
       logs: nowhere,
+      alarms: nowhere,
       sts: server.endpoint,
       eks: server.endpoint,
     },

@@ -18,6 +18,7 @@ import { valueWarnings } from "#functions/api/write/value-warnings.ts";
 import { sendAfter, writeObject } from "#functions/api/write/write-object.ts";
 import { defined } from "#shared/base/defined.ts";
 import { inParts } from "#shared/base/in-parts.ts";
+import { parseAlarmArn } from "#shared/fleet/alarm-arn.ts";
 import { type Document, type WritableKind, writableKinds } from "#shared/fleet/kinds/document.ts";
 import { withApproval } from "#shared/fleet/rollout/guard.ts";
 import { nextAct } from "#shared/fleet/rows/object-rows.ts";
@@ -61,7 +62,7 @@ export interface ApplyAnswer {
 export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Promise<ApplyAnswer> {
   const documents = checkDocuments(request.documents);
   const current = await readCurrent(ports, documents);
-  refuseImpossible(documents, current);
+  refuseImpossible(documents, { current, installation: ports.installation });
   const sources = await sourceWarnings(ports.table, documents);
   const clusters = await clusterWarnings(ports.table, documents);
   const values = await valueWarnings(ports.table, documents);
@@ -158,8 +159,16 @@ async function readCurrent(
   return rowKeys.map((key) => rows.get(keyText(key)));
 }
 
-/** Checks that depend on the existing object: an object that is being deleted, and fields that cannot change. */
-function refuseImpossible(documents: readonly Document[], current: readonly (WrittenRow | undefined)[]): void {
+interface Present {
+  readonly current: readonly (WrittenRow | undefined)[];
+  readonly installation: string;
+}
+
+/**
+ * Checks that depend on the existing object or the installation: an object that is being deleted, fields that cannot
+ * change, and alarms that cannot be read.
+ */
+function refuseImpossible(documents: readonly Document[], { current, installation }: Present): void {
   const problems: DocumentProblem[] = [];
   for (const [index, document] of documents.entries()) {
     const before = current[index];
@@ -170,12 +179,33 @@ function refuseImpossible(documents: readonly Document[], current: readonly (Wri
     }
     const problem = document.kind === "Cluster" ? addressProblem(document, before) : undefined;
     if (problem !== undefined) problems.push({ document: index, object, ...problem });
+    for (const found of alarmProblems(document, installation)) problems.push({ document: index, object, ...found });
     if (document.kind === "Sync" && before?.type === "Sync" && before.spec.cluster !== document.spec.cluster) {
       const message = `is ${document.spec.cluster}, was ${before.spec.cluster}, and cannot change: delete this Sync and write another for ${document.spec.cluster}`;
       problems.push({ document: index, object, field: "spec.cluster", message });
     }
   }
   if (problems.length > 0) throw invalidDocuments(problems, documents.length);
+}
+
+/** Alarms are read in the account and region of the installation. */
+function alarmProblems(
+  document: Document,
+  installation: string,
+): readonly Pick<DocumentProblem, "field" | "message">[] {
+  if (document.kind !== "SyncGroup") return [];
+  // A local installation has neither.
+  const [, ownAccount, ownRegion] = installation.split(".");
+  if (ownRegion === undefined) return [];
+  return document.spec.rollout.stages.flatMap(({ after = [] }, stage) =>
+    after.flatMap(({ alarm }, index) => {
+      if (alarm === undefined) return [];
+      const { accountId, region } = parseAlarmArn(alarm.arn);
+      if (accountId === ownAccount && region === ownRegion) return [];
+      const message = `is ${alarm.arn}, of account ${accountId} in ${region}; this installation reads alarms of account ${ownAccount} in ${ownRegion}: make an alarm on the metric there`;
+      return [{ field: `spec.rollout.stages[${stage}].after[${index}].alarm.arn`, message }];
+    }),
+  );
 }
 
 /** A Cluster document is complete, or states what differs from a discovered cluster. */

@@ -91,7 +91,7 @@ const s3Wordings = {
 
 /** The service's answer to a request without a valid signature. The answer does not contain the reason. */
 export function refusalReply(
-  service: AwsService | "secretsmanager" | "logs",
+  service: AwsService | "secretsmanager" | "logs" | "monitoring",
   { fault }: Pick<Refused, "fault">,
 ): HttpReply {
   const reply = service === "s3" ? s3Error(s3Wordings[fault]) : jsonRefusal(service, fault);
@@ -99,7 +99,10 @@ export function refusalReply(
   return { ...reply, headers: { ...reply.headers, connection: "close" } };
 }
 
-function jsonRefusal(service: Exclude<AwsService, "s3"> | "secretsmanager" | "logs", fault: SignatureFault): HttpReply {
+function jsonRefusal(
+  service: Exclude<AwsService, "s3"> | "secretsmanager" | "logs" | "monitoring",
+  fault: SignatureFault,
+): HttpReply {
   const { code, message } = jsonWordings[fault];
   if (service === "lambda") return restJsonError(fault === "too large" ? 413 : 403, code, message);
   const status = fault === "too large" ? 413 : service === "sqs" && fault !== "expired" ? 403 : 400;

@@ -100,7 +100,8 @@ function stalledWait({ row }: WaitFacts, stageRun: StageRunRow): Wait {
   const { stage, rollout, message, transitions, startedAt } = stageRun;
   const about = { stage, rollout, since: transitions.at(-1)?.at ?? startedAt };
   const isDeletion = row.operations.deletion !== undefined;
-  const again: Wait["clear"] = stageRun.counts.Failed === 0 && !isEndedByAlarm(stageRun) ? [] : isDeletion ? [reconcile] : [reconcile, retry];
+  const again: Wait["clear"] =
+    stageRun.counts.Failed === 0 && !isEndedByAlarm(stageRun) ? [] : isDeletion ? [reconcile] : [reconcile, retry];
   const away = { count: stageRun.counts.Unreachable, names: stageRun.away };
   const { rollout: settings } = relationOf(row);
   const judged = { pace: settings, mustVerify: mustVerify(settings, stage) };

@@ -2,7 +2,13 @@ import { type ClusterHost, startClusterHost } from "@starling/embedded-apiserver
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type FaultOptions, hostile, quiet } from "#local/aws/wire/fault-options.ts";
 import { createFaultControl } from "#local/faults/fault-control.ts";
-import { type ControlCall, type ControlServer, callControl, startControlServer } from "#local/serve/control-server.ts";
+import {
+  type ControlCall,
+  type ControlServer,
+  callControl,
+  setAlarm,
+  startControlServer,
+} from "#local/serve/control-server.ts";
 import { defined } from "#shared/base/defined.ts";
 
 let host: ClusterHost;
@@ -32,6 +38,7 @@ beforeAll(async () => {
         await host.openPort(cluster);
       },
     }),
+    { set: (alarm) => ({ ...alarm, arn: `arn:${alarm.name}` }) },
   );
 });
 afterAll(async () => {
@@ -125,4 +132,13 @@ describe("the control server", () => {
       next: "starling local down",
     });
   });
+});
+
+test("the state of an alarm is set by name, and its ARN is answered", async () => {
+  expect(await setAlarm(control, { name: "errors", state: "ALARM" })).toEqual({
+    name: "errors",
+    state: "ALARM",
+    arn: "arn:errors",
+  });
+  await expect(setAlarm({ ...control, token: "guessed" }, { name: "errors", state: "OK" })).rejects.toThrow("401");
 });

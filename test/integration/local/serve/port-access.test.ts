@@ -24,7 +24,10 @@ beforeAll(async () => {
   await stack.clusters.openPort("canary-1");
   await stack.git.createRepository("shop", { "a.txt": "secret plans" });
   const list = () => [];
-  control = await startControlServer({ list, set: () => Promise.reject(new Error("set")), clear: async () => [] });
+  control = await startControlServer(
+    { list, set: () => Promise.reject(new Error("set")), clear: async () => [] },
+    stack.machine.alarms,
+  );
 });
 afterAll(async () => {
   await control.stop();

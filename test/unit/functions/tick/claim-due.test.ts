@@ -36,8 +36,10 @@ beforeEach(() => {
   lags = [];
 });
 
-const tick = (through: Table = table) =>
-  claimDue({ table: through, sender, clock: { now: () => now }, log: silentLog, metrics });
+const tick = async (through: Table = table) => {
+  const { sent } = await claimDue({ table: through, sender, clock: { now: () => now }, log: silentLog, metrics });
+  return sent;
+};
 
 async function due(key: RowKey, seconds: number, more: Partial<Row> = {}): Promise<void> {
   const row: Row = {

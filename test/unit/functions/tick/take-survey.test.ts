@@ -151,7 +151,9 @@ test("the survey is taken when a sandbox begins, and then every five minutes, af
   const add = (name: string) => lines.push(name);
   const sender = new MemorySender();
   const metrics: Metrics = { count: add, seconds: add };
-  const tick = everyMinute({ table: world.table, sender, clock: { now: () => world.now }, log: silentLog, metrics });
+  const alarms = { read: () => Promise.reject(new Error("nothing bakes")) };
+  const clock = { now: () => world.now };
+  const tick = everyMinute({ table: world.table, sender, clock, log: silentLog, metrics, alarms });
   const minutes: string[] = [];
   for (let minute = 0; minute < 11; minute++) {
     await tick();

@@ -95,7 +95,6 @@ export const plannerSteps: readonly PlannerStep[] = [
   {
     name: "readAlarms",
     applies: ({ rolloutState, stageRuns }) => stageRunsIn(rolloutState, stageRuns).some(isWatched),
-    before: { endStageRuns: "a bake that is over passes only by what its alarms tell" },
     take: readAlarms,
   },
   {

@@ -127,6 +127,12 @@ const meanings: Readonly<Record<string, string>> = {
     "the gates that a rollout passes after all clusters of the stage are done, and before the next stage",
   "SyncGroup.spec.rollout.stages[].after[].bake":
     "how long the clusters of the stage must stay within the budgets; each is checked once more at the end",
+  "SyncGroup.spec.rollout.stages[].after[].alarm":
+    "a CloudWatch alarm that ends the bake beside it when it is in ALARM",
+  "SyncGroup.spec.rollout.stages[].after[].alarm.arn":
+    "the ARN of a metric alarm or a composite alarm, in the account and region of the installation",
+  "SyncGroup.spec.rollout.stages[].after[].alarm.missing":
+    "fail: the gate fails when the alarm lacked data during the bake; pass: only ALARM counts",
   "SyncGroup.spec.rollout.stages[].optional":
     "true: a rollout passes the first stage unverified while the stage has no cluster",
   "SyncGroup.spec.rollout.stages[].name": "name of the stage; a new name alone makes no new stage",

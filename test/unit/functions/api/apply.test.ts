@@ -225,6 +225,25 @@ describe("an apply by the API", () => {
     expect(ofPace(calm.body.items[0].warnings)).toEqual([]);
   });
 
+  test.each([
+    ["arn:aws:cloudwatch:eu-west-1:111122223333:alarm:errors", undefined],
+    ["arn:aws:cloudwatch:us-east-1:111122223333:alarm:errors", "of account 111122223333 in us-east-1"],
+    ["arn:aws:cloudwatch:eu-west-1:999922223333:alarm:errors", "of account 999922223333 in eu-west-1"],
+  ])("an apply refuses an alarm that the installation does not read: %s", async (arn, where) => {
+    const api = apiFixture();
+    const canary = { name: "canary", clusters: { all: true }, after: [{ bake: "1h" }, { alarm: { arn } }] };
+    const group = syncGroup("shop", [{ name: "web", source: "app" }]);
+    const rollout = { stages: [canary, { name: "rest" }] };
+    const documents = [{ ...group, spec: { ...group.spec, rollout } }];
+    const { status, body } = await api.call("POST", "/v1/apply", { documents });
+    expect(status).toBe(where === undefined ? 200 : 422);
+    if (where === undefined) return;
+    expect(body.problems).toMatchObject([{ field: "spec.rollout.stages[0].after[1].alarm.arn" }]);
+    expect(body.message).toContain(
+      `is ${arn}, ${where}; this installation reads alarms of account 111122223333 in eu-west-1: make an alarm`,
+    );
+  });
+
   test("an apply warns of a Source that does not exist yet", async () => {
     const api = apiFixture();
     const documents = [syncGroup("shop", [{ name: "web", source: "app" }])];

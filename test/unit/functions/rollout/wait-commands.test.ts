@@ -5,7 +5,8 @@
 import { describe, expect, test } from "vitest";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
+import type { AlarmsRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Clearing, type Wait, type WaitReason, waitReasons } from "#shared/fleet/waits/wait.ts";
@@ -32,6 +33,11 @@ const slotOf = (slot?: SlotRow) => keys.slot(owner, slot?.cluster ?? "");
 const all = { maxConcurrent: "100%" } as const;
 const lax = { ...all, maxFailures: "100%", maxUnreachable: "100%" } as const;
 const baked: Partial<RolloutStrategy> = { ...all, stages: [{ name: "rest", after: [{ bake: "1s" }] }] };
+const errors = "arn:aws:cloudwatch:eu-west-1:111122223333:alarm:errors";
+const alarmed: Partial<RolloutStrategy> = {
+  ...all,
+  stages: [{ name: "rest", after: [{ bake: "1s" }, { alarm: { arn: errors, missing: "fail" } }] }],
+};
 const approved: Partial<RolloutStrategy> = {
   ...all,
   stages: [{ name: "rest", before: [{ approval: { by: ["arn:aws:iam::*:role/sre"], count: 1, expires: "60s" } }] }],
@@ -46,6 +52,18 @@ const say = async (made: PlannerWorld, ...said: readonly Said[]) => {
   for (const [index, { cluster }] of made.slots().entries())
     await made.finish(cluster, said[Math.min(index, said.length - 1)]);
   await made.plan();
+};
+/** What the tick reads of the alarm of the bake, at the planner's time. */
+const alarmSays = async (made: PlannerWorld, found: Pick<AlarmsRow, "alarms" | "unread">) => {
+  const stageRun = made.stageRun("rest");
+  if (stageRun.bake === undefined) return;
+  const set = { type: "Alarms", schema: rowSchema, from: stageRun.bake.from, ...found };
+  await made.table.update({
+    update: keys.alarms(owner, stageRun),
+    set,
+    ...(found.unread === undefined ? { remove: ["unread"] } : {}),
+    add: { version: 1 },
+  });
 };
 const after =
   (...said: readonly Said[]) =>
@@ -314,6 +332,18 @@ const stories: readonly Story[] = [
   },
   {
     on: "gate",
+    when: "an alarm has ended the bake",
+    pace: alarmed,
+    make: async (made) => {
+      await say(made, "Ready");
+      const at = made.now.toISOString();
+      await alarmSays(made, { alarms: { [errors]: { readTo: at, seen: { ALARM: at } } } });
+      await made.plan();
+    },
+    clear: ["reconcile", "retry", "refresh", "promote rest 1"],
+  },
+  {
+    on: "gate",
     when: "nobody has approved in time",
     pace: approved,
     make: async (made) => {
@@ -386,6 +416,18 @@ const stories: readonly Story[] = [
     },
     clear: [],
     end: (made) => made.setSource("aaa", "aaa", "other"),
+  },
+  {
+    on: "bake",
+    when: "an alarm cannot be read",
+    pace: alarmed,
+    make: async (made) => {
+      await say(made, "Ready");
+      const unread = { arn: errors, since: made.now.toISOString(), message: "it does not exist" };
+      await alarmSays(made, { alarms: {}, unread });
+      await made.plan();
+    },
+    clear: ["promote rest 1"],
   },
   { on: "bake", when: "all clusters are done", pace: baked, make: after("Ready"), clear: ["promote rest 1"] },
   { on: "stage", when: "the stage before is still updating", pace: rings, make: begin, clear: [] },
@@ -519,5 +561,8 @@ async function goOn(made: PlannerWorld): Promise<void> {
     for (const { cluster } of kept) await made.observe(cluster, "Ready");
     // For the end of a bake.
     made.advanceClock(1);
+    const [group] = made.rows<SyncGroupRow>("SyncGroup");
+    if (JSON.stringify(group?.spec.rollout ?? {}).includes(errors))
+      await alarmSays(made, { alarms: { [errors]: { readTo: made.now.toISOString(), seen: {} } } });
   }
 }

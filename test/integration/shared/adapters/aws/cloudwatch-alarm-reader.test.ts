@@ -66,7 +66,7 @@ test("a request that CloudWatch refuses is an error with its reason", async () =
   const stranger = readerAt(server.endpoint, { ...credentials, accessKeyId: "AKOTHER" });
   await expect(stranger.read(errors, since, now)).rejects.toMatchObject({
     code: "AlarmsUnavailable",
-    message: "The security token included in the request is invalid.",
+    message: expect.stringContaining("The security token included in the request is invalid."),
   });
 });
 
@@ -81,7 +81,7 @@ test("a denied request is named as denied", async () => {
   try {
     await expect(readerAt(denying.endpoint, credentials).read(errors, since, now)).rejects.toMatchObject({
       code: "AlarmDenied",
-      message,
+      message: expect.stringContaining(message),
     });
   } finally {
     await denying.stop();

@@ -190,6 +190,7 @@ test.each<[RowKey, string | undefined]>([
   [keys.slot(group, "c1"), "Slot"],
   [keys.target(sync, stageRun, "c1"), "Target"],
   [keys.catchUp(sync, "failed", "c1"), "CatchUp"],
+  [keys.alarms(sync, { rollout: 1, stage: "canary", snapshot: 2 }), "Alarms"],
   [keys.rendering("sha256:aa"), "Rendering"],
   [keys.revision(source, at, "sha256:aa"), "Revision"],
   [keys.event(sync, at, "0a1b"), "Event"],

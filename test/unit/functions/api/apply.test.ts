@@ -238,10 +238,8 @@ describe("an apply by the API", () => {
     const { status, body } = await api.call("POST", "/v1/apply", { documents });
     expect(status).toBe(where === undefined ? 200 : 422);
     if (where === undefined) return;
-    expect(body.problems).toMatchObject([{ field: "spec.rollout.stages[0].after[1].alarm.arn" }]);
-    expect(body.message).toContain(
-      `is ${arn}, ${where}; this installation reads alarms of account 111122223333 in eu-west-1: make an alarm`,
-    );
+    const message = `is ${arn}, ${where}; this installation reads alarms of account 111122223333 in eu-west-1: make an alarm on the metric there`;
+    expect(body.problems).toMatchObject([{ field: "spec.rollout.stages[0].after[1].alarm.arn", message }]);
   });
 
   test("an apply warns of a Source that does not exist yet", async () => {

@@ -14,6 +14,11 @@ const stages = (ringStages("canary", "broad") ?? []).map((stage, index) =>
   index === 0 ? { ...stage, after: [{ bake: `${bakeSeconds}s` }] } : stage,
 );
 
+const errors = "arn:aws:cloudwatch:us-east-1:000000000000:alarm:errors";
+const alarmed = stages.map((stage, index) =>
+  index === 0 ? { ...stage, after: [{ bake: `${bakeSeconds}s` }, { alarm: { arn: errors } }] } : stage,
+);
+
 const settings = (color: string) => ({
   "deploy/settings.yaml": namespaceManifest + configMap("settings", { color }),
 });
@@ -101,6 +106,28 @@ describe.each(storyTargets)("on $name", (fleet) => {
         await it.kubectl("broad-1", { method: "GET", path: "/api/v1/namespaces/shop/configmaps/settings" })
       ).object as { readonly data?: { readonly color?: string } };
       expect(data?.color).toBe("good");
+      cli.close();
+    }));
+
+  test("a rollout whose alarm rings while its canary bakes reaches no further cluster, and the next one passes", () =>
+    withWebWorld({ rings, files: settings("blue"), rollout: { stages: alarmed }, world }, async (it, commit) => {
+      const { alarms } = it.machine;
+      alarms.set({ name: "errors", state: "OK" });
+      await it.untilInSync("web", commit);
+      const cli = openWorldCli(it);
+      it.fleet.clearRequests();
+      await it.push("app", settings("bad"));
+      await untilBaking(it);
+      // It is over before anybody looks.
+      alarms.set({ name: "errors", state: "ALARM" });
+      alarms.set({ name: "errors", state: "OK" });
+      await untilState(it, "Stalled");
+      const status = await run(cli, "rollout status web");
+      expect(status).toContain("alarm errors was in ALARM at ");
+      expect(status).toContain("starling rollout retry web");
+      expect(writtenTo(it)).toEqual(["canary-1"]);
+      await it.untilInSync("web", await it.push("app", settings("good")));
+      expect(writtenTo(it)).toEqual(["broad-1", "broad-2", "canary-1"]);
       cli.close();
     }));
 });

@@ -69,7 +69,7 @@ export function afterReading(
 }
 
 /** What decides about the bake; undefined while nothing does. @param row - undefined when nothing was read yet. */
-export function seenAlarms(stageRun: StageRunRow, row: AlarmsRow | undefined): SeenAlarms | undefined {
+function seenAlarms(stageRun: StageRunRow, row: AlarmsRow | undefined): SeenAlarms | undefined {
   const { bake } = stageRun;
   if (bake === undefined || row === undefined || row.from !== bake.from) return undefined;
   const read = alarmsOf(stageRun).map((terms) => ({ terms, alarm: row.alarms[terms.arn] }));

@@ -20,7 +20,7 @@ const keptText = 300;
 
 /**
  * Reads the alarms of the stage runs that bake, and informs the planner when they tell something new about the bake.
- * What cannot be read is recorded with its reason. @param due - the claimed stage runs.
+ * An alarm that cannot be read is recorded with the reason. @param due - the claimed stage runs.
  */
 export async function watchAlarms(
   due: readonly RowKeyOf<"StageRun">[],

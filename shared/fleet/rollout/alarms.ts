@@ -50,7 +50,7 @@ export function alarmSince(from: string, before: ReadAlarm | undefined): string 
   return again > from ? again : from;
 }
 
-/** What is known after another reading. An alarm that left a state after the bake began was in it during the bake. */
+/** Adds a reading to the facts about an alarm. An alarm that left a state after the bake began was in it during the bake. */
 export function afterReading(
   from: string,
   before: ReadAlarm | undefined,
@@ -68,7 +68,7 @@ export function afterReading(
   return { readTo: at, seen };
 }
 
-/** What decides about the bake; undefined while nothing does. @param row - undefined when nothing was read yet. */
+/** Finds the fact that decides about the bake; undefined while there is none. @param row - undefined when nothing was read yet. */
 function seenAlarms(stageRun: StageRunRow, row: AlarmsRow | undefined): SeenAlarms | undefined {
   const { bake } = stageRun;
   if (bake === undefined || row === undefined || row.from !== bake.from) return undefined;
@@ -108,8 +108,8 @@ export function alarmFailure(stageRun: StageRunRow): Extract<GateState, { state:
   };
 }
 
-/** What a bake that is over still waits for; undefined when its alarms let it pass. */
-export function alarmsWanted(stageRun: StageRunRow): string | undefined {
+/** The end of the sentence about a bake that is over and waits for its alarms; undefined when they let it pass. */
+export function alarmsAwaited(stageRun: StageRunRow): string | undefined {
   if (alarmsOf(stageRun).length === 0 || stageRun.bake?.alarms?.readTo !== undefined) return undefined;
   return unreadText(stageRun) ?? "its alarms are read once more";
 }

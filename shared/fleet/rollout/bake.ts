@@ -4,7 +4,7 @@
  */
 
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
-import { alarmFailure, alarmsWanted } from "#shared/fleet/rollout/alarms.ts";
+import { alarmFailure, alarmsAwaited } from "#shared/fleet/rollout/alarms.ts";
 import type { GateState } from "#shared/fleet/rollout/gate-state.ts";
 import { changedSize } from "#shared/fleet/rollout/stage-runs.ts";
 import { later } from "#shared/fleet/rows/due.ts";
@@ -57,9 +57,9 @@ export function gateAfter(stageRun: StageRunRow, clock: BakeClock | undefined): 
   if (bake === undefined) return { state: "waiting", message: what, timers: [] };
   if (bake.check !== undefined) {
     if (bake.check.seen >= size) {
-      const wanted = alarmsWanted(stageRun);
-      if (wanted === undefined) return { state: "passed" };
-      return { state: "waiting", message: `stage ${stage} has baked for ${duration}: ${wanted}`, timers: [] };
+      const awaited = alarmsAwaited(stageRun);
+      if (awaited === undefined) return { state: "passed" };
+      return { state: "waiting", message: `stage ${stage} has baked for ${duration}: ${awaited}`, timers: [] };
     }
     const at = clock && checkEnd(bake.check, clock);
     const why = "the end of the check after a bake";

@@ -181,7 +181,7 @@ export const keys = {
       return owner === undefined || stageRun === undefined ? undefined : { owner, stageRun };
     }),
   ),
-  /** What is known of the alarms of a stage run. */
+  /** The facts about the alarms of a stage run. */
   alarms: (owner: Owner, stageRun: StageRunRef) => forms.alarms.key({ ...owner, ...stageRunParts(stageRun) }),
   slot: Object.assign(
     (owner: Owner, cluster: string) => forms.slot.key({ ...owner, cluster }),

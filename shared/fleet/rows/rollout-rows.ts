@@ -407,7 +407,7 @@ export interface Bake {
   readonly stood: number;
   /** The check of every target at the end: when it was requested, and the number of targets that were seen since. */
   readonly check?: { readonly since: string; readonly seen: number };
-  /** What the planner has seen of the alarms. */
+  /** The facts about the alarms, as the planner has recorded them. */
   readonly alarms?: SeenAlarms;
 }
 
@@ -438,7 +438,7 @@ export interface ReadAlarm {
   readonly seen: Readonly<Partial<Record<AlarmState, string>>>;
 }
 
-/** What CloudWatch tells about the alarms of a stage run that bakes. `tick` writes it; the planner deletes it. */
+/** The facts about the alarms of a stage run that bakes. `tick` writes the row, and the planner deletes it. */
 export interface AlarmsRow extends Row {
   readonly type: "Alarms";
   /** The begin of the bake that this is about: a later bake begins anew. */

@@ -1,7 +1,7 @@
 /** The waits of a stage: for the targets of its stage run, for a person, or for the stage before it. */
 import { defined } from "#shared/base/defined.ts";
 import { advance, isLeft, mustVerify } from "#shared/fleet/rollout/advance.ts";
-import { alarmsWanted, isEndedByAlarm, unreadText } from "#shared/fleet/rollout/alarms.ts";
+import { alarmsAwaited, isEndedByAlarm, unreadText } from "#shared/fleet/rollout/alarms.ts";
 import { approvalOf, expiresAt, validApprovals } from "#shared/fleet/rollout/approval.ts";
 import { bakeClock, bakedAt, bakeOf, checkEnd } from "#shared/fleet/rollout/bake.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
@@ -149,11 +149,11 @@ function bakeWait({ row }: WaitFacts, stageRun: StageRunRow): Wait[] {
   const clock = bakeClock(row.operations, progressDeadline);
   const unread = unreadText(stageRun);
   const isChecked = bake.check !== undefined && bake.check.seen >= stageRun.size;
-  const wanted = isChecked ? (alarmsWanted(stageRun) ?? "") : "each cluster is checked once more";
+  const awaited = isChecked ? (alarmsAwaited(stageRun) ?? "") : "each cluster is checked once more";
   const message =
     bake.check === undefined
       ? `rollout ${rollout} bakes in stage ${stage} for ${bakeOf(stageRun)}${unread === undefined ? "" : `; ${unread}`}`
-      : `rollout ${rollout} has baked in stage ${stage}: ${wanted}`;
+      : `rollout ${rollout} has baked in stage ${stage}: ${awaited}`;
   const end = bake.check === undefined ? bakedAt(stageRun, clock) : checkEnd(bake.check, clock);
   const until = isChecked ? undefined : end;
   return [

@@ -68,9 +68,9 @@ async function baking(...gates: readonly Gate[]): Promise<Story> {
     const { stageRuns } = await claimDue(ports);
     made.sender.take();
     await watchAlarms(stageRuns, { ...ports, alarms });
-    const isTold = made.sender.take().length > 0;
-    if (isTold) await made.plan(made.table, []);
-    return isTold;
+    const isSent = made.sender.take().length > 0;
+    if (isSent) await made.plan(made.table, []);
+    return isSent;
   };
   return { made, alarms, tick };
 }
@@ -171,7 +171,7 @@ describe("an alarm beside a bake", () => {
     expect(story.made.stageRun("canary").phase).toBe(phase);
   });
 
-  test("what cannot be read never passes, is named with its reason, and passes when it can be read again", async () => {
+  test("an alarm that cannot be read never passes, is named with its reason, and passes when it can be read again", async () => {
     const story = await baking({ arn: errors }, { arn: latency });
     const { made, alarms, tick } = story;
     const denied = new StarlingError("not authorized", { code: "AlarmDenied", retry: "transient" });
@@ -265,7 +265,7 @@ describe("an alarm beside a bake", () => {
     expect((await requests(one.made)) - (await requests(none.made))).toBe(1);
   });
 
-  test("what was read is deleted with its rollout", async () => {
+  test("the facts about alarms are deleted with their rollout", async () => {
     const story = await baking({ arn: errors });
     const { made, tick } = story;
     await tick();

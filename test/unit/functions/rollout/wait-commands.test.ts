@@ -53,7 +53,7 @@ const say = async (made: PlannerWorld, ...said: readonly Said[]) => {
     await made.finish(cluster, said[Math.min(index, said.length - 1)]);
   await made.plan();
 };
-/** What the tick reads of the alarm of the bake, at the planner's time. */
+/** Writes the facts about the alarm of the bake, as the tick does. */
 const alarmSays = async (made: PlannerWorld, found: Pick<AlarmsRow, "alarms" | "unread">) => {
   const stageRun = made.stageRun("rest");
   if (stageRun.bake === undefined) return;

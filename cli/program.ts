@@ -7,6 +7,7 @@ import type { AddOptions } from "#cli/commands/cluster-add.ts";
 import type { CheckOptions } from "#cli/commands/cluster-check.ts";
 import type { ContextAddOptions } from "#cli/commands/context-add.ts";
 import type { DeleteOptions } from "#cli/commands/delete.ts";
+import type { CordonOptions } from "#cli/commands/cordon.ts";
 import type { FreezeOptions } from "#cli/commands/freeze.ts";
 import type { InitOptions } from "#cli/commands/init.ts";
 import type { PruneOptions } from "#cli/commands/prune.ts";
@@ -82,6 +83,7 @@ export function createProgram(io: CliIo, finish: Finish): Command {
   compareCommands(program, add);
   changeCommands(program, add);
   freezeCommands(program, add);
+  cordonCommands(program, add);
   rolloutCommands(program, add);
   guardCommands(program, add);
   clusterCommands(program, add);
@@ -189,6 +191,21 @@ function freezeCommands(program: Command, add: AddCommand): void {
   )
     .description("Lift a freeze. The clusters that it held continue at once.")
     .addArgument(new Argument("[name]", "name of the freeze (default: the only one)"));
+}
+
+function cordonCommands(program: Command, add: AddCommand): void {
+  add(program, "cordon", async (session, args, options: CordonOptions) =>
+    (await import("#cli/commands/cordon.ts")).cordonCluster(session, args[0] ?? "", options),
+  )
+    .description("Assign nothing new to a cluster. Drift is still corrected. Requires --reason.")
+    .addArgument(new Argument("<cluster>", "name of the cluster"))
+    .option("--until <time>", "end the cordon at this time, or after this long: 2026-11-22T18:00:00Z, 2h");
+
+  add(program, "uncordon", async (session, args) =>
+    (await import("#cli/commands/cordon.ts")).uncordonCluster(session, args[0] ?? ""),
+  )
+    .description("End the cordon of a cluster. It gets what it waited for in its turn.")
+    .addArgument(new Argument("<cluster>", "name of the cluster"));
 }
 
 function clusterCommands(program: Command, add: AddCommand): void {

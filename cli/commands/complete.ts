@@ -46,7 +46,7 @@ async function wordsFor(session: Session, { last, command, args, flag }: Place):
   if (children.length > 0) return children.map((child) => child.name());
   const [first] = command.registeredArguments.map((argument) => argument.name());
   if (first === "group" || first === "groups") return namesOf(session, "SyncGroup");
-  if (command.parent?.name() === "cluster") return namesOf(session, "Cluster");
+  if (first === "cluster" || command.parent?.name() === "cluster") return namesOf(session, "Cluster");
   if (first !== "kind" && first !== "object") return [];
   const [kindWord, rest] = last.split("/");
   const slashed = rest === undefined ? undefined : findKind(kindWord ?? "");

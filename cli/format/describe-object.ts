@@ -18,7 +18,7 @@ import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
 import { type Operations, reachesNobody } from "#shared/fleet/rows/object-rows.ts";
 import { formatAge, formatTime } from "#shared/words/age.ts";
-import { actText, frozenText, objectState } from "#shared/words/object-state.ts";
+import { actText, cordonedText, frozenText, objectState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 
 interface Described<O> {
@@ -103,6 +103,7 @@ export function describeCluster({
       ["Identity", cluster.status.uid === undefined ? "not seen yet" : `kube-system uid ${cluster.status.uid}`],
       ["Answers", mismatch === undefined ? undefined : `another cluster, kube-system uid ${mismatch}`],
       ["Frozen", cluster.status.frozen === undefined ? undefined : frozenText(cluster.status.frozen)],
+      ["Cordoned", cluster.status.cordoned && cordonedText(name, cluster.status.cordoned)],
       ["Kubernetes", cluster.status.version],
     ]),
     sectionText("Values", clusterValuesText(cluster.status.values)),

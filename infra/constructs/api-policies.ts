@@ -34,6 +34,8 @@ const operates: Requests = [
   ["POST", "/v1/clusters/*/accept"],
   ["POST", "/v1/clusters/*/recover"],
   ["POST", "/v1/clusters/*/check"],
+  ["POST", "/v1/clusters/*/cordon"],
+  ["POST", "/v1/clusters/*/uncordon"],
 ];
 
 /** The group says which of the approvers may approve in which of its stages. */
@@ -71,7 +73,7 @@ export class ApiPolicies extends Construct {
       http,
       requests: [...viewing, ...operates],
       description:
-        "Read as a viewer; suspend, resume, reconcile, refresh, hold, release, promote, retry, reject and freeze; accept, recover and check clusters",
+        "Read as a viewer; suspend, resume, reconcile, refresh, hold, release, promote, retry, reject and freeze; cordon, accept, recover and check clusters",
     });
     this.approver = this.#policy("Approver", {
       http,

@@ -24,8 +24,13 @@ async function readOwners(table: Table): Promise<readonly Owner[]> {
 /**
  * One message to every owner that selects one of these clusters, in their old or new form. An owner in deletion is
  * concerned by every cluster, and so is an owner whose row cannot be read.
+ * @param named - clusters whose slots the planner checks.
  */
-export async function ownersTaking(clusters: readonly SelectableCluster[], table: Table): Promise<readonly Message[]> {
+export async function ownersTaking(
+  clusters: readonly SelectableCluster[],
+  table: Table,
+  named: readonly string[] = [],
+): Promise<readonly Message[]> {
   const messages: Message[] = [];
   for (const part of inParts(await readOwners(table), ownersRead)) {
     const found = await table.getMany(part.map(rowOf), { newer: "kept" });
@@ -33,7 +38,7 @@ export async function ownersTaking(clusters: readonly SelectableCluster[], table
     for (const owner of part) {
       const row = rows.get(keyText(rowOf(owner)));
       if (row === undefined || (!isNewer(row) && !concerns(row, clusters))) continue;
-      messages.push({ to: "rollout", owner, clusters: [] });
+      messages.push({ to: "rollout", owner, clusters: [...named] });
     }
   }
   return messages;

@@ -4,6 +4,7 @@ import type { RolloutPhase } from "#shared/fleet/api/rollout-phase.ts";
 import { isUnreadable, type ListedObject, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import {
   type Condition,
+  type Cordoning,
   newestAct,
   type Operations,
   type OwnerStatus,
@@ -117,7 +118,7 @@ function stateOfKind(object: AnyObject): ObjectState {
     case "ClusterDiscovery":
       return fromReady(object.status.conditions, { seenAt: object.status.scannedAt, untouched: "Pending" });
     case "Cluster":
-      return fromCluster(object.status);
+      return fromCluster(object);
     case "ClusterValues":
       return {
         word: object.status.clusters === 0 ? "NoClusters" : "Ready",
@@ -176,6 +177,13 @@ export function frozenText({ name, by, reason, until }: FrozenBy): string {
   return `by ${shortPrincipal(by)}: ${reason}${end}; run \`starling thaw ${name}\``;
 }
 
+/** The person who cordoned the cluster, the reason, and the command that ends it. */
+export function cordonedText(cluster: string, { by, reason, until }: Cordoning): string {
+  const why = reason === undefined ? "" : `: ${reason}`;
+  const end = until === undefined ? "" : `, until ${until}`;
+  return `by ${shortPrincipal(by)}${why}${end}; run \`starling uncordon ${cluster}\``;
+}
+
 function fromSync(status: SyncStatus): ObjectState {
   const { observed, state, desired, plan, outOfSync, frozen, conditions } = status;
   const seen = optional("seenAt", observed?.at);
@@ -226,11 +234,14 @@ function driftText(observed: SyncStatus["observed"], conditions: SyncStatus["con
 const settledWords: ReadonlySet<string> = new Set(["OutOfSync", "Drifted"]);
 
 /** A cluster without assignments was never contacted. A cluster that answers has the worst state of its Syncs. */
-function fromCluster(status: ClusterObject["status"]): ObjectState {
+function fromCluster({ metadata: { name }, status }: ClusterObject): ObjectState {
   const state = unfrozenState(status);
-  const { frozen } = status;
-  if (frozen === undefined || needsSomebody(state.word)) return state;
-  return { ...state, word: "Frozen", remark: frozenText(frozen) };
+  const { frozen, cordoned } = status;
+  if ((frozen ?? cordoned) === undefined || needsSomebody(state.word)) return state;
+  if (frozen !== undefined) return { ...state, word: "Frozen", remark: frozenText(frozen) };
+  return cordoned === undefined
+    ? state
+    : { ...state, word: "Cordoned", since: cordoned.at, remark: cordonedText(name, cordoned) };
 }
 
 function unfrozenState({ conditions, lastSeenAt, syncs, discovered }: ClusterObject["status"]): ObjectState {

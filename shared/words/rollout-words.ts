@@ -48,6 +48,7 @@ export function waitText({ message, until }: Wait, now: Date): string {
 
 export function clearWord(clearing: Clearing): string {
   if (clearing.verb === "pace") return clearing.field;
+  if (clearing.verb === "uncordon") return `uncordon ${clearing.cluster}`;
   if (clearing.verb === "thaw") return `thaw ${clearing.freeze}`;
   if (clearing.verb === "approve") return `rollout approve --stage ${clearing.stage}`;
   if (clearing.verb === "promote") return `rollout promote --stage ${clearing.stage}`;
@@ -64,6 +65,8 @@ export function clearCommand(clearing: Clearing, owner: Owner): string {
   const { kind, namespace, name } = owner;
   const object = `${kind.toLowerCase()}/${name} -n ${namespace}`;
   switch (clearing.verb) {
+    case "uncordon":
+      return `starling uncordon ${clearing.cluster}`;
     case "thaw":
       return `starling thaw ${clearing.freeze}`;
     case "pace":

@@ -14,6 +14,7 @@ const ranked = [
   "Drifted",
   "NoClusters",
   "Frozen",
+  "Cordoned",
   "Suspended",
   "Held",
   "Guarded",

@@ -10,6 +10,7 @@ const open: ReadonlySet<WaitReason> = new Set([
   "held",
   "rejected",
   "guard",
+  "cordoned",
   "frozen",
   "window",
   "newer",

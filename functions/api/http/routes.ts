@@ -24,6 +24,7 @@ import {
   acceptBody,
   applyBody,
   artifactsBody,
+  cordonBody,
   deleteQuery,
   freezeBody,
   guardBody,
@@ -32,12 +33,14 @@ import {
   recoverBody,
   renderingsBody,
   rolloutBodies,
+  uncordonBody,
 } from "#functions/api/request/request-bodies.ts";
 import { type Answers, type Call, type PathParams, part, routerOf } from "#functions/api/request/route.ts";
 import { acceptCluster } from "#functions/api/write/accept-cluster.ts";
 import { applyDocuments } from "#functions/api/write/apply-documents.ts";
 import { approveGuard } from "#functions/api/write/approve-guard.ts";
 import { askCheck, readCheck } from "#functions/api/write/check-cluster.ts";
+import { cordonCluster, uncordonCluster } from "#functions/api/write/cordon-cluster.ts";
 import { deleteObject } from "#functions/api/write/delete-object.ts";
 import { freeze, listFreezes, thaw } from "#functions/api/write/freezes.ts";
 import { type OperateRequest, operate } from "#functions/api/write/operate.ts";
@@ -72,6 +75,8 @@ const answers: Answers<ApiPorts> = {
   "POST /v1/clusters/:name/check": ({ ports, request, params }) =>
     askCheck(ports, part(params, "name"), caller(request, undefined)),
   "GET /v1/clusters/:name/check": ({ ports, params }) => readCheck(ports, part(params, "name")),
+  "POST /v1/clusters/:name/cordon": cordon,
+  "POST /v1/clusters/:name/uncordon": uncordon,
   "GET /v1/freezes": async ({ ports }) => listOf("Freeze", await listFreezes(ports), undefined),
   "POST /v1/freezes/:freeze": putFreeze,
   "DELETE /v1/freezes/:freeze": liftFreeze,
@@ -156,11 +161,20 @@ function recover({ ports, request, params }: ApiCall): Promise<unknown> {
   return recoverCluster(ports, { cluster: part(params, "name"), ...body, caller: caller(request, reason) });
 }
 
+function cordon({ ports, request, params }: ApiCall): Promise<unknown> {
+  const { reason, until } = parseBody(cordonBody, request.body);
+  return cordonCluster(ports, { name: part(params, "name"), until, caller: { principal: request.principal, reason } });
+}
+
+function uncordon({ ports, request, params }: ApiCall): Promise<unknown> {
+  const { reason } = parseBody(uncordonBody, request.body);
+  return uncordonCluster(ports, { name: part(params, "name"), caller: caller(request, reason) });
+}
+
 function putFreeze({ ports, request, params }: ApiCall): Promise<unknown> {
   const { reason, clusters, until } = parseBody(freezeBody, request.body);
   const name = freezeName(params);
-  const at = until === undefined ? undefined : new Date(until).toISOString();
-  return freeze(ports, { name, clusters, until: at, caller: { principal: request.principal, reason } });
+  return freeze(ports, { name, clusters, until, caller: { principal: request.principal, reason } });
 }
 
 function liftFreeze({ ports, request, params }: ApiCall): Promise<unknown> {

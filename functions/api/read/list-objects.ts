@@ -172,7 +172,7 @@ async function withSyncs({ table, installation, clock }: Ports, found: readonly 
   return found.map((row) => {
     if (isNewer(row)) return unreadable(row, "Cluster");
     const freeze = reading.ok ? freezeOver(reading.freezeState, clusterLabels(row), now) : undefined;
-    return clusterObject(row, installation, { syncs: byCluster.get(row.name) ?? [], freeze, values });
+    return clusterObject(row, installation, { syncs: byCluster.get(row.name) ?? [], freeze, values, now });
   });
 }
 

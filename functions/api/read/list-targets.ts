@@ -251,6 +251,8 @@ function waitingReason(
   switch (cause) {
     case "rendering":
       return "waiting for its rendering";
+    case "cordon":
+      return `waits until cluster ${name} is uncordoned`;
     case "freeze":
       return `waits until freeze ${name} ends`;
     case "window":

@@ -10,6 +10,7 @@ import { keepsTemplates, type TemplateFacts, templatesKept } from "#shared/fleet
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { freezeStateAmong } from "#shared/fleet/rows/freezes-row.ts";
 import { keys, type Owner, ranges } from "#shared/fleet/rows/keys.ts";
+import { cordonsAmong } from "#shared/fleet/rows/cordons-row.ts";
 import { type OwnerRow, reachesNobody, type SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { CatchUpRow, RolloutRow, RolloutStateRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, type Row } from "#shared/fleet/rows/row.ts";
@@ -45,6 +46,7 @@ export async function overviewOf({ table, clock }: OverviewPorts, owner: Owner):
     table.getMany([
       keys.freezeState,
       keys.windowState,
+      keys.cordonState,
       ...(keepsTemplates(rolloutState) ? [keys.rollout(owner, rolloutState.last)] : []),
       ...named.map((stageRun) => keys.stageRun(owner, stageRun)),
       ...[...sources].map((source) => keys.object(namespace, "Source", source)),
@@ -75,6 +77,7 @@ export async function overviewOf({ table, clock }: OverviewPorts, owner: Owner):
     ),
     freezeState: freezeStateAmong(rows),
     windows: windowsAmong(rows),
+    cordons: cordonsAmong(rows),
     ...askedOf(
       row,
       rows.filter((one) => one.type === "Source"),

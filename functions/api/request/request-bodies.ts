@@ -54,7 +54,10 @@ export const recoverBody = z.strictObject({
   all: z.boolean().default(false),
 });
 
-const timeInUtc = z.iso.datetime({ error: "must be a time in UTC, such as 2026-11-22T18:00:00Z" });
+/** Times of one form are compared as texts. */
+const timeInUtc = z.iso
+  .datetime({ error: "must be a time in UTC, such as 2026-11-22T18:00:00Z" })
+  .transform((text) => new Date(text).toISOString());
 const rolloutNumber = z.number().int().min(1, "must be the number of a rollout: starling rollout list shows them");
 /** People who find a rollout that stands still want to know why. */
 const statedReason = boundedText(500).min(1, "says why, for whoever finds it");
@@ -85,6 +88,9 @@ export const freezeBody = z.strictObject({
   clusters: labelSelector.optional(),
   until: timeInUtc.optional(),
 });
+
+export const cordonBody = z.strictObject({ reason: statedReason, until: timeInUtc.optional() });
+export const uncordonBody = z.strictObject({ reason });
 
 export const operateBody = z.strictObject({
   reason,

@@ -12,6 +12,7 @@ import { forgetSyncs, isAssigned, requireForgettable } from "#shared/adapters/fo
 import { counted } from "#shared/base/counted.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
+import { cordonUpdate } from "#shared/fleet/rows/cordons-row.ts";
 import type { DiscoveryRow } from "#shared/fleet/rows/discovery-rows.ts";
 import { valuesVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
@@ -204,7 +205,8 @@ async function deleteCluster(
   }
   // A ClusterDiscovery that has found the cluster registers it again.
   const found = row.discovered === undefined ? [] : [{ delete: keys.found(row.discovered.arn) }];
-  const also = [{ delete: keys.fleet(row.name) }, ...found];
+  const cordons = row.operations.cordoned === undefined ? [] : [cordonUpdate(row.name, undefined)];
+  const also = [{ delete: keys.fleet(row.name) }, ...found, ...cordons];
   await removeRow(ports, { row, request, also });
   await forgetSyncs(ports, row.name, "delete it once more");
   await ports.sender.send(await everyOwner(ports.table));

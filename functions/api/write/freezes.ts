@@ -3,6 +3,7 @@
 import type { ApiPorts, Caller } from "#functions/api/request/api-ports.ts";
 import { labelSelection } from "#functions/api/request/label-selection.ts";
 import { refusal } from "#functions/api/request/refusal.ts";
+import { requireLater } from "#functions/api/write/require-later.ts";
 import { audit, sendSideBySide } from "#functions/api/write/write-object.ts";
 import { everyOwner } from "#shared/adapters/concerned-owners.ts";
 import { allItems } from "#shared/base/all-pages.ts";
@@ -52,9 +53,7 @@ export async function freeze(ports: ApiPorts, request: FreezeRequest): Promise<F
   const { name, until, caller } = request;
   const now = ports.clock.now();
   const clusters = labelSelection(request.clusters);
-  if (until !== undefined && until <= now.toISOString()) {
-    throw refusal("BadRequest", `until is ${until}, which has passed; name a time to come, or none`);
-  }
+  requireLater(until, now, "to freeze until a thaw");
   const desired: Freeze = {
     name,
     ...defined({ clusters }),

@@ -12,7 +12,7 @@ import type { DiscoveryRow } from "#shared/fleet/rows/discovery-rows.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { valuesVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
-import { neededSchema } from "#shared/fleet/rows/needed-schema.ts";
+import { clusterSchema, neededSchema } from "#shared/fleet/rows/needed-schema.ts";
 import type {
   ClusterRow,
   ClusterValuesRow,
@@ -164,11 +164,12 @@ export function repositoryOf(row: SourceRow): string {
 }
 
 /** The entry in the fleet's directory stays when nothing that the planner needs has changed. */
-function clusterChange(before: ClusterRow | undefined, after: ClusterRow): RowChange {
+function clusterChange(before: ClusterRow | undefined, written: ClusterRow): RowChange {
+  const after = { ...written, schema: clusterSchema(written) };
   const fleet = fleetRow(after);
   const old = before === undefined ? [] : [fleetRow(before)];
-  const what = ({ uid, labels, values, discoveredValues, arn }: FleetRow) =>
-    canonicalJson([uid, labels, values, discoveredValues ?? [], arn ?? ""]);
+  const what = ({ schema, uid, labels, values, discoveredValues, arn }: FleetRow) =>
+    canonicalJson([schema, uid, labels, values, discoveredValues ?? [], arn ?? ""]);
   if (old.some((row) => what(row) === what(fleet)))
     return { after, writes: [putRow(before, after)], messages: [], clusters: [] };
   const writes = [putRow(before, after), { put: fleet }];

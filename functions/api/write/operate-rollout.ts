@@ -12,6 +12,7 @@ import {
 } from "#functions/api/write/decide-rejection.ts";
 import { decidePromote, decideRetry } from "#functions/api/write/gate-verbs.ts";
 import { type ObjectChange, operationsChange, unchanged } from "#functions/api/write/object-change.ts";
+import { requireLater } from "#functions/api/write/require-later.ts";
 import type { Decide, Facts, RolloutAnswer, RolloutRequest, RolloutVerb } from "#functions/api/write/rollout-verb.ts";
 import { sendAfter, writeObject } from "#functions/api/write/write-object.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
@@ -123,11 +124,7 @@ function decided(
 
 /** Another hold replaces the one in force, and keeps the rollouts that were released from it. */
 function decideHold({ row: { operations }, body: { until }, act, now }: Facts<"hold">): Operations {
-  if (until !== undefined && new Date(until) <= now)
-    throw refusal(
-      "BadRequest",
-      `until: ${until} has passed; give a later time, or leave it out to hold until a release`,
-    );
+  requireLater(until, now, "to hold until a release");
   const { except } = operations.hold ?? {};
   return { ...operations, hold: { ...act, ...defined({ until, except }) } };
 }

@@ -8,6 +8,7 @@ import { templatesKept } from "#shared/fleet/rollout/guarded-templates.ts";
 import { allPast } from "#shared/fleet/rollout/ledger.ts";
 import { keptRollouts, namedRollouts } from "#shared/fleet/rollout/order.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
+import { cordonsAmong } from "#shared/fleet/rows/cordons-row.ts";
 import { freezeStateAmong } from "#shared/fleet/rows/freezes-row.ts";
 import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
 import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
@@ -48,6 +49,7 @@ export async function readOwner(
       ...refs.map((stageRun) => keys.stageRun(owner, stageRun)),
       keys.freezeState,
       keys.windowState,
+      keys.cordonState,
       ...fleetVersionKeys(relation.clusters),
     ],
     { newer: "kept" },
@@ -69,6 +71,7 @@ export async function readOwner(
     stageRuns: new Map(stageRuns.map((stageRun) => [stageRunKey(stageRun), stageRun])),
     freezeState: reading.freezeState,
     windows: windowsAmong(second.filter((one) => !isNewer(one))),
+    cordons: cordonsAmong(second.filter((one) => !isNewer(one))),
     desired: desiredPlan(
       row,
       new Map(found.map((source) => [source.name, source])),

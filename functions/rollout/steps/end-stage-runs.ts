@@ -5,9 +5,12 @@ import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { advance, isLeft, stageRunFacts } from "#shared/fleet/rollout/advance.ts";
 import { afterApproval } from "#shared/fleet/rollout/approval.ts";
 import { bakeFrom } from "#shared/fleet/rollout/bake.ts";
+import { readSnapshot } from "#shared/adapters/stored-list.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
+import { heldIn } from "#shared/fleet/rollout/holding.ts";
 import { withPassed } from "#shared/fleet/rollout/order.ts";
 import { isStalled, refOf, stageRunOf, withVerdict } from "#shared/fleet/rollout/stage-runs.ts";
+import { cordonOf, cordonText } from "#shared/fleet/rows/cordons-row.ts";
 import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 /**
@@ -71,11 +74,29 @@ async function pass(
   transaction.edit({ former: undefined, ...withPassed(transaction.rolloutState, name, refOf(stageRun)) });
   const { rolloutState, known } = transaction;
   const { failed, away = 0 } = rolloutState.catchUps;
+  const cordoned = await leaveCordoned(transaction, stageRun, ports);
   if (failed + away > 0) transaction.addJobs({ do: "clear", stage: name });
-  if (stageRun.membersVersion < rolloutState.membersVersion) {
-    const members = await readMembers(known, ports);
-    const late = members.filter(({ stage, since }) => stage === name && since > stageRun.membersVersion);
-    const clusters = late.map(({ cluster }) => cluster);
-    if (late.length > 0) transaction.addJobs({ do: "catchUp", clusters: await ports.lists.store(clusters), at: 0 });
+  const members = stageRun.membersVersion < rolloutState.membersVersion ? await readMembers(known, ports) : [];
+  const late = members.filter(({ stage, since }) => stage === name && since > stageRun.membersVersion);
+  const clusters = [...late.map(({ cluster }) => cluster), ...cordoned];
+  if (clusters.length > 0) transaction.addJobs({ do: "catchUp", clusters: await ports.lists.store(clusters), at: 0 });
+}
+
+/** Cordoned targets leave the stage run, and catch up with its rollout later. @returns the names of their clusters. */
+async function leaveCordoned(
+  transaction: Transaction,
+  stageRun: StageRunRow,
+  { lists }: PlannerPorts,
+): Promise<readonly string[]> {
+  const orders = heldIn(stageRun, "cordon");
+  if (orders.length === 0) return [];
+  const snapshot = [...(await readSnapshot(stageRun, orders, lists))];
+  transaction.putStageRun({ ...stageRun, holds: stageRun.holds.filter(({ cause }) => cause !== "cordon") });
+  for (const [order, { cluster }] of snapshot) {
+    const cordon = cordonOf(transaction.known.cordons, cluster, transaction.now);
+    const why = cordon === undefined ? "was cordoned" : cordonText(cordon);
+    const reason = `${why}; it catches up after the cordon`;
+    transaction.record(stageRun, { cluster, order }, "Waiting", { state: "Skipped", reason });
   }
+  return snapshot.map(([, { cluster }]) => cluster);
 }

@@ -28,6 +28,8 @@ export const apiRoutes = [
   "POST /v1/clusters/:name/recover",
   "POST /v1/clusters/:name/check",
   "GET /v1/clusters/:name/check",
+  "POST /v1/clusters/:name/cordon",
+  "POST /v1/clusters/:name/uncordon",
   "GET /v1/clusters/:name/syncs",
   "GET /v1/clusters/:name/objects",
   "GET /v1/clusters/:name/logs",

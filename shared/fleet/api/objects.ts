@@ -14,6 +14,7 @@ import type { SyncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import type { SyncSpec } from "#shared/fleet/kinds/sync-template.ts";
 import type { WindowSpec } from "#shared/fleet/kinds/window.ts";
 import { clusterLabels, fleetRow, specOf } from "#shared/fleet/rows/cluster-entry.ts";
+import { isCordoning } from "#shared/fleet/rows/cordons-row.ts";
 import type { DiscoveryRow, DiscoveryStatus } from "#shared/fleet/rows/discovery-rows.ts";
 import type { EventRow } from "#shared/fleet/rows/event-row.ts";
 import type { Freeze } from "#shared/fleet/rows/freezes-row.ts";
@@ -23,6 +24,7 @@ import type {
   ClusterStatus,
   ClusterValuesRow,
   Condition,
+  Cordoning,
   Discovered,
   ObjectRow,
   Operations,
@@ -86,6 +88,8 @@ export type ClusterObject = ApiObject<
     readonly externalId?: string;
     /** The freeze that covers it now: nothing is written to it. */
     readonly frozen?: FrozenBy;
+    /** The cordon in force: nothing new is assigned to it. */
+    readonly cordoned?: Cordoning;
     /** The facts that its ClusterDiscovery found. */
     readonly discovered?: Discovered;
     /** The effective labels, when not all of them are written in `metadata`. */
@@ -279,12 +283,16 @@ export function windowObject(row: WindowRow, fleet: readonly SelectableCluster[]
 interface SeenOfCluster {
   readonly syncs?: readonly CountedSync[];
   readonly freeze?: Freeze | undefined;
+  /** Without it, cordons are left out. */
+  readonly now?: Date;
   /** Every ClusterValues, see `inOrder`; without it, the effective values are left out. */
   readonly values?: readonly ClusterValuesRow[] | undefined;
 }
 
 export function clusterObject(row: ClusterRow, installation: string, seen: SeenOfCluster = {}): ClusterObject {
-  const { syncs = [], freeze } = seen;
+  const { syncs = [], freeze, now } = seen;
+  const { cordoned } = row.operations;
+  const isCordoned = cordoned !== undefined && now !== undefined && isCordoning(cordoned, now);
   const frozen = freeze === undefined ? {} : { frozen: frozenBy(freeze) };
   const access = specOf(row).access === undefined ? {} : { externalId: externalIdOf(installation, row.name) };
   const { discovered } = row;
@@ -296,6 +304,7 @@ export function clusterObject(row: ClusterRow, installation: string, seen: SeenO
     ...known,
     ...access,
     ...frozen,
+    ...(isCordoned ? { cordoned } : {}),
     ...found,
     ...values,
     ...lastSeen(row, syncs),

@@ -11,7 +11,7 @@ import { type BakeClock, bakeClock, gateAfter } from "#shared/fleet/rollout/bake
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { promotionOf, statedText } from "#shared/fleet/rollout/gate-acts.ts";
 import type { GateState, Timer } from "#shared/fleet/rollout/gate-state.ts";
-import { frozenIn } from "#shared/fleet/rollout/holding.ts";
+import { frozenIn, heldIn } from "#shared/fleet/rollout/holding.ts";
 import { isCaughtUp } from "#shared/fleet/rollout/order.ts";
 import { rejectedText, rejectionOf } from "#shared/fleet/rollout/rejection.ts";
 import {
@@ -188,7 +188,9 @@ function assessTargets(stageRun: StageRunRow, facts: StageRunFacts): Assessment 
   const changed = changedSize(stageRun);
   // A cluster that was unhealthy before keeps its objects as well.
   const failures = deletion ? counts.Failed : failuresOf(stageRun);
-  const isOver = waitingOf(stageRun) + counts.Assigned === 0;
+  const cordoned = heldIn(stageRun, "cordon").length;
+  // A cordoned cluster holds nobody back: the stage passes on the evidence of the others.
+  const isOver = waitingOf(stageRun) - cordoned + counts.Assigned === 0;
   const budget = deletion ? 0 : resolveCount(pace.maxFailures, changed);
   if (failures > budget && (isOver || !deletion)) {
     const [first] = stageRun.failures;
@@ -202,6 +204,7 @@ function assessTargets(stageRun: StageRunRow, facts: StageRunFacts): Assessment 
     const message = `${counts.Unreachable} of ${clustersText(changed)} unreachable in stage ${stage} (allowed: ${allowed})`;
     return { phase: "TooManyUnreachable", reason: "TooManyUnreachable", message };
   }
+  if (cordoned > 0 && counts.Succeeded === 0) return updating(stageRun);
   if (!deletion && ((changed > 0 && counts.Succeeded === 0) || isLeft(stageRun, facts)))
     return { phase: "NothingVerified", reason: "NothingVerified", message: nothingVerified(stageRun) };
   return { phase: "Passed", reason: "Passed", message: passedText(stageRun) };
@@ -216,7 +219,7 @@ function updating({ stage }: StageRunRow): Assessment {
 }
 
 /**
- * True when all remaining targets wait for a freeze, a window, an idle worker, or a repair by others: none of that ends by
+ * True when all remaining targets wait for an uncordon, a freeze, a window, an idle worker, or a repair by others: none of that ends by
  * itself. A target that waits for a slot goes first, unless none can get one before the stage run halts; later stages
  * go first as well when the stage run passes at the deadline of the others.
  */
@@ -316,10 +319,11 @@ function nothingVerified({ size, stage, counts, preexistingFailures, ...stageRun
   return `nothing verified in stage ${stage}: ${parts.filter((part) => part !== "").join(", ")}`;
 }
 
-function passedText({ size, stage, counts }: StageRunRow): string {
+function passedText({ size, stage, counts, holds }: StageRunRow): string {
   if (size === 0) return `stage ${stage} is empty: passed at once`;
+  const cordoned = heldIn({ holds }, "cordon").length;
   const parts = (["Succeeded", "Unchanged", "Failed", "Unreachable", "Skipped"] as const)
     .filter((state) => counts[state] > 0)
     .map((state) => `${counts[state]} ${state.toLowerCase()}`);
-  return `stage ${stage} passed: ${parts.join(", ")}`;
+  return `stage ${stage} passed: ${[...parts, ...(cordoned === 0 ? [] : [`${cordoned} cordoned`])].join(", ")}`;
 }

@@ -11,6 +11,7 @@ import {
   stageOf,
 } from "#shared/fleet/rollout/desired-plan.ts";
 import { lastStageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
+import type { Cordon } from "#shared/fleet/rows/cordons-row.ts";
 import type { Freeze, FreezeState } from "#shared/fleet/rows/freezes-row.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
@@ -40,6 +41,8 @@ export interface Known {
   readonly desired: DesiredPlan;
   readonly freezeState: FreezeState;
   readonly windows: readonly NamedWindow[];
+  /** Those of any cluster; some may have ended. */
+  readonly cordons: readonly Cordon[];
   /** Version of the fleet that the owner may select from: when it changes, members may change. */
   readonly fleetVersion: string;
   /** The versions of the fleet's directory, when the owner depends on them. */

@@ -7,6 +7,7 @@ import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Deciding, Known } from "#shared/fleet/rollout/facts.ts";
 import { ownRoom } from "#shared/fleet/rollout/slots.ts";
 import { catchUpBudget, stageRunsIn } from "#shared/fleet/rollout/stage-runs.ts";
+import { cordonOf, isCordoning } from "#shared/fleet/rows/cordons-row.ts";
 import { freezeOver, isInForce } from "#shared/fleet/rows/freezes-row.ts";
 import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { CatchUpsHeld, Hold, HoldCause, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -14,13 +15,19 @@ import { windowOver } from "#shared/fleet/rows/windows-row.ts";
 import { isOpen, standingOf } from "#shared/fleet/windows/calendar.ts";
 
 /**
- * A digest of the freezes, the windows and the members: while it is the same, freezes and windows hold the same clusters
- * back.
+ * A digest of the cordons, the freezes, the windows and the members: while it is the same, cordons, freezes and windows hold
+ * the same clusters back.
  */
 export function frozenAs({ known, now }: Pick<Deciding, "known" | "now">): string {
   const inForce = known.freezeState.freezes.filter((freeze) => isInForce(freeze, now));
   const windows = known.windows.map((window) => [window, standingOf(window, now)]);
-  return digestOf([inForce, known.rolloutState.membersVersion, ...(windows.length === 0 ? [] : [windows])]);
+  const cordoned = known.cordons.filter((cordon) => isCordoning(cordon, now)).map(({ cluster }) => cluster);
+  return digestOf([
+    inForce,
+    known.rolloutState.membersVersion,
+    ...(windows.length === 0 ? [] : [windows]),
+    ...(cordoned.length === 0 ? [] : [{ cordoned }]),
+  ]);
 }
 
 /**
@@ -86,39 +93,45 @@ export function isStopped({ row }: Known, { failedCatchUps, members }: StageReco
   return failedCatchUps > catchUpBudget(relationOf(row).rollout, members);
 }
 
-/** The freeze, or else the closed windows, that hold a cluster back. A deletion waits for no window. */
+/**
+ * What holds a cluster back, in this order: its cordon, a freeze, closed windows. The deletion of an owner waits for freezes
+ * alone.
+ */
 export function thawHold(
   {
+    cordons,
     freezeState,
     windows,
     row,
-  }: Pick<Known, "freezeState" | "windows"> & { readonly row: Pick<OwnerRow, "operations"> },
+  }: Pick<Known, "cordons" | "freezeState" | "windows"> & { readonly row: Pick<OwnerRow, "operations"> },
   cluster: SelectableCluster,
   now: Date,
 ): Pick<Hold, "cause" | "name"> | undefined {
+  const isGoing = row.operations.deletion !== undefined;
+  if (!isGoing && cordonOf(cordons, cluster.name, now) !== undefined) return { cause: "cordon", name: cluster.name };
   const freeze = freezeOver(freezeState, cluster.labels, now);
   if (freeze !== undefined) return { cause: "freeze", name: freeze.name };
-  const window = row.operations.deletion === undefined ? windowOver(windows, cluster) : undefined;
+  const window = isGoing ? undefined : windowOver(windows, cluster);
   return window === undefined || isOpen(window, now) ? undefined : { cause: "window", name: window.name };
 }
 
-/** True for a cause that depends on freezes, windows and labels alone: `letThaw` releases its targets. */
+/** True for a cause that depends on cordons, freezes, windows and labels alone: `letThaw` releases its targets. */
 export function waitsForThaw({ cause }: Pick<Hold, "cause">): boolean {
-  return cause === "freeze" || cause === "window";
+  return cause === "cordon" || cause === "freeze" || cause === "window";
 }
 
-/** The names of the windows that hold targets or catch-ups back. */
-export function windowsHolding({
-  rolloutState,
-  stageRuns,
-}: Pick<Known, "rolloutState" | "stageRuns">): ReadonlySet<string> {
+/** The names with which a cause holds targets or catch-ups back: of windows, or of cordoned clusters. */
+export function namesHolding(
+  { rolloutState, stageRuns }: Pick<Known, "rolloutState" | "stageRuns">,
+  by: "cordon" | "window",
+): ReadonlySet<string> {
   const runs = stageRunsIn(rolloutState, stageRuns).flatMap(({ holds }) => holds);
   const catchUps = rolloutState.catchUps.waiting === 0 ? [] : (rolloutState.catchUpsHeld?.holds ?? []);
-  const names = [...runs, ...catchUps].flatMap(({ cause, name }) => (cause === "window" ? (name ?? []) : []));
+  const names = [...runs, ...catchUps].flatMap(({ cause, name }) => (cause === by ? (name ?? []) : []));
   return new Set(names);
 }
 
-/** Orders of the targets that wait for a thaw, or for a window. */
+/** Orders of the targets that wait for an uncordon, for a thaw, or for a window. */
 export function frozenIn({ holds }: Pick<StageRunRow, "holds">): readonly number[] {
   return holds.flatMap((hold) => (waitsForThaw(hold) ? hold.clusters : []));
 }

@@ -11,6 +11,7 @@ import type { Deadlines, Deciding, FoundLease, Known, SeenSlot, Verdict } from "
 import { isAfter } from "#shared/fleet/rollout/order.ts";
 import { rejectedText, rejectionOf } from "#shared/fleet/rollout/rejection.ts";
 import { later } from "#shared/fleet/rows/due.ts";
+import { cordonOf, cordonText } from "#shared/fleet/rows/cordons-row.ts";
 import { freezeOfAll, freezeText } from "#shared/fleet/rows/freezes-row.ts";
 import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
@@ -212,8 +213,8 @@ export function clockOf({ row }: Pick<Known, "row">, now: Date): Deadlines & { r
 }
 
 /**
- * Releases slots of failed attempts, and of clusters that a freeze has held for the time of an attempt, because others
- * may need the slot.
+ * Releases slots of failed attempts, of attempts that nobody has begun and that may not begin any more, and of clusters that
+ * a freeze has held for the time of an attempt, because others may need the slot.
  */
 export function pausedFor(
   { slot, syncs, clock, verdict }: Pick<SeenSlot, "slot" | "syncs" | "clock" | "verdict">,
@@ -225,6 +226,9 @@ export function pausedFor(
   const rejection = rejectionOf(known.rolloutState, slot.rollout);
   if (verdict.state === "Assigned" && rejection !== undefined && !isBegun(slot, syncs))
     return { reason: `rollout ${slot.rollout} ${rejectedText(rejection)}`, at };
+  // The deletion of an owner goes on in a cordoned cluster.
+  const cordon = known.row.operations.deletion === undefined && cordonOf(known.cordons, slot.cluster, now);
+  if (verdict.state === "Assigned" && cordon && !isBegun(slot, syncs)) return { reason: cordonText(cordon), at };
   const freeze = clock.freezing?.freeze;
   if (verdict.state !== "Assigned" || freeze === undefined || stuckAt(slot, syncs, clock) > at) return undefined;
   const isForNobody = clock.pausedAt !== undefined || freezeOfAll(known.freezeState, now) !== undefined;

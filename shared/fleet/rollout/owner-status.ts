@@ -6,12 +6,14 @@ import { excerpt } from "#shared/base/excerpt.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
 import { type DesiredPlan, describeRevisions, identityNow, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { withheldText } from "#shared/fleet/rollout/guard.ts";
+import { countHeld, heldIn, namesHolding } from "#shared/fleet/rollout/holding.ts";
 import { barredIn, rejectedNewest } from "#shared/fleet/rollout/order.ts";
 import { rejectedText, rejectionOf } from "#shared/fleet/rollout/rejection.ts";
 import { heldText, holdInForce, keptBackBy } from "#shared/fleet/rollout/rollout-hold.ts";
-import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
+import { changingOf, membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { isStalled, lastStageRunOf, stageRunOf, stageRunsIn, waitingOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { activityOf } from "#shared/fleet/rollout/timers.ts";
+import { type Cordon, cordonOf, cordonText } from "#shared/fleet/rows/cordons-row.ts";
 import { type Freeze, type FreezeState, freezeOfAll, freezeText } from "#shared/fleet/rows/freezes-row.ts";
 import {
   type Condition,
@@ -44,6 +46,7 @@ export interface StatusFacts {
   readonly stageRuns: ReadonlyMap<string, StageRunRow>;
   readonly desired: DesiredPlan;
   readonly freezeState?: FreezeState;
+  readonly cordons?: readonly Cordon[];
   /** Clusters by the state of their Syncs, while nothing changes. */
   readonly settled?: OwnerStatus["clusters"];
   /** The first unhealthy ones among them. */
@@ -120,7 +123,11 @@ function stateOf(row: OwnerRow, facts: StatusFacts): OwnerState {
   const goOn = rolloutState.stages.filter(({ ahead }) => ahead !== true);
   if (barredIn(rolloutState) !== undefined && stageRunsIn({ stages: goOn }, facts.stageRuns).length === 0)
     return "Stalled";
-  if (activityOf(facts) !== "idle") return freezeIn(facts) === undefined ? "Rolling" : "Frozen";
+  if (activityOf(facts) !== "idle") {
+    if (freezeIn(facts) !== undefined) return "Frozen";
+    if (!isOnlyCordoned(facts)) return "Rolling";
+    return settled !== undefined && settled.failed + settled.unreachable > 0 ? "Degraded" : "Held";
+  }
   const isUnhealthy = settled !== undefined && settled.failed + settled.unreachable > 0;
   if (
     !isUnhealthy &&
@@ -135,6 +142,24 @@ function stateOf(row: OwnerRow, facts: StatusFacts): OwnerState {
   const lacking = missing.length + unreadable.length;
   if (haveDesired(settled) < settled.selected || lacking > 0) return "Degraded";
   return settled.ready === settled.selected ? "Complete" : "Drifted";
+}
+
+/** All that is unfinished waits for the end of cordons. */
+function isOnlyCordoned({ rolloutState, stageRuns }: StatusFacts): boolean {
+  const { catchUps, catchUpsHeld = { holds: [] } } = rolloutState;
+  if (changingOf(rolloutState) > 0 || namesHolding({ rolloutState, stageRuns }, "cordon").size === 0) return false;
+  if (catchUps.waiting > 0 && countHeld(catchUpsHeld, "cordon") < catchUps.waiting) return false;
+  return stageRunsIn(rolloutState, stageRuns).every(
+    (stageRun) => stageRun.phase === "Updating" && waitingOf(stageRun) === heldIn(stageRun, "cordon").length,
+  );
+}
+
+/** The cordons that hold clusters of the owner back. */
+function cordonTexts({ rolloutState, stageRuns, cordons = [], now }: StatusFacts): readonly string[] {
+  return [...namesHolding({ rolloutState, stageRuns }, "cordon")].flatMap((name) => {
+    const cordon = cordonOf(cordons, name, now);
+    return cordon === undefined ? [] : [`cluster ${name} is ${cordonText(cordon)} (starling uncordon ${name})`];
+  });
 }
 
 /** The changes that a guard withholds. */
@@ -218,6 +243,7 @@ function messageOf(row: OwnerRow, facts: StatusFacts, { state, clusters, now }: 
       const texts = [
         hold === undefined ? "" : heldText(hold, keptBackBy(hold, facts.rolloutState)),
         rejection === undefined ? "" : `rollout ${rejection.rollout} ${rejectedText(rejection)}`,
+        ...cordonTexts(facts),
       ];
       return texts.filter((text) => text !== "").join("; ");
     }
@@ -230,11 +256,11 @@ function messageOf(row: OwnerRow, facts: StatusFacts, { state, clusters, now }: 
     case "ClusterNotFound":
       return `${notFoundText(missing)}; nothing is rolled out until ${missing.length === 1 ? "it is" : "one is"}`;
     case "Degraded":
-      return [counts, ...behindTexts(row, facts), goneText(facts), notFoundText(missing), unreadableText(unreadable)]
+      return [counts, ...behindTexts(row, facts), ...cordonTexts(facts), goneText(facts), notFoundText(missing), unreadableText(unreadable)]
         .filter((part) => part !== "")
         .join("; ");
     default:
-      return [counts, unreadableText(unreadable)].filter((part) => part !== "").join("; ");
+      return [counts, ...cordonTexts(facts), unreadableText(unreadable)].filter((part) => part !== "").join("; ");
   }
 }
 

@@ -3,7 +3,7 @@
 import type { Advance } from "#shared/fleet/rollout/advance.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import type { Timer } from "#shared/fleet/rollout/gate-state.ts";
-import { windowsHolding } from "#shared/fleet/rollout/holding.ts";
+import { namesHolding } from "#shared/fleet/rollout/holding.ts";
 import { holdInForce } from "#shared/fleet/rollout/rollout-hold.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
 import { stageRunOf, stageRunsIn } from "#shared/fleet/rollout/stage-runs.ts";
@@ -49,7 +49,7 @@ export function timersOf(
     freezeState: { freezes },
     row,
     ...known
-  }: Pick<Known, "rolloutState" | "stageRuns" | "freezeState" | "windows"> & {
+  }: Pick<Known, "rolloutState" | "stageRuns" | "freezeState" | "windows" | "cordons"> & {
     readonly row: Pick<OwnerRow, "operations">;
   },
   runs: Iterable<Pick<Advance, "timers">>,
@@ -58,12 +58,16 @@ export function timersOf(
   const { deadline, guard } = rolloutState;
   const { until } = holdInForce(row, now) ?? {};
   const thaws = freezes.filter((one) => isInForce(one, now)).flatMap(({ until }) => until ?? []);
-  const closed = [...windowsHolding({ rolloutState, stageRuns: known.stageRuns })];
+  const stageRuns = { rolloutState, stageRuns: known.stageRuns };
+  const cordoned = namesHolding(stageRuns, "cordon");
+  const uncordons = known.cordons.flatMap(({ cluster, until: end }) => (cordoned.has(cluster) ? (end ?? []) : []));
+  const closed = [...namesHolding(stageRuns, "window")];
   const openings = closed.flatMap((name) => nextOpening(windowsNamed(known.windows, name), now) ?? []);
   return [
     ...[...runs].flatMap(({ timers }) => timers),
     // Catch-ups have slots as well, and a stage run that stands still may have some left.
     ...(deadline === undefined ? [] : [{ at: deadline, why: "the deadline of an attempt" }]),
+    ...uncordons.map((at) => ({ at, why: "the end of a cordon" })),
     ...thaws.map((at) => ({ at, why: "the end of a freeze" })),
     ...openings.map((at) => ({ at: at.toISOString(), why: "the next opening of a window" })),
     ...(until === undefined ? [] : [{ at: until, why: "the end of a hold" }]),

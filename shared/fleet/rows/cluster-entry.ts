@@ -3,8 +3,8 @@ import { defined } from "#shared/base/defined.ts";
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
 import { versionLabel } from "#shared/fleet/kinds/cluster-discovery.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
+import { clusterSchema } from "#shared/fleet/rows/needed-schema.ts";
 import { type ClusterRow, type FleetRow, incarnationOf } from "#shared/fleet/rows/object-rows.ts";
-import { rowSchema } from "#shared/fleet/rows/row.ts";
 
 type Texts = Readonly<Record<string, string>>;
 
@@ -37,7 +37,7 @@ export function fleetRow(row: ClusterRow): FleetRow {
   return {
     ...keys.fleet(row.name),
     type: "Fleet",
-    schema: rowSchema,
+    schema: clusterSchema(row),
     version: row.version,
     name: row.name,
     uid: incarnationOf(row),

@@ -56,6 +56,7 @@ const forms = {
   clusterValues: keyForm("ClusterValues", "CLUSTERVALUES", ":name"),
   window: keyForm("Window", "WINDOWS", ":name"),
   windowState: keyForm("Windows", "WINDOWSTATE", "META"),
+  cordonState: keyForm("Cordons", "CORDONSTATE", "META"),
   owner: keyForm("Directory", "OWNERS", ":namespace#:kind#:name"),
   sourceEntry: keyForm("Directory", "SOURCES", ":namespace#:name"),
   uses: keyForm("Directory", "USES#:namespace#:source", ":kind#:name"),
@@ -101,6 +102,7 @@ export const partitions = {
   clusterValues: forms.clusterValues.partition,
   windows: forms.window.partition,
   windowState: forms.windowState.partition,
+  cordonState: forms.cordonState.partition,
   ownerEntries: forms.owner.partition,
   sourceEntries: forms.sourceEntry.partition,
   uses: forms.uses.partition,
@@ -136,6 +138,7 @@ export const keys = {
   clusterValues: Object.assign((name: string) => forms.clusterValues.key({ name }), decoder(forms.clusterValues.parse)),
   window: Object.assign((name: string) => forms.window.key({ name }), decoder(forms.window.parse)),
   windowState: forms.windowState.key({}),
+  cordonState: forms.cordonState.key({}),
   found: Object.assign((arn: string) => forms.found.key({ arn }), decoder(forms.found.parse)),
   owner: Object.assign(
     (owner: Owner) => forms.owner.key(owner),

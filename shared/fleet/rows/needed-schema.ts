@@ -1,4 +1,4 @@
-import type { Operations, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
+import type { ClusterRow, Operations, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutStateRow, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
 
@@ -17,6 +17,11 @@ export function neededSchema(row: OwnerRow): number {
   return hasNew || hasGates(row) || isGuarded(row) ? newestRowSchema : rowSchema;
 }
 
+/** The schema of the rows of a Cluster: a planner that does not know cordons would assign something to it. */
+export function clusterSchema({ operations }: Pick<ClusterRow, "operations">): number {
+  return operations.cordoned === undefined ? rowSchema : newestRowSchema;
+}
+
 function hasGates(row: OwnerRow): boolean {
   return (
     row.type === "SyncGroup" && row.spec.rollout.stages.some(({ before, after }) => (before ?? after) !== undefined)
@@ -29,11 +34,11 @@ function isGuarded(row: OwnerRow): boolean {
 
 /**
  * The schema of a row of the planner: a stage run with gates is never taken for one without, and a planner that does not
- * know windows would never release what they hold back.
+ * know windows or cordons would never release what they hold back.
  */
 export function plannedSchema(row: object): number {
   const { gates, holds = [] }: Partial<Pick<StageRunRow, "gates" | "holds">> = row;
   const { catchUpsHeld }: Partial<Pick<RolloutStateRow, "catchUpsHeld">> = row;
-  const waits = [...holds, ...(catchUpsHeld?.holds ?? [])].some(({ cause }) => cause === "window");
+  const waits = [...holds, ...(catchUpsHeld?.holds ?? [])].some(({ cause }) => cause === "window" || cause === "cordon");
   return gates === undefined && !waits ? rowSchema : newestRowSchema;
 }

@@ -67,6 +67,12 @@ export interface Retry extends Act, NamedClusters {
 /** An act on stage runs. It is kept until it is carried out, and for as long as its stage run is in progress. */
 export type GateAct = Promotion | Retry;
 
+/** A person keeps everything new from a Cluster. */
+export interface Cordoning extends Act {
+  /** It ends by itself then. */
+  readonly until?: string;
+}
+
 /** A person rejects a rollout, or takes that back. */
 export interface RolloutRejection extends Act {
   readonly rollout: number;
@@ -109,6 +115,10 @@ export interface Operations {
     readonly from?: string;
   };
   readonly deletion?: Act & { readonly cascade: "delete" | "orphan" };
+  /** For a Cluster: nothing new is assigned to it. The planner reads that in the row of all cordons. */
+  readonly cordoned?: Cordoning;
+  /** For a Cluster: the newest `uncordon`. */
+  readonly uncordoned?: Act;
   /** For a Cluster: the accepted identity, by the uid that was seen. */
   readonly accepted?: Act & {
     readonly uid: string;
@@ -317,7 +327,8 @@ export interface OwnerStatus {
  * - `Degraded`: no rollout is open, and a cluster is not ready, or a named cluster is not registered;
  * - `Reconciling`: no rollout is open, and a cluster changes, or a requested check has not reached every cluster;
  * - `NoClusters`: no registered cluster matches; `ClusterNotFound`: no named cluster is registered;
- * - `Held`: a hold keeps a newer rollout back, and nothing else is to be done;
+ * - `Held`: a hold keeps a newer rollout back, a rejection does, or cordons keep clusters back, and nothing else is to be
+ *   done;
  * - `Guarded`: a guard withholds a change, and nothing else is to be done;
  * - `Waiting`: there is nothing to roll out yet; the other states are about the open rollout.
  */

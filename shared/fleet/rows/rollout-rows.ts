@@ -201,18 +201,19 @@ export interface Checking {
 
 /**
  * The causes that hold a cluster back from its turn, besides a slot, and when its turn comes again:
- * - `freeze`: when the freezes or the members change (`letThaw`; for catch-ups `heldAs`);
+ * - `cordon`: when a cluster is cordoned or uncordoned, or a cordon ends (`letThaw`; for catch-ups `heldAs`);
+ * - `freeze`: when the freezes or the members change (likewise);
  * - `window`, a closed one: when a window is written, opens or closes (likewise);
  * - `bound`, the `maxConcurrent` of its stage, for catch-ups only: when the stage is no longer full (`heldAs`);
  * - `worker`, an earlier attempt that may still write: each call checks it again;
  * - `rendering`, one that does not exist yet: each call checks targets again, and catch-ups after a rendering.
  */
-export type HoldCause = "freeze" | "window" | "bound" | "worker" | "rendering";
+export type HoldCause = "cordon" | "freeze" | "window" | "bound" | "worker" | "rendering";
 
 /** Clusters that one cause holds back: orders of targets in a snapshot, or the number of waiting catch-ups. */
 export interface Hold<Clusters extends number | readonly number[] = readonly number[]> {
   readonly cause: HoldCause;
-  /** Name of the freeze, of the windows over the cluster, or of the stage with the bound. */
+  /** Name of the cordoned cluster, of the freeze, of the windows over the cluster, or of the stage with the bound. */
   readonly name?: string;
   readonly clusters: Clusters;
 }
@@ -469,7 +470,7 @@ export interface StageRunRow extends Row, StageRunRef {
   readonly returned: readonly number[];
   /** Range of orders of targets that were ready with this rollout before the new snapshot, without its end. */
   readonly verified?: { readonly from: number; readonly to: number };
-  /** The digest of freezes, windows and members (`frozenAs`) with which the frozen targets in `holds` were found. */
+  /** The digest of cordons, freezes, windows and members (`frozenAs`) with which the frozen targets in `holds` were found. */
   readonly frozenAs?: string;
   /** Targets that have a row and failed, because they could not be rendered. */
   readonly unrendered: readonly number[];

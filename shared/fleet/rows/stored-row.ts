@@ -1,6 +1,7 @@
 /** Every row of the table: what its key says decides what it is. */
 
 import type { CheckRow } from "#shared/fleet/rows/check-row.ts";
+import type { CordonsRow } from "#shared/fleet/rows/cordons-row.ts";
 import type { DiscoveryRow, FoundRow } from "#shared/fleet/rows/discovery-rows.ts";
 import type { EventRow } from "#shared/fleet/rows/event-row.ts";
 import type { FolderUseRow } from "#shared/fleet/rows/folder-use.ts";
@@ -41,6 +42,7 @@ export type StoredRow =
   | ClusterValuesRow
   | WindowRow
   | WindowsRow
+  | CordonsRow
   | SyncRow
   | LeaseRow
   | CheckRow

@@ -17,7 +17,10 @@ const verbs = {
   guard: "guard approve",
   recovered: "recover",
   deletion: "deletion",
-} as const satisfies Record<Exclude<keyof Operations, "accepted" | "gates" | "rejections" | "approvals">, string>;
+} as const satisfies Record<
+  Exclude<keyof Operations, "accepted" | "cordoned" | "uncordoned" | "gates" | "rejections" | "approvals">,
+  string
+>;
 
 export function askedWaits(facts: WaitFacts): readonly Wait[] {
   const { operations } = facts.row;

@@ -1,4 +1,5 @@
 /** The waits of an owner's clusters, and the facts behind them. */
+import type { Cordon } from "#shared/fleet/rows/cordons-row.ts";
 import type { FreezeStateReading } from "#shared/fleet/rows/freezes-row.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
@@ -12,6 +13,7 @@ export const waitReasons = [
   "held",
   "rejected",
   "guard",
+  "cordoned",
   "frozen",
   "window",
   "newer",
@@ -40,6 +42,7 @@ export type Clearing =
   | { readonly verb: "unreject"; readonly rollout: number }
   | { readonly verb: "approveGuard"; readonly hash: string }
   | { readonly verb: "unregister"; readonly cluster: string }
+  | { readonly verb: "uncordon"; readonly cluster: string }
   | { readonly verb: "thaw"; readonly freeze: string }
   | { readonly verb: "pace"; readonly field: "maxConcurrent" | "maxFailures" | "maxUnreachable" };
 
@@ -72,6 +75,7 @@ export interface WaitFacts {
   readonly askedSources?: readonly string[];
   readonly freezeState: FreezeStateReading;
   readonly windows: readonly NamedWindow[];
+  readonly cordons: readonly Cordon[];
   /** The oldest first; Syncs and leases were read for the first `checkedSlots`. */
   readonly slots: readonly SlotRow[];
   readonly syncs: ReadonlyMap<string, readonly SyncRow[]>;

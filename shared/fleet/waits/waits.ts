@@ -17,6 +17,7 @@ import { type Freeze, isInForce } from "#shared/fleet/rows/freezes-row.ts";
 import type { Hold, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { holdOf } from "#shared/fleet/rows/sync-row.ts";
 import { askedWaits } from "#shared/fleet/waits/asked-waits.ts";
+import { cordonWaits } from "#shared/fleet/waits/cordon-waits.ts";
 import { catchingUpText, holdWaits } from "#shared/fleet/waits/hold-waits.ts";
 import { assignedIn } from "#shared/fleet/waits/slot-state.ts";
 import { slotWaits, workerWaits } from "#shared/fleet/waits/slot-waits.ts";
@@ -31,6 +32,7 @@ export function waitsOf(facts: WaitFacts): readonly Wait[] {
     ...holdWait(facts),
     ...rejectionWaits(facts),
     ...guardWaits(facts),
+    ...cordonWaits(facts, holdsOfCatchUps(facts)),
     ...freezes(facts),
     ...unreadable(facts),
     ...askedWaits(facts),

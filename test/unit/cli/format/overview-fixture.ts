@@ -104,6 +104,7 @@ export function factsOf({
     stageRuns: new Map(stageRuns.map((one) => [stageRunKey(one), one])),
     freezeState: { ok: true, freezeState: { freezes: [], lifted: [] } },
     windows: [],
+    cordons: [],
     slots: [],
     syncs: new Map(),
     leases: new Map(),

@@ -36,13 +36,23 @@ const nightly = (name: string, ring: string, cron: string, kind: "allow" | "deny
 const noFreeze = { freezes: [], lifted: [] };
 
 test("a freeze holds a cluster back whose labels it selects, and is named", () => {
-  expect(thawHold({ freezeState, windows: [], row }, cluster("canary"), now)).toEqual({ cause: "freeze", name: "inc" });
-  expect(thawHold({ freezeState, windows: [], row }, cluster("rest"), now)).toBeUndefined();
+  expect(thawHold({ cordons: [], freezeState, windows: [], row }, cluster("canary"), now)).toEqual({ cause: "freeze", name: "inc" });
+  expect(thawHold({ cordons: [], freezeState, windows: [], row }, cluster("rest"), now)).toBeUndefined();
+});
+
+test("a cordon is named before a freeze, ends by itself, and does not hold a deletion", () => {
+  const ends = { cluster: "c1", by: "ana", at: now.toISOString(), until: new Date(now.getTime() + 1000).toISOString() };
+  const known = { cordons: [ends], freezeState, windows: [], row };
+  expect(thawHold(known, cluster("canary"), now)).toEqual({ cause: "cordon", name: "c1" });
+  expect(thawHold(known, { ...cluster("canary"), name: "c2" }, now)?.cause).toBe("freeze");
+  expect(thawHold(known, cluster("canary"), new Date(now.getTime() + 1000))?.cause).toBe("freeze");
+  const deletion = { by: "ana", at: now.toISOString(), cascade: "delete" as const, number: 1 };
+  expect(thawHold({ ...known, row: { operations: { deletion } } }, cluster("canary"), now)?.cause).toBe("freeze");
 });
 
 describe("the windows over a cluster", () => {
   const held = (windows: readonly NamedWindow[], ring = "rest") =>
-    thawHold({ freezeState, windows, row }, cluster(ring), now)?.name;
+    thawHold({ cordons: [], freezeState, windows, row }, cluster(ring), now)?.name;
 
   test("a closed window holds back the clusters that it selects, and an open one does not", () => {
     expect(held([nightly("night", "rest", "0 22 * * *")])).toBe("night");
@@ -60,7 +70,7 @@ describe("the windows over a cluster", () => {
     const windows = [nightly("night", "canary", "0 22 * * *")];
     expect(held(windows, "canary")).toBe("inc");
     const deletion = { by: "ana", at: now.toISOString(), cascade: "delete" as const, number: 1 };
-    const going = { freezeState: noFreeze, windows, row: { operations: { deletion } } };
+    const going = { cordons: [], freezeState: noFreeze, windows, row: { operations: { deletion } } };
     expect(thawHold(going, cluster("canary"), now)).toBeUndefined();
   });
 });

@@ -44,7 +44,7 @@ describe("when the planner has to look again", () => {
   const row = { operations: { hold } };
   const baking: Pick<Advance, "timers"> = { timers: [{ at: inSeconds(86_400), why: "the bake ends" }] };
 
-  const facts = { windows: [], stageRuns: new Map() };
+  const facts = { windows: [], cordons: [], stageRuns: new Map() };
 
   test("timers of stage runs, deadlines of attempts and ends of freezes are one list with reasons", () => {
     expect(timersOf({ ...facts, rolloutState, row, freezeState: { freezes, lifted: [] } }, [baking], now)).toEqual([

@@ -69,6 +69,31 @@ describe.each(storyTargets)("on $name", (fleet) => {
       cli.close();
     }));
 
+  test("a cordoned cluster gets nothing of a push, its drift is corrected, and it catches up after the uncordon", () =>
+    withWebWorld({ rings, files: settings("blue"), world }, async (it, commit) => {
+      const cli = openWorldCli(it);
+      await it.untilInSync("web", commit);
+      await run(cli, ["cordon", "broad-1", "--reason", "INC-4711"]);
+      it.fleet.clearRequests();
+      const pushed = await it.push("app", settings("green"));
+      await untilState(it, "Held");
+      expect(writtenTo(it)).toEqual(["broad-2", "canary-1"]);
+      expect(await run(cli, "rollout status web")).toContain("starling uncordon broad-1");
+      expect(await run(cli, "get clusters")).toMatch(/broad-1 .*Cordoned/);
+      const at = "/api/v1/namespaces/shop/configmaps/settings";
+      await it.kubectl("broad-1", { method: "DELETE", path: at });
+      const color = async () => {
+        const { object } = await it.kubectl("broad-1", { method: "GET", path: at });
+        return (object as { readonly data?: { readonly color?: string } }).data?.color;
+      };
+      await run(cli, "reconcile syncgroup/web");
+      await it.waitFor("the deleted object is back", async () => (await color()) === "blue");
+      await run(cli, "uncordon broad-1");
+      await it.untilInSync("web", pushed);
+      expect(await color()).toBe("green");
+      cli.close();
+    }));
+
   test("no cluster of the next stage is written to before the canary has baked, whatever is pushed meanwhile", () =>
     withWebWorld({ rings, files: settings("blue"), rollout: { stages }, world }, async (it, commit) => {
       await it.untilInSync("web", commit);

@@ -1,6 +1,7 @@
 import { later } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
+import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
@@ -38,6 +39,17 @@ export async function worldOf(
   await made.setSource("aaa");
   await made.setGroup(...group);
   return made;
+}
+
+/** Registers a cluster of a story with the API. Without this, only the planner knows it. */
+export async function register(made: PlannerWorld, cluster: string): Promise<void> {
+  const entry = await made.table.get(keys.fleet(cluster));
+  if (entry === undefined || (await made.table.get(keys.cluster(cluster))) !== undefined) return;
+  const { uid, labels } = entry;
+  const spec = { endpoint: { server: `https://${cluster}.test`, token: { secret: cluster } } };
+  const row = { uid, labels, spec, name: cluster, annotations: {}, generation: 1, createdAt: made.now.toISOString() };
+  const others = { operations: {}, status: { conditions: [] }, schema: rowSchema, version: 1 };
+  await made.table.write([{ put: { ...keys.cluster(cluster), type: "Cluster", ...row, ...others } as ClusterRow }]);
 }
 
 /** Runs the planner until it waits for a worker. */

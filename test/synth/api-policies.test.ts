@@ -57,6 +57,8 @@ const routes = {
   "POST /v1/clusters/:name/recover": "OA",
   "POST /v1/clusters/:name/check": "OA",
   "GET /v1/clusters/:name/check": "VROPA",
+  "POST /v1/clusters/:name/cordon": "OA",
+  "POST /v1/clusters/:name/uncordon": "OA",
   "GET /v1/freezes": "VROPA",
   "POST /v1/freezes/:freeze": "OA",
   "DELETE /v1/freezes/:freeze": "OA",

@@ -175,6 +175,8 @@ describe("the policies for people", () => {
     ),
     ["POST", "/v1/clusters/none/accept", { ...reason, uid: "00000000-0000-0000-0000-000000000000" }],
     ["POST", "/v1/clusters/none/recover", reason],
+    ["POST", "/v1/clusters/none/cordon", reason],
+    ["POST", "/v1/clusters/none/uncordon", reason],
   ];
   const administer: readonly Request[] = [
     ["POST", "/v1/apply", { documents: [aGroup], dryRun: true }],
@@ -323,6 +325,8 @@ describe("the roles of the functions", () => {
     await post("/v1/freezes/halt");
     await api.call("GET", "/v1/freezes");
     await api.call("DELETE", "/v1/freezes/halt");
+    await post("/v1/clusters/c1/cordon");
+    await post("/v1/clusters/c1/uncordon");
     await post(`${ns}/syncgroups/web/suspend`);
     await post(`${ns}/syncgroups/web/resume`);
     await post(`${ns}/syncgroups/web/reconcile`);

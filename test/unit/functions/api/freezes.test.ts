@@ -142,7 +142,7 @@ describe("a freeze by the API", () => {
 
   test.each([
     ["no reason", "inc-4711", {}, "reason"],
-    ["an end that has passed", "inc-4711", { reason: "r", until: "2026-11-20T08:00:00Z" }, "which has passed"],
+    ["an end that has passed", "inc-4711", { reason: "r", until: "2026-11-20T08:00:00Z" }, "has passed"],
     ["an end that is no time", "inc-4711", { reason: "r", until: "tomorrow" }, "until: must be a time"],
     ["a malformed selector", "inc-4711", { reason: "r", clusters: "env=prod,," }, "clusters:"],
     ["an invalid name", "INC 4711", { reason: "r" }, "a freeze cannot be called"],

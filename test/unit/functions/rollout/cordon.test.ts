@@ -1,10 +1,7 @@
 /** Cordons: nothing new is assigned to a cordoned cluster, and it holds no other back. */
 import { describe, expect, test } from "vitest";
 import { dueAtOf } from "#shared/fleet/rows/due.ts";
-import { keys } from "#shared/fleet/rows/keys.ts";
-import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
-import { rowSchema } from "#shared/fleet/rows/row.ts";
-import { allSay, begin, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
+import { allSay, begin, playOn, register, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
 import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
 
@@ -24,17 +21,6 @@ async function cordon(made: PlannerWorld, cluster: string, until?: string): Prom
   await register(made, cluster);
   await ask(made, "POST", `/v1/clusters/${cluster}/cordon`, { reason: "INC-1", ...(until && { until }) });
   await made.plan(made.table, [cluster]);
-}
-
-/** The story has an entry of the cluster for the planner only. */
-async function register(made: PlannerWorld, cluster: string): Promise<void> {
-  const entry = await made.table.get(keys.fleet(cluster));
-  if (entry === undefined || (await made.table.get(keys.cluster(cluster))) !== undefined) return;
-  const { uid, labels } = entry;
-  const spec = { endpoint: { server: `https://${cluster}.test`, token: { secret: cluster } } };
-  const row = { uid, labels, spec, name: cluster, annotations: {}, generation: 1, createdAt: made.now.toISOString() };
-  const others = { operations: {}, status: { conditions: [] }, schema: rowSchema, version: 1 };
-  await made.table.write([{ put: { ...keys.cluster(cluster), type: "Cluster", ...row, ...others } as ClusterRow }]);
 }
 
 async function uncordon(made: PlannerWorld, cluster: string): Promise<void> {

@@ -10,7 +10,7 @@ import type { AlarmsRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Clearing, type Wait, type WaitReason, waitReasons } from "#shared/fleet/waits/wait.ts";
-import { ana, begin, ownPaths, rings, web, worldOf } from "#test/support/planner-story.ts";
+import { ana, begin, ownPaths, register, rings, web, worldOf } from "#test/support/planner-story.ts";
 import { type OperationsInput, owner, type PlannerWorld } from "#test/support/planner-world.ts";
 import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
 
@@ -88,6 +88,14 @@ const freeze = async (made: PlannerWorld, ring?: string) => {
   });
   await begin(made);
 };
+/** The cluster is cordoned before the next rollout. */
+const cordonBefore = async (made: PlannerWorld, cluster: string) => {
+  await made.rollOut();
+  await register(made, cluster);
+  await call(made, "POST", `/v1/clusters/${cluster}/cordon`, { reason: "INC-1" });
+  await made.setSource("bbb");
+  await begin(made);
+};
 /** No change may start for an hour. */
 const window = async (made: PlannerWorld, from: Date) => {
   const [start, end] = [from, new Date(from.getTime() + 3_600_000)].map((at) => at.toISOString());
@@ -149,6 +157,24 @@ const stories: readonly Story[] = [
       await begin(made);
     },
     clear: ["approveGuard 60841f2cd1b25733"],
+  },
+  {
+    on: "cordoned",
+    when: "the only canary is cordoned",
+    pace: rings,
+    make: (made) => cordonBefore(made, "canary"),
+    clear: ["uncordon canary"],
+  },
+  {
+    on: "cordoned",
+    when: "a cluster is to catch up that its stage passed without",
+    pace: all,
+    make: async (made) => {
+      await cordonBefore(made, "other");
+      await say(made, "Ready");
+      await begin(made);
+    },
+    clear: ["uncordon other"],
   },
   { on: "frozen", when: "every cluster is frozen", make: (made) => freeze(made), clear: ["thaw inc"] },
   {
@@ -463,6 +489,7 @@ async function clear(made: PlannerWorld, clearing: Clearing, { pace = {}, templa
     await call(made, "POST", `${group}/approve`, { stage, plan, reason: "INC-1" });
     return;
   }
+  if (clearing.verb === "uncordon") return call(made, "POST", `/v1/clusters/${clearing.cluster}/uncordon`);
   const [method, path] =
     clearing.verb === "thaw"
       ? (["DELETE", `/v1/freezes/${clearing.freeze}`] as const)

@@ -130,6 +130,7 @@ function decided(change: Case = {}): Step {
     rolloutState: rolloutStateOf(stages, { last: 2 }),
     freezeState: { freezes, lifted: [] },
     windows: [],
+    cordons: [],
     stageRuns: new Map([[stageRunKey(stageRun), stageRun]]),
   } as unknown as Known;
   const syncs = [had("app"), had("db")];

@@ -309,6 +309,7 @@ test("partitions have names by which policies can grant them", () => {
     sources: "NS#*#Source",
     windows: "WINDOWS",
     windowState: "WINDOWSTATE",
+    cordonState: "CORDONSTATE",
     syncGroups: "NS#*#SyncGroup",
     syncs: "NS#*#Sync",
     clusters: "CL#*",

@@ -256,7 +256,14 @@ function messageOf(row: OwnerRow, facts: StatusFacts, { state, clusters, now }: 
     case "ClusterNotFound":
       return `${notFoundText(missing)}; nothing is rolled out until ${missing.length === 1 ? "it is" : "one is"}`;
     case "Degraded":
-      return [counts, ...behindTexts(row, facts), ...cordonTexts(facts), goneText(facts), notFoundText(missing), unreadableText(unreadable)]
+      return [
+        counts,
+        ...behindTexts(row, facts),
+        ...cordonTexts(facts),
+        goneText(facts),
+        notFoundText(missing),
+        unreadableText(unreadable),
+      ]
         .filter((part) => part !== "")
         .join("; ");
     default:

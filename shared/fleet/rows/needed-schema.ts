@@ -39,6 +39,8 @@ function isGuarded(row: OwnerRow): boolean {
 export function plannedSchema(row: object): number {
   const { gates, holds = [] }: Partial<Pick<StageRunRow, "gates" | "holds">> = row;
   const { catchUpsHeld }: Partial<Pick<RolloutStateRow, "catchUpsHeld">> = row;
-  const waits = [...holds, ...(catchUpsHeld?.holds ?? [])].some(({ cause }) => cause === "window" || cause === "cordon");
+  const waits = [...holds, ...(catchUpsHeld?.holds ?? [])].some(
+    ({ cause }) => cause === "window" || cause === "cordon",
+  );
   return gates === undefined && !waits ? rowSchema : newestRowSchema;
 }

@@ -4,7 +4,14 @@ import { cordonsAmong } from "#shared/fleet/rows/cordons-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
 import { objectState } from "#shared/words/object-state.ts";
-import { type ApiFixture, apiFixture, cluster, principal, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
+import {
+  type ApiFixture,
+  apiFixture,
+  cluster,
+  principal,
+  source,
+  syncGroup,
+} from "#test/unit/functions/api/api-fixture.ts";
 
 const [reason, path] = ["INC-4711", "/v1/clusters/prod-1"];
 

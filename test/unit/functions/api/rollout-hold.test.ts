@@ -26,7 +26,13 @@ describe("hold and release by the API", () => {
       body: { outcome: "configured" },
     });
     expect(await operations(api)).toEqual({
-      hold: { by: principal, at: "2026-11-20T08:05:00.000Z", reason: "INC-4711", number: 1, until: "2026-11-20T10:00:00.000Z" },
+      hold: {
+        by: principal,
+        at: "2026-11-20T08:05:00.000Z",
+        reason: "INC-4711",
+        number: 1,
+        until: "2026-11-20T10:00:00.000Z",
+      },
     });
     expect(api.takeMessages()).toEqual([
       { to: "rollout", owner: { namespace: "payments", kind: "SyncGroup", name: "shop" }, clusters: [] },

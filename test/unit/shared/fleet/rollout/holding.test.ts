@@ -45,7 +45,13 @@ interface Case {
 /** Only the fields that the causes depend on. */
 function deciding({ stages = going, state = {}, freezes = [] }: Case = {}): Deciding {
   const rolloutState = rolloutStateOf(stages, state);
-  const known = { row, rolloutState, freezeState: { freezes, lifted: [] }, windows: [], cordons: [] } as unknown as Known;
+  const known = {
+    row,
+    rolloutState,
+    freezeState: { freezes, lifted: [] },
+    windows: [],
+    cordons: [],
+  } as unknown as Known;
   return { known, rolloutState, now, at: now.toISOString(), rollout: () => expect.unreachable() };
 }
 

@@ -36,7 +36,10 @@ const nightly = (name: string, ring: string, cron: string, kind: "allow" | "deny
 const noFreeze = { freezes: [], lifted: [] };
 
 test("a freeze holds a cluster back whose labels it selects, and is named", () => {
-  expect(thawHold({ cordons: [], freezeState, windows: [], row }, cluster("canary"), now)).toEqual({ cause: "freeze", name: "inc" });
+  expect(thawHold({ cordons: [], freezeState, windows: [], row }, cluster("canary"), now)).toEqual({
+    cause: "freeze",
+    name: "inc",
+  });
   expect(thawHold({ cordons: [], freezeState, windows: [], row }, cluster("rest"), now)).toBeUndefined();
 });
 

@@ -195,14 +195,14 @@ function freezeCommands(program: Command, add: AddCommand): void {
 
 function cordonCommands(program: Command, add: AddCommand): void {
   add(program, "cordon", async (session, args, options: CordonOptions) =>
-    (await import("#cli/commands/cordon.ts")).cordonCluster(session, args[0] ?? "", options),
+    (await import("#cli/commands/cordon.ts")).cordonByName(session, args[0] ?? "", options),
   )
     .description("Assign nothing new to a cluster. Drift is still corrected. Requires --reason.")
     .addArgument(new Argument("<cluster>", "name of the cluster"))
     .option("--until <time>", "end the cordon at this time, or after this long: 2026-11-22T18:00:00Z, 2h");
 
   add(program, "uncordon", async (session, args) =>
-    (await import("#cli/commands/cordon.ts")).uncordonCluster(session, args[0] ?? ""),
+    (await import("#cli/commands/cordon.ts")).uncordonByName(session, args[0] ?? ""),
   )
     .description("End the cordon of a cluster. It gets what it waited for in its turn.")
     .addArgument(new Argument("<cluster>", "name of the cluster"));

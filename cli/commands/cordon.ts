@@ -15,7 +15,7 @@ interface CordonAnswer {
 }
 
 /** Keeps everything new from a cluster, until it is uncordoned or the time is over. */
-export async function cordonCluster(session: Session, name: string, options: CordonOptions): Promise<ExitReason> {
+export async function cordonByName(session: Session, name: string, options: CordonOptions): Promise<ExitReason> {
   const { reason } = session.options;
   if (reason === undefined)
     throw usageFailure("a cordon needs a reason: --reason TEXT", `starling cordon ${name} --reason "why"`);
@@ -29,7 +29,7 @@ export async function cordonCluster(session: Session, name: string, options: Cor
   return "done";
 }
 
-export async function uncordonCluster(session: Session, name: string): Promise<ExitReason> {
+export async function uncordonByName(session: Session, name: string): Promise<ExitReason> {
   session.announce();
   const { reason } = session.options;
   const { outcome } = await post(session, { name, verb: "uncordon", body: defined({ reason }) });

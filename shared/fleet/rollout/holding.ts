@@ -94,8 +94,8 @@ export function isStopped({ row }: Known, { failedCatchUps, members }: StageReco
 }
 
 /**
- * What holds a cluster back, in this order: its cordon, a freeze, closed windows. The deletion of an owner waits for freezes
- * alone.
+ * The first of these that holds a cluster back: its cordon, a freeze, closed windows. The deletion of an owner waits for
+ * freezes alone.
  */
 export function thawHold(
   {

@@ -30,7 +30,7 @@ const schemas = async (api: ApiFixture) =>
   (await api.table.getMany([keys.cluster("prod-1"), keys.fleet("prod-1")])).map(({ schema }) => schema);
 
 describe("a cordon by the API", () => {
-  test("records who, when, why and until when, and tells the planner about the cluster", async () => {
+  test("a cordon records who, when, why and until when, and tells the planner about the cluster", async () => {
     const api = await withCluster();
     const body = { reason, until: "2026-11-20T10:00:00Z" };
     const cordoned = { by: principal, at: "2026-11-20T08:05:00.000Z", reason, until: "2026-11-20T10:00:00.000Z" };
@@ -43,7 +43,7 @@ describe("a cordon by the API", () => {
     expect(api.takeMessages()).toEqual([{ to: "rollout", owner, clusters: ["prod-1"] }]);
   });
 
-  test("is shown with the command that ends it, while it lasts", async () => {
+  test("a cordon is shown with the command that ends it, while it lasts", async () => {
     const api = await withCluster();
     await api.call("POST", `${path}/cordon`, { reason, until: "2026-11-20T10:00:00Z" });
     expect(await stateIn(api)).toMatchObject({
@@ -57,7 +57,7 @@ describe("a cordon by the API", () => {
     expect((await stateIn(api)).word).toBe("Pending");
   });
 
-  test("keeps the first person when it is repeated, and takes another end", async () => {
+  test("a cordon keeps the first person when it is repeated, and takes another end", async () => {
     const api = await withCluster();
     await api.call("POST", `${path}/cordon`, { reason });
     expect((await api.call("POST", `${path}/cordon`, { reason: "other" })).body.outcome).toBe("unchanged");
@@ -71,7 +71,7 @@ describe("a cordon by the API", () => {
     ]);
   });
 
-  test("is not touched when the document is applied again, and is gone with the Cluster", async () => {
+  test("a cordon is not touched when the document is applied again, and is gone with the Cluster", async () => {
     const api = await withCluster();
     await api.call("POST", `${path}/cordon`, { reason });
     const again = { ...cluster("prod-1"), metadata: { name: "prod-1", labels: { env: "other" } } };
@@ -82,7 +82,7 @@ describe("a cordon by the API", () => {
     expect(await cordons(api)).toEqual([]);
   });
 
-  test("keeps functions of the version before away from the cluster, until the uncordon", async () => {
+  test("a cordon keeps functions of the version before away from the cluster, until the uncordon", async () => {
     const api = await withCluster();
     await api.call("POST", `${path}/cordon`, { reason });
     expect(await schemas(api)).toEqual([newestRowSchema, newestRowSchema]);
@@ -92,7 +92,7 @@ describe("a cordon by the API", () => {
     expect((await api.call("POST", `${path}/uncordon`, {})).body.outcome).toBe("unchanged");
   });
 
-  test("is refused when 50 clusters are cordoned; cordons that have ended do not count, and are forgotten", async () => {
+  test("a cordon is refused when 50 clusters are cordoned; cordons that have ended do not count, and are forgotten", async () => {
     const api = apiFixture();
     const names = Array.from({ length: 52 }, (_, index) => `prod-${index}`);
     await api.call("POST", "/v1/apply", { documents: names.map((name) => cluster(name)) });
@@ -122,7 +122,7 @@ describe("a cordon by the API", () => {
     expect(api.table.all()).toEqual(rows);
   });
 
-  test("of a cluster that is not registered is refused", async () => {
+  test("a cordon of a cluster that is not registered is refused", async () => {
     const api = await withCluster();
     expect(await api.call("POST", "/v1/clusters/none/cordon", { reason })).toMatchObject({ status: 404 });
     expect(await api.call("POST", "/v1/clusters/none/uncordon", {})).toMatchObject({ status: 404 });

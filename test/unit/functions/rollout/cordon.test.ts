@@ -38,8 +38,8 @@ async function revisionOf(made: PlannerWorld, cluster: string): Promise<string |
   return (await made.sync(cluster))?.desired.revision;
 }
 
-describe("a cordoned cluster", () => {
-  test("gets nothing new, and the stage passes on the evidence of the others", async () => {
+describe("cordons in the planner", () => {
+  test("a cordoned cluster gets nothing new, and the stage passes on the evidence of the others", async () => {
     const made = await worldOf({ c1: "canary", c2: "rest", c3: "rest" }, everywhere);
     await made.rollOut();
     await cordon(made, "c2");
@@ -66,7 +66,7 @@ describe("a cordoned cluster", () => {
     ]);
   });
 
-  test("catches up after the uncordon", async () => {
+  test("a cordoned cluster catches up after the uncordon", async () => {
     const made = await worldOf({ c1: "canary", c2: "rest", c3: "rest" }, everywhere);
     await made.rollOut();
     await cordon(made, "c2");
@@ -80,7 +80,7 @@ describe("a cordoned cluster", () => {
     expect(await waits(made)).toEqual([]);
   });
 
-  test("that is the only canary is held and never passed, and a newer rollout may replace its own", async () => {
+  test("a cordoned cluster that is the only canary is held and never passed, and a newer rollout may replace its own", async () => {
     const made = await worldOf({ c1: "canary", c2: "rest" }, everywhere);
     await made.rollOut();
     await cordon(made, "c1");
@@ -100,7 +100,7 @@ describe("a cordoned cluster", () => {
     expect(made.stages()).toEqual({ canary: "3", rest: "3" });
   });
 
-  test("does not hide that the others failed", async () => {
+  test("a cordoned cluster does not hide that the others failed", async () => {
     const made = await worldOf({ c1: "rest", c2: "rest" }, { maxConcurrent: 5 });
     await made.rollOut();
     await cordon(made, "c1");
@@ -110,7 +110,7 @@ describe("a cordoned cluster", () => {
     expect(await waits(made)).toHaveLength(1);
   });
 
-  test("whose worker has not begun loses its slot, and one whose worker has begun finishes", async () => {
+  test("a cordoned cluster whose worker has not begun loses its slot, and one whose worker has begun finishes", async () => {
     const made = await worldOf(["c1", "c2"], { maxConcurrent: 2 });
     await made.rollOut();
     await revise(made, "bbb");
@@ -128,7 +128,7 @@ describe("a cordoned cluster", () => {
     expect((await made.group()).status.state).toBe("Complete");
   });
 
-  test("that joins waits with its catch-up", async () => {
+  test("a cordoned cluster that joins waits with its catch-up", async () => {
     const made = await worldOf({ c1: "canary", c2: "rest" }, everywhere);
     await made.rollOut();
     await made.addCluster("j1", "rest");
@@ -141,7 +141,7 @@ describe("a cordoned cluster", () => {
     expect(await revisionOf(made, "j1")).toContain("aaa");
   });
 
-  test("goes on by itself when the time of its cordon is over, for which the planner is due", async () => {
+  test("a cordoned cluster goes on by itself when the time of its cordon is over, for which the planner is due", async () => {
     const made = await worldOf({ c1: "canary", c2: "rest", c3: "rest" }, everywhere);
     await made.rollOut();
     const until = new Date(made.now.getTime() + 20_000).toISOString();
@@ -158,7 +158,7 @@ describe("a cordoned cluster", () => {
     expect(await revisionOf(made, "c2")).toContain("bbb");
   });
 
-  test("is emptied by the deletion of its group", async () => {
+  test("a cordoned cluster is emptied by the deletion of its group", async () => {
     const made = await worldOf({ c1: "canary", c2: "rest" }, everywhere);
     await made.rollOut();
     await cordon(made, "c1");

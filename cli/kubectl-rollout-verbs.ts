@@ -33,8 +33,8 @@ const verbs: Readonly<Record<string, Verb>> = {
     next: ({ group }) => `starling rollout refresh ${group}`,
   },
   undo: {
-    what: "there is no `rollout undo`: every cluster follows git; revert the commit there, and push",
-    next: ({ object }) => `git revert HEAD && git push   (starling history ${object} lists the commits)`,
+    what: "`rollout undo` is called `rollout rollback`; it also holds the group, until git has a fix",
+    next: ({ group }) => `starling rollout rollback ${group} --dry-run --reason "why"`,
   },
 };
 

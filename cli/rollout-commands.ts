@@ -8,6 +8,7 @@ import type {
   PromoteOptions,
   ReleaseOptions,
   RetryOptions,
+  RollbackOptions,
 } from "#cli/commands/rollout-verbs.ts";
 import { addKubectlVerbs } from "#cli/kubectl-rollout-verbs.ts";
 import { type AddCommand, wholeNumber } from "#cli/session/add-command.ts";
@@ -75,6 +76,16 @@ export function rolloutCommands(program: Command, add: AddCommand): void {
     .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"))
     .option("--stage <name>", "the stage to pass (required)")
     .option("--number <n>", "pass it only if it updates to this rollout", wholeNumber);
+
+  add(rollout, "rollback", async (session, args, options: RollbackOptions) =>
+    (await import("#cli/commands/rollout-verbs.ts")).rolloutRollback(session, args[0] ?? "", options),
+  )
+    .description(
+      "Take every stage that has something newer back to an older rollout, at once and without gates, and hold the group. Requires --reason.",
+    )
+    .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"))
+    .option("--to <n>", "the rollout to go back to (default: the one before the newest)", wholeNumber)
+    .option("--dry-run", "print what it would do, and change nothing");
 
   add(rollout, "reject", async (session, args) =>
     (await import("#cli/commands/rollout-verbs.ts")).rolloutReject(session, args[0] ?? "", args[1] ?? ""),

@@ -7,11 +7,13 @@ import type { Session } from "#cli/session/session.ts";
 import { untilTime } from "#cli/session/until-time.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { OverviewStage, OverviewStageRun, RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
+import type { RollbackPlan } from "#shared/fleet/rollout/rollback.ts";
 import type { Operations } from "#shared/fleet/rows/object-rows.ts";
 
 interface VerbAnswer {
   readonly outcome: "configured" | "unchanged";
   readonly operations: Operations;
+  readonly rollback?: RollbackPlan;
 }
 
 export interface HoldOptions {
@@ -124,6 +126,31 @@ function stageRunToPromote(
       next,
     });
   return updatingTo;
+}
+
+export interface RollbackOptions {
+  readonly to?: number;
+  readonly dryRun?: boolean;
+}
+
+export async function rolloutRollback(
+  session: Session,
+  group: string,
+  { to, dryRun = false }: RollbackOptions,
+): Promise<ExitReason> {
+  requireReason(session, `starling rollout rollback ${group} --reason "why"`);
+  const { rollback } = await post(session, { group, verb: "rollback", body: { dryRun, ...defined({ to }) } });
+  if (rollback === undefined) throw new Error("the API says nothing of the rollback");
+  const stages = rollback.stages.map(({ name, members }) => `${name} (${members})`).join(", ");
+  const goes = dryRun ? "would go" : "goes";
+  session.io.out(`${group} ${goes} back to rollout ${rollback.to}, ${rollback.revision}, in stages ${stages}\n`);
+  const rejects = rollback.rejects.join(", ");
+  session.io.out(`  rejected: ${rejects}; held until: starling rollout release ${group}${session.where()}\n`);
+  session.io.out(
+    "  not taken back: what hooks did, versions of CRDs, and the data of objects that were created anew\n",
+  );
+  if (!dryRun) session.note(`  next: starling rollout status ${group}${session.where()} -w`);
+  return "done";
 }
 
 export async function rolloutReject(session: Session, group: string, number: string): Promise<ExitReason> {

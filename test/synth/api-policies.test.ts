@@ -76,6 +76,7 @@ const routes = {
   [`POST ${ns}/:owners/:name/reject`]: "OA",
   [`POST ${ns}/:owners/:name/unreject`]: "OA",
   [`POST ${ns}/:owners/:name/retry`]: "OA",
+  [`POST ${ns}/:owners/:name/rollback`]: "OA",
   [`POST ${ns}/:owners/:name/approve`]: "PA",
   [`POST ${ns}/syncs/:name/prune`]: "A",
   [`POST ${ns}/syncgroups/:name/approve-guard`]: "A",

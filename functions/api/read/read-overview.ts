@@ -7,6 +7,7 @@ import { type RolloutOverview, rolloutOverview } from "#shared/fleet/api/rollout
 import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import { describeRevisions, desiredPlan, identityNow, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { keepsTemplates, type TemplateFacts, templatesKept } from "#shared/fleet/rollout/guarded-templates.ts";
+import { newestPlanned } from "#shared/fleet/rollout/order.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { cordonsAmong } from "#shared/fleet/rows/cordons-row.ts";
 import { freezeStateAmong } from "#shared/fleet/rows/freezes-row.ts";
@@ -123,7 +124,7 @@ function desiredNow(
   const desired = desiredPlan(row, new Map(sources.map((source) => [source.name, source])), templatesKept(facts));
   if (!desired.ok) return { unready: desired.message };
   const { plan } = desired;
-  return identityNow({ rolloutState, row }, plan) === rolloutState.ledger[0]?.identity
+  return identityNow({ rolloutState, row }, plan) === newestPlanned(rolloutState.ledger)?.identity
     ? {}
     : { desired: describeRevisions(plan) };
 }

@@ -22,6 +22,7 @@ const statusOfCode = {
   StageRunChanged: 409,
   RolloutRejected: 409,
   GuardChanged: 409,
+  NothingToRollBack: 409,
   Conflict: 409,
   NewerRow: 409,
   BodyTooLarge: 413,

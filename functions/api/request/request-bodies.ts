@@ -71,6 +71,7 @@ export const rolloutBodies = {
   release: z.strictObject({ reason, to: rolloutNumber.optional() }),
   approve: z.strictObject({ reason: statedReason, stage: name, plan }),
   promote: z.strictObject({ reason: statedReason, stage: name, rollout: rolloutNumber, snapshot: number }),
+  rollback: z.strictObject({ reason: statedReason, to: rolloutNumber.optional(), dryRun: z.boolean().default(false) }),
   reject: z.strictObject({ reason: statedReason, rollout: rolloutNumber }),
   unreject: z.strictObject({ reason: statedReason, rollout: rolloutNumber }),
   retry: z

@@ -10,6 +10,7 @@ import {
   keptNumbers,
   unknownRollout,
 } from "#functions/api/write/decide-rejection.ts";
+import { decideRollback, plannedRollback } from "#functions/api/write/decide-rollback.ts";
 import { decidePromote, decideRetry } from "#functions/api/write/gate-verbs.ts";
 import { type ObjectChange, operationsChange, unchanged } from "#functions/api/write/object-change.ts";
 import { requireLater } from "#functions/api/write/require-later.ts";
@@ -18,6 +19,7 @@ import { sendAfter, writeObject } from "#functions/api/write/write-object.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { defined } from "#shared/base/defined.ts";
 import { keptGateActs } from "#shared/fleet/rollout/gate-acts.ts";
+import type { RollbackPlan } from "#shared/fleet/rollout/rollback.ts";
 import { holdInForce } from "#shared/fleet/rollout/rollout-hold.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
@@ -30,6 +32,7 @@ const decisions: { readonly [Verb in RolloutVerb]: Decide<Verb> } = {
   release: decideRelease,
   promote: decidePromote,
   reject: ({ body: { rollout }, ...facts }) => decideRejection("reject", { ...facts, rollout }),
+  rollback: decideRollback,
   unreject: ({ body: { rollout }, ...facts }) => decideRejection("unreject", { ...facts, rollout }),
   retry: decideRetry,
   approve: decideApprove,
@@ -38,7 +41,7 @@ const decisions: { readonly [Verb in RolloutVerb]: Decide<Verb> } = {
 /**
  * Carries out a verb and sends a message to the planner.
  * @throws StarlingError `NotFound`, `Deleting`, `NewerRow`, and what the verb refuses: `BadRequest`, `NotHeld`,
- * `NotStalled`, `NotFailed`, `NotGated`, `StageRunChanged`, `RolloutRejected`, `Forbidden`.
+ * `NotStalled`, `NotFailed`, `NotGated`, `StageRunChanged`, `RolloutRejected`, `NothingToRollBack`, `Forbidden`.
  */
 export async function operateRollout(ports: ApiPorts, request: RolloutRequest): Promise<RolloutAnswer> {
   const { owner, verb, caller } = request;
@@ -48,6 +51,7 @@ export async function operateRollout(ports: ApiPorts, request: RolloutRequest): 
   const stageRuns = await readStageRuns(ports, owner, rolloutState);
   const rows = await readClusterRows(ports, request, rolloutState);
   const now = ports.clock.now();
+  let rollback: RollbackPlan | undefined;
   const change = await writeObject(ports, {
     reference,
     verb: `rollout ${verb}`,
@@ -57,6 +61,8 @@ export async function operateRollout(ports: ApiPorts, request: RolloutRequest): 
       if (row === undefined) throw refusal("NotFound", `${object} does not exist`);
       if (row.type !== "SyncGroup" && row.type !== "Sync") throw new Error(`${object} has no rollouts`);
       if (row.operations.deletion !== undefined) throw refusal("Deleting", `${object} is being deleted`);
+      if (request.verb === "rollback")
+        rollback = plannedRollback({ row, rolloutState: ofObject(rolloutState, row), body: request.body, object });
       return decided(row, { request, rolloutState: ofObject(rolloutState, row), stageRuns, rows, now, object });
     },
   });
@@ -64,6 +70,7 @@ export async function operateRollout(ports: ApiPorts, request: RolloutRequest): 
   return {
     outcome: change.outcome === "unchanged" ? "unchanged" : "configured",
     operations: change.after.operations,
+    ...defined({ rollback }),
   };
 }
 

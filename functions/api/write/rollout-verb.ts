@@ -3,6 +3,7 @@ import type * as z from "zod";
 import type { Caller } from "#functions/api/request/api-ports.ts";
 import { refusal } from "#functions/api/request/refusal.ts";
 import type { rolloutBodies } from "#functions/api/request/request-bodies.ts";
+import type { RollbackPlan } from "#shared/fleet/rollout/rollback.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { Act, Operations, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutStateRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -22,6 +23,8 @@ export type RolloutRequest = { readonly [Verb in RolloutVerb]: Request<Verb> }[R
 export interface RolloutAnswer {
   readonly outcome: "configured" | "unchanged";
   readonly operations: Operations;
+  /** Of a rollback: what it does. */
+  readonly rollback?: RollbackPlan;
 }
 
 /** The facts that decide about a verb. */

@@ -17,6 +17,7 @@ import { rejectRollouts } from "#functions/rollout/steps/reject-rollouts.ts";
 import { restartReturned } from "#functions/rollout/steps/restart-returned.ts";
 import { restoreTemplates } from "#functions/rollout/steps/restore-templates.ts";
 import { retryRendered } from "#functions/rollout/steps/retry-rendered.ts";
+import { rollBack } from "#functions/rollout/steps/roll-back.ts";
 import { runJob } from "#functions/rollout/steps/run-job.ts";
 import { settleSlots } from "#functions/rollout/steps/settle/settle-slots.ts";
 import { startNextStageRun } from "#functions/rollout/steps/start-next-stage-run.ts";
@@ -50,6 +51,15 @@ export const plannerSteps: readonly PlannerStep[] = [
     applies: ({ row, rolloutState }) => newRejections(row, rolloutState).length > 0,
     before: { settleSlots: "a check of the slots pauses what is not begun of a rejected rollout" },
     take: rejectRollouts,
+  },
+  {
+    name: "rollBack",
+    applies: ({ row: { operations }, rolloutState }) =>
+      operations.rollback !== undefined &&
+      operations.rollback.number !== rolloutState.handledRollback &&
+      operations.suspended === undefined &&
+      operations.deletion === undefined,
+    take: rollBack,
   },
   {
     name: "wakeResumed",

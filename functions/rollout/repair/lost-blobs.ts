@@ -1,6 +1,7 @@
 /** Lists, renderings and artifacts that are lost, or would be soon. */
 
 import type { CallWork } from "#functions/rollout/read/begin-call.ts";
+import { stageRunsOf } from "#functions/rollout/read/inputs-before.ts";
 import { type PlannerPorts, readMembers } from "#functions/rollout/read/planner-ports.ts";
 import { clustersWithSyncs, readRenderings, valuedEntries } from "#functions/rollout/read/read-clusters.ts";
 import { askRenderings } from "#functions/rollout/write/ask-renderings.ts";
@@ -30,8 +31,8 @@ export async function renewOwnerBlobs(
 ): Promise<Transaction | undefined> {
   const { lists, clock } = ports;
   const transaction = new Transaction(known, clock.now());
-  const named = listsOf(known);
-  if (named.size === 0) return undefined;
+  if (listsOf(known).size === 0) return undefined;
+  const named = listsOf(known).union(await snapshotsOf(known, ports));
   for (const key of named) await isThere(lists.read(key).then((list) => lists.store(list)));
   await renewArtifacts(await rolloutsOf(known, ports), ports);
   transaction.edit({ blobsAt: transaction.at });
@@ -44,6 +45,15 @@ function listsOf({ rolloutState, stageRuns }: Known): ReadonlySet<string> {
   return new Set(
     [rolloutState.members, rolloutState.sweep?.clusters, ...ofStageRuns].filter((key) => key !== undefined),
   );
+}
+
+/** The snapshots of every kept rollout: a rollback gives clusters the inputs that they had. */
+async function snapshotsOf(
+  { owner, rolloutState: { ledger } }: Known,
+  { table }: PlannerPorts,
+): Promise<ReadonlySet<string>> {
+  const stageRuns = await Promise.all(ledger.map(({ number }) => stageRunsOf(owner, number, table)));
+  return new Set(stageRuns.flat().flatMap(({ pages }) => pages.map(({ key }) => key)));
 }
 
 /** Includes rollouts that are history: clusters that are behind have them. */

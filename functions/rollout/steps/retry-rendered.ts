@@ -1,4 +1,5 @@
 import type { CallWork } from "#functions/rollout/read/begin-call.ts";
+import { targetsWithInputs } from "#functions/rollout/read/inputs-before.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import { readClusters, readRenderings, valuedEntries } from "#functions/rollout/read/read-clusters.ts";
 import { failedInPage, tryAgain } from "#functions/rollout/write/another-turn.ts";
@@ -9,7 +10,6 @@ import { allPages } from "#shared/base/all-pages.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { isRenderFailure, type RenderingRequest } from "#shared/fleet/rollout/assignments.ts";
 import { type Renderings, requestOf } from "#shared/fleet/rollout/decide.ts";
-import { snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { catchUpRollout, newestOf } from "#shared/fleet/rollout/order.ts";
 import { lastStageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
@@ -52,7 +52,8 @@ export async function retryRendered(
 }
 
 /** Targets of the stages' last stage runs, and then catch-ups. */
-async function* unrendered(known: Known, { lists, table }: PlannerPorts): AsyncGenerator<readonly Unrendered[]> {
+async function* unrendered(known: Known, ports: PlannerPorts): AsyncGenerator<readonly Unrendered[]> {
+  const { lists, table } = ports;
   const { owner, rolloutState, stageRuns, rollouts } = known;
   for (const stage of rolloutState.stages) {
     const stageRun = lastStageRunOf(stage, stageRuns);
@@ -63,6 +64,7 @@ async function* unrendered(known: Known, { lists, table }: PlannerPorts): AsyncG
     yield* inParts(targets, failedInPage);
   }
   if (rolloutState.catchUps.failed === 0) return;
+  const targetOf = targetsWithInputs(owner, ports);
   const range = { ...ranges.catchUps(owner, "failed"), limit: failedInPage, newer: "kept" } as const;
   for await (const page of allPages((start) => table.query({ ...range, ...start }))) {
     const failed = page.filter((row) => !isNewer(row)).filter(({ reason }) => isRenderFailure(reason));
@@ -76,8 +78,7 @@ async function* unrendered(known: Known, { lists, table }: PlannerPorts): AsyncG
       const number = stage && (key.rollout ?? catchUpRollout(rolloutState, stage, newestOf(syncs)));
       if (cluster === undefined || fleet === undefined || number === undefined) continue;
       const rollout = rollouts.get(number) ?? (await table.get(keys.rollout(owner, number)));
-      if (rollout !== undefined)
-        targets.push({ key, target: snapshotTarget({ ...fleet, cluster }, rollout.plan), rollout });
+      if (rollout !== undefined) targets.push({ key, target: await targetOf({ ...fleet, cluster }, rollout), rollout });
     }
     yield targets;
   }

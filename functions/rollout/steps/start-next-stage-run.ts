@@ -10,7 +10,7 @@ import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { nextFeed } from "#shared/fleet/rollout/feed.ts";
 import { afterPlan } from "#shared/fleet/rollout/guarded-templates.ts";
 import { withDesired } from "#shared/fleet/rollout/ledger.ts";
-import { barredIn } from "#shared/fleet/rollout/order.ts";
+import { barredIn, newestPlanned } from "#shared/fleet/rollout/order.ts";
 import { likeRejected, withLike } from "#shared/fleet/rollout/rejection.ts";
 import { holdInForce, mayStartUnder } from "#shared/fleet/rollout/rollout-hold.ts";
 import { stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
@@ -31,7 +31,7 @@ export async function startNextStageRun(
   if (row.operations.refresh !== undefined && row.operations.refresh.number !== rolloutState.handledRefresh)
     return takeNewSnapshot(known, row.operations.refresh.number, ports);
   const identity = desired.ok ? identityNow(known, desired.plan) : undefined;
-  const isNew = identity !== undefined && rolloutState.ledger[0]?.identity !== identity;
+  const isNew = identity !== undefined && newestPlanned(rolloutState.ledger)?.identity !== identity;
   const feed = nextFeed(rolloutState, {
     runs: advanceAll(known, round),
     isNew,

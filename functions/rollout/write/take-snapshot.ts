@@ -1,5 +1,7 @@
 /** Takes the snapshot of a rollout for a stage: the stage run begins. */
+
 import { targetsAt } from "#functions/rollout/read/clusters-by-state.ts";
+import { targetsWithInputs } from "#functions/rollout/read/inputs-before.ts";
 import { type PlannerPorts, readMembers } from "#functions/rollout/read/planner-ports.ts";
 import { clustersWithSyncs, rowsAbout } from "#functions/rollout/read/read-clusters.ts";
 import type { Transaction } from "#functions/rollout/write/transaction.ts";
@@ -8,7 +10,7 @@ import { isThere } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { youngSince } from "#shared/fleet/blob-life.ts";
-import { type Member, relationOf, snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
+import { type Member, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { planHashOf } from "#shared/fleet/rollout/plan-hash.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
@@ -40,7 +42,8 @@ export async function startStageRun(
   const groups = Map.groupBy(members, ({ cluster }) => standings.get(cluster) ?? "untouched");
   const { unhealthy = [], well = [], untouched = [] } = Object.fromEntries(groups);
   const ordered = [...unhealthy, ...well, ...untouched];
-  const targets = ordered.map((member) => snapshotTarget(member, rollout.plan));
+  const targetOf = targetsWithInputs(known.owner, ports);
+  const targets = await Promise.all(ordered.map((member) => targetOf(member, rollout)));
   const pages: { key: string; first: number }[] = [];
   for (const [at, page] of inParts(targets, snapshotPageSize).entries())
     pages.push({ key: await ports.lists.store(page), first: at * snapshotPageSize });
@@ -75,6 +78,7 @@ export async function startStageRun(
     // No cluster may have joined for what was requested then.
     ...defined({ retriedAt: old?.retriedAt, left: hasLost(old, rollout) }),
     ...gates,
+    ...(rollout.rollback === undefined ? {} : { rollback: true as const }),
     startedAt: transaction.at,
     transitions: [{ at: transaction.at, phase, reason: phase, message }],
   };
@@ -108,7 +112,8 @@ function gatesFor(
 ): Pick<StageRunRow, "gates" | "adopts" | "bake" | "planHash" | "approvedBy"> {
   const { known, rolloutState } = transaction;
   const { before, after } = relationOf(known.row).rollout.stages.find(({ name }) => name === stage.name) ?? {};
-  if ((before ?? after) === undefined || rollout.plan.deletion !== undefined) return {};
+  const isUngated = rollout.plan.deletion !== undefined || rollout.rollback !== undefined;
+  if ((before ?? after) === undefined || isUngated) return {};
   const gates = defined({ before, after });
   const { owner } = known;
   const { templates } = rolloutState;

@@ -51,6 +51,9 @@ export function rolloutPhase(
   const passed = stageRuns.find(({ stage, phase }) => stage === last?.name && phase === "Passed");
   if (passed !== undefined || (last?.current === rollout && rollout > 0))
     return { phase: "Complete", reason: "Complete", message: passed?.message ?? "" };
+  const back = stageRuns.filter((stageRun) => stageRun.rollback === true && stageRun.phase === "Passed");
+  if (back.length > 0)
+    return { phase: "Complete", reason: "Complete", message: back.map((stageRun) => stageRun.message).join("; ") };
   const next = nextStageOf(rollout, stages);
   if (next !== undefined) return { phase: "Waiting", reason: "Waiting", message: waitingText(next) };
   const ended = stageRuns.find(({ phase }) => phase === "Superseded");

@@ -191,6 +191,7 @@ function assessTargets(stageRun: StageRunRow, facts: StageRunFacts): Assessment 
   const cordoned = heldIn(stageRun, "cordon").length;
   // A cordoned cluster holds nobody back: the stage passes on the evidence of the others.
   const isOver = waitingOf(stageRun) - cordoned + counts.Assigned === 0;
+  if (stageRun.rollback === true) return isOver ? wentBack(stageRun) : updating(stageRun);
   const budget = deletion ? 0 : resolveCount(pace.maxFailures, changed);
   if (failures > budget && (isOver || !deletion)) {
     const [first] = stageRun.failures;
@@ -208,6 +209,14 @@ function assessTargets(stageRun: StageRunRow, facts: StageRunFacts): Assessment 
   if (!deletion && ((changed > 0 && counts.Succeeded === 0) || isLeft(stageRun, facts)))
     return { phase: "NothingVerified", reason: "NothingVerified", message: nothingVerified(stageRun) };
   return { phase: "Passed", reason: "Passed", message: passedText(stageRun) };
+}
+
+/** A rollback ends with what it could not take back: nothing waits for that, and clusters that answer again get it. */
+function wentBack(stageRun: StageRunRow): Assessment {
+  const { failures, away } = stageRun;
+  const failed = failures.map(({ cluster, reason }) => `${cluster}: ${reason}`);
+  const message = [passedText(stageRun), ...failed, ...away.map((cluster) => `${cluster}: Unreachable`)].join("; ");
+  return { phase: "Passed", reason: "Passed", message };
 }
 
 function clustersText(count: number): string {

@@ -130,7 +130,7 @@ export function assignmentsFor(assigning: Assigning): readonly Assignment[] {
     rollout: rollout.number,
     assignedAt: now.toISOString(),
     ...defined({ preexisting }),
-    ...startOf(assigning, relation?.rollout.jitter ?? "0s"),
+    ...startOf(assigning, rollout.rollback === undefined ? (relation?.rollout.jitter ?? "0s") : "0s"),
   });
   const assignments: Assignment[] = [];
   for (const [index, template] of rollout.plan.templates.entries()) {

@@ -116,6 +116,7 @@ export function decide(
       cause: "rendering",
       requests: rendered.unasked.flatMap((index) => requestOf({ rollout, target }, index)),
     };
+  const isRollback = rollout.rollback !== undefined;
   const { current } = rolloutState.stages.find(({ name }) => name === stage) ?? {};
   const assigning: Assigning = {
     owner,
@@ -126,10 +127,11 @@ export function decide(
     digests: rendered.digests,
     leftOut: rendered.leftOut,
     syncs,
-    preexisting: syncs.some((sync) => isPreexisting(sync, current)) || undefined,
+    // A cluster that a bad rollout broke was well before.
+    preexisting: (!isRollback && syncs.some((sync) => isPreexisting(sync, current))) || undefined,
     now,
   };
-  const held = fleet && thawHold(known, fleet, now);
+  const held = fleet && thawHold({ ...known, rollback: rollout.rollback }, fleet, now);
   const waits: Step = held === undefined ? heldByWorker : { do: "hold", ...held, requests: [] };
   const assignments = assignmentsFor(assigning).filter(({ name }) => candidate.only?.has(name) ?? true);
   // A cluster that gets back what it lost keeps whatever it has received since.
@@ -138,7 +140,8 @@ export function decide(
     const given = syncs.filter(({ name }) => name in slot.attempts);
     // Something that the slot is not for may have failed before.
     const isWhole = isGiven(assigning) && assignments.every(({ name }) => name in slot.attempts);
-    const isBusy = !isWhole && !given.every(isReplaceable);
+    // A rollback replaces an attempt in its slot at once: the worker reads that before its next write.
+    const isBusy = !isWhole && !isRollback && !given.every(isReplaceable);
     // A slot that belongs to a stage run in progress stays with that stage run.
     if (stageRun === undefined || isCounted(slot, known) || isBusy) return waits;
     if (isWhole) return { do: "adopt", slot };

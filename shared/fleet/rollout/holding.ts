@@ -93,17 +93,18 @@ export function isStopped({ row }: Known, { failedCatchUps, members }: StageReco
   return failedCatchUps > catchUpBudget(relationOf(row).rollout, members);
 }
 
+interface Thawing extends Pick<Known, "cordons" | "freezeState" | "windows"> {
+  readonly row: Pick<OwnerRow, "operations">;
+  /** The rollout, or its stage run, is a rollback. */
+  readonly rollback?: number | true | undefined;
+}
+
 /**
  * The first of these that holds a cluster back: its cordon, a freeze, closed windows. The deletion of an owner waits for
- * freezes alone.
+ * freezes alone, and a rollback for no window.
  */
 export function thawHold(
-  {
-    cordons,
-    freezeState,
-    windows,
-    row,
-  }: Pick<Known, "cordons" | "freezeState" | "windows"> & { readonly row: Pick<OwnerRow, "operations"> },
+  { cordons, freezeState, windows, row, rollback }: Thawing,
   cluster: SelectableCluster,
   now: Date,
 ): Pick<Hold, "cause" | "name"> | undefined {
@@ -111,7 +112,7 @@ export function thawHold(
   if (!isGoing && cordonOf(cordons, cluster.name, now) !== undefined) return { cause: "cordon", name: cluster.name };
   const freeze = freezeOver(freezeState, cluster.labels, now);
   if (freeze !== undefined) return { cause: "freeze", name: freeze.name };
-  const window = isGoing ? undefined : windowOver(windows, cluster);
+  const window = isGoing || rollback !== undefined ? undefined : windowOver(windows, cluster);
   return window === undefined || isOpen(window, now) ? undefined : { cause: "window", name: window.name };
 }
 

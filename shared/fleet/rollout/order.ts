@@ -39,11 +39,17 @@ function newestIn({ current = 0, updatingTo }: Pick<StageRecord, "current" | "up
  */
 function comingTo(rolloutState: Ordered, index: number, mayStart?: MayStart): number {
   const { stages, ledger } = rolloutState;
-  const may = (number: number) => mayStart?.(number) !== false && !isRejected(rolloutState, number);
+  const may = (number: number) => mayStart?.(number) !== false && isOffered(rolloutState, number);
   // Without a hold the first stage takes what is desired now, and nothing older when that is rejected.
-  const newest = mayStart === undefined ? ledger[0] : ledger.find(({ number }) => may(number));
+  const newest = mayStart === undefined ? newestPlanned(ledger) : ledger.find(({ number }) => may(number));
   const coming = index === 0 ? newest?.number : stages[index - 1]?.current;
   return coming !== undefined && may(coming) ? coming : 0;
+}
+
+/** Neither a rejected rollout nor a rollback is offered: a rollback takes its stages at once, and concerns no other. */
+function isOffered(rolloutState: Ordered, rollout: number): boolean {
+  const entry = rolloutState.ledger.find(({ number }) => number === rollout);
+  return entry?.rollback === undefined && !isRejected(rolloutState, rollout);
 }
 
 /** The newest rollout that a stage may take: an older one when a removed stage had not passed the one that reaches it. */
@@ -72,14 +78,19 @@ export function deletionFor(rolloutState: Ordered & Pick<RolloutStateRow, "last"
 export function keptBack(rolloutState: Ordered, mayStart: MayStart): readonly LedgerEntry[] {
   const { stages, ledger } = rolloutState;
   const least = Math.min(...stages.map(newestIn));
-  const isKept = (number: number) => !mayStart(number) && !isRejected(rolloutState, number);
+  const isKept = (number: number) => !mayStart(number) && isOffered(rolloutState, number);
   return ledger.filter(({ number }) => number > least && isKept(number));
+}
+
+/** The newest rollout of a plan that was desired: a rollback answers no commit. */
+export function newestPlanned(ledger: readonly LedgerEntry[]): LedgerEntry | undefined {
+  return ledger.find(({ rollback }) => rollback === undefined);
 }
 
 /** The newest rollout, when it is rejected and some stage has not passed it. */
 export function rejectedNewest(rolloutState: Ordered): number | undefined {
   const { stages, ledger } = rolloutState;
-  const { number = 0 } = ledger[0] ?? {};
+  const { number = 0 } = newestPlanned(ledger) ?? {};
   const isLacking = stages.some(({ current = 0 }) => current < number);
   return isLacking && isRejected(rolloutState, number) ? number : undefined;
 }
@@ -164,7 +175,7 @@ function givenBy(rolloutState: Passed, name: string): number | undefined {
 /**
  * The rollout of a catch-up: the stage's current one. No cluster goes back by moving: one with something newer gets the
  * oldest current rollout that is as new and that the stage before its own has passed, and otherwise keeps what it has.
- * A rollout that no stage has passed is withdrawn.
+ * A rollout that no stage has passed is withdrawn, and a cluster with one that was taken back gets the rollback.
  * @param has - the newest rollout that the cluster was assigned.
  * @returns undefined when it keeps a rejected rollout, which nobody gets again, or when there is none to give.
  */
@@ -175,9 +186,11 @@ export function catchUpRollout(
 ): number | undefined {
   const { stages, former } = rolloutState;
   const isPassed = hasPassed(rolloutState, has);
-  if (isPassed && isRejected(rolloutState, has)) return undefined;
+  const rollback = takenBackBy(rolloutState, has);
+  if (isPassed && rollback === undefined && isRejected(rolloutState, has)) return undefined;
   const current = givenBy(rolloutState, name);
   if (current === undefined || has <= current) return current;
+  if (rollback !== undefined) return rollback;
   const index = stages.findIndex((stage) => stage.name === name);
   const most = index > 0 ? (stages[index - 1]?.current ?? 0) : Number.POSITIVE_INFINITY;
   const given = [former, ...stages.map((stage) => stage.current)].filter(
@@ -185,6 +198,15 @@ export function catchUpRollout(
   ) as readonly number[];
   if (given.length > 0) return Math.min(...given);
   return isPassed ? has : current;
+}
+
+/** The newest kept rollback that took a rollout back. */
+function takenBackBy(rolloutState: Passed & Pick<RolloutStateRow, "ledger">, rollout: number): number | undefined {
+  if (!isRejected(rolloutState, rollout)) return undefined;
+  const found = rolloutState.ledger.find(
+    ({ number, rollback }) => rollback !== undefined && rollback < rollout && rollout < number,
+  );
+  return found === undefined || isRejected(rolloutState, found.number) ? undefined : found.number;
 }
 
 const given: ReadonlySet<TargetState> = new Set<TargetState>(["Succeeded", "Failed", "Unreachable"]);
@@ -204,6 +226,67 @@ export function isAhead(
   return targets.some(({ stageRun, state, attempts }) => {
     if (!isSameStageRun(stageRun, updatingTo)) return false;
     return state === "Unchanged" || (given.has(state) && Object.keys(attempts).length > 0);
+  });
+}
+
+/**
+ * The stages that a rollback to a rollout takes back: they have had it, or something newer, and have or update to
+ * something newer. Nothing reaches a stage that had only older ones.
+ */
+export function coveredBy({ stages }: Pick<RolloutStateRow, "stages">, to: number): readonly StageRecord[] {
+  return stages.filter((stage) => (stage.current ?? 0) >= to && newestIn(stage) > to);
+}
+
+/** The other stages that update to something newer: their stage runs end, and they keep what they have. */
+export function endedBy({ stages }: Pick<RolloutStateRow, "stages">, to: number): readonly StageRecord[] {
+  return stages.filter((stage) => (stage.current ?? 0) < to && newestIn(stage) > to);
+}
+
+/** The newest rollout that any stage has or updates to. */
+export function newestTaken({ stages }: Pick<RolloutStateRow, "stages">): number {
+  return Math.max(0, ...stages.map(newestIn));
+}
+
+/**
+ * The rollout that a rollback without a number goes back to: what the first stage without the newest rollout has, or
+ * else what the stages had before, the last one first. A rollback stands for the rollout that it went to.
+ */
+export function rollbackTarget(rolloutState: Ordered): number | undefined {
+  const { stages, ledger } = rolloutState;
+  const newest = newestTaken(rolloutState);
+  const without = stages.find((stage) => newestIn(stage) < newest);
+  const updating = stages.find(({ current = 0 }) => current < newest);
+  const before = stages.toReversed().map(({ previous }) => previous);
+  for (const number of [without?.current, updating?.current, ...before]) {
+    const entry = ledger.find((one) => one.number === number);
+    const to = entry?.rollback ?? number;
+    const isKept = ledger.some((one) => one.number === to);
+    if (to !== undefined && isKept && !isRejected(rolloutState, to) && coveredBy(rolloutState, to).length > 0)
+      return to;
+  }
+  return undefined;
+}
+
+/** The kept rollouts after the one that a rollback goes back to, up to the newest one that a stage took. */
+export function takenAfter(rolloutState: Ordered, to: number): readonly number[] {
+  const newest = newestTaken(rolloutState);
+  const entries = rolloutState.ledger.filter(({ number, rollback }) => rollback === undefined && number > to);
+  return entries.flatMap(({ number }) => (number <= newest ? [number] : []));
+}
+
+/** A rollback is the current rollout of each stage that it takes back, from its beginning on. */
+export function withRolledBack(
+  rolloutState: Pick<RolloutStateRow, "stages">,
+  to: number,
+  rollback: number,
+): readonly StageRecord[] {
+  const [covered, ended] = [new Set(coveredBy(rolloutState, to)), new Set(endedBy(rolloutState, to))];
+  return rolloutState.stages.map((stage) => {
+    const { updatingTo: _ended, ...standing } = stage;
+    if (ended.has(stage)) return standing;
+    if (!covered.has(stage)) return stage;
+    const { bar: _past, ahead: _waits, ...kept } = stage;
+    return { ...kept, current: rollback };
   });
 }
 

@@ -9,6 +9,7 @@ const newOperations = [
   "rejections",
   "guard",
   "approvals",
+  "rollback",
 ] as const satisfies readonly (keyof Operations)[];
 
 /** The schema that an owner's row needs, so that no function acts on it that does not know its operations gates or guard. */
@@ -33,14 +34,14 @@ function isGuarded(row: OwnerRow): boolean {
 }
 
 /**
- * The schema of a row of the planner: a stage run with gates is never taken for one without, and a planner that does not
- * know windows or cordons would never release what they hold back.
+ * The schema of a row of the planner: a stage run with gates, or a rollback, is never taken for one without, and a planner
+ * that does not know windows or cordons would never release what they hold back.
  */
 export function plannedSchema(row: object): number {
-  const { gates, holds = [] }: Partial<Pick<StageRunRow, "gates" | "holds">> = row;
+  const { gates, rollback, holds = [] }: Partial<Pick<StageRunRow, "gates" | "rollback" | "holds">> = row;
   const { catchUpsHeld }: Partial<Pick<RolloutStateRow, "catchUpsHeld">> = row;
   const waits = [...holds, ...(catchUpsHeld?.holds ?? [])].some(
     ({ cause }) => cause === "window" || cause === "cordon",
   );
-  return gates === undefined && !waits ? rowSchema : newestRowSchema;
+  return gates === undefined && rollback === undefined && !waits ? rowSchema : newestRowSchema;
 }

@@ -103,6 +103,8 @@ export interface Operations {
   readonly released?: Act;
   /** In the order of their numbers, at most 50. */
   readonly gates?: readonly GateAct[];
+  /** The newest rollback, and the number of the rollout that it goes back to. */
+  readonly rollback?: Act & { readonly to: number };
   /** The newest rejection, or the end of it, of each rollout; the planner carries them out in their order. */
   readonly rejections?: readonly RolloutRejection[];
   /** The newest approval of what a guard withholds, and those before it that may not be used yet. */

@@ -149,6 +149,8 @@ export interface LedgerEntry {
   readonly at: string;
   /** A stage has passed it; absent as well when a version wrote it that did not record that. */
   readonly passed?: true;
+  /** A rollback: the number of the rollout that it goes back to. No stage takes it from the stage before. */
+  readonly rollback?: number;
 }
 
 /** A rollout that somebody rejected, or one with the same plan: it is not assigned again. */
@@ -300,6 +302,8 @@ export interface RolloutStateRow extends Row {
   readonly rejected?: readonly RejectedRollout[];
   /** Number of the newest act of `operations.rejections` that the planner has carried out. */
   readonly handledRejection?: number;
+  /** Number of the newest rollback that the planner has started. */
+  readonly handledRollback?: number;
   /** Numbers of rollouts that left the ledger, until their rows are deleted. */
   readonly past?: readonly number[];
   /** The desired plan that no stage has taken yet. */
@@ -363,7 +367,9 @@ export interface RolloutRow extends Row {
   readonly revision: string;
   /** Revision of the first stage's current rollout when it took this one. */
   readonly fromRevision?: string;
-  readonly trigger: "plan" | "inputs" | "deletion" | "recover";
+  readonly trigger: "plan" | "inputs" | "deletion" | "recover" | "rollback";
+  /** Of a rollback: the number of the rollout whose plan and inputs it has. */
+  readonly rollback?: number;
   readonly createdAt: string;
   /** Correlation id of the cause; assignments that follow days later have it as well. */
   readonly correlationId?: string;
@@ -455,6 +461,8 @@ export interface StageRunRow extends Row, StageRunRef {
   readonly phase: StageRunPhase;
   readonly reason: string;
   readonly message: string;
+  /** It takes its stage back: it needs no evidence, and never stands still. */
+  readonly rollback?: true;
   /** The snapshot: its targets in their order, in blobs, each with the order of its first target. */
   readonly size: number;
   readonly pages: readonly { readonly key: string; readonly first: number }[];

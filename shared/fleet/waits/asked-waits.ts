@@ -15,6 +15,7 @@ const verbs = {
   hold: "rollout hold",
   released: "rollout release",
   guard: "guard approve",
+  rollback: "rollout rollback",
   recovered: "recover",
   deletion: "deletion",
 } as const satisfies Record<
@@ -91,6 +92,7 @@ function newActs({ row, rolloutState }: WaitFacts): readonly (keyof typeof verbs
     if (number > seen) return false;
     if (isSuspended) return true;
     if (act === "reconcile") return rolloutState.handledReconcile === number && !isRetrying;
+    if (act === "rollback") return rolloutState.handledRollback === number;
     return act !== "refresh" || rolloutState.handledRefresh === number;
   };
   return (Object.keys(verbs) as (keyof typeof verbs)[]).filter((act) => {

@@ -235,12 +235,8 @@ describe("get", () => {
     ["resume", "resume sg/shop", "starling resume syncgroup/shop"],
     ["restart", "restart deployment web", "starling rollout refresh GROUP"],
     ["restart", "restart shop", "starling rollout refresh shop"],
-    [
-      "undo",
-      "undo shop --to-revision=2",
-      "git revert HEAD && git push   (starling history syncgroup/shop lists the commits)",
-    ],
-    ["undo", "undo shop", "git revert HEAD && git push   (starling history syncgroup/shop lists the commits)"],
+    ["undo", "undo shop --to-revision=2", 'starling rollout rollback shop --dry-run --reason "why"'],
+    ["undo", "undo shop", 'starling rollout rollback shop --dry-run --reason "why"'],
   ])("the verb %s of kubectl is answered with the nearest command: `rollout %s`", async (verb, line, next) => {
     const asked = cli.requests();
     const ran = await cli.run(`rollout ${line}`);

@@ -1,5 +1,6 @@
 import type { CallWork } from "#functions/rollout/read/begin-call.ts";
 import { listCheck } from "#functions/rollout/read/fleet.ts";
+import { targetsWithInputs } from "#functions/rollout/read/inputs-before.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import { valuedEntries } from "#functions/rollout/read/read-clusters.ts";
 import { type Filling, mostNext, type Queue } from "#functions/rollout/steps/fill/take-turns.ts";
@@ -8,7 +9,6 @@ import { allPages } from "#shared/base/all-pages.ts";
 import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { type Candidate, type Step, waitOf } from "#shared/fleet/rollout/decide.ts";
-import { snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
 import { type ClusterRows, type Known, stageNow } from "#shared/fleet/rollout/facts.ts";
 import { countHeld, heldAs, heldOf, isEachStopped, isStopped } from "#shared/fleet/rollout/holding.ts";
 import { lostOf } from "#shared/fleet/rollout/lost-templates.ts";
@@ -102,6 +102,7 @@ async function candidatesOf(
   const valued = await valuedEntries(clusters.values(), ports.table);
   const isListNew = listCheck(known, ports.table);
   const candidates: CatchUpCandidate[] = [];
+  const targetOf = targetsWithInputs(known.owner, ports);
   for (const catchUp of catchUps) {
     const rows = clusters.get(catchUp.cluster);
     const entry = valued.get(catchUp.cluster);
@@ -121,7 +122,7 @@ async function candidatesOf(
       else waiting.set(catchUp.cluster, "others");
     } else {
       const { rollout, only } = missed ?? { rollout: await seeRollout(transaction, number ?? 0, ports.table) };
-      const target = snapshotTarget({ ...entry, cluster: catchUp.cluster }, rollout.plan);
+      const target = await targetOf({ ...entry, cluster: catchUp.cluster }, rollout);
       // A cluster that joins is no reason to render again before the back-off ends.
       const retriedAt = catchUp.why === "returned" ? catchUp.since : undefined;
       const isMore = only !== undefined && !isAhead(stage, rows);

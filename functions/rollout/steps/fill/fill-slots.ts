@@ -69,7 +69,8 @@ async function thawed(
   const clusters = [...snapshot.values()].map(({ cluster }) => keys.fleet(cluster));
   const rows = await ports.table.getMany(clusters, { newer: "kept" });
   const own = rows.filter((row) => row.type === "Fleet").filter((row) => stageNow(known, row)?.name === stageRun.stage);
-  const stillHeld = new Map(own.map((fleet) => [fleet.name, thawHold(known, fleet, now)]));
+  const facts = { ...known, rollback: stageRun.rollback };
+  const stillHeld = new Map(own.map((fleet) => [fleet.name, thawHold(facts, fleet, now)]));
   const holdOn = (order = -1) => stillHeld.get(snapshot.get(order)?.cluster ?? "");
   const groups = Map.groupBy(snapshot.keys(), (order) => {
     const hold = holdOn(order);

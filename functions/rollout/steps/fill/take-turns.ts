@@ -1,5 +1,6 @@
 import { type CallWork, isOver } from "#functions/rollout/read/begin-call.ts";
 import { listCheck } from "#functions/rollout/read/fleet.ts";
+import { targetsWithInputs } from "#functions/rollout/read/inputs-before.ts";
 import { type PlannerPorts, readMembers } from "#functions/rollout/read/planner-ports.ts";
 import { readRenderings } from "#functions/rollout/read/read-clusters.ts";
 import { askRenderings } from "#functions/rollout/write/ask-renderings.ts";
@@ -9,7 +10,6 @@ import { digestOf } from "#shared/base/digest.ts";
 import { advance, stageRunFacts } from "#shared/fleet/rollout/advance.ts";
 import type { RenderingRequest } from "#shared/fleet/rollout/assignments.ts";
 import { assignedAtOnce, type Candidate, decide, heldByWorker, type Step } from "#shared/fleet/rollout/decide.ts";
-import { snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
 import { isFull } from "#shared/fleet/rollout/holding.ts";
 import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
@@ -100,12 +100,14 @@ async function takeTurns<Next extends Candidate>(
  */
 function missedCheck({ known }: Transaction, ports: PlannerPorts) {
   const isListNew = listCheck(known, ports.table);
+  const targetOf = targetsWithInputs(known.owner, ports);
   return async ({ stageRun, target, stage, rollout }: Candidate, { do: what }: Step): Promise<boolean> => {
     const isWait = what === "hold" || what === "away";
     if (isWait || (stageRun !== undefined && what !== "skip") || (await isListNew())) return false;
     if (stageRun !== undefined) return true;
     const member = (await readMembers(known, ports)).find(({ cluster }) => cluster === target.cluster);
-    return member?.stage !== stage || digestOf(snapshotTarget(member, rollout.plan)) !== digestOf(target);
+    if (member === undefined) return true;
+    return member.stage !== stage || digestOf(await targetOf(member, rollout)) !== digestOf(target);
   };
 }
 

@@ -3,7 +3,7 @@ import { liveEntries } from "#functions/rollout/read/read-clusters.ts";
 import { renumber, Transaction } from "#functions/rollout/write/transaction.ts";
 import { identityNow } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
-import { isThrough } from "#shared/fleet/rollout/order.ts";
+import { isThrough, newestPlanned } from "#shared/fleet/rollout/order.ts";
 import { keys, templateOf } from "#shared/fleet/rows/keys.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import { syncStateOf } from "#shared/fleet/rows/sync-state-of.ts";
@@ -55,5 +55,5 @@ async function syncsOf({ owner }: Known, templates: ReadonlySet<string>, { table
 /** Otherwise another rollout follows, which reaches every cluster. */
 function isNewestDesired(known: Known): boolean {
   const { desired, rolloutState } = known;
-  return desired.ok && rolloutState.ledger[0]?.identity === identityNow(known, desired.plan);
+  return desired.ok && newestPlanned(rolloutState.ledger)?.identity === identityNow(known, desired.plan);
 }

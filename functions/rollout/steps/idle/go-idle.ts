@@ -10,6 +10,7 @@ import { type Known, lagSeconds } from "#shared/fleet/rollout/facts.ts";
 import { stoppedCatchUps } from "#shared/fleet/rollout/holding.ts";
 import { reasonOf } from "#shared/fleet/rollout/judge.ts";
 import { withDesired } from "#shared/fleet/rollout/ledger.ts";
+import { newestPlanned } from "#shared/fleet/rollout/order.ts";
 import type { Behind, StatusFacts } from "#shared/fleet/rollout/owner-status.ts";
 import { changingOf, membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { lastStageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
@@ -92,7 +93,7 @@ export function noteDesired(transaction: Transaction): void {
   const { desired, row } = known;
   if (!desired.ok) return;
   const identity = identityNow({ rolloutState, row }, desired.plan);
-  if (identity === (rolloutState.desired ?? rolloutState.ledger[0])?.identity) return;
+  if (identity === (rolloutState.desired ?? newestPlanned(rolloutState.ledger))?.identity) return;
   transaction.edit(withDesired(rolloutState, { identity, revision: describeRevisions(desired.plan) }));
 }
 

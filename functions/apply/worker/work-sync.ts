@@ -30,9 +30,11 @@ import {
   isInspectionDue,
   isOfAnother,
   isPruneAsked,
+  isTooLate,
   type Observed,
   type Paused,
   type SyncRow,
+  waitsForTurn,
 } from "#shared/fleet/rows/sync-row.ts";
 import { asLastApplied } from "#shared/fleet/sync/last-applied.ts";
 import { observe } from "#shared/fleet/sync/observe.ts";
@@ -92,7 +94,7 @@ export async function workSync(stored: SyncRow, context: SyncContext): Promise<S
     const standing = await gate.begin(context.read);
     const { row, owner, freezeState } = standing;
     const now = ports.clock.now();
-    if (row === undefined || standing.cluster === undefined || isEarly(row, now)) return undefined;
+    if (row === undefined || standing.cluster === undefined || isEarly(row, now) || isTooLate(row, now)) return undefined;
     const cluster = newerOf(context.cluster, standing.cluster);
     if (row.paused !== undefined)
       return await checkPaused({ row, cluster, owner }, { paused: row.paused, gate }, context);
@@ -135,13 +137,13 @@ async function check(basis: Basis, gate: WriteGate, context: SyncContext): Promi
  */
 async function checkHeld(
   basis: Basis,
-  { withheld, gate }: { readonly withheld: Withheld; readonly gate: WriteGate },
+  { withheld, gate }: { readonly withheld?: Withheld; readonly gate: WriteGate },
   context: SyncContext,
 ): Promise<SyncOutcome> {
   const now = context.ports.clock.now();
   const check = heldCheck(basis, withheld, now);
   const outcome = check === undefined ? {} : await carryOut(check, gate, context);
-  const held = withheld.reason === "Frozen" ? { held: heldFor(basis.row, withheld.freeze, now) } : {};
+  const held = withheld?.reason === "Frozen" ? { held: heldFor(basis.row, withheld.freeze, now) } : {};
   return { ...outcome, row: basis.row, ...held };
 }
 
@@ -153,8 +155,10 @@ async function checkPaused(
 ): Promise<SyncOutcome> {
   const { row, cluster } = basis;
   const withheld = pausedBy(row, paused);
-  if (paused.freeze !== undefined) {
+  if (waitsForTurn(paused)) {
     const freeze = freezeOver((await gate.read()).freezeState, clusterLabels(cluster), context.ports.clock.now());
+    // A closed window keeps nobody from correcting drift.
+    if (freeze === undefined && paused.freeze === undefined) return checkHeld(basis, { gate }, context);
     return checkHeld(basis, { withheld: freeze === undefined ? withheld : frozenBy(freeze), gate }, context);
   }
   const applied = asLastApplied(row);
@@ -168,18 +172,18 @@ async function checkPaused(
 }
 
 /**
- * Checks what was applied last, when the check is due, and writes nothing to the cluster. When nothing was applied and
+ * Checks what was applied last, when the check is due, and writes nothing to the cluster while that is withheld. When nothing was applied and
  * the cluster did not answer, it checks whether the cluster answers.
  */
-function heldCheck(basis: Basis, withheld: Withheld, now: Date): Check | undefined {
+function heldCheck(basis: Basis, withheld: Withheld | undefined, now: Date): Check | undefined {
   const { row, cluster } = basis;
   const about = asLastApplied(row);
   if (about === undefined)
-    return isAway(row) && hasCome(nextCheck(row), now) ? { ...basis, operation: probeSync, withheld } : undefined;
+    return isAway(row) && hasCome(nextCheck(row), now) ? { ...basis, operation: probeSync, ...defined({ withheld }) } : undefined;
   if (isOfAnother(about, clusterIdentity(cluster))) return undefined;
   // The Sync is checked together with the others of its cluster.
   const isTurn = isIdle(row) || hasCome(nextCheck(about), now);
-  return isTurn ? { ...basis, about, operation: routineCheck(about, now), withheld } : undefined;
+  return isTurn ? { ...basis, about, operation: routineCheck(about, now), ...defined({ withheld }) } : undefined;
 }
 
 async function carryOut(check: Check, gate: WriteGate, context: SyncContext): Promise<SyncOutcome> {

@@ -14,7 +14,7 @@ import { activityOf } from "#shared/fleet/rollout/timers.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
 import type { Checking, Job } from "#shared/fleet/rows/rollout-rows.ts";
-import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { type SyncRow, waitsForTurn } from "#shared/fleet/rows/sync-row.ts";
 import { phaseTallies, worseOf } from "#shared/fleet/sync/tally.ts";
 
 /** Clusters asked about at once. */
@@ -137,7 +137,7 @@ async function* statesSince(
 function stateSince({ desired, observed, paused, reconcile = 0 }: SyncRow, asked: number): State | undefined {
   if (desired.action === "orphan") return "waiting";
   // It waits for the planner, not for a worker's check.
-  if (paused !== undefined) return paused.freeze === undefined ? "failed" : "waiting";
+  if (paused !== undefined) return waitsForTurn(paused) ? "waiting" : "failed";
   if (observed?.attempt !== desired.attempt) return undefined;
   const { phase, handledReconcile = 0 } = observed;
   // A Sync that nobody was asked to check did not exist yet: everything seen of it is newer.

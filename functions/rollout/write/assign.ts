@@ -16,7 +16,7 @@ import {
 import type { Candidate, Step } from "#shared/fleet/rollout/decide.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { isResumeNew, type Known, type SeenSlot } from "#shared/fleet/rollout/facts.ts";
-import { isLive } from "#shared/fleet/rollout/judge.ts";
+import { closedFrom, isLive } from "#shared/fleet/rollout/judge.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
 import { refOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { due, dueAttributes, later, queuedNow, queuedUntil, watchdogBehind } from "#shared/fleet/rows/due.ts";
@@ -170,9 +170,11 @@ export function giveSlot(transaction: Transaction, giving: Giving, ports: Planne
     transaction.messages.push({ ...message, ...defined({ correlationId }) });
   // No worker that begins now can reach its deadline before.
   const first = later(now, secondsOf(relationOf(known.row).rollout.progressDeadline));
-  const { deadline = first } = transaction.rolloutState;
+  const closings = written.flatMap(({ desired: { beginBefore } }) => beginBefore ?? []).map(closedFrom);
+  const [nearest = first] = [first, ...closings].sort();
+  const { deadline = nearest } = transaction.rolloutState;
   transaction.edit({
-    deadline: deadline < first ? deadline : first,
+    deadline: deadline < nearest ? deadline : nearest,
     queuedUntil: queuedUntil(transaction.rolloutState.queuedUntil, now),
   });
 }

@@ -119,17 +119,19 @@ export interface Assigning {
   readonly syncs: readonly SyncRow[];
   readonly preexisting?: true | undefined;
   readonly now: Date;
+  /** No worker begins at or after this time. */
+  readonly beginBefore?: string | undefined;
 }
 
 /** The assignments that take a cluster to a rollout; none when the cluster has it already. */
 export function assignmentsFor(assigning: Assigning): readonly Assignment[] {
-  const { owner, cluster, rollout, relation, inputs, digests, syncs, preexisting, now } = assigning;
+  const { owner, cluster, rollout, relation, inputs, digests, syncs, preexisting, now, beginBefore } = assigning;
   const previous = (name: string) => syncs.find((sync) => sync.name === name);
   const common = (name: string) => ({
     attempt: (previous(name)?.desired.attempt ?? 0) + 1,
     rollout: rollout.number,
     assignedAt: now.toISOString(),
-    ...defined({ preexisting }),
+    ...defined({ preexisting, beginBefore }),
     ...startOf(assigning, rollout.rollback === undefined ? (relation?.rollout.jitter ?? "0s") : "0s"),
   });
   const assignments: Assignment[] = [];
@@ -188,9 +190,16 @@ function insteadOf({ desired }: SyncRow): NonNullable<Assigned["instead"]> {
   return { revision, rollout, ...defined({ renderDigest, input, source }) };
 }
 
-/** Spreads starts over the group's `jitter`; a cluster always has the same moment. */
-function startOf({ cluster, now }: Pick<Assigning, "cluster" | "now">, jitter: string): Pick<Assigned, "startAt"> {
-  const seconds = secondsOf(jitter);
+/**
+ * Spreads starts over the group's `jitter`, and over half of the time at most in which they may begin; a cluster always
+ * has the same moment.
+ */
+function startOf(
+  { cluster, now, beginBefore }: Pick<Assigning, "cluster" | "now" | "beginBefore">,
+  jitter: string,
+): Pick<Assigned, "startAt"> {
+  const left = beginBefore === undefined ? Number.POSITIVE_INFINITY : Date.parse(beginBefore) - now.getTime();
+  const seconds = Math.min(secondsOf(jitter), Math.floor(left / 2000));
   return seconds === 0 ? {} : { startAt: later(now, (hashOf(cluster) % seconds) + 1) };
 }
 

@@ -18,7 +18,7 @@ import {
 import { buildOf } from "#shared/fleet/rollout/cluster-inputs.ts";
 import { relationOf, stageOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { ClusterRows, Deciding, Known } from "#shared/fleet/rollout/facts.ts";
-import { type CatchUpWait, thawHold } from "#shared/fleet/rollout/holding.ts";
+import { beginBefore, type CatchUpWait, thawHold } from "#shared/fleet/rollout/holding.ts";
 import { isPreexisting, isReplaceable } from "#shared/fleet/rollout/judge.ts";
 import { keepsNewer, newestOf } from "#shared/fleet/rollout/order.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
@@ -117,6 +117,7 @@ export function decide(
       requests: rendered.unasked.flatMap((index) => requestOf({ rollout, target }, index)),
     };
   const isRollback = rollout.rollback !== undefined;
+  const thawing = { ...known, rollback: rollout.rollback };
   const { current } = rolloutState.stages.find(({ name }) => name === stage) ?? {};
   const assigning: Assigning = {
     owner,
@@ -130,8 +131,9 @@ export function decide(
     // A cluster that a bad rollout broke was well before.
     preexisting: (!isRollback && syncs.some((sync) => isPreexisting(sync, current))) || undefined,
     now,
+    beginBefore: fleet && beginBefore(thawing, fleet, now),
   };
-  const held = fleet && thawHold({ ...known, rollback: rollout.rollback }, fleet, now);
+  const held = fleet && thawHold(thawing, fleet, now);
   const waits: Step = held === undefined ? heldByWorker : { do: "hold", ...held, requests: [] };
   const assignments = assignmentsFor(assigning).filter(({ name }) => candidate.only?.has(name) ?? true);
   // A cluster that gets back what it lost keeps whatever it has received since.

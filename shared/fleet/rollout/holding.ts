@@ -12,7 +12,7 @@ import { freezeOver, isInForce } from "#shared/fleet/rows/freezes-row.ts";
 import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { CatchUpsHeld, Hold, HoldCause, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { windowOver } from "#shared/fleet/rows/windows-row.ts";
-import { isOpen, standingOf } from "#shared/fleet/windows/calendar.ts";
+import { isOpen, nextClosing, standingOf } from "#shared/fleet/windows/calendar.ts";
 
 /**
  * A digest of the cordons, the freezes, the windows and the members: while it is the same, cordons, freezes and windows hold
@@ -104,16 +104,32 @@ interface Thawing extends Pick<Known, "cordons" | "freezeState" | "windows"> {
  * freezes alone, and a rollback for no window.
  */
 export function thawHold(
-  { cordons, freezeState, windows, row, rollback }: Thawing,
+  facts: Thawing,
   cluster: SelectableCluster,
   now: Date,
 ): Pick<Hold, "cause" | "name"> | undefined {
+  const { cordons, freezeState, row } = facts;
   const isGoing = row.operations.deletion !== undefined;
   if (!isGoing && cordonOf(cordons, cluster.name, now) !== undefined) return { cause: "cordon", name: cluster.name };
   const freeze = freezeOver(freezeState, cluster.labels, now);
   if (freeze !== undefined) return { cause: "freeze", name: freeze.name };
-  const window = isGoing || rollback !== undefined ? undefined : windowOver(windows, cluster);
+  const window = windowFor(facts, cluster);
   return window === undefined || isOpen(window, now) ? undefined : { cause: "window", name: window.name };
+}
+
+/** Workers begin what is assigned now only before this time: the next closing of the windows over the cluster. */
+export function beginBefore(
+  facts: Omit<Thawing, "cordons" | "freezeState">,
+  cluster: SelectableCluster,
+  now: Date,
+): string | undefined {
+  const window = windowFor(facts, cluster);
+  return window && nextClosing(window, now)?.toISOString();
+}
+
+/** A deletion or a rollback waits for no window. */
+function windowFor({ windows, row, rollback }: Omit<Thawing, "cordons" | "freezeState">, cluster: SelectableCluster) {
+  return row.operations.deletion === undefined && rollback === undefined ? windowOver(windows, cluster) : undefined;
 }
 
 /** True for a cause that depends on cordons, freezes, windows and labels alone: `letThaw` releases its targets. */

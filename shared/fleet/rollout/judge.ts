@@ -16,7 +16,7 @@ import { freezeOfAll, freezeText } from "#shared/fleet/rows/freezes-row.ts";
 import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import { because, type StatedReason } from "#shared/fleet/rows/stated-reason.ts";
-import { isAway, isDenied, type Paused, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { isAway, isDenied, isTooLate, type Paused, type SyncRow, waitsForTurn } from "#shared/fleet/rows/sync-row.ts";
 
 /**
  * The state of an assigned cluster. Observations about other attempts are ignored: numbers, not clocks, decide what an
@@ -196,7 +196,7 @@ export function isPreexisting({ desired, observed, paused }: SyncRow, current: n
   // ended before its result was known counts neither.
   const isAway = phase === "Unreachable" || phase === "Reachable";
   const isCutShort = observed.attempt !== desired.attempt && phase !== "Failed" && observed.readyAt === undefined;
-  const isUnknown = paused === undefined ? isAway || isCutShort : paused.freeze !== undefined;
+  const isUnknown = paused === undefined ? isAway || isCutShort : waitsForTurn(paused);
   if ((isAfter({ desired }, current) || isUnknown) && (desired.preexisting === undefined || wasReady)) return false;
   return phase !== "Ready" && phase !== "Gone";
 }
@@ -233,6 +233,48 @@ export function pausedFor(
   if (verdict.state !== "Assigned" || freeze === undefined || stuckAt(slot, syncs, clock) > at) return undefined;
   const isForNobody = clock.pausedAt !== undefined || freezeOfAll(known.freezeState, now) !== undefined;
   return isForNobody ? undefined : { reason: freezeText(freeze), at, freeze: freeze.name };
+}
+
+/**
+ * Seconds after a window has closed until the attempts count that no worker has begun. By then a worker that began just
+ * before, by its own clock, has noted that in its lease.
+ */
+const closedSeconds = 120;
+
+/** When attempts that no worker began before the closing of a window end. */
+export function closedFrom(beginBefore: string): string {
+  return later(beginBefore, closedSeconds);
+}
+
+/** The Syncs of a slot that no worker may begin any more, because the windows over the cluster have closed. */
+export function closedIn({ attempts }: SlotRow, syncs: readonly SyncRow[], now: Date): readonly SyncRow[] {
+  const before = new Date(now.getTime() - closedSeconds * 1000);
+  const open = syncs.filter(({ name, desired, paused }) => paused === undefined && attempts[name] === desired.attempt);
+  return open.filter((sync) => isTooLate(sync, before));
+}
+
+/** True when some Syncs of a slot that still counts can no longer begin. */
+export function isClosed({ slot, syncs, verdict }: Pick<SeenSlot, "slot" | "syncs" | "verdict">, now: Date): boolean {
+  return verdict.state === "Assigned" && closedIn(slot, syncs, now).length > 0;
+}
+
+/** When the slot is checked because the windows over its cluster have closed, or whether a worker has begun by then. */
+export function closingOf({ attempts }: SlotRow, syncs: readonly SyncRow[], now: Date): string | undefined {
+  const times = syncs.flatMap(({ name, desired, observed }) => {
+    const { attempt, beginBefore } = desired;
+    if (beginBefore === undefined || attempts[name] !== attempt || observed?.attempt === attempt) return [];
+    return closedFrom(beginBefore);
+  });
+  const [first] = times.sort();
+  return first === undefined || first > now.toISOString() ? first : later(now, closedSeconds);
+}
+
+/** The holder of the lease, or one that died with it, may have begun the Sync and not reported that yet. */
+export function mayHaveBegun(lease: FoundLease | undefined, { namespace, name }: SyncRow): boolean {
+  if (lease === undefined) return false;
+  if (isNewer(lease)) return true;
+  const { owner, begun } = lease;
+  return owner !== undefined && (begun === undefined || begun.sync === `${namespace}/${name}`);
 }
 
 /** A worker has begun something of the slot. */

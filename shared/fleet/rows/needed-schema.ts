@@ -1,6 +1,7 @@
 import type { ClusterRow, Operations, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutStateRow, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /** Operations that the version before does not know: its planner would act against them. */
 const newOperations = [
@@ -34,8 +35,9 @@ function isGuarded(row: OwnerRow): boolean {
 }
 
 /**
- * The schema of a row of the planner: a stage run with gates, or a rollback, is never taken for one without, and a planner
- * that does not know windows or cordons would never release what they hold back.
+ * The schema of a row of the planner: a stage run with gates, or a rollback, is never taken for one without, a planner
+ * that does not know windows or cordons would never release what they hold back, and a worker that does not know windows
+ * would begin too late.
  */
 export function plannedSchema(row: object): number {
   const { gates, rollback, holds = [] }: Partial<Pick<StageRunRow, "gates" | "rollback" | "holds">> = row;
@@ -43,5 +45,7 @@ export function plannedSchema(row: object): number {
   const waits = [...holds, ...(catchUpsHeld?.holds ?? [])].some(
     ({ cause }) => cause === "window" || cause === "cordon",
   );
-  return gates === undefined && rollback === undefined && !waits ? rowSchema : newestRowSchema;
+  const { desired }: Partial<Pick<SyncRow, "desired">> = row;
+  const isNew = (gates ?? rollback ?? desired?.beginBefore) !== undefined || waits;
+  return isNew ? newestRowSchema : rowSchema;
 }

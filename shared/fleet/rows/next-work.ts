@@ -1,6 +1,6 @@
 import { defined } from "#shared/base/defined.ts";
 import { jittered, later } from "#shared/fleet/rows/due.ts";
-import { holdOf, intervalOf, isAsked, isPruneAsked, type Phase, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { holdOf, intervalOf, isAsked, isPruneAsked, type Phase, type SyncRow, waitsForTurn } from "#shared/fleet/rows/sync-row.ts";
 
 /** How often the worker checks whether a freeze still holds, in case the message about its end was lost. */
 const heldSeconds = 300;
@@ -35,7 +35,7 @@ type Wait = { readonly at: string | undefined } | "routine";
 function waitOf(row: Scheduled): Wait {
   const { paused } = row;
   if (paused === undefined) return heldWait(row) ?? (isLeftToResume(row) ? { at: row.observed?.at } : checkWait(row));
-  if (paused.freeze === undefined) return pausedWait({ ...row, paused });
+  if (!waitsForTurn(paused)) return pausedWait({ ...row, paused });
   // A paused Sync answers requests only with its next turn.
   const { reconcile: _reconcile, operations: _operations, ...kept } = row;
   const unasked = { ...kept, ...defined({ reconcile: row.observed?.handledReconcile }) };

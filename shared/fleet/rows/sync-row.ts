@@ -34,6 +34,8 @@ export interface Assigned {
   readonly assignedAt: string;
   /** No worker begins before this time. */
   readonly startAt?: string;
+  /** The windows over the cluster close then: no worker begins the attempt at or after this time. */
+  readonly beginBefore?: string;
   /** The cluster was unhealthy before the assignment, with a rollout that its stage had passed. */
   readonly preexisting?: true;
   /** For a deletion: what was desired before, in case the deletion is withdrawn. */
@@ -229,8 +231,26 @@ export interface SyncRow extends Row {
 export interface Paused {
   readonly reason: string;
   readonly at: string;
-  /** Name of the freeze that ended its turn: it waits for another turn. When absent, the attempt has failed. */
+  /** Name of the freeze that ended its turn: it waits for another turn. */
   readonly freeze?: string;
+  /** No worker began the attempt before the windows over the cluster closed: it waits for another turn. */
+  readonly window?: true;
+}
+
+/** True when the paused attempt waits for another turn of the planner; otherwise it has failed. */
+export function waitsForTurn({ freeze, window }: Paused): boolean {
+  return freeze !== undefined || window === true;
+}
+
+/**
+ * True when no worker may begin the newest assignment any more, because the windows over the cluster have closed. A
+ * worker that died at it after the assignment has begun it.
+ */
+export function isTooLate({ desired, observed, deaths }: Pick<SyncRow, "desired" | "observed" | "deaths">, now: Date) {
+  const { attempt, assignedAt, beginBefore } = desired;
+  if (beginBefore === undefined || observed?.attempt === attempt) return false;
+  const isBegun = deaths !== undefined && deaths.at >= assignedAt;
+  return !isBegun && beginBefore <= now.toISOString();
 }
 
 /** Written by the worker that finds the lease of a worker that died at this Sync. */

@@ -2,8 +2,8 @@ import { defined } from "#shared/base/defined.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /**
- * The row as if what was applied last were desired, and nobody had asked for anything: for checks without writes, while
- * the newest assignment may not begin. Requests stay pending.
+ * The row as if what was applied last were desired, and nobody had asked for anything: for checks while the newest
+ * assignment may not begin. Requests stay pending.
  * @returns undefined when nothing was applied whole, or another attempt has begun since.
  */
 export function asLastApplied(row: SyncRow): SyncRow | undefined {

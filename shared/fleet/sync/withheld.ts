@@ -35,13 +35,19 @@ export function withheldFrom(
   if (row === undefined || cluster === undefined || row.desired.action === "orphan") {
     return { reason: "Superseded", message: "it was forgotten meanwhile" };
   }
-  if (row.desired.attempt !== attempt) return { reason: "Superseded", message: "a newer assignment has come" };
-  if (row.paused !== undefined) return pausedBy(row, row.paused);
+  const isNewest = row.desired.attempt === attempt;
+  if (!isNewest && !isStillHeld(row, attempt)) return { reason: "Superseded", message: "a newer assignment has come" };
+  if (isNewest && row.paused !== undefined) return pausedBy(row, row.paused);
   const suspended = owner?.operations.suspended;
   if (suspended !== undefined) return { reason: "Suspended", message: `suspended by ${suspended.by}` };
   if (isWithdrawn(row, owner)) return { reason: "Withdrawn", message: "it is to stay" };
   const freeze = freezeOver(freezeState, clusterLabels(cluster), now);
   return freeze && frozenBy(freeze);
+}
+
+/** The newest assignment waits for its window: until then the drift of what was applied before is corrected. */
+function isStillHeld({ paused, observed }: SyncRow, attempt: number): boolean {
+  return paused?.window === true && observed?.applied?.attempt === attempt;
 }
 
 export function frozenBy(freeze: Freeze): Withheld {
@@ -51,8 +57,9 @@ export function frozenBy(freeze: Freeze): Withheld {
 /** Only another assignment lets the Sync continue, and only the planner makes one. */
 export function pausedBy(
   { owner: { namespace, kind, name } }: Pick<SyncRow, "owner">,
-  { reason, freeze }: Paused,
+  { reason, freeze, window }: Paused,
 ): Withheld {
+  if (window === true) return { reason: "Waiting", message: `waits for its turn: ${reason}` };
   if (freeze !== undefined) return { reason: "Waiting", message: `waits for its turn, which freeze ${freeze} took` };
   const verb = `starling reconcile ${kind.toLowerCase()}/${name} -n ${namespace}`;
   return { reason: "Paused", message: `paused (${reason}); a newer rollout tries again; to try again now: ${verb}` };

@@ -74,27 +74,31 @@ export function isOpen(calendar: Calendar, now: Date): boolean {
   return (allows || calendar.allow.length === 0) && !denies;
 }
 
-/** From the time of a search until the opening that it found, or for good without one, its result stays the same. */
+/** From the time of a search until what it found, or for good without anything, its result stays the same. */
 interface Search {
   readonly from: Date;
-  readonly opening: Date | undefined;
+  readonly found: Date | undefined;
 }
 
-/** By calendar. The planner asks with every write, and a search may take a second. */
-const searches = new Map<string, Search>();
 const mostSearches = 500;
 
-/** When it is open next; now, when it is open. @returns undefined when it never opens again. */
-export function nextOpening(calendar: Calendar, now: Date): Date | undefined {
-  const key = JSON.stringify(calendar);
-  const known = searches.get(key);
-  if (known !== undefined && known.from <= now && (known.opening === undefined || now <= known.opening))
-    return known.opening;
-  if (searches.size >= mostSearches) searches.clear();
-  const opening = searchOpening(calendar, now);
-  searches.set(key, { from: now, opening });
-  return opening;
+/** The planner asks with every write and assignment, and a search may take a second: results are kept by calendar. */
+function remembering(search: (calendar: Calendar, now: Date) => Date | undefined) {
+  const searches = new Map<string, Search>();
+  return (calendar: Calendar, now: Date): Date | undefined => {
+    const key = JSON.stringify(calendar);
+    const known = searches.get(key);
+    if (known !== undefined && known.from <= now && (known.found === undefined || now <= known.found))
+      return known.found;
+    if (searches.size >= mostSearches) searches.clear();
+    const found = search(calendar, now);
+    searches.set(key, { from: now, found });
+    return found;
+  };
 }
+
+/** When it is open next; now, when it is open. @returns undefined when it never opens again. */
+export const nextOpening = remembering(searchOpening);
 
 function searchOpening({ allow, deny }: Calendar, now: Date): Date | undefined {
   return walk(now, (at) => {
@@ -106,7 +110,9 @@ function searchOpening({ allow, deny }: Calendar, now: Date): Date | undefined {
 }
 
 /** When it closes next; now, when it is closed. @returns undefined when it stays open. */
-export function nextClosing(calendar: Calendar, now: Date): Date | undefined {
+export const nextClosing = remembering(searchClosing);
+
+function searchClosing(calendar: Calendar, now: Date): Date | undefined {
   return walk(now, (at) => {
     if (!isOpen(calendar, new Date(at))) return "found";
     const ends = endsOf(calendar.allow, at);

@@ -10,10 +10,14 @@ import type { Known, SeenSlot, Verdict } from "#shared/fleet/rollout/facts.ts";
 import {
   areDoomed,
   clockOf,
+  closedIn,
+  closingOf,
   endOf,
   isCutShort,
+  isClosed,
   isHandedBack,
   judge,
+  mayHaveBegun,
   pausedFor,
   stuckAt,
   wasUnhealthy,
@@ -55,11 +59,13 @@ export async function settleSlots(known: Known, { round }: CallWork, ports: Plan
     const isForOthers = settled === one.verdict && areDoomed(slot, syncs);
     if (isOver || isForOthers) count(round.stuck, slot);
     if (isForOthers) doom(round.doomed, { slot, isPreexisting: wasUnhealthy(syncs) });
-    if (isOver) continue;
-    round.deadline = [round.deadline, deadline].sort()[0];
+    const closing = settled && closingOf(slot, syncs, transaction.now);
+    const [next] = [...(isOver ? [] : [deadline]), closing].filter((time) => time !== undefined).sort();
+    if (next === undefined) continue;
+    round.deadline = [round.deadline, next].sort()[0];
     // A check of some slots knows no other deadline than that of the rollout state.
     const { deadline: nearest = "~" } = transaction.rolloutState;
-    if (!round.all && deadline !== undefined && deadline < nearest) transaction.edit({ deadline });
+    if (!round.all && next < nearest) transaction.edit({ deadline: next });
   }
   return transaction;
 }
@@ -117,7 +123,7 @@ async function readSeen(
     return { slot, syncs, catchUps, clock, verdict, paused };
   });
   const ending = judged.filter(
-    (one) => one.slot.releasing !== undefined || one.paused !== undefined || isCutShort(one),
+    (one) => one.slot.releasing !== undefined || one.paused !== undefined || isCutShort(one) || isClosed(one, now),
   );
   const asked = ending.map(({ slot }) => keys.lease(slot.cluster));
   const leases = new Map((await table.getMany(asked, { newer: "kept" })).map((row) => [clusterOfKey(row), row]));
@@ -139,6 +145,8 @@ async function settle(
   if (await takeBack(transaction, seen, ports)) return undefined;
   const recovered = goOnFromRemembered(transaction, seen);
   if (recovered !== undefined) return settle(transaction, recovered, ports);
+  const closed = withoutClosed(transaction, seen);
+  if (closed !== undefined) return settle(transaction, closed, ports);
   if (verdict.state === "Assigned" && paused === undefined) return verdict;
   if (paused !== undefined) {
     for (const sync of syncs) pauseSync(transaction, sync, paused);
@@ -246,10 +254,33 @@ function goOnFromRemembered(transaction: Transaction, seen: SeenSlot): SeenSlot 
   for (const sync of refused) {
     transaction.put<SyncRow>(acceptedRow(sync, { by, at, ...defined({ reason }) }), sync);
   }
-  const names = new Set(refused.map(({ name }) => name));
+  return slotWithout(transaction, seen, refused);
+}
+
+/**
+ * Attempts that no worker began before the windows over their cluster closed are paused: their target waits until the
+ * windows open. Those that have begun continue.
+ * @returns the slot without them; undefined when all continue.
+ */
+function withoutClosed(transaction: Transaction, seen: SeenSlot): SeenSlot | undefined {
+  const { slot, syncs, verdict, paused, lease } = seen;
+  if (verdict.state !== "Assigned" || paused !== undefined) return undefined;
+  const closed = closedIn(slot, syncs, transaction.now).filter((sync) => !mayHaveBegun(lease, sync));
+  if (closed.length === 0) return undefined;
+  for (const sync of closed) {
+    const reason = `no worker began it before its window closed at ${sync.desired.beginBefore}`;
+    pauseSync(transaction, sync, { reason, at: transaction.at, window: true });
+  }
+  return slotWithout(transaction, seen, closed);
+}
+
+/** The slot without some of its Syncs, which the next turn of its cluster assigns again. */
+function slotWithout(transaction: Transaction, seen: SeenSlot, syncs: readonly SyncRow[]): SeenSlot {
+  const { slot, clock } = seen;
+  const names = new Set(syncs.map(({ name }) => name));
   const attempts = Object.fromEntries(Object.entries(slot.attempts).filter(([name]) => !names.has(name)));
   const left = { ...slot, attempts, unwritten: true as const };
-  const others = syncs.filter(({ name }) => !names.has(name));
+  const others = seen.syncs.filter(({ name }) => !names.has(name));
   const verdict = judge(left, others, clock);
   const paused = verdict.state === "Failed" ? { reason: verdict.reason, at: transaction.at } : undefined;
   if (verdict.state === "Assigned") transaction.putSlot(left, slot);

@@ -1,7 +1,10 @@
 /** Windows: no attempt starts while the windows over its cluster are closed. */
 import { describe, expect, test } from "vitest";
 import { dueAtOf } from "#shared/fleet/rows/due.ts";
-import { allSay, begin, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
+import { newestRowSchema } from "#shared/fleet/rows/row.ts";
+import { allSay, begin, lease, names, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
 import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
 
@@ -44,6 +47,145 @@ async function revisionOf(made: PlannerWorld, cluster: string): Promise<string |
 }
 
 const everywhere = { ...rings, maxConcurrent: 5 };
+
+/** The window is open for an hour, and then from 23 hours on. */
+async function openForAnHour(made: PlannerWorld): Promise<void> {
+  const allow = [
+    { start: hoursFrom(made, -1), end: hoursFrom(made, 1) },
+    { start: hoursFrom(made, 23), end: hoursFrom(made, 25) },
+  ];
+  await applyWindow(made, "night", { clusters: inRing("rest"), allow });
+}
+
+/** The clock and the planner go on until the planner has nothing more to do for the closing of the window. */
+async function pastClosing(made: PlannerWorld): Promise<void> {
+  made.advanceClock(hour + 120);
+  await made.plan();
+}
+
+describe("an attempt that no worker begins before its window closes", () => {
+  test("its slot is free for others, it is named with its window, and has its turn at the next opening", async () => {
+    const made = await worldOf({ c1: "rest", c2: "other" }, { maxConcurrent: 1 });
+    await openForAnHour(made);
+    await begin(made);
+    const assigned = await made.sync("c1");
+    expect(assigned?.desired.beginBefore).toBe(hoursFrom(made, 1));
+    expect(assigned?.schema).toBe(newestRowSchema);
+    made.advanceClock(hour + 119);
+    await made.plan();
+    expect(made.slots().map(({ cluster }) => cluster)).toEqual(["c1"]);
+    made.advanceClock(1);
+    await made.plan();
+    expect(made.slots().map(({ cluster }) => cluster)).toEqual(["c2"]);
+    expect((await made.sync("c1"))?.paused).toMatchObject({ window: true });
+    expect(await windowWaits(made)).toMatchObject([{ until: hoursFrom(made, 22 - 2 / 60) }]);
+    await playOn(made);
+    const { counts, phase } = made.stageRun("all");
+    expect({ counts, phase }).toMatchObject({ counts: { Waiting: 1, Succeeded: 1, Failed: 0 }, phase: "Updating" });
+    made.advanceClock(22 * hour);
+    await playOn(made);
+    expect(made.states()).toEqual({ c1: "Succeeded", c2: "Succeeded" });
+    expect((await made.sync("c1"))?.paused).toBeUndefined();
+  });
+
+  test("the planner is due when the window has closed", async () => {
+    const made = await worldOf({ c1: "rest" }, { maxConcurrent: 5, progressDeadline: "3h" });
+    await openForAnHour(made);
+    await begin(made);
+    expect(made.rolloutState().deadline).toBe(new Date(made.now.getTime() + (hour + 120) * 1000).toISOString());
+    made.advanceClock(60);
+    await made.plan();
+    expect(made.rolloutState().deadline).toBe(new Date(made.now.getTime() + (hour + 60) * 1000).toISOString());
+  });
+
+  test.each([
+    ["another Sync", "shop/other.app", false],
+    ["the Sync", `${owner.namespace}/web.app`, true],
+    ["a Sync that is not noted yet", undefined, true],
+  ])("while a worker has the lease and works on %s, the attempt stands: %s %s", async (_what, sync, stands) => {
+    const made = await worldOf({ c1: "rest" }, { maxConcurrent: 5 });
+    await openForAnHour(made);
+    await begin(made);
+    made.advanceClock(hour + 120);
+    await lease(made, "c1", { fence: 1, seconds: 30 });
+    const row = await made.table.get(keys.lease("c1"));
+    const begun = sync === undefined ? {} : { begun: { sync, desired: "", alone: false } };
+    await made.table.write([{ put: { ...row, ...begun } as LeaseRow }]);
+    await made.plan();
+    expect((await made.sync("c1"))?.paused === undefined).toBe(stands);
+  });
+
+  test("an attempt whose worker died at it has begun", async () => {
+    const made = await worldOf({ c1: "rest" }, { maxConcurrent: 5 });
+    await openForAnHour(made);
+    await begin(made);
+    const row = await made.sync("c1");
+    if (row === undefined) throw new Error("nothing was assigned");
+    await made.table.write([{ put: { ...row, deaths: { desired: "", at: made.now.toISOString(), alone: 0 } } }]);
+    await pastClosing(made);
+    expect((await made.sync("c1"))?.paused).toBeUndefined();
+    expect(made.states()).toEqual({ c1: "Assigned" });
+  });
+
+  test("of several Syncs, those that have begun finish, and the others wait", async () => {
+    const templates = [
+      { name: "app", source: "app" },
+      { name: "more", source: "app", path: "more" },
+    ];
+    const made = await worldOf({ c1: "rest" }, { maxConcurrent: 5, progressDeadline: "3h" }, templates);
+    await openForAnHour(made);
+    await begin(made);
+    await made.observe("c1", "Verifying", { name: "web.app" });
+    await pastClosing(made);
+    expect((await made.sync("c1", "web.app"))?.paused).toBeUndefined();
+    expect((await made.sync("c1", "web.more"))?.paused).toMatchObject({ window: true });
+    expect(made.slots().map(({ attempts }) => attempts)).toEqual([{ "web.app": 1 }]);
+    await allSay(made, "Ready");
+    expect(made.slots()).toEqual([]);
+    expect(made.stageRun("all").holds).toEqual([{ cause: "window", name: "night", clusters: [0] }]);
+    made.advanceClock(22 * hour);
+    await made.plan();
+    expect(made.slots().map(({ attempts }) => attempts)).toEqual([{ "web.more": 2 }]);
+    await playOn(made);
+    expect(made.states()).toEqual({ c1: "Succeeded" });
+  });
+
+  test("a cluster that catches up keeps its place", async () => {
+    const made = await worldOf({ c1: "canary", c2: "rest" }, everywhere);
+    await made.rollOut();
+    await openForAnHour(made);
+    await made.addCluster("j1", "rest");
+    await begin(made);
+    expect((await made.sync("j1"))?.desired.beginBefore).toBe(hoursFrom(made, 1));
+    await pastClosing(made);
+    expect(made.slots()).toEqual([]);
+    expect(made.rolloutState().catchUpsHeld?.holds).toEqual([{ cause: "window", name: "night", clusters: 1 }]);
+    made.advanceClock(22 * hour);
+    await playOn(made);
+    expect(made.isThrough()).toBe(true);
+  });
+
+  test("a deletion has no such time", async () => {
+    const made = await worldOf({ c1: "rest" }, { maxConcurrent: 5 });
+    await made.rollOut();
+    await openForAnHour(made);
+    await ask(made, "DELETE", `${path}?confirm=true`);
+    await made.plan();
+    expect((await made.sync("c1"))?.desired).toMatchObject({ action: "delete" });
+    expect((await made.sync("c1"))?.desired.beginBefore).toBeUndefined();
+  });
+
+  test("starts that a jitter spreads are before half of the time until the closing", async () => {
+    const made = await worldOf(names(20), { maxConcurrent: 20, jitter: "15m" });
+    const allow = [{ start: hoursFrom(made, -1), end: hoursFrom(made, 0.1) }];
+    await applyWindow(made, "night", { clusters: { all: true }, allow });
+    await begin(made);
+    const syncs = await Promise.all(names(20).map((name) => made.sync(name)));
+    const starts = syncs.map((sync) => sync?.desired.startAt ?? "");
+    expect(new Set(starts).size).toBeGreaterThan(10);
+    for (const startAt of starts) expect(startAt <= hoursFrom(made, 0.05), startAt).toBe(true);
+  });
+});
 
 describe("a closed window", () => {
   test("the planner is due when a window opens that targets or catch-ups wait for", async () => {

@@ -167,6 +167,11 @@ describe("the next check of a Sync by its cluster's worker", () => {
       row: { ...row, paused: { ...hold, freeze: "inc-1" } },
       expected,
     })),
+    ...betweenTurns.map(({ name, row, expected }) => ({
+      name: `paused by a closed window ${name}`,
+      row: { ...row, paused: { ...hold, window: true as const } },
+      expected,
+    })),
     ...paused.map(({ name, row, expected }) => ({
       name: `paused by the planner ${name}`,
       row: { ...row, paused: hold },

@@ -35,11 +35,15 @@ test.each<[Phase, string]>([
   ["Retrying", "Assigned"],
   ["Unreachable", "Assigned"],
   ["Ready", "Ready"],
-])("a Sync in the phase %s that a freeze paused has the state %s", (phase, state) => {
-  const paused = { ...hold, freeze: "inc-1" };
-  expect(syncStateOf({ desired, observed: observedOf({ attempt: 2, phase }), paused })).toBe(state);
-  expect(syncStateOf({ desired, observed: observedOf({ attempt: 1, phase }), paused })).toBe("Assigned");
-  expect(syncStateOf({ desired, paused })).toBe("Assigned");
+])("a Sync in the phase %s that a freeze or a closed window paused has the state %s", (phase, state) => {
+  for (const paused of [
+    { ...hold, freeze: "inc-1" },
+    { ...hold, window: true as const },
+  ]) {
+    expect(syncStateOf({ desired, observed: observedOf({ attempt: 2, phase }), paused })).toBe(state);
+    expect(syncStateOf({ desired, observed: observedOf({ attempt: 1, phase }), paused })).toBe("Assigned");
+    expect(syncStateOf({ desired, paused })).toBe("Assigned");
+  }
 });
 
 test("a forgotten Sync has the state Orphaned", () => {

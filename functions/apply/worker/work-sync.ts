@@ -34,7 +34,6 @@ import {
   type Observed,
   type Paused,
   type SyncRow,
-  waitsForTurn,
 } from "#shared/fleet/rows/sync-row.ts";
 import { asLastApplied } from "#shared/fleet/sync/last-applied.ts";
 import { observe } from "#shared/fleet/sync/observe.ts";
@@ -94,7 +93,8 @@ export async function workSync(stored: SyncRow, context: SyncContext): Promise<S
     const standing = await gate.begin(context.read);
     const { row, owner, freezeState } = standing;
     const now = ports.clock.now();
-    if (row === undefined || standing.cluster === undefined || isEarly(row, now) || isTooLate(row, now)) return undefined;
+    if (row === undefined || standing.cluster === undefined || isEarly(row, now) || isTooLate(row, now))
+      return undefined;
     const cluster = newerOf(context.cluster, standing.cluster);
     if (row.paused !== undefined)
       return await checkPaused({ row, cluster, owner }, { paused: row.paused, gate }, context);
@@ -155,10 +155,10 @@ async function checkPaused(
 ): Promise<SyncOutcome> {
   const { row, cluster } = basis;
   const withheld = pausedBy(row, paused);
-  if (waitsForTurn(paused)) {
+  // A closed window keeps nobody from correcting drift.
+  if (paused.window === true) return checkHeld(basis, { gate }, context);
+  if (paused.freeze !== undefined) {
     const freeze = freezeOver((await gate.read()).freezeState, clusterLabels(cluster), context.ports.clock.now());
-    // A closed window keeps nobody from correcting drift.
-    if (freeze === undefined && paused.freeze === undefined) return checkHeld(basis, { gate }, context);
     return checkHeld(basis, { withheld: freeze === undefined ? withheld : frozenBy(freeze), gate }, context);
   }
   const applied = asLastApplied(row);
@@ -179,7 +179,9 @@ function heldCheck(basis: Basis, withheld: Withheld | undefined, now: Date): Che
   const { row, cluster } = basis;
   const about = asLastApplied(row);
   if (about === undefined)
-    return isAway(row) && hasCome(nextCheck(row), now) ? { ...basis, operation: probeSync, ...defined({ withheld }) } : undefined;
+    return isAway(row) && hasCome(nextCheck(row), now)
+      ? { ...basis, operation: probeSync, ...defined({ withheld }) }
+      : undefined;
   if (isOfAnother(about, clusterIdentity(cluster))) return undefined;
   // The Sync is checked together with the others of its cluster.
   const isTurn = isIdle(row) || hasCome(nextCheck(about), now);

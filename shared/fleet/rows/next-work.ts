@@ -1,6 +1,14 @@
 import { defined } from "#shared/base/defined.ts";
 import { jittered, later } from "#shared/fleet/rows/due.ts";
-import { holdOf, intervalOf, isAsked, isPruneAsked, type Phase, type SyncRow, waitsForTurn } from "#shared/fleet/rows/sync-row.ts";
+import {
+  holdOf,
+  intervalOf,
+  isAsked,
+  isPruneAsked,
+  type Phase,
+  type SyncRow,
+  waitsForTurn,
+} from "#shared/fleet/rows/sync-row.ts";
 
 /** How often the worker checks whether a freeze still holds, in case the message about its end was lost. */
 const heldSeconds = 300;

@@ -13,8 +13,8 @@ import {
   closedIn,
   closingOf,
   endOf,
-  isCutShort,
   isClosed,
+  isCutShort,
   isHandedBack,
   judge,
   mayHaveBegun,
@@ -245,7 +245,7 @@ type Recovery = NonNullable<OwnerRow["operations"]["recovered"]>;
  *   like that.
  */
 function goOnFromRemembered(transaction: Transaction, seen: SeenSlot): SeenSlot | undefined {
-  const { slot, syncs, clock } = seen;
+  const { slot, syncs } = seen;
   const { recovered: act } = transaction.known.row.operations;
   if (act?.all !== true) return undefined;
   const refused = syncs.filter((sync) => slot.attempts[sync.name] === sync.desired.attempt && isRefused(sync, act));

@@ -24,7 +24,7 @@ describe.each(clusterTargets)("the closing of a window, on $name", ({ start }) =
   const dataOf = async (name: string) => (await cluster.raw("GET", pathOf(name))).data;
   const closesIn = (world: WorkerWorld, seconds: number) => ({ beginBefore: later(world.clock.now(), seconds) });
 
-  async function after(world: WorkerWorld, seconds: number): Promise<void> {
+  async function workAfter(world: WorkerWorld, seconds: number): Promise<void> {
     world.aheadMs += seconds * 1000;
     await world.work();
   }
@@ -32,12 +32,12 @@ describe.each(clusterTargets)("the closing of a window, on $name", ({ start }) =
   test("a worker that comes before it begins, and one that comes later writes nothing and reports nothing", async () => {
     const { world, writes } = await begin();
     await world.assign("close-late", objectsOf("close-late"), {}, closesIn(world, 60));
-    await after(world, 60);
-    for (let check = 0; check < 3; check++) await after(world, 600);
+    await workAfter(world, 60);
+    for (let check = 0; check < 3; check++) await workAfter(world, 600);
     expect(writes()).toBe(0);
     expect(await world.sync("close-late")).not.toHaveProperty("observed");
     await world.assign("close-late", objectsOf("close-late"), {}, closesIn(world, 60));
-    await after(world, 59);
+    await workAfter(world, 59);
     expect(await world.phase("close-late")).toBe("Ready");
   });
 
@@ -48,7 +48,7 @@ describe.each(clusterTargets)("the closing of a window, on $name", ({ start }) =
     await world.work();
     expect(await world.phase("close-begun")).toBe("Verifying");
     await cluster.raw("DELETE", pathOf("close-begun"));
-    await after(world, 700);
+    await workAfter(world, 700);
     expect(await cluster.statusOf(pathOf("close-begun"))).toBe(200);
   });
 
@@ -57,7 +57,7 @@ describe.each(clusterTargets)("the closing of a window, on $name", ({ start }) =
     await world.assign("close-gone", objectsOf("close-gone"), {}, closesIn(world, 60));
     await world.work();
     await world.assignDelete("close-gone");
-    await after(world, 61);
+    await workAfter(world, 61);
     expect(await cluster.statusOf(pathOf("close-gone"))).toBe(200);
   });
 
@@ -66,14 +66,14 @@ describe.each(clusterTargets)("the closing of a window, on $name", ({ start }) =
     await world.assign("close-drift", objectsOf("close-drift"));
     await world.work();
     await world.assign("close-drift", objectsOf("close-drift", "2"), {}, closesIn(world, 60));
-    await after(world, 700);
+    await workAfter(world, 700);
     expect(await dataOf("close-drift")).toEqual({ k: "1" });
     await world.pause("close-drift", { reason: "its window closed", window: true });
     const before = writes();
-    await after(world, 700);
+    await workAfter(world, 700);
     expect(writes()).toBe(before);
     await cluster.raw("PATCH", pathOf("close-drift"), { as: "merge-patch", body: { data: { k: "edited" } } });
-    await after(world, 700);
+    await workAfter(world, 700);
     expect(await dataOf("close-drift")).toEqual({ k: "1" });
     expect(await world.sync("close-drift")).toMatchObject({
       desired: { attempt: 2 },
@@ -83,7 +83,7 @@ describe.each(clusterTargets)("the closing of a window, on $name", ({ start }) =
       freezes: [{ name: "inc-1", by: "ana", at: "2026-11-20T08:00:00.000Z", reason: "INC-1" }],
     });
     await cluster.raw("PATCH", pathOf("close-drift"), { as: "merge-patch", body: { data: { k: "edited" } } });
-    await after(world, 700);
+    await workAfter(world, 700);
     expect(await dataOf("close-drift")).toEqual({ k: "edited" });
     await world.setFreezes({});
     await world.assign("close-drift", objectsOf("close-drift", "2"), {}, closesIn(world, 60));

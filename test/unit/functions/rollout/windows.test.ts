@@ -4,6 +4,7 @@ import { dueAtOf } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import { newestRowSchema } from "#shared/fleet/rows/row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { allSay, begin, lease, names, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
 import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
@@ -121,7 +122,8 @@ describe("an attempt that no worker begins before its window closes", () => {
     await begin(made);
     const row = await made.sync("c1");
     if (row === undefined) throw new Error("nothing was assigned");
-    await made.table.write([{ put: { ...row, deaths: { desired: "", at: made.now.toISOString(), alone: 0 } } }]);
+    const died: SyncRow = { ...row, deaths: { desired: "", at: made.now.toISOString(), alone: 0 } };
+    await made.table.write([{ put: died }]);
     await pastClosing(made);
     expect((await made.sync("c1"))?.paused).toBeUndefined();
     expect(made.states()).toEqual({ c1: "Assigned" });

@@ -129,7 +129,7 @@ describe("an attempt that no worker begins before its window closes", () => {
     expect(made.states()).toEqual({ c1: "Assigned" });
   });
 
-  test("of several Syncs, those that have begun finish, and the others wait", async () => {
+  test("Syncs that have begun finish, and the others of their cluster wait", async () => {
     const templates = [
       { name: "app", source: "app" },
       { name: "more", source: "app", path: "more" },

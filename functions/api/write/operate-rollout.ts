@@ -38,6 +38,9 @@ const decisions: { readonly [Verb in RolloutVerb]: Decide<Verb> } = {
   approve: decideApprove,
 };
 
+/** Verbs about single stage runs. The others work although only a newer version can read a stage run. */
+const ofStageRuns: ReadonlySet<RolloutVerb> = new Set<RolloutVerb>(["promote", "approve"]);
+
 /**
  * Carries out a verb and sends a message to the planner.
  * @throws StarlingError `NotFound`, `Deleting`, `NewerRow`, and what the verb refuses: `BadRequest`, `NotHeld`,
@@ -48,7 +51,7 @@ export async function operateRollout(ports: ApiPorts, request: RolloutRequest): 
   const reference: ObjectReference = owner;
   const rolloutState = await readRow(ports.table, keys.rolloutState(owner));
   if (rolloutState !== undefined && isNewer(rolloutState)) throw refusal("NewerRow", newerRowText(rolloutState));
-  const stageRuns = await readStageRuns(ports, owner, rolloutState);
+  const stageRuns = await readStageRuns(ports, owner, ofStageRuns.has(verb) ? rolloutState : undefined);
   const rows = await readClusterRows(ports, request, rolloutState);
   const now = ports.clock.now();
   let rollback: RollbackPlan | undefined;

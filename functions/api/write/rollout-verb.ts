@@ -32,7 +32,7 @@ export interface Facts<Verb extends RolloutVerb> {
   readonly row: OwnerRow;
   /** Absent before the first plan. */
   readonly rolloutState: RolloutStateRow | undefined;
-  /** The stage runs in progress, by `stageRunKey`. */
+  /** The stage runs in progress, by `stageRunKey`; read for verbs about single stage runs. */
   readonly stageRuns: ReadonlyMap<string, StageRunRow>;
   /** When the request names a cluster: its entry in the fleet, its targets and its failed catch-up. */
   readonly rows: readonly Row[];

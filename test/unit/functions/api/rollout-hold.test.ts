@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
+import { newestRowSchema } from "#shared/fleet/rows/row.ts";
 import { apiFixture, principal, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
+import { shop, storeRollout } from "#test/unit/functions/api/row-fixture.ts";
 
 const path = "/v1/namespaces/payments/syncgroups/shop";
 
@@ -53,6 +55,32 @@ describe("hold and release by the API", () => {
     expect(answer.body.message).toContain(field);
     expect(api.table.all()).toEqual(rows);
   });
+
+  test.each([
+    ["hold", { reason: "x" }, 200],
+    ["release", {}, 200],
+    ["retry", { reason: "x" }, 200],
+    ["reject", { reason: "x", rollout: 2 }, 200],
+    ["promote", { reason: "x", stage: "rest", rollout: 2, snapshot: 0 }, 409],
+  ])(
+    "a stage run that only a newer version can read: %s is answered with its own status",
+    async (verb, body, status) => {
+      const api = await withGroup();
+      const group = await api.table.get(keys.object("payments", "SyncGroup", "shop"));
+      await storeRollout(api, { number: 2, states: { rest: ["Failed"] }, stageRuns: { rest: { phase: "Halted" } } });
+      const state = await api.table.get(keys.rolloutState(shop));
+      if (group === undefined || state === undefined) throw new Error("the story lacks its rows");
+      const stageRun = await api.table.get(keys.stageRun(shop, { rollout: 2, stage: "rest", snapshot: 0 }));
+      if (stageRun === undefined) throw new Error(`the story lacks its stage run: ${JSON.stringify(state.stages)}`);
+      await api.table.write([
+        { put: { ...state, uid: group.uid } },
+        { put: { ...stageRun, schema: newestRowSchema + 1 } },
+      ]);
+      const answer = await api.call("POST", `${path}/${verb}`, body);
+      expect(answer.status).toBe(status);
+      expect(answer.body.code).toBe(status === 200 ? undefined : "NewerRow");
+    },
+  );
 
   test("a release without a hold changes nothing, and one of a single rollout is refused", async () => {
     const api = await withGroup();

@@ -1,6 +1,7 @@
 /** Cordons: nothing new is assigned to a cordoned cluster, and it holds no other back. */
 import { describe, expect, test } from "vitest";
 import { dueAtOf } from "#shared/fleet/rows/due.ts";
+import { newestRowSchema } from "#shared/fleet/rows/row.ts";
 import { allSay, begin, playOn, register, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
 import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
@@ -36,6 +37,14 @@ async function waits(made: PlannerWorld) {
 
 async function revisionOf(made: PlannerWorld, cluster: string): Promise<string | undefined> {
   return (await made.sync(cluster))?.desired.revision;
+}
+
+/** The hour of a bake is over, and these clusters answer the check at its end. */
+async function endBake(made: PlannerWorld, clusters: readonly string[]): Promise<void> {
+  made.advanceClock(3600);
+  await playOn(made);
+  for (const cluster of clusters) await made.observe(cluster, "Ready");
+  await playOn(made);
 }
 
 describe("cordons in the planner", () => {
@@ -90,6 +99,7 @@ describe("cordons in the planner", () => {
     expect(made.stageRun("canary")).toMatchObject({
       phase: "Updating",
       holds: [{ cause: "cordon", name: "c1", clusters: [0] }],
+      schema: newestRowSchema,
     });
     expect((await made.group()).status.state).toBe("Held");
     await revise(made, "ccc");
@@ -126,6 +136,36 @@ describe("cordons in the planner", () => {
     await playOn(made);
     expect((await made.sync("c2"))?.paused).toBeUndefined();
     expect((await made.group()).status.state).toBe("Complete");
+  });
+
+  test("a cordoned cluster does not end the bake of the others, and catches up with what has baked", async () => {
+    const stages = [{ name: "all", after: [{ bake: "1h" }] }];
+    const made = await worldOf(["c1", "c2"], { maxConcurrent: 2, stages });
+    await playOn(made);
+    await endBake(made, ["c1", "c2"]);
+    expect(made.stages()).toEqual({ all: "1" });
+    await cordon(made, "c1");
+    await revise(made, "bbb");
+    await allSay(made, "Ready");
+    expect(made.stageRun("all").phase).toBe("Baking");
+    expect(await waits(made)).toHaveLength(1);
+    await endBake(made, ["c2"]);
+    expect(made.stages()).toEqual({ all: "2" });
+    expect(await revisionOf(made, "c1")).toContain("aaa");
+    await uncordon(made, "c1");
+    await playOn(made);
+    expect(await revisionOf(made, "c1")).toContain("bbb");
+  });
+
+  test("a cordoned cluster counts against no budget beside one that does not answer", async () => {
+    const made = await worldOf(["c1", "c2", "c3"], { maxConcurrent: 3 });
+    await made.rollOut();
+    await cordon(made, "c1");
+    await revise(made, "bbb");
+    await made.finish("c2", "Unreachable");
+    await made.finish("c3");
+    await made.plan();
+    expect(made.stageRun("all")).toMatchObject({ phase: "Passed", counts: { Unreachable: 1, Skipped: 1 } });
   });
 
   test("a cordoned cluster that joins waits with its catch-up", async () => {

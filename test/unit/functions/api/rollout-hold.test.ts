@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
+import type { RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { newestRowSchema } from "#shared/fleet/rows/row.ts";
 import { apiFixture, principal, source, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { shop, storeRollout } from "#test/unit/functions/api/row-fixture.ts";
@@ -73,7 +74,7 @@ describe("hold and release by the API", () => {
       const stageRun = await api.table.get(keys.stageRun(shop, { rollout: 2, stage: "rest", snapshot: 0 }));
       if (stageRun === undefined) throw new Error(`the story lacks its stage run: ${JSON.stringify(state.stages)}`);
       await api.table.write([
-        { put: { ...state, uid: group.uid } },
+        { put: { ...state, uid: group.uid } as RolloutStateRow },
         { put: { ...stageRun, schema: newestRowSchema + 1 } },
       ]);
       const answer = await api.call("POST", `${path}/${verb}`, body);

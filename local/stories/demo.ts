@@ -9,6 +9,7 @@ import { type DemoOutput, demoGroup, demoNamespace, showDemo } from "#local/stor
 import { removeAtEnd, untilEnded } from "#local/stories/end-of-process.ts";
 import { type ExampleFleet, readExample } from "#local/stories/example-fleet.ts";
 import { type GroupEnd, showExample } from "#local/stories/example-tale.ts";
+import { gatesExample, showGates } from "#local/stories/gates-tale.ts";
 import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
@@ -80,7 +81,9 @@ async function run(
   const columns = Math.min(process.stdout.columns ?? terminalColumns.unknown, terminalColumns.most);
   const output = { say, columns, signal };
   const ends =
-    example === undefined ? [await demoEnd(stack, options, output)] : await showExample(stack, example, output);
+    example === undefined
+      ? [await demoEnd(stack, options, output)]
+      : await (options.example === gatesExample ? showGates : showExample)(stack, example, output);
   say();
   if (options.keep === undefined) sayWhatNext(options);
   else await sayHowToInspect(stack, { folder: options.keep, ends, pages });
@@ -112,6 +115,7 @@ function sayWhatNext({ user, example }: DemoOptions): void {
   const stays = "keeps the fleet running until Ctrl-C";
   say(own ? `  npm run demo -- --keep ./demo     ${stays}` : `  the same command with --keep ./demo     ${stays}`);
   if (own) say("  npm run demo -- --example platform     shows a fleet with charts, overlays and values");
+  if (own) say("  npm run demo -- --example gates     shows a bake, an approval, a rollback and a window");
   say("  npm run starling -- local up     runs Starling in the background, for your repository");
   say();
 }

@@ -13,18 +13,29 @@ export interface GroupEnd extends FleetView {
   readonly name: string;
 }
 
-/** Creates the example's clusters and repositories, applies its documents, and reports the rollouts. */
-export async function showExample(
+/** A SyncGroup of an example that was applied, and what its rollouts are told with. */
+export interface ExampleStory {
+  readonly namespace: string;
+  readonly name: string;
+  readonly templates: readonly string[];
+  /** The names of all clusters of the example. */
+  readonly clusters: readonly string[];
+  readonly story: RolloutStory;
+}
+
+/** Creates the example's clusters and repositories, and applies its documents. */
+export async function startExample(
   stack: Stack,
   example: ExampleFleet,
   output: DemoOutput,
-): Promise<readonly GroupEnd[]> {
+): Promise<readonly ExampleStory[]> {
   const { say } = output;
-  const { clusters, sources, groups, others } = example;
+  const { sources, groups, others } = example;
+  const clusters = example.clusters.map(({ metadata }) => metadata.name);
   say("Starling runs on this machine, with a git server and local DynamoDB, SQS and S3.");
-  say(`Clusters: ${clusters.map(({ metadata }) => metadata.name).join(", ")}.`);
+  say(`Clusters: ${clusters.join(", ")}.`);
   say(`Repositories: ${[...example.repositories.keys()].join(", ")}.`);
-  const registered = clusters.map(({ metadata: { name, labels }, spec: { values } }) => ({
+  const registered = example.clusters.map(({ metadata: { name, labels }, spec: { values } }) => ({
     connection: stack.clusters.addCluster(name),
     labels,
     values,
@@ -34,6 +45,7 @@ export async function showExample(
   const stories = groups.map(({ metadata: { name, namespace }, spec }) => ({
     name,
     namespace,
+    clusters,
     templates: spec.templates.map((template) => template.name),
     story: new RolloutStory({
       session: stack.session,
@@ -44,9 +56,19 @@ export async function showExample(
     }),
   }));
   await stack.session.apply([...sources.map((source) => servedHere(stack, source)), ...others, ...groups]);
+  return stories;
+}
 
+/** Reports the rollout of each SyncGroup, then what is in the clusters. */
+export async function showExample(
+  stack: Stack,
+  example: ExampleFleet,
+  output: DemoOutput,
+): Promise<readonly GroupEnd[]> {
+  const { say } = output;
+  const { clusters } = example;
   const ends: GroupEnd[] = [];
-  for (const [index, { name, namespace, templates, story }] of stories.entries()) {
+  for (const [index, { name, namespace, templates, story }] of (await startExample(stack, example, output)).entries()) {
     say();
     say(`${index + 1}. SyncGroup ${namespace}/${name}: ${templates.join(", ")}`);
     ends.push({ name, namespace, ...(await story.follow()) });

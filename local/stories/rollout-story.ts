@@ -12,7 +12,9 @@ import type {
 } from "#shared/fleet/api/objects.ts";
 import type { RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
 import type { TargetState } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Wait, WaitReason } from "#shared/fleet/waits/wait.ts";
 import { hindered, hindranceLines } from "#shared/words/hindered.ts";
+import { waitText } from "#shared/words/rollout-words.ts";
 import { timeLeft } from "#shared/words/time-left.ts";
 
 /** The state of a group's clusters in the API. */
@@ -86,13 +88,7 @@ export class RolloutStory {
       const number = group.status.rollout ?? 0;
       const isNext = number > this.#rollout && (commit === undefined || group.status.revision?.includes(commit));
       if (isNext !== true) return this.#sourceFailure();
-      const { status } = await this.#call<RolloutObject>(`/syncgroups/${this.#options.group}/rollouts/${number}`);
-      const line = stagesText(status);
-      if (line !== this.#shown) {
-        this.note(line);
-        await this.#printTimeLeft(number, status);
-      }
-      this.#shown = line;
+      const status = await this.#printStages(number);
       await this.#printHindrances(number, status);
       const isStanding = status.phase === "Halted" || status.phase === "Stalled";
       if (status.phase !== "Complete" && !isStanding) return undefined;
@@ -108,10 +104,39 @@ export class RolloutStory {
     return { ...given, message: `nothing has changed for ${longestSilenceMs / 1000} s; ${given.message}` };
   }
 
+  /**
+   * Follows the newest rollout until something with this reason is waited for. @param commit - the commit that the newest
+   * rollout must have. @throws Error when nothing changes for too long.
+   */
+  async untilWaiting(reason: WaitReason, commit?: string): Promise<Wait> {
+    const wait = await this.#poll(async () => {
+      const { rollout, revision } = (await this.#group()).status;
+      if (rollout === undefined || (commit !== undefined && revision?.includes(commit) !== true)) return undefined;
+      await this.#printStages(rollout);
+      const { status } = await this.#overview();
+      return status.waits.find((each) => each.reason === reason);
+    });
+    if (wait === undefined) throw new Error(`nothing waited for ${reason} within ${longestSilenceMs / 1000} s`);
+    for (const line of wrapped(`waits: ${waitText(wait, new Date())}`, this.#width())) this.note(line);
+    return wait;
+  }
+
   /** @param failure - the error message for this case. @throws Error when the condition does not become true in time. */
   async until(failure: string, isTrue: () => boolean): Promise<void> {
     const came = await this.#poll(async () => (isTrue() ? true : undefined));
     if (came === undefined) throw new Error(`${failure} within ${longestSilenceMs / 1000} s`);
+  }
+
+  /** Prints the stages of a rollout if they have changed. */
+  async #printStages(number: number): Promise<RolloutStatus> {
+    const { status } = await this.#call<RolloutObject>(`/syncgroups/${this.#options.group}/rollouts/${number}`);
+    const line = stagesText(status);
+    if (line !== this.#shown) {
+      this.note(line);
+      await this.#printTimeLeft(number, status);
+    }
+    this.#shown = line;
+    return status;
   }
 
   /** @returns undefined when nothing has changed for too long. */
@@ -162,7 +187,7 @@ export class RolloutStory {
     if (stage === undefined) return;
     const key = `${number} ${stage.name} ${Math.floor(Math.log2(doneOf(stage.counts)))} left`;
     if (this.#printed.has(key)) return;
-    const left = timeLeft(await this.#call<RolloutOverview>(`/syncgroups/${this.#options.group}/rollout`), new Date());
+    const left = timeLeft(await this.#overview(), new Date());
     if (left === undefined) return;
     this.#printed.add(key);
     this.note(left);
@@ -209,6 +234,10 @@ export class RolloutStory {
 
   #group(): Promise<SyncGroupObject> {
     return this.#call<SyncGroupObject>(`/syncgroups/${this.#options.group}`);
+  }
+
+  #overview(): Promise<RolloutOverview> {
+    return this.#call<RolloutOverview>(`/syncgroups/${this.#options.group}/rollout`);
   }
 
   #call<T>(path: string): Promise<T> {

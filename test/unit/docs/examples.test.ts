@@ -21,7 +21,7 @@ test("examples/ has a fleet to copy, and an example that `--example` can run", (
   expect(files).toEqual(
     expect.arrayContaining(["fleet/sync-group.yaml", "platform/addons.yaml", "platform/shop.yaml"]),
   );
-  expect(exampleNames()).toEqual(["platform"]);
+  expect(exampleNames()).toEqual(["gates", "platform"]);
 });
 
 test.each(files)("every document in examples/%s is valid", (file) => {
@@ -35,9 +35,9 @@ test.each(files)("every document in examples/%s is valid", (file) => {
 });
 
 test("an unknown example is refused, and the error names the existing examples", () => {
-  expect(() => readExample("nope")).toThrow("--example is nope; expected one of platform");
-  expect(() => readExample("fleet")).toThrow("expected one of platform");
-  expect(() => readExample("../examples/platform")).toThrow("expected one of platform");
+  expect(() => readExample("nope")).toThrow("--example is nope; expected one of gates, platform");
+  expect(() => readExample("fleet")).toThrow("expected one of gates, platform");
+  expect(() => readExample("../examples/platform")).toThrow("expected one of gates, platform");
 });
 
 describe.each(exampleNames())("the example examples/%s", (name) => {

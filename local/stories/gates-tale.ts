@@ -1,0 +1,165 @@
+/** Shows people in the loop: a canary that bakes, an approval, a rollback, and a window. */
+import type { Stack } from "#local/machine/stack.ts";
+import type { DemoOutput } from "#local/stories/demo-tale.ts";
+import type { ExampleFleet } from "#local/stories/example-fleet.ts";
+import { type ExampleStory, type GroupEnd, startExample } from "#local/stories/example-tale.ts";
+import type { ApiList, SyncGroupObject, TargetItem } from "#shared/fleet/api/objects.ts";
+import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
+import { objectIdOf, stringAt } from "#shared/kube/kube-object.ts";
+
+/** The example with gates has chapters of its own. */
+export const gatesExample = "gates";
+
+const file = "deploy/app.yaml";
+const good = { image: "registry.example/payments/web:1.0.0", rounding: "half-even" };
+const closedForMs = 15_000;
+
+interface Content {
+  readonly repository: string;
+  /** The manifests of the first version. */
+  readonly first: string;
+}
+
+interface Version {
+  readonly image: string;
+  readonly rounding: string;
+}
+
+/** Creates the example's clusters and repository, and takes four commits through its gates. */
+export async function showGates(stack: Stack, example: ExampleFleet, output: DemoOutput): Promise<readonly GroupEnd[]> {
+  const [started] = await startExample(stack, example, output);
+  const [content] = example.repositories;
+  if (started === undefined || content === undefined) throw new Error("the example has no SyncGroup with a repository");
+  const [repository, files] = content;
+  const fleet = new GatedFleet(stack, started, { repository, first: String(files[file]) });
+  await fleet.firstVersion();
+  await fleet.badVersion();
+  await fleet.rollBack();
+  await fleet.fixedVersion();
+  const end = await fleet.closedWindow();
+  return [{ name: started.name, namespace: started.namespace, ...end }];
+}
+
+class GatedFleet {
+  readonly #stack: Stack;
+  readonly #group: ExampleStory;
+  readonly #repository: string;
+  /** The manifests of the first version. */
+  readonly #first: string;
+
+  constructor(stack: Stack, group: ExampleStory, { repository, first }: Content) {
+    this.#stack = stack;
+    this.#group = group;
+    this.#repository = repository;
+    this.#first = first;
+  }
+
+  async firstVersion(): Promise<void> {
+    const { story } = this.#group;
+    story.chapter("Version 1.0.0: the canary bakes, then production waits for an approval");
+    await story.untilWaiting("bake");
+    await this.#approve("the canary is well");
+    await story.follow();
+  }
+
+  async badVersion(): Promise<void> {
+    const { story } = this.#group;
+    story.chapter("Version 1.1.0 is ready everywhere, but rounds wrongly: nobody sees it before production has it");
+    const commit = await this.#push({ image: "registry.example/payments/web:1.1.0", rounding: "down" }, "1.1.0");
+    await this.#approve("looked well to me");
+    await story.follow(commit);
+    this.#showRounding();
+  }
+
+  async rollBack(): Promise<void> {
+    const { story } = this.#group;
+    story.chapter("Production goes back, without git and without the gates");
+    await this.#say("rollback", {}, "INC-4711: cents are missing");
+    await story.until("no cluster went back", () => this.#roundings().includes(good.rounding));
+    story.note("the first cluster is back");
+    await story.follow();
+    this.#showRounding();
+  }
+
+  async fixedVersion(): Promise<void> {
+    const { story } = this.#group;
+    story.chapter("Version 1.1.1 is the fix; the group is held since the rollback, so that it waits for a release");
+    const commit = await this.#push({ ...good, image: "registry.example/payments/web:1.1.1" }, "1.1.1");
+    await story.untilWaiting("held", commit);
+    await this.#say("release", {}, "1.1.1 has the fix");
+    await this.#approve("rounding is tested now");
+    await story.follow(commit);
+    this.#showRounding();
+  }
+
+  async closedWindow() {
+    const { story } = this.#group;
+    story.chapter(`Production is closed for ${closedForMs / 1000} seconds, and version 1.2.0 waits for the window`);
+    await this.#stack.session.apply([closedWindow(new Date())]);
+    const commit = await this.#push({ ...good, image: "registry.example/payments/web:1.2.0" }, "1.2.0");
+    await this.#approve("may go as soon as the window opens");
+    await story.untilWaiting("window", commit);
+    return story.follow(commit);
+  }
+
+  #push({ image, rounding }: Version, version: string): Promise<string> {
+    const changed = this.#first.replace(good.image, image).replace(good.rounding, rounding);
+    return this.#stack.git.commitFiles(this.#repository, { [file]: changed }, { message: `Roll out ${version}` });
+  }
+
+  /** Approves the plan that waits, as the command does. */
+  async #approve(reason: string): Promise<void> {
+    const { clear } = await this.#group.story.untilWaiting("approval");
+    const clearing = clear.find(({ verb }) => verb === "approve");
+    if (clearing?.verb !== "approve") throw new Error("the wait for an approval does not name the plan");
+    const { stage, plan } = clearing;
+    await this.#showPlan(stage);
+    await this.#say("approve", { stage, plan }, reason);
+  }
+
+  async #showPlan(stage: string): Promise<void> {
+    const { namespace, name, story } = this.#group;
+    const group = `/v1/namespaces/${namespace}/syncgroups/${name}`;
+    const { status } = await this.#stack.session.call<SyncGroupObject>("GET", group);
+    const targets = `${group}/rollouts/${status.rollout}/targets?stage=${stage}&limit=100`;
+    const { items } = await this.#stack.session.call<ApiList<TargetItem>>("GET", targets);
+    story.note(`the plan: ${items.map(({ cluster }) => cluster).join(", ")} get ${status.revision}`);
+  }
+
+  /** Prints the command of a verb, and does what it does. */
+  async #say(verb: string, body: Readonly<Record<string, string>>, reason: string): Promise<void> {
+    const { namespace, name, story } = this.#group;
+    const flags = Object.entries(body).map(([flag, value]) => ` --${flag} ${value}`);
+    story.note(`$ starling rollout ${verb} ${name} -n ${namespace}${flags.join("")} --reason "${reason}"`);
+    await this.#stack.session.call("POST", `/v1/namespaces/${namespace}/syncgroups/${name}/${verb}`, {
+      ...body,
+      reason,
+    });
+  }
+
+  #showRounding(): void {
+    const { story, clusters } = this.#group;
+    story.note(clusters.map((cluster, index) => `${cluster}: ${this.#roundings()[index]}`).join(", "));
+  }
+
+  /** What is in the clusters, in their order. */
+  #roundings(): readonly (string | undefined)[] {
+    return this.#group.clusters.map((cluster) => {
+      const settings = this.#stack.clusters.objects(cluster).find((object) => {
+        const { kind, name } = objectIdOf(object);
+        return kind === "ConfigMap" && name === "settings";
+      });
+      return stringAt(settings, "data", "rounding");
+    });
+  }
+}
+
+function closedWindow(now: Date): unknown {
+  const [start, end] = [0, closedForMs].map((ms) => new Date(now.getTime() + ms).toISOString());
+  return {
+    apiVersion: ourApiVersion,
+    kind: "Window",
+    metadata: { name: "payday" },
+    spec: { clusters: { selector: { matchLabels: { ring: "production" } } }, deny: [{ start, end }] },
+  };
+}

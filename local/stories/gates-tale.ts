@@ -142,7 +142,7 @@ class GatedFleet {
     story.note(clusters.map((cluster, index) => `${cluster}: ${this.#roundings()[index]}`).join(", "));
   }
 
-  /** What is in the clusters, in their order. */
+  /** The rounding in each cluster, in their order. */
   #roundings(): readonly (string | undefined)[] {
     return this.#group.clusters.map((cluster) => {
       const settings = this.#stack.clusters.objects(cluster).find((object) => {

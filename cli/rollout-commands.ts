@@ -87,14 +87,16 @@ export function rolloutCommands(program: Command, add: AddCommand): void {
     .option("--to <n>", "the rollout to go back to (default: the one before the newest)", wholeNumber)
     .option("--dry-run", "print what it would do, and change nothing");
 
-  add(rollout, "reject", async (session, args) =>
-    (await import("#cli/commands/rollout-verbs.ts")).rolloutReject(session, args[0] ?? "", args[1] ?? ""),
+  add(rollout, "reject", async (session, args, options: ApprovalOptions) =>
+    (await import("#cli/commands/rollout-verbs.ts")).rolloutReject(session, args, options),
   )
     .description(
-      "Assign a rollout to no further cluster. Clusters that have it keep it, and newer rollouts go on. Requires --reason.",
+      "Assign a rollout to no further cluster, or reject the plan of a check. Clusters that have it keep it, and newer rollouts go on. Requires --reason.",
     )
     .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"))
-    .addArgument(new Argument("<n>", "number of the rollout"));
+    .addArgument(new Argument("[n]", "number of the rollout"))
+    .option("--stage <name>", "the stage whose check is answered, instead of a number")
+    .option("--plan <hash>", "the hash of the plan that is checked, as rollout status shows it");
 
   add(rollout, "unreject", async (session, args) =>
     (await import("#cli/commands/rollout-verbs.ts")).rolloutUnreject(session, args[0] ?? "", args[1] ?? ""),

@@ -153,7 +153,22 @@ export async function rolloutRollback(
   return "done";
 }
 
-export async function rolloutReject(session: Session, group: string, number: string): Promise<ExitReason> {
+/** Rejects a rollout by its number, or as the principal of a check, the plan that is checked. */
+export async function rolloutReject(
+  session: Session,
+  [group = "", number = ""]: readonly string[],
+  { stage, plan }: ApprovalOptions,
+): Promise<ExitReason> {
+  if ((stage ?? plan) !== undefined) {
+    const example = `starling rollout reject ${group} --stage production --plan HASH --reason "why"`;
+    requireReason(session, example);
+    if (stage === undefined || plan === undefined || number !== "")
+      throw usageFailure("--stage and --plan go together, and without a number of a rollout", example);
+    await post(session, { group, verb: "approve", body: { stage, plan, answer: "rejected" } });
+    session.io.out(`${group} rejected: plan ${plan} does not pass stage ${stage}\n`);
+    session.note(`  next: starling rollout status ${group}${session.where()}`);
+    return "done";
+  }
   requireReason(session, `starling rollout reject ${group} ${number} --reason "why"`);
   const rollout = wholeNumber(number);
   const { outcome } = await post(session, { group, verb: "reject", body: { rollout } });

@@ -69,7 +69,13 @@ const plan = z.string().regex(/^[0-9a-f]{32}$/, "must be the hash of a plan, as 
 export const rolloutBodies = {
   hold: z.strictObject({ reason: statedReason, until: timeInUtc.optional() }),
   release: z.strictObject({ reason, to: rolloutNumber.optional() }),
-  approve: z.strictObject({ reason: statedReason, stage: name, plan }),
+  approve: z.strictObject({
+    reason: statedReason,
+    stage: name,
+    plan,
+    /** The principal of a check may also reject; an approval of people is only given. */
+    answer: z.enum(["approved", "rejected"], 'must be "approved" or "rejected"').optional(),
+  }),
   promote: z.strictObject({ reason: statedReason, stage: name, rollout: rolloutNumber, snapshot: number }),
   rollback: z.strictObject({ reason: statedReason, to: rolloutNumber.optional(), dryRun: z.boolean().default(false) }),
   reject: z.strictObject({ reason: statedReason, rollout: rolloutNumber }),

@@ -1,8 +1,10 @@
 import { refusal } from "#functions/api/request/refusal.ts";
 import { type Facts, namedStage } from "#functions/api/write/rollout-verb.ts";
 import { approvalOf, approverOf, expiresAt, isAllowed, validApprovals } from "#shared/fleet/rollout/approval.ts";
+import { checkExpiresAt, checkOf, isAsked } from "#shared/fleet/rollout/check-gate.ts";
 import { stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { Operations } from "#shared/fleet/rows/object-rows.ts";
+import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** Number of approvals that a row keeps: those of plans that are over are of no use. */
 const keptApprovals = 50;
@@ -15,13 +17,16 @@ export function decideApprove({
   row,
   rolloutState,
   stageRuns,
-  body: { stage: name, plan },
+  body: { stage: name, plan, answer = "approved" },
   act,
   now,
   object,
 }: Facts<"approve">): Operations | undefined {
   const stage = namedStage(name, { rolloutState, object });
   const stageRun = stageRunOf(stage, stageRuns);
+  if (stageRun !== undefined && isAsked(stageRun)) return answerOf(stageRun, { row, answer, plan, act, now, object });
+  if (answer === "rejected")
+    throw refusal("NotGated", `no check waits for an answer in stage ${name} of ${object}; nothing was rejected`);
   const terms = stageRun && approvalOf(stageRun);
   if (stageRun === undefined || terms === undefined)
     throw refusal("NotGated", `nothing waits for an approval in stage ${name} of ${object}; nothing was approved`);
@@ -45,4 +50,41 @@ export function decideApprove({
       `the time to approve rollout ${rollout} in stage ${name} ended at ${end}; nothing was approved: a refresh asks again`,
     );
   return { ...row.operations, approvals: [...approvals, { ...act, stage: name, plan }].slice(-keptApprovals) };
+}
+
+interface Answering extends Pick<Facts<"approve">, "row" | "act" | "now" | "object"> {
+  readonly plan: string;
+  readonly answer: "approved" | "rejected";
+}
+
+/**
+ * The answer of the principal of a check, once: a second one is as late as one after the deadline.
+ * @throws StarlingError `StageRunChanged`, `Forbidden`, `NotGated`
+ */
+function answerOf(stageRun: StageRunRow, { row, plan, answer, act, now, object }: Answering): Operations | undefined {
+  const { rollout, stage, planHash = "", check } = stageRun;
+  const terms = checkOf(stageRun);
+  if (terms === undefined || check === undefined) throw new Error(`stage ${stage} of ${object} asks nobody`);
+  if (planHash !== plan) {
+    const waiting = `rollout ${rollout} with plan ${planHash} is checked in stage ${stage} of ${object}`;
+    throw refusal("StageRunChanged", `${waiting}, not plan ${plan}; nothing was ${answer}`);
+  }
+  if (!isAllowed({ by: [terms.principal] }, act.by))
+    throw refusal(
+      "Forbidden",
+      `${act.by} may not answer the check in stage ${stage} of ${object}: ${terms.principal} may`,
+    );
+  const end = checkExpiresAt(stageRun) ?? "";
+  if (end <= now.toISOString())
+    throw refusal(
+      "NotGated",
+      `the time to answer about rollout ${rollout} in stage ${stage} ended at ${end}; nothing was ${answer}: a retry asks again`,
+    );
+  const approvals = row.operations.approvals ?? [];
+  const given = approvals.find((one) => one.stage === stage && one.plan === plan && one.check?.since === check.since);
+  if (given?.check?.answer === answer) return undefined;
+  if (given !== undefined)
+    throw refusal("NotGated", `${given.by} has ${given.check?.answer} the plan at ${given.at}; nothing was ${answer}`);
+  const own = { ...act, stage, plan, check: { since: check.since, answer } };
+  return { ...row.operations, approvals: [...approvals, own].slice(-keptApprovals) };
 }

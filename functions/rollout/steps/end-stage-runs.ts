@@ -3,9 +3,10 @@ import { type PlannerPorts, readMembers } from "#functions/rollout/read/planner-
 import { startStageRun } from "#functions/rollout/write/take-snapshot.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { readSnapshot } from "#shared/adapters/stored-list.ts";
-import { advance, isLeft, stageRunFacts } from "#shared/fleet/rollout/advance.ts";
+import { advance, isLeft, type StageRunFacts, stageRunFacts } from "#shared/fleet/rollout/advance.ts";
 import { afterApproval } from "#shared/fleet/rollout/approval.ts";
-import { bakeFrom } from "#shared/fleet/rollout/bake.ts";
+import { bakeFrom, bakeGate, bakeOf } from "#shared/fleet/rollout/bake.ts";
+import { afterCheck, checkOf } from "#shared/fleet/rollout/check-gate.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { heldIn } from "#shared/fleet/rollout/holding.ts";
 import { withPassed } from "#shared/fleet/rollout/order.ts";
@@ -26,7 +27,8 @@ export async function endStageRuns(
   for (const [index, stage] of known.rolloutState.stages.entries()) {
     const found = stageRunOf(stage, known.stageRuns);
     if (found === undefined) continue;
-    const stageRun = afterApproval(found, { approvals: known.row.operations.approvals ?? [], at: transaction.at });
+    const given = { approvals: known.row.operations.approvals ?? [], at: transaction.at };
+    const stageRun = afterCheck(afterApproval(found, given), given);
     const rollout = transaction.rollout(stageRun.rollout);
     const facts = stageRunFacts({ ...known, rolloutState: transaction.rolloutState }, stageRun);
     if (stage.ahead === true && facts.isAhead !== true)
@@ -37,9 +39,9 @@ export async function endStageRuns(
       continue;
     }
     const advanced = advance(stageRun, facts);
-    if (advanced.phase === "Baking" && stageRun.bake === undefined && facts.bakeClock !== undefined) {
-      const baking = { ...stageRun, bake: bakeFrom(facts.bakeClock, transaction.now) };
-      transaction.putStageRun(withVerdict(baking, advance(baking, facts), transaction.at));
+    const begun = advanced.phase === "Baking" ? afterBegin(stageRun, facts, transaction) : undefined;
+    if (begun !== undefined) {
+      transaction.putStageRun(withVerdict(begun, advance(begun, facts), transaction.at));
       transaction.report(stageRun);
       continue;
     }
@@ -58,10 +60,23 @@ export async function endStageRuns(
   return transaction.hasChanged() ? transaction : undefined;
 }
 
-/** When failed clusters get another turn after a bake, it begins anew. */
+/** The stage run whose bake begins, or whose check is asked; undefined when its gates have begun before. */
+function afterBegin(
+  stageRun: StageRunRow,
+  { bakeClock }: Pick<StageRunFacts, "bakeClock">,
+  { now, at }: Pick<Transaction, "now" | "at">,
+): StageRunRow | undefined {
+  if (bakeOf(stageRun) !== undefined && stageRun.bake === undefined)
+    return bakeClock && { ...stageRun, bake: bakeFrom(bakeClock, now) };
+  const isBaked = (bakeGate(stageRun, bakeClock)?.state ?? "passed") === "passed";
+  if (!isBaked || checkOf(stageRun) === undefined || stageRun.check !== undefined) return undefined;
+  return { ...stageRun, check: { since: at } };
+}
+
+/** When failed clusters get another turn after a bake or a check, these begin anew. */
 function afterFailedBake(stageRun: StageRunRow, { phase }: Pick<StageRunRow, "phase">): StageRunRow {
   if (stageRun.phase !== "GateFailed" || phase !== "Updating") return stageRun;
-  const { bake: _failed, ...kept } = stageRun;
+  const { bake: _failed, check: _answered, ...kept } = stageRun;
   return kept;
 }
 

@@ -5,6 +5,7 @@ import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { isEndedByAlarm } from "#shared/fleet/rollout/alarms.ts";
+import { isEndedByCheck } from "#shared/fleet/rollout/check-gate.ts";
 import { type Member, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { newRetries } from "#shared/fleet/rollout/gate-acts.ts";
@@ -56,11 +57,11 @@ export function startRetries(known: Known, _work: CallWork, ports: PlannerPorts)
   return transaction;
 }
 
-/** A bake that an alarm has ended begins anew: no cluster has failed there that could get another turn. */
+/** Gates that an alarm or a check has ended begin anew: no cluster has failed there that could get another turn. */
 function bakeAnew(transaction: Transaction): void {
   const { rolloutState, stageRuns } = transaction.known;
-  for (const { bake: _ended, ...stageRun } of stageRunsIn(rolloutState, stageRuns).filter(isEndedByAlarm))
-    transaction.putStageRun(stageRun);
+  const ended = stageRunsIn(rolloutState, stageRuns).filter((one) => isEndedByAlarm(one) || isEndedByCheck(one));
+  for (const { bake: _ended, check: _answered, ...stageRun } of ended) transaction.putStageRun(stageRun);
 }
 
 /** In a stage without a stage run, the failed targets are those that the last one left behind. */

@@ -5,7 +5,7 @@ import { askForLost } from "#functions/rollout/repair/lost-blobs.ts";
 import { startOver } from "#functions/rollout/write/another-turn.ts";
 import { seeClusters, seeRollout, Transaction } from "#functions/rollout/write/transaction.ts";
 import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
-import { failureIn, isBaked } from "#shared/fleet/rollout/bake.ts";
+import { failureIn, isBaked, isInGates } from "#shared/fleet/rollout/bake.ts";
 import { type ClusterRows, isSelected, type Known, keptUnreadable, stageNow } from "#shared/fleet/rollout/facts.ts";
 import { reasonOf } from "#shared/fleet/rollout/judge.ts";
 import { desiredLater } from "#shared/fleet/rollout/lost-templates.ts";
@@ -87,7 +87,7 @@ export async function restartReturned(
 function failInBake(transaction: Transaction, { targets, syncs }: Pick<ClusterRows, "targets" | "syncs">): void {
   for (const target of targets) {
     const stageRun = transaction.stageRun(target.stageRun);
-    if (stageRun?.bake === undefined || !isBaked(stageRun, target)) continue;
+    if (stageRun === undefined || !isInGates(stageRun) || !isBaked(stageRun, target)) continue;
     const failure = failureIn(target, syncs);
     if (failure !== undefined) transaction.amend(target, { state: "Failed", reason: reasonOf(failure) });
   }

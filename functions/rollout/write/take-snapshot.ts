@@ -10,6 +10,7 @@ import { isThere } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { youngSince } from "#shared/fleet/blob-life.ts";
+import { approvalOf } from "#shared/fleet/rollout/approval.ts";
 import { type Member, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { planHashOf } from "#shared/fleet/rollout/plan-hash.ts";
@@ -50,7 +51,7 @@ export async function startStageRun(
   const snapshot = transaction.rolloutState.snapshots + 1;
   const message = `stage ${stage.name} begins: ${ordered.length === 1 ? "1 cluster" : `${ordered.length} clusters`} to check`;
   const gates = gatesFor(transaction, { stage, old, rollout, targets });
-  const phase = gates.planHash === undefined ? "Updating" : "Gated";
+  const phase = approvalOf(gates) === undefined ? "Updating" : "Gated";
   const stageRun: StageRunRow = {
     ...keys.stageRun(known.owner, { rollout: rollout.number, stage: stage.name, snapshot }),
     type: "StageRun",
@@ -119,7 +120,7 @@ function gatesFor(
   const { templates } = rolloutState;
   const current = stage.current === undefined ? undefined : transaction.rollout(stage.current).identity;
   const planHash =
-    before === undefined || targets.length === 0
+    targets.length === 0 || (before === undefined && after?.every(({ check }) => check === undefined) !== false)
       ? undefined
       : planHashOf({ owner, stage: stage.name, targets, plan: rollout.plan, templates, gates, current });
   const approvedBy = planHash !== undefined && old?.planHash === planHash ? old.approvedBy : undefined;

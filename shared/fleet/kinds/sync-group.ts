@@ -21,6 +21,16 @@ const alarmGateSchema = z.strictObject({
 });
 export type AlarmTerms = z.infer<typeof alarmGateSchema>;
 
+const checkGateSchema = z.strictObject({
+  /** The user or role that decides. */
+  principal: boundedText(300).regex(
+    /^arn:[^:\s]+:iam::\d{12}:(role|user)\/[^*\s]+$/,
+    "must be the ARN of one role or user, such as arn:aws:iam::111122223333:role/robot",
+  ),
+  /** How long it has for an answer. */
+  expires: durationSchema({ minSeconds: 60, maxSeconds: maxGateSeconds }).default("1h"),
+});
+
 /** A gate after the clusters of a stage: its only key says which. */
 const gateAfterSchema = z
   .strictObject({
@@ -28,8 +38,10 @@ const gateAfterSchema = z
     bake: durationSchema({ minSeconds: 1, maxSeconds: maxGateSeconds }).optional(),
     /** An alarm that must not be in ALARM at any time of the bake. */
     alarm: alarmGateSchema.optional(),
+    /** A program that answers, after the bake. */
+    check: checkGateSchema.optional(),
   })
-  .refine((gate) => Object.keys(gate).length === 1, "needs exactly one of bake or alarm");
+  .refine((gate) => Object.keys(gate).length === 1, "needs exactly one of bake, alarm or check");
 
 /** A gate before the clusters of a stage. */
 const gateBeforeSchema = z.strictObject({
@@ -65,9 +77,10 @@ const stageSchema = z.strictObject({
   /** The gates between the stage before and the first cluster of this one. */
   before: boundedList(gateBeforeSchema, 1).min(1, "must have at least one gate; leave it out for none").optional(),
   /** The gates between the last cluster of the stage and the next stage. */
-  after: boundedList(gateAfterSchema, 6)
+  after: boundedList(gateAfterSchema, 7)
     .min(1, "must have at least one gate; leave it out for none")
     .refine((gates) => gates.filter(({ bake }) => bake !== undefined).length <= 1, "has two bakes; keep one of them")
+    .refine((gates) => gates.filter(({ check }) => check !== undefined).length <= 1, "has two checks; keep one of them")
     .refine(
       (gates) => gates.every(({ alarm }) => alarm === undefined) || gates.some(({ bake }) => bake !== undefined),
       "has an alarm without a bake, during which it is watched; add a bake, such as { bake: 1h }",

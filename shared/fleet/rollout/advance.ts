@@ -7,7 +7,7 @@ import { defined } from "#shared/base/defined.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { gateBefore, validApprovals } from "#shared/fleet/rollout/approval.ts";
-import { type BakeClock, bakeClock, gateAfter } from "#shared/fleet/rollout/bake.ts";
+import { type BakeClock, bakeClock, gateAfter, isInGates } from "#shared/fleet/rollout/bake.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { promotionOf, statedText } from "#shared/fleet/rollout/gate-acts.ts";
 import type { GateState, Timer } from "#shared/fleet/rollout/gate-state.ts";
@@ -103,7 +103,7 @@ export function advance(stageRun: StageRunRow, facts: StageRunFacts, gates: Gate
       return { ...assessed, timers: timersOf(gates.after), acceptsNewer: false, inFlight: true };
     case "Updating": {
       // A bake goes on while a cluster that answers again gets its turn.
-      const bakes = stageRun.bake !== undefined;
+      const bakes = isInGates(stageRun);
       const stays = !bakes && (facts.isAhead === true || isHeld(stageRun, facts));
       return {
         ...assessed,
@@ -134,8 +134,8 @@ function assess(stageRun: StageRunRow, facts: StageRunFacts, { before, after }: 
     return { phase: "Gated", reason: "Gated", message: before.message };
   }
   const settled = assessTargets(stageRun, facts);
-  if (settled.phase === "Halted" && stageRun.bake !== undefined)
-    return gateFailed(`during the bake, ${settled.message}`);
+  if (settled.phase === "Halted" && isInGates(stageRun))
+    return gateFailed(`during the ${stageRun.check === undefined ? "bake" : "check"}, ${settled.message}`);
   if (settled.phase !== "Passed") return settled;
   // A stage run that stood still goes on standing still until the stage before it has passed its rollout.
   if (facts.isAhead === true)

@@ -41,7 +41,8 @@ export function validApprovals(run: Run, approvals: readonly Approval[]): readon
   const terms = approvalOf(run);
   if (terms === undefined) return [];
   const own = approvals.filter(
-    ({ stage, plan, by }) => stage === run.stage && plan === run.planHash && isAllowed(terms, by),
+    ({ stage, plan, by, check }) =>
+      check === undefined && stage === run.stage && plan === run.planHash && isAllowed(terms, by),
   );
   return [...new Map(own.map((one) => [approverOf(one.by), one])).values()];
 }

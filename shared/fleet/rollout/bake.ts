@@ -5,6 +5,7 @@
 
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { alarmFailure, alarmsAwaited } from "#shared/fleet/rollout/alarms.ts";
+import { checkGate } from "#shared/fleet/rollout/check-gate.ts";
 import type { GateState } from "#shared/fleet/rollout/gate-state.ts";
 import { changedSize } from "#shared/fleet/rollout/stage-runs.ts";
 import { later } from "#shared/fleet/rows/due.ts";
@@ -41,15 +42,27 @@ export function bakeOf({ gates }: Pick<StageRunRow, "gates">): string | undefine
   return gates?.after?.find(({ bake }) => bake !== undefined)?.bake;
 }
 
+/** Whether the gates after the targets of the stage run have begun. */
+export function isInGates({ bake, check }: Pick<StageRunRow, "bake" | "check">): boolean {
+  return (bake ?? check) !== undefined;
+}
+
 /** A stage run that changes nothing has no gates, unless clusters may have its content from attempts that did not pass. */
 function hasGates(stageRun: StageRunRow): boolean {
-  return stageRun.bake !== undefined || stageRun.adopts === true || changedSize(stageRun) > 0;
+  return isInGates(stageRun) || stageRun.adopts === true || changedSize(stageRun) > 0;
 }
 
 /** @returns the state of the gates after the stage run's targets; undefined when it has none. */
 export function gateAfter(stageRun: StageRunRow, clock: BakeClock | undefined): GateState | undefined {
+  if (!hasGates(stageRun)) return undefined;
+  const bake = bakeGate(stageRun, clock);
+  return bake === undefined || bake.state === "passed" ? (checkGate(stageRun) ?? bake) : bake;
+}
+
+/** @returns the state of the bake with its alarms; undefined when the stage run has none. */
+export function bakeGate(stageRun: StageRunRow, clock: BakeClock | undefined): GateState | undefined {
   const duration = bakeOf(stageRun);
-  if (duration === undefined || !hasGates(stageRun)) return undefined;
+  if (duration === undefined) return undefined;
   const { bake, stage, size } = stageRun;
   const failed = alarmFailure(stageRun);
   if (failed !== undefined) return failed;

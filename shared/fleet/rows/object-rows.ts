@@ -39,6 +39,8 @@ interface Stood {
 export interface Approval extends Act {
   readonly stage: string;
   readonly plan: string;
+  /** The answer to a check, and since when the check is open: it is no approval of people. */
+  readonly check?: { readonly since: string; readonly answer: "approved" | "rejected" };
 }
 
 /** The first suspend, and those that followed while it lasted, each with its person and reason. */

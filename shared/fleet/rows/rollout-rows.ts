@@ -418,6 +418,16 @@ export interface Bake {
   readonly alarms?: SeenAlarms;
 }
 
+/** The question to the principal of a check, and its answer. */
+export interface OpenCheck {
+  /** When it was asked; names the question, so that no earlier answer serves for it. */
+  readonly since: string;
+  readonly answer?: "approved" | "rejected" | "silent";
+  /** Who has answered, and why. */
+  readonly by?: string;
+  readonly reason?: string;
+}
+
 /** The alarms of a bake, as far as they decide about it. */
 export interface SeenAlarms {
   /** The first alarm that ends the bake. */
@@ -498,7 +508,8 @@ export interface StageRunRow extends Row, StageRunRef {
   /** Clusters may have its content already from attempts that did not pass: its gates apply although nothing changes. */
   readonly adopts?: true;
   readonly bake?: Bake;
-  /** The hash of what it changes; present when people have to approve that. */
+  readonly check?: OpenCheck;
+  /** The hash of what it changes; present when people have to approve that, or a program. */
   readonly planHash?: string;
   /** Principals whose approvals let it begin. */
   readonly approvedBy?: readonly string[];

@@ -4,6 +4,7 @@ import { advance, isLeft, mustVerify } from "#shared/fleet/rollout/advance.ts";
 import { alarmsAwaited, isEndedByAlarm, unreadText } from "#shared/fleet/rollout/alarms.ts";
 import { approvalOf, expiresAt, validApprovals } from "#shared/fleet/rollout/approval.ts";
 import { bakeClock, bakedAt, bakeOf, checkEnd } from "#shared/fleet/rollout/bake.ts";
+import { checkExpiresAt, checkOf, isAsked, isEndedByCheck } from "#shared/fleet/rollout/check-gate.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { barredIn, newerBefore, nextFor } from "#shared/fleet/rollout/order.ts";
 import { barredText } from "#shared/fleet/rollout/owner-status.ts";
@@ -23,7 +24,7 @@ export function stageWaits(facts: WaitFacts, stage: StageRecord, index: number):
   if (isStalled(stageRun)) return [stalledWait(facts, stageRun)];
   const { rollout } = stageRun;
   const about = { stage: stage.name, rollout };
-  const waits: Wait[] = [...approvalWait(facts, stageRun), ...bakeWait(facts, stageRun)];
+  const waits: Wait[] = [...approvalWait(facts, stageRun), ...checkWait(stageRun), ...bakeWait(facts, stageRun)];
   waits.push(
     ...stageRun.holds.flatMap(({ clusters, ...hold }) =>
       holdWaits({ ...hold, clusters: clusters.length }, about, facts),
@@ -101,7 +102,11 @@ function stalledWait({ row }: WaitFacts, stageRun: StageRunRow): Wait {
   const about = { stage, rollout, since: transitions.at(-1)?.at ?? startedAt };
   const isDeletion = row.operations.deletion !== undefined;
   const again: Wait["clear"] =
-    stageRun.counts.Failed === 0 && !isEndedByAlarm(stageRun) ? [] : isDeletion ? [reconcile] : [reconcile, retry];
+    stageRun.counts.Failed === 0 && !isEndedByAlarm(stageRun) && !isEndedByCheck(stageRun)
+      ? []
+      : isDeletion
+        ? [reconcile]
+        : [reconcile, retry];
   const away = { count: stageRun.counts.Unreachable, names: stageRun.away };
   const { rollout: settings } = relationOf(row);
   const judged = { pace: settings, mustVerify: mustVerify(settings, stage) };
@@ -141,10 +146,24 @@ function approvalWait({ row }: WaitFacts, stageRun: StageRunRow): readonly Wait[
   return [{ reason: "approval", stage, rollout, message, since: startedAt, ...defined({ until }), clear }];
 }
 
+/** The principal of a check has to answer; the line names it, and the plan's hash. */
+function checkWait(stageRun: StageRunRow): readonly Wait[] {
+  const { stage, rollout, check, planHash = "" } = stageRun;
+  const terms = checkOf(stageRun);
+  if (terms === undefined || check === undefined || !isAsked(stageRun)) return [];
+  const message = `rollout ${rollout} is checked in stage ${stage}: ${terms.principal} has to answer about plan ${planHash}`;
+  const clear: Wait["clear"] = [
+    { verb: "approve", stage, plan: planHash },
+    { verb: "promote", stage, rollout },
+  ];
+  const until = checkExpiresAt(stageRun);
+  return [{ reason: "approval", stage, rollout, message, since: check.since, ...defined({ until }), clear }];
+}
+
 /** A bake ends by itself, or when a person ends it. */
 function bakeWait({ row }: WaitFacts, stageRun: StageRunRow): Wait[] {
   const { phase, bake, stage, rollout } = stageRun;
-  if (phase !== "Baking" || bake === undefined) return [];
+  if (phase !== "Baking" || bake === undefined || isAsked(stageRun)) return [];
   const { progressDeadline } = relationOf(row).rollout;
   const clock = bakeClock(row.operations, progressDeadline);
   const unread = unreadText(stageRun);
@@ -170,7 +189,7 @@ function bakeWait({ row }: WaitFacts, stageRun: StageRunRow): Wait[] {
 }
 
 /** The stage run after a `rollout refresh`: targets that could not be rendered have failed, and all others wait. */
-function newSnapshot({ bake: _former, ...stageRun }: StageRunRow): StageRunRow {
+function newSnapshot({ bake: _former, check: _answered, ...stageRun }: StageRunRow): StageRunRow {
   const { unrendered, counts } = stageRun;
   const Waiting = changedSize(stageRun) - unrendered.length;
   const none = { Rendering: 0, Assigned: 0, Succeeded: 0, Unreachable: 0 };

@@ -80,6 +80,7 @@ export class ControlStack extends Stack {
       policies.operator.managedPolicyArn,
       "Policy to read and operate, without changing documents",
     );
+    this.#say("RobotPolicy", policies.robot.managedPolicyArn, "Policy to answer the checks of stages");
     this.#say("ApproverPolicy", policies.approver.managedPolicyArn, "Policy to read, and approve plans of rollouts");
     this.#say("AdministratorPolicy", policies.administrator.managedPolicyArn, "Policy to do everything");
     this.#say("DiscoverRole", discoverRoleArn, "Role that the roles for discovery must trust");

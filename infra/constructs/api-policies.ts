@@ -41,6 +41,9 @@ const operates: Requests = [
 /** The group says which of the approvers may approve in which of its stages. */
 const approves: Requests = [["POST", "/v1/namespaces/*/approve"]];
 
+/** A program that answers checks reads the objects of namespaces, and nothing of clusters, logs or people's views. */
+const checks: Requests = [["GET", "/v1/whoami"], ["GET", "/v1/namespaces/*"], ...approves];
+
 const everything: Requests = [["*", "/v1/*"]];
 
 /**
@@ -55,6 +58,8 @@ export class ApiPolicies extends Construct {
   readonly operator: ManagedPolicy;
   /** An operator is no approver: a role may have both policies. */
   readonly approver: ManagedPolicy;
+  /** For programs that answer the checks of stages. */
+  readonly robot: ManagedPolicy;
   readonly administrator: ManagedPolicy;
 
   constructor(scope: Construct, id: string, http: HttpApi) {
@@ -79,6 +84,11 @@ export class ApiPolicies extends Construct {
       http,
       requests: [...viewing, ...approves],
       description: "Read as a viewer, and approve the plans of rollouts",
+    });
+    this.robot = this.#policy("Robot", {
+      http,
+      requests: checks,
+      description: "Read the objects of namespaces, and answer the checks of stages",
     });
     this.administrator = this.#policy("Administrator", {
       http,

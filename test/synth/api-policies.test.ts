@@ -7,9 +7,10 @@ import { ofType, synthesizeTemplates, textOf } from "#test/synth/synthesized.ts"
 const { resources } = await synthesizeTemplates();
 const policies = ofType(resources, "AWS::IAM::ManagedPolicy");
 
-const people = ["Viewer", "Reader", "Operator", "Approver", "Administrator"] as const;
-/** Two of them begin with the same letter. */
-const initialOf = (name: (typeof people)[number]) => (name === "Approver" ? "P" : name[0]);
+const people = ["Viewer", "Reader", "Operator", "Approver", "Robot", "Administrator"] as const;
+/** Some of them begin with the same letter. */
+const initials: Partial<Record<(typeof people)[number], string>> = { Approver: "P", Robot: "B" };
+const initialOf = (name: (typeof people)[number]) => initials[name] ?? name[0];
 
 function who(request: string): string {
   const may = (policy: string) =>
@@ -29,7 +30,7 @@ const ns = "/v1/namespaces/:namespace";
 /** Every route of the API, and the initials of the roles that may call it. */
 const routes = {
   "GET /v1/version": "VROPA",
-  "GET /v1/whoami": "VROPA",
+  "GET /v1/whoami": "VROPBA",
   "GET /v1/installation": "VROPA",
   "POST /v1/apply": "A",
   "GET /v1/clusters": "VROPA",
@@ -63,8 +64,8 @@ const routes = {
   "POST /v1/freezes/:freeze": "OA",
   "DELETE /v1/freezes/:freeze": "OA",
   "GET /v1/:plural": "VROPA",
-  [`GET ${ns}/:plural`]: "VROPA",
-  [`GET ${ns}/:plural/:name`]: "VROPA",
+  [`GET ${ns}/:plural`]: "VROPBA",
+  [`GET ${ns}/:plural/:name`]: "VROPBA",
   [`DELETE ${ns}/:plural/:name`]: "A",
   [`POST ${ns}/:plural/:name/suspend`]: "OA",
   [`POST ${ns}/:plural/:name/resume`]: "OA",
@@ -77,23 +78,23 @@ const routes = {
   [`POST ${ns}/:owners/:name/unreject`]: "OA",
   [`POST ${ns}/:owners/:name/retry`]: "OA",
   [`POST ${ns}/:owners/:name/rollback`]: "OA",
-  [`POST ${ns}/:owners/:name/approve`]: "PA",
+  [`POST ${ns}/:owners/:name/approve`]: "PBA",
   [`POST ${ns}/syncs/:name/prune`]: "A",
   [`POST ${ns}/syncgroups/:name/approve-guard`]: "A",
-  [`GET ${ns}/:plural/:name/events`]: "VROPA",
-  [`GET ${ns}/:plural/:name/logs`]: "VROPA",
-  [`GET ${ns}/syncs/:name/objects`]: "VROPA",
-  [`GET ${ns}/sources/:name/revisions`]: "VROPA",
+  [`GET ${ns}/:plural/:name/events`]: "VROPBA",
+  [`GET ${ns}/:plural/:name/logs`]: "VROPBA",
+  [`GET ${ns}/syncs/:name/objects`]: "VROPBA",
+  [`GET ${ns}/sources/:name/revisions`]: "VROPBA",
   "GET /v1/clusters/:name/objects": "VROPA",
-  [`GET ${ns}/:owners/:name/history`]: "VROPA",
-  [`GET ${ns}/:owners/:name/syncs`]: "VROPA",
-  [`GET ${ns}/:owners/:name/fleet`]: "VROPA",
+  [`GET ${ns}/:owners/:name/history`]: "VROPBA",
+  [`GET ${ns}/:owners/:name/syncs`]: "VROPBA",
+  [`GET ${ns}/:owners/:name/fleet`]: "VROPBA",
   [`POST ${ns}/:owners/:name/contents`]: "RA",
   [`POST ${ns}/sources/:name/contents`]: "RA",
-  [`GET ${ns}/:owners/:name/rollout`]: "VROPA",
-  [`GET ${ns}/:owners/:name/rollouts`]: "VROPA",
-  [`GET ${ns}/:owners/:name/rollouts/:number`]: "VROPA",
-  [`GET ${ns}/:owners/:name/rollouts/:number/targets`]: "VROPA",
+  [`GET ${ns}/:owners/:name/rollout`]: "VROPBA",
+  [`GET ${ns}/:owners/:name/rollouts`]: "VROPBA",
+  [`GET ${ns}/:owners/:name/rollouts/:number`]: "VROPBA",
+  [`GET ${ns}/:owners/:name/rollouts/:number/targets`]: "VROPBA",
 } as const;
 
 /** The routes of the gateway for one route of the table, which leaves the kind of the object open. */
@@ -107,7 +108,7 @@ function routesOf(route: string): readonly string[] {
   return gatewayRouteKeys().filter((key) => new RegExp(`^${pattern}$`).test(key));
 }
 
-describe("viewers, readers, operators, approvers and administrators", () => {
+describe("viewers, readers, operators, approvers, robots and administrators", () => {
   test.each(
     Object.entries(routes).flatMap(([route, expected]) => routesOf(route).map((key) => [key, expected] as const)),
   )("%s is allowed for %s, whether IAM checks the path of the request or of the route", (key, expected) => {
@@ -143,12 +144,14 @@ describe("viewers, readers, operators, approvers and administrators", () => {
     }
   });
 
-  test("every role may invoke the function of the dashboards, and no other function", () => {
-    for (const { Properties } of policies) {
+  test("every role but a robot's may invoke the function of the dashboards, and no other function", () => {
+    for (const { id, Properties } of policies) {
       const { Statement } = Properties.PolicyDocument as { Statement: { Action: string; Resource: unknown }[] };
-      expect(Statement.slice(1).map(({ Action, Resource: on }) => `${Action} ${textOf(on)}`)).toEqual([
-        expect.stringMatching(/^lambda:InvokeFunction <WiringDashboardFunction\w+\.Arn>$/),
-      ]);
+      expect(Statement.slice(1).map(({ Action, Resource: on }) => `${Action} ${textOf(on)}`)).toEqual(
+        id.includes("Robot")
+          ? []
+          : [expect.stringMatching(/^lambda:InvokeFunction <WiringDashboardFunction\w+\.Arn>$/)],
+      );
     }
   });
 
@@ -157,7 +160,7 @@ describe("viewers, readers, operators, approvers and administrators", () => {
   });
 
   test("CloudFormation keeps a policy that is in use, and no policy has a name that another installation could take", () => {
-    expect(policies).toHaveLength(5);
+    expect(policies).toHaveLength(6);
     for (const { DeletionPolicy, Properties } of policies) {
       expect(DeletionPolicy).toBe("RetainExceptOnCreate");
       expect(Properties.ManagedPolicyName).toBeUndefined();

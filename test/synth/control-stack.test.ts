@@ -647,7 +647,7 @@ test("the outputs have the addresses and roles that people, the git host and clu
   const names = [
     ...["ApiUrl", "WebhookUrl", "WebhookSecretArn", "ApplyRole", "ExternalId", "DiscoverRole", "Version"],
     ...["FleetDashboard", "OperationsDashboard"],
-    ...["ViewerPolicy", "ReaderPolicy", "OperatorPolicy", "ApproverPolicy", "AdministratorPolicy"],
+    ...["ViewerPolicy", "ReaderPolicy", "OperatorPolicy", "ApproverPolicy", "RobotPolicy", "AdministratorPolicy"],
   ];
   expect(Object.keys(said).sort()).toEqual(names.toSorted());
   const [webhookRoute] = ofType(controlResources, "AWS::ApiGatewayV2::Route").flatMap(({ Properties }) =>

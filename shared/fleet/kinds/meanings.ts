@@ -131,6 +131,10 @@ const meanings: Readonly<Record<string, string>> = {
     "a CloudWatch alarm that ends the bake beside it when it is in ALARM",
   "SyncGroup.spec.rollout.stages[].after[].alarm.arn":
     "the ARN of a metric alarm or a composite alarm, in the account and region of the installation",
+  "SyncGroup.spec.rollout.stages[].after[].check": "a program that approves or rejects the rollout after the bake",
+  "SyncGroup.spec.rollout.stages[].after[].check.principal": "the ARN of the only role or user that may answer",
+  "SyncGroup.spec.rollout.stages[].after[].check.expires":
+    "how long it has for the answer; without one, the gate has failed",
   "SyncGroup.spec.rollout.stages[].after[].alarm.missing":
     "fail: the gate fails when the alarm lacked data during the bake; pass: only ALARM counts",
   "SyncGroup.spec.rollout.stages[].optional":

@@ -25,7 +25,9 @@ export function alarmsOf({ gates }: Pick<StageRunRow, "gates">): readonly AlarmT
 /** Whether the alarms of the stage run are read, each minute. */
 export function isWatched(stageRun: StageRunRow): boolean {
   const { bake, phase } = stageRun;
-  return bake !== undefined && alarmsOf(stageRun).length > 0 && !isStalled(stageRun) && !isEndedPhase(phase);
+  // After the bake, a check may go on.
+  if (bake === undefined || bake.alarms?.readTo !== undefined) return false;
+  return alarmsOf(stageRun).length > 0 && !isStalled(stageRun) && !isEndedPhase(phase);
 }
 
 /** When the alarm changed its state, and both states. */
@@ -90,9 +92,7 @@ export function withAlarms(stageRun: StageRunRow, row: AlarmsRow | undefined): S
   const { bake } = stageRun;
   if (bake === undefined || !isWatched(stageRun)) return stageRun;
   const seen = seenAlarms(stageRun, row);
-  // A first reading after the check is enough: a later one is no news.
-  const isSame = canonicalJson(seen ?? {}) === canonicalJson(bake.alarms ?? {});
-  if (isSame || (seen?.readTo !== undefined && bake.alarms?.readTo !== undefined)) return stageRun;
+  if (canonicalJson(seen ?? {}) === canonicalJson(bake.alarms ?? {})) return stageRun;
   const { alarms: _before, ...kept } = bake;
   return { ...stageRun, bake: seen === undefined ? kept : { ...kept, alarms: seen } };
 }

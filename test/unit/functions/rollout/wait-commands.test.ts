@@ -38,6 +38,12 @@ const alarmed: Partial<RolloutStrategy> = {
   ...all,
   stages: [{ name: "rest", after: [{ bake: "1s" }, { alarm: { arn: errors, missing: "fail" } }] }],
 };
+const checked: Partial<RolloutStrategy> = {
+  ...all,
+  stages: [
+    { name: "rest", after: [{ check: { principal: "arn:aws:iam::111122223333:role/sre", expires: "60s" } }] },
+  ],
+};
 const approved: Partial<RolloutStrategy> = {
   ...all,
   stages: [{ name: "rest", before: [{ approval: { by: ["arn:aws:iam::*:role/sre"], count: 1, expires: "60s" } }] }],
@@ -367,6 +373,24 @@ const stories: readonly Story[] = [
       await made.plan();
     },
     clear: ["reconcile", "retry", "refresh", "promote rest 1"],
+  },
+  {
+    on: "gate",
+    when: "the program of a check did not answer in time",
+    pace: checked,
+    make: async (made) => {
+      await say(made, "Ready");
+      made.advanceClock(60);
+      await made.plan();
+    },
+    clear: ["reconcile", "retry", "refresh", "promote rest 1"],
+  },
+  {
+    on: "approval",
+    when: "a program has to answer",
+    pace: checked,
+    make: after("Ready"),
+    clear: ["approve", "promote rest 1"],
   },
   {
     on: "gate",

@@ -5,7 +5,7 @@ import { isOfType } from "#shared/fleet/rows/stored-row.ts";
 import { configMap, namespaceManifest, ringStages } from "#test/support/e2e-documents.ts";
 import type { World } from "#test/support/e2e-world.ts";
 import { noRealServers, realServers, storyTargets } from "#test/support/fleet-targets.ts";
-import { webWorldOn } from "#test/support/web-world.ts";
+import { webGroup, webWorldOn } from "#test/support/web-world.ts";
 import { openWorldCli, type WorldCli } from "#test/support/world-cli.ts";
 
 const rings = { canary: 1, broad: 2 };
@@ -17,6 +17,11 @@ const stages = (ringStages("canary", "broad") ?? []).map((stage, index) =>
 const errors = "arn:aws:cloudwatch:us-east-1:000000000000:alarm:errors";
 const alarmed = stages.map((stage, index) =>
   index === 0 ? { ...stage, after: [{ bake: `${bakeSeconds}s` }, { alarm: { arn: errors } }] } : stage,
+);
+
+const localUser = "arn:aws:iam::000000000000:user/local";
+const checked = (ringStages("canary", "broad") ?? []).map((stage, index) =>
+  index === 0 ? { ...stage, after: [{ check: { principal: localUser } }] } : stage,
 );
 
 const settings = (color: string) => ({
@@ -152,6 +157,41 @@ describe.each(storyTargets)("on $name", (fleet) => {
       expect(status).toContain("starling rollout retry web");
       expect(writtenTo(it)).toEqual(["canary-1"]);
       await it.untilInSync("web", await it.push("app", settings("good")));
+      expect(writtenTo(it)).toEqual(["broad-1", "broad-2", "canary-1"]);
+      cli.close();
+    }));
+
+  test("a rollout that a program rejects reaches no further cluster, and the one that it approves reaches all", () =>
+    withWebWorld({ rings, files: settings("blue"), world }, async (it, commit) => {
+      await it.untilInSync("web", commit);
+      await it.apply(webGroup({ rings, rollout: { stages: checked } }));
+      const cli = openWorldCli(it);
+      const answer = async (verb: "approve" | "reject", number: number) => {
+        const { out } = await cli.run("rollout status web");
+        const plan = new RegExp(`rollout ${number} is checked .* about plan ([0-9a-f]+)`).exec(out)?.[1];
+        if (plan === undefined) return false;
+        const done = await run(cli, [
+          "rollout",
+          verb,
+          "web",
+          "--stage",
+          "canary",
+          "--plan",
+          plan,
+          "--reason",
+          "errors",
+        ]);
+        expect(done).toContain(verb === "approve" ? `approved: plan ${plan}` : `rejected: plan ${plan}`);
+        return true;
+      };
+      it.fleet.clearRequests();
+      await it.push("app", settings("bad"));
+      await it.waitFor("the program is asked", () => answer("reject", 2));
+      await untilState(it, "Stalled");
+      expect(writtenTo(it)).toEqual(["canary-1"]);
+      const good = await it.push("app", settings("good"));
+      await it.waitFor("the program is asked again", () => answer("approve", 3));
+      await it.untilInSync("web", good);
       expect(writtenTo(it)).toEqual(["broad-1", "broad-2", "canary-1"]);
       cli.close();
     }));

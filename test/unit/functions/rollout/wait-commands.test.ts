@@ -40,9 +40,7 @@ const alarmed: Partial<RolloutStrategy> = {
 };
 const checked: Partial<RolloutStrategy> = {
   ...all,
-  stages: [
-    { name: "rest", after: [{ check: { principal: "arn:aws:iam::111122223333:role/sre", expires: "60s" } }] },
-  ],
+  stages: [{ name: "rest", after: [{ check: { principal: "arn:aws:iam::111122223333:role/sre", expires: "60s" } }] }],
 };
 const approved: Partial<RolloutStrategy> = {
   ...all,

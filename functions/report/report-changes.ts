@@ -1,7 +1,7 @@
 import { leadingCorrelation } from "#shared/adapters/correlation.ts";
 import { defined } from "#shared/base/defined.ts";
 import { ownerFields, stageRunFields } from "#shared/fleet/log-fields.ts";
-import { checkExpiresAt, checkOf, isAsked } from "#shared/fleet/rollout/check-gate.ts";
+import { checkExpiresAt, checkOf, isCheckOpen } from "#shared/fleet/rollout/check-gate.ts";
 import { stageRunEvents, syncEvents } from "#shared/fleet/rows/event-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { keyText, type RowKey } from "#shared/fleet/rows/row.ts";
@@ -48,7 +48,7 @@ export async function reportChanges(messages: readonly Reported[], ports: Report
       ...correlationOf([stageRun]),
     });
   }
-  for (const stageRun of stageRuns.filter(isAsked)) {
+  for (const stageRun of stageRuns.filter(isCheckOpen)) {
     const { stage, planHash } = stageRun;
     ports.log.info("a check waits for an answer", {
       ...stageRunFields(stageRun),

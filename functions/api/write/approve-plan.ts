@@ -1,7 +1,7 @@
 import { refusal } from "#functions/api/request/refusal.ts";
 import { type Facts, namedStage } from "#functions/api/write/rollout-verb.ts";
 import { approvalOf, approverOf, expiresAt, isAllowed, validApprovals } from "#shared/fleet/rollout/approval.ts";
-import { checkExpiresAt, checkOf, isAsked } from "#shared/fleet/rollout/check-gate.ts";
+import { checkExpiresAt, checkOf, isCheckOpen } from "#shared/fleet/rollout/check-gate.ts";
 import { stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { Operations } from "#shared/fleet/rows/object-rows.ts";
 import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -24,7 +24,8 @@ export function decideApprove({
 }: Facts<"approve">): Operations | undefined {
   const stage = namedStage(name, { rolloutState, object });
   const stageRun = stageRunOf(stage, stageRuns);
-  if (stageRun !== undefined && isAsked(stageRun)) return answerOf(stageRun, { row, answer, plan, act, now, object });
+  if (stageRun !== undefined && isCheckOpen(stageRun))
+    return answerOf(stageRun, { row, answer, plan, act, now, object });
   if (answer === "rejected")
     throw refusal("NotGated", `no check waits for an answer in stage ${name} of ${object}; nothing was rejected`);
   const terms = stageRun && approvalOf(stageRun);

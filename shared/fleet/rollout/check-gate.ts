@@ -15,7 +15,7 @@ export function checkOf({ gates, planHash }: Pick<Run, "gates" | "planHash">): T
 }
 
 /** Whether somebody still has to answer. */
-export function isAsked({ phase, check }: Pick<StageRunRow, "phase" | "check">): boolean {
+export function isCheckOpen({ phase, check }: Pick<StageRunRow, "phase" | "check">): boolean {
   return phase === "Baking" && check !== undefined && check.answer === undefined;
 }
 
@@ -57,7 +57,7 @@ export function afterCheck(
   { approvals, at }: { readonly approvals: readonly Approval[]; readonly at: string },
 ): StageRunRow {
   const { check } = stageRun;
-  if (check === undefined || !isAsked(stageRun)) return stageRun;
+  if (check === undefined || !isCheckOpen(stageRun)) return stageRun;
   const given = approvals.find(
     (one) => one.stage === stageRun.stage && one.plan === stageRun.planHash && one.check?.since === check.since,
   );

@@ -423,7 +423,7 @@ export interface OpenCheck {
   /** When it was asked; names the question, so that no earlier answer serves for it. */
   readonly since: string;
   readonly answer?: "approved" | "rejected" | "silent";
-  /** Who has answered, and why. */
+  /** The principal that has answered, and its reason. */
   readonly by?: string;
   readonly reason?: string;
 }

@@ -4,7 +4,7 @@ import { advance, isLeft, mustVerify } from "#shared/fleet/rollout/advance.ts";
 import { alarmsAwaited, isEndedByAlarm, unreadText } from "#shared/fleet/rollout/alarms.ts";
 import { approvalOf, expiresAt, validApprovals } from "#shared/fleet/rollout/approval.ts";
 import { bakeClock, bakedAt, bakeOf, checkEnd } from "#shared/fleet/rollout/bake.ts";
-import { checkExpiresAt, checkOf, isAsked, isEndedByCheck } from "#shared/fleet/rollout/check-gate.ts";
+import { checkExpiresAt, checkOf, isCheckOpen, isEndedByCheck } from "#shared/fleet/rollout/check-gate.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { barredIn, newerBefore, nextFor } from "#shared/fleet/rollout/order.ts";
 import { barredText } from "#shared/fleet/rollout/owner-status.ts";
@@ -150,7 +150,7 @@ function approvalWait({ row }: WaitFacts, stageRun: StageRunRow): readonly Wait[
 function checkWait(stageRun: StageRunRow): readonly Wait[] {
   const { stage, rollout, check, planHash = "" } = stageRun;
   const terms = checkOf(stageRun);
-  if (terms === undefined || check === undefined || !isAsked(stageRun)) return [];
+  if (terms === undefined || check === undefined || !isCheckOpen(stageRun)) return [];
   const message = `rollout ${rollout} is checked in stage ${stage}: ${terms.principal} has to answer about plan ${planHash}`;
   const clear: Wait["clear"] = [
     { verb: "approve", stage, plan: planHash },
@@ -163,7 +163,7 @@ function checkWait(stageRun: StageRunRow): readonly Wait[] {
 /** A bake ends by itself, or when a person ends it. */
 function bakeWait({ row }: WaitFacts, stageRun: StageRunRow): Wait[] {
   const { phase, bake, stage, rollout } = stageRun;
-  if (phase !== "Baking" || bake === undefined || isAsked(stageRun)) return [];
+  if (phase !== "Baking" || bake === undefined || isCheckOpen(stageRun)) return [];
   const { progressDeadline } = relationOf(row).rollout;
   const clock = bakeClock(row.operations, progressDeadline);
   const unread = unreadText(stageRun);

@@ -6,7 +6,7 @@ import { type PlannerPorts, readMembers } from "#functions/rollout/read/planner-
 import { clustersWithSyncs, rowsAbout } from "#functions/rollout/read/read-clusters.ts";
 import type { Transaction } from "#functions/rollout/write/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
-import { isThere } from "#shared/base/errors.ts";
+import { isThere, unlessLost } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { youngSince } from "#shared/fleet/blob-life.ts";
@@ -15,7 +15,7 @@ import { type Member, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { planHashOf } from "#shared/fleet/rollout/plan-hash.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
-import { isUnbegun, noTargets, refOf } from "#shared/fleet/rollout/stage-runs.ts";
+import { isStalled, isUnbegun, noTargets, refOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { RolloutRow, SnapshotTarget, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
@@ -40,9 +40,12 @@ export async function startStageRun(
     ...holders.map((cluster) => [cluster, "unhealthy"] as const),
     ...(before ?? []),
   ]);
-  const groups = Map.groupBy(members, ({ cluster }) => standings.get(cluster) ?? "untouched");
-  const { unhealthy = [], well = [], untouched = [] } = Object.fromEntries(groups);
-  const ordered = [...unhealthy, ...well, ...untouched];
+  const places = old === undefined ? new Map<string, number>() : await placesIn(old, ports);
+  const placeOf = ({ cluster }: Member) => places.get(cluster) ?? old?.size ?? 0;
+  const byPlace = members.toSorted((a, b) => placeOf(a) - placeOf(b));
+  const groups = Map.groupBy(byPlace, ({ cluster }) => standings.get(cluster) ?? "untouched");
+  const { unhealthy = [], well = [], untouched = [], newest = [] } = Object.fromEntries(groups);
+  const ordered = [...unhealthy, ...well, ...untouched, ...newest];
   const targetOf = targetsWithInputs(known.owner, ports);
   const targets = await Promise.all(ordered.map((member) => targetOf(member, rollout)));
   const pages: { key: string; first: number }[] = [];
@@ -155,7 +158,8 @@ async function membersFor(
   return [...own, ...others.map((cluster) => ({ cluster, uid: "", stage, labels: {}, values: {}, since: 0 }))];
 }
 
-type Standing = "unhealthy" | "well";
+/** `well` with the rollout of the snapshot, `newest` with the one that it replaces. */
+type Standing = "unhealthy" | "well" | "newest";
 
 /**
  * Clusters with a slot, of any stage. They come first: the slots that they keep count in the stage's own bound before
@@ -167,8 +171,23 @@ async function holdersOf({ owner }: Known, { table }: PlannerPorts): Promise<rea
 }
 
 /**
- * Clusters with something of a stage run that has not passed come first. A new snapshot keeps the evidence of its
- * rollout: the clusters that were ready with it, also by a snapshot that checked none of them again.
+ * The places of clusters in the snapshot of a stage run that is replaced. The next snapshot has the same order, and those
+ * that got the replaced rollout at its end: so the clusters with the oldest rollouts come first, each time.
+ */
+async function placesIn(
+  stageRun: StageRunRow,
+  { lists }: Pick<PlannerPorts, "lists">,
+): Promise<ReadonlyMap<string, number>> {
+  const pages = await Promise.all(
+    stageRun.pages.map(({ key }) => unlessLost(lists.read<SnapshotTarget>(key), () => [])),
+  );
+  return new Map(pages.flat().map(({ cluster }, place) => [cluster, place]));
+}
+
+/**
+ * Clusters with something of a stage run that stands still come first, and so do those that another one has not made
+ * ready. Those that it has made ready come last. A new snapshot keeps the evidence of its rollout: the clusters that were
+ * ready with it, also by a snapshot that checked none of them again.
  */
 async function standingIn(
   stageRun: StageRunRow,
@@ -185,10 +204,11 @@ async function standingIn(
   const given = targets.rows.filter(({ attempts }) => Object.keys(attempts).length > 0);
   const touched = [...given.map(({ cluster }) => cluster), ...targets.unread];
   const succeeded = [...targets.rows.filter(({ state }) => state === "Succeeded"), ...verified];
-  const well = stageRun.rollout === rollout.number ? succeeded.map(({ cluster }) => cluster) : [];
+  const replaced = isStalled(stageRun) ? "unhealthy" : "newest";
+  const standing = stageRun.rollout === rollout.number ? "well" : replaced;
   return new Map<string, Standing>([
     ...touched.map((cluster) => [cluster, "unhealthy"] as const),
-    ...well.map((cluster) => [cluster, "well"] as const),
+    ...succeeded.map(({ cluster }) => [cluster, standing] as const),
   ]);
 }
 

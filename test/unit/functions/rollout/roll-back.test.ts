@@ -292,6 +292,7 @@ describe("a rollback", () => {
     await playOn(made);
     expect(made.stages()).toEqual({ canary: "3", rest: "3" });
     expect(await revisions(made, "c1", "c2", "r1")).toEqual(["aaa", "aaa", "aaa"]);
+    expect((await made.sync("c1"))?.desired.beginBefore).toBeUndefined();
     // A cluster that joins meanwhile gets what its stage went back to.
     await made.addCluster("c4", "canary");
     await playOn(made);

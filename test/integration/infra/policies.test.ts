@@ -280,6 +280,8 @@ describe("the roles of the functions", () => {
       const check = `/v1/clusters/${name}/check`;
       await post(check);
       await until("a check", async () => "answer" in (await api.call<object>("GET", check)));
+      await post(`/v1/clusters/${name}/cordon`);
+      await post(`/v1/clusters/${name}/uncordon`);
     }
     stack.machine.eks.roles.put({
       arn: "arn:aws:iam::111111111111:role/starling/discovery/scan",
@@ -325,8 +327,6 @@ describe("the roles of the functions", () => {
     await post("/v1/freezes/halt");
     await api.call("GET", "/v1/freezes");
     await api.call("DELETE", "/v1/freezes/halt");
-    await post("/v1/clusters/c1/cordon");
-    await post("/v1/clusters/c1/uncordon");
     await post(`${ns}/syncgroups/web/suspend`);
     await post(`${ns}/syncgroups/web/resume`);
     await post(`${ns}/syncgroups/web/reconcile`);

@@ -15,8 +15,6 @@ const limitsKib = {
   Api: 2350,
   // The clients of EKS, STS, SSM, Organizations and the Tagging API.
   Discover: 1850,
-  // The client of CloudWatch.
-  Tick: 1750,
   // The client of S3.
   Rollout: 2000,
   // The client of S3, and the pages.

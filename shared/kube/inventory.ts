@@ -66,6 +66,8 @@ export interface Progress {
   readonly applied: readonly string[];
   /** The `objectIdKey` of unrecorded objects that were searched for and settled. */
   readonly settled: readonly string[];
+  /** The guard let the attempt's prune through: what is left of it is not asked about again. */
+  readonly pruning?: true;
   /** The number of steps that were ready, and are not checked again. */
   readonly passed?: number;
   /** The `objectIdKey` of hooks that failed. */

@@ -86,6 +86,7 @@ export const reasons = [
   "OutOfTime",
   "Pruning",
   "PruneFailed",
+  "PruneGuard",
   "DeleteFailed",
   "Deleted",
   "DeletionFailed",

@@ -3,6 +3,7 @@ import type { OperationContext, OperationResult } from "#functions/apply/steps/o
 import { type ApplyOrder, isInSteps, orderOf } from "#functions/apply/steps/order-of-apply.ts";
 import { progressAfter, progressOf, unsettledIds } from "#functions/apply/steps/progress.ts";
 import { pruneFinding } from "#functions/apply/steps/prune-finding.ts";
+import { type PruneGuard, pruneGuardOf } from "#functions/apply/steps/prune-guard.ts";
 import { findForeign } from "#functions/apply/steps/rebuild-inventory.ts";
 import { refusedFinding } from "#functions/apply/steps/refused-finding.ts";
 import { placesIn, unrecordedIds } from "#functions/apply/steps/rendering-places.ts";
@@ -93,7 +94,9 @@ async function applyOver(
   const left = await unrecordedIds(earlier, { desired: kept, defaultNamespace }, ports.blobs);
   const unrecorded = unsettledIds(left.ids, begun);
   const applied = walk.inventory;
-  const pruned = desired.apply.prune ? await prune(context, { applied, kept, unrecorded }) : undefined;
+  const guard = pruneGuardOf(context, { entries: applied.entries, kept, progress: walk.progress });
+  const pruned = desired.apply.prune ? await prune(context, { applied, kept, unrecorded, guard }) : undefined;
+  if (guard.hasPassed()) walk.progress = { ...walk.progress, pruning: true };
   const settled = pruned !== undefined && "settled" in pruned ? pruned.settled : [];
   if (pruned !== undefined && pruned.outcome !== "withheld") walk.deletions.push(...deletionWarningsOf(pruned));
   walk.timeWasUp ||= pruned !== undefined && "settled" in pruned && pruned.timeWasUp;
@@ -106,7 +109,7 @@ async function applyOver(
     return { ...(await stored(context, walk, order)), ...claimed, ...named, ...finding };
   }
   if (pruned !== undefined && pruned.outcome !== "done") {
-    const finding = pruneFinding(pruned, { waiting: "Pruning", failed: "PruneFailed" });
+    const finding = { ...pruneFinding(pruned, { waiting: "Pruning", failed: "PruneFailed" }), ...guard.found() };
     return { ...(await stored(context, walk, order)), ...claimed, ...named, ...finding };
   }
   const late = await applyAfter(walk, order);
@@ -147,6 +150,7 @@ interface Pruning {
   /** `objectIdKey` of each desired object. */
   readonly kept: ReadonlySet<string>;
   readonly unrecorded: readonly ObjectId[];
+  readonly guard: PruneGuard;
 }
 
 /** Pruning reads the rows again: the rows that were read before the apply may be old by now. */
@@ -168,6 +172,7 @@ async function prune(
     candidates,
     unrecorded: pruning.unrecorded,
     heldFor,
+    ...defined({ guard: pruning.guard.ask }),
     keepUids,
     claim,
     clock: ports.clock,

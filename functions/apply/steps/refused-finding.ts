@@ -2,6 +2,10 @@ import { otherCluster } from "#functions/apply/steps/identity-finding.ts";
 import type { OperationContext, OperationResult } from "#functions/apply/steps/operation.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { ParentResult } from "#shared/kube/engine/ensure-parent.ts";
+import type { PruneResult } from "#shared/kube/engine/prune-set.ts";
+
+type Refused = Extract<ParentResult, { kind: "refused" }>;
+type RefusedPrune = Extract<PruneResult, { outcome: "refused" }>;
 
 /**
  * The cluster remembers something that forbids this attempt. Another cluster at the endpoint counts as unreachable:
@@ -9,10 +13,10 @@ import type { ParentResult } from "#shared/kube/engine/ensure-parent.ts";
  */
 export function refusedFinding(
   context: Pick<OperationContext, "clusterUid" | "row">,
-  refusal: Omit<Extract<ParentResult, { kind: "refused" }>, "kind">,
+  refusal: Omit<Refused, "kind" | "reason"> & Pick<Refused | RefusedPrune, "reason">,
 ): OperationResult {
-  if (refusal.reason === "IdentityMismatch") return otherCluster(context, refusal.otherUid);
   const { reason, message, remembered, clusterUid } = refusal;
+  if (reason === "IdentityMismatch") return otherCluster(context, refusal.otherUid);
   return {
     phase: "Failed",
     reason,

@@ -335,7 +335,7 @@ export function progressOfWalk(
   order: ApplyOrder,
   end?: "whole",
 ): Pick<InventoryChange, "progress" | "hooks"> {
-  const isKept = end === undefined && (walk.timeWasUp || isInSteps(order));
+  const isKept = end === undefined && (walk.timeWasUp || walk.progress.pruning === true || isInSteps(order));
   const { renderDigest, event } = order.record;
   const record: HookRecord = {
     renderDigest,

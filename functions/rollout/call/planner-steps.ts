@@ -140,7 +140,8 @@ export const plannerSteps: readonly PlannerStep[] = [
   },
   {
     name: "startRetries",
-    applies: ({ row: { operations } }) => operations.suspended === undefined && operations.gates !== undefined,
+    applies: ({ row: { operations }, rolloutState: { guard } }) =>
+      operations.suspended === undefined && (operations.gates !== undefined || guard !== undefined),
     take: startRetries,
   },
   {

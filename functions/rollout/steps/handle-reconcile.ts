@@ -9,6 +9,7 @@ import { isEndedByCheck } from "#shared/fleet/rollout/check-gate.ts";
 import { type Member, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { newRetries } from "#shared/fleet/rollout/gate-acts.ts";
+import { releasedPrunes } from "#shared/fleet/rollout/guarded-objects.ts";
 import { clockOf } from "#shared/fleet/rollout/judge.ts";
 import { lastStageRunOf, refOf, stageRunsIn } from "#shared/fleet/rollout/stage-runs.ts";
 import { activityOf } from "#shared/fleet/rollout/timers.ts";
@@ -41,11 +42,24 @@ export function startReconcile(known: Known, _work: CallWork, ports: PlannerPort
   return transaction;
 }
 
-/** Starts every `rollout retry`: the failed targets and catch-ups of the clusters that it names get another turn. */
+/**
+ * Starts every `rollout retry`: the failed targets and catch-ups of the clusters that it names get another turn. So do
+ * those whose prune was approved.
+ */
 export function startRetries(known: Known, _work: CallWork, ports: PlannerPorts): Transaction | undefined {
   const retries = newRetries(known.row.operations, known.rolloutState);
-  if (retries.length === 0) return undefined;
   const transaction = new Transaction(known, ports.clock.now());
+  const released = releasedPrunes({ row: known.row, guard: known.rolloutState.guard, now: transaction.now });
+  if (released !== undefined) {
+    const { guard, clusters } = released;
+    const jobs = retryJobs(known);
+    transaction.addJobs(
+      ...(clusters?.flatMap((cluster) => jobs.map((job) => ({ ...job, only: { cluster } }))) ?? jobs),
+    );
+    transaction.edit({ guard });
+    return transaction;
+  }
+  if (retries.length === 0) return undefined;
   transaction.addJobs(
     ...retries.flatMap(({ cluster, clusters }) => {
       const only = defined({ cluster, clusters });

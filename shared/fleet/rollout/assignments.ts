@@ -118,6 +118,8 @@ export interface Assigning {
   /** Every Sync of the owner on the cluster. */
   readonly syncs: readonly SyncRow[];
   readonly preexisting?: true | undefined;
+  /** The bounds of the objects that it may prune. */
+  readonly guard?: Pick<Assigned, "objectBounds" | "mayPrune">;
   readonly now: Date;
   /** No worker begins at or after this time. */
   readonly beginBefore?: string | undefined;
@@ -131,6 +133,7 @@ export function assignmentsFor(assigning: Assigning): readonly Assignment[] {
     attempt: (previous(name)?.desired.attempt ?? 0) + 1,
     rollout: rollout.number,
     assignedAt: now.toISOString(),
+    ...assigning.guard,
     ...defined({ preexisting, beginBefore }),
     ...startOf(assigning, rollout.rollback === undefined ? (relation?.rollout.jitter ?? "0s") : "0s"),
   });
@@ -205,9 +208,10 @@ function startOf(
 
 /** The assignment that replaces a withdrawn deletion: the one before it. */
 export function takenBack(row: SyncRow, now: Date): Assigned | undefined {
-  const { instead, attempt, apply } = row.desired;
+  const { instead, attempt, apply, objectBounds, mayPrune } = row.desired;
   if (row.desired.action !== "delete" || instead?.renderDigest === undefined) return undefined;
-  return { action: "apply", ...instead, attempt: attempt + 1, apply, assignedAt: now.toISOString() };
+  const guard = defined({ objectBounds, mayPrune });
+  return { action: "apply", ...instead, attempt: attempt + 1, apply, assignedAt: now.toISOString(), ...guard };
 }
 
 /** True when the cluster was assigned everything of a rollout, and nothing else. */

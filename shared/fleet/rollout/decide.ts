@@ -18,6 +18,7 @@ import {
 import { buildOf } from "#shared/fleet/rollout/cluster-inputs.ts";
 import { relationOf, stageOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { ClusterRows, Deciding, Known } from "#shared/fleet/rollout/facts.ts";
+import { objectBounds } from "#shared/fleet/rollout/guarded-objects.ts";
 import { beginBefore, type CatchUpWait, thawHold } from "#shared/fleet/rollout/holding.ts";
 import { isPreexisting, isReplaceable } from "#shared/fleet/rollout/judge.ts";
 import { keepsNewer, newestOf } from "#shared/fleet/rollout/order.ts";
@@ -130,6 +131,8 @@ export function decide(
     syncs,
     // A cluster that a bad rollout broke was well before.
     preexisting: (!isRollback && syncs.some((sync) => isPreexisting(sync, current))) || undefined,
+    // What a rollback takes back is not withheld.
+    guard: isRollback ? {} : objectBounds(row, rolloutState, { rollout: rollout.number, now }),
     now,
     beginBefore: fleet && beginBefore(thawing, fleet, now),
   };

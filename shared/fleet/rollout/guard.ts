@@ -51,7 +51,7 @@ export function guardSpecOf(row: Pick<PlannedOwner, "type" | "spec">): GuardSpec
 }
 
 /** Every guard that is in force: an edit that raises a guard, or removes it, is judged by the former one. */
-function guardsInForce({ row, guard }: GuardFacts, at: string): readonly GuardSpec[] {
+export function guardsInForce({ row, guard }: GuardFacts, at: string): readonly GuardSpec[] {
   const spec = guardSpecOf(row);
   const replaced = guard?.spec !== undefined && !isSameGuard(guard.spec, spec) ? [guard.spec] : [];
   const former = (guard?.former ?? []).filter(({ until }) => until > at);
@@ -78,7 +78,7 @@ export function judgeChange(change: Change, facts: GuardFacts): Judgement {
   const room = roomAt(change, facts, at);
   if (room.isEnough) return { passes: true };
   const hash = hashOfChange(change);
-  const by = approvalsOf(facts).find((approval) => approval.hash === hash);
+  const by = unusedApprovals(facts).find((approval) => approval.hash === hash);
   if (by !== undefined) return { passes: true, by };
   const { before, allowed, members } = room;
   const until = timesOf(facts).find((time) => roomAt(change, facts, time).isEnough);
@@ -122,7 +122,7 @@ function timesOf({ row, guard }: GuardFacts): readonly string[] {
 }
 
 /** The approvals that are still to be used. */
-function approvalsOf({ row: { operations }, guard, now }: GuardFacts): readonly GuardApproval[] {
+export function unusedApprovals({ row: { operations }, guard, now }: GuardFacts): readonly GuardApproval[] {
   const oldest = later(now, -approvalSeconds);
   return allApprovals(operations).filter(({ number, at }) => at > oldest && guard?.used.includes(number) !== true);
 }
@@ -223,14 +223,19 @@ export function withMembersWithheld(state: GuardState, withheld: readonly Withhe
 /** A change of members that is withheld was approved, or the window has room for it, or no guard is in force. */
 export function mayChangeMembers(facts: GuardFacts): boolean {
   const at = facts.now.toISOString();
-  const approved = new Set(approvalsOf(facts).map(({ hash }) => hash));
+  const approved = new Set(unusedApprovals(facts).map(({ hash }) => hash));
   const withheld = membersWithheld(facts.guard);
   const isFree = !isGuarded(facts);
   return withheld.some(({ hash, until }) => isFree || approved.has(hash) || (until !== undefined && until <= at));
 }
 
 /** One line for people. */
-export function withheldText({ kind, count, before, allowed, members, names }: WithheldChange): string {
+export function withheldText({ kind, count, before, allowed, members, names, sync = "" }: WithheldChange): string {
+  if (kind === "objects") {
+    const where = firstOf(names, { most: 3 });
+    const on = `${names.length === 1 ? "cluster" : "clusters"} ${where}`;
+    return `${count} of ${counted(members, "object")} of Sync ${sync} on ${on} would be pruned: the guard allows ${allowed}`;
+  }
   const clusters = counted(count, "cluster");
   const more = before === 0 ? "" : `, after ${before} within the window`;
   const rule = `the guard allows ${allowed} of ${members}${more}`;

@@ -11,6 +11,7 @@ import {
   judgeChange,
   withTemplatesWithheld,
 } from "#shared/fleet/rollout/guard.ts";
+import { withoutPast } from "#shared/fleet/rollout/guarded-objects.ts";
 import { membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import type { GuardState, Plan, RolloutRow, RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
 
@@ -61,7 +62,10 @@ export function guardNow(facts: TemplateFacts): GuardState | undefined {
   const state = afterRead(factsOf(facts));
   if (state === undefined) return undefined;
   const { judgement } = judgeSpec({ ...facts, rolloutState: { ...facts.rolloutState, guard: state } });
-  const next = withTemplatesWithheld(state, judgement.passes ? [] : [judgement.withheld]);
+  const next = withTemplatesWithheld(
+    withoutPast(state, facts.rolloutState),
+    judgement.passes ? [] : [judgement.withheld],
+  );
   return canonicalJson(next) === canonicalJson(facts.rolloutState.guard) ? facts.rolloutState.guard : next;
 }
 

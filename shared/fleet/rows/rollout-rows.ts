@@ -233,16 +233,19 @@ export interface CatchUpsHeld {
 /** `changing` are slots that no stage counts. `away` is absent when it is zero. */
 export type CatchUpCounts = Readonly<Record<"waiting" | "changing" | "failed", number>> & { readonly away?: number };
 
-/** The kinds of changes that a guard counts: clusters join, clusters leave the selection, templates are dropped. */
-export type GuardedKind = "additions" | "deletions" | "templates";
+/**
+ * The kinds of changes that a guard counts: clusters join, clusters leave the selection, templates are dropped, objects
+ * of a Sync would be pruned.
+ */
+export type GuardedKind = "additions" | "deletions" | "templates" | "objects";
 
 /** A change that a guard withholds until it is approved, or the window has room for it. */
 export interface WithheldChange {
   readonly kind: GuardedKind;
-  /** Number of clusters, and of those that joined or lost something within the window before. */
+  /** Number of clusters, and of those that joined or lost something within the window before. Of objects: of one Sync. */
   readonly count: number;
   readonly before: number;
-  /** Number of clusters that the guard allows within the window, and the members at its start. */
+  /** Number of clusters that the guard allows within the window, and the members at its start. Of objects likewise. */
   readonly allowed: number;
   readonly members: number;
   /** Names of the templates, or the first names of the clusters. */
@@ -252,6 +255,9 @@ export interface WithheldChange {
   readonly since: string;
   /** The window has room for it then; absent when it never has. */
   readonly until?: string;
+  /** For objects: the Sync's name, and the rollout that would prune them. `names` are the clusters where it failed. */
+  readonly sync?: string;
+  readonly rollout?: number;
 }
 
 /** Clusters that joined or lost something at a time, and the number of members before. */
@@ -273,6 +279,8 @@ export interface GuardState {
   readonly withheld: readonly WithheldChange[];
   /** Numbers of the approvals that were used: each lets one change through. */
   readonly used: readonly number[];
+  /** Hashes of the prunes that were approved, each for one rollout on every cluster. */
+  readonly mayPrune?: readonly { readonly hash: string; readonly rollout: number }[];
 }
 
 /** The one row of an owner's rollouts: its version is a condition of every transaction of the planner. */

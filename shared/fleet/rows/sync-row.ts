@@ -4,13 +4,14 @@
  * that it names.
  */
 
-import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
+import { type ClusterCount, secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import type { ApplyOptions } from "#shared/fleet/kinds/sync-template.ts";
 import { jittered, later } from "#shared/fleet/rows/due.ts";
 import type { Freeze } from "#shared/fleet/rows/freezes-row.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { Act, Condition } from "#shared/fleet/rows/object-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
+import type { GuardedPrune } from "#shared/fleet/sync/prune-guard.ts";
 import type { ForeignObject } from "#shared/kube/membership.ts";
 import type { Remembered } from "#shared/kube/parent-object.ts";
 
@@ -36,6 +37,10 @@ export interface Assigned {
   readonly startAt?: string;
   /** The windows over the cluster close then: no worker begins the attempt at or after this time. */
   readonly beginBefore?: string;
+  /** The strictest of them bounds the number of objects that are pruned; absent without a guard. */
+  readonly objectBounds?: readonly ClusterCount[];
+  /** Hashes of the prunes that people let through although they are more. */
+  readonly mayPrune?: readonly string[];
   /** The cluster was unhealthy before the assignment, with a rollout that its stage had passed. */
   readonly preexisting?: true;
   /** For a deletion: what was desired before, in case the deletion is withdrawn. */
@@ -176,6 +181,8 @@ export interface Observed {
   /** Objects that are no longer corrected, because somebody undoes it each time; at most five. */
   readonly leftAlone?: readonly ObjectProblem[];
   readonly drift?: Drift;
+  /** The attempt has failed because of the guard of the Sync's objects. */
+  readonly guardedPrune?: GuardedPrune;
   /** A suspend kept the worker from a write. */
   readonly withheld?: "Suspended";
   /** Number of the newest `prune` that was carried out, as far as it could be. */

@@ -66,6 +66,8 @@ export interface Finding {
   /** All drift that was found; empty when there is none any more. */
   readonly foreign?: readonly ForeignObject[];
   readonly rebuilt?: Observed["rebuilt"];
+  /** The guard of the Sync's objects ended the attempt. */
+  readonly guardedPrune?: Observed["guardedPrune"];
   /** Why a necessary write did not happen. */
   readonly withheld?: Withheld;
   /** Why not everything could be compared with what was applied. */
@@ -129,6 +131,7 @@ export function observe(
       inspectedAt: finding.inspected ? now : sameAttempt ? before.inspectedAt : undefined,
       drift: finding.drift ?? before?.drift,
       withheld,
+      guardedPrune: finding.guardedPrune,
       warnings: warnings.length === 0 ? undefined : warnings,
       leftAlone: leftAlone.length === 0 ? undefined : leftAlone,
       foreign: finding.foreign === undefined ? before?.foreign : namedForeign(finding.foreign),

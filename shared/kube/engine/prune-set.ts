@@ -37,6 +37,10 @@ export interface PruneSetRequest {
    * desires any.
    */
   readonly heldFor?: ReadonlyMap<string, string>;
+  /**
+   * Asked once, before the first deletion, about every object that would be deleted. @returns why none of them may be.
+   */
+  readonly guard?: (doomed: readonly ObjectId[]) => Promise<string | undefined>;
   /** The uids in the new inventory. The same object under another group is never deleted. */
   readonly keepUids: ReadonlySet<string>;
   /**
@@ -65,7 +69,7 @@ export type PruneResult =
       /** Remarks for users about objects, whatever their result. */
       readonly notes: readonly DeletionNote[];
     }
-  | { readonly outcome: "refused"; readonly reason: Among<"ClusterAhead">; readonly message: string };
+  | { readonly outcome: "refused"; readonly reason: Among<"ClusterAhead" | "PruneGuard">; readonly message: string };
 
 interface Candidate {
   readonly id: ObjectId;
@@ -86,7 +90,7 @@ export async function pruneSet(client: ClusterClient, request: PruneSetRequest):
   const time = new RunTime(request);
   if (candidates.length === 0) return { outcome: "done", timeWasUp: false, ...nothing };
   if (time.isUp()) return notBegun(candidates);
-  let order: DeletionOrder | { readonly unread: string };
+  let order: Ordered | { readonly unread: string };
   try {
     const [read, holds] = await Promise.all([orderOf(client, candidates, request), stillHolds(client, request.claim)]);
     order = read;
@@ -99,7 +103,15 @@ export async function pruneSet(client: ClusterClient, request: PruneSetRequest):
     throw error;
   }
   if ("unread" in order) return notBegun(candidates, order.unread);
+  const message = await request.guard?.(doomedAmong(candidates, order, request));
+  if (message !== undefined) return { outcome: "refused", reason: "PruneGuard", message };
   return pruneInOrder(client, { order, candidates, request, time });
+}
+
+interface Ordered extends DeletionOrder {
+  /** By `objectIdKey`; empty when the objects were not read. */
+  readonly liveOf: ReadonlyMap<string, KubeObject>;
+  readonly unlisted: readonly ObjectId[];
 }
 
 /** A single object needs no order. */
@@ -107,13 +119,32 @@ async function orderOf(
   client: ClusterClient,
   candidates: readonly Candidate[],
   request: PruneSetRequest,
-): Promise<DeletionOrder | { readonly unread: string }> {
+): Promise<Ordered | { readonly unread: string }> {
   const ids = candidates.map(({ id }) => id);
-  if (ids.length === 1) return orderDeletion(ids, new Map());
-  const { liveOf, notes, unread } = await readDoomed(client, { ...request, ids });
+  if (ids.length === 1 && request.guard === undefined)
+    return { ...orderDeletion(ids, new Map()), liveOf: new Map<string, KubeObject>(), unlisted: [] };
+  const { liveOf, notes, unlisted, unread } = await readDoomed(client, { ...request, ids });
   if (unread !== undefined) return { unread };
   const order = orderDeletion(ids, liveOf);
-  return { ...order, notes: [...notes, ...order.notes] };
+  return { ...order, liveOf, unlisted, notes: [...notes, ...order.notes] };
+}
+
+/** The candidates that exist, and that nothing keeps; those that cannot be read are among them. */
+function doomedAmong(
+  candidates: readonly Candidate[],
+  { liveOf, unlisted }: Pick<Ordered, "liveOf" | "unlisted">,
+  request: PruneSetRequest,
+): readonly ObjectId[] {
+  const unknown = new Set(unlisted.map(objectIdKey));
+  return candidates.flatMap((candidate) => {
+    const { id } = candidate;
+    const key = objectIdKey(id);
+    if (request.heldFor?.has(key) === true) return [];
+    if (unknown.has(key)) return [id];
+    const live = liveOf.get(key);
+    if (live === undefined || isBeingDeleted(live)) return [];
+    return reasonToStay(candidate, live, request) === undefined ? [id] : [];
+  });
 }
 
 interface PruneRun {

@@ -17,6 +17,8 @@ interface Doomed extends OwnDeadline {
 export interface ReadDoomed {
   readonly liveOf: ReadonlyMap<string, KubeObject>;
   readonly notes: readonly DeletionNote[];
+  /** Objects of kinds that could not be listed: whether they exist is unknown. */
+  readonly unlisted: readonly ObjectId[];
   /** Why a kind could not be listed this time. The next run may succeed. */
   readonly unread?: string;
 }
@@ -34,13 +36,16 @@ const passing: ReadonlySet<ObjectFailure["class"]> = new Set(["transient", "thro
 export async function readDoomed(client: ClusterClient, doomed: Doomed): Promise<ReadDoomed> {
   const liveOf = new Map<string, KubeObject>();
   const notes: DeletionNote[] = [];
+  const unlisted: ObjectId[] = [];
   let unread: string | undefined;
   const kinds = [...Map.groupBy(doomed.ids, kindKey).values()];
   await runConcurrently(kinds, concurrency, async (ofKind) => {
     const [first] = ofKind;
     if (first === undefined) return;
     try {
-      for (const live of await withFreshKinds(client, () => listDoomed(client, { ...doomed, ids: ofKind }))) {
+      const found = await withFreshKinds(client, () => listDoomed(client, { ...doomed, ids: ofKind }));
+      if (found === undefined) unlisted.push(...ofKind);
+      for (const live of found ?? []) {
         liveOf.set(objectIdKey(objectIdOf(live, first)), live);
       }
     } catch (error) {
@@ -53,15 +58,17 @@ export async function readDoomed(client: ClusterClient, doomed: Doomed): Promise
       }
       const message = `the dependencies of ${first.kind} are unknown, because it cannot be listed: ${failure.message}`;
       notes.push({ id: first, message });
+      unlisted.push(...ofKind);
     }
   });
-  return { liveOf, notes, ...defined({ unread }) };
+  return { liveOf, notes, unlisted, ...defined({ unread }) };
 }
 
-async function listDoomed(client: ClusterClient, { setId, ids }: Doomed): Promise<readonly KubeObject[]> {
+/** @returns undefined when it is unknown for now whether the kind exists. */
+async function listDoomed(client: ClusterClient, { setId, ids }: Doomed): Promise<readonly KubeObject[] | undefined> {
   const [{ group, kind } = { group: "", kind: "" }] = ids;
   const found = await client.lookup({ group, kind });
-  if (found.outcome !== "found") return [];
+  if (found.outcome !== "found") return found.outcome === "absent" ? [] : undefined;
   const namespaces = [...new Set(ids.map(({ namespace }) => namespace).filter((namespace) => namespace !== ""))];
   return listMembers(client, found.info, { setId, namespaces, metadataOnly: true });
 }

@@ -7,6 +7,7 @@ import { defined } from "#shared/base/defined.ts";
 import type { Doomed } from "#shared/fleet/rollout/advance.ts";
 import { takenBack } from "#shared/fleet/rollout/assignments.ts";
 import type { Known, SeenSlot, Verdict } from "#shared/fleet/rollout/facts.ts";
+import { afterTurn } from "#shared/fleet/rollout/guarded-objects.ts";
 import {
   areDoomed,
   clockOf,
@@ -153,6 +154,10 @@ async function settle(
     pauseSlot(transaction, seen);
   } else if (isCutShort(seen)) pauseSlot(transaction, seen);
   else transaction.dropSlot(slot);
+  const { rollout, cluster, attempts } = slot;
+  const ended = syncs.filter(({ name, desired }) => attempts[name] === desired.attempt);
+  const guard = afterTurn(transaction.rolloutState.guard, { cluster, rollout, syncs: ended, at: transaction.at });
+  if (guard !== transaction.rolloutState.guard) transaction.edit({ guard });
   if (verdict.state === "Succeeded" || slot.unwritten === true) for (const sync of syncs) removeGone(transaction, sync);
   if (slot.stageRun === undefined) settleCatchUp(transaction, slot, verdict);
   else await settleTarget(transaction, seen, ports);

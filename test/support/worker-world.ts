@@ -39,7 +39,7 @@ interface WorkOptions {
   readonly log?: Log;
 }
 
-interface AssignOptions extends Pick<SyncRow["desired"], "startAt" | "beginBefore"> {
+interface AssignOptions extends Pick<SyncRow["desired"], "startAt" | "beginBefore" | "objectBounds" | "mayPrune"> {
   readonly upgrade?: readonly ManifestObject[];
   /** Name of the SyncGroup that the Sync is a template of; a user's own Sync when left out. */
   readonly group?: string;

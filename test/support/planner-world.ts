@@ -262,7 +262,7 @@ export class PlannerWorld {
   async observe(
     cluster: string,
     phase: Phase,
-    more: Partial<Pick<Observed, "reason" | "attempt" | "problems">> & { readonly name?: string } = {},
+    more: Partial<Pick<Observed, "reason" | "attempt" | "problems" | "guardedPrune">> & { readonly name?: string } = {},
   ): Promise<void> {
     const row = await this.sync(cluster, more.name);
     if (row === undefined) throw new Error(`nothing was assigned to ${cluster}`);
@@ -282,7 +282,7 @@ export class PlannerWorld {
       at,
       ...(phase === "Ready" || phase === "Verifying" ? { applied } : {}),
       objects: { total: 1, ready: phase === "Ready" ? 1 : 0, failed: 0, foreign: 0 },
-      ...defined({ handledReconcile: row.reconcile, problems: more.problems }),
+      ...defined({ handledReconcile: row.reconcile, problems: more.problems, guardedPrune: more.guardedPrune }),
     });
     const next: SyncRow = { ...row, observed, version: row.version + 1, stateSk: stateIndex.sk(phase, row) };
     await this.table.write([{ put: next, when: { version: row.version } }]);

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { WithheldChange } from "#shared/fleet/rows/rollout-rows.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
-import { ana, names, playOn, revise, web, worldOf } from "#test/support/planner-story.ts";
+import { ana, names, playOn, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
 import { type OperationsInput, owner, type PlannerWorld } from "#test/support/planner-world.ts";
 import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
 
@@ -246,6 +246,90 @@ describe("templates", () => {
     await made.operate({ deletion: { ...ana(made.now), cascade: "delete" } } as OperationsInput);
     await playOn(made);
     expect(made.rows("SyncGroup")).toEqual([]);
+  });
+});
+
+describe("objects of a Sync", () => {
+  const guard = { additions: "100%", objects: "20%" };
+  const staged = { ...pace, ...rings };
+  const prune = { count: 8, members: 12, allowed: 2, hash: "1f8a90c2d4e5f607" };
+  const desired = async (made: PlannerWorld, cluster: string) => (await made.sync(cluster))?.desired;
+
+  /** The canaries are given a second rollout, and would have to prune too much. */
+  async function pruning(rollout: object = staged): Promise<PlannerWorld> {
+    const made = await worldOf(fleet(), rollout, web, { all: true }, guard);
+    await made.rollOut();
+    await revise(made, "bbb");
+    await refuse(made);
+    return made;
+  }
+
+  /** The workers of all clusters with a slot refuse to prune. */
+  async function refuse(made: PlannerWorld): Promise<void> {
+    for (const { cluster } of made.slots())
+      await made.observe(cluster, "Failed", { reason: "PruneGuard", guardedPrune: prune });
+    await made.plan();
+  }
+
+  test("a prune that a worker withholds stops its stage, and its approval lets the rollout prune on every cluster", async () => {
+    const made = await pruning();
+    expect(made.slots()).toEqual([]);
+    expect(made.stageRuns().at(-1)).toMatchObject({ stage: "canary", phase: "Halted" });
+    expect(withheld(made)).toMatchObject([
+      { kind: "objects", sync: "web.app", names: ["c000", "c001"], rollout: 2, ...prune },
+    ]);
+    expect((await desired(made, "c005"))?.revision).toContain("aaa");
+
+    expect(await approve(made, prune.hash)).toMatchObject({ status: 200 });
+    await playOn(made);
+    expect(withheld(made)).toEqual([]);
+    expect(made.stages()).toEqual({ canary: "2", rest: "2" });
+    for (const cluster of ["c000", "c005"])
+      expect(await desired(made, cluster)).toMatchObject({ objectBounds: ["20%"], mayPrune: [prune.hash] });
+  });
+
+  test("an approval is for one rollout: the next one asks again, and forgets the one before", async () => {
+    const made = await pruning();
+    await approve(made, prune.hash);
+    await playOn(made);
+    await revise(made, "ccc");
+    expect(await desired(made, "c000")).not.toHaveProperty("mayPrune");
+    await refuse(made);
+    expect(withheld(made)).toMatchObject([{ rollout: 3, names: ["c000", "c001"] }]);
+    await revise(made, "ddd");
+    await playOn(made);
+    expect(withheld(made)).toEqual([]);
+    expect(made.rolloutState().guard).not.toHaveProperty("mayPrune");
+    expect((await made.group()).status.state).toBe("Complete");
+  });
+
+  test("a turn without such a prune ends the wait of its cluster", async () => {
+    const made = await pruning();
+    await made.operate({ gates: [{ ...ana(made.now), number: 1, verb: "retry" }] } as OperationsInput);
+    await made.plan();
+    await made.finish("c000");
+    await made.plan();
+    expect(withheld(made)).toMatchObject([{ names: ["c001"] }]);
+  });
+
+  test("a bound that an edit raises is in force until the end of its window", async () => {
+    const made = await worldOf(fleet(), pace, web, { all: true }, guard);
+    await made.rollOut();
+    await made.setGroup(pace, web, { all: true }, { ...guard, objects: "100%" });
+    await revise(made, "bbb");
+    expect((await desired(made, "c000"))?.objectBounds).toEqual(["100%", "20%"]);
+    await playOn(made);
+    made.advanceClock(90_000);
+    await revise(made, "ccc");
+    expect((await desired(made, "c000"))?.objectBounds).toEqual(["100%"]);
+  });
+
+  test("a guard has a bound of its own, and a group without a guard has none", async () => {
+    const plain = await guarded({});
+    expect((await desired(plain, "c000"))?.objectBounds).toEqual(["50%"]);
+    const free = await worldOf(fleet(), pace, web, { all: true });
+    await free.rollOut();
+    expect(await desired(free, "c000")).not.toHaveProperty("objectBounds");
   });
 });
 

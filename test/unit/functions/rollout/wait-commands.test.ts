@@ -10,7 +10,7 @@ import type { AlarmsRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Clearing, type Wait, type WaitReason, waitReasons } from "#shared/fleet/waits/wait.ts";
-import { ana, begin, ownPaths, register, rings, web, worldOf } from "#test/support/planner-story.ts";
+import { ana, begin, ownPaths, register, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
 import { type OperationsInput, owner, type PlannerWorld } from "#test/support/planner-world.ts";
 import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
 
@@ -179,6 +179,19 @@ const stories: readonly Story[] = [
       await begin(made);
     },
     clear: ["uncordon other"],
+  },
+  {
+    on: "guard",
+    when: "a guard withholds the prune of a cluster",
+    make: async (made) => {
+      await made.setGroup({}, web, { all: true }, {});
+      await made.rollOut();
+      await revise(made, "bbb");
+      const guardedPrune = { count: 8, members: 12, allowed: 6, hash: "1f8a90c2d4e5f607" };
+      for (const { cluster } of made.slots()) await made.observe(cluster, "Failed", { guardedPrune });
+      await made.plan();
+    },
+    clear: ["approveGuard 1f8a90c2d4e5f607"],
   },
   { on: "frozen", when: "every cluster is frozen", make: (made) => freeze(made), clear: ["thaw inc"] },
   {

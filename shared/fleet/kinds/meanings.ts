@@ -94,11 +94,13 @@ const meanings: Readonly<Record<string, string>> = {
   "Sync.spec.cluster": "cannot change: delete the Sync and write another",
   "Sync.spec.render": "as in a SyncGroup's template",
   "SyncGroup.spec.clusters": "see Selecting clusters",
-  "SyncGroup.spec.guard": "how much may be added and deleted before somebody is asked; left out: nobody is asked",
+  "SyncGroup.spec.guard": "how much may be added, deleted and pruned before somebody is asked; left out: nobody is asked",
   "SyncGroup.spec.guard.additions":
     "largest number of clusters that join within the window; a percentage is of the clusters at its start, rounded down",
   "SyncGroup.spec.guard.deletions":
     "largest number of clusters that leave within the window, or lose a dropped template; counted like additions",
+  "SyncGroup.spec.guard.objects":
+    "largest number of objects of one Sync that one rollout prunes; a percentage counts from five objects on",
   "SyncGroup.spec.guard.per": "length of the window, which always ends now; from 1m to 720h",
   "SyncGroup.spec.rollout": "how newer rollouts go through the clusters",
   "SyncGroup.spec.rollout.jitter":

@@ -324,6 +324,18 @@ describe("objects of a Sync", () => {
     expect((await desired(made, "c000"))?.objectBounds).toEqual(["100%"]);
   });
 
+  test("a rollback prunes what it has to", async () => {
+    const made = await worldOf(fleet(), pace, web, { all: true }, guard);
+    await made.rollOut();
+    await revise(made, "bbb");
+    await playOn(made);
+    const api = apiFixture(made.table);
+    expect(await api.call("POST", `${path}/rollback`, { reason: "INC-1" })).toMatchObject({ status: 200 });
+    await made.plan();
+    expect(await desired(made, "c000")).toMatchObject({ rollout: 3 });
+    expect(await desired(made, "c000")).not.toHaveProperty("objectBounds");
+  });
+
   test("a guard has a bound of its own, and a group without a guard has none", async () => {
     const plain = await guarded({});
     expect((await desired(plain, "c000"))?.objectBounds).toEqual(["50%"]);

@@ -1,9 +1,9 @@
+import { type PruneGuard, pruneGuardOf } from "#functions/apply/steps/ask-prune-guard.ts";
 import { deletionWarningsOf, objectWarnings } from "#functions/apply/steps/object-reports.ts";
 import type { OperationContext, OperationResult } from "#functions/apply/steps/operation.ts";
 import { type ApplyOrder, isInSteps, orderOf } from "#functions/apply/steps/order-of-apply.ts";
 import { progressAfter, progressOf, unsettledIds } from "#functions/apply/steps/progress.ts";
 import { pruneFinding } from "#functions/apply/steps/prune-finding.ts";
-import { type PruneGuard, pruneGuardOf } from "#functions/apply/steps/prune-guard.ts";
 import { findForeign } from "#functions/apply/steps/rebuild-inventory.ts";
 import { refusedFinding } from "#functions/apply/steps/refused-finding.ts";
 import { placesIn, unrecordedIds } from "#functions/apply/steps/rendering-places.ts";

@@ -94,7 +94,8 @@ const meanings: Readonly<Record<string, string>> = {
   "Sync.spec.cluster": "cannot change: delete the Sync and write another",
   "Sync.spec.render": "as in a SyncGroup's template",
   "SyncGroup.spec.clusters": "see Selecting clusters",
-  "SyncGroup.spec.guard": "how much may be added, deleted and pruned before somebody is asked; left out: nobody is asked",
+  "SyncGroup.spec.guard":
+    "how much may be added, deleted and pruned before somebody is asked; left out: nobody is asked",
   "SyncGroup.spec.guard.additions":
     "largest number of clusters that join within the window; a percentage is of the clusters at its start, rounded down",
   "SyncGroup.spec.guard.deletions":

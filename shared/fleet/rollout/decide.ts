@@ -131,7 +131,7 @@ export function decide(
     syncs,
     // A cluster that a bad rollout broke was well before.
     preexisting: (!isRollback && syncs.some((sync) => isPreexisting(sync, current))) || undefined,
-    // What a rollback takes back is not withheld.
+    // A rollback is not withheld.
     guard: isRollback ? {} : objectBounds(row, rolloutState, { rollout: rollout.number, now }),
     now,
     beginBefore: fleet && beginBefore(thawing, fleet, now),

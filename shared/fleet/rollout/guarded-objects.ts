@@ -32,7 +32,7 @@ export function objectBounds(
 
 type GuardBound = NonNullable<Assigned["objectBounds"]>[number];
 
-/** What the end of a cluster's turn says about prunes. */
+/** The end of a cluster's turn, with what its Syncs say about prunes. */
 export interface EndedTurn {
   readonly cluster: string;
   readonly rollout: number;

@@ -11,7 +11,6 @@ import type { Freeze } from "#shared/fleet/rows/freezes-row.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { Act, Condition } from "#shared/fleet/rows/object-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
-import type { GuardedPrune } from "#shared/fleet/sync/prune-guard.ts";
 import type { ForeignObject } from "#shared/kube/membership.ts";
 import type { Remembered } from "#shared/kube/parent-object.ts";
 
@@ -117,6 +116,16 @@ export interface Applied {
   readonly event?: "install";
   /** Digests of renderings that may have left objects which this attempt did not search for; absent: none. */
   readonly unsettled?: readonly string[];
+}
+
+/** A prune that a guard withholds. */
+export interface GuardedPrune {
+  /** Number of objects that would be pruned, and of those that the Sync had before. */
+  readonly count: number;
+  readonly members: number;
+  readonly allowed: number;
+  /** It covers the Sync's name and every object, and no cluster. */
+  readonly hash: string;
 }
 
 export interface Observed {

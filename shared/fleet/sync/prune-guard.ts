@@ -3,21 +3,11 @@
 import { counted, firstOf } from "#shared/base/counted.ts";
 import { digestOf, hexOf } from "#shared/base/digest.ts";
 import { type ClusterCount, resolveCount } from "#shared/fleet/kinds/quantities.ts";
-import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { GuardedPrune, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { describeObject, type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";
 
 /** A percentage of fewer objects is no bound: a single one would be too much. */
 const fewestForShare = 5;
-
-/** A prune that a guard withholds. */
-export interface GuardedPrune {
-  /** Number of objects that would be pruned, and of those that the Sync had before. */
-  readonly count: number;
-  readonly members: number;
-  readonly allowed: number;
-  /** It covers the Sync's name and every object, and no cluster. */
-  readonly hash: string;
-}
 
 /** Number of objects that the strictest bound allows. */
 function mostPruned(bounds: readonly ClusterCount[], members: number): number {

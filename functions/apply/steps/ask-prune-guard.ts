@@ -4,7 +4,8 @@ import type { OperationContext, OperationResult } from "#functions/apply/steps/o
 import { placesIn } from "#functions/apply/steps/rendering-places.ts";
 import { findRendering } from "#functions/apply/steps/sync-blobs.ts";
 import { defined } from "#shared/base/defined.ts";
-import { type GuardedPrune, guardedPruneText, judgePrune } from "#shared/fleet/sync/prune-guard.ts";
+import type { GuardedPrune } from "#shared/fleet/rows/sync-row.ts";
+import { guardedPruneText, judgePrune } from "#shared/fleet/sync/prune-guard.ts";
 import type { PruneSetRequest } from "#shared/kube/engine/prune-set.ts";
 import type { InventoryEntry, Progress } from "#shared/kube/inventory.ts";
 import { type ObjectId, objectIdKey } from "#shared/kube/object-id.ts";

@@ -3,6 +3,7 @@ import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { heldIn } from "#shared/fleet/rollout/holding.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
+import { later } from "#shared/fleet/rows/due.ts";
 import { keys, type Owner, syncName } from "#shared/fleet/rows/keys.ts";
 import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import {
@@ -18,6 +19,7 @@ import {
 } from "#shared/fleet/rows/rollout-rows.ts";
 import { keyText, type Row } from "#shared/fleet/rows/row.ts";
 import type { Observed, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { phaseTallies } from "#shared/fleet/sync/tally.ts";
 import type { Write } from "#shared/ports.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import type { ModelServers } from "#test/support/planner-model/model-servers.ts";
@@ -194,7 +196,7 @@ export class PlannerWatch {
 
   #checkTarget(target: TargetRow): void {
     const { state, cluster, attempts, reason } = target;
-    const isJudged = /^(DeadlineExceeded|RenderFailed|NewerRow|NotReady|it did not answer at the end)/.test(reason);
+    const isJudged = /^(DeadlineExceeded|RenderFailed|NewerRow)/.test(reason) || this.#isJudgedAtEnd(target);
     if ((state === "Failed" || state === "Unreachable") && !isJudged)
       expect(this.#observationsOf(target), `${cluster} is ${state}, which was never observed`).toContain(state);
     if (state !== "Succeeded") return;
@@ -210,6 +212,27 @@ export class PlannerWatch {
       const expected = { attempt, wasReady: true, digest: desired.renderDigest };
       expect(facts, `${name} on ${cluster} succeeded`).toEqual(expected);
     }
+  }
+
+  /**
+   * The check at the end of a bake judges what no cluster has reported: that it did not answer, or was not ready then. A
+   * planner that had read the Syncs before a report does not know it.
+   */
+  #isJudgedAtEnd({ stageRun, cluster, attempts, reason, endedAt }: TargetRow): boolean {
+    if (!/^(NotReady: it was not ready|it did not answer) at the end of the bake/.test(reason)) return false;
+    const { since } = this.#stageRun(stageRun)?.bake?.check ?? {};
+    const names = Object.keys(attempts);
+    if (since === undefined || names.length === 0) return since !== undefined;
+    const known = later(new Date(endedAt), -60);
+    return !names.every((name) => {
+      const row = this.#rows.get(keyText(keys.sync(cluster, this.#owner.namespace, name))) as SyncRow | undefined;
+      const { observed, desired, reconcile } = row ?? {};
+      if (observed === undefined || desired === undefined || observed.attempt !== desired.attempt) return false;
+      const isSeen = observed.at > since && observed.at < known && phaseTallies[observed.phase] !== "unreachable";
+      const isAnswered =
+        desired.assignedAt > since || (reconcile !== undefined && observed.handledReconcile === reconcile);
+      return isSeen && isAnswered && (observed.phase === "Ready" || !reason.startsWith("NotReady"));
+    });
   }
 
   #isOwnerDeletion(stageRun: StageRunRef): boolean {

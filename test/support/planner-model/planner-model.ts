@@ -141,6 +141,7 @@ export class PlannerModel {
   ): Promise<void> {
     const until = new Date(this.world.now.getTime() + callSeconds * 1000);
     const [desired, { length: queued }] = [this.#desired(), this.queue];
+    const endCall = this.watch.beginCall();
     try {
       await planOwner(
         owner,
@@ -160,6 +161,8 @@ export class PlannerModel {
     } catch (error) {
       if (!(error instanceof Crash)) throw error;
       this.send(messages);
+    } finally {
+      endCall();
     }
   }
 

@@ -120,6 +120,8 @@ const count = (most: number) =>
     fc.constantFrom("0%" as const, "10%" as const, "25%" as const, "50%" as const, "100%" as const),
   );
 
+const bakes = fc.constantFrom("1m", "10m").map((bake) => [{ bake }]);
+
 const strategy: fc.Arbitrary<Partial<RolloutStrategy>> = fc
   .record({
     maxConcurrent: fc.oneof(
@@ -129,15 +131,24 @@ const strategy: fc.Arbitrary<Partial<RolloutStrategy>> = fc
     maxFailures: count(2),
     maxUnreachable: count(3),
     supersede: fc.constantFrom("pipeline" as const, "pipeline" as const, "finish" as const),
-    stages: fc.array(fc.option(count(3), { nil: undefined }), { minLength: 1, maxLength: 3 }),
+    stages: fc.array(
+      fc.record({
+        maxConcurrent: fc.option(count(3), { nil: undefined }),
+        after: fc.option(bakes, { freq: 2, nil: undefined }),
+      }),
+      {
+        minLength: 1,
+        maxLength: 3,
+      },
+    ),
   })
   .map(({ stages, ...rest }) => ({
     ...rest,
     progressDeadline: "5m",
-    stages: stages.map((maxConcurrent, index) => ({
+    stages: stages.map((stage, index) => ({
       name: `s${index}`,
       ...(index === stages.length - 1 ? {} : { clusters: { selector: { matchLabels: { ring: `r${index}` } } } }),
-      ...defined({ maxConcurrent }),
+      ...defined(stage),
     })),
   }));
 

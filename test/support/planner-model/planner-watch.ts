@@ -3,7 +3,6 @@ import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { heldIn } from "#shared/fleet/rollout/holding.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
-import { later } from "#shared/fleet/rows/due.ts";
 import { keys, type Owner, syncName } from "#shared/fleet/rows/keys.ts";
 import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import {
@@ -46,12 +45,25 @@ export class PlannerWatch {
   /** The last observations of Syncs that were forgotten with their Cluster. A planner that read them before may use them. */
   readonly #forgotten = new Map<string, Observed>();
 
+  /** The number of writes, that of each Sync's last report, and those at which the calls in progress began. */
+  #written = 0;
+  readonly #reports = new Map<string, number>();
+  readonly #calls = new Set<{ readonly from: number }>();
+
   constructor(owner: Owner, servers: ModelServers) {
     this.#owner = owner;
     this.#servers = servers;
   }
 
+  /** A call of the planner begins: it may have read none of the reports that follow. @returns what ends it. */
+  beginCall(): () => void {
+    const call = { from: this.#written };
+    this.#calls.add(call);
+    return () => this.#calls.delete(call);
+  }
+
   written(writes: readonly Write[]): void {
+    this.#written++;
     const changes = writes.flatMap((write) => this.#apply(write));
     this.#noteBound();
     const rolloutState = this.rolloutState();
@@ -115,6 +127,8 @@ export class PlannerWatch {
     const ofType = this.#byType.get(after.type) ?? new Map<string, Row>();
     this.#byType.set(after.type, ofType.set(key, after));
     const observed = after.type === "SyncOnCluster" ? (before as SyncRow | undefined)?.observed : undefined;
+    if (after.type === "SyncOnCluster" && (after as SyncRow).observed !== observed)
+      this.#reports.set(key, this.#written);
     if (observed !== undefined && this.#isForgotten(after as SyncRow)) this.#forgotten.set(key, observed);
     return [{ before, after }];
   }
@@ -216,19 +230,21 @@ export class PlannerWatch {
 
   /**
    * The check at the end of a bake judges what no cluster has reported: that it did not answer, or was not ready then. A
-   * planner that had read the Syncs before a report does not know it.
+   * call that began before a report may not know it.
    */
-  #isJudgedAtEnd({ stageRun, cluster, attempts, reason, endedAt }: TargetRow): boolean {
+  #isJudgedAtEnd({ stageRun, cluster, attempts, reason }: TargetRow): boolean {
     if (!/^(NotReady: it was not ready|it did not answer) at the end of the bake/.test(reason)) return false;
     const { since } = this.#stageRun(stageRun)?.bake?.check ?? {};
     const names = Object.keys(attempts);
     if (since === undefined || names.length === 0) return since !== undefined;
-    const known = later(new Date(endedAt), -60);
+    const known = Math.min(...[...this.#calls].map(({ from }) => from));
     return !names.every((name) => {
-      const row = this.#rows.get(keyText(keys.sync(cluster, this.#owner.namespace, name))) as SyncRow | undefined;
+      const key = keyText(keys.sync(cluster, this.#owner.namespace, name));
+      const row = this.#rows.get(key) as SyncRow | undefined;
       const { observed, desired, reconcile } = row ?? {};
       if (observed === undefined || desired === undefined || observed.attempt !== desired.attempt) return false;
-      const isSeen = observed.at > since && observed.at < known && phaseTallies[observed.phase] !== "unreachable";
+      const isSeen =
+        observed.at > since && (this.#reports.get(key) ?? 0) <= known && phaseTallies[observed.phase] !== "unreachable";
       const isAnswered =
         desired.assignedAt > since || (reconcile !== undefined && observed.handledReconcile === reconcile);
       return isSeen && isAnswered && (observed.phase === "Ready" || !reason.startsWith("NotReady"));

@@ -48,3 +48,32 @@ test("the model's watch takes a new stage that has the former name of a renamed 
   expect(await model.calm()).toBe(true);
   expect(model.world.stages()).toEqual({ last: "2", first: "2" });
 });
+
+test("the model's watch finds a cluster that answered the check of a bake and is judged as one that did not", async () => {
+  const model = new PlannerModel();
+  const { world } = model;
+  const stages = [{ name: "all", after: [{ bake: "30m" }] }];
+  const setUnreachable = (maxUnreachable: 1 | "10%") =>
+    model.setGroup({ maxConcurrent: 2, progressDeadline: "10m", maxUnreachable, stages }, [
+      { name: "app", source: "app" },
+    ]);
+  const deliver = async () => {
+    for (let count = 0; count < 50 && model.queue.some(({ from }) => from <= world.now.getTime()); count++)
+      await model.deliver({ pick: 0, outcome: "Ready", lands: "now", rendering: "done", planner: {} });
+  };
+  await model.setCluster("a", { ring: "r1", fleet: "web", uid: "a" });
+  await model.revise("commit1", "content1");
+  await setUnreachable("10%");
+  await deliver();
+  expect(world.stageRun("all").phase).toBe("Baking");
+  model.workers.busy.add("a");
+  for (const minutes of [30, 10]) {
+    world.advanceClock(minutes * 60);
+    await model.plan({});
+  }
+  expect(world.stageRun("all")).toMatchObject({ phase: "NothingVerified", away: ["a"] });
+  await model.setCluster("b", { ring: "r1", fleet: "web", uid: "b" });
+  await setUnreachable(1);
+  await deliver();
+  expect(world.stageRun("all")).toMatchObject({ phase: "Passed", counts: { Succeeded: 1, Unreachable: 1 } });
+});

@@ -65,6 +65,11 @@ async function append(
   );
   const fresh = others.map((row) => snapshotTarget({ ...row, cluster: row.name }, rollout.plan));
   if (fresh.length === 0) return;
+  if (stageRun.gates?.before !== undefined) {
+    // People approve a plan with its clusters: another cluster makes another plan, or comes after the stage run.
+    if (stageRun.phase === "Gated") await startStageRun(transaction, { stage, rollout }, ports);
+    return;
+  }
   // Most clusters join one by one: if each had a page of its own, the row would grow with them.
   const last = pages.at(-1) ?? [];
   const isFull = last.length >= snapshotPageSize;

@@ -62,10 +62,13 @@ export class AgeWatch {
       (sum, stage, index) => sum + Math.max(1, Math.ceil(stage.members / (atOnce[index] ?? 1))),
       0,
     );
+    // A bake ends with a check of every cluster.
+    const bakes = rollout.stages.flatMap(({ after = [] }) => after.map(({ bake }) => secondsOf(bake)));
+    const baking = bakes.reduce((sum, seconds) => sum + seconds + secondsOf(rollout.progressDeadline), 0);
     // Stage runs take turns with catch-ups.
     const queue = Math.max(1, Math.ceil(catchUps.waiting / Math.min(...atOnce))) * (stages.length + 1);
     this.#longest = {
-      rollouts: Math.max(this.#longest.rollouts, waves * wave),
+      rollouts: Math.max(this.#longest.rollouts, waves * wave + baking),
       queue: Math.max(this.#longest.queue, queue * wave),
     };
   }

@@ -117,8 +117,8 @@ async function candidatesOf(
       else waiting.set(catchUp.cluster, { cause: "worker" });
     } else if (isStopped(known, stage)) waiting.set(catchUp.cluster, "others");
     else if (missed === undefined && number === undefined) {
-      // It keeps a rejected rollout; or it has nothing, and waits for one that it may have.
-      if (has > 0) transaction.dropCatchUp(catchUp);
+      // It keeps a rejected rollout; or it has nothing, or not all of that, and waits for one that it may have.
+      if (has > 0 && rows.syncs.every(({ paused }) => paused === undefined)) transaction.dropCatchUp(catchUp);
       else waiting.set(catchUp.cluster, "others");
     } else {
       const { rollout, only } = missed ?? { rollout: await seeRollout(transaction, number ?? 0, ports.table) };

@@ -69,6 +69,38 @@ describe("an approval", () => {
     expect(made.stageRun("rest").phase).toBe("Gated");
   });
 
+  test("a cluster that joins a first stage without clusters gets nothing before the plan with it is approved", async () => {
+    const stages = [{ name: "canary", ...canary, before: [{ approval: { ...approval, count: 1 } }] }, { name: "rest" }];
+    const made = await worldOf({ r1: "rest" }, { maxConcurrent: 5, stages });
+    await playOn(made);
+    expect(made.stageRun("canary")).toMatchObject({ phase: "NothingVerified", size: 0 });
+    await made.addCluster("c1", "canary");
+    await playOn(made);
+    expect(await assigned(made)).toEqual([undefined, undefined, undefined]);
+    expect(made.stageRun("canary")).toMatchObject({ phase: "Gated", size: 1 });
+  });
+
+  test("a cluster that joins the stage after the approval is not in the approved plan, and comes when that has passed", async () => {
+    const made = await gatedGroup({ count: 1 });
+    await made.addCluster("r3", "rest");
+    await playOn(made);
+    const { planHash } = made.stageRun("rest");
+    expect(made.stageRun("rest")).toMatchObject({ phase: "Gated", size: 3 });
+    const api = apiFixture(made.table);
+    api.setNow(made.now.toISOString());
+    const path = `/v1/namespaces/${owner.namespace}/syncgroups/${owner.name}/approve`;
+    const event = httpEvent("POST", path, { stage: "rest", plan: planHash, reason: "looks well" });
+    event.requestContext.authorizer.iam.userArn = sre("ana");
+    expect(await api.raw(event)).toMatchObject({ status: 200 });
+    await made.plan();
+    await made.addCluster("r4", "rest");
+    await made.plan();
+    expect(made.stageRun("rest")).toMatchObject({ phase: "Updating", size: 3, planHash });
+    await playOn(made);
+    expect(made.stageRun("rest")).toMatchObject({ phase: "Passed", size: 3 });
+    expect((await made.sync("r4"))?.desired.rollout).toBe(1);
+  });
+
   test("a principal that the stage does not name may not approve", async () => {
     const made = await gatedGroup({ count: 1 });
     const answer = await approve(made, "arn:aws:sts::111122223333:assumed-role/developer/eve");

@@ -50,6 +50,21 @@ describe("a rejected rollout", () => {
     expect((await made.group()).status.state).toBe("Complete");
   });
 
+  test("a catch-up that was paused goes on when the rejection is taken back", async () => {
+    const made = await group();
+    await made.addCluster("c4", "rest");
+    await begin(made);
+    expect(made.slots().map(({ cluster }) => cluster)).toEqual(["c4"]);
+    await reject(made, 1);
+    await begin(made);
+    expect((await made.sync("c4"))?.paused).toBeDefined();
+    expect(made.slots()).toEqual([]);
+    await unreject(made, 1);
+    await playOn(made);
+    expect(await made.sync("c4")).toMatchObject({ desired: { rollout: 1 }, observed: { phase: "Ready" } });
+    expect((await made.group()).status.state).toBe("Complete");
+  });
+
   test("an assignment that no worker has begun is paused, and its slot is free", async () => {
     const made = await group();
     await revise(made, "bbb");

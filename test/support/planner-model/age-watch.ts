@@ -63,7 +63,9 @@ export class AgeWatch {
       0,
     );
     // A bake ends with a check of every cluster.
-    const bakes = rollout.stages.flatMap(({ after = [] }) => after.map(({ bake }) => secondsOf(bake)));
+    const bakes = rollout.stages.flatMap(({ after = [] }) =>
+      after.flatMap(({ bake }) => (bake === undefined ? [] : secondsOf(bake))),
+    );
     const baking = bakes.reduce((sum, seconds) => sum + seconds + secondsOf(rollout.progressDeadline), 0);
     // Stage runs take turns with catch-ups.
     const queue = Math.max(1, Math.ceil(catchUps.waiting / Math.min(...atOnce))) * (stages.length + 1);

@@ -7,6 +7,7 @@ import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { formatAge, formatTime } from "#shared/words/age.ts";
 import { reasonText } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
+import { triggerText } from "#shared/words/trigger-text.ts";
 
 /** At most this many commits between two rollouts are shown below a template. */
 const shownBetween = 5;
@@ -28,14 +29,14 @@ export function formatHistory(
 }
 
 function rolloutLine(item: HistoryItem, view: HistoryView): string {
-  const { number, at, phase, clusters, trigger, skipped, onCluster } = item;
+  const { number, at, phase, clusters, skipped, onCluster } = item;
   const failed = clusters.failed === 0 ? "" : `, ${clusters.failed} failed`;
   const there =
     onCluster === undefined
       ? ""
       : `   on this cluster: ${reasonText(onCluster.state, onCluster.reason)} in ${onCluster.stage}, ${formatTime(onCluster.endedAt, view.now)}`;
   const passed = skipped === undefined ? "" : `   ${skipped.count} skipped before it`;
-  const head = `${view.name}-${number}   ${phase}   ${clusters.done}/${clusters.size} clusters${failed}   ${formatTime(at, view.now)}, ${formatAge(at, view.now)} ago   trigger: ${trigger}${passed}${there}`;
+  const head = `${view.name}-${number}   ${phase}   ${clusters.done}/${clusters.size} clusters${failed}   ${formatTime(at, view.now)}, ${formatAge(at, view.now)} ago   trigger: ${triggerText(item)}${passed}${there}`;
   return `${plainLine(head)}\n${item.templates.map((template) => templateText(template, view)).join("")}`;
 }
 

@@ -9,6 +9,7 @@ import { isQuiet, worstTargetsFirst } from "#shared/words/causes.ts";
 import { reasonText } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 import { phaseWords, rolloutArgument } from "#shared/words/rollout-words.ts";
+import { triggerText } from "#shared/words/trigger-text.ts";
 
 export interface RolloutView extends TargetLines {
   readonly rollout: RolloutObject;
@@ -42,7 +43,7 @@ function headText({ rollout, now }: RolloutView): string {
   const { spec, status, metadata } = rollout;
   const from = spec.fromRevision === undefined ? "" : `   from ${revisionText(spec.fromRevision)}`;
   const skipped = spec.skipped === undefined ? "" : `   ${spec.skipped.count} skipped before it`;
-  const first = `${metadata.name}   ${revisionText(spec.revision)}${from}   trigger: ${spec.trigger}   plan ${shortHash(spec.plan.planHash)}${skipped}`;
+  const first = `${metadata.name}   ${revisionText(spec.revision)}${from}   trigger: ${triggerText(spec)}   plan ${shortHash(spec.plan.planHash)}${skipped}`;
   const started = metadata.creationTimestamp ?? "";
   const ended = status.endedAt === undefined ? "" : `, ended ${formatTime(status.endedAt, now)}`;
   const phase = reasonText(status.phase, status.message === "" ? status.reason : status.message);

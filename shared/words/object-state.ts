@@ -153,7 +153,14 @@ function windowRemark({ open, nextOpening }: Extract<AnyObject, { kind: "Window"
 }
 
 /** Phases whose reason users want to see. */
-const unfinished: ReadonlySet<RolloutPhase> = new Set(["Halted", "Stalled", "Waiting", "Superseded", "Rejected"]);
+const unfinished: ReadonlySet<RolloutPhase> = new Set([
+  "Halted",
+  "Stalled",
+  "Waiting",
+  "RolledBack",
+  "Superseded",
+  "Rejected",
+]);
 
 function fromOwner(status: {
   readonly state?: string;
@@ -285,7 +292,7 @@ export function actText(act: Suspension): string {
     .join("; ");
 }
 
-function shortPrincipal(arn: string): string {
+export function shortPrincipal(arn: string): string {
   const resource = arn.split(":").at(-1) ?? arn;
   return resource.replace(/^(assumed-role|user|role)\//, "");
 }

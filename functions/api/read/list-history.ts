@@ -92,7 +92,7 @@ function aboutOf({ namespace, kind, name }: HistoryQuery): { readonly owner: Own
 }
 
 function headOf({ spec, status, metadata }: RolloutObject): Omit<HistoryItem, "templates"> {
-  const { number, revision, trigger, fromRevision, skipped } = spec;
+  const { number, revision, trigger, fromRevision, skipped, rollback, asked } = spec;
   const count = (state: "Succeeded" | "Unchanged" | "Failed") =>
     status.stages.reduce((sum, { counts }) => sum + counts[state], 0);
   return {
@@ -102,7 +102,7 @@ function headOf({ spec, status, metadata }: RolloutObject): Omit<HistoryItem, "t
     trigger,
     phase: status.phase,
     clusters: { done: count("Succeeded") + count("Unchanged"), failed: count("Failed"), size: status.size },
-    ...defined({ fromRevision, skipped, endedAt: status.endedAt }),
+    ...defined({ fromRevision, skipped, rollback, asked, endedAt: status.endedAt }),
   };
 }
 

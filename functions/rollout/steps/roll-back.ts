@@ -45,6 +45,7 @@ export async function rollBack(known: Known, _work: CallWork, ports: PlannerPort
     ...defined({ fromRevision: before?.revision, correlationId: currentCorrelation() }),
     trigger: "rollback",
     rollback: to,
+    asked: { by: act.by, ...defined({ reason: act.reason }) },
     createdAt: transaction.at,
   };
   const taken = await stageRunsAfter(known, to, ports);

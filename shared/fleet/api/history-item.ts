@@ -47,7 +47,10 @@ export interface TemplateHistory {
 }
 
 export interface HistoryItem
-  extends Pick<RolloutObject["spec"], "number" | "revision" | "trigger" | "fromRevision" | "skipped"> {
+  extends Pick<
+    RolloutObject["spec"],
+    "number" | "revision" | "trigger" | "fromRevision" | "skipped" | "rollback" | "asked"
+  > {
   /** When a stage took it. */
   readonly at: string;
   readonly phase: RolloutObject["status"]["phase"];

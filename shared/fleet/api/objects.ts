@@ -158,7 +158,8 @@ export interface SyncStatus {
 export type SyncObject = ApiObject<"Sync", SyncSpec, SyncStatus>;
 
 /** The plan of a rollout, when it was created, and what it replaced. */
-export interface RolloutSpec extends Pick<RolloutRow, "trigger" | "plan" | "skipped" | "fromRevision"> {
+export interface RolloutSpec
+  extends Pick<RolloutRow, "trigger" | "plan" | "skipped" | "fromRevision" | "rollback" | "asked"> {
   readonly owner: Owner;
   readonly number: number;
   readonly revision: string;

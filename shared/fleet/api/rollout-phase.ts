@@ -10,10 +10,21 @@ import { type AnyReason, reportedReason } from "#shared/kube/reasons.ts";
  * - `Rolling`: it goes through a stage; `Halted`, `Stalled`: it stands still in one;
  * - `Waiting`: it is in progress in no stage, and a stage will take it;
  * - `Complete`: the last stage passed it;
+ * - `RollingBack`, `RolledBack`: it is a rollback, which goes to its stages at once, or has ended there;
  * - `Rejected`: somebody rejected it, or a rollout with its plan;
  * - `Superseded`: it is in progress in no stage, and no stage may take it any more.
  */
-export const rolloutPhases = ["Halted", "Stalled", "Rolling", "Waiting", "Complete", "Superseded", "Rejected"] as const;
+export const rolloutPhases = [
+  "Halted",
+  "Stalled",
+  "Rolling",
+  "RollingBack",
+  "Waiting",
+  "Complete",
+  "RolledBack",
+  "Superseded",
+  "Rejected",
+] as const;
 export type RolloutPhase = (typeof rolloutPhases)[number];
 
 export interface PhaseOfRollout {
@@ -40,20 +51,21 @@ export function rolloutPhase(
   const stalled = updatingTo.filter(isStalled);
   const worst = stalled.find(({ phase }) => phase === "Halted") ?? stalled[0] ?? updatingTo[0];
   if (worst !== undefined) {
-    const { reason, message } = worst;
+    const { reason, message, rollback } = worst;
+    const going = rollback === true ? "RollingBack" : "Rolling";
     return {
-      phase: worst.phase === "Halted" ? "Halted" : isStalled(worst) ? "Stalled" : "Rolling",
+      phase: worst.phase === "Halted" ? "Halted" : isStalled(worst) ? "Stalled" : going,
       reason: reportedReason(reason),
       message,
     };
   }
+  const back = stageRuns.filter((stageRun) => stageRun.rollback === true && stageRun.phase === "Passed");
+  if (back.length > 0)
+    return { phase: "RolledBack", reason: "RolledBack", message: back.map(({ message }) => message).join("; ") };
   const last = stages.at(-1);
   const passed = stageRuns.find(({ stage, phase }) => stage === last?.name && phase === "Passed");
   if (passed !== undefined || (last?.current === rollout && rollout > 0))
     return { phase: "Complete", reason: "Complete", message: passed?.message ?? "" };
-  const back = stageRuns.filter((stageRun) => stageRun.rollback === true && stageRun.phase === "Passed");
-  if (back.length > 0)
-    return { phase: "Complete", reason: "Complete", message: back.map((stageRun) => stageRun.message).join("; ") };
   const next = nextStageOf(rollout, stages);
   if (next !== undefined) return { phase: "Waiting", reason: "Waiting", message: waitingText(next) };
   const ended = stageRuns.find(({ phase }) => phase === "Superseded");

@@ -84,7 +84,10 @@ export function rolloutCommands(program: Command, add: AddCommand): void {
       "Take every stage that has something newer back to an older rollout, at once and without gates, and hold the group. Requires --reason.",
     )
     .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"))
-    .option("--to <n>", "the rollout to go back to (default: the one before the newest)", wholeNumber)
+    .option(
+      "--to <rollout>",
+      "number, revision or commit of the rollout to go back to (default: the one before the newest)",
+    )
     .option("--dry-run", "print what it would do, and change nothing");
 
   add(rollout, "reject", async (session, args, options: ApprovalOptions) =>

@@ -129,7 +129,8 @@ function stageRunToPromote(
 }
 
 export interface RollbackOptions {
-  readonly to?: number;
+  /** A number, or a revision. */
+  readonly to?: string;
   readonly dryRun?: boolean;
 }
 
@@ -139,7 +140,9 @@ export async function rolloutRollback(
   { to, dryRun = false }: RollbackOptions,
 ): Promise<ExitReason> {
   requireReason(session, `starling rollout rollback ${group} --reason "why"`);
-  const { rollback } = await post(session, { group, verb: "rollback", body: { dryRun, ...defined({ to }) } });
+  // An abbreviated commit may consist of digits, but has at least seven of them.
+  const named = to !== undefined && /^\d{1,6}$/.test(to) ? wholeNumber(to) : to;
+  const { rollback } = await post(session, { group, verb: "rollback", body: { dryRun, ...defined({ to: named }) } });
   if (rollback === undefined) throw new Error("the API says nothing of the rollback");
   const stages = rollback.stages.map(({ name, members }) => `${name} (${members})`).join(", ");
   const goes = dryRun ? "would go" : "goes";

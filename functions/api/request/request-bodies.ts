@@ -77,7 +77,11 @@ export const rolloutBodies = {
     answer: z.enum(["approved", "rejected"], 'must be "approved" or "rejected"').optional(),
   }),
   promote: z.strictObject({ reason: statedReason, stage: name, rollout: rolloutNumber, snapshot: number }),
-  rollback: z.strictObject({ reason: statedReason, to: rolloutNumber.optional(), dryRun: z.boolean().default(false) }),
+  rollback: z.strictObject({
+    reason: statedReason,
+    to: z.union([rolloutNumber, boundedText(300).min(1, "is the number or the revision of a rollout")]).optional(),
+    dryRun: z.boolean().default(false),
+  }),
   reject: z.strictObject({ reason: statedReason, rollout: rolloutNumber }),
   unreject: z.strictObject({ reason: statedReason, rollout: rolloutNumber }),
   retry: z

@@ -237,6 +237,17 @@ export function coveredBy({ stages }: Pick<RolloutStateRow, "stages">, to: numbe
   return stages.filter((stage) => (stage.current ?? 0) >= to && newestIn(stage) > to);
 }
 
+/** The rollback that has these stages go back to the rollout already, when all of them have or update to it. */
+export function backAt(
+  { ledger }: Pick<RolloutStateRow, "ledger">,
+  stages: readonly StageRecord[],
+  to: number,
+): number | undefined {
+  const numbers = new Set(stages.map(newestIn));
+  const entry = numbers.size === 1 ? ledger.find(({ number }) => numbers.has(number)) : undefined;
+  return entry?.rollback === to ? entry.number : undefined;
+}
+
 /** The other stages that update to something newer: their stage runs end, and they keep what they have. */
 export function endedBy({ stages }: Pick<RolloutStateRow, "stages">, to: number): readonly StageRecord[] {
   return stages.filter((stage) => (stage.current ?? 0) < to && newestIn(stage) > to);

@@ -1,8 +1,8 @@
 /** The plan of a rollback: its stages, and the rollouts that it rejects. Pure. */
 
-import { coveredBy, newestTaken, rollbackTarget, takenAfter } from "#shared/fleet/rollout/order.ts";
+import { backAt, coveredBy, newestTaken, rollbackTarget, takenAfter } from "#shared/fleet/rollout/order.ts";
 import { isRejected } from "#shared/fleet/rollout/rejection.ts";
-import type { RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { LedgerEntry, RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 type State = Pick<RolloutStateRow, "stages" | "ledger" | "rejected">;
 
@@ -20,9 +20,12 @@ export type RollbackAnswer =
   | { readonly ok: true; readonly plan: RollbackPlan }
   | { readonly ok: false; readonly message: string };
 
-/** @param asked - the rollout to go back to; without it, the one before the newest. */
-export function rollbackPlan(rolloutState: State, asked: number | undefined): RollbackAnswer {
+/** @param named - number or revision of the rollout to go back to; without it, the one before the newest. */
+export function rollbackPlan(rolloutState: State, named: number | string | undefined): RollbackAnswer {
   const { ledger } = rolloutState;
+  const asked = typeof named === "string" ? numberOf(rolloutState, named) : named;
+  if (asked === undefined && named !== undefined)
+    return no(`no kept rollout has revision ${named}; the newest with it may be rejected, or past: name a number`);
   const newest = ledger.find(({ number }) => number === newestTaken(rolloutState));
   if (newest === undefined) return no("nothing was rolled out yet");
   if (asked === undefined && newest.rollback !== undefined)
@@ -35,10 +38,31 @@ export function rollbackPlan(rolloutState: State, asked: number | undefined): Ro
   if (entry.rollback !== undefined)
     return no(`rollout ${to} is a rollback; go back to the rollout that it went to: --to ${entry.rollback}`);
   if (isRejected(rolloutState, to)) return no(`rollout ${to} is rejected; unreject it first, or name another: --to N`);
-  const stages = coveredBy(rolloutState, to).map(({ name, members }) => ({ name, members }));
+  const covered = coveredBy(rolloutState, to);
+  const back = backAt(rolloutState, covered, to);
+  if (back !== undefined)
+    return no(`rollout ${back} is a rollback to ${to} already; starling rollout retry tries failed clusters again`);
+  const stages = covered.map(({ name, members }) => ({ name, members }));
   if (stages.length === 0) return no(`no stage has had rollout ${to} and has, or updates to, anything newer`);
   return { ok: true, plan: { to, revision: entry.revision, stages, rejects: takenAfter(rolloutState, to) } };
 }
+
+/**
+ * The newest rollout with a revision that is not rejected. @param text - a revision, or at least seven characters of
+ * the id of its commit.
+ */
+function numberOf(rolloutState: State, text: string): number | undefined {
+  const isNamed = ({ revision }: LedgerEntry) => {
+    const id = revision.split(":").at(-1) ?? revision;
+    return revision === text || (text.length >= shortestId && id.startsWith(text));
+  };
+  const found = rolloutState.ledger.find(
+    (entry) => entry.rollback === undefined && isNamed(entry) && !isRejected(rolloutState, entry.number),
+  );
+  return found?.number;
+}
+
+const shortestId = 7;
 
 function no(message: string): RollbackAnswer {
   return { ok: false, message };

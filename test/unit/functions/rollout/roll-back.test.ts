@@ -312,4 +312,23 @@ describe("a rollback", () => {
     expect(made.stages()).toEqual({ canary: "5", rest: "5" });
     expect(await revisions(made, "c1", "r1")).toEqual(["aaa", "aaa"]);
   });
+
+  test("the rollout to go back to is named by its revision or its commit as well", async () => {
+    for (const to of ["main@sha1:1111111aa", "1111111", "1111111aa"]) {
+      const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 3 });
+      await made.rollOut();
+      for (const commit of ["1111111aa", "2222222bb"]) {
+        await revise(made, commit);
+        await playOn(made);
+      }
+      await rollBack(made, { to });
+      await playOn(made);
+      expect((await made.sync("c1"))?.desired.revision).toBe("main@sha1:1111111aa");
+      expect(await ask(made, "rollback", { reason: "INC-1", to: "2222222bb" })).toMatchObject({
+        status: 409,
+        body: { message: expect.stringContaining("no kept rollout has revision 2222222bb") },
+      });
+      expect(await ask(made, "rollback", { reason: "INC-1", to: "111111" })).toMatchObject({ status: 409 });
+    }
+  });
 });

@@ -95,3 +95,68 @@ describe("rollout retry", () => {
     expect(await gates()).toBeUndefined();
   });
 });
+
+describe("rollout rollback", () => {
+  const entry = (number: number, revision: string) => ({
+    number,
+    identity: `i${number}`,
+    revision,
+    at: "2026-11-20T09:00:00.000Z",
+  });
+  const rolledOut = () =>
+    storeRollout(cli, {
+      number: 12,
+      states: { canary: ["Succeeded"], rest: ["Failed"] },
+      stageRuns: { rest: { phase: "Halted" } },
+      rolloutState: {
+        last: 12,
+        ledger: [entry(12, "main@sha1:bbbbbbbbbb"), entry(11, "main@sha1:aaaaaaaaaa")],
+        stages: [
+          { name: "canary", changing: 0, catchingUp: 0, failedCatchUps: 0, members: 1, current: 12, previous: 11 },
+          { name: "rest", changing: 0, catchingUp: 0, failedCatchUps: 0, members: 1, current: 11 },
+        ],
+      },
+    });
+  const asked = async () => (await cli.table.get(keys.object(shop.namespace, "SyncGroup", shop.name)))?.operations;
+
+  test.each([[""], ["--to 11 "], ["--to aaaaaaa "]])(
+    "rollout rollback %sgoes back, holds and says what it rejects",
+    async (to) => {
+      await rolledOut();
+      const ran = await cli.run(`rollout rollback shop ${to}--reason INC-4711`);
+      expect(ran).toMatchObject({
+        code: 0,
+        out: expect.stringContaining(
+          "shop goes back to rollout 11, main@sha1:aaaaaaaaaa, in stages canary (1)\n  rejected: 12; held",
+        ),
+        err: expect.stringContaining("next: starling rollout status shop"),
+      });
+      expect(await asked()).toMatchObject({
+        rollback: { to: 11, by: principal, reason: "INC-4711" },
+        hold: { by: principal },
+      });
+      expect(cli.log.at(-1)).toMatchObject({ audit: true, verb: "rollout rollback", principal, reason: "INC-4711" });
+    },
+  );
+
+  test("a dry run says the same, and nothing is written", async () => {
+    await rolledOut();
+    const ran = await cli.run("rollout rollback shop --dry-run --reason INC-4711");
+    expect(ran).toMatchObject({ code: 0, out: expect.stringContaining("shop would go back to rollout 11") });
+    expect(ran.out).toContain("not taken back: what hooks did");
+    expect(await asked()).not.toHaveProperty("rollback");
+  });
+
+  test.each([
+    ["without a reason", "", 2, "--reason TEXT"],
+    ["to a rollout that is not kept", "--to 7 --reason x", 1, "rollout 7 is not kept; these are: 12, 11"],
+    ["to an unknown revision", "--to ccccccc --reason x", 1, "no kept rollout has revision ccccccc"],
+    ["to the newest", "--to 12 --reason x", 1, "no stage has had rollout 12 and has, or updates to, anything newer"],
+  ])("a rollback %s is refused, and nothing is written", async (_what, options, code, message) => {
+    await rolledOut();
+    const ran = await cli.run(`rollout rollback shop ${options}`.trim());
+    expect(ran.code).toBe(code);
+    expect(ran.err).toContain(message);
+    expect(await asked()).not.toHaveProperty("rollback");
+  });
+});

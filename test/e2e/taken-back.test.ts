@@ -153,8 +153,8 @@ describe.each(storyTargets)("on $name", (fleet) => {
         [2, "plan", "Rejected"],
         [1, "plan", "Complete"],
       ]);
-      const told = await run("history syncgroup/web");
-      for (const words of ["INC-4711", "trigger: rollback"]) expect(told).toContain(words);
+      const text = await run("history syncgroup/web");
+      for (const words of ["INC-4711", "trigger: rollback"]) expect(text).toContain(words);
       expect(fix).not.toBe(bad);
       cli.close();
     });

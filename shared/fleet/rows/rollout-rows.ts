@@ -378,7 +378,7 @@ export interface RolloutRow extends Row {
   readonly trigger: "plan" | "inputs" | "deletion" | "recover" | "rollback";
   /** Of a rollback: the number of the rollout whose plan and inputs it has. */
   readonly rollback?: number;
-  /** Who asked for the rollback, and why. */
+  /** The principal that asked for the rollback, and its reason. */
   readonly asked?: { readonly by: string; readonly reason?: string };
   readonly createdAt: string;
   /** Correlation id of the cause; assignments that follow days later have it as well. */

@@ -12,7 +12,8 @@ export const gatesExample = "gates";
 
 const file = "deploy/app.yaml";
 const good = { image: "registry.example/payments/web:1.0.0", rounding: "half-even" };
-const closedForMs = 15_000;
+const hourMs = 3_600_000;
+const soonMs = 5000;
 
 interface Content {
   readonly repository: string;
@@ -94,12 +95,20 @@ class GatedFleet {
 
   async closedWindow() {
     const { story } = this.#group;
-    story.chapter(`Production is closed for ${closedForMs / 1000} seconds, and version 1.2.0 waits for the window`);
-    await this.#stack.session.apply([closedWindow(new Date())]);
+    story.chapter("Production is closed for an hour, and version 1.2.0 waits for the window");
+    await this.#closeFor(hourMs);
     const commit = await this.#push({ ...good, image: "registry.example/payments/web:1.2.0" }, "1.2.0");
     await this.#approve("may go as soon as the window opens");
     await story.untilWaiting("window", commit);
+    story.note(`somebody lets the window open ${soonMs / 1000} seconds from now`);
+    await this.#closeFor(soonMs);
     return story.follow(commit);
+  }
+
+  /** Applies the Window that is closed from now on. */
+  #closeFor(ms: number): Promise<void> {
+    const now = Date.now();
+    return this.#stack.session.apply([closedWindow(new Date(now), new Date(now + ms))]);
   }
 
   #push({ image, rounding }: Version, version: string): Promise<string> {
@@ -154,12 +163,14 @@ class GatedFleet {
   }
 }
 
-function closedWindow(now: Date): unknown {
-  const [start, end] = [0, closedForMs].map((ms) => new Date(now.getTime() + ms).toISOString());
+function closedWindow(start: Date, end: Date): unknown {
   return {
     apiVersion: ourApiVersion,
     kind: "Window",
     metadata: { name: "payday" },
-    spec: { clusters: { selector: { matchLabels: { ring: "production" } } }, deny: [{ start, end }] },
+    spec: {
+      clusters: { selector: { matchLabels: { ring: "production" } } },
+      deny: [{ start: start.toISOString(), end: end.toISOString() }],
+    },
   };
 }

@@ -138,11 +138,13 @@ function stateOfKind(object: AnyObject): ObjectState {
     }
     case "Rollout": {
       const { phase, reason, message, transitions, endedAt, size } = object.status;
+      // The message of a rejection begins with the word.
+      const text = phase === "Rejected" ? message : reasonText(reason, message);
       const reachedNobody = phase === "Complete" && size === 0 && object.spec.trigger !== "deletion";
       return {
         word: reachedNobody ? "NoClusters" : phase,
         ...optional("since", endedAt ?? transitions.at(-1)?.at ?? object.metadata.creationTimestamp),
-        remark: unfinished.has(phase) ? reasonText(reason, message) : reachedNobody ? message : "",
+        remark: unfinished.has(phase) ? text : reachedNobody ? message : "",
       };
     }
   }

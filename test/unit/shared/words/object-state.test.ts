@@ -340,6 +340,12 @@ test.each<[string, StageRunPhase, number, "plan" | "deletion", string, boolean]>
   expect(stateWords()).toContain(word);
 });
 
+test("the remark of a rejected rollout says once that it was rejected", () => {
+  const rejected = [{ rollout: 12, by: "ana", at: common.createdAt, reason: "payments fail" }];
+  const object = rolloutObject({ rollout: rolloutRow(12, {}), stages: [], stageRuns: [], rejected });
+  expect(objectState(object)).toMatchObject({ word: "Rejected", remark: "rejected by ana: payments fail" });
+});
+
 test.each(rolloutPhases)("a rollout's phase %s is one of the words that lists accept", (phase) => {
   expect(stateWords()).toContain(phase);
 });

@@ -25,8 +25,9 @@ export function decideRejection(verb: RolloutRejection["do"], asked: Rejecting):
   const known = keptNumbers(rolloutState);
   if (verb === "reject" && !known.includes(rollout)) throw unknownRollout("rollout", { object, rollout, known });
   const others = (operations.rejections ?? []).filter((one) => one.rollout !== rollout);
-  // An act about a rollout that is neither kept nor rejected any more has no effect.
-  const needed = others.filter((one) => isOrWillBeRejected({ ...asked, rollout: one.rollout }));
+  // An act that was carried out, about a rollout that is not rejected any more, has no effect.
+  const isNew = new Set(newRejections(row, rolloutState ?? {}));
+  const needed = others.filter((one) => isNew.has(one) || isOrWillBeRejected({ ...asked, rollout: one.rollout }));
   return { ...operations, rejections: [...needed, { ...act, rollout, do: verb }] };
 }
 

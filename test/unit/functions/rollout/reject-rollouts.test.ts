@@ -77,6 +77,20 @@ describe("a rejected rollout", () => {
     expect(made.slots()).toEqual([]);
   });
 
+  test("two rejections end although the planner has seen neither end when the second one is asked for", async () => {
+    const made = await group();
+    for (const commit of ["bbb", "ccc"]) {
+      await revise(made, commit);
+      await playOn(made);
+    }
+    for (const rollout of [2, 3]) await reject(made, rollout);
+    await made.plan(undefined, []);
+    for (const rollout of [2, 3]) await unreject(made, rollout);
+    await playOn(made);
+    expect(made.rolloutState().rejected).toBeUndefined();
+    expect(made.stages()).toEqual({ canary: "3", rest: "3" });
+  });
+
   test("the same files under another commit are rejected as well, by name", async () => {
     const made = await group();
     await revise(made, "bbb");

@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import { resolveCount, secondsOf } from "#shared/fleet/kinds/quantities.ts";
+import { bakeOf } from "#shared/fleet/rollout/bake.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { countHeld, frozenIn } from "#shared/fleet/rollout/holding.ts";
 import { isStalled, stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
@@ -27,7 +28,7 @@ export class AgeWatch {
 
   /** @param isOver - nothing continues by itself any more, so a rollout in progress would never end. */
   check(seen: Seen, isOver: boolean): void {
-    const { rolloutState, group, now } = seen;
+    const { rolloutState, group, now, stageRuns } = seen;
     const isGoing = group?.operations.deletion !== undefined;
     if (isGoing) this.#since.clear();
     if (rolloutState === undefined || group === undefined || isGoing) return;
@@ -39,7 +40,7 @@ export class AgeWatch {
     );
     for (const key of this.#since.keys()) if (!waiting.has(key)) this.#since.delete(key);
     for (const key of waiting) if (!this.#since.has(key)) this.#since.set(key, now.getTime());
-    this.#remember(rolloutState, group);
+    this.#remember(rolloutState, group, stageRuns);
     for (const [key, since] of this.#since) {
       const seconds = (now.getTime() - since) / 1000;
       const what = key === "queue" ? "catch-ups wait" : `rollout ${key} is in progress`;
@@ -49,7 +50,7 @@ export class AgeWatch {
   }
 
   /** Remembers the longest bounds, because clusters join and leave meanwhile. */
-  #remember({ stages, catchUps }: RolloutStateRow, group: OwnerRow): void {
+  #remember({ stages, catchUps }: RolloutStateRow, group: OwnerRow, stageRuns: readonly StageRunRow[]): void {
     const { rollout } = relationOf(group);
     const members = stages.reduce((sum, stage) => sum + stage.members, 0);
     const most = Math.max(1, resolveCount(rollout.maxConcurrent, members));
@@ -62,11 +63,9 @@ export class AgeWatch {
       (sum, stage, index) => sum + Math.max(1, Math.ceil(stage.members / (atOnce[index] ?? 1))),
       0,
     );
-    // A bake ends with a check of every cluster.
-    const bakes = rollout.stages.flatMap(({ after = [] }) =>
-      after.flatMap(({ bake }) => (bake === undefined ? [] : secondsOf(bake))),
-    );
-    const baking = bakes.reduce((sum, seconds) => sum + seconds + secondsOf(rollout.progressDeadline), 0);
+    const bakes = stageRuns.map((stageRun) => secondsOf(bakeOf(stageRun) ?? "0s"));
+    const longest = Math.max(0, ...bakes);
+    const baking = longest === 0 ? 0 : stages.length * (longest + wave);
     // Stage runs take turns with catch-ups.
     const queue = Math.max(1, Math.ceil(catchUps.waiting / Math.min(...atOnce))) * (stages.length + 1);
     this.#longest = {

@@ -35,8 +35,10 @@ export class ModelGroup {
   #names = 0;
   #templateNames = 0;
   #isOptional = false;
+  #guard: object | undefined;
 
-  constructor(strategy: Partial<RolloutStrategy>, count: number, paths: Paths) {
+  constructor(strategy: Partial<RolloutStrategy>, count: number, paths: Paths, guard?: object) {
+    this.#guard = guard;
     this.#strategy = strategy;
     this.#count = count;
     this.paths = paths;
@@ -46,6 +48,14 @@ export class ModelGroup {
     this.#strategy = strategy;
     for (const places of [this.#merged, this.#otherNames]) places.clear();
     this.#names = 0;
+  }
+
+  setGuard(guard: object | undefined): void {
+    this.#guard = guard;
+  }
+
+  guard(): object | undefined {
+    return this.#guard;
   }
 
   setCount(count: number): void {

@@ -1,3 +1,4 @@
+import type { ApiPorts } from "#functions/api/request/api-ports.ts";
 import { reportChanges } from "#functions/report/report-changes.ts";
 import { reportOf } from "#functions/rollout/call/plan-batch.ts";
 import { planOwner } from "#functions/rollout/call/plan-owner.ts";
@@ -8,24 +9,28 @@ import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { describeRevisions, desiredPlan } from "#shared/fleet/rollout/desired-plan.ts";
+import { templatesKept } from "#shared/fleet/rollout/guarded-templates.ts";
 import { countHeld, frozenIn } from "#shared/fleet/rollout/holding.ts";
 import { barredIn } from "#shared/fleet/rollout/order.ts";
 import { isStalled, stageRunKey, waitingOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { dueAtOf, later } from "#shared/fleet/rows/due.ts";
 import type { FreezeState } from "#shared/fleet/rows/freezes-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { FleetRow, Operations, SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import type { FleetRow, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RenderingRow, StageRunRef, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isOutstanding, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Message, RolloutMessage } from "#shared/messages.ts";
+import { healthyInstallation } from "#test/support/healthy-installation.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { AgeWatch } from "#test/support/planner-model/age-watch.ts";
 import { Crash, type Disturbance, DisturbedPorts, lagging } from "#test/support/planner-model/disturbed-ports.ts";
+import { ModelPeople } from "#test/support/planner-model/model-people.ts";
 import { ModelServers } from "#test/support/planner-model/model-servers.ts";
+import { isOpenAt } from "#test/support/planner-model/model-windows.ts";
 import { ModelWorkers, type Outcome } from "#test/support/planner-model/model-workers.ts";
 import { PlannerWatch, WatchedTable } from "#test/support/planner-model/planner-watch.ts";
-import { type OperationsInput, owner, PlannerWorld, silentLog, silentMetrics } from "#test/support/planner-world.ts";
+import { owner, PlannerWorld, silentLog, silentMetrics } from "#test/support/planner-world.ts";
 
 export interface Delivery {
   readonly pick: number;
@@ -71,15 +76,21 @@ export class PlannerModel {
   readonly watch: PlannerWatch;
   readonly table: WatchedTable;
   readonly workers: ModelWorkers;
+  readonly people: ModelPeople;
   queue: Queued[] = [];
   /** The size of the fleet, in small fleets. */
   readonly #size: number;
   #older = new MemoryTable();
+  /** When the planner's call in progress began, and the windows of that time. */
+  #call: { readonly at: Date; readonly windows: ReturnType<ModelPeople["windows"]["now"]> } | undefined;
 
   /** @param clusters - about the number of clusters. */
   constructor(clusters = fewClusters) {
     this.#size = Math.max(1, Math.ceil(clusters / fewClusters));
-    this.watch = new PlannerWatch(owner, this.servers);
+    this.watch = new PlannerWatch(owner, this.servers, {
+      now: () => this.world.now,
+      mayStart: (ring) => this.#mayStart(ring),
+    });
     this.table = new WatchedTable(this.watch, this.#size === 1 ? {} : { pageItems: 1000 });
     this.world = new PlannerWorld({ table: this.table, blobs: new MemoryBlobStore() });
     this.workers = new ModelWorkers({
@@ -89,6 +100,37 @@ export class PlannerModel {
       now: () => this.world.now,
       send: (messages) => this.send(messages),
     });
+    this.people = new ModelPeople({
+      ports: this.apiPorts(),
+      rolloutState: () => this.watch.rolloutState(),
+      stageRuns: () => this.world.stageRuns(),
+      clusters: () => this.world.rows<FleetRow>("Fleet").map(({ name }) => name),
+      guardApproved: (change) => this.watch.guard.approved(change),
+    });
+  }
+
+  /** The ports of the functions of the API, whose messages go to the queue. */
+  apiPorts(): ApiPorts {
+    const { blobs } = this.world;
+    const clock = { now: () => this.world.now };
+    const sender = { send: async (messages: readonly Message[]) => this.send(messages) };
+    return {
+      ...healthyInstallation,
+      table: this.table,
+      blobs,
+      sender,
+      clock,
+      ids: randomIds,
+      log: silentLog,
+      installation: "test",
+    };
+  }
+
+  /** A call of the planner may have read the windows as they were when it began. */
+  #mayStart(ring: string | undefined): boolean {
+    const now = { at: this.world.now, windows: this.people.windows.now() };
+    const moments = [now, this.#call ?? now];
+    return moments.some(({ windows }) => moments.some(({ at }) => isOpenAt(windows, ring, at.getTime())));
   }
 
   send(messages: readonly Message[]): void {
@@ -142,6 +184,8 @@ export class PlannerModel {
     const until = new Date(this.world.now.getTime() + callSeconds * 1000);
     const [desired, { length: queued }] = [this.#desired(), this.queue];
     const endCall = this.watch.beginCall();
+    const outer = this.#call;
+    this.#call = outer ?? { at: this.world.now, windows: this.people.windows.now() };
     try {
       await planOwner(
         owner,
@@ -163,13 +207,19 @@ export class PlannerModel {
       this.send(messages);
     } finally {
       endCall();
+      this.#call = outer;
     }
   }
 
   #desired() {
     const group = this.watch.group();
     if (group === undefined) return undefined;
-    const desired = desiredPlan(group, new Map(this.world.rows<SourceRow>("Source").map((row) => [row.name, row])));
+    const rolloutState = this.watch.rolloutState();
+    const rollouts = new Map(this.world.rollouts().map((row) => [row.number, row]));
+    const kept =
+      rolloutState === undefined ? [] : templatesKept({ row: group, rolloutState, rollouts, now: this.world.now });
+    const sources = new Map(this.world.rows<SourceRow>("Source").map((row) => [row.name, row]));
+    const desired = desiredPlan(group, sources, kept);
     return desired.ok ? { hash: desired.plan.planHash, revision: describeRevisions(desired.plan) } : undefined;
   }
 
@@ -223,13 +273,6 @@ export class PlannerModel {
     this.send([{ to: "rollout", owner, clusters: [] }]);
   }
 
-  async operate(act: (operations: Operations, at: string) => OperationsInput): Promise<void> {
-    if (this.isGone()) return;
-    const { operations } = await this.world.group();
-    await this.world.operate(act(operations, this.world.now.toISOString()));
-    this.send([{ to: "rollout", owner }]);
-  }
-
   /** @param freeze - without labels it covers every cluster. */
   async freeze({ name, labels, seconds }: ModelFreeze): Promise<void> {
     const { now } = this.world;
@@ -250,6 +293,10 @@ export class PlannerModel {
     this.#reportFreezes();
   }
 
+  async #thawAll(): Promise<void> {
+    for (const { name } of (await this.#freezeState()).freezes) await this.thaw(name);
+  }
+
   async #freezeState(): Promise<FreezeState> {
     return (await this.table.get(keys.freezeState)) ?? { freezes: [], lifted: [] };
   }
@@ -260,8 +307,8 @@ export class PlannerModel {
     this.send([{ to: "rollout", owner }, ...clusters]);
   }
 
-  async setGroup(strategy: Partial<RolloutStrategy>, templates: readonly unknown[]): Promise<void> {
-    await this.world.setGroup(strategy, templates, { selector: { matchLabels: { fleet: "web" } } });
+  async setGroup(strategy: Partial<RolloutStrategy>, templates: readonly unknown[], guard?: unknown): Promise<void> {
+    await this.world.setGroup(strategy, templates, { selector: { matchLabels: { fleet: "web" } } }, guard);
     this.send([{ to: "rollout", owner }]);
   }
 
@@ -341,17 +388,15 @@ export class PlannerModel {
    * to rest.
    */
   async calm(freeze?: ModelFreeze): Promise<boolean> {
-    this.workers.flights.length = 0;
-    this.workers.away.clear();
-    this.workers.busy.clear();
-    for (const { name } of (await this.#freezeState()).freezes) await this.thaw(name);
+    this.#repair();
+    await this.#thawAll();
     if (freeze !== undefined) await this.freeze(freeze);
-    await this.operate(({ suspended, ...others }, at) =>
-      suspended === undefined ? others : { ...others, resumed: { by: "ana", at } },
-    );
+    await this.people.makePeace();
     const ages = new AgeWatch();
     for (let round = 0; round < 120; round++) {
-      for (let count = 0; count < 3000 * this.#size && (await this.deliver(undisturbed)); count++);
+      await this.#deliverAll();
+      await this.people.approveAll();
+      await this.#deliverAll();
       const isOver = this.isIdle();
       const { now } = this.world;
       ages.check(
@@ -363,6 +408,29 @@ export class PlannerModel {
       await this.tick("current");
     }
     return false;
+  }
+
+  /** An hour without disturbances and freezes in which nobody says anything: whatever else people have stopped stays so. */
+  async rest(): Promise<void> {
+    this.#repair();
+    await this.#thawAll();
+    for (let round = 0; round < 60; round++) {
+      await this.#deliverAll();
+      this.world.advanceClock(60);
+      await this.tick("current");
+    }
+    await this.#deliverAll();
+  }
+
+  /** Every cluster answers, and no worker hangs. */
+  #repair(): void {
+    this.workers.flights.length = 0;
+    this.workers.away.clear();
+    this.workers.busy.clear();
+  }
+
+  async #deliverAll(): Promise<void> {
+    for (let count = 0; count < 3000 * this.#size && (await this.deliver(undisturbed)); count++);
   }
 
   /** The state after a run, without times, counters and clusters that are no longer selected. */

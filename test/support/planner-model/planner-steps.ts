@@ -2,7 +2,10 @@ import fc from "fast-check";
 import { defined } from "#shared/base/defined.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import type { Disturbance } from "#test/support/planner-model/disturbed-ports.ts";
+import { longWindow } from "#test/support/planner-model/guard-watch.ts";
 import type { GroupAct, ModelGroup, Paths } from "#test/support/planner-model/model-group.ts";
+import { approvalBy, type PeopleAct } from "#test/support/planner-model/model-people.ts";
+import type { ModelTime } from "#test/support/planner-model/model-windows.ts";
 import type { Outcome } from "#test/support/planner-model/model-workers.ts";
 import {
   brokenRollout,
@@ -15,7 +18,12 @@ import {
 /** An action of people or clusters. */
 export type Act =
   | { readonly do: "revise"; readonly rollout: number }
-  | { readonly do: "suspend" | "resume" | "reconcile" | "refresh" | "delete" | "orphan" }
+  | { readonly do: "suspend" }
+  | { readonly do: "resume" }
+  | { readonly do: "reconcile" }
+  | { readonly do: "refresh" }
+  | { readonly do: "delete" }
+  | { readonly do: "orphan" }
   /** Gives all stages other names. */
   | { readonly do: "rename" }
   | { readonly do: "strategy"; readonly strategy: Partial<RolloutStrategy> }
@@ -24,6 +32,9 @@ export type Act =
   | { readonly do: "freeze"; readonly ring: number | undefined; readonly seconds: number | undefined }
   | { readonly do: "thaw"; readonly ring: number | undefined }
   | GroupAct
+  | PeopleAct
+  /** Sets the guard of the spec, or removes it. */
+  | { readonly do: "guard"; readonly guard: object | undefined }
   /** `anew`: the cluster is registered again before the planner runs. `accept`: another cluster is accepted under its name. */
   | {
       readonly do: "join" | "leave" | "anew" | "accept" | "deselect" | "move" | "flavour" | "away" | "back" | "busy";
@@ -105,6 +116,7 @@ type Meanwhile =
 export interface Scenario {
   readonly rings: readonly number[];
   readonly strategy: Partial<RolloutStrategy>;
+  readonly guard?: object | undefined;
   readonly templates: number;
   readonly paths: Paths;
   /** Whether a first rollout is over before the steps begin. */
@@ -120,7 +132,25 @@ const count = (most: number) =>
     fc.constantFrom("0%" as const, "10%" as const, "25%" as const, "50%" as const, "100%" as const),
   );
 
-const bakes = fc.constantFrom("1m", "10m").map((bake) => [{ bake }]);
+/** One in a number of cases, and otherwise nothing. */
+const rarely = <Value>(arbitrary: fc.Arbitrary<Value>, oneIn: number): fc.Arbitrary<Value | undefined> =>
+  fc.oneof({ weight: oneIn - 1, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
+
+const before = rarely(
+  fc
+    .record({ count: fc.integer({ min: 1, max: 2 }), expires: fc.constantFrom("10m", "24h") })
+    .map((terms) => [{ approval: { by: approvalBy, ...terms } }]),
+  6,
+);
+const after = rarely(
+  fc.constantFrom("1m", "5m", "10m").map((bake) => [{ bake }]),
+  4,
+);
+const guard = fc.record({
+  additions: fc.constantFrom(0, 1, 2, "10%", "25%", "50%"),
+  deletions: fc.constantFrom(0, 0, 1, "25%"),
+  per: fc.constant(longWindow),
+});
 
 const strategy: fc.Arbitrary<Partial<RolloutStrategy>> = fc
   .record({
@@ -131,24 +161,18 @@ const strategy: fc.Arbitrary<Partial<RolloutStrategy>> = fc
     maxFailures: count(2),
     maxUnreachable: count(3),
     supersede: fc.constantFrom("pipeline" as const, "pipeline" as const, "finish" as const),
-    stages: fc.array(
-      fc.record({
-        maxConcurrent: fc.option(count(3), { nil: undefined }),
-        after: fc.option(bakes, { freq: 2, nil: undefined }),
-      }),
-      {
-        minLength: 1,
-        maxLength: 3,
-      },
-    ),
+    stages: fc.array(fc.record({ maxConcurrent: fc.option(count(3), { nil: undefined }), before, after }), {
+      minLength: 1,
+      maxLength: 3,
+    }),
   })
   .map(({ stages, ...rest }) => ({
     ...rest,
     progressDeadline: "5m",
-    stages: stages.map((stage, index) => ({
+    stages: stages.map((own, index) => ({
       name: `s${index}`,
       ...(index === stages.length - 1 ? {} : { clusters: { selector: { matchLabels: { ring: `r${index}` } } } }),
-      ...defined(stage),
+      ...defined(own),
     })),
   }));
 
@@ -166,7 +190,67 @@ const crash = fc.record({
   at: fc.integer({ min: 1, max: 25 }),
   when: fc.constantFrom("before" as const, "after" as const),
 });
+const read = fc.constantFrom("now" as const, "now" as const, "before" as const);
+const seconds = (...some: readonly number[]) => fc.constantFrom(...some);
+const time: fc.Arbitrary<ModelTime> = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      is: fc.constantFrom("allow" as const, "deny" as const),
+      in: seconds(0, 0, 60, 600),
+      for: seconds(30, 400, 2000),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ is: fc.constant("allow" as const), each: fc.constant("half an hour" as const) }),
+  },
+);
+/** People say something about rollouts. */
+const people: fc.Arbitrary<Act> = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant("hold" as const),
+      seconds: fc.constantFrom(undefined, undefined, 100, 700),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant("release" as const),
+      to: fc.option(fc.nat({ max: 4 }), { nil: undefined }),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("reject" as const), at: fc.nat({ max: 3 }) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("unreject" as const), at: fc.nat({ max: 3 }) }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("promote" as const), at: fc.nat({ max: 2 }), read }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant("retry" as const), of: fc.option(fc.nat({ max: 40 }), { nil: undefined }) }),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({ do: fc.constant("approve" as const), at: fc.nat({ max: 2 }), by: fc.nat({ max: 3 }), read }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("approve guard" as const), at: fc.nat({ max: 2 }), read }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant("guard" as const), guard: fc.option(guard, { nil: undefined }) }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("window" as const),
+      at: fc.nat({ max: 1 }),
+      ring: fc.constantFrom(undefined, 0, 1, 2),
+      times: fc.array(time, { minLength: 1, maxLength: 2 }),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("no window" as const), at: fc.nat({ max: 1 }) }) },
+);
 const act: fc.Arbitrary<Act> = fc.oneof(
+  { weight: 6, arbitrary: people },
   { weight: 4, arbitrary: fc.record({ do: fc.constant("revise" as const), rollout: fc.nat({ max: 3 }) }) },
   {
     weight: 3,
@@ -347,6 +431,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({ do: fc.constant("wait" as const), seconds: fc.constantFrom(1, 5, 31, 70, 200, 400, 1000) }),
   },
   { weight: 8, arbitrary: act },
+  { weight: 6, arbitrary: people },
 );
 
 const rings = (least: number, most: number) => fc.array(fc.nat({ max: 2 }), { minLength: least, maxLength: most });
@@ -355,6 +440,7 @@ function scenarioOf(fleet: Scenario["rings"] | fc.Arbitrary<Scenario["rings"]>):
   return fc.record({
     rings: fleet instanceof fc.Arbitrary ? fleet : fc.constant(fleet),
     strategy,
+    guard: rarely(guard, 6),
     templates: fc.integer({ min: 1, max: 3 }),
     paths: fc.constantFrom("one" as const, "ring" as const, "flavour" as const, "cluster" as const),
     begins: fc.constantFrom("new" as const, "rolled out" as const),
@@ -542,6 +628,7 @@ export class Play {
       if (act.do === "strategy") this.group.setStrategy(act.strategy);
       else if (act.do === "rename") this.group.renameAll();
       else if (act.do === "templates") this.group.setCount(act.count);
+      else if (act.do === "guard") this.group.setGuard(act.guard);
       else this.group.act(act);
       return this.setGroup();
     }
@@ -551,18 +638,10 @@ export class Play {
       return act.do === "thaw" ? model.thaw(name) : model.freeze({ name, labels, seconds: act.seconds });
     }
     if ("cluster" in act) return this.#actOnCluster(act.do, act.cluster);
-    return model.operate(({ suspended, resumed, ...others }, at) => {
-      const said = { by: "ana", at };
-      if (act.do === "suspend") return { ...others, suspended: said };
-      if (act.do === "resume") return suspended === undefined ? others : { ...others, resumed: said };
-      const held = {
-        ...others,
-        ...defined({ suspended, resumed }),
-      };
-      if (act.do === "reconcile") return { ...held, reconcile: said };
-      if (act.do === "refresh") return { ...held, refresh: said };
-      return { ...held, deletion: { ...said, cascade: act.do } };
-    });
+    if (act.do === "suspend" || act.do === "resume" || act.do === "reconcile" || act.do === "refresh")
+      return model.isGone() ? undefined : model.people.operate(act.do);
+    if (act.do === "delete" || act.do === "orphan") return model.isGone() ? undefined : model.people.delete(act.do);
+    return model.people.say(act);
   }
 
   async revise(commit: number, rollout: number): Promise<void> {
@@ -614,15 +693,16 @@ export class Play {
   async setGroup(): Promise<void> {
     if (this.#isMade && this.model.isGone()) return;
     this.#isMade = true;
-    await this.model.setGroup(this.group.strategy(), this.group.templates());
+    await this.model.setGroup(this.group.strategy(), this.group.templates(), this.group.guard());
   }
 }
 
-type OfGroup = Extract<Act, { do: "strategy" | "rename" | "templates" | GroupAct["do"] }>;
+type OfGroup = Extract<Act, { do: "strategy" | "rename" | "templates" | "guard" | GroupAct["do"] }>;
 const ofGroup: readonly string[] = [
   "strategy",
   "rename",
   "templates",
+  "guard",
   "template",
   "disable",
   "stage",

@@ -1,10 +1,11 @@
 import { expect } from "vitest";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
-import { heldIn } from "#shared/fleet/rollout/holding.ts";
+import { promotionOf } from "#shared/fleet/rollout/gate-acts.ts";
+import { frozenIn, heldIn } from "#shared/fleet/rollout/holding.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, type Owner, syncName } from "#shared/fleet/rows/keys.ts";
-import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
+import type { FleetRow, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import {
   type CatchUpRow,
   type RolloutRow,
@@ -21,10 +22,18 @@ import type { Observed, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { phaseTallies } from "#shared/fleet/sync/tally.ts";
 import type { Write } from "#shared/ports.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
+import { GuardWatch } from "#test/support/planner-model/guard-watch.ts";
 import type { ModelServers } from "#test/support/planner-model/model-servers.ts";
+import { PeopleWatch } from "#test/support/planner-model/people-watch.ts";
 import { checkRestored, checkTakenAway, RestoredWatch } from "#test/support/planner-model/restored-watch.ts";
 import { SkippedWatch } from "#test/support/planner-model/skipped-watch.ts";
 import { type Change, StageWatch } from "#test/support/planner-model/stage-watch.ts";
+
+interface Surroundings {
+  readonly now: () => Date;
+  /** Whether windows let changes of a cluster of this ring start in the present call of the planner. */
+  readonly mayStart: (ring: string | undefined) => boolean;
+}
 
 /**
  * Checks the promises of the design at every write, in the order of effects. It keeps a copy of the rows, and counts rows
@@ -36,6 +45,9 @@ export class PlannerWatch {
   readonly #stages = new StageWatch();
   readonly restored = new RestoredWatch();
   readonly skipped = new SkippedWatch();
+  readonly guard = new GuardWatch();
+  readonly #people = new PeopleWatch();
+  readonly #surroundings: Surroundings;
   readonly #rows = new Map<string, Row>();
   readonly #byType = new Map<string, Map<string, Row>>();
   /** The number of targets in each state, by stage run. */
@@ -50,9 +62,10 @@ export class PlannerWatch {
   readonly #reports = new Map<string, number>();
   readonly #calls = new Set<{ readonly from: number }>();
 
-  constructor(owner: Owner, servers: ModelServers) {
+  constructor(owner: Owner, servers: ModelServers, surroundings: Surroundings) {
     this.#owner = owner;
     this.#servers = servers;
+    this.#surroundings = surroundings;
   }
 
   /** A call of the planner begins: it may have read none of the reports that follow. @returns what ends it. */
@@ -69,8 +82,10 @@ export class PlannerWatch {
     const rolloutState = this.rolloutState();
     this.restored.written(changes, this);
     this.skipped.written(changes);
+    this.guard.written(changes, this.#watched());
     const sizeOf = (stageRun: StageRunRef) => this.#stageRun(stageRun)?.size;
     this.#stages.written(changes, { rolloutState, group: this.group(), sizeOf, servers: this.#servers });
+    this.#people.written(changes, this.#watched());
     const ids = new Set(rolloutState?.stages.map(({ name }) => this.#stages.idOf(name)));
     for (const before of this.#before.values()) for (const id of before) if (!ids.has(id)) before.delete(id);
     for (const { before, after } of changes) {
@@ -84,6 +99,16 @@ export class PlannerWatch {
       if ((before as SyncRow | undefined)?.desired.attempt === sync.desired.attempt) continue;
       this.#checkAssignment(before as SyncRow | undefined, sync, { rolloutState, changes });
     }
+  }
+
+  #watched() {
+    return {
+      owner: this.#owner,
+      now: this.#surroundings.now(),
+      group: this.group(),
+      rowsOf: this.rowsOf.bind(this),
+      idOf: this.#stages.idOf.bind(this.#stages),
+    };
   }
 
   rowsOf<R extends Row>(type: R["type"]): R[] {
@@ -163,6 +188,8 @@ export class PlannerWatch {
     const { cluster, name, desired } = sync;
     const what = `${name} on ${cluster}, attempt ${desired.attempt} of rollout ${desired.rollout}`;
     expect(desired.attempt, what).toBe((before?.desired.attempt ?? 0) + 1);
+    const isDeletion = this.group()?.operations.deletion !== undefined;
+    if (!isDeletion) this.guard.assigned(what, sync, this.#watched());
     if (desired.action === "orphan") return;
     const slot = this.#rows.get(keyText(keys.slot(this.#owner, cluster))) as SlotRow | undefined;
     const stageId = slot && this.#stages.idOf(slot.stage);
@@ -173,12 +200,19 @@ export class PlannerWatch {
     expect(slot?.attempts[name], `${what}: without a slot`).toBe(desired.attempt);
     if (desired.action === "delete") this.#checkRemoval(what, sync);
     if (rolloutState === undefined) return;
+    const stageRun = slot?.stageRun && this.#stageRun(slot.stageRun);
+    if (!isDeletion) {
+      const { labels } = (this.#rows.get(keyText(keys.fleet(cluster))) ?? {}) as Partial<FleetRow>;
+      expect(this.#surroundings.mayStart(labels?.ring), `${what}: its window is closed`).toBe(true);
+      const earlier = stageRun && this.#before.get(`${stageRun.rollout} ${this.#stages.idOf(stageRun.stage)}`);
+      const isTakenBack = before?.desired.action === "delete";
+      this.#people.assigned({ what, sync, stageRun, isTakenBack, before: earlier ?? new Set() }, this.#watched());
+    }
     const stage = rolloutState.stages.find((one) => one.name === slot?.stage);
     if (slot?.stageRun === undefined && stage !== undefined && desired.action === "apply")
       checkTakenAway(what, sync, stage, this);
     if (slot !== undefined && desired.action === "apply") checkRestored(what, sync, slot, this);
-    if (slot?.stageRun === undefined) return;
-    const stageRun = this.#stageRun(slot.stageRun) as StageRunRow;
+    if (stageRun === undefined) return;
     const old = changes.find(({ after }) => after === stageRun)?.before as StageRunRow | undefined;
     expect((old ?? stageRun).phase, `${what}: ${stageRunKey(stageRun)}`).toBe("Updating");
     this.#checkOrder(what, stageRun, rolloutState);
@@ -288,7 +322,7 @@ export class PlannerWatch {
       stageRun.next +
       heldIn(stageRun, "worker").length +
       stageRun.returned.length +
-      heldIn(stageRun, "freeze").length;
+      frozenIn(stageRun).length;
     expect(stageRun.counts.Waiting, `${what}: waiting`).toBe(waiting);
     // Budgets that somebody lowers afterwards say nothing about it.
     if (stageRun.phase === "Passed" && before?.phase !== "Passed") this.#checkPassed(what, { stageRun, count });
@@ -306,7 +340,7 @@ export class PlannerWatch {
       0,
     );
     const changed = stageRun.size - count("Unchanged") - count("Skipped");
-    if (changed === 0 || group === undefined) return;
+    if (changed === 0 || group === undefined || promotionOf(group.operations, stageRun) !== undefined) return;
     const { maxFailures, maxUnreachable } = relationOf(group).rollout;
     if (!deletion) expect(count("Succeeded"), `${what}: without evidence`).toBeGreaterThan(0);
     const failures = count("Failed") - stageRun.preexistingFailures;

@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import { ModelGroup } from "#test/support/planner-model/model-group.ts";
+import { expectNamedWaits } from "#test/support/planner-model/named-waits.ts";
 import { expectOwnRollout } from "#test/support/planner-model/own-rollout.ts";
 import { fewClusters, PlannerModel } from "#test/support/planner-model/planner-model.ts";
 import { Play, type Scenario } from "#test/support/planner-model/planner-steps.ts";
@@ -12,14 +13,16 @@ import { expectTrueCounts } from "#test/support/planner-model/true-counts.ts";
 export async function playScenario({ steps, begins, frozen, ...fleet }: Scenario): Promise<void> {
   const { length: clusters } = fleet.rings;
   const model = new PlannerModel(clusters);
-  const { rings, strategy, templates, paths } = fleet;
-  const story = new Play(model, { rings, group: new ModelGroup(strategy, templates, paths) });
+  const { rings, strategy, templates, paths, guard } = fleet;
+  const story = new Play(model, { rings, group: new ModelGroup(strategy, templates, paths, guard) });
   await story.begin(begins);
   for (const step of steps) {
     const times = step.do === "deliver" ? Math.ceil(clusters / fewClusters) : 1;
     for (let time = 0; time < times; time++) await story.step(step);
   }
 
+  await model.rest();
+  await expectNamedWaits(model);
   if (frozen !== undefined)
     expect(await model.calm({ name: "lasting", labels: { ring: `r${frozen}` } }), describe(model)).toBe(true);
   expect(await model.calm(), describe(model)).toBe(true);

@@ -7,7 +7,7 @@ import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Outcome } from "#test/support/planner-model/model-workers.ts";
 import { PlannerModel } from "#test/support/planner-model/planner-model.ts";
-import { ana, web } from "#test/support/planner-story.ts";
+import { web } from "#test/support/planner-story.ts";
 
 type Stages = readonly { readonly name: string; readonly clusters?: RolloutStrategy["stages"][number]["clusters"] }[];
 
@@ -116,7 +116,7 @@ async function play({ move, state, at, maxConcurrent, isAlone }: Cell): Promise<
     // The cluster failed as a target of the stage that it is in.
     expect({ move, stages: world.stages() }).toMatchObject({ move: expect.stringMatching(/^(renamed|merged)$/) });
     expect(state).toMatch(/Failed|fails then/);
-    await model.operate((operations) => ({ ...operations, reconcile: ana(world.now) }));
+    await model.people.operate("reconcile");
     expect(await model.calm()).toBe(true);
   }
 

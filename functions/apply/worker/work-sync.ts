@@ -27,6 +27,7 @@ import {
   type Held,
   holdOf,
   isAway,
+  isHeldBack,
   isInspectionDue,
   isOfAnother,
   isPruneAsked,
@@ -155,8 +156,8 @@ async function checkPaused(
 ): Promise<SyncOutcome> {
   const { row, cluster } = basis;
   const withheld = pausedBy(row, paused);
-  // A closed window keeps nobody from correcting drift.
-  if (paused.window === true) return checkHeld(basis, { gate }, context);
+  // Neither a closed window nor a cordon keeps anybody from correcting drift.
+  if (isHeldBack(paused)) return checkHeld(basis, { gate }, context);
   if (paused.freeze !== undefined) {
     const freeze = freezeOver((await gate.read()).freezeState, clusterLabels(cluster), context.ports.clock.now());
     return checkHeld(basis, { withheld: freeze === undefined ? withheld : frozenBy(freeze), gate }, context);

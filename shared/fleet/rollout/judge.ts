@@ -228,7 +228,8 @@ export function pausedFor(
     return { reason: `rollout ${slot.rollout} ${rejectedText(rejection)}`, at };
   // The deletion of an owner goes on in a cordoned cluster.
   const cordon = known.row.operations.deletion === undefined && cordonOf(known.cordons, slot.cluster, now);
-  if (verdict.state === "Assigned" && cordon && !isBegun(slot, syncs)) return { reason: cordonText(cordon), at };
+  if (verdict.state === "Assigned" && cordon && !isBegun(slot, syncs))
+    return { reason: cordonText(cordon), at, cordon: true };
   const freeze = clock.freezing?.freeze;
   if (verdict.state !== "Assigned" || freeze === undefined || stuckAt(slot, syncs, clock) > at) return undefined;
   const isForNobody = clock.pausedAt !== undefined || freezeOfAll(known.freezeState, now) !== undefined;

@@ -251,11 +251,18 @@ export interface Paused {
   readonly freeze?: string;
   /** No worker began the attempt before the windows over the cluster closed: it waits for another turn. */
   readonly window?: true;
+  /** No worker had begun the attempt when the cluster was cordoned: it waits for another turn. */
+  readonly cordon?: true;
 }
 
 /** True when the paused attempt waits for another turn of the planner; otherwise it has failed. */
-export function waitsForTurn({ freeze, window }: Paused): boolean {
-  return freeze !== undefined || window === true;
+export function waitsForTurn(paused: Paused): boolean {
+  return paused.freeze !== undefined || isHeldBack(paused);
+}
+
+/** Nobody has begun the paused attempt. Until its next turn, the drift of what was applied before is corrected. */
+export function isHeldBack({ window, cordon }: Paused): boolean {
+  return window === true || cordon === true;
 }
 
 /**

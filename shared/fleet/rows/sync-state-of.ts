@@ -5,8 +5,8 @@ export type SyncStateWord = Phase | "Assigned" | "Orphaned";
 
 /**
  * One word for what planner and worker wrote. A Sync that lost its slot is `Failed`, whether it was begun or not, until it
- * becomes ready all the same. A Sync that lost its slot to a freeze or a closed window is not failed: it is `Assigned`, as
- * before its begin.
+ * becomes ready all the same. A Sync that lost its slot to a cordon, a freeze or a closed window is not failed: it is
+ * `Assigned`, as before its begin.
  */
 export function syncStateOf({
   desired,

@@ -2,7 +2,7 @@ import { clusterLabels } from "#shared/fleet/rows/cluster-entry.ts";
 import { type Freeze, type FreezeState, freezeOver, freezeText } from "#shared/fleet/rows/freezes-row.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
-import type { Paused, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { isHeldBack, type Paused, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Among } from "#shared/kube/reasons.ts";
 
 /** The rows that decide whether a cluster may be written to for a Sync. */
@@ -45,9 +45,9 @@ export function withheldFrom(
   return freeze && frozenBy(freeze);
 }
 
-/** The newest assignment waits for its window: until then the drift of what was applied before is corrected. */
+/** While the newest assignment is held back, the drift of what was applied before is corrected. */
 function isStillHeld({ paused, observed }: SyncRow, attempt: number): boolean {
-  return paused?.window === true && observed?.applied?.attempt === attempt;
+  return paused !== undefined && isHeldBack(paused) && observed?.applied?.attempt === attempt;
 }
 
 export function frozenBy(freeze: Freeze): Withheld {
@@ -55,11 +55,9 @@ export function frozenBy(freeze: Freeze): Withheld {
 }
 
 /** Only another assignment lets the Sync continue, and only the planner makes one. */
-export function pausedBy(
-  { owner: { namespace, kind, name } }: Pick<SyncRow, "owner">,
-  { reason, freeze, window }: Paused,
-): Withheld {
-  if (window === true) return { reason: "Waiting", message: `waits for its turn: ${reason}` };
+export function pausedBy({ owner: { namespace, kind, name } }: Pick<SyncRow, "owner">, paused: Paused): Withheld {
+  const { reason, freeze } = paused;
+  if (isHeldBack(paused)) return { reason: "Waiting", message: `waits for its turn: ${reason}` };
   if (freeze !== undefined) return { reason: "Waiting", message: `waits for its turn, which freeze ${freeze} took` };
   const verb = `starling reconcile ${kind.toLowerCase()}/${name} -n ${namespace}`;
   return { reason: "Paused", message: `paused (${reason}); a newer rollout tries again; to try again now: ${verb}` };

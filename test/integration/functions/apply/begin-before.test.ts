@@ -1,4 +1,4 @@
-/** No worker begins an assignment after the windows over its cluster have closed; what has begun finishes. */
+/** No worker begins what waits for a window or an uncordon; what has begun finishes, and drift is corrected. */
 import { describe, expect, test } from "vitest";
 import { later } from "#shared/fleet/rows/due.ts";
 import { clusterTargets } from "#test/contract/targets.ts";
@@ -90,5 +90,19 @@ describe.each(clusterTargets)("the closing of a window, on $name", ({ start }) =
     await world.work();
     expect(await dataOf("close-drift")).toEqual({ k: "2" });
     expect(await world.phase("close-drift")).toBe("Ready");
+  });
+
+  test("while an attempt waits for an uncordon, the drift of what was applied before is corrected", async () => {
+    const { world } = await begin();
+    await world.assign("cordon-drift", objectsOf("cordon-drift"));
+    await world.work();
+    await world.assign("cordon-drift", objectsOf("cordon-drift", "2"));
+    await world.pause("cordon-drift", { reason: "cordoned by ana: INC-1", cordon: true });
+    await workAfter(world, 700);
+    expect(await dataOf("cordon-drift")).toEqual({ k: "1" });
+    await cluster.raw("PATCH", pathOf("cordon-drift"), { as: "merge-patch", body: { data: { k: "edited" } } });
+    await workAfter(world, 700);
+    expect(await dataOf("cordon-drift")).toEqual({ k: "1" });
+    expect(await world.sync("cordon-drift")).toMatchObject({ desired: { attempt: 2 }, observed: { attempt: 1 } });
   });
 });

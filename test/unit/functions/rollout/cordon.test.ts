@@ -1,7 +1,9 @@
 /** Cordons: nothing new is assigned to a cordoned cluster, and it holds no other back. */
+
 import { describe, expect, test } from "vitest";
 import { dueAtOf } from "#shared/fleet/rows/due.ts";
 import { newestRowSchema } from "#shared/fleet/rows/row.ts";
+import { syncStateOf } from "#shared/fleet/rows/sync-state-of.ts";
 import { allSay, begin, playOn, register, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
 import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
@@ -128,7 +130,9 @@ describe("cordons in the planner", () => {
     await cordon(made, "c1");
     await cordon(made, "c2");
     expect(made.slots().map(({ cluster }) => cluster)).toEqual(["c1"]);
-    expect((await made.sync("c2"))?.paused?.reason).toMatch(/^cordoned by .*: INC-1$/);
+    const paused = await made.sync("c2");
+    expect(paused?.paused?.reason).toMatch(/^cordoned by .*: INC-1$/);
+    expect(paused && syncStateOf(paused)).toBe("Assigned");
     expect((await made.sync("c1"))?.paused).toBeUndefined();
     await playOn(made);
     expect(made.states()).toMatchObject({ c1: "Succeeded", c2: "Skipped" });

@@ -24,8 +24,10 @@ export interface Calendar {
 
 /** Openings further away than this are not looked for. */
 const furthestMs = 10 * 366 * 24 * 3600 * 1000;
-/** A search that alternates this often between allowed and denied times finds nothing. */
-const mostSteps = 10_000;
+/** A search that asks for this many turns finds nothing: it would take longer than about a second. */
+const mostTurns = 10_000;
+/** A search always alternates this often between allowed and denied times, however many there are. */
+const leastSteps = 100;
 
 interface Span {
   readonly from: number;
@@ -101,7 +103,7 @@ function remembering(search: (calendar: Calendar, now: Date) => Date | undefined
 export const nextOpening = remembering(searchOpening);
 
 function searchOpening({ allow, deny }: Calendar, now: Date): Date | undefined {
-  return walk(now, (at) => {
+  return walk([...allow, ...deny], now, (at) => {
     // While the longest of the denied times lasts, nothing opens.
     const denied = endsOf(deny, at);
     if (denied.length > 0) return Math.max(...denied);
@@ -113,7 +115,7 @@ function searchOpening({ allow, deny }: Calendar, now: Date): Date | undefined {
 export const nextClosing = remembering(searchClosing);
 
 function searchClosing(calendar: Calendar, now: Date): Date | undefined {
-  return walk(now, (at) => {
+  return walk([...calendar.allow, ...calendar.deny], now, (at) => {
     if (!isOpen(calendar, new Date(at))) return "found";
     const ends = endsOf(calendar.allow, at);
     return earliest([...(ends.length === 0 ? [] : [Math.max(...ends)]), ...beginsOf(calendar.deny, at)]);
@@ -121,10 +123,15 @@ function searchClosing(calendar: Calendar, now: Date): Date | undefined {
 }
 
 /** @param next - the next time that may be the one, or whether this one is. */
-function walk(now: Date, next: (at: number) => number | "found" | undefined): Date | undefined {
+function walk(
+  times: readonly WindowTime[],
+  now: Date,
+  next: (at: number) => number | "found" | undefined,
+): Date | undefined {
   const last = now.getTime() + furthestMs;
+  const steps = Math.max(leastSteps, mostTurns / times.length);
   let at = now.getTime();
-  for (let step = 0; step < mostSteps && at <= last; step++) {
+  for (let step = 0; step < steps && at <= last; step++) {
     const other = next(at);
     if (other === "found") return new Date(at);
     if (other === undefined) return undefined;

@@ -146,7 +146,11 @@ const zones = [
 /** Expressions outside the hours that zones skip or repeat: there the implementations agree by the letter. */
 const plain = ["0 9 * * *", "30 22 * * *", "0 6 * * 1", "15 18 30 * *", "0 12 29 2 *"] as const;
 /** Around the changes of clocks of both hemispheres, and around 29 February. */
-const starts = ["2026-03-06", "2026-03-27", "2026-10-02", "2026-10-23", "2028-02-27"] as const;
+const starts = [
+  ...["2026-03-06", "2026-03-27", "2026-10-02", "2026-10-23", "2028-02-27"],
+  // Days before a zone changed its rules: Apia skipped a day, and Sao Paulo had its last summer time.
+  ...["2011-12-27", "2018-10-30", "2019-02-14"],
+] as const;
 
 const vectors = zones.flatMap((zone) => plain.flatMap((cron) => starts.map((start) => [zone, cron, start] as const)));
 

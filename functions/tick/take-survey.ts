@@ -26,6 +26,7 @@ export async function takeSurvey(ports: TickPorts): Promise<Survey> {
   }
   if (survey.halted > 0) metrics.count("HaltedRollouts", survey.halted);
   if (survey.staleSources > 0) metrics.count("StaleSources", survey.staleSources);
+  if (survey.withheld > 0) metrics.count("WithheldChanges", survey.withheld);
   if (survey.oldestSeconds > 0) metrics.seconds("OldestRevision", survey.oldestSeconds);
   if (survey.suspendedSeconds > 0) metrics.seconds("OldestSuspend", survey.suspendedSeconds);
   return survey;

@@ -70,6 +70,16 @@ export class FleetWatch extends Construct {
       ...oneOfTwo,
     });
 
+    // Surveys may be late, so that an hour has fewer of them.
+    new RunbookAlarm(this, "Withheld", {
+      says: "For an hour, a guard has withheld clusters or templates of a group. A person has to approve or withdraw the change.",
+      section: "withheld-change",
+      metric: reported("WithheldChanges"),
+      threshold: 0,
+      evaluationPeriods: 12,
+      datapointsToAlarm: 10,
+    });
+
     const byState = Object.fromEntries(surveyedStates.map((state) => [state, reported("Targets", { state })]));
     this.targets = Object.values(byState);
     // A suspend raises no alarm, because a person made it. The dashboard shows its age.

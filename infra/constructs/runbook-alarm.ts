@@ -6,6 +6,7 @@ export type RunbookSection =
   | "halted-rollout"
   | "stale-source"
   | "old-revision"
+  | "withheld-change"
   | "unreachable-clusters"
   | "messages-wait"
   | "dead-letters"

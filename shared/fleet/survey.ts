@@ -16,6 +16,8 @@ export interface Survey {
   /** Rollouts that only continue when a person acts. */
   readonly halted: number;
   readonly staleSources: number;
+  /** Changes of clusters and templates that a guard withholds until a person approves or withdraws them. */
+  readonly withheld: number;
   /** Age of the oldest rollout that a stage still has to take, and that nobody holds; 0 when every stage has the newest. */
   readonly oldestSeconds: number;
   /** Age of the oldest suspension; 0 when nothing is suspended. */
@@ -26,6 +28,7 @@ export const nothingSurveyed: Survey = {
   targets: { ready: 0, drifted: 0, changing: 0, failed: 0, unreachable: 0, waiting: 0 },
   halted: 0,
   staleSources: 0,
+  withheld: 0,
   oldestSeconds: 0,
   suspendedSeconds: 0,
 };
@@ -65,10 +68,11 @@ export function behindSeconds({ stages, ledger }: Pick<RolloutStateRow, "stages"
 }
 
 export function withOwner(survey: Survey, row: OwnerRow): Survey {
-  const { clusters } = row.status;
+  const { clusters, withheld = 0 } = row.status;
   const targets = { ...survey.targets };
   for (const state of surveyedStates) targets[state] += clusters?.[state] ?? 0;
-  return { ...survey, targets, halted: survey.halted + (isHalted(row) ? 1 : 0) };
+  const halted = survey.halted + (isHalted(row) ? 1 : 0);
+  return { ...survey, targets, halted, withheld: survey.withheld + withheld };
 }
 
 /** A suspended owner gets nothing newer, and nothing else reports that. */

@@ -152,6 +152,16 @@ const cases: Readonly<Record<string, Case>> = {
   FleetWatchHalted: surveyed(starlingMetric("HaltedRollouts"), 0),
   FleetWatchStaleSource: surveyed(starlingMetric("StaleSources"), 0),
   FleetWatchOldRevision: surveyed(starlingMetric("OldestRevision"), 3 * day),
+  FleetWatchWithheld: {
+    rings: {
+      "each survey of an hour found one": each(starlingMetric("WithheldChanges"), 5 * minute, 12, 1),
+      "two surveys of an hour are missing": each(starlingMetric("WithheldChanges"), 5 * minute, 10, 1),
+    },
+    silent: {
+      "the surveys of three quarters of an hour found one": each(starlingMetric("WithheldChanges"), 5 * minute, 9, 1),
+      "another installation found it": foreign(each(starlingMetric("WithheldChanges"), 5 * minute, 12, 1)),
+    },
+  },
   FleetWatchUnreachable: {
     rings: {
       "more than one in ten, for a quarter of an hour": share(11, 89, 3),
@@ -268,6 +278,7 @@ test("the alarms read the metrics that the functions write", () => {
   expect(ringing((metrics) => metrics.count("HaltedRollouts", 1))).toEqual(["FleetWatchHalted"]);
   expect(ringing((metrics) => metrics.count("StaleSources", 1))).toEqual(["FleetWatchStaleSource"]);
   expect(ringing((metrics) => metrics.seconds("OldestRevision", 4 * day))).toEqual(["FleetWatchOldRevision"]);
+  expect(ringing((metrics) => metrics.count("WithheldChanges", 1))).toEqual([]);
   expect(ringing((metrics) => metrics.seconds("DueLag", 1000))).toEqual(["TickWatchLag"]);
   const targets = (unreachable: number) => (metrics: Metrics) => {
     metrics.count("Targets", 8, { state: "ready" });

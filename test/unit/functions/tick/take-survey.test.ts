@@ -7,7 +7,7 @@ import type { SourceRow, SourceStatus } from "#shared/fleet/rows/object-rows.ts"
 import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Metrics } from "#shared/ports.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
-import { allSay, ana, begin, names, revise, rings, worldOf } from "#test/support/planner-story.ts";
+import { allSay, ana, begin, names, playOn, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
 import { owner, type PlannerWorld, silentLog } from "#test/support/planner-world.ts";
 
 async function listed(world: PlannerWorld): Promise<PlannerWorld> {
@@ -99,6 +99,23 @@ test.each([
     expect({ name: oldest.split(" ")[0], others }).toEqual({ name: "OldestRevision", others: [] });
   },
 );
+
+test("the changes that a guard withholds are counted until the selector is taken back", async () => {
+  const canary = { selector: { matchLabels: { ring: "canary" } } };
+  const guard = { additions: "50%" };
+  const fleet = { c1: "canary", c2: "canary", c3: "rest", c4: "rest" };
+  const world = await listed(await worldOf(fleet, { maxConcurrent: 20 }, web, canary, guard));
+  await world.rollOut();
+  await world.plan();
+  await polled(world);
+  expect(await metricsOf(world)).toEqual(["Targets ready 2"]);
+  await world.setGroup({ maxConcurrent: 20 }, web, { all: true }, guard);
+  await playOn(world);
+  expect(await metricsOf(world)).toContain("WithheldChanges 1");
+  await world.setGroup({ maxConcurrent: 20 }, web, canary, guard);
+  await playOn(world);
+  expect((await metricsOf(world)).filter((line) => line.startsWith("Withheld"))).toEqual([]);
+});
 
 test("the age of the longest suspension is counted, also of Sources", async () => {
   const world = await listed(await worldOf(names(1), {}));

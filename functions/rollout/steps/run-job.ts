@@ -1,3 +1,4 @@
+import { behindPage } from "#functions/rollout/jobs/behind-page.ts";
 import { catchUpPage } from "#functions/rollout/jobs/catch-up-page.ts";
 import { checkPage } from "#functions/rollout/jobs/check-page.ts";
 import { leavePage } from "#functions/rollout/jobs/leave.ts";
@@ -31,8 +32,7 @@ async function runPage(transaction: Transaction, job: Job, ports: PlannerPorts):
   if (job.do === "rename") return renamePage(transaction, job, ports);
   const clusters = await ports.lists.read<string>(job.clusters);
   const page = clusters.slice(job.at, job.at + pageSize);
-  const done =
-    job.do === "leave" ? await leavePage(transaction, page, ports) : await catchUpPage(transaction, page, ports);
-  const at = job.at + done;
+  const doPage = job.do === "leave" ? leavePage : job.only === "behind" ? behindPage : catchUpPage;
+  const at = job.at + (await doPage(transaction, page, ports));
   return at < clusters.length ? { ...job, at } : undefined;
 }

@@ -143,7 +143,10 @@ export function isThrough(rolloutState: Pick<RolloutStateRow, "stages" | "last">
 type Passed = Pick<RolloutStateRow, "stages" | "former" | "rejected">;
 
 /** Whether some stage has passed the rollout, also when no stage has it any more, as long as the ledger keeps it. */
-function hasPassed({ stages, former, ledger }: Passed & Pick<RolloutStateRow, "ledger">, rollout: number): boolean {
+export function hasPassed(
+  { stages, former, ledger }: Passed & Pick<RolloutStateRow, "ledger">,
+  rollout: number,
+): boolean {
   const isCurrent = former === rollout || stages.some(({ current }) => current === rollout);
   return isCurrent || ledger.some(({ number, passed }) => number === rollout && passed === true);
 }

@@ -174,7 +174,8 @@ export interface Skipped {
 
 /**
  * Work on many clusters that is done in pages, one transaction each.
- * - `catchUp`: clusters that joined, or moved to another stage; `leave`: clusters that are no longer selected;
+ * - `catchUp`: clusters that joined, or moved to another stage, or, of those that are `behind`, the ones with something
+ *   older than they may have again; `leave`: clusters that are no longer selected;
  * - `retry`: failed targets of a stage run, or failed catch-ups, get another turn;
  * - `restore`: targets of a stage run that lost templates which are desired again get them back;
  * - `clear`: a rollout passed the stage, and the unfinished catch-ups were judged with it;
@@ -182,7 +183,8 @@ export interface Skipped {
  * - `rename`: rows of a renamed stage get its new name.
  */
 export type Job =
-  | { readonly do: "catchUp" | "leave"; readonly clusters: string; readonly at: number }
+  | { readonly do: "catchUp"; readonly clusters: string; readonly at: number; readonly only?: "behind" }
+  | { readonly do: "leave"; readonly clusters: string; readonly at: number }
   | { readonly do: "retry"; readonly stageRun?: StageRunRef; readonly only?: NamedClusters; readonly after?: string }
   | { readonly do: "restore"; readonly stageRun: StageRunRef; readonly from: number; readonly at?: number }
   | { readonly do: "clear"; readonly stage: string; readonly after?: string }

@@ -152,6 +152,24 @@ describe("a rejected rollout", () => {
     expect(made.rolloutState().rejected).toBeUndefined();
   });
 
+  test("after an unreject a cluster that joined meanwhile, and has something older, gets its stage's rollout", async () => {
+    const made = await group();
+    await revise(made, "bbb");
+    await playOn(made);
+    await reject(made, 2);
+    await playOn(made);
+    for (const [cluster, stage] of Object.entries({ c4: "canary", c5: "rest" })) await made.addCluster(cluster, stage);
+    await playOn(made);
+    expect(await revisions(made, "c1", "c4", "c5")).toEqual(["bbb", "aaa", "aaa"]);
+    const before = (await made.sync("c1"))?.desired;
+    await unreject(made, 2);
+    await playOn(made);
+    expect(await revisions(made, "c1", "c4", "c5")).toEqual(["bbb", "bbb", "bbb"]);
+    expect((await made.sync("c1"))?.desired).toEqual(before);
+    expect(made.rolloutState()).toMatchObject({ jobs: [], catchUps: { waiting: 0 } });
+    expect((await made.group()).status.state).toBe("Complete");
+  });
+
   test("a suspended group takes a rejection as well", async () => {
     const made = await group();
     await revise(made, "bbb");

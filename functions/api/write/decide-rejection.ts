@@ -1,5 +1,5 @@
 import { refusal } from "#functions/api/request/refusal.ts";
-import { isRejected, newRejections } from "#shared/fleet/rollout/rejection.ts";
+import { newRejections, rejectionOf } from "#shared/fleet/rollout/rejection.ts";
 import type { Act, Operations, OwnerRow, RolloutRejection } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
 
@@ -21,7 +21,9 @@ export interface Rejecting {
 export function decideRejection(verb: RolloutRejection["do"], asked: Rejecting): Operations | undefined {
   const { row, rolloutState, rollout, act, object } = asked;
   const { operations } = row;
-  if (isOrWillBeRejected(asked) === (verb === "reject")) return undefined;
+  // A rejection that it shares with another rollout ends with that one's: a person's own is recorded as well.
+  const isDone = verb === "reject" ? isOrWillBeRejected(asked, { own: true }) : !isOrWillBeRejected(asked);
+  if (isDone) return undefined;
   const known = keptNumbers(rolloutState);
   if (verb === "reject" && !known.includes(rollout)) throw unknownRollout("rollout", { object, rollout, known });
   const others = (operations.rejections ?? []).filter((one) => one.rollout !== rollout);
@@ -31,14 +33,18 @@ export function decideRejection(verb: RolloutRejection["do"], asked: Rejecting):
   return { ...operations, rejections: [...needed, { ...act, rollout, do: verb }] };
 }
 
-/** Whether the rollout is rejected once the planner has carried out what people asked for. */
-export function isOrWillBeRejected({
-  row,
-  rolloutState,
-  rollout,
-}: Pick<Rejecting, "row" | "rolloutState" | "rollout">): boolean {
+/**
+ * Whether the rollout is rejected once the planner has carried out what people asked for.
+ * @param own - true counts no rejection that it has only because another rejected rollout has the same plan.
+ */
+export function isOrWillBeRejected(
+  { row, rolloutState, rollout }: Pick<Rejecting, "row" | "rolloutState" | "rollout">,
+  { own = false }: { readonly own?: boolean } = {},
+): boolean {
   const asked = newRejections(row, rolloutState ?? {}).findLast((one) => one.rollout === rollout);
-  return asked === undefined ? isRejected(rolloutState ?? {}, rollout) : asked.do === "reject";
+  if (asked !== undefined) return asked.do === "reject";
+  const rejection = rejectionOf(rolloutState ?? {}, rollout);
+  return rejection !== undefined && !(own && rejection.like !== undefined);
 }
 
 export function keptNumbers(rolloutState: RolloutStateRow | undefined): readonly number[] {

@@ -52,6 +52,16 @@ describe("reject and unreject by the API", () => {
     expect((await api.call("POST", `${path}/reject`, { rollout: 2, reason })).body.outcome).toBe("unchanged");
   });
 
+  test("a rejection of a rollout that has the plan of another rejected one is recorded", async () => {
+    await planned([
+      { rollout: 1, by: principal, at },
+      { rollout: 2, by: principal, at, like: 1 },
+    ]);
+    expect((await api.call("POST", `${path}/reject`, { rollout: 2, reason })).body.outcome).toBe("configured");
+    expect((await row()).operations.rejections).toMatchObject([{ number: 1, rollout: 2, do: "reject" }]);
+    expect((await api.call("POST", `${path}/reject`, { rollout: 2, reason })).body.outcome).toBe("unchanged");
+  });
+
   test("an unreject replaces the act about its rollout, and leaves the others", async () => {
     await api.call("POST", `${path}/reject`, { rollout: 1, reason });
     await api.call("POST", `${path}/reject`, { rollout: 2, reason });

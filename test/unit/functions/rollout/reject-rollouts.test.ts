@@ -111,6 +111,24 @@ describe("a rejected rollout", () => {
     expect(made.targets(4)).toEqual([]);
   });
 
+  test("a rollout with the plan of another rejected one stays rejected by its own act when the other one is admitted", async () => {
+    const made = await group();
+    await revise(made, "bbb");
+    await reject(made, 2);
+    await playOn(made);
+    await made.setSource("ccc");
+    await playOn(made);
+    await made.setSource("ddd", "bbb");
+    await playOn(made);
+    await reject(made, 4);
+    await playOn(made);
+    await unreject(made, 2);
+    await playOn(made);
+    expect(made.rolloutState().rejected?.map(({ rollout, like }) => ({ rollout, like }))).toEqual([{ rollout: 4 }]);
+    expect(made.stages()).toEqual({ canary: "3", rest: "3" });
+    expect(made.targets(4)).toEqual([]);
+  });
+
   test("a stage that has it gives it to no cluster that joins, and the next stage never takes it", async () => {
     const made = await group();
     await revise(made, "bbb");

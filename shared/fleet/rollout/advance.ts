@@ -156,26 +156,29 @@ function gateFailed(message: string): Assessment {
  * the budget before any gate are not passed over, and neither is a stage that was inserted before.
  */
 function promoted(
-  { expired }: StageRunRow,
+  stageRun: StageRunRow,
   assessed: Assessment,
   { promoted: act, isAhead }: StageRunFacts,
 ): Assessment {
   const { phase, message } = assessed;
-  if (act === undefined || isAhead === true || !isPromotable({ phase, expired })) return assessed;
+  if (act === undefined || isAhead === true || !isPromotable({ ...stageRun, phase })) return assessed;
   return { phase: "Passed", reason: "Passed", message: `${statedText("promoted", act)}; ${message}` };
 }
 
 const promotable: readonly StageRunPhase[] = ["NothingVerified", "TooManyUnreachable", "Baking", "GateFailed"];
 
-/** A stage run that nobody approved in time has given nothing to any cluster: it never passes its stage. */
+/**
+ * A stage run that waits for an approval, or was not approved in time, never passes its stage. Neither does one without
+ * clusters: the first cluster that joins would catch up with what nobody approved.
+ */
 export function isPromotable({
   phase,
   expired,
-}: {
-  readonly phase: StageRunPhase;
-  readonly expired?: true | undefined;
-}): boolean {
-  return expired !== true && promotable.includes(phase);
+  gates,
+  approvedBy,
+}: Pick<StageRunRow, "phase" | "expired" | "gates" | "approvedBy">): boolean {
+  const isUnapproved = gates?.before !== undefined && approvedBy === undefined;
+  return expired !== true && !isUnapproved && promotable.includes(phase);
 }
 
 /**

@@ -1,6 +1,6 @@
 /** The waits of a stage: for the targets of its stage run, for a person, or for the stage before it. */
 import { defined } from "#shared/base/defined.ts";
-import { advance, isLeft, mustVerify } from "#shared/fleet/rollout/advance.ts";
+import { advance, isLeft, isPromotable, mustVerify } from "#shared/fleet/rollout/advance.ts";
 import { alarmsAwaited, isEndedByAlarm, unreadText } from "#shared/fleet/rollout/alarms.ts";
 import { approvalOf, expiresAt, validApprovals } from "#shared/fleet/rollout/approval.ts";
 import { bakeClock, bakedAt, bakeOf, checkEnd } from "#shared/fleet/rollout/bake.ts";
@@ -115,9 +115,9 @@ function stalledWait({ row }: WaitFacts, stageRun: StageRunRow): Wait {
       ? []
       : [{ verb: "pace", field }];
   const refresh: Wait["clear"] = isStalled(advance(newSnapshot(stageRun), judged)) ? [] : [{ verb: "refresh" }];
-  const promote = { verb: "promote", stage, rollout } as const;
+  const promote: Wait["clear"] = isPromotable(stageRun) ? [{ verb: "promote", stage, rollout }] : [];
   if (stageRun.phase === "TooManyUnreachable") {
-    const clear = isDeletion ? withoutThem(stageRun) : [...paced("maxUnreachable"), ...refresh, promote];
+    const clear = isDeletion ? withoutThem(stageRun) : [...paced("maxUnreachable"), ...refresh, ...promote];
     return { reason: "unreachable", ...about, clusters: away, message: `${message}${namesText(away)}`, clear };
   }
   const clusters = failedOf(stageRun);
@@ -125,13 +125,13 @@ function stalledWait({ row }: WaitFacts, stageRun: StageRunRow): Wait {
   if (stageRun.phase === "Halted" || stageRun.phase === "GateFailed") {
     if (stageRun.expired === true) return { reason: "gate", ...about, message, clear: [{ verb: "refresh" }] };
     const isGate = stageRun.phase === "GateFailed";
-    const clear = [...again, ...refresh, ...paced("maxFailures"), ...(isGate ? [promote] : [])];
+    const clear = [...again, ...refresh, ...paced("maxFailures"), ...(isGate ? promote : [])];
     return { reason: isGate ? "gate" : "budget", ...about, clusters, message, clear };
   }
-  if (isLeft(stageRun, judged)) return { reason: "evidence", ...about, message, clear: [...refresh, promote] };
+  if (isLeft(stageRun, judged)) return { reason: "evidence", ...about, message, clear: [...refresh, ...promote] };
   const unverified = { count: changedSize(stageRun), names: [...stageRun.away, ...clusters.names] };
   const text = `${message}${namesText(unverified)}`;
-  return { reason: "evidence", ...about, clusters: unverified, message: text, clear: [...again, ...refresh, promote] };
+  return { reason: "evidence", ...about, clusters: unverified, message: text, clear: [...again, ...refresh, ...promote] };
 }
 
 /** People have to approve the plan; the line names who may, and the plan's hash. */

@@ -80,6 +80,25 @@ describe("an approval", () => {
     expect(made.stageRun("canary")).toMatchObject({ phase: "Gated", size: 1 });
   });
 
+  test("nobody promotes a stage without clusters past its approval: its first cluster would get what nobody approved", async () => {
+    const stages = [{ name: "canary", ...canary, before: [{ approval: { ...approval, count: 1 } }] }, { name: "rest" }];
+    const made = await worldOf({ r1: "rest" }, { maxConcurrent: 5, stages });
+    await playOn(made);
+    const { phase, rollout, snapshot } = made.stageRun("canary");
+    expect(phase).toBe("NothingVerified");
+    const api = apiFixture(made.table);
+    const path = `/v1/namespaces/${owner.namespace}/syncgroups/${owner.name}/promote`;
+    const answer = await api.raw(
+      httpEvent("POST", path, { stage: "canary", rollout, snapshot, reason: "no cluster yet" }),
+    );
+    expect(answer).toMatchObject({ status: 409, body: { code: "NotStalled" } });
+    expect(answer.body.message).toContain("no cluster matches stage canary");
+    await playOn(made);
+    await made.addCluster("c1", "canary");
+    await playOn(made);
+    expect(await assigned(made)).toEqual([undefined, undefined, undefined]);
+  });
+
   test("a cluster that joins the stage after the approval is not in the approved plan, and comes when that has passed", async () => {
     const made = await gatedGroup({ count: 1 });
     await made.addCluster("r3", "rest");

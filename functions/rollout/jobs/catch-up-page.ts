@@ -5,6 +5,7 @@ import { seeClusters, type Transaction } from "#functions/rollout/write/transact
 import { withEffectiveValues } from "#shared/adapters/read-cluster-values.ts";
 import { snapshotTarget } from "#shared/fleet/rollout/desired-plan.ts";
 import { isSelected, stageNow } from "#shared/fleet/rollout/facts.ts";
+import { withAsked } from "#shared/fleet/rollout/order.ts";
 import { isSameStageRun, isStalled, stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { SnapshotTarget, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -33,7 +34,8 @@ export async function catchUpPage(
     const stage = stageNow(known, fleet);
     const stageRun = stage && stageRunOf(stage, known.stageRuns);
     // Includes a cluster that is in no stage at the moment: the next list tells its stage, or that it left.
-    if (stage === undefined || stage.current !== undefined)
+    if (stage?.unasked === true) transaction.edit(withAsked(transaction.rolloutState, stage.name));
+    if (stage === undefined || (stage.current !== undefined && stage.unasked !== true))
       transaction.putCatchUp(cluster, "waiting", { why: "joined" });
     else if (stageRun !== undefined) late.set(stageRun, [...(late.get(stageRun) ?? []), fleet]);
   }

@@ -86,7 +86,9 @@ async function pass(
   { stageRun, name }: { readonly stageRun: StageRunRow; readonly name: string },
   ports: PlannerPorts,
 ): Promise<void> {
-  transaction.edit({ former: undefined, ...withPassed(transaction.rolloutState, name, refOf(stageRun)) });
+  const isUnasked = stageRun.size === 0 && stageRun.gates?.before !== undefined;
+  const passed = { ...refOf(stageRun), isUnasked };
+  transaction.edit({ former: undefined, ...withPassed(transaction.rolloutState, name, passed) });
   const { rolloutState, known } = transaction;
   const { failed, away = 0 } = rolloutState.catchUps;
   const cordoned = await leaveCordoned(transaction, stageRun, ports);

@@ -155,11 +155,7 @@ function gateFailed(message: string): Assessment {
  * A person passes a stage run that lacks evidence or answers, and one whose gates have not passed. More failures than
  * the budget before any gate are not passed over, and neither is a stage that was inserted before.
  */
-function promoted(
-  stageRun: StageRunRow,
-  assessed: Assessment,
-  { promoted: act, isAhead }: StageRunFacts,
-): Assessment {
+function promoted(stageRun: StageRunRow, assessed: Assessment, { promoted: act, isAhead }: StageRunFacts): Assessment {
   const { phase, message } = assessed;
   if (act === undefined || isAhead === true || !isPromotable({ ...stageRun, phase })) return assessed;
   return { phase: "Passed", reason: "Passed", message: `${statedText("promoted", act)}; ${message}` };

@@ -170,7 +170,8 @@ export function keepsNewer(
  */
 function givenBy(rolloutState: Passed, name: string): number | undefined {
   const index = rolloutState.stages.findIndex((stage) => stage.name === name);
-  const { current, previous } = rolloutState.stages[index] ?? {};
+  const { current, previous, unasked } = rolloutState.stages[index] ?? {};
+  if (unasked === true) return previous;
   const later = index === -1 ? [] : rolloutState.stages.slice(index + 1).map((stage) => stage.current);
   return [current, previous, ...later].find((number) => number !== undefined && !isRejected(rolloutState, number));
 }
@@ -337,26 +338,41 @@ export function keptRollouts(rolloutState: Passed): ReadonlySet<number> {
   return namedRollouts(rolloutState).union(new Set(rolloutState.stages.flatMap(({ previous }) => previous ?? [])));
 }
 
-/** A stage run has passed its stage. */
+/**
+ * A stage run has passed its stage.
+ * @param isUnasked - it needed an approval, and had no cluster that anybody could approve.
+ */
 export function withPassed(
   rolloutState: Passed & Pick<RolloutStateRow, "ledger">,
   name: string,
-  passed: StageRunRef,
+  { isUnasked = false, ...passed }: StageRunRef & { readonly isUnasked?: boolean },
 ): Pick<RolloutStateRow, "stages" | "former" | "ledger"> {
   const { stages, former, ledger } = rolloutState;
   const next = stages.map((stage) => {
     if (stage.name !== name) return stage;
-    const { updatingTo: _ended, bar, previous: older, ...kept } = stage;
+    const { updatingTo: _ended, bar, previous: older, unasked: _unasked, ...kept } = stage;
     const isBarred = bar !== undefined && passed.rollout <= bar.upTo;
     const isNewer = kept.current !== passed.rollout && !isRejected(rolloutState, kept.current ?? 0);
     const previous = isNewer ? kept.current : older;
-    return { ...kept, ...(isBarred ? { bar } : {}), ...defined({ previous }), current: passed.rollout, passed };
+    const marks = { ...(isBarred ? { bar } : {}), ...(isUnasked ? { unasked: true as const } : {}) };
+    return { ...kept, ...marks, ...defined({ previous }), current: passed.rollout, passed };
   });
   const isNeeded = former !== undefined && next.some(({ current = 0 }) => current < former);
   const entries = ledger.map((entry) =>
     entry.number === passed.rollout ? { ...entry, passed: true as const } : entry,
   );
   return { stages: next, ledger: entries, ...(isNeeded ? { former } : {}) };
+}
+
+/** A cluster has joined a stage that passed unasked: the stage has no current rollout until its approvers were asked. */
+export function withAsked({ stages }: Pick<RolloutStateRow, "stages">, name: string): Pick<RolloutStateRow, "stages"> {
+  return {
+    stages: stages.map((stage) => {
+      if (stage.name !== name || stage.unasked !== true) return stage;
+      const { unasked: _unasked, current: _current, ...kept } = stage;
+      return kept;
+    }),
+  };
 }
 
 /**

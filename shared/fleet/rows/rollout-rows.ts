@@ -123,6 +123,8 @@ export interface StageRecord {
   readonly updatingTo?: StageRunRef;
   /** The stage run that passed last. */
   readonly passed?: StageRunRef;
+  /** It passed without a cluster, so that nobody was asked for the approval that the stage needs. */
+  readonly unasked?: true;
   /** Number of clusters that are members now. */
   readonly members: number;
   /** Slots of its stage runs, including superseded ones. */

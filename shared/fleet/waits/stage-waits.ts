@@ -131,7 +131,13 @@ function stalledWait({ row }: WaitFacts, stageRun: StageRunRow): Wait {
   if (isLeft(stageRun, judged)) return { reason: "evidence", ...about, message, clear: [...refresh, ...promote] };
   const unverified = { count: changedSize(stageRun), names: [...stageRun.away, ...clusters.names] };
   const text = `${message}${namesText(unverified)}`;
-  return { reason: "evidence", ...about, clusters: unverified, message: text, clear: [...again, ...refresh, ...promote] };
+  return {
+    reason: "evidence",
+    ...about,
+    clusters: unverified,
+    message: text,
+    clear: [...again, ...refresh, ...promote],
+  };
 }
 
 /** People have to approve the plan; the line names who may, and the plan's hash. */

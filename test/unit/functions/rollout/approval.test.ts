@@ -99,6 +99,24 @@ describe("an approval", () => {
     expect(await assigned(made)).toEqual([undefined, undefined, undefined]);
   });
 
+  test("a cluster that joins a later stage that passed without clusters gets nothing before the plan with it is approved", async () => {
+    const made = await worldOf({ c1: "canary" }, gated({ count: 1 }));
+    await playOn(made);
+    expect(made.stages()).toEqual({ canary: "1", rest: "1" });
+    await made.addCluster("r1", "rest");
+    await playOn(made);
+    expect(await assigned(made)).toEqual([1, undefined, undefined]);
+    expect(made.stageRun("rest")).toMatchObject({ phase: "Gated", rollout: 1, size: 1 });
+    await made.addCluster("r2", "rest");
+    await playOn(made);
+    expect(made.stageRun("rest")).toMatchObject({ phase: "Gated", rollout: 1, size: 2 });
+    expect(await assigned(made)).toEqual([1, undefined, undefined]);
+    await approve(made, sre("ana"));
+    expect(await assigned(made)).toEqual([1, 1, 1]);
+    expect(made.stages()).toEqual({ canary: "1", rest: "1" });
+    expect((await made.group()).status.state).toBe("Complete");
+  });
+
   test("a cluster that joins the stage after the approval is not in the approved plan, and comes when that has passed", async () => {
     const made = await gatedGroup({ count: 1 });
     await made.addCluster("r3", "rest");

@@ -164,8 +164,8 @@ function promoted(stageRun: StageRunRow, assessed: Assessment, { promoted: act, 
 const promotable: readonly StageRunPhase[] = ["NothingVerified", "TooManyUnreachable", "Baking", "GateFailed"];
 
 /**
- * A stage run that waits for an approval, or was not approved in time, never passes its stage. Neither does one without
- * clusters: the first cluster that joins would catch up with what nobody approved.
+ * A stage run that waits for an approval, or was not approved in time, never passes its stage. That also counts for one
+ * without clusters, because the first cluster that joins would catch up with what nobody approved.
  */
 export function isPromotable({
   phase,

@@ -11,7 +11,7 @@ import type { DeleteOptions } from "#cli/commands/delete.ts";
 import type { FreezeOptions } from "#cli/commands/freeze.ts";
 import type { InitOptions } from "#cli/commands/init.ts";
 import type { PruneOptions } from "#cli/commands/prune.ts";
-import type { ReconcileOptions } from "#cli/commands/reconcile.ts";
+import type { ReconcileOptions, SuspendOptions } from "#cli/commands/reconcile.ts";
 import type { RecoverOptions } from "#cli/commands/recover.ts";
 import type { UiOptions } from "#cli/commands/ui.ts";
 import type { ValidateOptions } from "#cli/commands/validate.ts";
@@ -156,17 +156,18 @@ function changeCommands(program: Command, add: AddCommand): void {
     .option("--cluster <name>", "for a Sync of a group: on this cluster")
     .option("--dry-run", "only show what would be deleted");
 
-  for (const word of ["suspend", "resume"] as const) {
-    add(program, word, async (session, args) =>
-      (await import("#cli/commands/reconcile.ts")).suspendOrResume(session, word, args),
-    )
-      .description(
-        word === "suspend"
-          ? "Suspend objects: Starling stops acting on them until they are resumed."
-          : "Resume suspended objects.",
-      )
-      .addArgument(new Argument("<object...>", kindArgument));
-  }
+  add(program, "suspend", async (session, args, options: SuspendOptions) =>
+    (await import("#cli/commands/reconcile.ts")).suspendOrResume(session, "suspend", args, options),
+  )
+    .description("Suspend objects: Starling stops acting on them until they are resumed.")
+    .addArgument(new Argument("<object...>", kindArgument))
+    .option("--until <time>", "end the suspension at this time, or after this long: 2026-11-22T18:00:00Z, 2h");
+
+  add(program, "resume", async (session, args) =>
+    (await import("#cli/commands/reconcile.ts")).suspendOrResume(session, "resume", args, {}),
+  )
+    .description("Resume suspended objects.")
+    .addArgument(new Argument("<object...>", kindArgument));
 
   add(program, "reconcile", async (session, args, options: ReconcileOptions) =>
     (await import("#cli/commands/reconcile.ts")).reconcile(session, args, options),

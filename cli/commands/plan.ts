@@ -12,6 +12,7 @@ import type { Forecast, TargetChange } from "#shared/fleet/forecast/forecast.ts"
 import { duplicateText, movesAmong, type TemplateSides } from "#shared/fleet/forecast/moved-objects.ts";
 import { deletionsOf, type Leaving } from "#shared/fleet/forecast/object-guards.ts";
 import { describeRevisions } from "#shared/fleet/rollout/desired-plan.ts";
+import { endText } from "#shared/fleet/rows/suspension.ts";
 import { objectDifferences } from "#shared/kube/object-differences.ts";
 
 export interface PlanOptions extends ChangeOptions {
@@ -90,7 +91,9 @@ function guardsOf({ present, owner, desired }: FleetView, { differences }: Forec
     );
   const { suspended } = present?.desired.operations ?? {};
   if (suspended !== undefined)
-    guards.push(`${owner.kind} ${owner.name} is suspended by ${suspended.by}: nothing is assigned until it is resumed`);
+    guards.push(
+      `${owner.kind} ${owner.name} is suspended by ${suspended.by}${endText(suspended)}: nothing is assigned before its end or a resume`,
+    );
   if (desired.operations.deletion !== undefined) guards.push(`${owner.kind} ${owner.name} is being deleted`);
   return guards;
 }

@@ -3,10 +3,12 @@ import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { isHeard } from "#cli/session/heard.ts";
 import { hasNamespace, type NamedObject, parseNamed, pathOfObject, shortName } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
+import { untilTime } from "#cli/session/until-time.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { AnyObject } from "#shared/fleet/api/objects.ts";
 import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import type { Operations, OwnerState } from "#shared/fleet/rows/object-rows.ts";
+import { endText } from "#shared/fleet/rows/suspension.ts";
 import { actText, objectState, planOf } from "#shared/words/object-state.ts";
 
 const pollMs = 1000;
@@ -39,14 +41,20 @@ interface OperateAnswer {
   readonly warnings: readonly string[];
 }
 
+export interface SuspendOptions {
+  readonly until?: string;
+}
+
 export async function suspendOrResume(
   session: Session,
   verb: "suspend" | "resume",
   args: readonly string[],
+  options: SuspendOptions,
 ): Promise<ExitReason> {
   session.announce();
+  const body = options.until === undefined ? {} : { until: untilTime(options.until, session.io.now()) };
   for (const object of operable(args, verb)) {
-    const { outcome, operations } = await post(session, object, { verb, body: {} });
+    const { outcome, operations } = await post(session, object, { verb, body });
     session.io.out(
       `${shortName(object)} ${verb === "suspend" ? suspendText(outcome, operations) : resumeText(outcome)}\n`,
     );
@@ -58,8 +66,9 @@ export async function suspendOrResume(
 }
 
 function suspendText(outcome: string, { suspended }: Operations): string {
-  if (suspended === undefined || outcome === "unchanged") return "is already suspended";
-  if (suspended.again === undefined) return "suspended";
+  if (suspended === undefined) return "is not suspended";
+  if (outcome === "unchanged") return `is already suspended${endText(suspended)}`;
+  if (suspended.again === undefined) return `suspended${endText(suspended)}`;
   return `is already suspended (${actText(suspended)}); this suspension is recorded too`;
 }
 

@@ -9,6 +9,7 @@ import { errorCode, errorMessage, isConflict } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Artifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import { rowAt } from "#shared/fleet/rows/suspension.ts";
 import {
   askedRevision,
   decideFetch,
@@ -76,8 +77,9 @@ export async function resolveSource(
 ): Promise<void> {
   const poll = { id: ports.ids.unique(), message, context, givenMs: context.getRemainingTimeInMillis(), ports };
   for (let round = 1; ; ) {
-    const row = await ports.table.get(keys.object(message.source.namespace, "Source", message.source.name));
-    if (row === undefined) return;
+    const stored = await ports.table.get(keys.object(message.source.namespace, "Source", message.source.name));
+    if (stored === undefined) return;
+    const row = rowAt(stored, ports.clock.now());
     const isSuspended = row.operations.suspended !== undefined;
     const missed = missedOf(row, message);
     if (missed !== undefined && !isSuspended) return bringBack(row, { ...missed, timeLeftMs: timeLeftOf(poll) }, ports);

@@ -1,4 +1,5 @@
 import type { TickPorts } from "#functions/tick/claim-due.ts";
+import { tableNow } from "#shared/adapters/table-now.ts";
 import { allPages } from "#shared/base/all-pages.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
@@ -33,8 +34,8 @@ export async function takeSurvey(ports: TickPorts): Promise<Survey> {
 }
 
 async function surveyed(ports: TickPorts): Promise<Survey> {
-  const { table, clock } = ports;
-  const now = clock.now();
+  const table = tableNow(ports.table, ports.clock);
+  const now = ports.clock.now();
   let survey = nothingSurveyed;
   for await (const entries of allPages((start) => table.query({ ...ranges.owners(), newer: "kept", ...start }))) {
     const desired = entries.flatMap((entry) => keys.owner.parse(entry) ?? []);

@@ -1,7 +1,9 @@
 import * as z from "zod";
 import { type GithubPush, readGithubPush } from "#functions/webhook/github-push.ts";
 import { isSignedByGithub } from "#functions/webhook/verify-signature.ts";
+import { tableNow } from "#shared/adapters/table-now.ts";
 import { allItems } from "#shared/base/all-pages.ts";
+import type { Clock } from "#shared/base/clock.ts";
 import { counted } from "#shared/base/counted.ts";
 import { otherCode } from "#shared/base/error-codes.ts";
 import { StarlingError } from "#shared/base/errors.ts";
@@ -16,6 +18,7 @@ export interface WebhookPorts {
   readonly table: Table;
   readonly sender: MessageSender;
   readonly secrets: SecretReader;
+  readonly clock: Clock;
   readonly log: Log;
   /** Name of the secret that holds a JSON list of one or two texts. */
   readonly secretName: string;
@@ -56,7 +59,7 @@ export async function receiveGithubEvent(request: WebhookRequest, ports: Webhook
   if (event !== "push") return { statusCode: 202, message: "only push events are followed" };
   const push = readGithubPush(request.body, request.headers["content-type"] ?? "");
   if (push === undefined) return { statusCode: 400, message: "the body is no push event" };
-  const messages = await sourcesFollowing(push, ports.table);
+  const messages = await sourcesFollowing(push, tableNow(ports.table, ports.clock));
   await ports.sender.send(messages);
   const delivery = request.headers["x-github-delivery"];
   ports.log.info("push received", { delivery, ref: push.ref, sources: messages.length });

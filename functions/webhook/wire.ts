@@ -15,6 +15,7 @@ export function wireWebhook(env: WebhookEnv, aws: RowClients & SecretClients, op
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     sender: new SqsSender(aws.sqs, { resolve: env.STARLING_QUEUE_RESOLVE }),
     secrets: new SecretsManagerReader(aws.secrets, clock),
+    clock,
     log: powertoolsLog("webhook", output),
     secretName: env.STARLING_WEBHOOK_SECRET,
   });

@@ -10,6 +10,7 @@ import {
   type OwnerStatus,
   type Suspension,
 } from "#shared/fleet/rows/object-rows.ts";
+import { endText } from "#shared/fleet/rows/suspension.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 import { hasDesired, isGood, needsSomebody, stateRank } from "#shared/words/state-words.ts";
 
@@ -289,9 +290,10 @@ function fromReady(
 
 /** `by sre/ana: INC-4711; by sre/bo`: the last part of each principal's ARN, and each reason. */
 export function actText(act: Suspension): string {
-  return [act, ...(act.again ?? [])]
+  const said = [act, ...(act.again ?? [])]
     .map(({ by, reason }) => `by ${shortPrincipal(by)}${reason === undefined ? "" : `: ${reason}`}`)
     .join("; ");
+  return `${said}${endText(act)}`;
 }
 
 export function shortPrincipal(arn: string): string {

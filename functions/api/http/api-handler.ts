@@ -3,12 +3,14 @@ import { answerBytes, maxAnswerBytes } from "#functions/api/request/answer-size.
 import type { ApiPorts } from "#functions/api/request/api-ports.ts";
 import { readRequest } from "#functions/api/request/http-event.ts";
 import { refusal, refusalStatus } from "#functions/api/request/refusal.ts";
+import { tableNow } from "#shared/adapters/table-now.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { type HttpAnswer, type HttpHandler, httpHandler, jsonAnswer } from "#shared/lambda/http-handler.ts";
 import type { Log } from "#shared/ports.ts";
 
 /** The API over any ports. An error becomes an answer `{code, message, ...data}`; only unexpected errors are logged. */
-export function apiHandler(ports: ApiPorts): HttpHandler {
+export function apiHandler(given: ApiPorts): HttpHandler {
+  const ports = { ...given, table: tableNow(given.table, given.clock) };
   return httpHandler({
     begins: "api",
     work: async (event) => bounded(jsonAnswer(200, await answerRequest(ports, readRequest(event)))),

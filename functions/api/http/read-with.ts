@@ -2,6 +2,7 @@
 import { type ReadPorts, readAnswers } from "#functions/api/http/read-routes.ts";
 import { refusalStatus } from "#functions/api/request/refusal.ts";
 import { routerOf } from "#functions/api/request/route.ts";
+import { tableNow } from "#shared/adapters/table-now.ts";
 import { errorCode, StarlingError } from "#shared/base/errors.ts";
 import { type Ask, Refusal } from "#shared/pages/ask.ts";
 
@@ -11,7 +12,8 @@ const answerRead = routerOf(readAnswers);
 const nobody = "";
 
 /** @throws Refusal as the API would answer, whatever the ports throw. */
-export function readWith(ports: ReadPorts): Ask {
+export function readWith(given: ReadPorts): Ask {
+  const ports = { ...given, table: tableNow(given.table, given.clock) };
   return async <T>(path: string, query: Parameters<Ask>[1] = {}) => {
     const parts = path.split("/").slice(1).map(decodeURIComponent);
     const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));

@@ -116,6 +116,7 @@ function verb({ ports, request, params }: ApiCall): Promise<unknown> {
     reference: objectOf(params),
     verb: params.verb as OperateRequest["verb"],
     ...(body.withSource ? { sources: "include" } : {}),
+    until: body.until,
     caller: caller(request, body.reason),
   });
 }

@@ -106,6 +106,8 @@ export const uncordonBody = z.strictObject({ reason });
 export const operateBody = z.strictObject({
   reason,
   withSource: z.boolean().default(false),
+  /** For a suspend. */
+  until: timeInUtc.optional(),
 });
 
 /** More URLs could not be signed in the time of a request. */

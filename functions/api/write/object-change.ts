@@ -12,7 +12,7 @@ import type { DiscoveryRow } from "#shared/fleet/rows/discovery-rows.ts";
 import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { valuesVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
-import { clusterSchema, neededSchema } from "#shared/fleet/rows/needed-schema.ts";
+import { clusterSchema, neededSchema, sourceSchema } from "#shared/fleet/rows/needed-schema.ts";
 import type {
   ClusterRow,
   ClusterValuesRow,
@@ -135,7 +135,8 @@ function namespaceOf(document: Document): { namespace?: string } {
   return "namespace" in document.metadata ? { namespace: document.metadata.namespace } : {};
 }
 
-function sourceChange(before: SourceRow | undefined, after: SourceRow, now: Date): RowChange {
+function sourceChange(before: SourceRow | undefined, written: SourceRow, now: Date): RowChange {
+  const after = { ...written, schema: sourceSchema(written) };
   const next = nextResolve(after);
   const dueNow = next !== undefined && next <= now.toISOString();
   // A direct message sets the watchdog as well, so that a lost message costs one watchdog.

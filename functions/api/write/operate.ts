@@ -8,6 +8,7 @@ import {
   unchanged,
   type WrittenRow,
 } from "#functions/api/write/object-change.ts";
+import { requireLater } from "#functions/api/write/require-later.ts";
 import { sendAfter, writeObject } from "#functions/api/write/write-object.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -15,6 +16,7 @@ import type { pathChoices } from "#shared/fleet/api/api-routes.ts";
 import { deletionFailed } from "#shared/fleet/rollout/owner-status.ts";
 import { type Act, nextAct, type Operations, type Suspension } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, newerRowText } from "#shared/fleet/rows/row.ts";
+import { endText, laterEnd, stoodAfter } from "#shared/fleet/rows/suspension.ts";
 
 /** Number of later suspends that are kept besides the first; a row is not a log. */
 const keptSuspends = 10;
@@ -24,6 +26,8 @@ export interface OperateRequest {
   readonly verb: (typeof pathChoices)["verb"][number];
   /** For `reconcile`: poll its Sources as well. */
   readonly sources?: "include";
+  /** For `suspend`: it ends by itself then. */
+  readonly until?: string | undefined;
   readonly caller: Caller;
 }
 
@@ -35,13 +39,17 @@ export interface OperateAnswer {
 
 /**
  * Suspends, resumes, reconciles or refreshes an object. Only the operations half is written, so that applying a
- * document from git does not undo it. Suspending a suspended object keeps the first person, and adds the next.
+ * document from git does not undo it. Suspending a suspended object keeps the first person, adds the next, and lasts as
+ * long as the longest of them.
  * @throws StarlingError `NotFound`, `Suspended` (a reconcile or refresh would do nothing), `Deleting`,
- *   `MethodNotAllowed`.
+ *   `MethodNotAllowed`, `BadRequest` (an end that has passed, or an end of something else).
  */
 export async function operate(ports: ApiPorts, request: OperateRequest): Promise<OperateAnswer> {
   const { reference, caller, verb } = request;
   const at = ports.clock.now();
+  requireLater(request.until, at, "to suspend until a resume");
+  if (request.until !== undefined && verb !== "suspend")
+    throw refusal("BadRequest", `until: a ${verb} has no end; leave it out`);
   const act: Omit<Act, "number"> = {
     by: caller.principal,
     at: at.toISOString(),
@@ -75,7 +83,7 @@ export async function operate(ports: ApiPorts, request: OperateRequest): Promise
 }
 
 interface Decision {
-  readonly request: Pick<OperateRequest, "reference" | "verb">;
+  readonly request: Pick<OperateRequest, "reference" | "verb" | "until">;
   readonly act: Omit<Act, "number">;
   readonly at: Date;
 }
@@ -86,8 +94,9 @@ function decide(before: WrittenRow | undefined, { request, act: said, at }: Deci
   const { suspended, resumed, ...operations } = before.operations;
   const act: Act = { ...said, number: nextAct(before.operations) };
   if (request.verb === "suspend") {
+    const asked: Suspension = { ...act, ...defined({ until: request.until }) };
     const next =
-      suspended === undefined ? { ...act, ...defined({ stood: resumed?.stood }) } : suspendedAgain(suspended, act);
+      suspended === undefined ? { ...asked, ...defined({ stood: resumed?.stood }) } : suspendedAgain(suspended, asked);
     return next === suspended ? unchanged(before) : operationsChange(before, { ...operations, suspended: next }, at);
   }
   if (request.verb === "resume") {
@@ -96,7 +105,7 @@ function decide(before: WrittenRow | undefined, { request, act: said, at }: Deci
   }
   if (suspended !== undefined) {
     const why = suspended.reason === undefined ? "" : `: ${suspended.reason}`;
-    const message = `${object} is suspended (by ${suspended.by} at ${suspended.at}${why}); resume it first`;
+    const message = `${object} is suspended (by ${suspended.by} at ${suspended.at}${why}${endText(suspended)}); resume it first`;
     throw refusal("Suspended", message);
   }
   const hasFailed = before.status.conditions.some(({ reason }) => reason === deletionFailed);
@@ -108,19 +117,17 @@ function decide(before: WrittenRow | undefined, { request, act: said, at }: Deci
   throw refusal("MethodNotAllowed", `${object} has no rollouts; refresh a SyncGroup or a Sync`);
 }
 
-function stoodAfter({ at: since, stood = 0 }: Suspension, at: Date): Pick<Suspension, "stood"> {
-  const seconds = stood + Math.max(0, at.getTime() - Date.parse(since)) / 1000;
-  return seconds === 0 ? {} : { stood: seconds };
-}
-
-/** Keeps the first person; adds another person, or another reason, once. */
-function suspendedAgain(suspended: Suspension, act: Act): Suspension {
+/** Keeps the first person and the later end; adds another person, or another reason, once. */
+function suspendedAgain(suspended: Suspension, { until: asked, ...act }: Suspension): Suspension {
+  const { until: end, ...first } = suspended;
+  const until = laterEnd(end, asked);
   const reported = [suspended, ...(suspended.again ?? [])];
   const isKnown = reported.some(
     ({ by, reason }) => by === act.by && (act.reason === undefined || reason === act.reason),
   );
-  if (isKnown) return suspended;
-  return { ...suspended, again: [...reported.slice(1), act].slice(-keptSuspends) };
+  if (isKnown && until === end) return suspended;
+  const again = isKnown ? {} : { again: [...reported.slice(1), act].slice(-keptSuspends) };
+  return { ...first, ...defined({ until }), ...again };
 }
 
 /** @returns the change, or the reason why the Source was left alone. */

@@ -6,6 +6,7 @@ import { keys } from "#shared/fleet/rows/keys.ts";
 import { believedSeconds } from "#shared/fleet/rows/lease-row.ts";
 import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
+import { rowAt } from "#shared/fleet/rows/suspension.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { type Standing, type Withheld, withheldFrom } from "#shared/fleet/sync/withheld.ts";
 import type { Table } from "#shared/ports.ts";
@@ -87,9 +88,10 @@ export class WriteGate {
     const rows = await this.#ports.table.getMany(desired);
     const reading = freezeStateAmong(rows);
     if (!reading.ok) throw new StarlingError(reading.message, { code: "FreezesUnreadable", retry: "transient" });
+    const owned = rows.find(isOwner);
     const standing = {
       row: rows.find((row) => row.type === "SyncOnCluster"),
-      owner: rows.find(isOwner),
+      owner: owned && rowAt(owned, now),
       cluster: rows.find((row) => row.type === "Cluster"),
       freezeState: reading.freezeState,
     };

@@ -13,6 +13,7 @@ import { beginsAt, isIdle, nextWork } from "#shared/fleet/rows/next-work.ts";
 import { type ClusterRow, clusterIdentity, type OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import { type Routine, routineOf } from "#shared/fleet/rows/routine.ts";
 import { isNewer, keyText, type NewerRow, newerRowText, type RowKey } from "#shared/fleet/rows/row.ts";
+import { rowAt } from "#shared/fleet/rows/suspension.ts";
 import { holdOf, isOfAnother, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { ownerKey } from "#shared/messages.ts";
 import type { Table } from "#shared/ports.ts";
@@ -79,7 +80,7 @@ async function readOwners(
   const found = rows.filter((row) => row.type === "Sync" || row.type === "SyncGroup");
   const byKey = found.map((row): [string, OwnerRow] => [
     ownerKey({ namespace: row.namespace, kind: row.type, name: row.name }),
-    row,
+    rowAt(row, now),
   ]);
   const unread = rows.filter(isNewer).filter((row) => keyText(row) !== keyText(keys.freezeState));
   const owners = new Map(byKey);

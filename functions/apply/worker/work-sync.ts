@@ -23,6 +23,7 @@ import { type Freeze, freezeOver } from "#shared/fleet/rows/freezes-row.ts";
 import { mustBeRemembered, tokensOf } from "#shared/fleet/rows/lineage.ts";
 import { beginsAt, isIdle, nextCheck } from "#shared/fleet/rows/next-work.ts";
 import { type ClusterRow, clusterIdentity, type OwnerRow } from "#shared/fleet/rows/object-rows.ts";
+import { suspendedText } from "#shared/fleet/rows/suspension.ts";
 import {
   type Held,
   holdOf,
@@ -128,7 +129,7 @@ async function check(basis: Basis, gate: WriteGate, context: SyncContext): Promi
   const suspended = basis.owner?.operations.suspended;
   const operation = verbOf(basis, now);
   if (suspended === undefined || operation === probeSync) return carryOut({ ...basis, operation }, gate, context);
-  const held = heldCheck(basis, { reason: "Suspended", message: `suspended by ${suspended.by}` }, now);
+  const held = heldCheck(basis, { reason: "Suspended", message: suspendedText(suspended) }, now);
   return held === undefined ? undefined : carryOut(held, gate, context);
 }
 

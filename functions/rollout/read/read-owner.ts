@@ -14,6 +14,7 @@ import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
 import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, newerRowText, type Row, rowSchema } from "#shared/fleet/rows/row.ts";
+import { rowAt } from "#shared/fleet/rows/suspension.ts";
 import { windowsAmong } from "#shared/fleet/rows/windows-row.ts";
 import type { Table } from "#shared/ports.ts";
 
@@ -26,8 +27,9 @@ export async function readOwner(
     keys.object(owner.namespace, owner.kind, owner.name),
     keys.rolloutState(owner),
   ]);
-  const row = first.find(isOwner);
-  if (row === undefined) return undefined;
+  const stored = first.find(isOwner);
+  if (stored === undefined) return undefined;
+  const row = rowAt(stored, ports.clock.now());
   const rolloutState = rolloutStateFor(
     row,
     owner,

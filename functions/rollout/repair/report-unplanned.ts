@@ -9,6 +9,7 @@ import type { DesiredPlan } from "#shared/fleet/rollout/desired-plan.ts";
 import { due, later, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
 import { isNewer, type Row } from "#shared/fleet/rows/row.ts";
+import { rowAt } from "#shared/fleet/rows/suspension.ts";
 import type { Write } from "#shared/ports.ts";
 
 /** Seconds until an owner that lacks a row is checked again. */
@@ -21,9 +22,10 @@ const newerSeconds = 600;
 export async function reportUnplanned(owner: Owner, error: StarlingError, ports: GivenPorts): Promise<void> {
   const { code, message } = error;
   ports.log.error("a subject cannot be planned", { ...ownerFields(owner), code, error: message });
-  const row = await readRow(ports.table, keys.object(owner.namespace, owner.kind, owner.name));
-  if (row === undefined || isNewer(row)) return;
+  const stored = await readRow(ports.table, keys.object(owner.namespace, owner.kind, owner.name));
+  if (stored === undefined || isNewer(stored)) return;
   const now = ports.clock.now();
+  const row = rowAt(stored, now);
   const desired = { ok: false as const, reason: reasonOf(error), message };
   const write = ownerWrite(row, {
     rolloutState: rolloutStateFor(row, owner, undefined),

@@ -57,6 +57,7 @@ export function timersOf(
 ): readonly Timer[] {
   const { deadline, guard } = rolloutState;
   const { until } = holdInForce(row, now) ?? {};
+  const resumes = row.operations.suspended?.until;
   const thaws = freezes.filter((one) => isInForce(one, now)).flatMap(({ until }) => until ?? []);
   const stageRuns = { rolloutState, stageRuns: known.stageRuns };
   const cordoned = namesHolding(stageRuns, "cordon");
@@ -70,6 +71,7 @@ export function timersOf(
     ...uncordons.map((at) => ({ at, why: "the end of a cordon" })),
     ...thaws.map((at) => ({ at, why: "the end of a freeze" })),
     ...openings.map((at) => ({ at: at.toISOString(), why: "the next opening of a window" })),
+    ...(resumes === undefined ? [] : [{ at: resumes, why: "the end of a suspension" }]),
     ...(until === undefined ? [] : [{ at: until, why: "the end of a hold" }]),
     ...(guard?.withheld ?? []).flatMap(({ until: at }) => (at === undefined ? [] : [{ at, why: "room in a guard" }])),
   ];

@@ -1,4 +1,4 @@
-import type { ClusterRow, Operations, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
+import type { ClusterRow, Operations, OwnerRow, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutStateRow, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -16,7 +16,16 @@ const newOperations = [
 /** The schema that an owner's row needs, so that no function acts on it that does not know its operations gates or guard. */
 export function neededSchema(row: OwnerRow): number {
   const hasNew = newOperations.some((name) => row.operations[name] !== undefined);
-  return hasNew || hasGates(row) || isGuarded(row) ? newestRowSchema : rowSchema;
+  return hasNew || hasEnd(row) || hasGates(row) || isGuarded(row) ? newestRowSchema : rowSchema;
+}
+
+/** The schema of the row of a Source: a version that does not know the end of its suspension would never poll it again. */
+export function sourceSchema(row: Pick<SourceRow, "operations">): number {
+  return hasEnd(row) ? newestRowSchema : rowSchema;
+}
+
+function hasEnd({ operations }: Pick<OwnerRow | SourceRow, "operations">): boolean {
+  return operations.suspended?.until !== undefined;
 }
 
 /** The schema of the rows of a Cluster: a planner that does not know cordons would assign something to it. */

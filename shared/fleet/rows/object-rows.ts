@@ -45,6 +45,8 @@ export interface Approval extends Act {
 
 /** The first suspend, and those that followed while it lasted, each with its person and reason. */
 export interface Suspension extends Act, Stood {
+  /** It ends by itself then: `rowAt` (suspension.ts) reads it as a resume at this time. */
+  readonly until?: string;
   readonly again?: readonly Act[];
 }
 
@@ -92,7 +94,7 @@ export interface GuardApproval extends Act {
  */
 export interface Operations {
   readonly suspended?: Suspension;
-  /** The newest `resume`; it removes `suspended`. */
+  /** The newest `resume`, or the end of a suspension; it removes `suspended`. */
   readonly resumed?: Act & Stood;
   /** The newest `reconcile`. */
   readonly reconcile?: Act;

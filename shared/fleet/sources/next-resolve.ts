@@ -5,7 +5,7 @@ import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { fetchAgainAt } from "#shared/fleet/sources/source-fetch.ts";
 
 /**
- * When a Source is resolved next; while it is suspended, when its artifact is stored once more. A changed spec, a
+ * When a Source is resolved next; while it is suspended, when that ends or its artifact is stored once more. A changed spec, a
  * `reconcile` and a new Source are due at once; failures back off, up to the interval. A fetch that died is due when it
  * may be tried again, if that is earlier.
  */
@@ -13,7 +13,8 @@ export function nextResolve(
   row: Pick<SourceRow, "spec" | "status" | "operations" | "generation" | "createdAt" | "uid">,
 ): string | undefined {
   const { status } = row;
-  if (row.operations.suspended !== undefined) return nextRenewal(row);
+  const { suspended } = row.operations;
+  if (suspended !== undefined) return [nextRenewal(row), suspended.until].filter((at) => at !== undefined).sort()[0];
   if (status.attemptedAt === undefined) return row.createdAt;
   if (status.observedGeneration !== row.generation) return row.createdAt;
   const asked = row.operations.reconcile;

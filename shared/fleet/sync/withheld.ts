@@ -2,6 +2,7 @@ import { clusterLabels } from "#shared/fleet/rows/cluster-entry.ts";
 import { type Freeze, type FreezeState, freezeOver, freezeText } from "#shared/fleet/rows/freezes-row.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
+import { suspendedText } from "#shared/fleet/rows/suspension.ts";
 import { isHeldBack, type Paused, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Among } from "#shared/kube/reasons.ts";
 
@@ -39,7 +40,7 @@ export function withheldFrom(
   if (!isNewest && !isStillHeld(row, attempt)) return { reason: "Superseded", message: "a newer assignment has come" };
   if (isNewest && row.paused !== undefined) return pausedBy(row, row.paused);
   const suspended = owner?.operations.suspended;
-  if (suspended !== undefined) return { reason: "Suspended", message: `suspended by ${suspended.by}` };
+  if (suspended !== undefined) return { reason: "Suspended", message: suspendedText(suspended) };
   if (isWithdrawn(row, owner)) return { reason: "Withdrawn", message: "it is to stay" };
   const freeze = freezeOver(freezeState, clusterLabels(cluster), now);
   return freeze && frozenBy(freeze);

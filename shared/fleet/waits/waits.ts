@@ -59,9 +59,9 @@ export function waitsOf(facts: WaitFacts): readonly Wait[] {
 function suspension({ row: { operations } }: WaitFacts): readonly Wait[] {
   const { suspended } = operations;
   if (suspended === undefined) return [];
-  const { by, reason, at } = suspended;
+  const { by, reason, at, until } = suspended;
   const message = `suspended by ${by}${reason === undefined ? "" : `: ${reason}`}`;
-  return [{ reason: "suspended", blocker: by, message, since: at, clear: [{ verb: "resume" }] }];
+  return [{ reason: "suspended", blocker: by, message, since: at, ...defined({ until }), clear: [{ verb: "resume" }] }];
 }
 
 function holdWait({ row, rolloutState, now }: WaitFacts): readonly Wait[] {

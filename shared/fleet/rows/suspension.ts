@@ -1,0 +1,45 @@
+/** The end of a suspension. Pure. */
+
+import { newestAct, type OwnerRow, type SourceRow, type Suspension } from "#shared/fleet/rows/object-rows.ts";
+import type { Row } from "#shared/fleet/rows/row.ts";
+
+/** The seconds of all suspensions, with this one. */
+export function stoodAfter({ at: since, stood = 0 }: Suspension, at: Date): Pick<Suspension, "stood"> {
+  const seconds = stood + Math.max(0, at.getTime() - Date.parse(since)) / 1000;
+  return seconds === 0 ? {} : { stood: seconds };
+}
+
+/**
+ * The row as it is at a time: a suspension that has ended by itself is a resume at its end. Whoever acts on an owner or
+ * a Source, or shows it, reads it this way, so that nobody else knows of the end. What is written to the row afterwards
+ * has the resume.
+ */
+export function rowAt<Any extends Row>(row: Any, now: Date): Any {
+  if (!isSuspendable(row)) return row;
+  const { suspended, ...operations } = row.operations;
+  if (suspended?.until === undefined || suspended.until > now.toISOString()) return row;
+  const { by, until } = suspended;
+  // The planner wakes what stood still when it sees a newer act.
+  const number = (newestAct(row.operations) ?? 0) + 1;
+  const resumed = { by, at: until, number, ...stoodAfter(suspended, new Date(until)) };
+  return { ...row, operations: { ...operations, resumed } };
+}
+
+/** The later end of two; undefined when one of them has none. */
+export function laterEnd(one: string | undefined, other: string | undefined): string | undefined {
+  if (one === undefined || other === undefined) return undefined;
+  return one > other ? one : other;
+}
+
+function isSuspendable(row: Row): row is OwnerRow | SourceRow {
+  return row.type === "SyncGroup" || row.type === "Sync" || row.type === "Source";
+}
+
+/** The end of a suspension as the rest of a sentence; empty without one. */
+export function endText({ until }: Pick<Suspension, "until">): string {
+  return until === undefined ? "" : `, until ${until}`;
+}
+
+export function suspendedText(suspended: Suspension): string {
+  return `suspended by ${suspended.by}${endText(suspended)}`;
+}

@@ -66,7 +66,7 @@ export async function startHttpFronts(): Promise<HttpFronts> {
     installation: "test",
     ...healthyInstallation,
   });
-  const webhook = webhookHandler({ table, sender, secrets, log, secretName: "webhook" });
+  const webhook = webhookHandler({ table, sender, secrets, clock: systemClock, log, secretName: "webhook" });
   const lambda = (functionName: string, handler: typeof api) =>
     lambdaFunction({ functionName, timeoutSeconds: 29, newSandbox: () => sharedSandbox(handler) });
   const toApi = lambda("api", api);

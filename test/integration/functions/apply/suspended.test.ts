@@ -47,6 +47,19 @@ describe("a suspended owner", () => {
     expect(worker.members()).toEqual(namesOf(before));
   });
 
+  test("a suspension with an end is over at the end, and not before", async () => {
+    await synced();
+    const until = new Date(worker.world.clock.now().getTime() + 3_600_000).toISOString();
+    await worker.world.setOwner("web", { operations: { suspended: { ...suspended, until } } });
+    worker.host.clearRequests();
+    await worker.world.assign("web", after);
+    await timePasses();
+    expect(writes()).toEqual([]);
+    worker.world.aheadMs += 900_000;
+    await worker.recover(after);
+    expect(worker.members()).toEqual(namesOf(after));
+  });
+
   test("a newer assignment is neither applied nor pruned for while its owner is suspended", async () => {
     await synced();
     await suspend();

@@ -243,6 +243,19 @@ describe("a Source that follows a branch", () => {
       expect(world.sender.take()).toEqual([]);
     });
 
+    test("a Source that is suspended for some time is polled at the end, and not before", async () => {
+      const until = later(world.now.toISOString(), 2 * 86_400);
+      await world.change(() => ({ operations: { suspended: { ...suspended().suspended, until } } }));
+      world.pass(1);
+      expect(await world.resolve()).toEqual([]);
+      expect((await world.row()).operations.suspended?.until).toBe(until);
+      world.pass(1);
+      expect(await world.resolve()).toEqual(["list refs/heads/main"]);
+      expect((await world.row()).operations).toEqual({
+        resumed: { by: "ana", at: until, number: 2, stood: 2 * 86_400 },
+      });
+    });
+
     test("a suspended Source reports a lost artifact, and fetches it when it is resumed", async () => {
       const { digest = "" } = (await world.row()).status.artifact ?? {};
       world.blobs.lose(blobKeys.artifact(digest));

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { dueAtOf } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
+import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { apiFixture, cluster, principal, source, sync, syncGroup } from "#test/unit/functions/api/api-fixture.ts";
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
@@ -72,6 +74,51 @@ describe("suspend and resume by the API", () => {
     expect(resumed.body.operations).toEqual({
       resumed: { by: principal, at: "2026-11-20T08:06:00.000Z", number: 23, stood: 60 },
     });
+  });
+
+  test("a suspend with an end keeps the later end of two, and is over at the end", async () => {
+    const api = await withFleet();
+    const suspend = async (until?: string) => {
+      const { body } = await api.call("POST", `${groupPath}/suspend`, { reason: "INC-1", until });
+      return [body.outcome, body.operations.suspended.until];
+    };
+    const [ten, twelve] = ["2026-11-20T10:00:00.000Z", "2026-11-20T12:00:00.000Z"];
+    expect(await suspend("2026-11-20T10:00:00Z")).toEqual(["configured", ten]);
+    expect(await suspend("2026-11-20T09:00:00Z")).toEqual(["unchanged", ten]);
+    expect(await suspend("2026-11-20T12:00:00Z")).toEqual(["configured", twelve]);
+    const { body: said } = await api.call("GET", groupPath);
+    expect(said.operations.suspended).toMatchObject({ reason: "INC-1", until: twelve });
+    expect((await api.call("POST", `${groupPath}/reconcile`, {})).body.message).toContain(`until ${twelve}`);
+    api.setNow("2026-11-20T12:00:00Z");
+    expect((await api.call("GET", groupPath)).body.operations).toMatchObject({ resumed: { at: twelve } });
+    expect((await api.call("GET", groupPath)).body.operations.suspended).toBeUndefined();
+    expect((await api.call("POST", `${groupPath}/resume`, {})).body.outcome).toBe("unchanged");
+    expect((await api.call("POST", `${groupPath}/reconcile`, {})).status).toBe(200);
+    expect(await suspend("2026-11-20T13:00:00Z")).toEqual(["configured", "2026-11-20T13:00:00.000Z"]);
+    expect(await suspend()).toEqual(["configured", undefined]);
+    expect(await suspend("2026-11-20T14:00:00Z")).toEqual(["unchanged", undefined]);
+  });
+
+  test.each([
+    ["suspend", "2026-11-20T08:04:00Z", /^until: .* has passed; give a later time, or leave it out to suspend until/],
+    ["suspend", "tomorrow", /until: must be a time in UTC/],
+    ["resume", "2026-11-20T10:00:00Z", /^until: a resume has no end; leave it out$/],
+  ])("a %s until %s is refused", async (verb, until, message) => {
+    const api = await withFleet();
+    const rows = api.table.all();
+    const { status, body } = await api.call("POST", `${groupPath}/${verb}`, { until });
+    expect({ status, message: body.message }).toEqual({ status: 400, message: expect.stringMatching(message) });
+    expect(api.table.all()).toEqual(rows);
+  });
+
+  test("functions of the version before leave a Source with an end alone, and poll it after a resume", async () => {
+    const api = await withFleet();
+    const row = async () => api.table.get(keys.object("payments", "Source", "app"));
+    await api.call("POST", `${sourcePath}/suspend`, { until: "2026-11-20T10:00:00Z" });
+    expect((await row())?.schema).toBe(newestRowSchema);
+    expect(dueAtOf((await row())?.dueKey ?? "")).toBe("2026-11-20T10:00:00.000Z");
+    await api.call("POST", `${sourcePath}/resume`, {});
+    expect((await row())?.schema).toBe(rowSchema);
   });
 
   test("a resume of a Source polls it at once", async () => {

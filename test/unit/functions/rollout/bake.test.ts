@@ -191,6 +191,24 @@ describe("a bake", () => {
     expect(made.stageRun("canary").message).toBe("stage canary bakes for 30m, until 2026-11-21T10:10:00.000Z");
   });
 
+  test.each([
+    ["at its end", 20],
+    ["ten minutes after its end", 30],
+  ])("the time of a suspension that ends by itself does not count, when the planner comes %s", async (_when, pause) => {
+    const made = await bakingGroup();
+    made.advanceClock(10 * minutes);
+    const until = new Date(made.now.getTime() + 20 * minutes * 1000).toISOString();
+    await act(made, { suspended: { ...ana(made.now), until } });
+    made.advanceClock(19 * minutes);
+    await made.plan();
+    expect(made.stageRun("canary").message).toBe("stage canary bakes for 30m");
+    expect((await made.group()).operations.suspended?.until).toBe(until);
+    made.advanceClock((pause - 19) * minutes);
+    await made.plan();
+    expect((await made.group()).operations).toMatchObject({ resumed: { at: until, stood: 1200 } });
+    expect(made.stageRun("canary").message).toBe("stage canary bakes for 30m, until 2026-11-21T08:50:00.000Z");
+  });
+
   test("a bake that begins during a suspension does not count the rest of it", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest" }, baked);
     await begin(made);

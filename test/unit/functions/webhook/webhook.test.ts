@@ -74,6 +74,8 @@ interface Delivery {
   readonly encoding?: "base64";
 }
 
+const clock = { now: () => new Date("2026-01-01T01:00:00Z") };
+
 async function deliver(delivery: Delivery = {}) {
   const body = delivery.body ?? pushBranch;
   const signature = createHmac("sha256", delivery.signedWith ?? "s3cret")
@@ -82,6 +84,7 @@ async function deliver(delivery: Delivery = {}) {
   const handler = webhookHandler({
     table,
     sender,
+    clock,
     secrets: {
       read: async () => {
         if (secret === "") throw new StarlingError("no secret", { code: "SecretNotFound", retry: "transient" });
@@ -146,6 +149,15 @@ describe("a push to the webhook", () => {
   test("a push does not wake a suspended Source", async () => {
     await addSource("one", { operations: { suspended: { by: "me", at: "2026-01-01T00:00:00.000Z", number: 1 } } });
     expect(await deliver()).toMatchObject({ status: 202, woken: [] });
+  });
+
+  test.each([
+    ["2026-01-01T01:00:00.000Z", woken("one")],
+    ["2026-01-01T01:00:01.000Z", []],
+  ])("a push wakes a Source whose suspension has ended by itself, but not before: %s", async (until, wakes) => {
+    const suspended = { by: "me", at: "2026-01-01T00:00:00.000Z", number: 1, until };
+    await addSource("one", { operations: { suspended } });
+    expect((await deliver()).woken).toEqual(wakes);
   });
 
   test("a push may be encoded in base64, or sent as a form", async () => {
@@ -255,7 +267,14 @@ describe("other events at the webhook", () => {
   });
 
   test("an event of another shape is not accepted", async () => {
-    const handler = webhookHandler({ table, sender, secrets: { read: async () => secret }, log, secretName: "x" });
+    const handler = webhookHandler({
+      table,
+      sender,
+      secrets: { read: async () => secret },
+      clock,
+      log,
+      secretName: "x",
+    });
     expect(await handler({ body: 1 }, {})).toMatchObject({ statusCode: 503 });
     expect(await handler({}, {})).toMatchObject({ statusCode: 401 });
   });

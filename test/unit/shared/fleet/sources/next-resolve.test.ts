@@ -53,6 +53,16 @@ const rows: readonly (readonly [legend: string, row: Row, at: string | undefined
     rowWith({ artifact, lost: artifact.digest }, { operations: { suspended: act } }),
     undefined,
   ],
+  [
+    "that is suspended for some time is due at the end",
+    rowWith({ artifact }, { operations: { suspended: { ...act, until: "2026-03-02T10:00:00.000Z" } } }),
+    "2026-03-02T10:00:00.000Z",
+  ],
+  [
+    "that is suspended for a long time stores its artifact before the end",
+    rowWith({ artifact }, { operations: { suspended: { ...act, until: "2026-05-02T10:00:00.000Z" } } }),
+    "2026-03-21T10:00:00.000Z",
+  ],
   ["with another spec is due at once", rowWith({}, { generation: 2 }), createdAt],
   ["with a request is due at once", rowWith({}, { operations: { reconcile: act } }), act.at],
   ["that failed is due after a back-off", rowWith({}), "2026-03-01T10:10:00.000Z"],

@@ -159,7 +159,7 @@ function changeCommands(program: Command, add: AddCommand): void {
   add(program, "suspend", async (session, args, options: SuspendOptions) =>
     (await import("#cli/commands/reconcile.ts")).suspendOrResume(session, "suspend", args, options),
   )
-    .description("Suspend objects: Starling stops acting on them until they are resumed.")
+    .description("Suspend objects: Starling stops acting on them until they are resumed, or until --until.")
     .addArgument(new Argument("<object...>", kindArgument))
     .option("--until <time>", "end the suspension at this time, or after this long: 2026-11-22T18:00:00Z, 2h");
 

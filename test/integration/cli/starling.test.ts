@@ -390,6 +390,17 @@ describe("commands that act on objects", () => {
     });
   });
 
+  test("a suspend with an end says it, in its answer and in lists", async () => {
+    await applied();
+    const until = "2099-11-20T10:00:00.000Z";
+    const suspend = ["suspend", "sg/shop", "--reason", "INC-1", "--until"];
+    expect((await cli.run([...suspend, until])).out).toBe(`syncgroup/shop suspended, until ${until}\n`);
+    expect((await cli.run([...suspend, until])).out).toBe(`syncgroup/shop is already suspended, until ${until}\n`);
+    expect((await cli.run("get sg")).out).toMatch(/Suspended .* by ana: INC-1, until 2099-11-20T10:00:00.000Z\n$/);
+    expect((await cli.run("describe sg/shop")).out).toContain(`by ana: INC-1, until ${until}`);
+    expect((await cli.run([...suspend, "soon"])).err).toContain('--until is "soon"; expected a time or a duration');
+  });
+
   test("a second suspend keeps both reasons", async () => {
     await applied();
     await cli.run("suspend sg/shop");

@@ -512,6 +512,13 @@ describe("waits for people", () => {
     ]);
   });
 
+  test("a suspension is listed with its end", () => {
+    const until = "2026-11-20T10:00:00.000Z";
+    const suspended = { by, at: "2026-11-20T08:04:00.000Z", number: 2, until };
+    const [wait] = waitsOf(factsOf({ ...going(canary), row: groupRow({ operations: { suspended } }) }));
+    expect(wait).toMatchObject({ reason: "suspended", until });
+  });
+
   test("a freeze of all clusters is listed with its end", () => {
     expect(waitsOf(factsOf({ ...going(canary), facts: freezeStateWith(freeze("all")) }))).toEqual([
       {

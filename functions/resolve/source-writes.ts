@@ -8,7 +8,6 @@ import { due, watchdogAt } from "#shared/fleet/rows/due.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { Artifact, SourceRow, SourceStatus } from "#shared/fleet/rows/object-rows.ts";
 import { revisionRow } from "#shared/fleet/rows/revision-row.ts";
-import { rowAt } from "#shared/fleet/rows/suspension.ts";
 import { nextResolve } from "#shared/fleet/sources/next-resolve.ts";
 import { diedMessage, type FetchDecision, interrupted } from "#shared/fleet/sources/source-fetch.ts";
 import { announcementOf, fetchingStatus } from "#shared/fleet/sources/source-status.ts";
@@ -106,8 +105,8 @@ async function writeSettled(polled: SourceRow, settle: Settle, ports: SourceWrit
       const fresh = isConflict(error)
         ? await ports.table.get(keys.object(row.namespace, "Source", row.name))
         : undefined;
-      if (fresh === undefined || !isStillAsked(polled, rowAt(fresh, now))) throw error;
-      row = rowAt(fresh, now);
+      if (fresh === undefined || !isStillAsked(polled, fresh)) throw error;
+      row = fresh;
     }
   }
 }

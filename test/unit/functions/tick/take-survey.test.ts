@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { everyMinute } from "#functions/tick/every-minute.ts";
 import { takeSurvey } from "#functions/tick/take-survey.ts";
+import { later } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SourceRow, SourceStatus } from "#shared/fleet/rows/object-rows.ts";
 import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
@@ -128,6 +129,19 @@ test("the age of the longest suspension is counted, also of Sources", async () =
   await world.operate({ suspended: ana(world.now) });
   world.advanceClock(60);
   expect(await metricsOf(world)).toContain("OldestSuspend 360");
+});
+
+test("a suspension that has ended by itself has no age, although nobody has acted since", async () => {
+  const world = await listed(await worldOf(names(1), {}));
+  await world.rollOut();
+  const row = await setStatus(world, { attemptedAt: world.now.toISOString() });
+  const until = later(world.now, 300);
+  const suspended = { ...ana(world.now), number: 1, until };
+  await world.table.write([{ put: { ...row, operations: { suspended }, version: row.version + 1 } }]);
+  world.advanceClock(299);
+  expect(await metricsOf(world)).toContain("OldestSuspend 299");
+  world.advanceClock(1);
+  expect((await metricsOf(world)).filter((line) => line.startsWith("OldestSuspend"))).toEqual([]);
 });
 
 test("an unreachable cluster counts as a target in the state unreachable", async () => {

@@ -106,7 +106,7 @@ export const uncordonBody = z.strictObject({ reason });
 export const operateBody = z.strictObject({
   reason,
   withSource: z.boolean().default(false),
-  /** For a suspend. */
+  /** Only a suspend has an end. */
   until: timeInUtc.optional(),
 });
 

@@ -26,7 +26,7 @@ export interface OperateRequest {
   readonly verb: (typeof pathChoices)["verb"][number];
   /** For `reconcile`: poll its Sources as well. */
   readonly sources?: "include";
-  /** For `suspend`: it ends by itself then. */
+  /** A suspend ends by itself then. */
   readonly until?: string | undefined;
   readonly caller: Caller;
 }

@@ -137,7 +137,8 @@ test("a suspension that has ended by itself has no age, although nobody has acte
   const row = await setStatus(world, { attemptedAt: world.now.toISOString() });
   const until = later(world.now, 300);
   const suspended = { ...ana(world.now), number: 1, until };
-  await world.table.write([{ put: { ...row, operations: { suspended }, version: row.version + 1 } }]);
+  const put = { ...row, operations: { suspended }, version: row.version + 1 };
+  await world.table.write([{ put }]);
   world.advanceClock(299);
   expect(await metricsOf(world)).toContain("OldestSuspend 299");
   world.advanceClock(1);

@@ -10,9 +10,9 @@ export function stoodAfter({ at: since, stood = 0 }: Suspension, at: Date): Pick
 }
 
 /**
- * The row as it is at a time: a suspension that has ended by itself is a resume at its end. Whoever acts on an owner or
- * a Source, or shows it, reads it this way, so that nobody else knows of the end. What is written to the row afterwards
- * has the resume.
+ * The row as it is at a time: a suspension that has ended by itself is a resume at its end. Functions read owners and
+ * Sources this way before they act on them or show them, and every other check knows only suspended and resumed rows. A
+ * row that is written afterwards has the resume.
  */
 export function rowAt<Any extends Row>(row: Any, now: Date): Any {
   if (!isSuspendable(row)) return row;

@@ -162,7 +162,9 @@ async function settle(
   if (slot.stageRun === undefined) settleCatchUp(transaction, slot, verdict);
   else await settleTarget(transaction, seen, ports);
   // A deletion that is no longer desired was not withdrawn: the group is suspended.
-  const missed = missedIn(transaction, slot, syncs);
+  // A restore that a stage run has adopted is no part of its rollout, so that its target does not bring it back.
+  const isPutOff = slot.stageRun !== undefined && (verdict.state === "Waiting" || verdict.state === "Assigned");
+  const missed = missedIn(transaction, slot, syncs) ?? (isPutOff ? slot.restores : undefined);
   if (missed !== undefined) transaction.putCatchUp(slot.cluster, "waiting", { why: "returned", rollout: missed });
   return paused === undefined && !isCutShort(seen) ? undefined : endOf(lease, transaction.now);
 }

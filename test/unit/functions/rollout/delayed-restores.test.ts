@@ -272,4 +272,37 @@ describe("the clusters that have lost a template", () => {
     await putBack(made, all);
     expect(catchUps(made)).toEqual(lost.map((name) => [`CATCHUP#waiting#${name}`, 1]));
   });
+
+  test("a restore that the next stage run adopts, and a freeze pauses for long, goes on after the thaw", async () => {
+    const inLine = { ...strategy, maxConcurrent: 5, supersede: "pipeline" as const };
+    const made = await worldOf({ c: "canary", s: "rest" }, inLine, both);
+    await made.rollOut();
+    await made.setGroup(inLine, web);
+    await made.plan();
+    await made.finish("c");
+    await made.plan();
+    expect(await data(made, "s")).toMatchObject({ action: "delete" });
+    const more = { name: "more", source: "app", overrides: [{ clusters: { all: true as const }, disabled: true }] };
+    await made.setGroup(inLine, [...web, more]);
+    await made.plan();
+    expect(made.stages()).toEqual({ canary: "3", rest: "1 (2)" });
+    await made.setSource("next");
+    await made.setGroup(inLine, [...both, more]);
+    await made.plan();
+    expect(made.slots().find(({ cluster }) => cluster === "s")).toMatchObject({ restores: 1, rollout: 3 });
+    const clusters = { text: "ring=rest", selector: { matchLabels: { ring: "rest" } } };
+    await made.setFreezes({ freezes: [{ ...freeze(made), clusters }] });
+    for (let round = 0; round < 4; round++) {
+      made.advanceClock(900);
+      await made.plan();
+    }
+    expect(await made.sync("s", "web.data")).toMatchObject({ paused: expect.anything() });
+    expect(made.stages()).toMatchObject({ rest: "3" });
+    await made.setFreezes({ freezes: [], lifted: [] });
+    await made.plan();
+    await settle(made);
+    const restored = await made.sync("s", "web.data");
+    expect(restored?.paused).toBeUndefined();
+    expect(restored?.observed).toMatchObject({ phase: "Ready", attempt: restored?.desired.attempt });
+  });
 });

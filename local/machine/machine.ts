@@ -100,7 +100,7 @@ export interface Machine {
   /** The EKS clusters and IAM roles that the functions see. */
   readonly eks: LocalEks;
   /** The CloudWatch alarms that bakes are watched by. */
-  readonly alarms: AlarmControl;
+  readonly alarms: AlarmControl & { readonly endpoint: string };
   readonly sources: ReadonlyMap<QueueName, readonly EventSourceLoop[]>;
   tick(): Promise<void>;
   putSecret(name: string, value: string): Promise<void>;
@@ -272,6 +272,7 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
       },
     },
     alarms: {
+      endpoint: alarmsServer.endpoint,
       set(alarm) {
         alarms.set(alarm.name, alarm.state, clockOf(options)());
         return { ...alarm, arn: localAlarmArn(alarm.name) };

@@ -94,7 +94,7 @@ describe("freeze", () => {
     [
       "a time that has passed",
       ["freeze", "--reason", "x", "--until", "2020-01-01T00:00:00Z"],
-      "until is 2020-01-01T00:00:00.000Z, which has passed",
+      "until: 2020-01-01T00:00:00.000Z has passed; give a later time, or leave it out to freeze until a thaw",
     ],
     [
       "labels that are none",

@@ -53,6 +53,7 @@ const ports: readonly Port[] = [
   { name: "Lambda", origin: () => stack.machine.proxy.endpoints.lambda },
   { name: "Secrets Manager", origin: () => originOf("secrets") },
   { name: "CloudWatch Logs", origin: () => originOf("logs") },
+  { name: "CloudWatch alarms", origin: () => stack.machine.alarms.endpoint },
   { name: "EKS and STS", origin: () => stack.machine.eks.endpoint },
   { name: "CloudFormation", origin: () => stack.machine.cloudFormation.endpoint },
   { name: "git", origin: () => new URL(stack.git.url("shop")).origin },

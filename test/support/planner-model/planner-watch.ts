@@ -365,8 +365,10 @@ export class PlannerWatch {
     expect(clusters.size, "clusters with a slot").toBe(this.slots().length);
     if (before?.uid !== rolloutState.uid) return;
     const isEdited = before.selected?.by !== rolloutState.selected?.by;
-    for (const { name, current = 0 } of isEdited ? [] : before.stages) {
+    for (const { name, current = 0, unasked } of isEdited ? [] : before.stages) {
       const after = rolloutState.stages.find((stage) => stage.name === name);
+      // No cluster had what the stage passed without one: its approvers are asked when a cluster joins.
+      if (unasked === true && after?.current === undefined) continue;
       if (after !== undefined) expect(after.current ?? 0, `stage ${name} goes back`).toBeGreaterThanOrEqual(current);
     }
     const catchUps = this.rowsOf("CatchUp").filter((row) => row.sk.startsWith("CATCHUP#waiting#"));

@@ -9,6 +9,7 @@ import type {
   ReleaseOptions,
   RetryOptions,
   RollbackOptions,
+  SkipOptions,
 } from "#cli/commands/rollout-verbs.ts";
 import { addKubectlVerbs } from "#cli/kubectl-rollout-verbs.ts";
 import { type AddCommand, wholeNumber } from "#cli/session/add-command.ts";
@@ -111,10 +112,22 @@ export function rolloutCommands(program: Command, add: AddCommand): void {
   add(rollout, "retry", async (session, args, options: RetryOptions) =>
     (await import("#cli/commands/rollout-verbs.ts")).rolloutRetry(session, args[0] ?? "", options),
   )
-    .description("Give failed clusters another turn, without a newer rollout. Requires --reason.")
+    .description(
+      "Give failed clusters another turn, and skipped ones that it names, without a newer rollout. Requires --reason.",
+    )
     .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"))
     .option("--cluster <name>", "only this cluster")
     .option("-l, --selector <labels>", "only clusters with these labels: env=prod,ring in (a,b),!legacy")
     .option("--state <word>", "failed: every failed cluster (default)");
+
+  add(rollout, "skip", async (session, args, options: SkipOptions) =>
+    (await import("#cli/commands/rollout-verbs.ts")).rolloutSkip(session, args[0] ?? "", options),
+  )
+    .description(
+      "Take clusters out of the rollouts in progress, until a retry names them or a newer rollout comes. Budgets stay as they are. Requires --reason.",
+    )
+    .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"))
+    .option("--cluster <name>", "this cluster")
+    .option("-l, --selector <labels>", "clusters with these labels: env=prod,ring in (a,b),!legacy");
   addKubectlVerbs(rollout, add);
 }

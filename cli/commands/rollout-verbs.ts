@@ -103,6 +103,23 @@ export async function rolloutRetry(session: Session, group: string, options: Ret
   return "done";
 }
 
+export type SkipOptions = Pick<RetryOptions, "cluster" | "selector">;
+
+export async function rolloutSkip(session: Session, group: string, options: SkipOptions): Promise<ExitReason> {
+  const { cluster, selector: clusters } = options;
+  const example = `starling rollout skip ${group} --cluster NAME --reason "why"`;
+  requireReason(session, example);
+  if ((cluster === undefined) === (clusters === undefined))
+    throw usageFailure("name the clusters to skip: --cluster NAME, or -l LABELS", example);
+  const { outcome } = await post(session, { group, verb: "skip", body: defined({ cluster, clusters }) });
+  const which = cluster ?? `clusters ${clusters}`;
+  const skipped = `${which} skipped: the rollouts in progress go on without`;
+  session.io.out(`${group} ${outcome === "unchanged" ? `unchanged: ${which} is skipped already` : skipped}\n`);
+  const named = cluster === undefined ? `-l '${clusters}'` : `--cluster ${cluster}`;
+  session.note(`  next: starling rollout retry ${group}${session.where()} ${named} --reason …   (takes them in again)`);
+  return "done";
+}
+
 /** @throws CliFailure when the stage has no stage run, or one of another rollout. */
 function stageRunToPromote(
   stages: readonly OverviewStage[],

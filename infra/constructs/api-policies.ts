@@ -78,7 +78,7 @@ export class ApiPolicies extends Construct {
       http,
       requests: [...viewing, ...operates],
       description:
-        "Read as a viewer; suspend, resume, reconcile, refresh, hold, release, promote, retry, reject, rollback and freeze; cordon, accept, recover and check clusters",
+        "Read as a viewer; suspend, resume, reconcile, refresh, hold, release, promote, retry, skip, reject, rollback and freeze; cordon, accept, recover and check clusters",
     });
     this.approver = this.#policy("Approver", {
       http,

@@ -52,12 +52,17 @@ export function clearWord(clearing: Clearing): string {
   if (clearing.verb === "thaw") return `thaw ${clearing.freeze}`;
   if (clearing.verb === "approve") return `rollout approve --stage ${clearing.stage}`;
   if (clearing.verb === "promote") return `rollout promote --stage ${clearing.stage}`;
-  if (clearing.verb === "refresh" || clearing.verb === "release" || clearing.verb === "retry")
-    return `rollout ${clearing.verb}`;
+  if (clearing.verb === "refresh" || clearing.verb === "release") return `rollout ${clearing.verb}`;
+  if (clearing.verb === "retry" || clearing.verb === "skip")
+    return `rollout ${clearing.verb}${clusterOption(clearing)}`;
   if (clearing.verb === "unreject") return `rollout unreject ${clearing.rollout}`;
   if (clearing.verb === "approveGuard") return "guard approve";
   if (clearing.verb === "unregister") return `unregister ${clearing.cluster}`;
   return clearing.verb === "orphan" ? "delete --cascade=orphan" : clearing.verb;
+}
+
+function clusterOption({ cluster }: { readonly cluster?: string }): string {
+  return cluster === undefined ? "" : ` --cluster ${cluster}`;
 }
 
 /** The whole command, or what to change in the object. */
@@ -73,8 +78,10 @@ export function clearCommand(clearing: Clearing, owner: Owner): string {
       return `raise spec.rollout.${clearing.field} of ${object}, and apply it`;
     case "refresh":
     case "release":
-    case "retry":
       return `starling rollout ${clearing.verb} ${rolloutArgument(owner)} --reason …`;
+    case "retry":
+    case "skip":
+      return `starling rollout ${clearing.verb} ${rolloutArgument(owner)}${clusterOption(clearing)} --reason …`;
     case "approve": {
       const { stage, plan } = clearing;
       return `starling rollout approve ${rolloutArgument(owner)} --stage ${stage} --plan ${plan} --reason …`;

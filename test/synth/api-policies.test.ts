@@ -77,6 +77,7 @@ const routes = {
   [`POST ${ns}/:owners/:name/reject`]: "OA",
   [`POST ${ns}/:owners/:name/unreject`]: "OA",
   [`POST ${ns}/:owners/:name/retry`]: "OA",
+  [`POST ${ns}/:owners/:name/skip`]: "OA",
   [`POST ${ns}/:owners/:name/rollback`]: "OA",
   [`POST ${ns}/:owners/:name/approve`]: "PBA",
   [`POST ${ns}/syncs/:name/prune`]: "A",

@@ -18,6 +18,7 @@ const statusOfCode = {
   NotHeld: 409,
   NotStalled: 409,
   NotFailed: 409,
+  NotATarget: 409,
   NotGated: 409,
   StageRunChanged: 409,
   RolloutRejected: 409,

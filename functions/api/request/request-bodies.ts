@@ -84,6 +84,12 @@ export const rolloutBodies = {
   }),
   reject: z.strictObject({ reason: statedReason, rollout: rolloutNumber }),
   unreject: z.strictObject({ reason: statedReason, rollout: rolloutNumber }),
+  skip: z
+    .strictObject({ reason: statedReason, cluster: cluster.optional(), clusters: labelSelector.optional() })
+    .refine((body) => (body.cluster === undefined) !== (body.clusters === undefined), {
+      path: ["cluster"],
+      message: "names the cluster to skip, or clusters selects some by their labels: one of both",
+    }),
   retry: z
     .strictObject({ reason: statedReason, cluster: cluster.optional(), clusters: labelSelector.optional() })
     .refine((body) => body.cluster === undefined || body.clusters === undefined, {

@@ -3,8 +3,9 @@ import { labelSelection } from "#functions/api/request/label-selection.ts";
 import { refusal } from "#functions/api/request/refusal.ts";
 import { type Facts, namedStage, type RolloutVerb } from "#functions/api/write/rollout-verb.ts";
 import { defined } from "#shared/base/defined.ts";
+import type { SelectableCluster } from "#shared/fleet/kinds/cluster-selection.ts";
 import { isPromotable } from "#shared/fleet/rollout/advance.ts";
-import { mostGateActs, promotionOf } from "#shared/fleet/rollout/gate-acts.ts";
+import { mostGateActs, promotionOf, skipOf } from "#shared/fleet/rollout/gate-acts.ts";
 import { isSameStageRun, stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { GateAct, Operations } from "#shared/fleet/rows/object-rows.ts";
@@ -49,18 +50,29 @@ export function decidePromote(facts: Facts<"promote">): Operations | undefined {
 export function decideRetry(facts: Facts<"retry">): Operations {
   const { rows, body, act, object } = facts;
   const { cluster } = body;
-  const hasFailed = rows.some((row) => isOfType(row, "CatchUp") || (isOfType(row, "Target") && row.state === "Failed"));
+  const entry = rows.find((row) => isOfType(row, "Fleet"));
+  const hasFailed = rows.some(
+    (row) => isOfType(row, "CatchUp") || (isOfType(row, "Target") && (row.state === "Failed" || row.takenOut === true)),
+  );
+  const isSkipped = entry !== undefined && isSkippedNow(facts, entry);
   if (cluster !== undefined && !rows.some((row) => keys.fleet.parse(row) !== undefined))
     throw refusal("BadRequest", `cluster: no cluster ${cluster} is registered`);
-  if (cluster !== undefined && !hasFailed)
+  if (cluster !== undefined && !hasFailed && !isSkipped)
     throw refusal("NotFailed", `cluster ${cluster} has not failed in ${object}; nothing is tried again`);
   return withGateActs(facts, [
     { ...act, verb: "retry", ...defined({ cluster, clusters: labelSelection(body.clusters) }) },
   ]);
 }
 
+/** A skip keeps it out of a stage run in progress: its target may still wait, or have a slot. */
+function isSkippedNow({ row, rolloutState }: Facts<"retry">, cluster: SelectableCluster): boolean {
+  if (rolloutState === undefined) return false;
+  const runs = rolloutState.stages.flatMap(({ updatingTo }) => updatingTo ?? []);
+  return runs.some((run) => skipOf(row.operations, run, { cluster, rolloutState }) !== undefined);
+}
+
 /** @throws StarlingError `BadRequest` */
-function withGateActs(
+export function withGateActs(
   { row, object }: Pick<Facts<RolloutVerb>, "row" | "object">,
   acts: readonly GateAct[],
 ): Operations {

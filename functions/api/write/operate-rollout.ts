@@ -15,6 +15,7 @@ import { decidePromote, decideRetry } from "#functions/api/write/gate-verbs.ts";
 import { type ObjectChange, operationsChange, unchanged } from "#functions/api/write/object-change.ts";
 import { requireLater } from "#functions/api/write/require-later.ts";
 import type { Decide, Facts, RolloutAnswer, RolloutRequest, RolloutVerb } from "#functions/api/write/rollout-verb.ts";
+import { decideSkip, namedTargets } from "#functions/api/write/skip-targets.ts";
 import { sendAfter, writeObject } from "#functions/api/write/write-object.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -35,16 +36,17 @@ const decisions: { readonly [Verb in RolloutVerb]: Decide<Verb> } = {
   rollback: decideRollback,
   unreject: ({ body: { rollout }, ...facts }) => decideRejection("unreject", { ...facts, rollout }),
   retry: decideRetry,
+  skip: decideSkip,
   approve: decideApprove,
 };
 
 /** Verbs about single stage runs. The others work although only a newer version can read a stage run. */
-const ofStageRuns: ReadonlySet<RolloutVerb> = new Set<RolloutVerb>(["promote", "approve"]);
+const ofStageRuns: ReadonlySet<RolloutVerb> = new Set<RolloutVerb>(["promote", "approve", "skip"]);
 
 /**
  * Carries out a verb and sends a message to the planner.
  * @throws StarlingError `NotFound`, `Deleting`, `NewerRow`, and what the verb refuses: `BadRequest`, `NotHeld`,
- * `NotStalled`, `NotFailed`, `NotGated`, `StageRunChanged`, `RolloutRejected`, `NothingToRollBack`, `Forbidden`.
+ * `NotStalled`, `NotFailed`, `NotATarget`, `NotGated`, `StageRunChanged`, `RolloutRejected`, `NothingToRollBack`, `Forbidden`.
  */
 export async function operateRollout(ports: ApiPorts, request: RolloutRequest): Promise<RolloutAnswer> {
   const { owner, verb, caller } = request;
@@ -53,6 +55,7 @@ export async function operateRollout(ports: ApiPorts, request: RolloutRequest): 
   if (rolloutState !== undefined && isNewer(rolloutState)) throw refusal("NewerRow", newerRowText(rolloutState));
   const stageRuns = await readStageRuns(ports, owner, ofStageRuns.has(verb) ? rolloutState : undefined);
   const rows = await readClusterRows(ports, request, rolloutState);
+  const named = request.verb === "skip" ? await namedTargets(ports, stageRuns, request.body) : new Map();
   const now = ports.clock.now();
   let rollback: RollbackPlan | undefined;
   const change = await writeObject(ports, {
@@ -66,7 +69,7 @@ export async function operateRollout(ports: ApiPorts, request: RolloutRequest): 
       if (row.operations.deletion !== undefined) throw refusal("Deleting", `${object} is being deleted`);
       if (request.verb === "rollback")
         rollback = plannedRollback({ row, rolloutState: ofObject(rolloutState, row), body: request.body, object });
-      return decided(row, { request, rolloutState: ofObject(rolloutState, row), stageRuns, rows, now, object });
+      return decided(row, { request, rolloutState: ofObject(rolloutState, row), stageRuns, rows, named, now, object });
     },
   });
   await sendAfter(ports, [change]);
@@ -113,7 +116,7 @@ function ofObject(rolloutState: RolloutStateRow | undefined, { uid }: OwnerRow):
 
 function decided(
   row: OwnerRow,
-  about: Pick<Facts<RolloutVerb>, "rolloutState" | "stageRuns" | "rows" | "now" | "object"> & {
+  about: Pick<Facts<RolloutVerb>, "rolloutState" | "stageRuns" | "rows" | "named" | "now" | "object"> & {
     readonly request: RolloutRequest;
   },
 ): ObjectChange {

@@ -36,6 +36,8 @@ export interface Facts<Verb extends RolloutVerb> {
   readonly stageRuns: ReadonlyMap<string, StageRunRow>;
   /** When the request names a cluster: its entry in the fleet, its targets and its failed catch-up. */
   readonly rows: readonly Row[];
+  /** When the request skips clusters: the targets that it names, by the `stageRunKey` of their stage run in progress. */
+  readonly named: ReadonlyMap<string, readonly string[]>;
   readonly body: Body<Verb>;
   readonly act: Act;
   readonly now: Date;

@@ -8,7 +8,7 @@ import { collectPast } from "#functions/rollout/steps/delete/collect-past.ts";
 import { deleteOwner, forgetOwner } from "#functions/rollout/steps/delete/delete-owner.ts";
 import { endStageRuns } from "#functions/rollout/steps/end-stage-runs.ts";
 import { fillSlots } from "#functions/rollout/steps/fill/fill-slots.ts";
-import { followReconcile, startReconcile, startRetries } from "#functions/rollout/steps/handle-reconcile.ts";
+import { followReconcile, startReconcile, startTargetActs } from "#functions/rollout/steps/handle-reconcile.ts";
 import { goIdle } from "#functions/rollout/steps/idle/go-idle.ts";
 import { readAlarms } from "#functions/rollout/steps/read-alarms.ts";
 import { readGuard } from "#functions/rollout/steps/read-guard.ts";
@@ -139,10 +139,10 @@ export const plannerSteps: readonly PlannerStep[] = [
     take: startReconcile,
   },
   {
-    name: "startRetries",
+    name: "startTargetActs",
     applies: ({ row: { operations }, rolloutState: { guard } }) =>
       operations.suspended === undefined && (operations.gates !== undefined || guard !== undefined),
-    take: startRetries,
+    take: startTargetActs,
   },
   {
     name: "fillSlots",

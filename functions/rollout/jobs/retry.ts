@@ -3,6 +3,9 @@ import { rowsAbout } from "#functions/rollout/read/read-clusters.ts";
 import { readPage, tryAgain } from "#functions/rollout/write/another-turn.ts";
 import type { Transaction } from "#functions/rollout/write/transaction.ts";
 import { matchesSelector } from "#shared/fleet/kinds/cluster-selection.ts";
+import { isInGates } from "#shared/fleet/rollout/bake.ts";
+import { skipOf, skippedText } from "#shared/fleet/rollout/gate-acts.ts";
+import { hasEnded } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { NamedClusters } from "#shared/fleet/rows/named-clusters.ts";
 import type { CatchUpRow, Job, StageRunRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -23,10 +26,51 @@ export async function retryPage(
     cluster === undefined
       ? await readPage<"Target" | "CatchUp">(transaction, { range, job }, table)
       : { rows: await rowsOf(transaction, { cluster, stageRun }, table), rest: undefined };
-  const failed = rows.filter((row) => row.type === "CatchUp" || row.state === "Failed");
+  const failed = rows.filter(
+    (row) => row.type === "CatchUp" || row.state === "Failed" || (job.takenOut === true && row.takenOut === true),
+  );
   await tryAgain(transaction, await amongNamed(failed, job.only, table), table);
   if (stageRun !== undefined)
     transaction.putStageRun({ ...(transaction.stageRun(stageRun) ?? stageRun), retriedAt: transaction.at });
+  return rest;
+}
+
+/**
+ * Failed and unreachable targets that somebody skipped are taken out of a stage run. Its gates are about the others that
+ * had a result when they began, so that nothing changes in them afterwards.
+ */
+export async function skipPage(
+  transaction: Transaction,
+  job: Extract<Job, { do: "skip" }>,
+  { table }: PlannerPorts,
+): Promise<Job | undefined> {
+  const { owner, row } = transaction.known;
+  const stageRun = transaction.stageRun(job.stageRun);
+  if (stageRun === undefined || hasEnded(stageRun) || isInGates(stageRun)) return undefined;
+  const { cluster } = job.only;
+  const { rows, rest } =
+    cluster === undefined
+      ? await readPage<"Target">(transaction, { range: ranges.targets(owner, stageRun), job }, table)
+      : { rows: await rowsOf(transaction, { cluster, stageRun }, table), rest: undefined };
+  const targets = rows.flatMap((one) =>
+    one.type === "Target" && (one.state === "Failed" || one.state === "Unreachable") ? [one] : [],
+  );
+  const fleet = await table.getMany(
+    targets.map((target) => keys.fleet(target.cluster)),
+    { newer: "kept" },
+  );
+  const entries = new Map(fleet.flatMap((one) => (one.type === "Fleet" ? [[one.name, one]] : [])));
+  for (const target of targets) {
+    const entry = entries.get(target.cluster);
+    const skip = entry && skipOf(row.operations, stageRun, { cluster: entry, rolloutState: transaction.rolloutState });
+    const { state, reason } = target;
+    if (skip !== undefined)
+      transaction.amend(target, {
+        state: "Skipped",
+        reason: `${skippedText(skip)}; it was ${state}: ${reason}`,
+        takenOut: true,
+      });
+  }
   return rest;
 }
 

@@ -3,6 +3,7 @@ import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import { rowsAbout, stateEntries } from "#functions/rollout/read/read-clusters.ts";
 import type { Doomed } from "#shared/fleet/rollout/advance.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
+import { newSkips } from "#shared/fleet/rollout/gate-acts.ts";
 import type { CatchUpWait } from "#shared/fleet/rollout/holding.ts";
 import { newRejections } from "#shared/fleet/rollout/rejection.ts";
 import { stageRunsIn } from "#shared/fleet/rollout/stage-runs.ts";
@@ -127,7 +128,8 @@ export function isOfAll({ clusters, after }: PlannerCall): boolean {
 export async function beginCall(known: Known, call: PlannerCall, { table }: PlannerPorts): Promise<CallWork> {
   // A person asks for a check because messages may be lost.
   const isReconcile = known.row.operations.reconcile?.number !== known.rolloutState.handledReconcile;
-  const isAsked = isReconcile || newRejections(known.row, known.rolloutState).length > 0;
+  const isAsked =
+    isReconcile || newRejections(known.row, known.rolloutState).length > 0 || newSkips(known.row, known).length > 0;
   const clusters = isAsked || isOfAll(call) ? undefined : call.clusters;
   const round = await slotsToCheck(known, clusters, table);
   // A cluster with a slot shows by that slot whether it answers.

@@ -8,13 +8,14 @@ import { isEndedByAlarm } from "#shared/fleet/rollout/alarms.ts";
 import { isEndedByCheck } from "#shared/fleet/rollout/check-gate.ts";
 import { type Member, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
-import { newRetries } from "#shared/fleet/rollout/gate-acts.ts";
+import { hasSkips, newTargetActs } from "#shared/fleet/rollout/gate-acts.ts";
 import { releasedPrunes } from "#shared/fleet/rollout/guarded-objects.ts";
 import { clockOf } from "#shared/fleet/rollout/judge.ts";
 import { lastStageRunOf, refOf, stageRunsIn } from "#shared/fleet/rollout/stage-runs.ts";
 import { activityOf } from "#shared/fleet/rollout/timers.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
+import type { NamedClusters } from "#shared/fleet/rows/named-clusters.ts";
 import type { Checking, Job } from "#shared/fleet/rows/rollout-rows.ts";
 import { type SyncRow, waitsForTurn } from "#shared/fleet/rows/sync-row.ts";
 import { phaseTallies, worseOf } from "#shared/fleet/sync/tally.ts";
@@ -43,11 +44,11 @@ export function startReconcile(known: Known, _work: CallWork, ports: PlannerPort
 }
 
 /**
- * Starts every `rollout retry`: the failed targets and catch-ups of the clusters that it names get another turn. So do
- * those whose prune was approved.
+ * Starts every `rollout retry` and `rollout skip`: targets and catch-ups of the clusters that it names get another turn,
+ * or are taken out. Those whose prune was approved get another turn as well.
  */
-export function startRetries(known: Known, _work: CallWork, ports: PlannerPorts): Transaction | undefined {
-  const retries = newRetries(known.row.operations, known.rolloutState);
+export function startTargetActs(known: Known, _work: CallWork, ports: PlannerPorts): Transaction | undefined {
+  const acts = newTargetActs(known.row.operations, known.rolloutState);
   const transaction = new Transaction(known, ports.clock.now());
   const released = releasedPrunes({ row: known.row, guard: known.rolloutState.guard, now: transaction.now });
   if (released !== undefined) {
@@ -59,16 +60,27 @@ export function startRetries(known: Known, _work: CallWork, ports: PlannerPorts)
     transaction.edit({ guard });
     return transaction;
   }
-  if (retries.length === 0) return undefined;
+  if (acts.length === 0) return undefined;
   transaction.addJobs(
-    ...retries.flatMap(({ cluster, clusters }) => {
-      const only = defined({ cluster, clusters });
-      return retryJobs(known).map((job) => ({ ...job, only }));
+    ...acts.flatMap((act): readonly Job[] => {
+      const only = defined({ cluster: act.cluster, clusters: act.clusters });
+      if (act.verb === "skip") return skipJobs(known, only);
+      const areNamed = (act.cluster ?? act.clusters) !== undefined;
+      return retryJobs(known, areNamed ? { takenOut: true } : {}).map((job) => ({ ...job, only }));
     }),
   );
-  if (retries.some(({ cluster, clusters }) => (cluster ?? clusters) === undefined)) bakeAnew(transaction);
-  transaction.edit({ handledAct: retries.at(-1)?.number });
+  if (acts.some((act) => act.verb === "retry" && (act.cluster ?? act.clusters) === undefined)) bakeAnew(transaction);
+  transaction.edit({ handledAct: acts.at(-1)?.number });
   return transaction;
+}
+
+/** Targets that have a row are taken out by a job; those that wait, at their turn; those with a slot, when it is settled. */
+function skipJobs({ rolloutState, stageRuns, row }: Known, only: NamedClusters): readonly Job[] {
+  return stageRunsIn(rolloutState, stageRuns).flatMap((stageRun): readonly Job[] => {
+    const { Failed, Unreachable } = stageRun.counts;
+    if (Failed + Unreachable === 0 || !hasSkips(row.operations, stageRun, rolloutState)) return [];
+    return [{ do: "skip", stageRun: refOf(stageRun), only }];
+  });
 }
 
 /** Gates that an alarm or a check has ended begin anew: no cluster has failed there that could get another turn. */
@@ -78,11 +90,20 @@ function bakeAnew(transaction: Transaction): void {
   for (const { bake: _ended, check: _answered, ...stageRun } of ended) transaction.putStageRun(stageRun);
 }
 
-/** In a stage without a stage run, the failed targets are those that the last one left behind. */
-function retryJobs({ rolloutState, stageRuns }: Known): readonly Extract<Job, { do: "retry" }>[] {
+/**
+ * In a stage without a stage run, the failed targets are those that the last one left behind.
+ * @param also.takenOut - targets that people took out get another turn as well.
+ */
+function retryJobs(
+  { rolloutState, stageRuns }: Known,
+  also: Pick<Extract<Job, { do: "retry" }>, "takenOut"> = {},
+): readonly Extract<Job, { do: "retry" }>[] {
   const ofStages = rolloutState.stages.flatMap((stage): readonly Extract<Job, { do: "retry" }>[] => {
     const stageRun = lastStageRunOf(stage, stageRuns);
-    return stageRun === undefined || stageRun.counts.Failed === 0 ? [] : [{ do: "retry", stageRun: refOf(stageRun) }];
+    const isAny =
+      stageRun !== undefined &&
+      (stageRun.counts.Failed > 0 || (also.takenOut === true && stageRun.takenOut !== undefined));
+    return isAny ? [{ do: "retry", stageRun: refOf(stageRun), ...also }] : [];
   });
   return [...ofStages, ...(rolloutState.catchUps.failed > 0 ? [{ do: "retry" } as const] : [])];
 }

@@ -3,7 +3,7 @@ import { catchUpPage } from "#functions/rollout/jobs/catch-up-page.ts";
 import { checkPage } from "#functions/rollout/jobs/check-page.ts";
 import { leavePage } from "#functions/rollout/jobs/leave.ts";
 import { restorePage } from "#functions/rollout/jobs/restore-page.ts";
-import { clearPage, renamePage, retryPage } from "#functions/rollout/jobs/retry.ts";
+import { clearPage, renamePage, retryPage, skipPage } from "#functions/rollout/jobs/retry.ts";
 import type { CallWork } from "#functions/rollout/read/begin-call.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
@@ -26,6 +26,7 @@ export async function runJob(known: Known, _work: CallWork, ports: PlannerPorts)
 /** @returns the rest of the job. */
 async function runPage(transaction: Transaction, job: Job, ports: PlannerPorts): Promise<Job | undefined> {
   if (job.do === "retry") return retryPage(transaction, job, ports);
+  if (job.do === "skip") return skipPage(transaction, job, ports);
   if (job.do === "clear") return clearPage(transaction, job, ports);
   if (job.do === "restore") return restorePage(transaction, job, ports);
   if (job.do === "check") return checkPage(transaction, job, ports);

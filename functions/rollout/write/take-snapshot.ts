@@ -15,7 +15,7 @@ import { type Member, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { planHashOf } from "#shared/fleet/rollout/plan-hash.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
-import { isStalled, isUnbegun, noTargets, refOf } from "#shared/fleet/rollout/stage-runs.ts";
+import { isStalled, isUnbegun, leftOf, noTargets, refOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { RolloutRow, SnapshotTarget, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
@@ -138,7 +138,7 @@ function gatesFor(
 
 /** Whether targets left before this rollout was verified in the stage: a new snapshot is no evidence. */
 function hasLost(old: StageRunRow | undefined, { number }: RolloutRow): true | undefined {
-  return old?.rollout === number && (old.left === true || old.counts.Skipped > 0) ? true : undefined;
+  return old?.rollout === number && (old.left === true || leftOf(old) > 0) ? true : undefined;
 }
 
 /** A deletion concerns every cluster that has something of the owner: a cluster without a stage goes with the last. */

@@ -54,6 +54,8 @@ export interface TargetOutcome {
   readonly attempts?: Readonly<Record<string, number>>;
   readonly assignedAt?: string;
   readonly preexisting?: true | undefined;
+  /** A person took it out. */
+  readonly takenOut?: true | undefined;
 }
 
 /** Observations of a step that no row has. */
@@ -237,28 +239,29 @@ export class Transaction {
     const key = keys.target(this.known.owner, stageRun, cluster);
     const row = { stageRun: refOf(stageRun), order, cluster, attempts: {}, ...defined(to), endedAt: this.at };
     this.put<TargetRow>({ ...row, ...key, type: "Target" });
-    this.putStageRun(withOutcome(counted, { cluster, ...to }));
+    this.putStageRun(withOutcome(counted, { cluster, at: this.at, ...to }));
   }
 
   /**
    * Changes the result of a target that was done, had failed, or did not answer. Without a new result, the target gets
    * another turn.
    */
-  amend(target: TargetRow, to?: Pick<TargetOutcome, "state" | "reason">): void {
+  amend(target: TargetRow, to?: Pick<TargetOutcome, "state" | "reason" | "takenOut">): void {
     const stageRun = this.stageRun(target.stageRun);
     if (stageRun === undefined) return;
-    const { preexisting: _preexisting, ...kept } = target;
+    const { preexisting: _preexisting, takenOut: _takenOut, ...kept } = target;
     const returned = to === undefined ? [...stageRun.returned, target.order] : stageRun.returned;
     // Its content may come from an attempt that did not pass.
     const adopts = to === undefined && stageRun.gates !== undefined ? { adopts: true as const } : {};
     this.putStageRun({ ...withoutOutcome(stageRun, target), returned, ...adopts });
-    const counted = this.count(stageRun, { [target.state]: -1, [to?.state ?? "Waiting"]: 1 });
+    const next = to?.state ?? "Waiting";
+    const counted = this.count(stageRun, next === target.state ? {} : { [target.state]: -1, [next]: 1 });
     if (to === undefined) {
       this.delete(target);
       return;
     }
-    this.putStageRun(withOutcome(counted, { cluster: target.cluster, ...to }));
-    this.put<TargetRow>({ ...kept, ...to, endedAt: this.at }, target);
+    this.putStageRun(withOutcome(counted, { cluster: target.cluster, at: this.at, ...to }));
+    this.put<TargetRow>({ ...kept, ...defined(to), endedAt: this.at }, target);
   }
 
   /** Catch-ups that were found, readable or not: a cluster has at most one of each state. */

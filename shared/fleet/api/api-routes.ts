@@ -70,7 +70,7 @@ export const pathChoices = {
   plural: ["sources", "syncgroups", "syncs", "rollouts"],
   owners: ["syncgroups", "syncs"],
   verb: ["suspend", "resume", "reconcile", "refresh"],
-  rolloutVerb: ["hold", "release", "promote", "reject", "unreject", "retry", "approve", "rollback"],
+  rolloutVerb: ["hold", "release", "promote", "reject", "unreject", "retry", "skip", "approve", "rollback"],
 } as const;
 
 /**

@@ -21,6 +21,7 @@ import {
   isSameStageRun,
   isStalled,
   isUnbegun,
+  leftOf,
   type StagePace,
   type StageRunReason,
   stageRunKey,
@@ -307,13 +308,13 @@ export function mustVerify({ stages }: Pick<RolloutStrategy, "stages">, name: st
  */
 export function isLeft(stageRun: StageRunRow, facts: Pick<StageRunFacts, "mustVerify"> = {}): boolean {
   if (stageRun.size === 0) return facts.mustVerify === true;
-  return changedSize(stageRun) === 0 && (stageRun.counts.Skipped > 0 || stageRun.left === true);
+  return changedSize(stageRun) === 0 && (leftOf(stageRun) > 0 || stageRun.left === true);
 }
 
-function nothingVerified({ size, stage, counts, preexistingFailures, ...stageRun }: StageRunRow): string {
+function nothingVerified({ size, stage, counts, preexistingFailures, takenOut, ...stageRun }: StageRunRow): string {
   if (size === 0)
     return `no cluster matches stage ${stage}; register one there, or set optional: true on the stage to pass without`;
-  if (size === counts.Unchanged + counts.Skipped) {
+  if (size === counts.Unchanged + counts.Skipped && takenOut === undefined) {
     const left = counts.Skipped === 0 ? "clusters" : counts.Skipped === 1 ? "1 cluster" : `${counts.Skipped} clusters`;
     const when =
       stageRun.left === true ? " before it was verified, or before this snapshot" : " before it was verified";
@@ -323,15 +324,24 @@ function nothingVerified({ size, stage, counts, preexistingFailures, ...stageRun
     counts.Unreachable === 0 ? "" : `${counts.Unreachable} Unreachable`,
     counts.Failed === 0 ? "" : `${counts.Failed} Failed`,
     preexistingFailures === 0 ? "" : `${preexistingFailures} of them not ready before`,
+    takenOutText(takenOut),
   ];
   return `nothing verified in stage ${stage}: ${parts.filter((part) => part !== "").join(", ")}`;
 }
 
-function passedText({ size, stage, counts, holds }: StageRunRow): string {
+/** `1 taken out by people: c1: skipped by ana: INC-1`. */
+function takenOutText(takenOut: StageRunRow["takenOut"]): string {
+  if (takenOut === undefined) return "";
+  const [first] = takenOut.first;
+  return `${takenOut.count} taken out by people${first === undefined ? "" : `: ${first.cluster}: ${first.reason}`}`;
+}
+
+function passedText({ size, stage, counts, holds, takenOut }: StageRunRow): string {
   if (size === 0) return `stage ${stage} is empty: passed at once`;
   const cordoned = heldIn({ holds }, "cordon").length;
   const parts = (["Succeeded", "Unchanged", "Failed", "Unreachable", "Skipped"] as const)
     .filter((state) => counts[state] > 0)
     .map((state) => `${counts[state]} ${state.toLowerCase()}`);
-  return `stage ${stage} passed: ${[...parts, ...(cordoned === 0 ? [] : [`${cordoned} cordoned`])].join(", ")}`;
+  const others = [cordoned === 0 ? "" : `${cordoned} cordoned`, takenOutText(takenOut)].filter((part) => part !== "");
+  return `stage ${stage} passed: ${[...parts, ...others].join(", ")}`;
 }

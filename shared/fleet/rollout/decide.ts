@@ -18,6 +18,7 @@ import {
 import { buildOf } from "#shared/fleet/rollout/cluster-inputs.ts";
 import { relationOf, stageOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { ClusterRows, Deciding, Known } from "#shared/fleet/rollout/facts.ts";
+import { skipOf, skippedText } from "#shared/fleet/rollout/gate-acts.ts";
 import { objectBounds } from "#shared/fleet/rollout/guarded-objects.ts";
 import { beginBefore, type CatchUpWait, thawHold } from "#shared/fleet/rollout/holding.ts";
 import { isPreexisting, isReplaceable } from "#shared/fleet/rollout/judge.ts";
@@ -58,7 +59,7 @@ export interface Renderings {
 }
 
 export type Step =
-  | { readonly do: "skip" | "unchanged" | "away" | "fail"; readonly reason: string }
+  | { readonly do: "skip" | "takeOut" | "unchanged" | "away" | "fail"; readonly reason: string }
   /** It is held back; the requests are for renderings that nobody has requested for it yet. */
   | (Pick<Hold, "cause" | "name"> & { readonly do: "hold"; readonly requests: readonly RenderingRequest[] })
   /** Its attempt is for this very rollout: it is counted from now on. */
@@ -101,8 +102,9 @@ export function decide(
   const has = newestOf(syncs);
   if (stageRun !== undefined && !isOwnerDeletion && keepsNewer(rolloutState, { has, stage, rollout: rollout.number }))
     return { do: "unchanged", reason: `keeps rollout ${has}, which another stage has passed` };
+  const takenOut = takenOutOf(candidate, known);
   // Its last attempt was given up, and its worker may still be writing.
-  if (slot?.releasing !== undefined) return heldByWorker;
+  if (slot?.releasing !== undefined) return takenOut ?? heldByWorker;
   const { rollout: settings } = relationOf(row);
   const rendered = targetRenderings(target.inputs, renderings.rows, {
     owner,
@@ -110,6 +112,7 @@ export function decide(
     progressSeconds: secondsOf(settings.progressDeadline),
     retriedAt: candidate.retriedAt,
   });
+  if (rendered.kind !== "ready" && takenOut !== undefined) return takenOut;
   if (rendered.kind === "failed") return { do: "fail", reason: rendered.reason };
   if (rendered.kind === "pending")
     return {
@@ -141,6 +144,9 @@ export function decide(
   const assignments = assignmentsFor(assigning).filter(({ name }) => candidate.only?.has(name) ?? true);
   // A cluster that gets back what it lost keeps whatever it has received since.
   const leaving = candidate.only === undefined ? leavingOf(assigning) : [];
+  const isNothing = assignments.length === 0 && leaving.length === 0;
+  // A target that nothing changes is no part of what the stage run changes, skipped or not.
+  if (takenOut !== undefined && (slot !== undefined || !isNothing)) return takenOut;
   if (slot !== undefined) {
     const given = syncs.filter(({ name }) => name in slot.attempts);
     // Something that the slot is not for may have failed before.
@@ -151,12 +157,18 @@ export function decide(
     if (stageRun === undefined || isCounted(slot, known) || isBusy) return waits;
     if (isWhole) return { do: "adopt", slot };
   }
-  if (assignments.length === 0 && leaving.length === 0)
-    return { do: "unchanged", reason: "already runs this rendering" };
+  if (isNothing) return { do: "unchanged", reason: "already runs this rendering" };
   if (held !== undefined) return waits;
   if (assignments.length > 0) return { do: "assign", assignments, leaving };
   const names = leaving.map(({ name }) => name).join(", ");
   return { do: "leave", leaving, reason: `is not given ${names} any more; the objects stay` };
+}
+
+/** A person skips the target of a stage run. */
+function takenOutOf({ rows: { fleet }, stageRun, rollout }: Candidate, known: Known): Step | undefined {
+  if (stageRun === undefined || fleet === undefined || rollout.plan.deletion !== undefined) return undefined;
+  const skip = skipOf(known.row.operations, stageRun, { cluster: fleet, rolloutState: known.rolloutState });
+  return skip && { do: "takeOut", reason: skippedText(skip) };
 }
 
 /** True when a stage run in progress counts the slot's target. */

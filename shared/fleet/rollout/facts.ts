@@ -15,7 +15,7 @@ import type { Cordon } from "#shared/fleet/rows/cordons-row.ts";
 import type { Freeze, FreezeState } from "#shared/fleet/rows/freezes-row.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
-import type { FleetRow, FleetVersionRow, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
+import type { FleetRow, FleetVersionRow, OwnerRow, Skip } from "#shared/fleet/rows/object-rows.ts";
 import type {
   CatchUpRow,
   RolloutRow,
@@ -82,9 +82,9 @@ export interface ClusterRows {
   readonly newer?: string | undefined;
 }
 
-/** It failed, or did not answer, when its stage run had finished with it. */
-export function isLeftBehind({ state }: TargetRow): boolean {
-  return state === "Failed" || state === "Unreachable";
+/** It failed, did not answer, or was taken out when its stage run had finished with it. */
+export function isLeftBehind({ state, takenOut }: TargetRow): boolean {
+  return state === "Failed" || state === "Unreachable" || takenOut === true;
 }
 
 type Clock = Deadlines & { readonly now: Date };
@@ -98,6 +98,8 @@ export interface SeenSlot {
   readonly verdict: Verdict;
   /** Why this attempt writes nothing more. */
   readonly paused: Paused | undefined;
+  /** A person has skipped its target. */
+  readonly skip: Skip | undefined;
   /** Read when a slot is released while a worker may be writing. */
   readonly lease: FoundLease | undefined;
 }

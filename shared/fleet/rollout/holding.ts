@@ -15,18 +15,20 @@ import { windowOver } from "#shared/fleet/rows/windows-row.ts";
 import { isOpen, nextClosing, standingOf } from "#shared/fleet/windows/calendar.ts";
 
 /**
- * A digest of the cordons, the freezes, the windows and the members: while it is the same, cordons, freezes and windows hold
- * the same clusters back.
+ * A digest of the cordons, the freezes, the windows, the members and the skips: while it is the same, cordons, freezes and
+ * windows hold the same clusters back.
  */
 export function frozenAs({ known, now }: Pick<Deciding, "known" | "now">): string {
   const inForce = known.freezeState.freezes.filter((freeze) => isInForce(freeze, now));
   const windows = known.windows.map((window) => [window, standingOf(window, now)]);
   const cordoned = known.cordons.filter((cordon) => isCordoning(cordon, now)).map(({ cluster }) => cluster);
+  const acts = (known.row.operations.gates ?? []).filter(({ verb }) => verb === "skip").map(({ number }) => number);
   return digestOf([
     inForce,
     known.rolloutState.membersVersion,
     ...(windows.length === 0 ? [] : [windows]),
     ...(cordoned.length === 0 ? [] : [{ cordoned }]),
+    ...(acts.length === 0 ? [] : [{ acts }]),
   ]);
 }
 

@@ -8,6 +8,7 @@ import { canonicalJson } from "#shared/base/json.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Deadlines, Deciding, FoundLease, Known, SeenSlot, Verdict } from "#shared/fleet/rollout/facts.ts";
+import { skippedText } from "#shared/fleet/rollout/gate-acts.ts";
 import { isAfter } from "#shared/fleet/rollout/order.ts";
 import { rejectedText, rejectionOf } from "#shared/fleet/rollout/rejection.ts";
 import { cordonOf, cordonText } from "#shared/fleet/rows/cordons-row.ts";
@@ -217,7 +218,7 @@ export function clockOf({ row }: Pick<Known, "row">, now: Date): Deadlines & { r
  * a freeze has held for the time of an attempt, because others may need the slot.
  */
 export function pausedFor(
-  { slot, syncs, clock, verdict }: Pick<SeenSlot, "slot" | "syncs" | "clock" | "verdict">,
+  { slot, syncs, clock, verdict, skip }: Pick<SeenSlot, "slot" | "syncs" | "clock" | "verdict" | "skip">,
   { known, now, at }: Deciding,
 ): Paused | undefined {
   if (verdict.state === "Failed") return { reason: verdict.reason, at };
@@ -226,6 +227,8 @@ export function pausedFor(
   const rejection = rejectionOf(known.rolloutState, slot.rollout);
   if (verdict.state === "Assigned" && rejection !== undefined && !isBegun(slot, syncs))
     return { reason: `rollout ${slot.rollout} ${rejectedText(rejection)}`, at };
+  if (verdict.state === "Assigned" && skip !== undefined && !isBegun(slot, syncs))
+    return { reason: skippedText(skip), at };
   // The deletion of an owner goes on in a cordoned cluster.
   const cordon = known.row.operations.deletion === undefined && cordonOf(known.cordons, slot.cluster, now);
   if (verdict.state === "Assigned" && cordon && !isBegun(slot, syncs))

@@ -11,7 +11,14 @@ import { barredIn, rejectedNewest } from "#shared/fleet/rollout/order.ts";
 import { rejectedText, rejectionOf } from "#shared/fleet/rollout/rejection.ts";
 import { heldText, holdInForce, keptBackBy } from "#shared/fleet/rollout/rollout-hold.ts";
 import { changingOf, membersOfAll } from "#shared/fleet/rollout/slots.ts";
-import { isStalled, lastStageRunOf, stageRunOf, stageRunsIn, waitingOf } from "#shared/fleet/rollout/stage-runs.ts";
+import {
+  isStalled,
+  lastStageRunOf,
+  stageRunOf,
+  stageRunsIn,
+  takenOutOf,
+  waitingOf,
+} from "#shared/fleet/rollout/stage-runs.ts";
 import { activityOf } from "#shared/fleet/rollout/timers.ts";
 import { type Cordon, cordonOf, cordonText } from "#shared/fleet/rows/cordons-row.ts";
 import { type Freeze, type FreezeState, freezeOfAll, freezeText } from "#shared/fleet/rows/freezes-row.ts";
@@ -134,6 +141,7 @@ function stateOf(row: OwnerRow, facts: StatusFacts): OwnerState {
     (keptBackBy(holdInForce(row, facts.now), rolloutState).length > 0 || rejectedNewest(rolloutState) !== undefined)
   )
     return "Held";
+  if (!isUnhealthy && takenOutOf(rolloutState, facts.stageRuns).length > 0) return "Held";
   if (!isUnhealthy && withheldBy(facts).length > 0) return "Guarded";
   // The results have not been counted yet.
   if (settled === undefined) return rolloutState.last === 0 ? "Waiting" : "Reconciling";
@@ -159,6 +167,19 @@ function cordonTexts({ rolloutState, stageRuns, cordons = [], now }: StatusFacts
   return [...namesHolding({ rolloutState, stageRuns }, "cordon")].flatMap((name) => {
     const cordon = cordonOf(cordons, name, now);
     return cordon === undefined ? [] : [`cluster ${name} is ${cordonText(cordon)} (starling uncordon ${name})`];
+  });
+}
+
+/** The clusters that people skipped in the last stage runs. */
+function takenOutTexts({ rolloutState, stageRuns }: StatusFacts): readonly string[] {
+  return takenOutOf(rolloutState, stageRuns).map(({ rollout, takenOut: { count, first } }) => {
+    const names = named(
+      first.map(({ cluster }) => cluster),
+      count,
+    );
+    const why = first[0] === undefined ? "" : ` (${excerpt(first[0].reason, reasonShown)})`;
+    const without = `${count === 1 ? "has" : "have"} not got rollout ${rollout}`;
+    return `${names} ${without}${why}; to give it to one: starling rollout retry --cluster`;
   });
 }
 
@@ -244,6 +265,7 @@ function messageOf(row: OwnerRow, facts: StatusFacts, { state, clusters, now }: 
         hold === undefined ? "" : heldText(hold, keptBackBy(hold, facts.rolloutState)),
         rejection === undefined ? "" : `rollout ${rejection.rollout} ${rejectedText(rejection)}`,
         ...cordonTexts(facts),
+        ...takenOutTexts(facts),
       ];
       return texts.filter((text) => text !== "").join("; ");
     }
@@ -260,6 +282,7 @@ function messageOf(row: OwnerRow, facts: StatusFacts, { state, clusters, now }: 
         counts,
         ...behindTexts(row, facts),
         ...cordonTexts(facts),
+        ...takenOutTexts(facts),
         goneText(facts),
         notFoundText(missing),
         unreadableText(unreadable),

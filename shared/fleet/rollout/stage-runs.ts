@@ -58,8 +58,13 @@ export function hasEnded({ phase }: Pick<StageRunRow, "phase">): boolean {
 }
 
 /** Targets that this rollout changes: the snapshot without those that had it already and those that left. */
-export function changedSize({ size, counts }: Pick<StageRunRow, "size" | "counts">): number {
-  return size - counts.Unchanged - counts.Skipped;
+export function changedSize(stageRun: Pick<StageRunRow, "size" | "counts" | "takenOut">): number {
+  return stageRun.size - stageRun.counts.Unchanged - leftOf(stageRun);
+}
+
+/** Skipped targets that left their stage: people took none of them out. */
+export function leftOf({ counts, takenOut }: Pick<StageRunRow, "counts" | "takenOut">): number {
+  return counts.Skipped - (takenOut?.count ?? 0);
 }
 
 /** Failed targets that count against the budget. */
@@ -104,10 +109,19 @@ export function withOutcome(
     state,
     reason,
     preexisting,
+    takenOut,
+    at,
   }: Pick<TargetRow, "cluster" | "state" | "reason"> & {
     readonly preexisting?: true | undefined;
+    readonly takenOut?: true | undefined;
+    readonly at: string;
   },
 ): StageRunRow {
+  if (takenOut === true) {
+    const { count, first } = stageRun.takenOut ?? { count: 0, first: [] };
+    const one = { cluster, reason: excerpt(reason, keptText), at };
+    return { ...stageRun, takenOut: { count: count + 1, first: [...first, one].slice(0, keptFailures) } };
+  }
   if (state === "Unreachable") return { ...stageRun, away: [...stageRun.away, cluster].slice(-keptFailures) };
   if (state !== "Failed") return stageRun;
   const failure = { cluster, reason: excerpt(reason, keptText), ...defined({ preexisting }) };
@@ -122,10 +136,15 @@ export function withOutcome(
 }
 
 /** The result of a target no longer holds. */
-export function withoutOutcome(stageRun: StageRunRow, { cluster, order, state, preexisting }: TargetRow): StageRunRow {
+export function withoutOutcome(stageRun: StageRunRow, target: TargetRow): StageRunRow {
+  const { cluster, order, state, preexisting } = target;
   const wasPreexisting = state === "Failed" && preexisting === true;
+  const { takenOut, ...others } = stageRun;
+  const left = takenOut?.first.filter((one) => one.cluster !== cluster) ?? [];
+  const count = (takenOut?.count ?? 0) - (target.takenOut === true ? 1 : 0);
   return {
-    ...stageRun,
+    ...others,
+    ...(count > 0 ? { takenOut: { count, first: left } } : {}),
     away: stageRun.away.filter((name) => name !== cluster),
     failures: stageRun.failures.filter((failure) => failure.cluster !== cluster),
     preexistingFailures: stageRun.preexistingFailures - (wasPreexisting ? 1 : 0),
@@ -203,6 +222,17 @@ export function stageRunsIn<Run>(
   stageRuns: ReadonlyMap<string, Run>,
 ): readonly Run[] {
   return stages.flatMap((stage) => stageRunOf(stage, stageRuns) ?? []);
+}
+
+/** The last stage runs of each stage that people took targets out of. */
+export function takenOutOf(
+  { stages }: Pick<RolloutStateRow, "stages">,
+  stageRuns: ReadonlyMap<string, StageRunRow>,
+): readonly (StageRunRow & Required<Pick<StageRunRow, "takenOut">>)[] {
+  return stages.flatMap((stage) => {
+    const stageRun = lastStageRunOf(stage, stageRuns);
+    return stageRun?.takenOut === undefined ? [] : [{ ...stageRun, takenOut: stageRun.takenOut }];
+  });
 }
 
 /** The stage run in progress, otherwise the one that passed last. */

@@ -44,17 +44,22 @@ function isGuarded(row: OwnerRow): boolean {
 }
 
 /**
- * The schema of a row of the planner: a stage run with gates, or a rollback, is never taken for one without, a planner
+ * The schema of a row of the planner: a stage run with gates, with skipped targets, or a rollback, is never taken for one without, a planner
  * that does not know windows or cordons would never release what they hold back, and a worker that does not know windows
  * would begin too late.
  */
 export function plannedSchema(row: object): number {
-  const { gates, rollback, holds = [] }: Partial<Pick<StageRunRow, "gates" | "rollback" | "holds">> = row;
+  const {
+    gates,
+    rollback,
+    takenOut,
+    holds = [],
+  }: Partial<Pick<StageRunRow, "gates" | "rollback" | "takenOut" | "holds">> = row;
   const { catchUpsHeld }: Partial<Pick<RolloutStateRow, "catchUpsHeld">> = row;
   const waits = [...holds, ...(catchUpsHeld?.holds ?? [])].some(
     ({ cause }) => cause === "window" || cause === "cordon",
   );
   const { desired }: Partial<Pick<SyncRow, "desired">> = row;
-  const isNew = (gates ?? rollback ?? desired?.beginBefore) !== undefined || waits;
+  const isNew = (gates ?? rollback ?? takenOut ?? desired?.beginBefore) !== undefined || waits;
   return isNew ? newestRowSchema : rowSchema;
 }

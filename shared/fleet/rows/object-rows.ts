@@ -68,8 +68,15 @@ export interface Retry extends Act, NamedClusters {
   readonly verb: "retry";
 }
 
+/** Targets are taken out of a rollout's stage run, and of its later snapshots, until a retry names their clusters. */
+export interface Skip extends Act, NamedClusters {
+  readonly verb: "skip";
+  readonly rollout: number;
+  readonly stage: string;
+}
+
 /** An act on stage runs. It is kept until it is carried out, and for as long as its stage run is in progress. */
-export type GateAct = Promotion | Retry;
+export type GateAct = Promotion | Retry | Skip;
 
 /** A person keeps everything new from a Cluster. */
 export interface Cordoning extends Act {
@@ -333,8 +340,8 @@ export interface OwnerStatus {
  * - `Degraded`: no rollout is open, and a cluster is not ready, or a named cluster is not registered;
  * - `Reconciling`: no rollout is open, and a cluster changes, or a requested check has not reached every cluster;
  * - `NoClusters`: no registered cluster matches; `ClusterNotFound`: no named cluster is registered;
- * - `Held`: a hold keeps a newer rollout back, a rejection does, or cordons keep clusters back, and nothing else is to be
- *   done;
+ * - `Held`: a hold keeps a newer rollout back, a rejection does, cordons keep clusters back, or people skipped some, and
+ *   nothing else is to be done;
  * - `Guarded`: a guard withholds a change, and nothing else is to be done;
  * - `Waiting`: there is nothing to roll out yet; the other states are about the open rollout.
  */

@@ -54,7 +54,7 @@ export interface Plan {
  * - `Assigned`: it has a slot; `Applying` and `Verifying` are the worker's report meanwhile, and are never counted;
  * - `Succeeded`, `Unchanged`, `Failed`: done;
  * - `Unreachable`: it has no slot, and waits again when it answers;
- * - `Superseded`: a newer rollout replaced this one; `Skipped`: the cluster left the stage.
+ * - `Superseded`: a newer rollout replaced this one; `Skipped`: the cluster left the stage, or a person took it out.
  */
 export const targetStates = [
   "Waiting",
@@ -179,6 +179,7 @@ export interface Skipped {
  * - `catchUp`: clusters that joined, or moved to another stage, or, of those that are `behind`, the ones with something
  *   older than they may have again; `leave`: clusters that are no longer selected;
  * - `retry`: failed targets of a stage run, or failed catch-ups, get another turn;
+ * - `skip`: failed and unreachable targets of a stage run that somebody skipped are taken out of it;
  * - `restore`: targets of a stage run that lost templates which are desired again get them back;
  * - `clear`: a rollout passed the stage, and the unfinished catch-ups were judged with it;
  * - `check`: every Sync of the members, or of the targets of a stage run, is checked;
@@ -187,7 +188,15 @@ export interface Skipped {
 export type Job =
   | { readonly do: "catchUp"; readonly clusters: string; readonly at: number; readonly only?: "behind" }
   | { readonly do: "leave"; readonly clusters: string; readonly at: number }
-  | { readonly do: "retry"; readonly stageRun?: StageRunRef; readonly only?: NamedClusters; readonly after?: string }
+  | {
+      readonly do: "retry";
+      readonly stageRun?: StageRunRef;
+      readonly only?: NamedClusters;
+      /** Also of those that people took out. */
+      readonly takenOut?: true;
+      readonly after?: string;
+    }
+  | { readonly do: "skip"; readonly stageRun: StageRunRef; readonly only: NamedClusters; readonly after?: string }
   | { readonly do: "restore"; readonly stageRun: StageRunRef; readonly from: number; readonly at?: number }
   | { readonly do: "clear"; readonly stage: string; readonly after?: string }
   | { readonly do: "check"; readonly number: number; readonly at: number; readonly stageRun?: StageRunRef }
@@ -517,6 +526,12 @@ export interface StageRunRow extends Row, StageRunRef {
   }[];
   /** Targets that do not answer: the last ten by name. */
   readonly away: readonly string[];
+  /** Targets that people took out: they are counted as Skipped, and stay a part of what the run changes. Absent without any. */
+  readonly takenOut?: {
+    readonly count: number;
+    /** The first ten. */
+    readonly first: readonly { readonly cluster: string; readonly reason: string; readonly at: string }[];
+  };
   /** Absent when the stage had none. */
   readonly gates?: StageGates;
   /** Clusters may have its content already from attempts that did not pass: its gates apply although nothing changes. */
@@ -575,6 +590,8 @@ export interface TargetRow extends Row {
   readonly endedAt: string;
   /** The target was unhealthy before it was assigned: it is shown, and counts against no budget. */
   readonly preexisting?: true;
+  /** A person took it out of the stage run. */
+  readonly takenOut?: true;
 }
 
 /** A cluster that catches up with its stage's current rollout, outside of stage runs. */

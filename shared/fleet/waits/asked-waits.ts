@@ -1,7 +1,7 @@
 /** Requests of people that are not started yet: until then a stage that stands still may continue in a moment. Pure. */
 import { defined } from "#shared/base/defined.ts";
 import { advance, stageRunFacts } from "#shared/fleet/rollout/advance.ts";
-import { newRetries } from "#shared/fleet/rollout/gate-acts.ts";
+import { newTargetActs } from "#shared/fleet/rollout/gate-acts.ts";
 import { newRejections } from "#shared/fleet/rollout/rejection.ts";
 import { isStalled, stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { Act, GateAct, Operations, SourceRow } from "#shared/fleet/rows/object-rows.ts";
@@ -75,10 +75,10 @@ function specWord({ row: { generation, status } }: WaitFacts): readonly string[]
   return status.observedGeneration === generation ? [] : ["the spec"];
 }
 
-/** Acts on stage runs that the planner has not seen, and retries that it has not started although nothing is suspended. */
+/** Acts on stage runs that the planner has not seen, and retries and skips that it has not started although nothing is suspended. */
 function newGateActs({ row: { operations, status }, rolloutState }: WaitFacts): readonly GateAct[] {
   const { gates = [], suspended } = operations;
-  const waiting = suspended === undefined ? newRetries(operations, rolloutState) : [];
+  const waiting = suspended === undefined ? newTargetActs(operations, rolloutState) : [];
   return gates.filter((act) => act.number > (status.observedOperation ?? 0) || waiting.some((one) => one === act));
 }
 

@@ -125,7 +125,7 @@ function stalledWait({ row }: WaitFacts, stageRun: StageRunRow): Wait {
   if (stageRun.phase === "Halted" || stageRun.phase === "GateFailed") {
     if (stageRun.expired === true) return { reason: "gate", ...about, message, clear: [{ verb: "refresh" }] };
     const isGate = stageRun.phase === "GateFailed";
-    const clear = [...again, ...refresh, ...paced("maxFailures"), ...(isGate ? promote : [])];
+    const clear = [...again, ...refresh, ...paced("maxFailures"), ...(isGate ? promote : skip(stageRun, judged))];
     return { reason: isGate ? "gate" : "budget", ...about, clusters, message, clear };
   }
   if (isLeft(stageRun, judged)) return { reason: "evidence", ...about, message, clear: [...refresh, ...promote] };
@@ -138,6 +138,17 @@ function stalledWait({ row }: WaitFacts, stageRun: StageRunRow): Wait {
     message: text,
     clear: [...again, ...refresh, ...promote],
   };
+}
+
+/** The first failed cluster, when the stage run would go on without it. */
+function skip(stageRun: StageRunRow, judged: Parameters<typeof advance>[1]): Wait["clear"] {
+  const [first] = stageRun.failures;
+  if (first === undefined) return [];
+  const { counts } = stageRun;
+  const without = { ...counts, Failed: counts.Failed - 1, Skipped: counts.Skipped + 1 };
+  const takenOut = { count: (stageRun.takenOut?.count ?? 0) + 1, first: [] };
+  const goesOn = !isStalled(advance({ ...stageRun, counts: without, takenOut }, judged));
+  return goesOn ? [{ verb: "skip", cluster: first.cluster }] : [];
 }
 
 /** People have to approve the plan; the line names who may, and the plan's hash. */
@@ -197,7 +208,7 @@ function bakeWait({ row }: WaitFacts, stageRun: StageRunRow): Wait[] {
 /** The stage run after a `rollout refresh`: targets that could not be rendered have failed, and all others wait. */
 function newSnapshot({ bake: _former, check: _answered, ...stageRun }: StageRunRow): StageRunRow {
   const { unrendered, counts } = stageRun;
-  const Waiting = changedSize(stageRun) - unrendered.length;
+  const Waiting = changedSize(stageRun) - (stageRun.takenOut?.count ?? 0) - unrendered.length;
   const none = { Rendering: 0, Assigned: 0, Succeeded: 0, Unreachable: 0 };
   return { ...stageRun, preexistingFailures: 0, counts: { ...counts, ...none, Failed: unrendered.length, Waiting } };
 }

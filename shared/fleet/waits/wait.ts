@@ -14,6 +14,7 @@ export const waitReasons = [
   "rejected",
   "guard",
   "cordoned",
+  "skipped",
   "frozen",
   "window",
   "newer",
@@ -36,7 +37,10 @@ export type WaitReason = (typeof waitReasons)[number];
 
 /** A command by which people can end a wait; a wait without one ends by itself. */
 export type Clearing =
-  | { readonly verb: "resume" | "reconcile" | "retry" | "refresh" | "release" | "orphan" }
+  | { readonly verb: "resume" | "reconcile" | "refresh" | "release" | "orphan" }
+  /** Of one cluster, or of every one that failed. */
+  | { readonly verb: "retry"; readonly cluster?: string }
+  | { readonly verb: "skip"; readonly cluster: string }
   | { readonly verb: "approve"; readonly stage: string; readonly plan: string }
   | { readonly verb: "promote"; readonly stage: string; readonly rollout: number }
   | { readonly verb: "unreject"; readonly rollout: number }

@@ -19,6 +19,7 @@ import { holdOf } from "#shared/fleet/rows/sync-row.ts";
 import { askedWaits } from "#shared/fleet/waits/asked-waits.ts";
 import { cordonWaits } from "#shared/fleet/waits/cordon-waits.ts";
 import { catchingUpText, holdWaits } from "#shared/fleet/waits/hold-waits.ts";
+import { skipWaits } from "#shared/fleet/waits/skip-waits.ts";
 import { assignedIn } from "#shared/fleet/waits/slot-state.ts";
 import { slotWaits, workerWaits } from "#shared/fleet/waits/slot-waits.ts";
 import { progressText, stageWaits } from "#shared/fleet/waits/stage-waits.ts";
@@ -33,6 +34,7 @@ export function waitsOf(facts: WaitFacts): readonly Wait[] {
     ...rejectionWaits(facts),
     ...guardWaits(facts),
     ...cordonWaits(facts, holdsOfCatchUps(facts)),
+    ...skipWaits(facts),
     ...freezes(facts),
     ...unreadable(facts),
     ...askedWaits(facts),
@@ -49,7 +51,7 @@ export function waitsOf(facts: WaitFacts): readonly Wait[] {
     const clear = wait.clear.filter(({ verb }) => {
       // Nobody can change the pace of a user's Sync.
       if (verb === "pace") return facts.row.type === "SyncGroup" && !isSuspended;
-      return !isSuspended || !(verb === "reconcile" || verb === "retry" || verb === "refresh");
+      return !isSuspended || !["reconcile", "retry", "skip", "refresh"].includes(verb);
     });
     return { ...wait, clear };
   });

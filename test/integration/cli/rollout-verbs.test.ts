@@ -160,3 +160,40 @@ describe("rollout rollback", () => {
     expect(await asked()).not.toHaveProperty("rollback");
   });
 });
+
+describe("rollout skip", () => {
+  test.each([
+    ["--cluster c2", "c2", { cluster: "c2" }, "--cluster c2"],
+    ["-l env=prod", "clusters env=prod", { clusters: { text: "env=prod" } }, "-l 'env=prod'"],
+  ])("rollout skip %s takes clusters out of the rollout in progress", async (options, which, named, again) => {
+    await stored({ phase: "Halted", message: "1 of 2 clusters failed" });
+    const ran = await cli.run(`rollout skip shop ${options} --reason INC-4711`.split(" "));
+    expect(ran).toMatchObject({
+      code: 0,
+      out: `shop ${which} skipped: the rollouts in progress go on without\n`,
+      err: expect.stringContaining(`next: starling rollout retry shop ${again} --reason`),
+    });
+    expect(await gates()).toMatchObject([
+      { verb: "skip", rollout: 12, stage: "rest", by: principal, reason: "INC-4711", ...named },
+    ]);
+    expect(cli.log.at(-1)).toMatchObject({ audit: true, verb: "rollout skip", principal, reason: "INC-4711" });
+  });
+
+  test.each([
+    ["without a reason", "--cluster c2", 2, "--reason TEXT"],
+    ["without a cluster", "--reason x", 2, "name the clusters to skip: --cluster NAME, or -l LABELS"],
+    ["with a name and labels", "--cluster c2 -l a=b --reason x", 2, "--cluster NAME, or -l LABELS"],
+    [
+      "of a cluster in no rollout",
+      "--cluster c9 --reason x",
+      1,
+      "cluster c9 is not a target of a stage run in progress",
+    ],
+  ])("a skip %s is refused, and nothing is written", async (_what, options, code, message) => {
+    await stored({ phase: "Halted" });
+    const ran = await cli.run(`rollout skip shop ${options}`);
+    expect(ran.code).toBe(code);
+    expect(ran.err).toContain(message);
+    expect(await gates()).toBeUndefined();
+  });
+});

@@ -7,11 +7,13 @@ import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { readSnapshot } from "#shared/adapters/stored-list.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { type Known, stageNow } from "#shared/fleet/rollout/facts.ts";
+import { skipOf } from "#shared/fleet/rollout/gate-acts.ts";
 import { frozenAs, frozenIn, thawHold, waitsForThaw } from "#shared/fleet/rollout/holding.ts";
 import { moversOf, servedNext, turnsOf } from "#shared/fleet/rollout/slots.ts";
 import { stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { freezeOfAll } from "#shared/fleet/rows/freezes-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
+import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Hold, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** Gives free slots to stage runs and catch-ups, in their turns. @returns undefined when none of them can get one. */
@@ -70,7 +72,9 @@ async function thawed(
   const rows = await ports.table.getMany(clusters, { newer: "kept" });
   const own = rows.filter((row) => row.type === "Fleet").filter((row) => stageNow(known, row)?.name === stageRun.stage);
   const facts = { ...known, rollback: stageRun.rollback };
-  const stillHeld = new Map(own.map((fleet) => [fleet.name, thawHold(facts, fleet, now)]));
+  const isSkipped = (cluster: FleetRow) => skipOf(known.row.operations, stageRun, { cluster, ...known }) !== undefined;
+  // A skipped target is taken out at its turn, whatever holds it back.
+  const stillHeld = new Map(own.map((one) => [one.name, isSkipped(one) ? undefined : thawHold(facts, one, now)]));
   const holdOn = (order = -1) => stillHeld.get(snapshot.get(order)?.cluster ?? "");
   const groups = Map.groupBy(snapshot.keys(), (order) => {
     const hold = holdOn(order);

@@ -133,7 +133,10 @@ function noteTarget(
     const { reason } = step;
     const attempts = Object.fromEntries(syncs.map(({ name, desired }) => [name, desired.attempt]));
     const isStill = step.do === "unchanged" && isVerified(stageRun, order);
-    const outcome = isStill ? { state: "Succeeded" as const, reason, attempts } : { state: becomes[step.do], reason };
+    const takenOut = step.do === "takeOut" || undefined;
+    const outcome = isStill
+      ? { state: "Succeeded" as const, reason, attempts }
+      : { state: becomes[step.do], reason, takenOut };
     transaction.record(kept, { cluster, order }, from, outcome);
   }
 }
@@ -144,6 +147,7 @@ function isVerified({ verified: { from, to } = { from: 0, to: 0 } }: StageRunRow
 
 const becomes = {
   skip: "Skipped",
+  takeOut: "Skipped",
   forget: "Skipped",
   away: "Unreachable",
   unchanged: "Unchanged",

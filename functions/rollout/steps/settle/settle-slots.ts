@@ -7,6 +7,7 @@ import { defined } from "#shared/base/defined.ts";
 import type { Doomed } from "#shared/fleet/rollout/advance.ts";
 import { takenBack } from "#shared/fleet/rollout/assignments.ts";
 import type { Known, SeenSlot, Verdict } from "#shared/fleet/rollout/facts.ts";
+import { hasSkips, skipOf, skippedText } from "#shared/fleet/rollout/gate-acts.ts";
 import { afterTurn } from "#shared/fleet/rollout/guarded-objects.ts";
 import {
   areDoomed,
@@ -29,7 +30,7 @@ import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { freezeOver, isReleased, releasedAt } from "#shared/fleet/rows/freezes-row.ts";
 import { catchUpStates, clusterOfKey, keys } from "#shared/fleet/rows/keys.ts";
 import { acceptedRow } from "#shared/fleet/rows/lineage.ts";
-import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
+import type { OwnerRow, Skip } from "#shared/fleet/rows/object-rows.ts";
 import type { SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
@@ -99,7 +100,9 @@ async function readSeen(
   const areBehind = isSuspended || rolloutState.catchUps.failed + (rolloutState.catchUps.away ?? 0) > 0;
   const desired = slots.flatMap(({ cluster, attempts, stageRun }) => [
     ...Object.keys(attempts).map((name) => keys.sync(cluster, owner.namespace, name)),
-    ...(isReleased(freezeState) ? [] : [keys.fleet(cluster)]),
+    ...(isReleased(freezeState) && !hasSkips(known.row.operations, stageRun, rolloutState)
+      ? []
+      : [keys.fleet(cluster)]),
     ...(stageRun === undefined || areBehind ? catchUpStates.map((state) => keys.catchUp(owner, state, cluster)) : []),
   ]);
   const rows = await table.getMany(desired, { newer: "kept" });
@@ -109,7 +112,10 @@ async function readSeen(
   const unread = new Set(rows.filter(isNewer).flatMap((row) => keys.sync.parse(row)?.cluster ?? []));
   const judged = slots.map((slot) => {
     const syncs = found.filter(({ cluster }) => cluster === slot.cluster);
-    const labels = fleet.find(({ name }) => name === slot.cluster)?.labels;
+    const entry = fleet.find(({ name }) => name === slot.cluster);
+    const labels = entry?.labels;
+    const skip =
+      entry && slot.stageRun && skipOf(known.row.operations, slot.stageRun, { cluster: entry, rolloutState });
     const freezing = labels && {
       freeze: freezeOver(freezeState, labels, now),
       releasedAt: releasedAt(freezeState, labels, now),
@@ -119,9 +125,9 @@ async function readSeen(
     const isPaused = clock.pausedAt !== undefined || freezing?.freeze !== undefined;
     const isUnsure = unread.has(slot.cluster) && (isPaused || stuckAt(slot, syncs, clock) > transaction.at);
     const verdict = isUnsure ? ({ state: "Assigned", reason: "" } as const) : judge(slot, syncs, clock);
-    const paused = unread.has(slot.cluster) ? undefined : pausedFor({ slot, syncs, clock, verdict }, transaction);
+    const paused = unread.has(slot.cluster) ? undefined : pausedFor({ slot, syncs, clock, verdict, skip }, transaction);
     const catchUps = rows.filter((row) => row.type === "CatchUp").filter(({ cluster }) => cluster === slot.cluster);
-    return { slot, syncs, catchUps, clock, verdict, paused };
+    return { slot, syncs, catchUps, clock, verdict, paused, skip };
   });
   const ending = judged.filter(
     (one) => one.slot.releasing !== undefined || one.paused !== undefined || isCutShort(one) || isClosed(one, now),
@@ -170,11 +176,17 @@ async function settle(
 }
 
 async function settleTarget(transaction: Transaction, seen: SeenSlot, ports: PlannerPorts): Promise<void> {
-  const { slot, syncs, catchUps, verdict } = seen;
+  const { slot, syncs, catchUps, verdict, skip } = seen;
   const stageRun = slot.stageRun && transaction.stageRun(slot.stageRun);
   if (stageRun === undefined) return;
   const { cluster, order = 0, attempts, since: assignedAt } = slot;
   const { state, reason } = verdict;
+  if (skip !== undefined) {
+    startOver(transaction, { catchUps, left: [] });
+    const outcome = { state: "Skipped", reason: skippedOutcome(skip, verdict), takenOut: true } as const;
+    transaction.record(stageRun, { cluster, order }, "Assigned", { ...outcome, attempts, assignedAt });
+    return;
+  }
   if (state === "Waiting" || state === "Assigned") {
     const counted = transaction.count(stageRun, { Assigned: -1, Waiting: 1 });
     transaction.putStageRun({ ...counted, returned: [...counted.returned, order] });
@@ -185,6 +197,12 @@ async function settleTarget(transaction: Transaction, seen: SeenSlot, ports: Pla
   const said = strayed === undefined ? { state, reason } : { state: "Skipped" as const, reason: strayed };
   const preexisting = wasUnhealthy(syncs) || undefined;
   transaction.record(stageRun, { cluster, order }, "Assigned", { ...said, attempts, assignedAt, preexisting });
+}
+
+/** The reason of the skip, and what the attempt had come to, if it had ended. */
+function skippedOutcome(skip: Skip, { state, reason }: Verdict): string {
+  if (state === "Waiting" || state === "Assigned") return skippedText(skip);
+  return `${skippedText(skip)}; its attempt ended ${state}${reason === "" ? "" : `: ${reason}`}`;
 }
 
 function settleCatchUp(transaction: Transaction, { cluster, stage, restores }: SlotRow, verdict: Verdict): void {

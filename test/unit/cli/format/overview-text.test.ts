@@ -188,9 +188,9 @@ describe("a group that stands still", () => {
   119      main@sha1:9f2c1ab  4m   Halted    stalled in canary
   118      main@sha1:4be8a90  27m  Complete  current in canary, rest
 
-  STAGE   WAIT    SINCE  CLEARED BY                                              MESSAGE
-  canary  budget  2m     reconcile, rollout retry, rollout refresh, maxFailures  1 of 2 clusters failed in stage canary (allowed: 0): c2: ApplyFailed: 1 of 4 objects failed
-  rest    stage   21m    -                                                       waits for stage canary: rollout 119 is stalled there, 1 of 2 done
+  STAGE   WAIT    SINCE  CLEARED BY                                                                         MESSAGE
+  canary  budget  2m     reconcile, rollout retry, rollout refresh, maxFailures, rollout skip --cluster c2  1 of 2 clusters failed in stage canary (allowed: 0): c2: ApplyFailed: 1 of 4 objects failed
+  rest    stage   21m    -                                                                                  waits for stage canary: rollout 119 is stalled there, 1 of 2 done
 
   CLUSTER  STAGE   STATE   FOR  REVISION  REASON
   c2       canary  Failed  2m   -         ApplyFailed: 1 of 4 objects failed
@@ -202,6 +202,7 @@ describe("a group that stands still", () => {
         starling rollout retry shop -n payments --reason …
         starling rollout refresh shop -n payments --reason …   (tries all clusters of the stage again, as they are now)
         raise spec.rollout.maxFailures of syncgroup/shop -n payments, and apply it
+        starling rollout skip shop -n payments --cluster c2 --reason …
 `);
   });
 

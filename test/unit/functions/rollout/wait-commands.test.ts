@@ -193,6 +193,30 @@ const stories: readonly Story[] = [
     },
     clear: ["approveGuard 1f8a90c2d4e5f607"],
   },
+  {
+    on: "skipped",
+    when: "a cluster of a rollout in progress was skipped",
+    pace: { ...all, maxFailures: 0 },
+    make: async (made) => {
+      await after("Ready", "Failed", "Failed")(made);
+      const failed = made.stageRun("all").failures[0]?.cluster;
+      await call(made, "POST", `${group}/skip`, { cluster: failed, reason: "INC-1" });
+      await begin(made);
+    },
+    clear: ["retry canary"],
+  },
+  {
+    on: "skipped",
+    when: "a stage passed without a cluster",
+    pace: all,
+    make: async (made) => {
+      await begin(made);
+      await call(made, "POST", `${group}/skip`, { cluster: "rest", reason: "INC-1" });
+      await say(made, "Ready");
+      await begin(made);
+    },
+    clear: ["retry rest"],
+  },
   { on: "frozen", when: "every cluster is frozen", make: (made) => freeze(made), clear: ["thaw inc"] },
   {
     on: "frozen",
@@ -273,6 +297,13 @@ const stories: readonly Story[] = [
     pace: all,
     make: after("Ready", "Failed"),
     clear: ["reconcile", "retry", "refresh", "pace maxFailures"],
+  },
+  {
+    on: "budget",
+    when: "one cluster fails, and the others are ready",
+    pace: all,
+    make: after("Failed", "Ready"),
+    clear: ["reconcile", "retry", "refresh", "pace maxFailures", "skip c1"],
   },
   {
     on: "budget",
@@ -534,11 +565,16 @@ async function clear(made: PlannerWorld, clearing: Clearing, { pace = {}, templa
           ? (["DELETE", `${group}?cascade=orphan&confirm=true`] as const)
           : (["POST", `${group}/${clearing.verb}`] as const);
   const { verb: _verb, ...about } = clearing;
-  await call(made, method, path, ["unreject", "retry"].includes(clearing.verb) ? { ...about, reason: "INC-1" } : {});
+  await call(
+    made,
+    method,
+    path,
+    ["unreject", "retry", "skip"].includes(clearing.verb) ? { ...about, reason: "INC-1" } : {},
+  );
 }
 
 async function call(made: PlannerWorld, method: string, path: string, body: object = {}) {
-  const api = apiFixture(made.table);
+  const api = apiFixture(made.table, made.table, made.blobs);
   api.setNow(made.now.toISOString());
   const answer = await api.call(method, path, method === "GET" ? undefined : body);
   expect(answer.status, path).toBe(200);

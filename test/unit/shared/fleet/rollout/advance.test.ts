@@ -108,7 +108,8 @@ test("a preexisting failure never hides the first failure that counts", () => {
     preexisting,
   });
   let stageRun = stageRunInState({ stage: "early", counts: { Failed: 3, Waiting: 1 } });
-  for (const one of [failed("old1", true), failed("bad"), failed("old2", true)]) stageRun = withOutcome(stageRun, { ...one, at: "2026-11-22T00:00:00.000Z" });
+  for (const one of [failed("old1", true), failed("bad"), failed("old2", true)])
+    stageRun = withOutcome(stageRun, { ...one, at: "2026-11-22T00:00:00.000Z" });
   expect(stageRun.failures.map(({ cluster }) => cluster)).toEqual(["bad", "old1", "old2"]);
   expect(advance(stageRun, { pace: strict }).message).toBe(
     "1 of 4 clusters failed in stage early (allowed: 0): bad: R",

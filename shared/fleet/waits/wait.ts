@@ -38,7 +38,7 @@ export type WaitReason = (typeof waitReasons)[number];
 /** A command by which people can end a wait; a wait without one ends by itself. */
 export type Clearing =
   | { readonly verb: "resume" | "reconcile" | "refresh" | "release" | "orphan" }
-  /** Of one cluster, or of every one that failed. */
+  /** It names one cluster, or every one that failed. */
   | { readonly verb: "retry"; readonly cluster?: string }
   | { readonly verb: "skip"; readonly cluster: string }
   | { readonly verb: "approve"; readonly stage: string; readonly plan: string }

@@ -20,8 +20,8 @@ beforeAll(async () => {
   kubectl = await locateKubectl("");
   mkdirSync(tmp);
   demo = startDemo(["--example", "gates", "--keep", keep], { tmp });
-  await demo.until(/^in sync: .*\n/m, { timeoutMs: 280_000 });
-}, 300_000);
+  await demo.until(/^in sync: .*\n/m, { timeoutMs: 570_000 });
+}, 600_000);
 
 afterAll(async () => {
   demo?.child.kill("SIGTERM");

@@ -11,6 +11,7 @@ const longestFiles: readonly string[] = [
   "restored-table",
   "local-clusters",
   "demo",
+  "gates-example",
   "drift-and-prune",
   "identity",
   "busy-day",

@@ -3,6 +3,7 @@ import { pathOfObject } from "#cli/session/kind-names.ts";
 import type { Session } from "#cli/session/session.ts";
 import { untilTime } from "#cli/session/until-time.ts";
 import { defined } from "#shared/base/defined.ts";
+import { endText } from "#shared/fleet/rows/act-text.ts";
 import type { Cordoning } from "#shared/fleet/rows/object-rows.ts";
 
 export interface CordonOptions {
@@ -23,7 +24,7 @@ export async function cordonByName(session: Session, name: string, options: Cord
   const until = options.until === undefined ? undefined : untilTime(options.until, session.io.now());
   const { outcome, cordoned } = await post(session, { name, verb: "cordon", body: { reason, ...defined({ until }) } });
   const said = outcome === "unchanged" ? "unchanged" : "cordoned";
-  const end = cordoned?.until === undefined ? "" : `, until ${cordoned.until}`;
+  const end = endText({ until: cordoned?.until });
   session.io.out(`cluster/${name} ${said}: nothing new is assigned to it${end}\n`);
   session.note(`  next: starling uncordon ${name}   (ends the cordon)`);
   return "done";

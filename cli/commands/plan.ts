@@ -12,7 +12,7 @@ import type { Forecast, TargetChange } from "#shared/fleet/forecast/forecast.ts"
 import { duplicateText, movesAmong, type TemplateSides } from "#shared/fleet/forecast/moved-objects.ts";
 import { deletionsOf, type Leaving } from "#shared/fleet/forecast/object-guards.ts";
 import { describeRevisions } from "#shared/fleet/rollout/desired-plan.ts";
-import { endText } from "#shared/fleet/rows/suspension.ts";
+import { endText } from "#shared/fleet/rows/act-text.ts";
 import { objectDifferences } from "#shared/kube/object-differences.ts";
 
 export interface PlanOptions extends ChangeOptions {

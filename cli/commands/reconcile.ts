@@ -7,8 +7,8 @@ import { untilTime } from "#cli/session/until-time.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { AnyObject } from "#shared/fleet/api/objects.ts";
 import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
+import { endText } from "#shared/fleet/rows/act-text.ts";
 import type { Operations, OwnerState } from "#shared/fleet/rows/object-rows.ts";
-import { endText } from "#shared/fleet/rows/suspension.ts";
 import { actText, objectState, planOf } from "#shared/words/object-state.ts";
 
 const pollMs = 1000;

@@ -2,6 +2,7 @@ import type { OwnerInFleet } from "#shared/fleet/api/fleet-overview.ts";
 import type { AnyObject, ClusterObject, FrozenBy, SyncStatus } from "#shared/fleet/api/objects.ts";
 import type { RolloutPhase } from "#shared/fleet/api/rollout-phase.ts";
 import { isUnreadable, type ListedObject, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import { endText } from "#shared/fleet/rows/act-text.ts";
 import {
   type Condition,
   type Cordoning,
@@ -10,7 +11,6 @@ import {
   type OwnerStatus,
   type Suspension,
 } from "#shared/fleet/rows/object-rows.ts";
-import { endText } from "#shared/fleet/rows/suspension.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 import { hasDesired, isGood, needsSomebody, stateRank } from "#shared/words/state-words.ts";
 
@@ -183,15 +183,13 @@ function fromOwner(status: {
 
 /** The author of the freeze, the reason, and the command that ends it. */
 export function frozenText({ name, by, reason, until }: FrozenBy): string {
-  const end = until === undefined ? "" : `, until ${until}`;
-  return `by ${shortPrincipal(by)}: ${reason}${end}; run \`starling thaw ${name}\``;
+  return `by ${shortPrincipal(by)}: ${reason}${endText({ until })}; run \`starling thaw ${name}\``;
 }
 
 /** The person who cordoned the cluster, the reason, and the command that ends it. */
 export function cordonedText(cluster: string, { by, reason, until }: Cordoning): string {
   const why = reason === undefined ? "" : `: ${reason}`;
-  const end = until === undefined ? "" : `, until ${until}`;
-  return `by ${shortPrincipal(by)}${why}${end}; run \`starling uncordon ${cluster}\``;
+  return `by ${shortPrincipal(by)}${why}${endText({ until })}; run \`starling uncordon ${cluster}\``;
 }
 
 function fromSync(status: SyncStatus): ObjectState {

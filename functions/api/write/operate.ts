@@ -14,9 +14,10 @@ import { readRow } from "#shared/adapters/read-row.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { pathChoices } from "#shared/fleet/api/api-routes.ts";
 import { deletionFailed } from "#shared/fleet/rollout/owner-status.ts";
+import { endText } from "#shared/fleet/rows/act-text.ts";
 import { type Act, nextAct, type Operations, type Suspension } from "#shared/fleet/rows/object-rows.ts";
 import { isNewer, newerRowText } from "#shared/fleet/rows/row.ts";
-import { endText, laterEnd, stoodAfter } from "#shared/fleet/rows/suspension.ts";
+import { laterEnd, stoodAfter } from "#shared/fleet/rows/suspension.ts";
 
 /** Number of later suspends that are kept besides the first; a row is not a log. */
 const keptSuspends = 10;

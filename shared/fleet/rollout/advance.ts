@@ -9,7 +9,7 @@ import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { gateBefore, validApprovals } from "#shared/fleet/rollout/approval.ts";
 import { type BakeClock, bakeClock, gateAfter, isInGates } from "#shared/fleet/rollout/bake.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
-import { promotionOf, statedText } from "#shared/fleet/rollout/gate-acts.ts";
+import { promotionOf } from "#shared/fleet/rollout/gate-acts.ts";
 import type { GateState, Timer } from "#shared/fleet/rollout/gate-state.ts";
 import { frozenIn, heldIn } from "#shared/fleet/rollout/holding.ts";
 import { isCaughtUp } from "#shared/fleet/rollout/order.ts";
@@ -28,6 +28,7 @@ import {
   stageRunsIn,
   waitingOf,
 } from "#shared/fleet/rollout/stage-runs.ts";
+import { statedText } from "#shared/fleet/rows/act-text.ts";
 import type { Act, Approval, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type {
   RolloutRow,

@@ -1,17 +1,13 @@
 /** The acts of people on single stage runs: for which stage run each holds, and how long it is kept. Pure. */
 import { matchesSelector, type SelectableCluster } from "#shared/fleet/kinds/cluster-selection.ts";
 import { isSameStageRun } from "#shared/fleet/rollout/stage-runs.ts";
+import { statedText } from "#shared/fleet/rows/act-text.ts";
 import type { NamedClusters } from "#shared/fleet/rows/named-clusters.ts";
-import type { Act, GateAct, Operations, Promotion, Retry, Skip } from "#shared/fleet/rows/object-rows.ts";
+import type { GateAct, Operations, Promotion, Retry, Skip } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutStateRow, StageRunRef } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** The number of acts that an owner's row keeps. */
 export const mostGateActs = 50;
-
-/** `promoted by ana: INC-1`. */
-export function statedText(what: string, { by, reason }: Pick<Act, "by" | "reason">): string {
-  return `${what} by ${by}${reason === undefined ? "" : `: ${reason}`}`;
-}
 
 /** `skipped by ana: INC-1`. */
 export function skippedText(act: Skip): string {

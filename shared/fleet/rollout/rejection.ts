@@ -1,6 +1,7 @@
 /** Rejected rollouts: which they are, and what rejects or admits one. Pure. */
 
 import { defined } from "#shared/base/defined.ts";
+import { statedText } from "#shared/fleet/rows/act-text.ts";
 import type { OwnerRow, RolloutRejection } from "#shared/fleet/rows/object-rows.ts";
 import type { RejectedRollout, RolloutRow, RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
 
@@ -60,8 +61,7 @@ export function withLike(
 }
 
 /** `rejected by ana: INC-1`; of a rollout with the plan of a rejected one, that one as well. */
-export function rejectedText({ by, reason, like }: RejectedRollout): string {
-  const why = reason === undefined ? "" : `: ${reason}`;
+export function rejectedText({ like, ...why }: RejectedRollout): string {
   const same = like === undefined ? "" : `has the plan of rollout ${like}, which was `;
-  return `${same}rejected by ${by}${why}`;
+  return `${same}${statedText("rejected", why)}`;
 }

@@ -2,6 +2,7 @@
 
 import { firstOf } from "#shared/base/counted.ts";
 import { keptBack, type MayStart } from "#shared/fleet/rollout/order.ts";
+import { statedText } from "#shared/fleet/rows/act-text.ts";
 import type { OwnerRow, RolloutHold } from "#shared/fleet/rows/object-rows.ts";
 import type { LedgerEntry } from "#shared/fleet/rows/rollout-rows.ts";
 
@@ -27,12 +28,11 @@ export function keptBackBy(
 }
 
 /** @param kept - the rollouts that it keeps back, the newest first. */
-export function heldText({ by, reason }: RolloutHold, kept: readonly LedgerEntry[]): string {
-  const why = reason === undefined ? "" : `: ${reason}`;
+export function heldText(hold: RolloutHold, kept: readonly LedgerEntry[]): string {
   const numbers = firstOf(
     kept.map(({ number }) => String(number)),
     { most: 3, count: kept.length },
   );
   const waiting = kept.length === 1 ? `rollout ${numbers} waits` : `rollouts ${numbers} wait`;
-  return `held by ${by}${why}; ${kept.length === 0 ? "no rollout waits" : waiting}`;
+  return `${statedText("held", hold)}; ${kept.length === 0 ? "no rollout waits" : waiting}`;
 }

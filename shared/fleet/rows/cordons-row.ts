@@ -2,7 +2,9 @@
  * One row with the cordons of all clusters, so that the planner reads them at once. Each is an attribute of its own, which
  * the transaction that writes or deletes the Cluster sets or removes.
  */
+
 import { defined } from "#shared/base/defined.ts";
+import { statedText } from "#shared/fleet/rows/act-text.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Cordoning } from "#shared/fleet/rows/object-rows.ts";
 import { keyText, type Row, rowSchema } from "#shared/fleet/rows/row.ts";
@@ -57,6 +59,6 @@ export function cordonOf(cordons: readonly Cordon[], cluster: string, now: Date)
 }
 
 /** `cordoned by ana: INC-1`. */
-export function cordonText({ by, reason }: Pick<Cordon, "by" | "reason">): string {
-  return `cordoned by ${by}${reason === undefined ? "" : `: ${reason}`}`;
+export function cordonText(cordon: Pick<Cordon, "by" | "reason">): string {
+  return statedText("cordoned", cordon);
 }

@@ -2,8 +2,10 @@
  * One row with all freezes; every worker reads it before it writes to a cluster. It holds the freezes in force, and for
  * a while those that have ended, because the time of a freeze does not count against deadlines. Only `api` writes it.
  */
+
 import * as z from "zod";
 import { labelSelectorSchema, matchesSelector } from "#shared/fleet/kinds/cluster-selection.ts";
+import { endText } from "#shared/fleet/rows/act-text.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { keyText, type Row } from "#shared/fleet/rows/row.ts";
 
@@ -105,7 +107,7 @@ function endOf({ lifted, until }: LiftedFreeze): string {
 }
 
 /** One line: by whom, why, and the command that lifts it. */
-export function freezeText({ name, by, reason, until }: Pick<Freeze, "name" | "by" | "reason" | "until">): string {
-  const end = until === undefined ? "" : `, until ${until}`;
-  return `frozen by ${by} (${reason}${end}); starling thaw ${name}`;
+export function freezeText(freeze: Pick<Freeze, "name" | "by" | "reason" | "until">): string {
+  const { name, by, reason } = freeze;
+  return `frozen by ${by} (${reason}${endText(freeze)}); starling thaw ${name}`;
 }

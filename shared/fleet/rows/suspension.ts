@@ -1,6 +1,7 @@
 /** The end of a suspension. Pure. */
 
-import { newestAct, type OwnerRow, type SourceRow, type Suspension } from "#shared/fleet/rows/object-rows.ts";
+import { endText } from "#shared/fleet/rows/act-text.ts";
+import { nextAct, type OwnerRow, type SourceRow, type Suspension } from "#shared/fleet/rows/object-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 
 /** The seconds of all suspensions, with this one. */
@@ -20,8 +21,7 @@ export function rowAt<Any extends Row>(row: Any, now: Date): Any {
   if (suspended?.until === undefined || suspended.until > now.toISOString()) return row;
   const { by, until } = suspended;
   // The planner wakes what stood still when it sees a newer act.
-  const number = (newestAct(row.operations) ?? 0) + 1;
-  const resumed = { by, at: until, number, ...stoodAfter(suspended, new Date(until)) };
+  const resumed = { by, at: until, number: nextAct(row.operations), ...stoodAfter(suspended, new Date(until)) };
   return { ...row, operations: { ...operations, resumed } };
 }
 
@@ -33,11 +33,6 @@ export function laterEnd(one: string | undefined, other: string | undefined): st
 
 function isSuspendable(row: Row): row is OwnerRow | SourceRow {
   return row.type === "SyncGroup" || row.type === "Sync" || row.type === "Source";
-}
-
-/** The end of a suspension as the rest of a sentence; empty without one. */
-export function endText({ until }: Pick<Suspension, "until">): string {
-  return until === undefined ? "" : `, until ${until}`;
 }
 
 export function suspendedText(suspended: Suspension): string {

@@ -2,6 +2,7 @@
  * The waits of an owner's clusters, and what ends each: one line each, the worst first. While the owner is
  * suspended, waits that only continue after a resume are left out. Pure.
  */
+
 import { counted } from "#shared/base/counted.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isRenderFailure } from "#shared/fleet/rollout/assignments.ts";
@@ -13,6 +14,7 @@ import { rejectedText, rejectionOf } from "#shared/fleet/rollout/rejection.ts";
 import { heldText, holdInForce, keptBackBy } from "#shared/fleet/rollout/rollout-hold.ts";
 import { changingOf, membersOfAll } from "#shared/fleet/rollout/slots.ts";
 import { catchUpBudget, stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
+import { statedText } from "#shared/fleet/rows/act-text.ts";
 import { type Freeze, isInForce } from "#shared/fleet/rows/freezes-row.ts";
 import type { Hold, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { holdOf } from "#shared/fleet/rows/sync-row.ts";
@@ -61,8 +63,8 @@ export function waitsOf(facts: WaitFacts): readonly Wait[] {
 function suspension({ row: { operations } }: WaitFacts): readonly Wait[] {
   const { suspended } = operations;
   if (suspended === undefined) return [];
-  const { by, reason, at, until } = suspended;
-  const message = `suspended by ${by}${reason === undefined ? "" : `: ${reason}`}`;
+  const { by, at, until } = suspended;
+  const message = statedText("suspended", suspended);
   return [{ reason: "suspended", blocker: by, message, since: at, ...defined({ until }), clear: [{ verb: "resume" }] }];
 }
 

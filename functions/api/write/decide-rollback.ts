@@ -1,7 +1,7 @@
 import { refusal } from "#functions/api/request/refusal.ts";
 import type { Facts } from "#functions/api/write/rollout-verb.ts";
 import { newRejections, withoutRejected, withRejected } from "#shared/fleet/rollout/rejection.ts";
-import { type RollbackPlan, rollbackPlan } from "#shared/fleet/rollout/rollback.ts";
+import { newRollback, type RollbackPlan, rollbackPlan } from "#shared/fleet/rollout/rollback.ts";
 import type { Operations } from "#shared/fleet/rows/object-rows.ts";
 
 /** @throws StarlingError `NothingToRollBack`. */
@@ -12,8 +12,8 @@ export function plannedRollback({
   object,
 }: Pick<Facts<"rollback">, "row" | "rolloutState" | "body" | "object">): RollbackPlan {
   if (rolloutState === undefined) throw refusal("NothingToRollBack", `${object}: nothing was rolled out yet`);
-  const asked = row.operations.rollback;
-  if (to === undefined && asked !== undefined && asked.number !== rolloutState.handledRollback)
+  const asked = newRollback(row, rolloutState);
+  if (to === undefined && asked !== undefined)
     throw refusal(
       "NothingToRollBack",
       `${object}: a rollback to ${asked.to} has not started yet; name another: --to N`,

@@ -29,6 +29,7 @@ import { isWatched } from "#shared/fleet/rollout/alarms.ts";
 import { isResumeNew, type Known, lacksRenderings, mayHaveOtherMembers } from "#shared/fleet/rollout/facts.ts";
 import { guardSpecOf, mayChangeMembers } from "#shared/fleet/rollout/guard.ts";
 import { newRejections } from "#shared/fleet/rollout/rejection.ts";
+import { newRollback } from "#shared/fleet/rollout/rollback.ts";
 import { lastStageRunOf, stageRunOf, stageRunsIn } from "#shared/fleet/rollout/stage-runs.ts";
 
 /** `done`: nothing more is to be decided for now, or the owner is gone. */
@@ -54,11 +55,10 @@ export const plannerSteps: readonly PlannerStep[] = [
   },
   {
     name: "rollBack",
-    applies: ({ row: { operations }, rolloutState }) =>
-      operations.rollback !== undefined &&
-      operations.rollback.number !== rolloutState.handledRollback &&
-      operations.suspended === undefined &&
-      operations.deletion === undefined,
+    applies: ({ row, rolloutState }) =>
+      newRollback(row, rolloutState) !== undefined &&
+      row.operations.suspended === undefined &&
+      row.operations.deletion === undefined,
     take: rollBack,
   },
   {

@@ -9,6 +9,7 @@ import { defined } from "#shared/base/defined.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { coveredBy, endedBy, newestTaken, takenAfter, withRolledBack } from "#shared/fleet/rollout/order.ts";
 import { isRejected, withRejected } from "#shared/fleet/rollout/rejection.ts";
+import { newRollback } from "#shared/fleet/rollout/rollback.ts";
 import { stageRunsIn } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { RolloutRow, SnapshotTarget, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -21,8 +22,8 @@ import { rowSchema } from "#shared/fleet/rows/row.ts";
  */
 export async function rollBack(known: Known, _work: CallWork, ports: PlannerPorts): Promise<Transaction | undefined> {
   const { owner, row, rolloutState } = known;
-  const act = row.operations.rollback;
-  if (act === undefined || act.number === rolloutState.handledRollback) return undefined;
+  const act = newRollback(row, rolloutState);
+  if (act === undefined) return undefined;
   const transaction = new Transaction(known, ports.clock.now());
   transaction.edit({ handledRollback: act.number });
   const { to } = act;

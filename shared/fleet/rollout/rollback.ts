@@ -1,10 +1,19 @@
-/** The plan of a rollback: its stages, and the rollouts that it rejects. Pure. */
+/** Rollbacks that people ask for. The plan of one: its stages, and the rollouts that it rejects. Pure. */
 
 import { backAt, coveredBy, newestTaken, rollbackTarget, takenAfter } from "#shared/fleet/rollout/order.ts";
 import { isRejected } from "#shared/fleet/rollout/rejection.ts";
+import type { Operations, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { LedgerEntry, RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 type State = Pick<RolloutStateRow, "stages" | "ledger" | "rejected">;
+
+/** The rollback that the planner has not started; undefined without one. */
+export function newRollback(
+  { operations: { rollback } }: Pick<OwnerRow, "operations">,
+  { handledRollback }: Pick<RolloutStateRow, "handledRollback">,
+): Operations["rollback"] {
+  return rollback?.number === handledRollback ? undefined : rollback;
+}
 
 export interface RollbackPlan {
   readonly to: number;

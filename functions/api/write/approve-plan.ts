@@ -1,7 +1,7 @@
 import { refusal } from "#functions/api/request/refusal.ts";
 import { type Facts, namedStage } from "#functions/api/write/rollout-verb.ts";
 import { approvalOf, approverOf, expiresAt, isAllowed, validApprovals } from "#shared/fleet/rollout/approval.ts";
-import { checkExpiresAt, checkOf, isCheckOpen } from "#shared/fleet/rollout/check-gate.ts";
+import { answerTo, checkExpiresAt, checkOf, isCheckOpen } from "#shared/fleet/rollout/check-gate.ts";
 import { stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { Operations } from "#shared/fleet/rows/object-rows.ts";
 import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -82,7 +82,7 @@ function answerOf(stageRun: StageRunRow, { row, plan, answer, act, now, object }
       `the time to answer about rollout ${rollout} in stage ${stage} ended at ${end}; nothing was ${answer}: a retry asks again`,
     );
   const approvals = row.operations.approvals ?? [];
-  const given = approvals.find((one) => one.stage === stage && one.plan === plan && one.check?.since === check.since);
+  const given = answerTo(stageRun, approvals);
   if (given?.check?.answer === answer) return undefined;
   if (given !== undefined)
     throw refusal("NotGated", `${given.by} has ${given.check?.answer} the plan at ${given.at}; nothing was ${answer}`);

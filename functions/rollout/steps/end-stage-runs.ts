@@ -5,7 +5,7 @@ import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { readSnapshot } from "#shared/adapters/stored-list.ts";
 import { advance, isLeft, type StageRunFacts, stageRunFacts } from "#shared/fleet/rollout/advance.ts";
 import { afterApproval } from "#shared/fleet/rollout/approval.ts";
-import { bakeFrom, bakeGate, bakeOf } from "#shared/fleet/rollout/bake.ts";
+import { bakeFrom, bakeGate, bakeOf, withoutGates } from "#shared/fleet/rollout/bake.ts";
 import { afterCheck, checkOf } from "#shared/fleet/rollout/check-gate.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { heldIn } from "#shared/fleet/rollout/holding.ts";
@@ -75,9 +75,7 @@ function afterBegin(
 
 /** When failed clusters get another turn after a bake or a check, these begin anew. */
 function afterFailedBake(stageRun: StageRunRow, { phase }: Pick<StageRunRow, "phase">): StageRunRow {
-  if (stageRun.phase !== "GateFailed" || phase !== "Updating") return stageRun;
-  const { bake: _failed, check: _answered, ...kept } = stageRun;
-  return kept;
+  return stageRun.phase === "GateFailed" && phase === "Updating" ? withoutGates(stageRun) : stageRun;
 }
 
 /** Makes its rollout the stage's current one, which clusters that joined after the snapshot get as well. */

@@ -4,8 +4,7 @@ import { readClusters } from "#functions/rollout/read/read-clusters.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import { inParts } from "#shared/base/in-parts.ts";
-import { isEndedByAlarm } from "#shared/fleet/rollout/alarms.ts";
-import { isEndedByCheck } from "#shared/fleet/rollout/check-gate.ts";
+import { isEndedFromOutside, withoutGates } from "#shared/fleet/rollout/bake.ts";
 import { type Member, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { hasSkips, newTargetActs } from "#shared/fleet/rollout/gate-acts.ts";
@@ -83,11 +82,11 @@ function skipJobs({ rolloutState, stageRuns, row }: Known, only: NamedClusters):
   });
 }
 
-/** Gates that an alarm or a check has ended begin anew: no cluster has failed there that could get another turn. */
+/** Gates that an alarm or a check has ended begin anew. */
 function bakeAnew(transaction: Transaction): void {
   const { rolloutState, stageRuns } = transaction.known;
-  const ended = stageRunsIn(rolloutState, stageRuns).filter((one) => isEndedByAlarm(one) || isEndedByCheck(one));
-  for (const { bake: _ended, check: _answered, ...stageRun } of ended) transaction.putStageRun(stageRun);
+  const ended = stageRunsIn(rolloutState, stageRuns).filter(isEndedFromOutside);
+  for (const stageRun of ended) transaction.putStageRun(withoutGates(stageRun));
 }
 
 /**

@@ -4,8 +4,8 @@
  */
 
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
-import { alarmFailure, alarmsAwaited } from "#shared/fleet/rollout/alarms.ts";
-import { checkGate } from "#shared/fleet/rollout/check-gate.ts";
+import { alarmFailure, alarmsAwaited, isEndedByAlarm } from "#shared/fleet/rollout/alarms.ts";
+import { checkGate, isEndedByCheck } from "#shared/fleet/rollout/check-gate.ts";
 import type { GateState } from "#shared/fleet/rollout/gate-state.ts";
 import { changedSize } from "#shared/fleet/rollout/stage-runs.ts";
 import { later } from "#shared/fleet/rows/due.ts";
@@ -45,6 +45,16 @@ export function bakeOf({ gates }: Pick<StageRunRow, "gates">): string | undefine
 /** Whether the gates after the targets of the stage run have begun. */
 export function isInGates({ bake, check }: Pick<StageRunRow, "bake" | "check">): boolean {
   return (bake ?? check) !== undefined;
+}
+
+/** The stage run before the gates after its targets: they begin anew. */
+export function withoutGates({ bake: _bake, check: _check, ...stageRun }: StageRunRow): StageRunRow {
+  return stageRun;
+}
+
+/** An alarm or a check has ended the gates: no cluster has failed there that could get another turn. */
+export function isEndedFromOutside(stageRun: Pick<StageRunRow, "phase" | "bake" | "check">): boolean {
+  return isEndedByAlarm(stageRun) || isEndedByCheck(stageRun);
 }
 
 /** A stage run that changes nothing has no gates, unless clusters may have its content from attempts that did not pass. */

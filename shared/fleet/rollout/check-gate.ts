@@ -51,6 +51,13 @@ export function checkGate(run: Run): GateState | undefined {
   }
 }
 
+/** The answer to the open check of the stage run, among those that its owner's row keeps. */
+export function answerTo({ stage, planHash, check }: Run, approvals: readonly Approval[]): Approval | undefined {
+  return approvals.find(
+    (one) => one.stage === stage && one.plan === planHash && check !== undefined && one.check?.since === check.since,
+  );
+}
+
 /** The stage run after the answer, or after the time for it; the same one before that. */
 export function afterCheck(
   stageRun: StageRunRow,
@@ -58,9 +65,7 @@ export function afterCheck(
 ): StageRunRow {
   const { check } = stageRun;
   if (check === undefined || !isCheckOpen(stageRun)) return stageRun;
-  const given = approvals.find(
-    (one) => one.stage === stageRun.stage && one.plan === stageRun.planHash && one.check?.since === check.since,
-  );
+  const given = answerTo(stageRun, approvals);
   const answered = (answer: OpenCheck): StageRunRow => ({ ...stageRun, check: answer });
   if (given?.check !== undefined) {
     const { by, reason = "" } = given;

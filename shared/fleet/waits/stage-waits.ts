@@ -1,10 +1,10 @@
 /** The waits of a stage: for the targets of its stage run, for a person, or for the stage before it. */
 import { defined } from "#shared/base/defined.ts";
 import { advance, isLeft, isPromotable, mustVerify } from "#shared/fleet/rollout/advance.ts";
-import { alarmsAwaited, isEndedByAlarm, unreadText } from "#shared/fleet/rollout/alarms.ts";
+import { alarmsAwaited, unreadText } from "#shared/fleet/rollout/alarms.ts";
 import { approvalOf, expiresAt, validApprovals } from "#shared/fleet/rollout/approval.ts";
-import { bakeClock, bakedAt, bakeOf, checkEnd } from "#shared/fleet/rollout/bake.ts";
-import { checkExpiresAt, checkOf, isCheckOpen, isEndedByCheck } from "#shared/fleet/rollout/check-gate.ts";
+import { bakeClock, bakedAt, bakeOf, checkEnd, isEndedFromOutside, withoutGates } from "#shared/fleet/rollout/bake.ts";
+import { checkExpiresAt, checkOf, isCheckOpen } from "#shared/fleet/rollout/check-gate.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { barredIn, newerBefore, nextFor } from "#shared/fleet/rollout/order.ts";
 import { barredText } from "#shared/fleet/rollout/owner-status.ts";
@@ -102,11 +102,7 @@ function stalledWait({ row }: WaitFacts, stageRun: StageRunRow): Wait {
   const about = { stage, rollout, since: transitions.at(-1)?.at ?? startedAt };
   const isDeletion = row.operations.deletion !== undefined;
   const again: Wait["clear"] =
-    stageRun.counts.Failed === 0 && !isEndedByAlarm(stageRun) && !isEndedByCheck(stageRun)
-      ? []
-      : isDeletion
-        ? [reconcile]
-        : [reconcile, retry];
+    stageRun.counts.Failed === 0 && !isEndedFromOutside(stageRun) ? [] : isDeletion ? [reconcile] : [reconcile, retry];
   const away = { count: stageRun.counts.Unreachable, names: stageRun.away };
   const { rollout: settings } = relationOf(row);
   const judged = { pace: settings, mustVerify: mustVerify(settings, stage) };
@@ -206,11 +202,12 @@ function bakeWait({ row }: WaitFacts, stageRun: StageRunRow): Wait[] {
 }
 
 /** The stage run after a `rollout refresh`: targets that could not be rendered have failed, and all others wait. */
-function newSnapshot({ bake: _former, check: _answered, ...stageRun }: StageRunRow): StageRunRow {
+function newSnapshot(stageRun: StageRunRow): StageRunRow {
   const { unrendered, counts } = stageRun;
   const Waiting = changedSize(stageRun) - (stageRun.takenOut?.count ?? 0) - unrendered.length;
   const none = { Rendering: 0, Assigned: 0, Succeeded: 0, Unreachable: 0 };
-  return { ...stageRun, preexistingFailures: 0, counts: { ...counts, ...none, Failed: unrendered.length, Waiting } };
+  const before = withoutGates(stageRun);
+  return { ...before, preexistingFailures: 0, counts: { ...counts, ...none, Failed: unrendered.length, Waiting } };
 }
 
 /** A deletion continues when the clusters answer; until then the only remedy is to leave them out. */

@@ -65,6 +65,13 @@ const statedReason = boundedText(500).min(1, "says why, for whoever finds it");
 const labelSelector = boundedText(1000).min(1, "is a label selector; leave it out for every cluster");
 const plan = z.string().regex(/^[0-9a-f]{32}$/, "must be the hash of a plan, as rollout status shows it");
 
+/** A verb about one cluster, or about those that a selector matches. */
+const namedClusters = z.strictObject({
+  reason: statedReason,
+  cluster: cluster.optional(),
+  clusters: labelSelector.optional(),
+});
+
 /** The bodies of the verbs about the rollouts of a group or Sync. */
 export const rolloutBodies = {
   hold: z.strictObject({ reason: statedReason, until: timeInUtc.optional() }),
@@ -84,18 +91,14 @@ export const rolloutBodies = {
   }),
   reject: z.strictObject({ reason: statedReason, rollout: rolloutNumber }),
   unreject: z.strictObject({ reason: statedReason, rollout: rolloutNumber }),
-  skip: z
-    .strictObject({ reason: statedReason, cluster: cluster.optional(), clusters: labelSelector.optional() })
-    .refine((body) => (body.cluster === undefined) !== (body.clusters === undefined), {
-      path: ["cluster"],
-      message: "names the cluster to skip, or clusters selects some by their labels: one of both",
-    }),
-  retry: z
-    .strictObject({ reason: statedReason, cluster: cluster.optional(), clusters: labelSelector.optional() })
-    .refine((body) => body.cluster === undefined || body.clusters === undefined, {
-      path: ["clusters"],
-      message: "is not used together with cluster",
-    }),
+  skip: namedClusters.refine((body) => (body.cluster === undefined) !== (body.clusters === undefined), {
+    path: ["cluster"],
+    message: "names the cluster to skip, or clusters selects some by their labels: one of both",
+  }),
+  retry: namedClusters.refine((body) => body.cluster === undefined || body.clusters === undefined, {
+    path: ["clusters"],
+    message: "is not used together with cluster",
+  }),
 };
 
 export const guardBody = z.strictObject({ reason: statedReason, hash: guardHash });

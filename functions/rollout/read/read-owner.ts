@@ -61,6 +61,7 @@ export async function readOwner(
   if (newer !== undefined) throw new StarlingError(newerRowText(newer), { code: "NewerRow", retry: "permanent" });
   const reading = freezeStateAmong(second);
   if (!reading.ok) throw new StarlingError(reading.message, { code: "FreezesUnreadable", retry: "transient" });
+  const readable = second.filter((one) => !isNewer(one));
   const found = second.filter((candidate) => candidate.type === "Source");
   const rollouts = second.filter((candidate) => candidate.type === "Rollout");
   const numbered = new Map(rollouts.map((rollout) => [rollout.number, rollout]));
@@ -72,8 +73,8 @@ export async function readOwner(
     rollouts: numbered,
     stageRuns: new Map(stageRuns.map((stageRun) => [stageRunKey(stageRun), stageRun])),
     freezeState: reading.freezeState,
-    windows: windowsAmong(second.filter((one) => !isNewer(one))),
-    cordons: cordonsAmong(second.filter((one) => !isNewer(one))),
+    windows: windowsAmong(readable),
+    cordons: cordonsAmong(readable),
     desired: desiredPlan(
       row,
       new Map(found.map((source) => [source.name, source])),

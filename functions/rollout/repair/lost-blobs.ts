@@ -31,8 +31,9 @@ export async function renewOwnerBlobs(
 ): Promise<Transaction | undefined> {
   const { lists, clock } = ports;
   const transaction = new Transaction(known, clock.now());
-  if (listsOf(known).size === 0) return undefined;
-  const named = listsOf(known).union(await snapshotsOf(known, ports));
+  const own = listsOf(known);
+  if (own.size === 0) return undefined;
+  const named = own.union(await snapshotsOf(known, ports));
   for (const key of named) await isThere(lists.read(key).then((list) => lists.store(list)));
   await renewArtifacts(await rolloutsOf(known, ports), ports);
   transaction.edit({ blobsAt: transaction.at });

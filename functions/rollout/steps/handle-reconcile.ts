@@ -14,7 +14,7 @@ import { lastStageRunOf, refOf, stageRunsIn } from "#shared/fleet/rollout/stage-
 import { activityOf } from "#shared/fleet/rollout/timers.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import { syncName } from "#shared/fleet/rows/keys.ts";
-import type { NamedClusters } from "#shared/fleet/rows/named-clusters.ts";
+import { type NamedClusters, namesSome } from "#shared/fleet/rows/named-clusters.ts";
 import type { Checking, Job } from "#shared/fleet/rows/rollout-rows.ts";
 import { type SyncRow, waitsForTurn } from "#shared/fleet/rows/sync-row.ts";
 import { phaseTallies, worseOf } from "#shared/fleet/sync/tally.ts";
@@ -64,11 +64,10 @@ export function startTargetActs(known: Known, _work: CallWork, ports: PlannerPor
     ...acts.flatMap((act): readonly Job[] => {
       const only = defined({ cluster: act.cluster, clusters: act.clusters });
       if (act.verb === "skip") return skipJobs(known, only);
-      const areNamed = (act.cluster ?? act.clusters) !== undefined;
-      return retryJobs(known, areNamed ? { takenOut: true } : {}).map((job) => ({ ...job, only }));
+      return retryJobs(known, namesSome(act) ? { takenOut: true } : {}).map((job) => ({ ...job, only }));
     }),
   );
-  if (acts.some((act) => act.verb === "retry" && (act.cluster ?? act.clusters) === undefined)) bakeAnew(transaction);
+  if (acts.some((act) => act.verb === "retry" && !namesSome(act))) bakeAnew(transaction);
   transaction.edit({ handledAct: acts.at(-1)?.number });
   return transaction;
 }

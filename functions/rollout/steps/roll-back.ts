@@ -2,9 +2,9 @@ import type { CallWork } from "#functions/rollout/read/begin-call.ts";
 import { stageRunsOf } from "#functions/rollout/read/inputs-before.ts";
 import { type PlannerPorts, readMembers } from "#functions/rollout/read/planner-ports.ts";
 import { rowsAbout } from "#functions/rollout/read/read-clusters.ts";
+import { nextRollout } from "#functions/rollout/write/next-rollout.ts";
 import { startStageRun } from "#functions/rollout/write/take-snapshot.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
-import { currentCorrelation } from "#shared/adapters/correlation.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { coveredBy, endedBy, newestTaken, takenAfter, withRolledBack } from "#shared/fleet/rollout/order.ts";
@@ -12,8 +12,7 @@ import { isRejected, withRejected } from "#shared/fleet/rollout/rejection.ts";
 import { newRollback } from "#shared/fleet/rollout/rollback.ts";
 import { stageRunsIn } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
-import type { RolloutRow, SnapshotTarget, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { rowSchema } from "#shared/fleet/rows/row.ts";
+import type { SnapshotTarget, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 /**
  * Starts a rollback in one transaction: it is a new rollout with the plan and the inputs of an older one. It is at once
@@ -31,24 +30,17 @@ export async function rollBack(known: Known, _work: CallWork, ports: PlannerPort
   const covered = coveredBy(rolloutState, to);
   // Another edit or rollback was faster: there is nothing to take back any more.
   if (older === undefined || covered.length === 0) return transaction;
-  const number = rolloutState.last + 1;
   const before = known.rollouts.get(newestTaken(rolloutState));
-  const rollout: RolloutRow = {
-    ...keys.rollout(owner, number),
-    type: "Rollout",
-    schema: rowSchema,
-    version: 1,
-    owner,
-    number,
+  const rollout = nextRollout(transaction, {
     identity: `rollback#${act.number}`,
     plan: older.plan,
     revision: older.revision,
-    ...defined({ fromRevision: before?.revision, correlationId: currentCorrelation() }),
+    ...defined({ fromRevision: before?.revision }),
     trigger: "rollback",
     rollback: to,
     asked: { by: act.by, ...defined({ reason: act.reason }) },
-    createdAt: transaction.at,
-  };
+  });
+  const { number } = rollout;
   const taken = await stageRunsAfter(known, to, ports);
   for (const after of new Set(taken.map((stageRun) => stageRun.rollout))) {
     if (isRejected(transaction.rolloutState, after)) continue;

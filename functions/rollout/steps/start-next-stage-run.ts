@@ -1,8 +1,8 @@
 import type { CallWork } from "#functions/rollout/read/begin-call.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
+import { nextRollout } from "#functions/rollout/write/next-rollout.ts";
 import { renewArtifacts, startStageRun } from "#functions/rollout/write/take-snapshot.ts";
 import { renumber, Transaction } from "#functions/rollout/write/transaction.ts";
-import { currentCorrelation } from "#shared/adapters/correlation.ts";
 import { defined } from "#shared/base/defined.ts";
 import { advanceAll } from "#shared/fleet/rollout/advance.ts";
 import { describeRevisions, identityNow, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
@@ -14,9 +14,7 @@ import { barredIn, newestPlanned } from "#shared/fleet/rollout/order.ts";
 import { likeRejected, withLike } from "#shared/fleet/rollout/rejection.ts";
 import { holdInForce, mayStartUnder } from "#shared/fleet/rollout/rollout-hold.ts";
 import { stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
-import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Plan, RolloutRow } from "#shared/fleet/rows/rollout-rows.ts";
-import { rowSchema } from "#shared/fleet/rows/row.ts";
 
 /**
  * Starts the first stage run that may start: it takes a snapshot of the present members and their inputs. @returns
@@ -67,27 +65,19 @@ async function takeNewSnapshot(known: Known, asked: number, ports: PlannerPorts)
 }
 
 function newRollout(transaction: Transaction, identity: string | undefined): RolloutRow {
-  const { rolloutState, desired, owner, row } = transaction.known;
+  const { rolloutState, desired, row } = transaction.known;
   if (!desired.ok || identity === undefined) throw new Error("there is nothing to plan");
   const { plan } = desired;
-  const number = rolloutState.last + 1;
   const before = transaction.known.rollouts.get(rolloutState.last);
   const revision = describeRevisions(plan);
   const { skipped } = withDesired(rolloutState, { identity, revision });
-  const rollout: RolloutRow = {
-    ...keys.rollout(owner, number),
-    type: "Rollout",
-    schema: rowSchema,
-    version: 1,
-    owner,
-    number,
+  const rollout = nextRollout(transaction, {
     identity,
     plan,
     revision,
-    ...defined({ fromRevision: before?.revision, correlationId: currentCorrelation(), skipped }),
+    ...defined({ fromRevision: before?.revision, skipped }),
     trigger: triggerOf(plan, before, row.operations.recovered?.number),
-    createdAt: transaction.at,
-  };
+  });
   transaction.putRollout(rollout);
   if (rolloutState.rejected !== undefined) transaction.edit({ rejected: withLike(rolloutState, rollout) });
   const templates = new Set([...rolloutState.templates, ...plan.templates.map(({ name }) => name)]);

@@ -2,7 +2,7 @@
 import { matchesSelector, type SelectableCluster } from "#shared/fleet/kinds/cluster-selection.ts";
 import { isSameStageRun } from "#shared/fleet/rollout/stage-runs.ts";
 import { statedText } from "#shared/fleet/rows/act-text.ts";
-import type { NamedClusters } from "#shared/fleet/rows/named-clusters.ts";
+import { type NamedClusters, namesSome } from "#shared/fleet/rows/named-clusters.ts";
 import type { GateAct, Operations, Promotion, Retry, Skip } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutStateRow, StageRunRef } from "#shared/fleet/rows/rollout-rows.ts";
 
@@ -83,7 +83,6 @@ export function keptGateActs(
     runs.some((run) => (act.verb === "skip" ? concerns(act, run, { stages }) : isSameStageRun(run, act)));
   const kept = gates.filter((act) => (act.verb === "retry" ? act.number > handledAct : isKept(act)));
   const [firstSkip] = kept.filter(({ verb }) => verb === "skip");
-  const isNeeded = (act: Retry) =>
-    firstSkip !== undefined && act.number > firstSkip.number && (act.cluster ?? act.clusters) !== undefined;
+  const isNeeded = (act: Retry) => firstSkip !== undefined && act.number > firstSkip.number && namesSome(act);
   return gates.filter((act) => kept.includes(act) || (act.verb === "retry" && isNeeded(act)));
 }

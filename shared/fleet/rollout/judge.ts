@@ -225,14 +225,12 @@ export function pausedFor(
   if (verdict.state === "Assigned" && isOvertaken(slot, known))
     return { reason: "everything of it is to be deleted", at };
   const rejection = rejectionOf(known.rolloutState, slot.rollout);
-  if (verdict.state === "Assigned" && rejection !== undefined && !isBegun(slot, syncs))
-    return { reason: `rollout ${slot.rollout} ${rejectedText(rejection)}`, at };
-  if (verdict.state === "Assigned" && skip !== undefined && !isBegun(slot, syncs))
-    return { reason: skippedText(skip), at };
+  const isWaiting = verdict.state === "Assigned" && !isBegun(slot, syncs);
+  if (isWaiting && rejection !== undefined) return { reason: `rollout ${slot.rollout} ${rejectedText(rejection)}`, at };
+  if (isWaiting && skip !== undefined) return { reason: skippedText(skip), at };
   // The deletion of an owner goes on in a cordoned cluster.
   const cordon = known.row.operations.deletion === undefined && cordonOf(known.cordons, slot.cluster, now);
-  if (verdict.state === "Assigned" && cordon && !isBegun(slot, syncs))
-    return { reason: cordonText(cordon), at, cordon: true };
+  if (isWaiting && cordon) return { reason: cordonText(cordon), at, cordon: true };
   const freeze = clock.freezing?.freeze;
   if (verdict.state !== "Assigned" || freeze === undefined || stuckAt(slot, syncs, clock) > at) return undefined;
   const isForNobody = clock.pausedAt !== undefined || freezeOfAll(known.freezeState, now) !== undefined;

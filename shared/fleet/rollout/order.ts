@@ -197,9 +197,8 @@ export function catchUpRollout(
   if (rollback !== undefined) return rollback;
   const index = stages.findIndex((stage) => stage.name === name);
   const most = index > 0 ? (stages[index - 1]?.current ?? 0) : Number.POSITIVE_INFINITY;
-  const given = [former, ...stages.map((stage) => stage.current)].filter(
-    (number) => number !== undefined && number >= has && number <= most && !isRejected(rolloutState, number),
-  ) as readonly number[];
+  const currents = [former, ...stages.map((stage) => stage.current)].filter((number) => number !== undefined);
+  const given = currents.filter((number) => number >= has && number <= most && !isRejected(rolloutState, number));
   if (given.length > 0) return Math.min(...given);
   return isPassed ? has : current;
 }

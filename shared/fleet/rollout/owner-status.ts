@@ -130,12 +130,12 @@ function stateOf(row: OwnerRow, facts: StatusFacts): OwnerState {
   const goOn = rolloutState.stages.filter(({ ahead }) => ahead !== true);
   if (barredIn(rolloutState) !== undefined && stageRunsIn({ stages: goOn }, facts.stageRuns).length === 0)
     return "Stalled";
+  const isUnhealthy = settled !== undefined && settled.failed + settled.unreachable > 0;
   if (activityOf(facts) !== "idle") {
     if (freezeIn(facts) !== undefined) return "Frozen";
     if (!isOnlyCordoned(facts)) return "Rolling";
-    return settled !== undefined && settled.failed + settled.unreachable > 0 ? "Degraded" : "Held";
+    return isUnhealthy ? "Degraded" : "Held";
   }
-  const isUnhealthy = settled !== undefined && settled.failed + settled.unreachable > 0;
   if (
     !isUnhealthy &&
     (keptBackBy(holdInForce(row, facts.now), rolloutState).length > 0 || rejectedNewest(rolloutState) !== undefined)

@@ -6,3 +6,8 @@ export interface NamedClusters {
   /** `text` is the selector as people wrote it. */
   readonly clusters?: { readonly text: string; readonly selector: LabelSelector };
 }
+
+/** Whether the act is about some clusters only. */
+export function namesSome({ cluster, clusters }: NamedClusters): boolean {
+  return (cluster ?? clusters) !== undefined;
+}

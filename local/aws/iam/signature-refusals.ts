@@ -89,20 +89,17 @@ const s3Wordings = {
   },
 } as const satisfies Readonly<Record<SignatureFault, Wording & { readonly status: number }>>;
 
+/** Services with AWS's JSON protocol that no fault proxy stands before, by their names in signatures. */
+export type JsonService = "secretsmanager" | "logs" | "monitoring";
+
 /** The service's answer to a request without a valid signature. The answer does not contain the reason. */
-export function refusalReply(
-  service: AwsService | "secretsmanager" | "logs" | "monitoring",
-  { fault }: Pick<Refused, "fault">,
-): HttpReply {
+export function refusalReply(service: AwsService | JsonService, { fault }: Pick<Refused, "fault">): HttpReply {
   const reply = service === "s3" ? s3Error(s3Wordings[fault]) : jsonRefusal(service, fault);
   // The rest of the request is not read.
   return { ...reply, headers: { ...reply.headers, connection: "close" } };
 }
 
-function jsonRefusal(
-  service: Exclude<AwsService, "s3"> | "secretsmanager" | "logs" | "monitoring",
-  fault: SignatureFault,
-): HttpReply {
+function jsonRefusal(service: Exclude<AwsService, "s3"> | JsonService, fault: SignatureFault): HttpReply {
   const { code, message } = jsonWordings[fault];
   if (service === "lambda") return restJsonError(fault === "too large" ? 413 : 403, code, message);
   const status = fault === "too large" ? 413 : service === "sqs" && fault !== "expired" ? 403 : 400;

@@ -1,11 +1,12 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import * as z from "zod";
 import type { Principals } from "#local/aws/iam/principals.ts";
-import { refusalReply } from "#local/aws/iam/signature-refusals.ts";
-import { verifySigV4 } from "#local/aws/iam/sigv4-verifier.ts";
 import type { AlarmStore } from "#local/aws/services/alarm-store.ts";
-import { serveOnLoopback } from "#local/base/loopback-server.ts";
-import { readBytesUpTo } from "#local/base/read-bytes.ts";
+import {
+  type JsonAnswer,
+  type JsonRequest,
+  type RunningService,
+  startJsonService,
+} from "#local/aws/services/json-service.ts";
 import { defined } from "#shared/base/defined.ts";
 
 export interface AlarmsServerOptions {
@@ -33,10 +34,9 @@ const historyRequest = z.strictObject({
 const alarmsRequest = z.strictObject({ AlarmNames: z.array(z.string().min(1)), AlarmTypes: alarmTypes });
 
 /** CloudWatch on 127.0.0.1, reduced to the states of alarms: DescribeAlarms and DescribeAlarmHistory. */
-export async function startAlarms({ principals, store, arnOf, pageChanges = 100 }: AlarmsServerOptions): Promise<{
-  readonly endpoint: string;
-  stop(): Promise<void>;
-}> {
+export async function startAlarms(options: AlarmsServerOptions): Promise<RunningService> {
+  const { principals, store, arnOf, pageChanges = 100 } = options;
+
   function describeAlarms(body: unknown): object {
     const { AlarmNames } = alarmsRequest.parse(body);
     const MetricAlarms = AlarmNames.flatMap((name) => {
@@ -66,9 +66,9 @@ export async function startAlarms({ principals, store, arnOf, pageChanges = 100 
     return { AlarmHistoryItems, ...defined({ NextToken: next }) };
   }
 
-  function answer(target: string, text: string) {
+  function answer({ target, body: sent }: JsonRequest): JsonAnswer {
     try {
-      const body: unknown = JSON.parse(text);
+      const body: unknown = JSON.parse(sent.toString());
       if (target === `${targets}DescribeAlarms`) return { status: 200, body: describeAlarms(body) };
       if (target === `${targets}DescribeAlarmHistory`) return { status: 200, body: describeAlarmHistory(body) };
       const message = `the local CloudWatch does not support ${target}`;
@@ -78,24 +78,5 @@ export async function startAlarms({ principals, store, arnOf, pageChanges = 100 
     }
   }
 
-  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { method = "GET", url = "/", headers } = request;
-    const verdict = await verifySigV4(
-      { method, url, headers, body: () => readBytesUpTo(maxBodyBytes, request) },
-      { principals, service: "monitoring", now: () => new Date() },
-    );
-    if (verdict.verdict === "refused") {
-      const refusal = refusalReply("monitoring", verdict);
-      response.writeHead(refusal.status, refusal.headers).end(refusal.body);
-      return;
-    }
-    const { status, body } = answer(String(headers["x-amz-target"]), verdict.body.toString());
-    response.writeHead(status, { "content-type": "application/x-amz-json-1.0" }).end(JSON.stringify(body));
-  }
-
-  // An error here means that the sender closed the connection before its request was complete.
-  const listening = await serveOnLoopback((request, response) => {
-    respond(request, response).catch(() => response.destroy());
-  }, {});
-  return { endpoint: listening.origin, stop: () => listening.stop() };
+  return startJsonService({ principals, service: "monitoring", version: "1.0", maxBodyBytes, answer });
 }

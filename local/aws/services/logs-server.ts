@@ -1,12 +1,13 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import * as z from "zod";
 import type { Principals } from "#local/aws/iam/principals.ts";
-import { refusalReply } from "#local/aws/iam/signature-refusals.ts";
-import { verifySigV4 } from "#local/aws/iam/sigv4-verifier.ts";
 import { FilterPatternError, parseFilterPattern } from "#local/aws/services/filter-pattern.ts";
+import {
+  type JsonAnswer,
+  type JsonRequest,
+  type RunningService,
+  startJsonService,
+} from "#local/aws/services/json-service.ts";
 import type { LogStore } from "#local/aws/services/log-store.ts";
-import { serveOnLoopback } from "#local/base/loopback-server.ts";
-import { readBytesUpTo } from "#local/base/read-bytes.ts";
 import { defined } from "#shared/base/defined.ts";
 
 export interface LogsServerOptions {
@@ -14,11 +15,6 @@ export interface LogsServerOptions {
   readonly store: LogStore;
   /** The number of lines that one page searches, matching or not. As on CloudWatch, the next page continues there. */
   readonly pageLines?: number;
-}
-
-export interface LogsServer {
-  readonly endpoint: string;
-  stop(): Promise<void>;
 }
 
 const maxBodyBytes = 64 * 1024;
@@ -42,7 +38,7 @@ class LogsError extends Error {
 }
 
 /** CloudWatch Logs on 127.0.0.1, reduced to FilterLogEvents. */
-export async function startLogs({ principals, store, pageLines = 5000 }: LogsServerOptions): Promise<LogsServer> {
+export async function startLogs({ principals, store, pageLines = 5000 }: LogsServerOptions): Promise<RunningService> {
   function filterLogEvents(body: Buffer): object {
     const parsed = filterRequest.safeParse(JSON.parse(body.toString()));
     if (!parsed.success) throw new LogsError("InvalidParameterException", z.prettifyError(parsed.error));
@@ -60,7 +56,7 @@ export async function startLogs({ principals, store, pageLines = 5000 }: LogsSer
     return { events, searchedLogStreams: [], ...defined({ nextToken: next }) };
   }
 
-  function answer(operation: string, body: Buffer) {
+  function answer({ target: operation, body }: JsonRequest): JsonAnswer {
     try {
       if (operation !== target)
         throw new LogsError("UnknownOperationException", `the local CloudWatch Logs does not support ${operation}`);
@@ -73,26 +69,7 @@ export async function startLogs({ principals, store, pageLines = 5000 }: LogsSer
     }
   }
 
-  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { method = "GET", url = "/", headers } = request;
-    const verdict = await verifySigV4(
-      { method, url, headers, body: () => readBytesUpTo(maxBodyBytes, request) },
-      { principals, service: "logs", now: () => new Date() },
-    );
-    if (verdict.verdict === "refused") {
-      const refusal = refusalReply("logs", verdict);
-      response.writeHead(refusal.status, refusal.headers).end(refusal.body);
-      return;
-    }
-    const { status, body } = answer(String(headers["x-amz-target"]), verdict.body);
-    response.writeHead(status, { "content-type": "application/x-amz-json-1.1" }).end(JSON.stringify(body));
-  }
-
-  // An error here means that the sender closed the connection before its request was complete.
-  const listening = await serveOnLoopback((request, response) => {
-    respond(request, response).catch(() => response.destroy());
-  }, {});
-  return { endpoint: listening.origin, stop: () => listening.stop() };
+  return startJsonService({ principals, service: "logs", version: "1.1", maxBodyBytes, answer });
 }
 
 /** A JSON pattern matches no line that is not JSON. */

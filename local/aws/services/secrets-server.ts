@@ -1,10 +1,11 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Principals } from "#local/aws/iam/principals.ts";
-import { refusalReply } from "#local/aws/iam/signature-refusals.ts";
-import { verifySigV4 } from "#local/aws/iam/sigv4-verifier.ts";
+import {
+  type JsonAnswer,
+  type JsonRequest,
+  type RunningService,
+  startJsonService,
+} from "#local/aws/services/json-service.ts";
 import { createSecretStore, SecretsError } from "#local/aws/services/secret-store.ts";
-import { serveOnLoopback } from "#local/base/loopback-server.ts";
-import { readBytesUpTo } from "#local/base/read-bytes.ts";
 
 export interface SecretsServerOptions {
   readonly principals: Pick<Principals, "find">;
@@ -27,16 +28,11 @@ export interface SecretsRequest {
   readonly secretId: string;
 }
 
-export interface SecretsServer {
-  readonly endpoint: string;
-  stop(): Promise<void>;
-}
-
 /** Larger than any secret, which has at most 64 KiB. */
 const maxBodyBytes = 256 * 1024;
 
 /** Secrets Manager on 127.0.0.1: create, put, get and describe, with versions and staging labels. */
-export async function startSecrets(options: SecretsServerOptions): Promise<SecretsServer> {
+export async function startSecrets(options: SecretsServerOptions): Promise<RunningService> {
   const { principals, allows = () => true } = options;
   const store = await createSecretStore(options);
 
@@ -54,7 +50,7 @@ export async function startSecrets(options: SecretsServerOptions): Promise<Secre
     return store.perform(operation, request);
   }
 
-  async function answer(principalArn: string, target: string, body: Buffer) {
+  async function answer({ principalArn, target, body }: JsonRequest): Promise<JsonAnswer> {
     try {
       return { status: 200, body: await perform(principalArn, target, body) };
     } catch (error) {
@@ -63,34 +59,6 @@ export async function startSecrets(options: SecretsServerOptions): Promise<Secre
     }
   }
 
-  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { method = "GET", url = "/", headers } = request;
-    const verdict = await verifySigV4(
-      { method, url, headers, body: () => readBytesUpTo(maxBodyBytes, request) },
-      { principals, service: "secretsmanager", now: () => new Date() },
-    );
-    if (verdict.verdict === "refused") {
-      const refusal = refusalReply("secretsmanager", verdict);
-      response.writeHead(refusal.status, refusal.headers).end(refusal.body);
-      return;
-    }
-    const { status, body } = await answer(
-      verdict.accessKey.principalArn,
-      String(headers["x-amz-target"]),
-      verdict.body,
-    );
-    response.writeHead(status, { "content-type": "application/x-amz-json-1.1" }).end(JSON.stringify(body));
-  }
-
-  // An error here means that the sender closed the connection before its request was complete.
-  const listening = await serveOnLoopback(
-    (request, response) => {
-      respond(request, response).catch(() => response.destroy());
-    },
-    options.port === undefined ? {} : { port: options.port },
-  );
-  return {
-    endpoint: listening.origin,
-    stop: () => listening.stop(),
-  };
+  const { port } = options;
+  return startJsonService({ principals, service: "secretsmanager", version: "1.1", maxBodyBytes, port, answer });
 }

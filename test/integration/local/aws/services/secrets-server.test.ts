@@ -11,10 +11,11 @@ import {
 } from "@aws-sdk/client-secrets-manager";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Principals } from "#local/aws/iam/principals.ts";
-import { type SecretsServer, startSecrets } from "#local/aws/services/secrets-server.ts";
+import type { RunningService } from "#local/aws/services/json-service.ts";
+import { startSecrets } from "#local/aws/services/secrets-server.ts";
 
 let stateDir: string;
-const servers: SecretsServer[] = [];
+const servers: RunningService[] = [];
 
 beforeEach(async () => {
   stateDir = await mkdtemp(join(tmpdir(), "starling-secrets-"));
@@ -40,7 +41,7 @@ async function start(options: Starting = {}): Promise<SecretsManagerClient> {
   return clientOf(server, user);
 }
 
-function clientOf({ endpoint }: SecretsServer, credentials: typeof user): SecretsManagerClient {
+function clientOf({ endpoint }: RunningService, credentials: typeof user): SecretsManagerClient {
   return new SecretsManagerClient({ endpoint, region: "us-east-1", credentials, maxAttempts: 1 });
 }
 

@@ -2,8 +2,9 @@
 import { CloudWatchLogsClient } from "@aws-sdk/client-cloudwatch-logs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Principals } from "#local/aws/iam/principals.ts";
+import type { RunningService } from "#local/aws/services/json-service.ts";
 import { LogStore } from "#local/aws/services/log-store.ts";
-import { type LogsServer, startLogs } from "#local/aws/services/logs-server.ts";
+import { startLogs } from "#local/aws/services/logs-server.ts";
 import { CloudWatchLogReader } from "#shared/adapters/aws/cloudwatch-log-reader.ts";
 
 const credentials = { accessKeyId: "AKTEST", secretAccessKey: "not-a-secret" };
@@ -16,7 +17,7 @@ const since = new Date("2026-11-20T07:00:00.000Z");
 const id = "push-20261123T061254Z-1f8a90c2";
 
 let store: LogStore;
-let server: LogsServer;
+let server: RunningService;
 let reader: CloudWatchLogReader;
 beforeEach(async () => {
   store = new LogStore();

@@ -11,9 +11,7 @@ import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
 import { setAlarm } from "#local/serve/control-server.ts";
 import { quoted } from "#shared/base/shell-word.ts";
-import type { AlarmState } from "#shared/fleet/rows/rollout-rows.ts";
-
-export const alarmStates = ["OK", "ALARM", "INSUFFICIENT_DATA"] as const satisfies readonly AlarmState[];
+import { alarmStates } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** Sets the state of an alarm of the machine's CloudWatch, and prints the ARN that a gate names. */
 export async function localAlarm(

@@ -3,10 +3,22 @@ import type { ClusterConnection, ClusterHost } from "@starling/embedded-apiserve
 import { KubeConnection } from "#shared/adapters/kube/kube-connection.ts";
 import type { ClusterClient, KindInfo } from "#shared/kube/cluster-client.ts";
 import { KubeError } from "#shared/kube/kube-error.ts";
-import { type ManifestObject, stringAt } from "#shared/kube/kube-object.ts";
+import { type KubeObject, type ManifestObject, objectIdOf, stringAt } from "#shared/kube/kube-object.ts";
 
 const deadlineMs = 30_000;
 const namespaced = /\/namespaces\/([^/]+)\/[^/]+\/[^/]+$/;
+
+/** The ConfigMap of a cluster, as it is now. */
+export function configMapIn(
+  clusters: ClusterHost,
+  cluster: string,
+  key: { readonly namespace: string; readonly name: string },
+): KubeObject | undefined {
+  return clusters.objects(cluster).find((object) => {
+    const { kind, namespace, name } = objectIdOf(object);
+    return kind === "ConfigMap" && namespace === key.namespace && name === key.name;
+  });
+}
 
 /** Works like `kubectl delete configmap`. */
 export async function deleteConfigMap(

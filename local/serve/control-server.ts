@@ -14,6 +14,7 @@ import { readBytesUpTo } from "#local/base/read-bytes.ts";
 import type { FaultControl } from "#local/faults/fault-control.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
+import { alarmStates } from "#shared/fleet/rows/rollout-rows.ts";
 
 export const controlAddressSchema = z.object({ url: z.string(), token: z.string() });
 export type ControlAddress = z.infer<typeof controlAddressSchema>;
@@ -30,7 +31,7 @@ const changeSchema = z.strictObject({
 
 const alarmSchema = z.strictObject({
   name: z.string().min(1).max(255),
-  state: z.enum(["OK", "ALARM", "INSUFFICIENT_DATA"]),
+  state: z.enum(alarmStates),
 });
 const setAlarmSchema = alarmSchema.extend({ arn: z.string() });
 

@@ -1,7 +1,7 @@
 /** The content of the demo: five chapters with its own repository, or one rollout of the user's repository. */
 
 import { adoptRepository, type UserRepository } from "#local/git/user-repository.ts";
-import { deleteConfigMap, provideNamespaces } from "#local/machine/by-hand.ts";
+import { configMapIn, deleteConfigMap, provideNamespaces } from "#local/machine/by-hand.ts";
 import { rings } from "#local/machine/rings.ts";
 import { addFleet, type Stack } from "#local/machine/stack.ts";
 import type { DemoOptions } from "#local/stories/demo-options.ts";
@@ -9,7 +9,7 @@ import { demoCommits, demoPath } from "#local/stories/demo-repository.ts";
 import { type FleetView, RolloutStory } from "#local/stories/rollout-story.ts";
 import { defined } from "#shared/base/defined.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
-import { objectIdOf, stringAt } from "#shared/kube/kube-object.ts";
+import { stringAt } from "#shared/kube/kube-object.ts";
 
 export const demoNamespace = "demo";
 export const demoGroup = "shop";
@@ -153,10 +153,7 @@ function groupOf({ path, progressDeadline, bound }: GroupWish): unknown {
 }
 
 function settingsOf(stack: Stack, cluster: string) {
-  return stack.clusters.objects(cluster).find((object) => {
-    const { kind, namespace, name } = objectIdOf(object);
-    return kind === "ConfigMap" && namespace === "shop" && name === "settings";
-  });
+  return configMapIn(stack.clusters, cluster, { namespace: "shop", name: "settings" });
 }
 
 function describeSettings(stack: Stack, cluster: string): string {

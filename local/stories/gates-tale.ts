@@ -1,11 +1,12 @@
 /** Shows people in the loop: a canary that bakes, an approval, a rollback, and a window. */
+import { configMapIn } from "#local/machine/by-hand.ts";
 import type { Stack } from "#local/machine/stack.ts";
 import type { DemoOutput } from "#local/stories/demo-tale.ts";
 import type { ExampleFleet } from "#local/stories/example-fleet.ts";
 import { type ExampleStory, type GroupEnd, startExample } from "#local/stories/example-tale.ts";
 import type { ApiList, SyncGroupObject, TargetItem } from "#shared/fleet/api/objects.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
-import { objectIdOf, stringAt } from "#shared/kube/kube-object.ts";
+import { stringAt } from "#shared/kube/kube-object.ts";
 
 /** The example with gates has chapters of its own. */
 export const gatesExample = "gates";
@@ -153,13 +154,10 @@ class GatedFleet {
 
   /** The rounding in each cluster, in their order. */
   #roundings(): readonly (string | undefined)[] {
-    return this.#group.clusters.map((cluster) => {
-      const settings = this.#stack.clusters.objects(cluster).find((object) => {
-        const { kind, name } = objectIdOf(object);
-        return kind === "ConfigMap" && name === "settings";
-      });
-      return stringAt(settings, "data", "rounding");
-    });
+    const key = { namespace: "payments", name: "settings" };
+    return this.#group.clusters.map((cluster) =>
+      stringAt(configMapIn(this.#stack.clusters, cluster, key), "data", "rounding"),
+    );
   }
 }
 

@@ -9,6 +9,7 @@ import { defined } from "#shared/base/defined.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { parseAlarmArn } from "#shared/fleet/alarm-arn.ts";
 import type { AlarmChange, AlarmReading } from "#shared/fleet/rollout/alarms.ts";
+import { alarmStates } from "#shared/fleet/rows/rollout-rows.ts";
 import type { AlarmReader } from "#shared/ports.ts";
 
 /** Pages of a history, of a hundred changes each. An alarm with more since the last reading is not judged by a part. */
@@ -17,7 +18,7 @@ const mostPages = 10;
 /** CloudWatch leaves composite alarms out unless they are asked for. */
 const AlarmTypes = ["MetricAlarm" as const, "CompositeAlarm" as const];
 
-const state = z.enum(["OK", "ALARM", "INSUFFICIENT_DATA"]);
+const state = z.enum(alarmStates);
 /** The text of a change in a history. */
 const historyData = z.object({
   oldState: z.object({ stateValue: state }),

@@ -462,7 +462,8 @@ export interface SeenAlarms {
 }
 
 /** In the words of CloudWatch. */
-export type AlarmState = "OK" | "ALARM" | "INSUFFICIENT_DATA";
+export const alarmStates = ["OK", "ALARM", "INSUFFICIENT_DATA"] as const;
+export type AlarmState = (typeof alarmStates)[number];
 
 export interface UnreadAlarm {
   readonly arn: string;

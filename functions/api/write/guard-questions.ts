@@ -5,6 +5,7 @@ import { documentReference, objectText } from "#functions/api/request/reference.
 import type { Consequences } from "#functions/api/write/consequences.ts";
 import type { WrittenRow } from "#functions/api/write/object-change.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
+import { stateEntries } from "#shared/adapters/state-entries.ts";
 import { storedList } from "#shared/adapters/stored-list.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { canonicalJson } from "#shared/base/json.ts";
@@ -13,7 +14,7 @@ import { type Member, membersOf, relationOf } from "#shared/fleet/rollout/desire
 import { afterRead, membersWithheld, withheldText } from "#shared/fleet/rollout/guard.ts";
 import { guardedMembers } from "#shared/fleet/rollout/guarded-members.ts";
 import { guardNow } from "#shared/fleet/rollout/guarded-templates.ts";
-import { clusterOfKey, keys, type Owner, ranges, stateIndex } from "#shared/fleet/rows/keys.ts";
+import { clusterOfKey, keys, type Owner, ranges } from "#shared/fleet/rows/keys.ts";
 import type { SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutStateRow, WithheldChange } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
@@ -89,12 +90,7 @@ async function membersAsked({ table, blobs }: Asking, { row, rolloutState, owner
     former,
     found,
     isRegistered: (cluster) => readable.some(({ name }) => name === cluster),
-    withSyncs: async () => {
-      const entries = await Array.fromAsync(
-        allItems((start) => table.queryIndex({ ...stateIndex.range(owner), ...start })),
-      );
-      return new Set(entries.flatMap(({ sort }) => stateIndex.parse(sort)?.cluster ?? []));
-    },
+    withSyncs: async () => new Set((await stateEntries(owner, table)).map(({ cluster }) => cluster)),
   });
   return membersWithheld(guarded.guard);
 }

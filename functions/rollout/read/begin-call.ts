@@ -1,6 +1,7 @@
 /** The work of one call of the planner, and what of it was done. */
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { rowsAbout, stateEntries } from "#functions/rollout/read/read-clusters.ts";
+import { rowsAbout } from "#functions/rollout/read/read-clusters.ts";
+import { stateEntries } from "#shared/adapters/state-entries.ts";
 import type { Doomed } from "#shared/fleet/rollout/advance.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { newSkips } from "#shared/fleet/rollout/gate-acts.ts";

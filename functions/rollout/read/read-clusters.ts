@@ -1,4 +1,5 @@
 import { withEffectiveValues } from "#shared/adapters/read-cluster-values.ts";
+import { stateEntries } from "#shared/adapters/state-entries.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { digestsOf, type Renderings } from "#shared/fleet/rollout/decide.ts";
 import { type ClusterRows, type FoundLease, isLeftBehind, type Known } from "#shared/fleet/rollout/facts.ts";
@@ -95,13 +96,6 @@ export async function readRenderings(targets: readonly SnapshotTarget[], table: 
   const rows = found.filter((row) => row.type === "Rendering");
   const newer = found.filter(isNewer).map((row) => [keys.rendering.read(row).input, newerRowText(row)] as const);
   return { rows: new Map(rows.map((row) => [row.input, row])), newer: new Map(newer) };
-}
-
-/** Every Sync of an owner by the state index, only of one phase when it is given. The index may lag a moment behind. */
-export async function stateEntries(owner: Owner, table: Table, phase?: string) {
-  const range = stateIndex.range(owner, phase);
-  const entries = await Array.fromAsync(allItems((start) => table.queryIndex({ ...range, ...start })));
-  return entries.flatMap(({ sort }) => stateIndex.parse(sort) ?? []);
 }
 
 /** The first Syncs in a phase, by their clusters: at most this many, or all of them. */

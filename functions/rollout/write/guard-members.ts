@@ -2,7 +2,7 @@
 
 import type { Fleet } from "#functions/rollout/read/fleet.ts";
 import type { PlannerPorts } from "#functions/rollout/read/planner-ports.ts";
-import { stateEntries } from "#functions/rollout/read/read-clusters.ts";
+import { stateEntries } from "#shared/adapters/state-entries.ts";
 import { type Member, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import { afterRead } from "#shared/fleet/rollout/guard.ts";

@@ -6,6 +6,7 @@ import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { Table } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
+import { Crash, DisturbedPorts } from "#test/support/planner-model/disturbed-ports.ts";
 import { PlannerWorld } from "#test/support/planner-world.ts";
 
 /** The start of stories about the planner. */
@@ -145,4 +146,16 @@ export function counting(table: Table): {
       },
     },
   };
+}
+
+/** The planner's call dies at one of its calls to the table or the queues. @returns false when it made fewer. */
+export async function diesAt(made: PlannerWorld, at: number, when: "before" | "after"): Promise<boolean> {
+  const { table, sender } = new DisturbedPorts(made, { crash: { at, when } });
+  try {
+    await made.plan(table, undefined, sender);
+    return false;
+  } catch (error) {
+    if (error instanceof Crash) return true;
+    throw error;
+  }
 }

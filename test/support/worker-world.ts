@@ -12,7 +12,7 @@ import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import { nextDesired } from "#shared/fleet/rows/lineage.ts";
 import type { UserSyncRow } from "#shared/fleet/rows/object-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
-import type { Paused, SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Observed, Paused, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { indexedState } from "#shared/fleet/sync/sync-state.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import type { BlobStore, Log, Table } from "#shared/ports.ts";
@@ -192,6 +192,13 @@ export class WorkerWorld {
 
   async sync(name: string): Promise<SyncRow | undefined> {
     return this.table.get(keys.sync("c1", "tests", name));
+  }
+
+  /** @throws Error when no worker has observed the Sync. */
+  async observedOf(name: string): Promise<Observed> {
+    const observed = (await this.sync(name))?.observed;
+    if (observed === undefined) throw new Error(`nobody has checked ${name}`);
+    return observed;
   }
 
   async phase(name: string): Promise<string | undefined> {

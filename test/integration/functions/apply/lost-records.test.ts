@@ -99,10 +99,8 @@ describe.each(clusterTargets)("records of a worker that are lost or in doubt, on
       this.aheadMs += 400_000;
     }
 
-    async observed(): Promise<Observed> {
-      const observed = (await this.sync(this.name))?.observed;
-      if (observed === undefined) throw new Error(`nobody has checked ${this.name}`);
-      return observed;
+    observed(): Promise<Observed> {
+      return this.observedOf(this.name);
     }
 
     /** The names of the ConfigMaps in the namespace. */

@@ -50,10 +50,8 @@ describe.each(clusterTargets)("the guard of a Sync's objects on $name", ({ start
       return this.observed();
     }
 
-    async observed(): Promise<Observed> {
-      const observed = (await this.sync(this.name))?.observed;
-      if (observed === undefined) throw new Error(`nobody has checked ${this.name}`);
-      return observed;
+    observed(): Promise<Observed> {
+      return this.observedOf(this.name);
     }
 
     /** Names of the objects that exist. */

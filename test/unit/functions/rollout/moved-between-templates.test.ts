@@ -2,8 +2,7 @@
 import { expect, test } from "vitest";
 import { digestOf } from "#shared/base/digest.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
-import { Crash, DisturbedPorts } from "#test/support/planner-model/disturbed-ports.ts";
-import { worldOf } from "#test/support/planner-story.ts";
+import { diesAt, worldOf } from "#test/support/planner-story.ts";
 import type { PlannerWorld } from "#test/support/planner-world.ts";
 
 const pace = { maxConcurrent: 2 };
@@ -34,17 +33,6 @@ function without(made: PlannerWorld): readonly string[] {
     syncs.filter(({ desired }) => holding.has(desired.renderDigest ?? "")).map(({ cluster }) => cluster),
   );
   return ["c1", "c2"].filter((cluster) => !has.has(cluster));
-}
-
-async function diesAt(made: PlannerWorld, at: number, when: "before" | "after"): Promise<boolean> {
-  const { table, sender } = new DisturbedPorts(made, { crash: { at, when } });
-  try {
-    await made.plan(table, undefined, sender);
-    return false;
-  } catch (error) {
-    if (error instanceof Crash) return true;
-    throw error;
-  }
 }
 
 test.each(Object.entries(moves))(

@@ -27,6 +27,19 @@ async function group(): Promise<PlannerWorld> {
 const revisions = async (made: PlannerWorld, ...clusters: readonly string[]) =>
   Promise.all(clusters.map(async (cluster) => (await made.sync(cluster))?.desired.revision.slice(-3)));
 
+/** Rollout 2 is rejected, rollout 3 passes, and rollout 4 has the files of 2 under another commit. */
+async function groupWithLike(): Promise<PlannerWorld> {
+  const made = await group();
+  await revise(made, "bbb");
+  await reject(made, 2);
+  await playOn(made);
+  await made.setSource("ccc");
+  await playOn(made);
+  await made.setSource("ddd", "bbb");
+  await playOn(made);
+  return made;
+}
+
 describe("a rejected rollout", () => {
   test("begun clusters settle, no other cluster gets it, and the next commit goes through all stages", async () => {
     const made = await group();
@@ -92,14 +105,7 @@ describe("a rejected rollout", () => {
   });
 
   test("the same files under another commit are rejected as well, by name", async () => {
-    const made = await group();
-    await revise(made, "bbb");
-    await reject(made, 2);
-    await playOn(made);
-    await made.setSource("ccc");
-    await playOn(made);
-    await made.setSource("ddd", "bbb");
-    await playOn(made);
+    const made = await groupWithLike();
     expect(made.stages()).toEqual({ canary: "3", rest: "3" });
     expect(made.rolloutState().rejected).toMatchObject([{ rollout: 2 }, { rollout: 4, like: 2 }]);
     expect((await made.group()).status).toMatchObject({
@@ -112,14 +118,7 @@ describe("a rejected rollout", () => {
   });
 
   test("a rollout with the plan of another rejected one stays rejected by its own act when the other one is admitted", async () => {
-    const made = await group();
-    await revise(made, "bbb");
-    await reject(made, 2);
-    await playOn(made);
-    await made.setSource("ccc");
-    await playOn(made);
-    await made.setSource("ddd", "bbb");
-    await playOn(made);
+    const made = await groupWithLike();
     await reject(made, 4);
     await playOn(made);
     await unreject(made, 2);

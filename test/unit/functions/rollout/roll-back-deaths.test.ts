@@ -1,7 +1,6 @@
 /** Rollbacks end in the same way wherever the planner dies, and whatever is requested or reported twice. */
 import { expect, test } from "vitest";
-import { Crash, DisturbedPorts } from "#test/support/planner-model/disturbed-ports.ts";
-import { playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
+import { diesAt, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
 import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
 
@@ -19,18 +18,6 @@ async function group(): Promise<PlannerWorld> {
   await playOn(made);
   expect(await rollBack(made)).toMatchObject({ status: 200 });
   return made;
-}
-
-/** The planner's call dies at one of its calls to the table or the queues. @returns false when it made fewer. */
-async function diesAt(made: PlannerWorld, at: number, when: "before" | "after"): Promise<boolean> {
-  const { table, sender } = new DisturbedPorts(made, { crash: { at, when } });
-  try {
-    await made.plan(table, undefined, sender);
-    return false;
-  } catch (error) {
-    if (error instanceof Crash) return true;
-    throw error;
-  }
 }
 
 /** There is one rollback, every cluster has the older rollout, and the bad one is rejected. */

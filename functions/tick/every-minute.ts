@@ -9,8 +9,8 @@ import type { AlarmReader } from "#shared/ports.ts";
 const surveyEveryMs = 290_000;
 
 /**
- * Claims the due rows each minute, reads the alarms of bakes, and reports the state of the fleet every five minutes after that. A new sandbox does
- * both, because it does not know when the last report was made.
+ * Claims the due rows each minute, reads the alarms of bakes, and reports the state of the fleet every five minutes
+ * after that. A new sandbox does both, because it does not know when the last report was made.
  */
 export function everyMinute(ports: TickPorts & { readonly alarms: AlarmReader }): () => Promise<void> {
   let surveyedAt = Number.NEGATIVE_INFINITY;

@@ -46,7 +46,8 @@ const ofStageRuns: ReadonlySet<RolloutVerb> = new Set<RolloutVerb>(["promote", "
 /**
  * Carries out a verb and sends a message to the planner.
  * @throws StarlingError `NotFound`, `Deleting`, `NewerRow`, and what the verb refuses: `BadRequest`, `NotHeld`,
- * `NotStalled`, `NotFailed`, `NotATarget`, `NotGated`, `StageRunChanged`, `RolloutRejected`, `NothingToRollBack`, `Forbidden`.
+ * `NotStalled`, `NotFailed`, `NotATarget`, `NotGated`, `StageRunChanged`, `RolloutRejected`, `NothingToRollBack`,
+ * `Forbidden`.
  */
 export async function operateRollout(ports: ApiPorts, request: RolloutRequest): Promise<RolloutAnswer> {
   const { owner, verb, caller } = request;

@@ -174,8 +174,8 @@ async function checkPaused(
 }
 
 /**
- * Checks what was applied last, when the check is due, and writes nothing to the cluster while that is withheld. When nothing was applied and
- * the cluster did not answer, it checks whether the cluster answers.
+ * Checks what was applied last, when the check is due, and writes nothing to the cluster while that is withheld. When
+ * nothing was applied and the cluster did not answer, it checks whether the cluster answers.
  */
 function heldCheck(basis: Basis, withheld: Withheld | undefined, now: Date): Check | undefined {
   const { row, cluster } = basis;

@@ -72,7 +72,10 @@ export function startTargetActs(known: Known, _work: CallWork, ports: PlannerPor
   return transaction;
 }
 
-/** Targets that have a row are taken out by a job; those that wait, at their turn; those with a slot, when it is settled. */
+/**
+ * Targets that have a row are taken out by a job; those that wait, at their turn; those with a slot, when it is
+ * settled.
+ */
 function skipJobs({ rolloutState, stageRuns, row }: Known, only: NamedClusters): readonly Job[] {
   return stageRunsIn(rolloutState, stageRuns).flatMap((stageRun): readonly Job[] => {
     const { Failed, Unreachable } = stageRun.counts;

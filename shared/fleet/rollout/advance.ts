@@ -229,9 +229,9 @@ function updating({ stage }: StageRunRow): Assessment {
 }
 
 /**
- * True when all remaining targets wait for an uncordon, a freeze, a window, an idle worker, or a repair by others: none of that ends by
- * itself. A target that waits for a slot goes first, unless none can get one before the stage run halts; later stages
- * go first as well when the stage run passes at the deadline of the others.
+ * True when all remaining targets wait for an uncordon, a freeze, a window, an idle worker, or a repair by others: none
+ * of that ends by itself. A target that waits for a slot goes first, unless none can get one before the stage run
+ * halts; later stages go first as well when the stage run passes at the deadline of the others.
  */
 function isHeld(stageRun: StageRunRow, facts: StageRunFacts): boolean {
   if (stageRun.counts.Assigned !== (facts.stuck ?? 0)) return false;

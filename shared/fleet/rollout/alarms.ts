@@ -52,7 +52,10 @@ export function alarmSince(from: string, before: ReadAlarm | undefined): string 
   return again > from ? again : from;
 }
 
-/** Adds a reading to the facts about an alarm. An alarm that left a state after the bake began was in it during the bake. */
+/**
+ * Adds a reading to the facts about an alarm. An alarm that left a state after the bake began was in it during the
+ * bake.
+ */
 export function afterReading(
   from: string,
   before: ReadAlarm | undefined,
@@ -70,7 +73,10 @@ export function afterReading(
   return { readTo: at, seen };
 }
 
-/** Finds the fact that decides about the bake; undefined while there is none. @param row - undefined when nothing was read yet. */
+/**
+ * Finds the fact that decides about the bake; undefined while there is none. @param row - undefined when nothing was
+ * read yet.
+ */
 function seenAlarms(stageRun: StageRunRow, row: AlarmsRow | undefined): SeenAlarms | undefined {
   const { bake } = stageRun;
   if (bake === undefined || row === undefined || row.from !== bake.from) return undefined;

@@ -214,8 +214,8 @@ export function clockOf({ row }: Pick<Known, "row">, now: Date): Deadlines & { r
 }
 
 /**
- * Releases slots of failed attempts, of attempts that nobody has begun and that may not begin any more, and of clusters that
- * a freeze has held for the time of an attempt, because others may need the slot.
+ * Releases slots of failed attempts, of attempts that nobody has begun and that may not begin any more, and of clusters
+ * that a freeze has held for the time of an attempt, because others may need the slot.
  */
 export function pausedFor(
   { slot, syncs, clock, verdict, skip }: Pick<SeenSlot, "slot" | "syncs" | "clock" | "verdict" | "skip">,

@@ -44,9 +44,9 @@ function isGuarded(row: OwnerRow): boolean {
 }
 
 /**
- * The schema of a row of the planner: a stage run with gates, with skipped targets, or a rollback, is never taken for one without, a planner
- * that does not know windows or cordons would never release what they hold back, and a worker that does not know windows
- * would begin too late.
+ * The schema of a row of the planner: a stage run with gates, with skipped targets, or a rollback, is never taken for
+ * one without, a planner that does not know windows or cordons would never release what they hold back, and a worker
+ * that does not know windows would begin too late.
  */
 export function plannedSchema(row: object): number {
   const {

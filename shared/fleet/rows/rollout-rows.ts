@@ -512,7 +512,10 @@ export interface StageRunRow extends Row, StageRunRef {
   readonly returned: readonly number[];
   /** Range of orders of targets that were ready with this rollout before the new snapshot, without its end. */
   readonly verified?: { readonly from: number; readonly to: number };
-  /** The digest of cordons, freezes, windows and members (`frozenAs`) with which the frozen targets in `holds` were found. */
+  /**
+   * The digest of cordons, freezes, windows and members (`frozenAs`) with which the frozen targets in `holds` were
+   * found.
+   */
   readonly frozenAs?: string;
   /** Targets that have a row and failed, because they could not be rendered. */
   readonly unrendered: readonly number[];
@@ -527,7 +530,10 @@ export interface StageRunRow extends Row, StageRunRef {
   }[];
   /** Targets that do not answer: the last ten by name. */
   readonly away: readonly string[];
-  /** Targets that people took out: they are counted as Skipped, and stay a part of what the run changes. Absent without any. */
+  /**
+   * Targets that people took out: they are counted as Skipped, and stay a part of what the run changes. Absent without
+   * any.
+   */
   readonly takenOut?: {
     readonly count: number;
     /** The first ten. */

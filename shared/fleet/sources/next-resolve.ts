@@ -5,9 +5,9 @@ import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { fetchAgainAt } from "#shared/fleet/sources/source-fetch.ts";
 
 /**
- * When a Source is resolved next; while it is suspended, when that ends or its artifact is stored once more. A changed spec, a
- * `reconcile` and a new Source are due at once; failures back off, up to the interval. A fetch that died is due when it
- * may be tried again, if that is earlier.
+ * When a Source is resolved next; while it is suspended, when that ends or its artifact is stored once more. A changed
+ * spec, a `reconcile` and a new Source are due at once; failures back off, up to the interval. A fetch that died is due
+ * when it may be tried again, if that is earlier.
  */
 export function nextResolve(
   row: Pick<SourceRow, "spec" | "status" | "operations" | "generation" | "createdAt" | "uid">,

@@ -75,7 +75,10 @@ function specWord({ row: { generation, status } }: WaitFacts): readonly string[]
   return status.observedGeneration === generation ? [] : ["the spec"];
 }
 
-/** Acts on stage runs that the planner has not seen, and retries and skips that it has not started although nothing is suspended. */
+/**
+ * Acts on stage runs that the planner has not seen, and retries and skips that it has not started although nothing is
+ * suspended.
+ */
 function newGateActs({ row: { operations, status }, rolloutState }: WaitFacts): readonly GateAct[] {
   const { gates = [], suspended } = operations;
   const waiting = suspended === undefined ? newTargetActs(operations, rolloutState) : [];

@@ -1,4 +1,7 @@
-/** The waits of clusters that a cause other than a cordon or a freeze holds back: targets of stage runs, and catch-ups. Pure. */
+/**
+ * The waits of clusters that a cause other than a cordon or a freeze holds back: targets of stage runs, and catch-ups.
+ * Pure.
+ */
 import { defined } from "#shared/base/defined.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { changingIn, ownBound } from "#shared/fleet/rollout/slots.ts";
@@ -11,7 +14,10 @@ import { openingText } from "#shared/fleet/windows/opening-text.ts";
 /** Catch-ups say what they wait to do; the targets of a stage run are named with it. */
 export const catchingUpText = " to catch up";
 
-/** @param where - the stage run of the targets; for catch-ups, nothing. @returns none for a cordon or a freeze: see `waits.ts`. */
+/**
+ * @param where - the stage run of the targets; for catch-ups, nothing. @returns none for a cordon or a freeze: see
+ * `waits.ts`.
+ */
 export function holdWaits(
   { cause, name, clusters: count }: Hold<number>,
   where: Pick<Wait, "stage" | "rollout">,

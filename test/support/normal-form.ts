@@ -95,6 +95,8 @@ const passing = new Set([
     "startedAt",
     "endedAt",
     "completedAt",
+    // It is there only in runs in which a cluster missed its stage and caught up.
+    "catchUpEndedAt",
     "assignedAt",
     "attemptedAt",
     "storedAt",

@@ -3,6 +3,7 @@ import { fieldsText, sectionText } from "#cli/format/describe-text.ts";
 import { rowsText } from "#cli/format/values-text.ts";
 import type { WindowObject } from "#shared/fleet/api/objects.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
+import { groupsText } from "#shared/fleet/kinds/group-selection.ts";
 import type { WindowSpec } from "#shared/fleet/kinds/window.ts";
 import { isOpen, openings, type WindowTime } from "#shared/fleet/windows/calendar.ts";
 import { openingText } from "#shared/fleet/windows/opening-text.ts";
@@ -15,7 +16,8 @@ export function describeWindow(object: WindowObject, now: Date): string {
   return [
     headText(object, now),
     fieldsText([
-      ["Clusters", `${selectionText(spec.clusters)} (${status.clusters} registered)`],
+      ["Clusters", `${selectionText(spec.clusters ?? { all: true })} (${status.clusters} registered)`],
+      ["Groups", spec.groups && groupsText(spec.groups)],
       ["Open", status.open ? `yes${closing}` : "no"],
     ]),
     sectionText("Allow", rowsText(spec.allow.map((time) => [timeText(time)]))),
@@ -28,6 +30,12 @@ export function describeWindow(object: WindowObject, now: Date): string {
 export function nextOpeningsText(spec: WindowSpec, now: Date): string {
   const found = openings(spec, now, openingsShown).map((at) => [openingText(spec, at)]);
   return rowsText(found.length > 0 ? found : [[isOpen(spec, now) ? "stays open" : "never"]]);
+}
+
+/** The clusters and the groups that it selects. */
+export function windowSelectionText({ clusters, groups }: Pick<WindowSpec, "clusters" | "groups">): string {
+  const parts = [clusters && selectionText(clusters), groups && `groups ${groupsText(groups)}`];
+  return parts.filter((part) => part !== undefined).join("; ");
 }
 
 function timeText({ cron, duration, timeZone, start, end }: WindowTime): string {

@@ -1,3 +1,4 @@
+import { windowSelectionText } from "#cli/format/describe-window.ts";
 import type { TextTable } from "#cli/format/table.ts";
 import { hasNamespace, type KindName } from "#cli/session/kind-names.ts";
 import type {
@@ -144,7 +145,7 @@ const windowColumns: readonly Column<WindowObject>[] = [
   name,
   { name: "OPEN", cell: ({ status }) => (status.open ? "yes" : "no") },
   { name: "CLUSTERS", cell: ({ status }) => String(status.clusters) },
-  { name: "SELECTION", cell: ({ spec }) => selectionText(spec.clusters) },
+  { name: "SELECTION", cell: ({ spec }) => windowSelectionText(spec) },
   state,
   {
     name: "NEXT OPENING",

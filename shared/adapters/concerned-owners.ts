@@ -15,7 +15,7 @@ export async function everyOwner(table: Table): Promise<readonly Message[]> {
   return (await readOwners(table)).map((owner) => ({ to: "rollout", owner, clusters: [] }));
 }
 
-async function readOwners(table: Table): Promise<readonly Owner[]> {
+export async function readOwners(table: Table): Promise<readonly Owner[]> {
   const range = ranges.owners();
   const entries = allItems((start) => table.query({ ...range, newer: "kept", ...start }));
   return (await Array.fromAsync(entries)).flatMap((entry) => keys.owner.parse(entry) ?? []);

@@ -16,7 +16,7 @@ import { type OwnerRow, reachesNobody, type SourceRow } from "#shared/fleet/rows
 import type { CatchUpRow, RolloutRow, RolloutStateRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, type Row } from "#shared/fleet/rows/row.ts";
 import { isOfType } from "#shared/fleet/rows/stored-row.ts";
-import { windowsAmong } from "#shared/fleet/rows/windows-row.ts";
+import { windowsFor } from "#shared/fleet/rows/windows-row.ts";
 import { isCheckAwaited } from "#shared/fleet/waits/asked-waits.ts";
 import { checkedSlots, type WaitFacts } from "#shared/fleet/waits/wait.ts";
 import type { Table } from "#shared/ports.ts";
@@ -77,7 +77,7 @@ export async function overviewOf({ table, clock }: OverviewPorts, owner: Owner):
       rows.filter((one) => one.type === "Source"),
     ),
     freezeState: freezeStateAmong(rows),
-    windows: windowsAmong(rows),
+    windows: windowsFor(row, rows),
     cordons: cordonsAmong(rows),
     ...askedOf(
       row,

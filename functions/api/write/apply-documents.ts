@@ -3,6 +3,7 @@ import { documentReference, objectKey, objectText } from "#functions/api/request
 import { type DocumentProblem, invalidDocuments, refusal } from "#functions/api/request/refusal.ts";
 import { checkDocuments } from "#functions/api/write/check-documents.ts";
 import { clusterWarnings } from "#functions/api/write/cluster-warnings.ts";
+import { groupWarnings } from "#functions/api/write/group-warnings.ts";
 import { type Consequences, consequencesOf } from "#functions/api/write/consequences.ts";
 import { guardedChanges, guardQuestion } from "#functions/api/write/guard-questions.ts";
 import {
@@ -65,11 +66,12 @@ export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Pr
   refuseImpossible(documents, { current, installation: ports.installation });
   const sources = await sourceWarnings(ports.table, documents);
   const clusters = await clusterWarnings(ports.table, documents);
+  const groups = await groupWarnings(ports.table, documents);
   const values = await valueWarnings(ports.table, documents);
   const stages = await stageWarnings(ports.table, documents);
   const pace = paceWarnings(documents);
   const warnings = documents.map((_, index) =>
-    [sources, clusters, stages, values, pace].flatMap((found) => found[index] ?? []),
+    [sources, clusters, groups, stages, values, pace].flatMap((found) => found[index] ?? []),
   );
 
   const consequences: Consequences[] = [];

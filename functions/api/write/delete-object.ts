@@ -12,6 +12,7 @@ import { forgetSyncs, isAssigned, requireForgettable } from "#shared/adapters/fo
 import { counted } from "#shared/base/counted.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
+import { groupsText } from "#shared/fleet/kinds/group-selection.ts";
 import { cordonUpdate } from "#shared/fleet/rows/cordons-row.ts";
 import type { DiscoveryRow } from "#shared/fleet/rows/discovery-rows.ts";
 import { valuesVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
@@ -24,7 +25,7 @@ import {
   type SourceRow,
   type WindowRow,
 } from "#shared/fleet/rows/object-rows.ts";
-import { windowRemoval } from "#shared/fleet/rows/windows-row.ts";
+import { clustersOf, windowRemoval } from "#shared/fleet/rows/windows-row.ts";
 import type { Write } from "#shared/ports.ts";
 
 /** Number of names in an error; the rest is counted. */
@@ -152,10 +153,11 @@ async function deleteWindow(
   ports: ApiPorts,
   { row, request }: { readonly row: WindowRow; readonly request: DeleteRequest },
 ): Promise<DeleteAnswer> {
+  const groups = row.spec.groups === undefined ? "" : `groups ${groupsText(row.spec.groups)} on `;
   return deleteSelection(ports, {
     ...{ row, request, also: [windowRemoval(row.name)] },
     messageFor: (count) =>
-      `deleting ${objectText(request.reference)} lets changes of ${count} start at any time that no other Window denies`,
+      `deleting ${objectText(request.reference)} lets changes of ${groups}${count} start at any time that no other Window denies`,
   });
 }
 
@@ -172,7 +174,8 @@ async function deleteSelection(
   ports: ApiPorts,
   { row, request, also, messageFor }: SelectionRemoval,
 ): Promise<DeleteAnswer> {
-  const selected = (await registered(ports.table)).filter((cluster) => selects(row.spec.clusters, cluster));
+  const selection = clustersOf(row.spec);
+  const selected = (await registered(ports.table)).filter((cluster) => selects(selection, cluster));
   const message = messageFor(counted(selected.length, "cluster"));
   const consequences = { syncs: 0, clusters: selected.length, message };
   if (request.confirmed === "ask") {

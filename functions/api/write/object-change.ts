@@ -26,7 +26,7 @@ import type {
   WindowRow,
 } from "#shared/fleet/rows/object-rows.ts";
 import { type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
-import { windowUpdate } from "#shared/fleet/rows/windows-row.ts";
+import { clustersOf, windowUpdate } from "#shared/fleet/rows/windows-row.ts";
 import { nextResolve } from "#shared/fleet/sources/next-resolve.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Write } from "#shared/ports.ts";
@@ -191,7 +191,7 @@ function windowChange(before: WindowRow | undefined, after: WindowRow): RowChang
   const put = putRow(before, after);
   const said = ({ spec }: WindowRow) => canonicalJson(spec);
   if (before !== undefined && said(before) === said(after)) return { after, writes: [put], messages: [], clusters: [] };
-  const selections = [...(before === undefined ? [] : [before.spec.clusters]), after.spec.clusters];
+  const selections = [before, after].flatMap((row) => (row === undefined ? [] : [clustersOf(row.spec)]));
   return { after, writes: [put, windowUpdate(after.name, after.spec)], messages: [], clusters: [], selections };
 }
 

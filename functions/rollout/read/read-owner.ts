@@ -15,7 +15,7 @@ import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, newerRowText, type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 import { rowAt } from "#shared/fleet/rows/suspension.ts";
-import { windowsAmong } from "#shared/fleet/rows/windows-row.ts";
+import { windowsFor } from "#shared/fleet/rows/windows-row.ts";
 import type { Table } from "#shared/ports.ts";
 
 /** @returns undefined when the owner does not exist. @throws StarlingError `FreezesUnreadable` */
@@ -73,7 +73,7 @@ export async function readOwner(
     rollouts: numbered,
     stageRuns: new Map(stageRuns.map((stageRun) => [stageRunKey(stageRun), stageRun])),
     freezeState: reading.freezeState,
-    windows: windowsAmong(readable),
+    windows: windowsFor(row, readable),
     cordons: cordonsAmong(readable),
     desired: desiredPlan(
       row,

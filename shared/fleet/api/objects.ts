@@ -55,6 +55,7 @@ import {
 import { pausedConditions } from "#shared/fleet/sync/conditions.ts";
 import { type OutOfSync, syncState } from "#shared/fleet/sync/sync-state.ts";
 import { countTargets, type TargetCounts } from "#shared/fleet/sync/tally.ts";
+import { clustersOf } from "#shared/fleet/rows/windows-row.ts";
 import { isOpen, nextClosing, nextOpening } from "#shared/fleet/windows/calendar.ts";
 
 export interface ObjectMeta {
@@ -271,7 +272,7 @@ export function windowObject(row: WindowRow, fleet: readonly SelectableCluster[]
   const open = isOpen(spec, now);
   const status = {
     ...row.status,
-    clusters: fleet.filter((cluster) => selects(spec.clusters, cluster)).length,
+    clusters: fleet.filter((cluster) => selects(clustersOf(spec), cluster)).length,
     open,
     ...defined({
       nextOpening: open ? undefined : nextOpening(spec, now)?.toISOString(),

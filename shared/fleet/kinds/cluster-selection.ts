@@ -14,16 +14,21 @@ const matchExpression = z.discriminatedUnion("operator", [
 /** A label replaces a longer list of clusters. */
 const names = boundedList(nameSchema, 1000).min(1);
 
-/** Kubernetes' label selector. An empty one would match everything, so it is refused; `all: true` states that. */
-export const labelSelectorSchema = z
-  .strictObject({
-    matchLabels: labelsSchema.optional(),
-    matchExpressions: boundedList(matchExpression, 100).optional(),
-  })
-  .refine(
-    (selector) => Object.keys(selector.matchLabels ?? {}).length + (selector.matchExpressions ?? []).length > 0,
-    "is empty and would match every cluster; write clusters: {all: true} if that is meant",
-  );
+/** Kubernetes' label selector. An empty one would match everything, so it is refused. @param empty - says that. */
+export function labelSelector(empty: string) {
+  return z
+    .strictObject({
+      matchLabels: labelsSchema.optional(),
+      matchExpressions: boundedList(matchExpression, 100).optional(),
+    })
+    .refine(
+      (selector) => Object.keys(selector.matchLabels ?? {}).length + (selector.matchExpressions ?? []).length > 0,
+      empty,
+    );
+}
+export const labelSelectorSchema = labelSelector(
+  "is empty and would match every cluster; write clusters: {all: true} if that is meant",
+);
 export type LabelSelector = z.infer<typeof labelSelectorSchema>;
 
 /** One type for every selection of clusters. An absent or empty one is refused. */

@@ -63,7 +63,13 @@ const meanings: Readonly<Record<string, string>> = {
     "`/starling/clusters/{{ eks.name }}`; also `{{ eks.accountId }}` and `{{ eks.region }}`",
   "ClusterValues.spec.clusters": "the clusters that get the values, by their effective labels",
   "ClusterValues.spec.priority": "from 0 to 1000; if two set the same value of a cluster, the higher priority wins",
-  "Window.spec.clusters": "the clusters whose changes wait for the window, by their effective labels",
+  "Window.spec.clusters":
+    "the clusters whose changes wait for the window, by their effective labels; without them, every cluster",
+  "Window.spec.groups":
+    "only changes of these SyncGroups, and of these Syncs without a group, wait; without them, all; at least one of clusters and groups",
+  "Window.spec.groups.selector": "groups by their own labels, as in Kubernetes",
+  "Window.spec.groups.names": "namespace and name of each, such as payments/shop",
+  "Window.spec.groups.namespaces": "every group of these namespaces",
   "Window.spec.allow": "times at which changes may start; together a union; without any, every time is allowed",
   "Window.spec.allow[].cron":
     "when the time begins: minute, hour, day, month and weekday, by the clock of the time zone",
@@ -233,7 +239,7 @@ const meanings: Readonly<Record<string, string>> = {
 };
 
 const selection =
-  /^spec\.(?:clusters|rollout\.stages\[\]\.clusters|templates\[\]\.overrides\[\]\.clusters)\.(?=selector|names|notNames|all)/;
+  /^spec\.(?:clusters|groups|rollout\.stages\[\]\.clusters|templates\[\]\.overrides\[\]\.clusters)\.(?=selector|names|notNames|all)/;
 const template = "SyncGroup.spec.templates[].";
 
 /** @param path - in the form of `fieldsOf`: `spec.rollout.stages[].name`. */

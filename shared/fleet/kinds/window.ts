@@ -2,6 +2,7 @@ import * as z from "zod";
 import { boundedList } from "#shared/base/bounded.ts";
 import { clusterSelectionSchema } from "#shared/fleet/kinds/cluster-selection.ts";
 import { isCron, isTimeZone } from "#shared/fleet/kinds/cron.ts";
+import { groupSelectionSchema } from "#shared/fleet/kinds/group-selection.ts";
 import { installationMetadata, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { durationSchema } from "#shared/fleet/kinds/quantities.ts";
 
@@ -36,13 +37,20 @@ const windowTime = z
 
 export const windowSpec = z
   .strictObject({
-    clusters: clusterSelectionSchema,
+    /** Without them, every cluster. */
+    clusters: clusterSelectionSchema.optional(),
+    /** Without them, every SyncGroup, and every Sync that people wrote. */
+    groups: groupSelectionSchema.optional(),
     /** A union; when empty, every time. */
     allow: boundedList(windowTime, mostTimes).default([]),
     /** Denied times are closed, also where they are allowed. */
     deny: boundedList(windowTime, mostTimes).default([]),
   })
-  .refine(({ allow, deny }) => allow.length + deny.length > 0, "needs allow or deny: without them it does nothing");
+  .refine(({ allow, deny }) => allow.length + deny.length > 0, "needs allow or deny: without them it does nothing")
+  .refine(
+    ({ clusters, groups }) => (clusters ?? groups) !== undefined,
+    "needs clusters, groups, or both; write clusters: {all: true} for everything",
+  );
 export type WindowSpec = z.infer<typeof windowSpec>;
 
 export const windowDocument = z.strictObject({

@@ -2,7 +2,9 @@
  * One row with the specs of all windows, so that the planner reads them at once. Each is an attribute of its own, which
  * the transaction that writes or deletes the Window sets or removes.
  */
+import { defined } from "#shared/base/defined.ts";
 import { type ClusterSelection, type SelectableCluster, selects } from "#shared/fleet/kinds/cluster-selection.ts";
+import { type GroupSelection, type SelectableGroup, selectsGroup } from "#shared/fleet/kinds/group-selection.ts";
 import type { WindowSpec } from "#shared/fleet/kinds/window.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { keyText, type Row, rowSchema } from "#shared/fleet/rows/row.ts";
@@ -15,7 +17,10 @@ export interface WindowsRow extends Row {
 /** A window, as the planner knows it. */
 export interface NamedWindow extends Calendar {
   readonly name: string;
-  readonly clusters: ClusterSelection;
+  /** Without them, every cluster. */
+  readonly clusters?: ClusterSelection | undefined;
+  /** Without them, every owner. */
+  readonly groups?: GroupSelection | undefined;
 }
 
 const prefix = "window:";
@@ -23,8 +28,8 @@ const prefix = "window:";
 const nameJoin = ", ";
 
 /** Belongs into the transaction that writes the Window. */
-export function windowUpdate(name: string, { clusters, allow, deny }: WindowSpec) {
-  const spec = { clusters, allow, deny };
+export function windowUpdate(name: string, { clusters, groups, allow, deny }: WindowSpec) {
+  const spec = { allow, deny, ...defined({ clusters, groups }) };
   return {
     update: keys.windowState,
     set: { type: "Windows", schema: rowSchema, [`${prefix}${name}`]: spec },
@@ -42,7 +47,12 @@ export function windowRemoval(name: string) {
   };
 }
 
-/** Finds the windows among rows that were read with their key, in the order of their names. */
+/** Finds the windows over an owner among rows that were read with their key, in the order of their names. */
+export function windowsFor(owner: SelectableGroup, rows: readonly Row[]): readonly NamedWindow[] {
+  return windowsAmong(rows).filter(({ groups }) => groups === undefined || selectsGroup(groups, owner));
+}
+
+/** Likewise, those over any owner. */
 export function windowsAmong(rows: readonly Row[]): readonly NamedWindow[] {
   const row = rows.find((one) => keyText(one) === keyText(keys.windowState));
   const found = Object.entries(row ?? {}).flatMap(([attribute, spec]): readonly NamedWindow[] => {
@@ -52,12 +62,17 @@ export function windowsAmong(rows: readonly Row[]): readonly NamedWindow[] {
   return found.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
+/** The clusters that a Window is about: with `groups` alone, every cluster. */
+export function clustersOf({ clusters }: Pick<NamedWindow, "clusters">): ClusterSelection {
+  return clusters ?? { all: true };
+}
+
 /** The windows over a cluster as one: their allowed times are a union, and so are their denied times. */
 export function windowOver(
   windows: readonly NamedWindow[],
   cluster: SelectableCluster,
 ): (Calendar & { readonly name: string }) | undefined {
-  const own = windows.filter(({ clusters }) => selects(clusters, cluster));
+  const own = windows.filter((window) => selects(clustersOf(window), cluster));
   return own.length === 0 ? undefined : { name: own.map(({ name }) => name).join(nameJoin), ...merged(own) };
 }
 

@@ -70,6 +70,18 @@ test("the next five openings have the offset of their own day", () => {
   ]);
 });
 
+test("a window over groups is described with them, in the table, too", () => {
+  const now = "2026-07-01T12:00:00Z";
+  const groups = { namespaces: ["payments"] };
+  expect(wideCells(now, { allow: [night], clusters: undefined, groups })).toMatchObject({
+    SELECTION: "groups payments/*",
+    CLUSTERS: "1",
+  });
+  const both = { allow: [night], clusters: { names: ["c1"] }, groups };
+  expect(wideCells(now, both)).toMatchObject({ SELECTION: "c1; groups payments/*" });
+  expect(describeWindow(objectAt(now, both), new Date(now))).toMatch(/^Groups: +payments\/\*$/m);
+});
+
 test("a description lists the times of a window and until when it is open", () => {
   const text = describeWindow(
     objectAt("2026-12-01T22:00:00Z", { allow: [night], deny: [past] }),

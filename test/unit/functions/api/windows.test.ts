@@ -48,7 +48,32 @@ test("the row of all windows has the specs that are in force, after edits and de
   expect(await stored(api)).toEqual([["b", [past]]]);
 });
 
+test("a Window over groups that do not exist warns, and names what it selects", async () => {
+  const api = apiFixture();
+  const group = {
+    apiVersion,
+    kind: "SyncGroup",
+    metadata: { name: "web", namespace: "shop", labels: { tier: "gold" } },
+    spec: { clusters: { all: true }, templates: [{ name: "app", source: "app" }], rollout: {} },
+  };
+  const over = (groups: object) => ({ ...windowDocument("w", { allow: [night] }), spec: { groups, allow: [night] } });
+  const warnings = async (...documents: object[]) => {
+    const { body } = await api.call("POST", "/v1/apply", { documents });
+    return (body as { items: { warnings?: string[] }[] }).items.flatMap((item) => item.warnings ?? []).join("; ");
+  };
+  expect(await warnings(over({ names: ["shop/web"] }))).toContain("no group matches shop/web yet");
+  expect(await warnings(over({ names: ["shop/web"] }), group)).not.toContain("no group");
+  expect(await warnings(over({ selector: { matchLabels: { tier: "gold" } } }))).not.toContain("no group");
+  expect(await warnings(over({ namespaces: ["shop"] }))).not.toContain("no group");
+  expect(await warnings(over({ namespaces: ["other"] }))).toContain("no group matches other/* yet");
+  expect(await api.call("DELETE", "/v1/windows/w")).toMatchObject({
+    body: { message: expect.stringContaining("lets changes of groups other/* on 0 clusters start") },
+  });
+});
+
 test.each([
+  ["neither clusters nor groups", { clusters: undefined, allow: [night] }, "needs clusters, groups, or both"],
+  ["a group without its namespace", { groups: { names: ["web"] }, allow: [night] }, "such as payments/shop"],
   ["neither allow nor deny", {}, "needs allow or deny"],
   ["a cron expression of six fields", { allow: [{ ...night, cron: "0 0 9 * * *" }] }, "must have five fields"],
   ["a time zone that does not exist", { allow: [{ ...night, timeZone: "Europe/Londen" }] }, "must be a time zone"],

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { dueAtOf } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
+import type { SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import { newestRowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { allSay, begin, lease, names, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
@@ -270,6 +271,41 @@ describe("a closed window", () => {
     made.advanceClock(2 * hour);
     await begin(made);
     expect(await revisionOf(made, "j1")).toContain("aaa");
+  });
+
+  test("a window over groups binds the groups that it selects, on the clusters that it selects", async () => {
+    const made = await worldOf({ c1: "canary", c2: "rest" }, { maxConcurrent: 5 });
+    const allow = [{ start: hoursFrom(made, 2), end: hoursFrom(made, 4) }];
+    await applyWindow(made, "others", { groups: { namespaces: ["another"] }, allow });
+    await applyWindow(made, "night", {
+      clusters: inRing("rest"),
+      groups: { names: [`${owner.namespace}/${owner.name}`] },
+      allow,
+    });
+    await begin(made);
+    expect(made.states()).toEqual({ c1: "Assigned" });
+    expect(made.stageRun("all").holds).toEqual([{ cause: "window", name: "night", clusters: [1] }]);
+    expect(await windowWaits(made)).toMatchObject([{ blocker: "night" }]);
+    made.advanceClock(2 * hour);
+    await playOn(made);
+    expect(made.states()).toEqual({ c1: "Succeeded", c2: "Succeeded" });
+  });
+
+  test("a group whose labels change leaves the window that selected it", async () => {
+    const made = await worldOf({ c1: "rest" }, { maxConcurrent: 5 });
+    const labelled = async (tier: string) => {
+      const row = await made.table.get(keys.object(owner.namespace, "SyncGroup", owner.name));
+      if (row === undefined) throw new Error("the group has no row");
+      await made.table.write([{ put: { ...row, labels: { tier }, version: row.version + 1 } as SyncGroupRow }]);
+    };
+    await labelled("gold");
+    const allow = [{ start: hoursFrom(made, 2), end: hoursFrom(made, 4) }];
+    await applyWindow(made, "night", { groups: { selector: { matchLabels: { tier: "gold" } } }, allow });
+    await begin(made);
+    expect(made.slots()).toEqual([]);
+    await labelled("silver");
+    await begin(made);
+    expect(made.states()).toEqual({ c1: "Assigned" });
   });
 
   test("deleting the window lets its clusters go on", async () => {

@@ -3,8 +3,8 @@ import { documentReference, objectKey, objectText } from "#functions/api/request
 import { type DocumentProblem, invalidDocuments, refusal } from "#functions/api/request/refusal.ts";
 import { checkDocuments } from "#functions/api/write/check-documents.ts";
 import { clusterWarnings } from "#functions/api/write/cluster-warnings.ts";
-import { groupWarnings } from "#functions/api/write/group-warnings.ts";
 import { type Consequences, consequencesOf } from "#functions/api/write/consequences.ts";
+import { groupWarnings } from "#functions/api/write/group-warnings.ts";
 import { guardedChanges, guardQuestion } from "#functions/api/write/guard-questions.ts";
 import {
   documentChange,

@@ -52,10 +52,10 @@ import {
   type PruneAct,
   type SyncRow,
 } from "#shared/fleet/rows/sync-row.ts";
+import { clustersOf } from "#shared/fleet/rows/windows-row.ts";
 import { pausedConditions } from "#shared/fleet/sync/conditions.ts";
 import { type OutOfSync, syncState } from "#shared/fleet/sync/sync-state.ts";
 import { countTargets, type TargetCounts } from "#shared/fleet/sync/tally.ts";
-import { clustersOf } from "#shared/fleet/rows/windows-row.ts";
 import { isOpen, nextClosing, nextOpening } from "#shared/fleet/windows/calendar.ts";
 
 export interface ObjectMeta {

@@ -31,10 +31,7 @@ export interface SelectableGroup {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-export function selectsGroup(
-  { selector: labels, names, namespaces }: GroupSelection,
-  group: SelectableGroup,
-): boolean {
+export function selectsGroup({ selector: labels, names, namespaces }: GroupSelection, group: SelectableGroup): boolean {
   if (names !== undefined) return names.includes(`${group.namespace}/${group.name}`);
   if (namespaces !== undefined) return namespaces.includes(group.namespace);
   return labels !== undefined && matchesSelector(labels, group.labels);

@@ -32,12 +32,6 @@ export function nextOpeningsText(spec: WindowSpec, now: Date): string {
   return rowsText(found.length > 0 ? found : [[isOpen(spec, now) ? "stays open" : "never"]]);
 }
 
-/** The clusters and the groups that it selects. */
-export function windowSelectionText({ clusters, groups }: Pick<WindowSpec, "clusters" | "groups">): string {
-  const parts = [clusters && selectionText(clusters), groups && `groups ${groupsText(groups)}`];
-  return parts.filter((part) => part !== undefined).join("; ");
-}
-
 function timeText({ cron, duration, timeZone, start, end }: WindowTime): string {
   return cron === undefined ? `${start} to ${end}` : `${cron} for ${duration} in ${timeZone}`;
 }

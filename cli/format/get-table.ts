@@ -1,5 +1,5 @@
-import { windowSelectionText } from "#cli/format/describe-window.ts";
 import type { TextTable } from "#cli/format/table.ts";
+import { windowSelectionText } from "#cli/format/window-selection.ts";
 import { hasNamespace, type KindName } from "#cli/session/kind-names.ts";
 import type {
   AnyObject,

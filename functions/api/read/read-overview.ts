@@ -1,11 +1,14 @@
+import { checkedPrunes } from "#functions/api/read/checked-prunes.ts";
 import { noRollout } from "#functions/api/read/read-rollouts.ts";
 import { firstRows } from "#functions/api/request/page-request.ts";
 import { refusal } from "#functions/api/request/refusal.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import type { Clock } from "#shared/base/clock.ts";
+import { defined } from "#shared/base/defined.ts";
 import { type RolloutOverview, rolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
 import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import { describeRevisions, desiredPlan, identityNow, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
+import { noGuard } from "#shared/fleet/rollout/guard.ts";
 import { keepsTemplates, type TemplateFacts, templatesKept } from "#shared/fleet/rollout/guarded-templates.ts";
 import { newestPlanned } from "#shared/fleet/rollout/order.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
@@ -13,7 +16,14 @@ import { cordonsAmong } from "#shared/fleet/rows/cordons-row.ts";
 import { freezeStateAmong } from "#shared/fleet/rows/freezes-row.ts";
 import { keys, type Owner, ranges } from "#shared/fleet/rows/keys.ts";
 import { type OwnerRow, reachesNobody, type SourceRow } from "#shared/fleet/rows/object-rows.ts";
-import type { CatchUpRow, RolloutRow, RolloutStateRow, SlotRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type {
+  CatchUpRow,
+  GuardState,
+  RolloutRow,
+  RolloutStateRow,
+  SlotRow,
+  WithheldChange,
+} from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, type Row } from "#shared/fleet/rows/row.ts";
 import { isOfType } from "#shared/fleet/rows/stored-row.ts";
 import { windowsFor } from "#shared/fleet/rows/windows-row.ts";
@@ -43,7 +53,7 @@ export async function overviewOf({ table, clock }: OverviewPorts, owner: Owner):
     [updatingTo, passed].filter((stageRun) => stageRun !== undefined),
   );
   const sources = new Set(relationOf(row).templates.flatMap(templateSources));
-  const [rows, slots, failedCatchUps] = await Promise.all([
+  const [rows, slots, failedCatchUps, checked] = await Promise.all([
     table.getMany([
       keys.freezeState,
       keys.windowState,
@@ -54,10 +64,11 @@ export async function overviewOf({ table, clock }: OverviewPorts, owner: Owner):
     ]),
     slotsOf(table, rolloutState),
     failedOf(table, rolloutState),
+    kind === "SyncGroup" ? checkedPrunes(table, owner, rolloutState.guard) : [],
   ]);
-  const checked = slots.slice(0, checkedSlots);
+  const guard = checked.length === 0 ? rolloutState.guard : withChecked(rolloutState.guard, checked);
   const seen = await table.getMany(
-    checked.flatMap(({ cluster, attempts }) => [
+    slots.slice(0, checkedSlots).flatMap(({ cluster, attempts }) => [
       keys.lease(cluster),
       ...Object.keys(attempts).map((sync) => keys.sync(cluster, namespace, sync)),
     ]),
@@ -68,7 +79,7 @@ export async function overviewOf({ table, clock }: OverviewPorts, owner: Owner):
   return rolloutOverview({
     now: clock.now(),
     row,
-    rolloutState,
+    rolloutState: { ...rolloutState, ...defined({ guard }) },
     stageRuns: new Map(
       rows.filter((one) => one.type === "StageRun").map((stageRun) => [stageRunKey(stageRun), stageRun]),
     ),
@@ -88,6 +99,10 @@ export async function overviewOf({ table, clock }: OverviewPorts, owner: Owner):
     leases: new Map(leases.map((lease) => [keys.lease.read(lease).cluster, lease])),
     failedCatchUps,
   });
+}
+
+function withChecked(guard = noGuard, checked: readonly WithheldChange[]): GuardState {
+  return { ...guard, withheld: [...guard.withheld, ...checked] };
 }
 
 /** The oldest first; nothing is read where nothing is counted. */

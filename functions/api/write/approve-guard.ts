@@ -1,6 +1,7 @@
 /** Approves a change that the guard of a SyncGroup withholds: exactly the one with the given hash. */
 
 import type { ApiPorts, Caller } from "#functions/api/request/api-ports.ts";
+import { checkedPrunes } from "#functions/api/read/checked-prunes.ts";
 import { type ObjectReference, objectText } from "#functions/api/request/reference.ts";
 import { refusal } from "#functions/api/request/refusal.ts";
 import { operationsChange } from "#functions/api/write/object-change.ts";
@@ -28,6 +29,8 @@ export async function approveGuard(
   const object = objectText(reference);
   const rolloutState = await readRow(ports.table, keys.rolloutState(owner));
   if (rolloutState !== undefined && isNewer(rolloutState)) throw refusal("NewerRow", newerRowText(rolloutState));
+  const isKnown = rolloutState?.guard?.withheld.some((one) => one.hash === hash) === true;
+  const checked = isKnown ? [] : await checkedPrunes(ports.table, owner, rolloutState?.guard);
   let approved: WithheldChange | undefined;
   const change = await writeObject(ports, {
     reference,
@@ -37,11 +40,14 @@ export async function approveGuard(
       if (row === undefined) throw refusal("NotFound", `${object} does not exist`);
       if (row.operations.deletion !== undefined) throw refusal("Deleting", `${object} is being deleted`);
       const withheld = rolloutState?.uid === row.uid ? (rolloutState.guard?.withheld ?? []) : [];
-      approved = withheld.find((one) => one.hash === hash);
-      if (approved === undefined) throw otherChange(object, hash, withheld);
+      const ofTurns = withheld.find((one) => one.hash === hash);
+      const ofChecks = checked.find((one) => one.hash === hash);
+      approved = ofTurns ?? ofChecks;
+      if (approved === undefined) throw otherChange(object, hash, [...withheld, ...checked]);
       const now = ports.clock.now();
       const act = { by: caller.principal, at: now.toISOString(), ...defined({ reason: caller.reason }) };
-      const approval = { ...act, number: nextAct(row.operations), hash };
+      const clusters = ofTurns === undefined ? ofChecks?.names : undefined;
+      const approval = { ...act, number: nextAct(row.operations), hash, ...defined({ clusters }) };
       return operationsChange(row, withApproval(row.operations, approval), now);
     },
   });

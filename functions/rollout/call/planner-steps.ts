@@ -141,7 +141,8 @@ export const plannerSteps: readonly PlannerStep[] = [
   {
     name: "startTargetActs",
     applies: ({ row: { operations }, rolloutState: { guard } }) =>
-      operations.suspended === undefined && (operations.gates !== undefined || guard !== undefined),
+      operations.suspended === undefined &&
+      (operations.gates !== undefined || operations.guard !== undefined || guard !== undefined),
     take: startTargetActs,
   },
   {

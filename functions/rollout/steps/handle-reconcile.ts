@@ -46,10 +46,21 @@ export function startReconcile(known: Known, _work: CallWork, ports: PlannerPort
  * Starts every `rollout retry` and `rollout skip`: targets and catch-ups of the clusters that it names get another turn,
  * or are taken out. Those whose prune was approved get another turn as well.
  */
-export function startTargetActs(known: Known, _work: CallWork, ports: PlannerPorts): Transaction | undefined {
+export async function startTargetActs(
+  known: Known,
+  _work: CallWork,
+  ports: PlannerPorts,
+): Promise<Transaction | undefined> {
   const acts = newTargetActs(known.row.operations, known.rolloutState);
   const transaction = new Transaction(known, ports.clock.now());
-  const released = releasedPrunes({ row: known.row, guard: known.rolloutState.guard, now: transaction.now });
+  const { row, rolloutState } = known;
+  const released = releasedPrunes({ row, rolloutState, guard: rolloutState.guard, now: transaction.now });
+  if (released?.catchingUp !== undefined) {
+    const clusters = await ports.lists.store(released.catchingUp);
+    transaction.addJobs({ do: "catchUp", clusters, at: 0 });
+    transaction.edit({ guard: released.guard });
+    return transaction;
+  }
   if (released !== undefined) {
     const { guard, clusters } = released;
     const jobs = retryJobs(known);

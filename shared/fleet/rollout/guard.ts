@@ -21,6 +21,9 @@ const approvalSeconds = 86_400;
 const keptChanges = 24;
 const keptNames = 20;
 
+/** The state of a guard that nothing is known of. */
+export const noGuard: GuardState = { former: [], changes: [], withheld: [], used: [] };
+
 /** The parts of an owner that a guard depends on. */
 export type Guarded = Pick<PlannedOwner, "type" | "spec" | "operations">;
 
@@ -141,7 +144,7 @@ export function withApproval(operations: Operations, approval: GuardApproval): O
 
 /** The state after the guard of the spec was read. @returns undefined when nothing has ever been guarded. */
 export function afterRead(facts: GuardFacts): GuardState | undefined {
-  const { row, now, guard = { former: [], changes: [], withheld: [], used: [] } } = facts;
+  const { row, now, guard = noGuard } = facts;
   const at = now.toISOString();
   const spec = guardSpecOf(row);
   const { spec: last, ...kept } = guard;
@@ -149,10 +152,12 @@ export function afterRead(facts: GuardFacts): GuardState | undefined {
     last === undefined || isSameGuard(last, spec) ? [] : [{ ...last, until: later(now, secondsOf(last.per)) }];
   const former = [...guard.former.filter(({ until }) => until > at), ...replaced];
   const isAtEnd = spec === undefined && former.length === 0;
-  // The withheld changes pass first.
-  if (isAtEnd && guard.withheld.length === 0) return undefined;
-  const known = new Set(allApprovals(row.operations).map(({ number }) => number));
-  return { ...kept, ...defined({ spec }), former, used: guard.used.filter((number) => known.has(number)) };
+  const oldest = later(now, -approvalSeconds);
+  const known = new Set(allApprovals(row.operations).flatMap((one) => (one.at > oldest ? one.number : [])));
+  const used = guard.used.filter((number) => known.has(number));
+  // The withheld changes pass first, and no approval serves twice.
+  if (isAtEnd && guard.withheld.length + used.length === 0) return undefined;
+  return { ...kept, ...defined({ spec }), former, used };
 }
 
 /** The state after changes that passed: those without an approval are counted in the window. */

@@ -5,8 +5,10 @@ import {
   type GuardFacts,
   guardsInForce,
   isGuarded,
+  noGuard,
   unusedApprovals,
 } from "#shared/fleet/rollout/guard.ts";
+import type { GuardApproval } from "#shared/fleet/rows/object-rows.ts";
 import type { GuardState, RolloutStateRow, WithheldChange } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Assigned, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
@@ -58,7 +60,7 @@ function withoutCluster(one: WithheldChange, cluster: string): readonly Withheld
 function withPrune(
   withheld: readonly WithheldChange[],
   { name, desired, observed }: SyncRow,
-  { cluster, rollout, at }: EndedTurn,
+  { cluster, rollout, at }: Omit<EndedTurn, "syncs">,
 ): readonly WithheldChange[] {
   const prune = observed?.attempt === desired.attempt ? observed.guardedPrune : undefined;
   if (prune === undefined) return withheld;
@@ -87,16 +89,59 @@ export function withoutPast(guard: GuardState, { stages }: Pick<RolloutStateRow,
 
 export interface ReleasedPrunes {
   readonly guard: GuardState;
-  /** The clusters that get another turn; undefined: all that failed. */
-  readonly clusters: readonly string[] | undefined;
+  /** The clusters that get another turn; when both are absent, all that failed. */
+  readonly clusters?: readonly string[];
+  /** Clusters whose turn had ended well before. */
+  readonly catchingUp?: readonly string[];
+}
+
+/**
+ * The prunes that a check met when its cluster had no turn: the planner does not know them.
+ * @param syncs - Syncs of one owner that have failed.
+ */
+export function prunesOfChecks(syncs: readonly SyncRow[], guard: GuardState | undefined): readonly WithheldChange[] {
+  const known = new Set(guard?.withheld.map(({ hash }) => hash));
+  return syncs
+    .filter(({ observed }) => observed?.guardedPrune !== undefined && !known.has(observed.guardedPrune.hash))
+    .reduce<readonly WithheldChange[]>((list, sync) => {
+      const { cluster, desired, observed } = sync;
+      return withPrune(list, sync, { cluster, rollout: desired.rollout, at: observed?.since ?? desired.assignedAt });
+    }, []);
 }
 
 /** The prunes that were approved, or that no guard withholds any more. @returns undefined when there are none. */
-export function releasedPrunes(facts: GuardFacts): ReleasedPrunes | undefined {
+export function releasedPrunes(
+  facts: GuardFacts & { readonly rolloutState: Pick<RolloutStateRow, "stages"> },
+): ReleasedPrunes | undefined {
+  const approvals = unusedApprovals(facts);
+  return releasedTurns(facts, approvals) ?? releasedChecks(facts, approvals);
+}
+
+/** A cluster without a turn gets what its stage has: every such rollout may prune it. */
+function releasedChecks(
+  { guard = noGuard, rolloutState: { stages } }: Parameters<typeof releasedPrunes>[0],
+  approvals: readonly GuardApproval[],
+): ReleasedPrunes | undefined {
+  const released = approvals.filter(({ clusters }) => clusters !== undefined);
+  if (released.length === 0) return undefined;
+  const rollouts = new Set(stages.flatMap(({ current }) => current ?? []));
+  return {
+    guard: {
+      ...guard,
+      used: [...guard.used, ...released.map(({ number }) => number)],
+      mayPrune: [
+        ...(guard.mayPrune ?? []),
+        ...released.flatMap(({ hash }) => [...rollouts].map((rollout) => ({ hash, rollout }))),
+      ],
+    },
+    catchingUp: [...new Set(released.flatMap(({ clusters = [] }) => clusters))].sort(),
+  };
+}
+
+function releasedTurns(facts: GuardFacts, approvals: readonly GuardApproval[]): ReleasedPrunes | undefined {
   const { guard } = facts;
   if (guard === undefined) return undefined;
   const isFree = !isGuarded(facts);
-  const approvals = unusedApprovals(facts);
   const approvalOf = ({ hash }: WithheldChange) => approvals.find((approval) => approval.hash === hash);
   const released = guard.withheld.filter((one) => one.kind === "objects" && (isFree || approvalOf(one) !== undefined));
   if (released.length === 0) return undefined;
@@ -112,6 +157,6 @@ export function releasedPrunes(facts: GuardFacts): ReleasedPrunes | undefined {
         ...released.flatMap(({ hash, rollout }) => (rollout === undefined ? [] : [{ hash, rollout }])),
       ],
     },
-    clusters: isWhole ? names : undefined,
+    ...(isWhole ? { clusters: names } : {}),
   };
 }

@@ -93,6 +93,8 @@ export interface RolloutRejection extends Act {
 /** Lets the change with this hash through a guard, once. */
 export interface GuardApproval extends Act {
   readonly hash: string;
+  /** The clusters of a prune that a check met, and no turn: they get one. */
+  readonly clusters?: readonly string[];
 }
 
 /**

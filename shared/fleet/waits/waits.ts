@@ -97,7 +97,7 @@ function rejectionWaits({ row, rolloutState }: WaitFacts): readonly Wait[] {
 function guardWaits({ rolloutState: { guard } }: WaitFacts): readonly Wait[] {
   return (guard?.withheld ?? []).map((withheld): Wait => {
     const { kind, count, names, since, until, hash } = withheld;
-    const clusters = kind === "templates" ? undefined : { count, names };
+    const clusters = kind === "templates" ? undefined : { count: kind === "objects" ? names.length : count, names };
     const clear = [{ verb: "approveGuard", hash } as const];
     return { reason: "guard", message: withheldText(withheld), since, ...defined({ until, clusters }), clear };
   });

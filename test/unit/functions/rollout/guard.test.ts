@@ -336,6 +336,59 @@ describe("objects of a Sync", () => {
     expect(await desired(made, "c000")).not.toHaveProperty("objectBounds");
   });
 
+  describe("a prune that a check finds on a cluster without a turn", () => {
+    /** The inventories of two clusters were lost, and are rebuilt with objects that git does not have. */
+    async function checked(): Promise<PlannerWorld> {
+      const made = await worldOf(fleet(), staged, web, { all: true }, guard);
+      await made.rollOut();
+      for (const cluster of ["c004", "c005"])
+        await made.observe(cluster, "Failed", { reason: "PruneGuard", guardedPrune: prune });
+      await made.plan();
+      return made;
+    }
+
+    const overview = async (made: PlannerWorld) => (await apiFixture(made.table).call("GET", `${path}/rollout`)).body;
+
+    test("the overview shows it with its command, and an approval gives its clusters another turn, once", async () => {
+      const made = await checked();
+      const shown = await overview(made);
+      expect(shown.status.withheld).toMatchObject([{ kind: "objects", names: ["c004", "c005"], ...prune }]);
+      expect(shown.status.waits).toContainEqual(
+        expect.objectContaining({
+          reason: "guard",
+          clusters: { count: 2, names: ["c004", "c005"] },
+          clear: [{ verb: "approveGuard", hash: prune.hash }],
+        }),
+      );
+      const refused = await approve(made, "0000000000000000");
+      expect(refused).toMatchObject({ status: 409, body: { message: expect.stringContaining(prune.hash) } });
+
+      expect(await approve(made, prune.hash)).toMatchObject({ status: 200, body: { approved: { kind: "objects" } } });
+      await made.plan();
+      expect(made.slots().map(({ cluster }) => cluster)).toEqual(["c004", "c005"]);
+      expect(await desired(made, "c004")).toMatchObject({ attempt: 2, mayPrune: [prune.hash] });
+      expect(await desired(made, "c003")).toMatchObject({ attempt: 1 });
+      await playOn(made);
+      expect((await overview(made)).status).not.toHaveProperty("withheld");
+      expect(await desired(made, "c004")).toMatchObject({ attempt: 2 });
+    });
+
+    test("a guard that was removed meanwhile withholds it no longer, and its approval ends the wait as well", async () => {
+      const made = await checked();
+      await made.setGroup(staged, web);
+      await made.plan();
+      made.advanceClock(90_000);
+      await made.plan();
+      expect(made.rolloutState().guard).toBeUndefined();
+      expect(await approve(made, prune.hash)).toMatchObject({ status: 200 });
+      for (let round = 0; round < 3; round++) await playOn(made);
+      expect(await desired(made, "c004")).toMatchObject({ attempt: 2 });
+      made.advanceClock(90_000);
+      await made.plan();
+      expect(made.rolloutState().guard).toBeUndefined();
+    });
+  });
+
   test("a guard has a bound of its own, and a group without a guard has none", async () => {
     const plain = await guarded({});
     expect((await desired(plain, "c000"))?.objectBounds).toEqual(["50%"]);

@@ -51,8 +51,10 @@ async function guardedGroups(session: Session): Promise<readonly string[]> {
     path: listPath("SyncGroup", session.scope()),
     limit: Number.MAX_SAFE_INTEGER,
   });
-  return items.flatMap(({ metadata: { name, namespace }, status }) =>
-    status.withheld === undefined ? [] : [pathOfObject({ kind: "SyncGroup", name }, namespace ?? session.namespace())],
+  // A prune that a check met is known only to its cluster, which has failed.
+  const asking = items.filter(({ status }) => status.withheld !== undefined || (status.clusters?.failed ?? 0) > 0);
+  return asking.map(({ metadata: { name, namespace } }) =>
+    pathOfObject({ kind: "SyncGroup", name }, namespace ?? session.namespace()),
   );
 }
 

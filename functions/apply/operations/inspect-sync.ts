@@ -8,7 +8,7 @@ import type { OperationContext, OperationResult } from "#functions/apply/steps/o
 import { appliedEvent } from "#functions/apply/steps/order-of-apply.ts";
 import { findForeign } from "#functions/apply/steps/rebuild-inventory.ts";
 import { refusedFinding } from "#functions/apply/steps/refused-finding.ts";
-import { releaseHeld } from "#functions/apply/steps/release-held.ts";
+import { askedWith, releaseHeld } from "#functions/apply/steps/release-held.ts";
 import { desiredPart } from "#functions/apply/steps/rendering-places.ts";
 import { claimParent, type Recalled, recallInventory, reportedWith } from "#functions/apply/steps/set-records.ts";
 import { findRendering, loadRendering, saveInventory } from "#functions/apply/steps/sync-blobs.ts";
@@ -34,10 +34,14 @@ import { objectIdKey, placesOf } from "#shared/kube/object-id.ts";
 export async function inspectSync(context: OperationContext): Promise<OperationResult> {
   const recalled = await recallInventory(context);
   if (!("reported" in recalled)) return recalled;
-  if (context.row.desired.apply.drift === "off") return checkRecalled(recalled, await releaseHeld(recalled));
+  if (context.row.desired.apply.drift === "off") {
+    const released = await releaseHeld(recalled);
+    return askedWith(released, await checkRecalled(recalled, released.inventory));
+  }
   // A rebuilt inventory records objects as they were found: only an apply proves that they are as desired.
   if (recalled.reported.rebuilt !== undefined && isCorrected(context)) return whenPermitted(recalled);
-  return reportedWith(recalled, await inspectOver(recalled));
+  const released = await releaseHeld(recalled);
+  return askedWith(released, reportedWith(recalled, await inspectOver(recalled, released.inventory)));
 }
 
 async function whenPermitted(recalled: Recalled): Promise<OperationResult> {
@@ -50,10 +54,10 @@ function isCorrected({ row }: OperationContext): boolean {
   return row.desired.apply.drift === "correct";
 }
 
-async function inspectOver(recalled: Recalled): Promise<OperationResult> {
+/** @param before - the inventory without what siblings have taken over since. */
+async function inspectOver(recalled: Recalled, before: Inventory): Promise<OperationResult> {
   const { context, inventory, reported } = recalled;
   const { row, client, ports } = context;
-  const before = await releaseHeld(recalled);
   const known = new Set(before.entries.map((entry) => objectIdKey(entry.id)));
   const named = (row.observed?.foreign ?? []).filter(({ member }) => member).map(({ id }) => id);
   const report = await detectDrift(client, await desiredPart(row, before, ports.blobs), {

@@ -155,6 +155,36 @@ describe.each(clusterTargets)("an object that moves between templates of a group
     },
   );
 
+  test.each(["correct", "report", "off"] as const)(
+    "with drift %s, a guard that withholds this prune is named with its command, and its hash lets the prune through",
+    async (drift) => {
+      const w = await begin();
+      const assign = (more: object) =>
+        w.world.assign(w.names.a, [w.settings("a")], { drift }, { group: w.group, objectBounds: [0], ...more });
+      await w.assign("a", [w.data, w.settings("a")]);
+      await w.assign("b", [w.settings("b")]);
+      await w.workOn();
+      await w.assign("b", [w.data, w.settings("b")]);
+      await w.world.pause(w.names.b);
+      await assign({});
+      await w.workOn();
+      expect(await w.phase("a")).toBe("Ready");
+
+      await w.assign("b", [w.settings("b")]);
+      await w.workOn();
+      await w.workOn(2, intervalMs);
+      const { reason, message, guardedPrune } = await w.world.observedOf(w.names.a);
+      const verb = `starling guard approve ${w.group} -n tests --hash ${guardedPrune?.hash}`;
+      expect([reason, message]).toEqual(["PruneGuard", expect.stringContaining(verb)]);
+      expect(w.deleted).toEqual([]);
+
+      await assign({ mayPrune: [guardedPrune?.hash ?? ""] });
+      await w.workOn();
+      expect(w.deleted).toEqual(["data"]);
+      expect(await w.world.observedOf(w.names.a)).not.toHaveProperty("guardedPrune");
+    },
+  );
+
   test("two templates swap their objects, and both keep their uids", async () => {
     const w = await begin();
     await w.assign("a", [w.data, w.settings("a")]);

@@ -68,10 +68,12 @@ export async function overviewOf({ table, clock }: OverviewPorts, owner: Owner):
   ]);
   const guard = checked.length === 0 ? rolloutState.guard : withChecked(rolloutState.guard, checked);
   const seen = await table.getMany(
-    slots.slice(0, checkedSlots).flatMap(({ cluster, attempts }) => [
-      keys.lease(cluster),
-      ...Object.keys(attempts).map((sync) => keys.sync(cluster, namespace, sync)),
-    ]),
+    slots
+      .slice(0, checkedSlots)
+      .flatMap(({ cluster, attempts }) => [
+        keys.lease(cluster),
+        ...Object.keys(attempts).map((sync) => keys.sync(cluster, namespace, sync)),
+      ]),
     { newer: "kept" },
   );
   const leases = seen.filter((one) => one.type === "Lease");

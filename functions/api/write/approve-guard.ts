@@ -1,7 +1,7 @@
 /** Approves a change that the guard of a SyncGroup withholds: exactly the one with the given hash. */
 
-import type { ApiPorts, Caller } from "#functions/api/request/api-ports.ts";
 import { checkedPrunes } from "#functions/api/read/checked-prunes.ts";
+import type { ApiPorts, Caller } from "#functions/api/request/api-ports.ts";
 import { type ObjectReference, objectText } from "#functions/api/request/reference.ts";
 import { refusal } from "#functions/api/request/refusal.ts";
 import { operationsChange } from "#functions/api/write/object-change.ts";

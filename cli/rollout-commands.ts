@@ -4,6 +4,7 @@ import type { RolloutListOptions } from "#cli/commands/rollout.ts";
 import type { RolloutStatusOptions } from "#cli/commands/rollout-status.ts";
 import type {
   ApprovalOptions,
+  ExemptOptions,
   HoldOptions,
   PromoteOptions,
   ReleaseOptions,
@@ -129,5 +130,19 @@ export function rolloutCommands(program: Command, add: AddCommand): void {
     .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"))
     .option("--cluster <name>", "this cluster")
     .option("-l, --selector <labels>", "clusters with these labels: env=prod,ring in (a,b),!legacy");
+
+  add(rollout, "exempt", async (session, args, options: ExemptOptions) =>
+    (await import("#cli/commands/rollout-verbs.ts")).rolloutExempt(session, args[0] ?? "", options),
+  )
+    .description("Let a group change outside its windows for a while. Requires --reason.")
+    .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"))
+    .option("--until <time>", "end at this time, or after this long: 2026-11-22T18:00:00Z, 2h (required)")
+    .option("--window <name...>", "only outside these Windows");
+
+  add(rollout, "unexempt", async (session, args) =>
+    (await import("#cli/commands/rollout-verbs.ts")).rolloutUnexempt(session, args[0] ?? ""),
+  )
+    .description("End the exemption of a group from its windows. What has been assigned may still begin.")
+    .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"));
   addKubectlVerbs(rollout, add);
 }

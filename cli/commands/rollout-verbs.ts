@@ -30,6 +30,34 @@ export async function rolloutHold(session: Session, group: string, { until }: Ho
   return "done";
 }
 
+export interface ExemptOptions extends HoldOptions {
+  readonly window?: readonly string[];
+}
+
+export async function rolloutExempt(
+  session: Session,
+  group: string,
+  { until, window: windows }: ExemptOptions,
+): Promise<ExitReason> {
+  const example = `starling rollout exempt ${group} --until 2h --reason "why"`;
+  requireReason(session, example);
+  if (until === undefined) throw usageFailure("--until is required: an exemption has an end", example);
+  const end = untilTime(until, session.io.now());
+  await post(session, { group, verb: "exempt", body: { until: end, ...defined({ windows }) } });
+  const which =
+    windows === undefined ? "every window" : `${windows.length === 1 ? "window" : "windows"} ${windows.join(", ")}`;
+  session.io.out(`${group} exempt from ${which} until ${end}: its changes may start\n`);
+  session.note(`  next: starling rollout unexempt ${group}${session.where()}   (ends the exemption)`);
+  return "done";
+}
+
+export async function rolloutUnexempt(session: Session, group: string): Promise<ExitReason> {
+  const { outcome } = await post(session, { group, verb: "unexempt", body: {} });
+  const ended = "not exempt any more: its changes wait for their windows";
+  session.io.out(`${group} ${outcome === "unchanged" ? "unchanged: it is not exempt" : ended}\n`);
+  return "done";
+}
+
 export interface ReleaseOptions {
   readonly to?: number;
 }

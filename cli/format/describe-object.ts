@@ -229,8 +229,12 @@ export function headText(
 
 function operationsFields(operations: Operations | undefined, now: Date): readonly (readonly [string, string])[] {
   const fields: (readonly [string, string])[] = [];
-  const { suspended, deletion, reconcile, accepted } = operations ?? {};
+  const { suspended, exempt, deletion, reconcile, accepted } = operations ?? {};
   if (suspended !== undefined) fields.push(["Suspended", `${formatTime(suspended.at, now)} ${actText(suspended)}`]);
+  if (exempt !== undefined && exempt.until > now.toISOString()) {
+    const from = exempt.windows === undefined ? "every window" : exempt.windows.join(", ");
+    fields.push(["Exempt", `from ${from} until ${formatTime(exempt.until, now)}, ${actText(exempt)}`]);
+  }
   if (deletion !== undefined) {
     fields.push(["Deletion", `${formatTime(deletion.at, now)} ${actText(deletion)}, cascade ${deletion.cascade}`]);
   }

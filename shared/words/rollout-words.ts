@@ -52,7 +52,8 @@ export function clearWord(clearing: Clearing): string {
   if (clearing.verb === "thaw") return `thaw ${clearing.freeze}`;
   if (clearing.verb === "approve") return `rollout approve --stage ${clearing.stage}`;
   if (clearing.verb === "promote") return `rollout promote --stage ${clearing.stage}`;
-  if (clearing.verb === "refresh" || clearing.verb === "release") return `rollout ${clearing.verb}`;
+  if (clearing.verb === "refresh" || clearing.verb === "release" || clearing.verb === "exempt")
+    return `rollout ${clearing.verb}`;
   if (clearing.verb === "retry" || clearing.verb === "skip")
     return `rollout ${clearing.verb}${clusterOption(clearing)}`;
   if (clearing.verb === "unreject") return `rollout unreject ${clearing.rollout}`;
@@ -79,6 +80,8 @@ export function clearCommand(clearing: Clearing, owner: Owner): string {
     case "refresh":
     case "release":
       return `starling rollout ${clearing.verb} ${rolloutArgument(owner)} --reason …`;
+    case "exempt":
+      return `starling rollout exempt ${rolloutArgument(owner)} --until 1h --reason …`;
     case "retry":
     case "skip":
       return `starling rollout ${clearing.verb} ${rolloutArgument(owner)}${clusterOption(clearing)} --reason …`;

@@ -80,6 +80,8 @@ const routes = {
   [`POST ${ns}/:owners/:name/skip`]: "OA",
   [`POST ${ns}/:owners/:name/rollback`]: "OA",
   [`POST ${ns}/:owners/:name/approve`]: "PBA",
+  [`POST ${ns}/:owners/:name/exempt`]: "A",
+  [`POST ${ns}/:owners/:name/unexempt`]: "OA",
   [`POST ${ns}/syncs/:name/prune`]: "A",
   [`POST ${ns}/syncgroups/:name/approve-guard`]: "A",
   [`GET ${ns}/:plural/:name/events`]: "VROPBA",

@@ -28,7 +28,8 @@ export const acceptBody = z.strictObject({
   confirm: z.boolean().default(false),
 });
 
-const cluster = boundedText(63).regex(objectName, "expected the name of a cluster");
+const objectNamed = (what: string) => boundedText(63).regex(objectName, `expected the name of ${what}`);
+const cluster = objectNamed("a cluster");
 
 export const pruneBody = z.strictObject({
   reason,
@@ -75,6 +76,14 @@ const namedClusters = z.strictObject({
 /** The bodies of the verbs about the rollouts of a group or Sync. */
 export const rolloutBodies = {
   hold: z.strictObject({ reason: statedReason, until: timeInUtc.optional() }),
+  exempt: z.strictObject({
+    reason: statedReason,
+    until: timeInUtc,
+    windows: boundedList(objectNamed("a Window"), 20)
+      .min(1, "names at least one Window; leave it out for all")
+      .optional(),
+  }),
+  unexempt: z.strictObject({ reason }),
   release: z.strictObject({ reason, to: rolloutNumber.optional() }),
   approve: z.strictObject({
     reason: statedReason,

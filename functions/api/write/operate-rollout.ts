@@ -11,6 +11,7 @@ import {
   unknownRollout,
 } from "#functions/api/write/decide-rejection.ts";
 import { decideRollback, plannedRollback } from "#functions/api/write/decide-rollback.ts";
+import { decideExempt, decideUnexempt } from "#functions/api/write/exempt-windows.ts";
 import { decidePromote, decideRetry } from "#functions/api/write/gate-verbs.ts";
 import { type ObjectChange, operationsChange, unchanged } from "#functions/api/write/object-change.ts";
 import { requireLater } from "#functions/api/write/require-later.ts";
@@ -38,6 +39,8 @@ const decisions: { readonly [Verb in RolloutVerb]: Decide<Verb> } = {
   retry: decideRetry,
   skip: decideSkip,
   approve: decideApprove,
+  exempt: decideExempt,
+  unexempt: decideUnexempt,
 };
 
 /** Verbs about single stage runs. The others work although only a newer version can read a stage run. */
@@ -55,7 +58,7 @@ export async function operateRollout(ports: ApiPorts, request: RolloutRequest): 
   const rolloutState = await readRow(ports.table, keys.rolloutState(owner));
   if (rolloutState !== undefined && isNewer(rolloutState)) throw refusal("NewerRow", newerRowText(rolloutState));
   const stageRuns = await readStageRuns(ports, owner, ofStageRuns.has(verb) ? rolloutState : undefined);
-  const rows = await readClusterRows(ports, request, rolloutState);
+  const rows = await readNamedRows(ports, request, rolloutState);
   const named = request.verb === "skip" ? await namedTargets(ports, stageRuns, request.body) : new Map();
   const now = ports.clock.now();
   let rollback: RollbackPlan | undefined;
@@ -92,11 +95,12 @@ async function readStageRuns(
   return new Map(rows.map((row) => [stageRunKey(row), row]));
 }
 
-async function readClusterRows(
+async function readNamedRows(
   { table }: ApiPorts,
-  { owner, body }: RolloutRequest,
+  { owner, verb, body }: RolloutRequest,
   rolloutState: RolloutStateRow | undefined,
 ): Promise<readonly Row[]> {
+  if (verb === "exempt") return table.getMany([keys.windowState]);
   const cluster = "cluster" in body ? body.cluster : undefined;
   if (cluster === undefined) return [];
   const refs = rolloutState?.stages.flatMap(({ updatingTo, passed }) => updatingTo ?? passed ?? []) ?? [];

@@ -70,7 +70,10 @@ export const pathChoices = {
   plural: ["sources", "syncgroups", "syncs", "rollouts"],
   owners: ["syncgroups", "syncs"],
   verb: ["suspend", "resume", "reconcile", "refresh"],
-  rolloutVerb: ["hold", "release", "promote", "reject", "unreject", "retry", "skip", "approve", "rollback"],
+  rolloutVerb: [
+    ...(["hold", "release", "promote", "reject", "unreject", "retry", "skip", "approve", "rollback"] as const),
+    ...(["exempt", "unexempt"] as const),
+  ],
 } as const;
 
 /**

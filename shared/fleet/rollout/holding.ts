@@ -4,12 +4,13 @@ import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import type { SelectableCluster } from "#shared/fleet/kinds/cluster-selection.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
+import { exemptionInForce, windowsLeft } from "#shared/fleet/rollout/exemption.ts";
 import type { Deciding, Known } from "#shared/fleet/rollout/facts.ts";
 import { ownRoom } from "#shared/fleet/rollout/slots.ts";
 import { catchUpBudget, stageRunsIn } from "#shared/fleet/rollout/stage-runs.ts";
 import { cordonOf, isCordoning } from "#shared/fleet/rows/cordons-row.ts";
 import { freezeOver, isInForce } from "#shared/fleet/rows/freezes-row.ts";
-import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
+import type { Exemption, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { CatchUpsHeld, Hold, HoldCause, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { windowOver } from "#shared/fleet/rows/windows-row.ts";
 import { isOpen, nextClosing, standingOf } from "#shared/fleet/windows/calendar.ts";
@@ -20,7 +21,8 @@ import { isOpen, nextClosing, standingOf } from "#shared/fleet/windows/calendar.
  */
 export function frozenAs({ known, now }: Pick<Deciding, "known" | "now">): string {
   const inForce = known.freezeState.freezes.filter((freeze) => isInForce(freeze, now));
-  const windows = known.windows.map((window) => [window, standingOf(window, now)]);
+  const left = windowsLeft(known.windows, exemptionInForce(known.row, now));
+  const windows = left.map((window) => [window, standingOf(window, now)]);
   const cordoned = known.cordons.filter((cordon) => isCordoning(cordon, now)).map(({ cluster }) => cluster);
   const acts = (known.row.operations.gates ?? []).filter(({ verb }) => verb === "skip").map(({ number }) => number);
   return digestOf([
@@ -115,23 +117,38 @@ export function thawHold(
   if (!isGoing && cordonOf(cordons, cluster.name, now) !== undefined) return { cause: "cordon", name: cluster.name };
   const freeze = freezeOver(freezeState, cluster.labels, now);
   if (freeze !== undefined) return { cause: "freeze", name: freeze.name };
-  const window = windowFor(facts, cluster);
+  const exemption = exemptionInForce(row, now);
+  const window = windowFor(facts, cluster, exemption);
   return window === undefined || isOpen(window, now) ? undefined : { cause: "window", name: window.name };
 }
 
-/** Workers begin what is assigned now only before this time: the next closing of the windows over the cluster. */
+/**
+ * Workers begin what is assigned now only before this time: the next closing of the windows over the cluster. When an
+ * exemption ends, the windows that it opened may be closed.
+ */
 export function beginBefore(
   facts: Omit<Thawing, "cordons" | "freezeState">,
   cluster: SelectableCluster,
   now: Date,
 ): string | undefined {
-  const window = windowFor(facts, cluster);
-  return window && nextClosing(window, now)?.toISOString();
+  const closing = (at: Date, exemption?: Exemption) => {
+    const window = windowFor(facts, cluster, exemption);
+    return window && nextClosing(window, at)?.toISOString();
+  };
+  const exemption = exemptionInForce(facts.row, now);
+  if (exemption === undefined) return closing(now);
+  const first = closing(now, exemption);
+  return first !== undefined && first < exemption.until ? first : closing(new Date(exemption.until));
 }
 
 /** A deletion or a rollback waits for no window. */
-function windowFor({ windows, row, rollback }: Omit<Thawing, "cordons" | "freezeState">, cluster: SelectableCluster) {
-  return row.operations.deletion === undefined && rollback === undefined ? windowOver(windows, cluster) : undefined;
+function windowFor(
+  { windows, row, rollback }: Omit<Thawing, "cordons" | "freezeState">,
+  cluster: SelectableCluster,
+  exemption: Exemption | undefined,
+) {
+  if (row.operations.deletion !== undefined || rollback !== undefined) return undefined;
+  return windowOver(windowsLeft(windows, exemption), cluster);
 }
 
 /** True for a cause that depends on cordons, freezes, windows and labels alone: `letThaw` releases its targets. */

@@ -6,6 +6,7 @@ import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 /** Operations that the version before does not know: its planner would act against them. */
 const newOperations = [
   "hold",
+  "exempt",
   "gates",
   "rejections",
   "guard",

@@ -58,6 +58,13 @@ export interface RolloutHold extends Act {
   readonly except?: readonly number[];
 }
 
+/** Until its end, windows do not close for the group. */
+export interface Exemption extends Act {
+  readonly until: string;
+  /** Names of these Windows; without them, all. */
+  readonly windows?: readonly string[];
+}
+
 /** A person passes a stage run that lacks evidence, answers or gates. */
 export interface Promotion extends Act, StageRunRef {
   readonly verb: "promote";
@@ -114,6 +121,9 @@ export interface Operations {
   readonly approvals?: readonly Approval[];
   /** The newest `rollout release`. */
   readonly released?: Act;
+  readonly exempt?: Exemption;
+  /** The newest `rollout unexempt`. */
+  readonly unexempted?: Act;
   /** In the order of their numbers, at most 50. */
   readonly gates?: readonly GateAct[];
   /** The newest rollback, and the number of the rollout that it goes back to. */

@@ -14,6 +14,8 @@ const verbs = {
   refresh: "refresh",
   hold: "rollout hold",
   released: "rollout release",
+  exempt: "rollout exempt",
+  unexempted: "rollout unexempt",
   guard: "guard approve",
   rollback: "rollout rollback",
   recovered: "recover",

@@ -37,7 +37,16 @@ export function holdWaits(
       const what = `window ${name}`;
       const message = `${who}${join}${opening === undefined ? `for ${what}, which never opens again` : `until ${what} opens ${openingText(calendar, opening)}`}`;
       const until = opening?.toISOString();
-      return [{ reason: "window", ...where, clusters, ...defined({ blocker: name, until }), message, clear: [] }];
+      return [
+        {
+          reason: "window",
+          ...where,
+          clusters,
+          ...defined({ blocker: name, until }),
+          message,
+          clear: [{ verb: "exempt" }],
+        },
+      ];
     }
     case "rendering":
       return [{ reason: "rendering", ...where, clusters, message: `${who}${join}for renderings`, clear: [] }];

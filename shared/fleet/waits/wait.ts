@@ -38,6 +38,8 @@ export type WaitReason = (typeof waitReasons)[number];
 /** A command by which people can end a wait; a wait without one ends by itself. */
 export type Clearing =
   | { readonly verb: "resume" | "reconcile" | "refresh" | "release" | "orphan" }
+  /** It ends after an hour, or when a person says. */
+  | { readonly verb: "exempt" }
   /** It names one cluster, or every one that failed. */
   | { readonly verb: "retry"; readonly cluster?: string }
   | { readonly verb: "skip"; readonly cluster: string }

@@ -240,7 +240,7 @@ const stories: readonly Story[] = [
     on: "window",
     when: "the window of the clusters is closed",
     make: (made) => window(made, made.now),
-    clear: [],
+    clear: ["exempt"],
     end: async (made) => made.advanceClock(3600),
   },
   {
@@ -252,7 +252,7 @@ const stories: readonly Story[] = [
       await made.addCluster("j1", "rest");
       await begin(made);
     },
-    clear: [],
+    clear: ["exempt"],
     end: async (made) => made.advanceClock(3600),
   },
   {
@@ -554,6 +554,10 @@ async function clear(made: PlannerWorld, clearing: Clearing, { pace = {}, templa
     const { stage, plan } = clearing;
     await call(made, "POST", `${group}/approve`, { stage, plan, reason: "INC-1" });
     return;
+  }
+  if (clearing.verb === "exempt") {
+    const until = new Date(made.now.getTime() + 1_800_000).toISOString();
+    return call(made, "POST", `${group}/exempt`, { until, reason: "INC-1" });
   }
   if (clearing.verb === "uncordon") return call(made, "POST", `/v1/clusters/${clearing.cluster}/uncordon`);
   const [method, path] =

@@ -197,3 +197,45 @@ describe("rollout skip", () => {
     expect(await gates()).toBeUndefined();
   });
 });
+
+describe("rollout exempt", () => {
+  const exempt = async () => {
+    const row = await cli.table.get(keys.object(shop.namespace, "SyncGroup", shop.name));
+    return row?.operations.exempt;
+  };
+  const night = `
+apiVersion: starling.dev/v1alpha1
+kind: Window
+metadata: { name: night }
+spec: { clusters: { all: true }, allow: [{ cron: "0 1 * * *", duration: 1h, timeZone: UTC }] }
+`;
+
+  test("a group is exempt from a window until a time, is described with that, and unexempt ends it", async () => {
+    expect((await cli.run("apply -f - -q", { input: night })).code).toBe(0);
+    const ran = await cli.run("rollout exempt shop --until 2h --window night --reason INC-4711");
+    expect(ran).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^shop exempt from window night until 20\S+Z: its changes may start\n$/),
+      err: expect.stringContaining("next: starling rollout unexempt shop"),
+    });
+    expect(await exempt()).toMatchObject({ by: principal, reason: "INC-4711", windows: ["night"] });
+    expect(cli.log.at(-1)).toMatchObject({ audit: true, verb: "rollout exempt", principal, reason: "INC-4711" });
+    expect((await cli.run("describe syncgroup shop")).out).toMatch(/^Exempt: +from night until .*INC-4711/m);
+    const ended = await cli.run("rollout unexempt shop");
+    expect(ended.out).toBe("shop not exempt any more: its changes wait for their windows\n");
+    expect(await exempt()).toBeUndefined();
+    expect((await cli.run("rollout unexempt shop")).out).toBe("shop unchanged: it is not exempt\n");
+  });
+
+  test.each([
+    ["without a reason", "--until 2h", 2, "--reason TEXT"],
+    ["without an end", "--reason x", 2, "--until is required"],
+    ["until no time", "--until later --reason x", 2, "expected a time or a duration"],
+    ["from an unknown window", "--until 2h --window nihgt --reason x", 2, "no Window nihgt is over SyncGroup"],
+  ])("an exemption %s is refused, and nothing is written", async (_what, options, code, message) => {
+    const ran = await cli.run(`rollout exempt shop ${options}`);
+    expect(ran.code).toBe(code);
+    expect(ran.err).toContain(message);
+    expect(await exempt()).toBeUndefined();
+  });
+});

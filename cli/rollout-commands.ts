@@ -142,7 +142,7 @@ export function rolloutCommands(program: Command, add: AddCommand): void {
   add(rollout, "unexempt", async (session, args) =>
     (await import("#cli/commands/rollout-verbs.ts")).rolloutUnexempt(session, args[0] ?? ""),
   )
-    .description("End the exemption of a group from its windows. What has been assigned may still begin.")
+    .description("End the exemption of a group from its windows. Assigned attempts may still begin.")
     .addArgument(new Argument("<group>", "GROUP, syncgroup/GROUP or sync/NAME"));
   addKubectlVerbs(rollout, add);
 }

@@ -50,7 +50,7 @@ describe("an exemption", () => {
     expect(made.states()).toEqual({ c1: "Succeeded" });
   });
 
-  test("what no worker has begun at its end waits for the next opening", async () => {
+  test("an attempt that no worker has begun at its end waits for the next opening", async () => {
     const made = await closedGroup();
     await exempt(made, 2);
     await made.plan();

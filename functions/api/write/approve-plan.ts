@@ -1,10 +1,12 @@
 import { refusal } from "#functions/api/request/refusal.ts";
 import { type Facts, namedStage } from "#functions/api/write/rollout-verb.ts";
+import { defined } from "#shared/base/defined.ts";
 import { approvalOf, approverOf, expiresAt, isAllowed, validApprovals } from "#shared/fleet/rollout/approval.ts";
 import { answerTo, checkExpiresAt, checkOf, isCheckOpen } from "#shared/fleet/rollout/check-gate.ts";
+import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
-import type { Operations } from "#shared/fleet/rows/object-rows.ts";
-import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { Approval, Operations } from "#shared/fleet/rows/object-rows.ts";
+import type { PlanAhead, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** Number of approvals that a row keeps: those of plans that are over are of no use. */
 const keptApprovals = 50;
@@ -24,23 +26,26 @@ export function decideApprove({
 }: Facts<"approve">): Operations | undefined {
   const stage = namedStage(name, { rolloutState, object });
   const stageRun = stageRunOf(stage, stageRuns);
+  const ahead = stage.gated;
+  if (answer === "approved" && ahead?.planHash === plan && stageRun?.planHash !== plan)
+    return approvedAhead(ahead, { row, stage: name, act, object });
   if (stageRun !== undefined && isCheckOpen(stageRun))
     return answerOf(stageRun, { row, answer, plan, act, now, object });
   if (answer === "rejected")
     throw refusal("NotGated", `no check waits for an answer in stage ${name} of ${object}; nothing was rejected`);
   const terms = stageRun && approvalOf(stageRun);
-  if (stageRun === undefined || terms === undefined)
-    throw refusal("NotGated", `nothing waits for an approval in stage ${name} of ${object}; nothing was approved`);
+  if (stageRun === undefined || terms === undefined) {
+    if (ahead === undefined)
+      throw refusal("NotGated", `nothing waits for an approval in stage ${name} of ${object}; nothing was approved`);
+    const coming = `rollout ${ahead.rollout} with plan ${ahead.planHash} is on its way to stage ${name} of ${object}`;
+    throw refusal("StageRunChanged", `${coming}, not plan ${plan}; nothing was approved`);
+  }
   const { rollout, planHash = "", approvedBy } = stageRun;
   if (planHash !== plan) {
     const waiting = `rollout ${rollout} with plan ${planHash} is in stage ${name} of ${object}`;
     throw refusal("StageRunChanged", `${waiting}, not plan ${plan}; nothing was approved`);
   }
-  if (!isAllowed(terms, act.by))
-    throw refusal(
-      "Forbidden",
-      `${act.by} may not approve in stage ${name} of ${object}; these may: ${terms.by.join(", ")}`,
-    );
+  requireApprover(terms, { stage: name, act, object });
   const approvals = row.operations.approvals ?? [];
   const isKnown = validApprovals(stageRun, approvals).some(({ by }) => approverOf(by) === approverOf(act.by));
   if (isKnown || approvedBy !== undefined) return undefined;
@@ -50,7 +55,39 @@ export function decideApprove({
       "NotGated",
       `the time to approve rollout ${rollout} in stage ${name} ended at ${end}; nothing was approved: a refresh asks again`,
     );
-  return { ...row.operations, approvals: [...approvals, { ...act, stage: name, plan }].slice(-keptApprovals) };
+  return withApproval(row, { ...act, stage: name, plan });
+}
+
+function withApproval({ operations }: Facts<"approve">["row"], approval: Approval): Operations {
+  return { ...operations, approvals: [...(operations.approvals ?? []), approval].slice(-keptApprovals) };
+}
+
+type Approving = Pick<Facts<"approve">, "act" | "object"> & { readonly stage: string };
+
+/** @throws StarlingError `Forbidden` */
+function requireApprover({ by }: { readonly by: string[] }, { stage, act, object }: Approving): void {
+  if (isAllowed({ by }, act.by)) return;
+  throw refusal("Forbidden", `${act.by} may not approve in stage ${stage} of ${object}; these may: ${by.join(", ")}`);
+}
+
+/**
+ * Approves what a stage will do when an earlier one has passed the rollout: the stage counts it if its plan is the same
+ * then.
+ * @throws StarlingError `NotGated`, `Forbidden`
+ */
+function approvedAhead(
+  { planHash }: PlanAhead,
+  { row, stage, act, object }: Approving & Pick<Facts<"approve">, "row">,
+): Operations | undefined {
+  const { before, after } = relationOf(row).rollout.stages.find(({ name }) => name === stage) ?? {};
+  const terms = before?.[0]?.approval;
+  if (terms === undefined)
+    throw refusal("NotGated", `stage ${stage} of ${object} needs no approval any more; nothing was approved`);
+  requireApprover(terms, { stage, act, object });
+  const run = { stage, planHash, gates: defined({ before, after }) };
+  const known = validApprovals(run, row.operations.approvals ?? []);
+  if (known.some(({ by }) => approverOf(by) === approverOf(act.by))) return undefined;
+  return withApproval(row, { ...act, stage, plan: planHash });
 }
 
 interface Answering extends Pick<Facts<"approve">, "row" | "act" | "now" | "object"> {
@@ -87,5 +124,5 @@ function answerOf(stageRun: StageRunRow, { row, plan, answer, act, now, object }
   if (given !== undefined)
     throw refusal("NotGated", `${given.by} has ${given.check?.answer} the plan at ${given.at}; nothing was ${answer}`);
   const own = { ...act, stage, plan, check: { since: check.since, answer } };
-  return { ...row.operations, approvals: [...approvals, own].slice(-keptApprovals) };
+  return withApproval(row, own);
 }

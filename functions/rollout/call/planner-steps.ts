@@ -10,6 +10,7 @@ import { endStageRuns } from "#functions/rollout/steps/end-stage-runs.ts";
 import { fillSlots } from "#functions/rollout/steps/fill/fill-slots.ts";
 import { followReconcile, startReconcile, startTargetActs } from "#functions/rollout/steps/handle-reconcile.ts";
 import { goIdle } from "#functions/rollout/steps/idle/go-idle.ts";
+import { mayPlanAhead, planAhead } from "#functions/rollout/steps/plan-ahead.ts";
 import { readAlarms } from "#functions/rollout/steps/read-alarms.ts";
 import { readGuard } from "#functions/rollout/steps/read-guard.ts";
 import { refreshMembers } from "#functions/rollout/steps/refresh-members.ts";
@@ -131,6 +132,11 @@ export const plannerSteps: readonly PlannerStep[] = [
     applies: ({ row: { operations } }) => operations.suspended === undefined || operations.deletion !== undefined,
     before: { fillSlots: "slots are given for the newest rollout that a stage may take" },
     take: startNextStageRun,
+  },
+  {
+    name: "planAhead",
+    applies: mayPlanAhead,
+    take: planAhead,
   },
   {
     name: "startReconcile",

@@ -4,20 +4,26 @@ import { targetsAt } from "#functions/rollout/read/clusters-by-state.ts";
 import { targetsWithInputs } from "#functions/rollout/read/inputs-before.ts";
 import { type PlannerPorts, readMembers } from "#functions/rollout/read/planner-ports.ts";
 import { clustersWithSyncs, rowsAbout } from "#functions/rollout/read/read-clusters.ts";
+import { gatesOfStage, stagePlan } from "#functions/rollout/write/stage-plan.ts";
 import type { Transaction } from "#functions/rollout/write/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import { isThere, unlessLost } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { youngSince } from "#shared/fleet/blob-life.ts";
-import { approvalOf } from "#shared/fleet/rollout/approval.ts";
-import { type Member, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
+import { approvalOf, outdatedBy } from "#shared/fleet/rollout/approval.ts";
+import type { Member } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
-import { planHashOf } from "#shared/fleet/rollout/plan-hash.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
 import { isStalled, isUnbegun, leftOf, noTargets, refOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
-import type { RolloutRow, SnapshotTarget, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type {
+  AskedPlan,
+  RolloutRow,
+  SnapshotTarget,
+  StageRecord,
+  StageRunRow,
+} from "#shared/fleet/rows/rollout-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 
 /** Targets in one blob: what a check of a stage run reads of its snapshot. */
@@ -90,8 +96,9 @@ export async function startStageRun(
   transaction.putStageRun(stageRun);
   transaction.edit({ snapshots: snapshot });
   const isAhead = stage.ahead === true && old?.rollout === rollout.number;
-  transaction.editStage(stage.name, ({ ahead: _before, ...kept }) => ({
+  transaction.editStage(stage.name, ({ ahead: _before, gated, ...kept }) => ({
     ...kept,
+    ...(gated === undefined || gated.rollout === rollout.number ? {} : { gated }),
     updatingTo: refOf(stageRun),
     ...(isAhead ? { ahead: true } : {}),
   }));
@@ -113,27 +120,41 @@ interface Gating {
 function gatesFor(
   transaction: Transaction,
   { stage, old, rollout, targets }: Gating,
-): Pick<StageRunRow, "gates" | "adopts" | "bake" | "planHash" | "approvedBy"> {
-  const { known, rolloutState } = transaction;
-  const { before, after } = relationOf(known.row).rollout.stages.find(({ name }) => name === stage.name) ?? {};
+): Pick<StageRunRow, "gates" | "adopts" | "bake" | "planHash" | "planParts" | "outdated" | "approvedBy"> {
   const isUngated = rollout.plan.deletion !== undefined || rollout.rollback !== undefined;
-  if ((before ?? after) === undefined || isUngated) return {};
-  const gates = defined({ before, after });
-  const { owner } = known;
-  const { templates } = rolloutState;
-  const current = stage.current === undefined ? undefined : transaction.rollout(stage.current).identity;
-  const planHash =
+  const gates = isUngated ? undefined : gatesOfStage(transaction.known, stage);
+  if (gates === undefined) return {};
+  const { before, after } = gates;
+  const asked =
     targets.length === 0 || (before === undefined && after?.every(({ check }) => check === undefined) !== false)
       ? undefined
-      : planHashOf({ owner, stage: stage.name, targets, plan: rollout.plan, templates, gates, current });
+      : stagePlan(transaction, { stage, rollout, targets, gates });
+  const { planHash } = asked ?? {};
   const approvedBy = planHash !== undefined && old?.planHash === planHash ? old.approvedBy : undefined;
   const isAgain = old?.rollout === rollout.number && old.phase !== "GateFailed";
   return {
     gates,
     ...defined({ planHash, approvedBy }),
+    ...(before === undefined || asked === undefined
+      ? {}
+      : defined({ planParts: asked.parts, outdated: outdatedIn(transaction, { stage, old, rollout, asked }) })),
     ...(old !== undefined && (old.adopts === true || !isUnbegun(old)) ? { adopts: true } : {}),
     ...(isAgain && old.bake !== undefined ? { bake: { from: old.bake.from, stood: old.bake.stood } } : {}),
   };
+}
+
+interface Replaced extends Pick<Gating, "stage" | "old" | "rollout"> {
+  readonly asked: AskedPlan;
+}
+
+/** The plan that somebody approved while the rollout was on its way, or in the snapshot before. */
+function outdatedIn({ known }: Transaction, { stage, old, rollout, asked }: Replaced): AskedPlan | undefined {
+  const { approvals } = known.row.operations;
+  const about = { stage: stage.name, approvals };
+  if (stage.gated?.rollout === rollout.number) return outdatedBy(stage.gated, asked, about);
+  const { planHash, planParts: parts, outdated, approvedBy } = old ?? {};
+  if (planHash === undefined || parts === undefined || approvedBy !== undefined) return undefined;
+  return outdatedBy({ planHash, parts, outdated }, asked, about);
 }
 
 /** Whether targets left before this rollout was verified in the stage: a new snapshot is no evidence. */

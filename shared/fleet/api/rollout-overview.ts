@@ -24,7 +24,7 @@ import { waitsOf } from "#shared/fleet/waits/waits.ts";
 export interface OverviewStageRun
   extends Pick<
     StageRunRow,
-    "rollout" | "snapshot" | "phase" | "reason" | "message" | "size" | "counts" | "preexistingFailures"
+    "rollout" | "snapshot" | "phase" | "reason" | "message" | "size" | "counts" | "preexistingFailures" | "planHash"
   > {
   readonly startedAt: string;
   /** Since when it has its present phase. */
@@ -45,6 +45,8 @@ export interface OverviewStage {
   readonly passed?: OverviewStageRun;
   /** Number of its clusters that have a slot. */
   readonly changing: number;
+  /** The plan that people may approve before the rollout reaches the stage. */
+  readonly ahead?: { readonly rollout: number; readonly plan: string; readonly clusters: number };
 }
 
 /** A rollout that is a stage's current one or in progress, the newest first. */
@@ -118,7 +120,7 @@ function rolloutsOf(
 }
 
 function overviewStage(stage: StageRecord, { row, stageRuns }: WaitFacts): OverviewStage {
-  const { name, members, current, changing } = stage;
+  const { name, members, current, changing, gated } = stage;
   const { rollout } = relationOf(row);
   const updatingTo = stageRunOf(stage, stageRuns);
   const passed = stage.passed === undefined ? undefined : stageRuns.get(stageRunKey(stage.passed));
@@ -128,6 +130,7 @@ function overviewStage(stage: StageRecord, { row, stageRuns }: WaitFacts): Overv
     changing,
     ...defined({
       current,
+      ahead: gated && { rollout: gated.rollout, plan: gated.planHash, clusters: gated.parts.size },
       updatingTo: updatingTo && overviewStageRun(updatingTo, rollout),
       passed: passed && overviewStageRun(passed, rollout),
     }),
@@ -135,12 +138,13 @@ function overviewStage(stage: StageRecord, { row, stageRuns }: WaitFacts): Overv
 }
 
 function overviewStageRun(stageRun: StageRunRow, { maxFailures, maxUnreachable }: RolloutStrategy): OverviewStageRun {
-  const { rollout, snapshot, phase, reason, message, size, counts, preexistingFailures, startedAt, endedAt } = stageRun;
+  const { rollout, snapshot, phase, reason, message, size, counts, preexistingFailures, startedAt, endedAt, planHash } =
+    stageRun;
   const changed = changedSize(stageRun);
   return {
     ...{ rollout, snapshot, phase, reason, message, size, counts, preexistingFailures, startedAt },
     since: stageRun.transitions.at(-1)?.at ?? startedAt,
-    ...defined({ endedAt }),
+    ...defined({ endedAt, planHash }),
     allows: { failures: resolveCount(maxFailures, changed), unreachable: resolveCount(maxUnreachable, changed, "up") },
   };
 }

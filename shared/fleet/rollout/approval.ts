@@ -2,12 +2,16 @@
 
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import type { GateState } from "#shared/fleet/rollout/gate-state.ts";
+import { differenceText } from "#shared/fleet/rollout/plan-hash.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import type { Approval } from "#shared/fleet/rows/object-rows.ts";
-import type { StageGates, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { AskedPlan, StageGates, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 type Terms = NonNullable<StageGates["before"]>[number]["approval"];
-type Run = Pick<StageRunRow, "gates" | "planHash" | "approvedBy" | "expired" | "stage" | "startedAt">;
+type Run = Pick<
+  StageRunRow,
+  "gates" | "planHash" | "planParts" | "outdated" | "approvedBy" | "expired" | "stage" | "startedAt"
+>;
 
 /** @returns the terms of the approval that the stage run needs; undefined when it needs none. */
 export function approvalOf({ gates, planHash }: Pick<StageRunRow, "gates" | "planHash">): Terms | undefined {
@@ -37,7 +41,10 @@ export function isAllowed({ by }: Pick<Terms, "by">, principal: string): boolean
 }
 
 /** The approvals of the stage run that count, one for each approver. */
-export function validApprovals(run: Run, approvals: readonly Approval[]): readonly Approval[] {
+export function validApprovals(
+  run: Pick<Run, "gates" | "planHash" | "stage">,
+  approvals: readonly Approval[],
+): readonly Approval[] {
   const terms = approvalOf(run);
   if (terms === undefined) return [];
   const own = approvals.filter(
@@ -45,6 +52,38 @@ export function validApprovals(run: Run, approvals: readonly Approval[]): readon
       check === undefined && stage === run.stage && plan === run.planHash && isAllowed(terms, by),
   );
   return [...new Map(own.map((one) => [approverOf(one.by), one])).values()];
+}
+
+/**
+ * The plan whose approvals no longer count: the one before, if somebody has approved it.
+ * @param before - the plan that another one replaces, and the one that it replaced.
+ */
+export function outdatedBy(
+  before: (AskedPlan & { readonly outdated?: AskedPlan | undefined }) | undefined,
+  next: AskedPlan,
+  { stage, approvals = [] }: { readonly stage: string; readonly approvals?: readonly Approval[] | undefined },
+): AskedPlan | undefined {
+  const earlier = before?.planHash === next.planHash ? before.outdated : undefined;
+  if (before === undefined || earlier !== undefined) return earlier;
+  const isApproved = approvals.some(
+    (one) => one.check === undefined && one.stage === stage && one.plan === before.planHash,
+  );
+  const found = isApproved ? { planHash: before.planHash, parts: before.parts } : before.outdated;
+  return found?.planHash === next.planHash ? undefined : found;
+}
+
+/** `; 1 approval of plan ab12 does not count, because the plan now has other clusters (2 before, 3 now)`. */
+export function outdatedText(
+  run: Pick<Run, "gates" | "stage" | "planParts" | "outdated">,
+  approvals: readonly Approval[],
+): string {
+  const { outdated, planParts } = run;
+  if (outdated === undefined || planParts === undefined) return "";
+  const { length } = validApprovals({ ...run, planHash: outdated.planHash }, approvals);
+  if (length === 0) return "";
+  const count = length === 1 ? "1 approval" : `${length} approvals`;
+  const verb = length === 1 ? "does" : "do";
+  return `; ${count} of plan ${outdated.planHash} ${verb} not count, because the plan now has ${differenceText(outdated.parts, planParts)}`;
 }
 
 /** When nobody can approve any more. An approval that was given does not expire. */
@@ -60,7 +99,7 @@ export function gateBefore(run: Run, approvals: readonly Approval[]): GateState 
   if (terms === undefined || at === undefined) return undefined;
   if (run.approvedBy !== undefined) return { state: "passed" };
   const { length } = validApprovals(run, approvals);
-  const what = `${length} of ${terms.count} approvals of plan ${run.planHash} in stage ${run.stage}`;
+  const what = `${length} of ${terms.count} approvals of plan ${run.planHash} in stage ${run.stage}${outdatedText(run, approvals)}`;
   if (run.expired === true) return { state: "failed", message: `ApprovalExpired: ${what} until ${at}` };
   if (length >= terms.count) return { state: "passed" };
   return {

@@ -66,6 +66,21 @@ export function nextFor(rolloutState: Ordered, index: number, mayStart?: MayStar
   return stage !== undefined && offered > newestIn(stage) ? offered : undefined;
 }
 
+/**
+ * The rollout that reaches a stage next, as things are now: what a stage before it has passed or updates to, the nearest
+ * one first, or the newest one, which no stage has taken; undefined when nothing newer is on its way.
+ */
+export function onTheWayTo(rolloutState: Ordered, index: number): number | undefined {
+  const { stages, ledger } = rolloutState;
+  const stage = stages[index];
+  if (stage === undefined) return undefined;
+  const before = stages.slice(0, index).toReversed();
+  const coming = before.flatMap(({ current, updatingTo }) => [current, updatingTo?.rollout]);
+  return [...coming, newestPlanned(ledger)?.number].find(
+    (number) => number !== undefined && number > newestIn(stage) && isOffered(rolloutState, number),
+  );
+}
+
 /** The same for a deletion, which replaces everything: only the newest rollout, and no bar keeps it back. */
 export function deletionFor(rolloutState: Ordered & Pick<RolloutStateRow, "last">, index: number): number | undefined {
   const stage = rolloutState.stages[index];

@@ -113,8 +113,41 @@ export interface StageRunRef {
   readonly snapshot: number;
 }
 
+/** Digests of the parts of a plan that people approve: they tell in what two plans differ. */
+export interface PlanParts {
+  /** Number of clusters, and who they are. */
+  readonly size: number;
+  readonly clusters: string;
+  /** What depends on the single clusters, such as values. */
+  readonly inputs: string;
+  /** Files and options of the templates. */
+  readonly files: string;
+  /** Templates that are deleted. */
+  readonly removed: string;
+  readonly gates: string;
+  /** The stage's current rollout. */
+  readonly current: string;
+}
+
+/** A plan that people approve, and what it consists of. */
+export interface AskedPlan {
+  readonly planHash: string;
+  readonly parts: PlanParts;
+}
+
+/** The plan that a stage will ask people to approve, if the rollout reaches it as things are now. */
+export interface PlanAhead extends AskedPlan {
+  readonly rollout: number;
+  /** Digest of the versions that it was made from: it is made again when they change. */
+  readonly from: string;
+  /** The plan that somebody approved before this one took its place. */
+  readonly outdated?: AskedPlan;
+}
+
 export interface StageRecord {
   readonly name: string;
+  /** People may approve it although an earlier stage has not passed the rollout. */
+  readonly gated?: PlanAhead;
   /** The stage's current rollout: the last one that passed the stage. The stage's clusters desire it. */
   readonly current?: number;
   /** The rollout that the stage had before its current one, unless that was rejected. */
@@ -547,6 +580,10 @@ export interface StageRunRow extends Row, StageRunRef {
   readonly check?: OpenCheck;
   /** The hash of what it changes; present when people have to approve that, or a program. */
   readonly planHash?: string;
+  /** What the hash consists of; present when people have to approve. */
+  readonly planParts?: PlanParts;
+  /** The plan that somebody approved before this one took its place: those approvals do not count. */
+  readonly outdated?: AskedPlan;
   /** Principals whose approvals let it begin. */
   readonly approvedBy?: readonly string[];
   /** The time for approvals is over. */

@@ -2,7 +2,7 @@
 import { defined } from "#shared/base/defined.ts";
 import { advance, isLeft, isPromotable, mustVerify } from "#shared/fleet/rollout/advance.ts";
 import { alarmsAwaited, unreadText } from "#shared/fleet/rollout/alarms.ts";
-import { approvalOf, expiresAt, validApprovals } from "#shared/fleet/rollout/approval.ts";
+import { approvalOf, expiresAt, outdatedText, validApprovals } from "#shared/fleet/rollout/approval.ts";
 import { bakeClock, bakedAt, bakeOf, checkEnd, isEndedFromOutside, withoutGates } from "#shared/fleet/rollout/bake.ts";
 import { checkExpiresAt, checkOf, isCheckOpen } from "#shared/fleet/rollout/check-gate.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
@@ -17,6 +17,10 @@ import { namesText, type Wait, type WaitFacts } from "#shared/fleet/waits/wait.t
 const [reconcile, retry, orphan] = [{ verb: "reconcile" }, { verb: "retry" }, { verb: "orphan" }] as const;
 
 export function stageWaits(facts: WaitFacts, stage: StageRecord, index: number): readonly Wait[] {
+  return [...runWaits(facts, stage, index), ...approvalAhead(facts, stage)];
+}
+
+function runWaits(facts: WaitFacts, stage: StageRecord, index: number): readonly Wait[] {
   const stageRun = stageRunOf(stage, facts.stageRuns);
   if (stageRun === undefined) return idleWait(facts, stage, index);
   // The waits of the group name it.
@@ -152,11 +156,26 @@ function approvalWait({ row }: WaitFacts, stageRun: StageRunRow): readonly Wait[
   const terms = approvalOf(stageRun);
   const { phase, stage, rollout, planHash, startedAt } = stageRun;
   if (phase !== "Gated" || terms === undefined || planHash === undefined) return [];
-  const { length } = validApprovals(stageRun, row.operations.approvals ?? []);
-  const message = `rollout ${rollout} waits before stage ${stage}: ${length} of ${terms.count} approvals of plan ${planHash}, by ${terms.by.join(", ")}`;
+  const { approvals = [] } = row.operations;
+  const { length } = validApprovals(stageRun, approvals);
+  const message = `rollout ${rollout} waits before stage ${stage}: ${length} of ${terms.count} approvals of plan ${planHash}, by ${terms.by.join(", ")}${outdatedText(stageRun, approvals)}`;
   const clear: Wait["clear"] = [{ verb: "approve", stage, plan: planHash }];
   const until = expiresAt(stageRun);
   return [{ reason: "approval", stage, rollout, message, since: startedAt, ...defined({ until }), clear }];
+}
+
+/** A rollout is on its way to a stage that asks people: they may approve now what it will do there. */
+function approvalAhead({ row }: WaitFacts, { name: stage, gated }: StageRecord): readonly Wait[] {
+  const { before, after } = relationOf(row).rollout.stages.find((one) => one.name === stage) ?? {};
+  const terms = before?.[0]?.approval;
+  if (gated === undefined || terms === undefined) return [];
+  const { rollout, planHash, parts: planParts, outdated } = gated;
+  const run = { stage, planHash, gates: defined({ before, after }), ...defined({ planParts, outdated }) };
+  const { approvals = [] } = row.operations;
+  const { length } = validApprovals(run, approvals);
+  if (length >= terms.count) return [];
+  const message = `rollout ${rollout} will wait before stage ${stage}: ${length} of ${terms.count} approvals of plan ${planHash}, by ${terms.by.join(", ")}${outdatedText(run, approvals)}`;
+  return [{ reason: "approval", stage, rollout, message, clear: [{ verb: "approve", stage, plan: planHash }] }];
 }
 
 /** The principal of a check has to answer; the line names it, and the plan's hash. */

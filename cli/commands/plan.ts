@@ -5,6 +5,7 @@ import { type ChangeOptions, readChanges, refuseUnused } from "#cli/seeing/chang
 import { type FleetView, sourceNamesOf, viewFleet } from "#cli/seeing/fleet-view.ts";
 import { groupPlan } from "#cli/seeing/group-plan.ts";
 import { planTargets } from "#cli/seeing/plan-targets.ts";
+import { stageAsks } from "#cli/seeing/stage-asks.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -30,7 +31,10 @@ export async function plan(session: Session, groups: readonly string[], options:
       throw usageFailure(`${target} is one template; plan its whole group`, `starling plan ${owner.name}`);
     const view = await viewFleet(session, owner, changes);
     for (const source of sourceNamesOf(view.desired)) sources.add(source);
-    plans.push(await planOf(session, view));
+    const plan = await planOf(session, view);
+    const changing = new Set(plan.stages.filter((stage) => stage.changing > 0).map(({ name }) => name));
+    const asks = (await stageAsks(session, view, changes)).filter(({ stage }) => changing.has(stage));
+    plans.push({ ...plan, approvals: asks });
   }
   refuseUnused(changes, sources);
   const { output } = session.options;
@@ -40,7 +44,7 @@ export async function plan(session: Session, groups: readonly string[], options:
   return plans.some(({ unreadable }) => unreadable.length > 0) ? "unknown" : "done";
 }
 
-async function planOf(session: Session, view: FleetView): Promise<ShownPlan> {
+async function planOf(session: Session, view: FleetView): Promise<Omit<ShownPlan, "approvals">> {
   const { found, sidesOf } = await groupPlan(session, view);
   const templatesOf = (changes: readonly TargetChange[]) =>
     changes.map((change): TemplateSides => {

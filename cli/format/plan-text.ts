@@ -2,6 +2,7 @@ import { clustersText } from "#cli/format/clusters-text.ts";
 import { counted } from "#shared/base/counted.ts";
 import { stringifyJson } from "#shared/base/json.ts";
 import { plainLine } from "#shared/base/plain-text.ts";
+import type { StageAsks } from "#shared/fleet/forecast/asked-plans.ts";
 import type { ClusterDifference, Forecast, TargetChange } from "#shared/fleet/forecast/forecast.ts";
 import type { PlannedObject } from "#shared/fleet/forecast/moved-objects.ts";
 import { type Deletions, guardText } from "#shared/fleet/forecast/object-guards.ts";
@@ -26,6 +27,8 @@ export interface ShownPlan extends Omit<Forecast, "differences"> {
   readonly deletions: Deletions;
   /** The reasons that hold the plan back, or ask first. */
   readonly guards: readonly string[];
+  /** The plans that stages will ask people to approve. */
+  readonly approvals: readonly StageAsks[];
   /** Clusters whose rows this version cannot read. */
   readonly unreadable: readonly string[];
 }
@@ -62,12 +65,21 @@ export function planText(plan: ShownPlan, extent: "some" | "all"): string {
         ]),
     ...appliesLines(plan),
     ...deletionLines(plan.deletions, extent),
+    ...plan.approvals.map((asks) => approvalText(asks, plan)),
     ...guards.map((guard) => `Guard: ${guard}`),
     ...(unreadable.length === 0
       ? []
       : [`Not shown: ${clustersText(unreadable)}: a newer version of Starling wrote their rows`]),
   ];
   return lines.map((line) => `${plainLine(line)}\n`).join("");
+}
+
+/** The line has the command that approves the stage's plan as soon as the rollout has its number. */
+function approvalText({ stage, plan, count }: StageAsks, { namespace, owner }: ShownPlan): string {
+  const asks = `Approval: stage ${stage} needs ${counted(count, "approval")}`;
+  if (plan === undefined) return `${asks}; the hash of its plan is known when its clusters are registered`;
+  const group = owner.replace(/^syncgroup\//, "");
+  return `${asks} of plan ${plan}: starling rollout approve ${group} -n ${namespace} --stage ${stage} --plan ${plan} --reason TEXT`;
 }
 
 function appliesLines({ applies: { installs, upgrades } }: ShownPlan): readonly string[] {

@@ -39,6 +39,8 @@ export interface OverviewStage {
   readonly members: number;
   /** The stage's current rollout: its clusters desire it. */
   readonly current?: number;
+  /** Equal for current rollouts with an equal plan and equal inputs: a part of the hashes that people approve. */
+  readonly identity?: string;
   /** The stage run in progress. */
   readonly updatingTo?: OverviewStageRun;
   /** The stage run that passed last. */
@@ -68,6 +70,8 @@ export interface RolloutOverview {
     readonly desired?: string;
     readonly rollouts: readonly OverviewRollout[];
     readonly stages: readonly OverviewStage[];
+    /** Templates that clusters may have. */
+    readonly templates: readonly string[];
     /** Number of clusters that may change at once. */
     readonly slots: { readonly used: number; readonly bound: number };
     /** Clusters that joined, returned or moved to another stage. */
@@ -92,6 +96,7 @@ export function rolloutOverview(facts: WaitFacts): RolloutOverview {
       newest: rolloutState.last,
       rollouts: rolloutsOf(rolloutState, stageRuns),
       stages: rolloutState.stages.map((stage) => overviewStage(stage, facts)),
+      templates: rolloutState.templates,
       slots: { used: changingOf(rolloutState), bound: boundOf(rollout, membersOfAll(rolloutState)) },
       catchUps: rolloutState.catchUps,
       ...(withheld.length === 0 ? {} : { withheld }),
@@ -119,7 +124,7 @@ function rolloutsOf(
     });
 }
 
-function overviewStage(stage: StageRecord, { row, stageRuns }: WaitFacts): OverviewStage {
+function overviewStage(stage: StageRecord, { row, stageRuns, rolloutState }: WaitFacts): OverviewStage {
   const { name, members, current, changing, gated } = stage;
   const { rollout } = relationOf(row);
   const updatingTo = stageRunOf(stage, stageRuns);
@@ -130,6 +135,7 @@ function overviewStage(stage: StageRecord, { row, stageRuns }: WaitFacts): Overv
     changing,
     ...defined({
       current,
+      identity: rolloutState.ledger.find(({ number }) => number === current)?.identity,
       ahead: gated && { rollout: gated.rollout, plan: gated.planHash, clusters: gated.parts.size },
       updatingTo: updatingTo && overviewStageRun(updatingTo, rollout),
       passed: passed && overviewStageRun(passed, rollout),

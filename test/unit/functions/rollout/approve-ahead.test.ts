@@ -89,7 +89,11 @@ describe("an approval before the rollout reaches the stage", () => {
     expect((await approvalWaits(made))[0].message).toContain(why);
     await playOn(made);
     expect(made.stages()).toEqual({ canary: "2", rest: "1 (2)" });
-    expect(made.stageRun("rest")).toMatchObject({ phase: "Gated", planHash: next, message: expect.stringContaining(why) });
+    expect(made.stageRun("rest")).toMatchObject({
+      phase: "Gated",
+      planHash: next,
+      message: expect.stringContaining(why),
+    });
     expect((await approvalWaits(made))[0].message).toContain(why);
     expect((await approve(made, plan)).status).toBe(409);
   });
@@ -112,7 +116,10 @@ describe("an approval before the rollout reaches the stage", () => {
     const made = await underWay(2);
     await approve(made, aheadOf(made)?.planHash ?? "");
     await playOn(made);
-    expect(made.stageRun("rest")).toMatchObject({ phase: "Gated", message: expect.stringMatching(/^1 of 2 approvals/) });
+    expect(made.stageRun("rest")).toMatchObject({
+      phase: "Gated",
+      message: expect.stringMatching(/^1 of 2 approvals/),
+    });
   });
 
   test("a principal that the stage does not name, or another hash, approves nothing, and the refusal names the plan", async () => {

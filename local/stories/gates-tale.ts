@@ -6,6 +6,7 @@ import type { ExampleFleet } from "#local/stories/example-fleet.ts";
 import { type ExampleStory, type GroupEnd, startExample } from "#local/stories/example-tale.ts";
 import type { ApiList, SyncGroupObject, TargetItem } from "#shared/fleet/api/objects.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
+import type { Wait } from "#shared/fleet/waits/wait.ts";
 import { stringAt } from "#shared/kube/kube-object.ts";
 
 /** The example with gates has chapters of its own. */
@@ -87,7 +88,7 @@ class GatedFleet {
     const { story } = this.#group;
     story.chapter("Version 1.1.1 is the fix; the group is held since the rollback, so that it waits for a release");
     const commit = await this.#push({ ...good, image: "registry.example/payments/web:1.1.1" }, "1.1.1");
-    await story.untilWaiting("held", commit);
+    await story.untilWaiting("held", { commit });
     await this.#say("release", {}, "1.1.1 has the fix");
     await this.#approve("rounding is tested now");
     await story.follow(commit);
@@ -100,7 +101,7 @@ class GatedFleet {
     await this.#closeFor(hourMs);
     const commit = await this.#push({ ...good, image: "registry.example/payments/web:1.2.0" }, "1.2.0");
     await this.#approve("may go as soon as the window opens");
-    await story.untilWaiting("window", commit);
+    await story.untilWaiting("window", { commit });
     story.note(`somebody lets the window open ${soonMs / 1000} seconds from now`);
     await this.#closeFor(soonMs);
     return story.follow(commit);
@@ -119,7 +120,9 @@ class GatedFleet {
 
   /** Approves the plan that waits, as the command does. */
   async #approve(reason: string): Promise<void> {
-    const { clear } = await this.#group.story.untilWaiting("approval");
+    // The stage has asked when the time for an answer runs. Before that, people may approve in advance.
+    const isMeant = ({ until }: Wait) => until !== undefined;
+    const { clear } = await this.#group.story.untilWaiting("approval", { isMeant });
     const clearing = clear.find(({ verb }) => verb === "approve");
     if (clearing?.verb !== "approve") throw new Error("the wait for an approval does not name the plan");
     const { stage, plan } = clearing;

@@ -106,15 +106,19 @@ export class RolloutStory {
 
   /**
    * Follows the newest rollout until something with this reason is waited for. @param commit - the commit that the newest
-   * rollout must have. @throws Error when nothing changes for too long.
+   * rollout must have. @param isMeant - which of the waits with this reason. @throws Error when nothing changes for too
+   * long.
    */
-  async untilWaiting(reason: WaitReason, commit?: string): Promise<Wait> {
+  async untilWaiting(
+    reason: WaitReason,
+    { commit, isMeant = () => true }: { readonly commit?: string; readonly isMeant?: (wait: Wait) => boolean } = {},
+  ): Promise<Wait> {
     const wait = await this.#poll(async () => {
       const { rollout, revision } = (await this.#group()).status;
       if (rollout === undefined || (commit !== undefined && revision?.includes(commit) !== true)) return undefined;
       await this.#printStages(rollout);
       const { status } = await this.#overview();
-      return status.waits.find((each) => each.reason === reason);
+      return status.waits.find((each) => each.reason === reason && isMeant(each));
     });
     if (wait === undefined) throw new Error(`nothing waited for ${reason} within ${longestSilenceMs / 1000} s`);
     for (const line of wrapped(`waits: ${waitText(wait, new Date())}`, this.#width())) this.note(line);

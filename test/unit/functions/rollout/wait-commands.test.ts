@@ -453,6 +453,13 @@ const stories: readonly Story[] = [
     clear: ["approve"],
   },
   {
+    on: "approval",
+    when: "a rollout is on its way to a stage that asks people",
+    pace: { ...rings, stages: [...rings.stages.slice(0, 1), ...(approved.stages ?? [])] },
+    make: begin,
+    clear: ["approve"],
+  },
+  {
     on: "catchUps",
     when: "failed catch-ups stop other clusters",
     make: async (made) => {

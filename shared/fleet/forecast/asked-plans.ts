@@ -5,7 +5,7 @@ import { planHashOf } from "#shared/fleet/rollout/plan-hash.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Plan } from "#shared/fleet/rows/rollout-rows.ts";
 
-/** What the planner has of an owner. */
+/** The facts of the planner about an owner. */
 export interface PlanBase {
   /** Templates that clusters may have. */
   readonly templates: readonly string[];

@@ -57,7 +57,7 @@ export function askedPlan(planned: Planned): AskedPlan {
   return { planHash: planHashOf(planned), parts };
 }
 
-/** In what a plan differs from one that was approved, such as `other clusters (2 before, 3 now)`. */
+/** The differences of a plan from one that was approved, such as `other clusters (2 before, 3 now)`. */
 export function differenceText(before: PlanParts, now: PlanParts): string {
   // Other clusters have other inputs as well.
   const isSameClusters = before.clusters === now.clusters;

@@ -118,7 +118,7 @@ export interface PlanParts {
   /** Number of clusters, and who they are. */
   readonly size: number;
   readonly clusters: string;
-  /** What depends on the single clusters, such as values. */
+  /** The inputs of single clusters, such as values. */
   readonly inputs: string;
   /** Files and options of the templates. */
   readonly files: string;
@@ -129,7 +129,7 @@ export interface PlanParts {
   readonly current: string;
 }
 
-/** A plan that people approve, and what it consists of. */
+/** A plan that people approve, with its parts. */
 export interface AskedPlan {
   readonly planHash: string;
   readonly parts: PlanParts;
@@ -580,7 +580,7 @@ export interface StageRunRow extends Row, StageRunRef {
   readonly check?: OpenCheck;
   /** The hash of what it changes; present when people have to approve that, or a program. */
   readonly planHash?: string;
-  /** What the hash consists of; present when people have to approve. */
+  /** The parts of the hash; present when people have to approve. */
   readonly planParts?: PlanParts;
   /** The plan that somebody approved before this one took its place: those approvals do not count. */
   readonly outdated?: AskedPlan;

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { askedPlans, type PlanBase } from "#shared/fleet/forecast/asked-plans.ts";
 import { desiredPlan } from "#shared/fleet/rollout/desired-plan.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
+import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import { playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
 import { apiFixture, httpEvent } from "#test/unit/functions/api/api-fixture.ts";
@@ -23,7 +24,7 @@ async function asksOf(made: PlannerWorld) {
   if (source === undefined) throw new Error("there is no Source");
   const planned = desiredPlan(row, new Map([["app", source]]));
   if (!planned.ok) throw new Error(planned.message);
-  const fleet = made.rows("Fleet");
+  const fleet = made.rows<FleetRow>("Fleet");
   const path = `/v1/namespaces/${owner.namespace}/syncgroups/${owner.name}/rollout`;
   const { status, body } = await apiFixture(made.table).raw(httpEvent("GET", path));
   const stages: { name: string; identity?: string }[] = status === 200 ? body.status.stages : [];

@@ -22,6 +22,7 @@ import { rollBack } from "#functions/rollout/steps/roll-back.ts";
 import { runJob } from "#functions/rollout/steps/run-job.ts";
 import { settleSlots } from "#functions/rollout/steps/settle/settle-slots.ts";
 import { startNextStageRun } from "#functions/rollout/steps/start-next-stage-run.ts";
+import { takeBackFailed } from "#functions/rollout/steps/take-back-failed.ts";
 import { wakeResumed } from "#functions/rollout/steps/wake-resumed.ts";
 import type { Transaction } from "#functions/rollout/write/transaction.ts";
 import { unlessLost } from "#shared/base/errors.ts";
@@ -31,7 +32,7 @@ import { isResumeNew, type Known, lacksRenderings, mayHaveOtherMembers } from "#
 import { guardSpecOf, mayChangeMembers } from "#shared/fleet/rollout/guard.ts";
 import { newRejections } from "#shared/fleet/rollout/rejection.ts";
 import { newRollback } from "#shared/fleet/rollout/rollback.ts";
-import { lastStageRunOf, stageRunOf, stageRunsIn } from "#shared/fleet/rollout/stage-runs.ts";
+import { isStalled, lastStageRunOf, stageRunOf, stageRunsIn } from "#shared/fleet/rollout/stage-runs.ts";
 
 /** `done`: nothing more is to be decided for now, or the owner is gone. */
 type Outcome = Transaction | "done" | undefined;
@@ -126,6 +127,15 @@ export const plannerSteps: readonly PlannerStep[] = [
     name: "retryRendered",
     applies: (known, { isRendered }) => isRendered && lacksRenderings(known),
     take: retryRendered,
+  },
+  {
+    name: "takeBackFailed",
+    applies: ({ row: { operations }, rolloutState, stageRuns }) =>
+      operations.suspended === undefined && stageRunsIn(rolloutState, stageRuns).some(isStalled),
+    before: {
+      startNextStageRun: "the clusters of a failed rollout go back, and are not given to a newer one with its damage",
+    },
+    take: takeBackFailed,
   },
   {
     name: "startNextStageRun",

@@ -89,6 +89,7 @@ export async function startStageRun(
     ...defined({ retriedAt: old?.retriedAt, left: hasLost(old, rollout) }),
     ...gates,
     ...(rollout.rollback === undefined ? {} : { rollback: true as const }),
+    ...defined({ takesBack: takesBackOf(rollout) }),
     startedAt: transaction.at,
     transitions: [{ at: transaction.at, phase, reason: phase, message }],
   };
@@ -103,6 +104,11 @@ export async function startStageRun(
     ...(isAhead ? { ahead: true } : {}),
   }));
   transaction.report(stageRun);
+}
+
+function takesBackOf({ takesBack, rollback: to, asked }: RolloutRow): StageRunRow["takesBack"] {
+  if (takesBack === undefined || to === undefined) return undefined;
+  return { rollout: takesBack.rollout, to, reason: asked?.reason ?? "" };
 }
 
 interface Gating {

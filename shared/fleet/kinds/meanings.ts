@@ -149,6 +149,8 @@ const meanings: Readonly<Record<string, string>> = {
   "SyncGroup.spec.rollout.stages[].optional":
     "true: a rollout passes the first stage unverified while the stage has no cluster",
   "SyncGroup.spec.rollout.stages[].name": "name of the stage; a new name alone makes no new stage",
+  "SyncGroup.spec.rollout.onFailure":
+    "halt: a rollout that fails in a stage stands still there; rollback: the stage goes back by itself",
   "SyncGroup.spec.rollout.supersede":
     "whether newer rollouts follow while older ones are in progress, or only once these end",
   "SyncGroup.spec.templates": "1 to 20; each becomes a Sync `GROUP.TEMPLATE` on every selected cluster",

@@ -28,6 +28,7 @@ import {
   stageRunsIn,
   waitingOf,
 } from "#shared/fleet/rollout/stage-runs.ts";
+import { alsoFailed, type GoesBack, goesBack, takeBack } from "#shared/fleet/rollout/take-back.ts";
 import { statedText } from "#shared/fleet/rows/act-text.ts";
 import type { Act, Approval, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type {
@@ -69,6 +70,8 @@ export interface StageRunFacts {
   readonly deadline?: string | undefined;
   /** Without it, no bake ends. */
   readonly bakeClock?: BakeClock;
+  /** Present when a failed rollout goes back by itself. */
+  readonly goesBack?: GoesBack | undefined;
   /** Those of the owner, for any plan. */
   readonly approvals?: readonly Approval[] | undefined;
 }
@@ -94,7 +97,7 @@ type Assessment = Pick<Advance, "phase" | "reason" | "message">;
 
 /** @returns what the stage run is with these facts, and what happens next. @param gates - other ones, in tests. */
 export function advance(stageRun: StageRunRow, facts: StageRunFacts, gates: Gates = gatesOf(stageRun, facts)): Advance {
-  const assessed = promoted(stageRun, assess(stageRun, facts, gates), facts);
+  const assessed = staying(stageRun, promoted(stageRun, assess(stageRun, facts, gates), facts), facts);
   switch (assessed.phase) {
     case "Gated": {
       // People who approve a rollout are not asked for a newer one before this one has begun.
@@ -153,6 +156,14 @@ function gateFailed(message: string): Assessment {
   return { phase: "GateFailed", reason: "GateFailed", message };
 }
 
+/** A failed stage run that does not go back by itself, although others do, says why. */
+function staying(stageRun: StageRunRow, assessed: Assessment, { goesBack: back, pace }: StageRunFacts): Assessment {
+  const taken = takeBack({ ...stageRun, phase: assessed.phase }, back, pace);
+  return taken !== undefined && "stays" in taken
+    ? { ...assessed, message: `${assessed.message}; ${taken.stays}` }
+    : assessed;
+}
+
 /**
  * A person passes a stage run that lacks evidence or answers, and one whose gates have not passed. More failures than
  * the budget before any gate are not passed over, and neither is a stage that was inserted before.
@@ -192,15 +203,18 @@ function assessTargets(stageRun: StageRunRow, facts: StageRunFacts): Assessment 
   const cordoned = heldIn(stageRun, "cordon").length;
   // A cordoned cluster holds nobody back: the stage passes on the evidence of the others.
   const isOver = waitingOf(stageRun) - cordoned + counts.Assigned === 0;
-  if (stageRun.rollback === true) return isOver ? wentBack(stageRun) : updating(stageRun);
   const budget = deletion ? 0 : resolveCount(pace.maxFailures, changed);
-  if (failures > budget && (isOver || !deletion)) {
+  const isBack = stageRun.rollback === true;
+  const mayHalt = !isBack || (stageRun.takesBack !== undefined && isOver);
+  if (failures > budget && mayHalt && (isOver || !deletion)) {
     const [first] = stageRun.failures;
     const why = first === undefined ? "" : `: ${first.cluster}: ${first.reason}`;
     const message = `${failures} of ${clustersText(changed)} failed in stage ${stage} (allowed: ${budget})${why}`;
-    return { phase: "Halted", reason: deletion ? "DeletionFailed" : "TooManyFailures", message };
+    const reason = deletion ? "DeletionFailed" : "TooManyFailures";
+    return { phase: "Halted", reason, message: alsoFailed(stageRun, message) };
   }
   if (!isOver) return updating(stageRun);
+  if (isBack) return wentBack(stageRun);
   const allowed = deletion ? 0 : resolveCount(pace.maxUnreachable, changed, "up");
   if (counts.Unreachable > allowed) {
     const message = `${counts.Unreachable} of ${clustersText(changed)} unreachable in stage ${stage} (allowed: ${allowed})`;
@@ -293,6 +307,7 @@ export function stageRunFacts({ rolloutState, row, rollouts }: OwnRows, stageRun
     resumedAt: row.operations.resumed?.at,
     deadline: rolloutState.deadline,
     approvals: row.operations.approvals,
+    goesBack: stage && goesBack(row, rolloutState, stage),
     bakeClock: bakeClock(row.operations, rollout.progressDeadline),
   };
 }

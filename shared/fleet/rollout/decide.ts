@@ -132,8 +132,8 @@ export function decide(
     digests: rendered.digests,
     leftOut: rendered.leftOut,
     syncs,
-    // A cluster that a bad rollout broke was well before.
-    preexisting: (!isRollback && syncs.some((sync) => isPreexisting(sync, current))) || undefined,
+    preexisting:
+      syncs.some((sync) => isPreexisting(sync, unhealthySince(sync, { rollout, current, known }))) || undefined,
     // A rollback is not withheld.
     guard: isRollback ? {} : objectBounds(row, rolloutState, { rollout: rollout.number, now }),
     now,
@@ -162,6 +162,24 @@ export function decide(
   if (assignments.length > 0) return { do: "assign", assignments, leaving };
   const names = leaving.map(({ name }) => name).join(", ");
   return { do: "leave", leaving, reason: `is not given ${names} any more; the objects stay` };
+}
+
+/**
+ * The rollout since which an unhealthy Sync was so before this rollout; undefined without one. A cluster that a bad
+ * rollout broke was well before, also when the rollout that took that back by itself failed there as well.
+ */
+function unhealthySince(
+  { desired, observed }: SyncRow,
+  {
+    rollout: { rollback, takesBack },
+    current,
+    known,
+  }: { readonly rollout: RolloutRow; readonly current: number | undefined; readonly known: Known },
+): number | undefined {
+  if (rollback !== undefined) return takesBack === undefined ? undefined : rollback;
+  const back = known.rollouts.get(current ?? 0);
+  const wasReady = observed?.attempt === desired.attempt && observed.readyAt !== undefined;
+  return back?.takesBack === undefined || wasReady ? current : back.rollback;
 }
 
 /** A person skips the target of a stage run. */

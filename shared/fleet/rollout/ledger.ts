@@ -8,10 +8,10 @@ const keptContents = 10;
 /** The ledger with one more rollout: the others that it kept are past, and are deleted. */
 export function withRollout(
   { ledger, past = [], ...stages }: RolloutStateRow,
-  { number, identity, revision, rollback, createdAt: at }: RolloutRow,
+  { number, identity, revision, rollback, takesBack, createdAt: at }: RolloutRow,
 ): Pick<RolloutStateRow, "last" | "ledger" | "past"> {
   const named = keptRollouts(stages);
-  const all = [{ number, identity, revision, at, ...defined({ rollback }) }, ...ledger];
+  const all = [{ number, identity, revision, at, ...defined({ rollback, takesBack }) }, ...ledger];
   const isKept = (entry: { readonly number: number }, index: number) => index < keptContents || named.has(entry.number);
   const others = all.filter((entry, index) => !isKept(entry, index)).map((entry) => entry.number);
   return { last: number, ledger: all.filter(isKept), ...pastOf([...past, ...others]) };

@@ -102,11 +102,11 @@ export function newestPlanned(ledger: readonly LedgerEntry[]): LedgerEntry | und
   return ledger.find(({ rollback }) => rollback === undefined);
 }
 
-/** The newest rollout, when it is rejected and some stage has not passed it. */
+/** The newest rollout, when it is rejected and some stage has not passed it, or has gone back from it by itself. */
 export function rejectedNewest(rolloutState: Ordered): number | undefined {
   const { stages, ledger } = rolloutState;
   const { number = 0 } = newestPlanned(ledger) ?? {};
-  const isLacking = stages.some(({ current = 0 }) => current < number);
+  const isLacking = stages.some(({ current = 0 }) => standsFor(rolloutState, current) < number);
   return isLacking && isRejected(rolloutState, number) ? number : undefined;
 }
 
@@ -205,7 +205,7 @@ export function catchUpRollout(
 ): number | undefined {
   const { stages, former } = rolloutState;
   const isPassed = hasPassed(rolloutState, has);
-  const rollback = takenBackBy(rolloutState, has);
+  const rollback = takenBackBy(rolloutState, has, name);
   if (isPassed && rollback === undefined && isRejected(rolloutState, has)) return undefined;
   const current = givenBy(rolloutState, name);
   if (current === undefined || has <= current) return current;
@@ -218,11 +218,21 @@ export function catchUpRollout(
   return isPassed ? has : current;
 }
 
-/** The newest kept rollback that took a rollout back. */
-function takenBackBy(rolloutState: Passed & Pick<RolloutStateRow, "ledger">, rollout: number): number | undefined {
+/**
+ * The newest kept rollback that took a rollout back from the clusters of a stage. One that nobody asked for concerns its
+ * stage, and clusters that moved to a later one: the stages before have passed the rollout, and keep it.
+ */
+function takenBackBy(
+  rolloutState: Passed & Pick<RolloutStateRow, "ledger">,
+  rollout: number,
+  name: string,
+): number | undefined {
   if (!isRejected(rolloutState, rollout)) return undefined;
+  const place = (stage: string) => rolloutState.stages.findIndex((one) => one.name === stage);
+  const concerns = ({ takesBack }: LedgerEntry) =>
+    takesBack === undefined || (place(takesBack.stage) !== -1 && place(takesBack.stage) <= place(name));
   const found = rolloutState.ledger.find(
-    ({ number, rollback }) => rollback !== undefined && rollback < rollout && rollout < number,
+    (entry) => entry.rollback !== undefined && entry.rollback < rollout && rollout < entry.number && concerns(entry),
   );
   return found === undefined || isRejected(rolloutState, found.number) ? undefined : found.number;
 }
@@ -317,6 +327,46 @@ export function withRolledBack(
     const { bar: _past, ahead: _waits, ...kept } = stage;
     return { ...kept, current: rollback };
   });
+}
+
+/**
+ * The rollout that a stage goes back to when another one has failed there: its current one, or the newest that it may
+ * have instead. The rollout of a rollback is the one that it went to, while that is kept.
+ */
+export function backFrom(rolloutState: Ordered & Passed, name: string, failed: number): number | undefined {
+  const { ledger } = rolloutState;
+  const had = givenBy(rolloutState, name);
+  if (had === undefined || had === failed) return undefined;
+  const to = ledger.find(({ number }) => number === had)?.rollback ?? had;
+  return [to, had].find(
+    (number) => ledger.some((entry) => entry.number === number) && !isRejected(rolloutState, number),
+  );
+}
+
+/** A rollback that takes one stage back is its current rollout from its beginning on. */
+export function withStageBack(
+  { stages }: Pick<RolloutStateRow, "stages">,
+  name: string,
+  rollback: number,
+): readonly StageRecord[] {
+  return stages.map((stage) => {
+    if (stage.name !== name) return stage;
+    const { bar: _past, ahead: _waits, unasked: _unasked, ...kept } = stage;
+    return { ...kept, current: rollback };
+  });
+}
+
+/** Whether the newest planned rollout, which is not rejected, has a smaller number than a rollback of some stage. */
+export function isOvertaken(rolloutState: Ordered): boolean {
+  const { number = 0 } = newestPlanned(rolloutState.ledger) ?? {};
+  const isPassedOver = rolloutState.stages.some((stage) => newestIn(stage) > number);
+  return number > 0 && isPassedOver && !isRejected(rolloutState, number);
+}
+
+/** A rollback that nobody asked for stands for the rollout that it went to. */
+function standsFor({ ledger = [] }: Partial<Pick<RolloutStateRow, "ledger">>, rollout: number): number {
+  const entry = ledger.find(({ number }) => number === rollout);
+  return entry?.takesBack === undefined ? rollout : (entry.rollback ?? rollout);
 }
 
 /** Whether an assignment belongs to a rollout after the one that a stage, or a cluster, had. */
@@ -423,7 +473,11 @@ export function verifiedBy(
  * same rollout.
  */
 export function stagesNamed(
-  { stages: before, last }: Pick<RolloutStateRow, "stages" | "last">,
+  {
+    stages: before,
+    last,
+    ledger = [],
+  }: Pick<RolloutStateRow, "stages" | "last"> & { readonly ledger?: readonly LedgerEntry[] },
   names: readonly string[],
   { members, verified = new Map() }: StageMembers,
 ): readonly StageRecord[] {
@@ -440,7 +494,7 @@ export function stagesNamed(
     };
     stages.unshift({ ...(known.get(name) ?? fresh), members: members.get(name) ?? 0 });
   }
-  const inOrder = onNoMore(stages, verified);
+  const inOrder = onNoMore(stages, verified, ledger);
   const waiting = inOrder.map((stage, index) => withAhead(stage, inOrder[index - 1]));
   return before.reduce<readonly StageRecord[]>((all, stage) => withBar(all, stage, { before, last }), waiting);
 }
@@ -451,13 +505,22 @@ function withAhead({ ahead, ...stage }: StageRecord, before: StageRecord | undef
   return ahead === true || updatingTo.rollout > (before.current ?? 0) ? { ...stage, ahead: true } : stage;
 }
 
-/** Limits each stage to the current rollout of the stage before it, and to what its clusters come from. */
-function onNoMore(stages: readonly StageRecord[], verified: ReadonlyMap<string, number>): readonly StageRecord[] {
+/**
+ * Limits each stage to the current rollout of the stage before it, and to what its clusters come from. A stage that went
+ * back by itself keeps its rollback, which has a greater number.
+ */
+function onNoMore(
+  stages: readonly StageRecord[],
+  verified: ReadonlyMap<string, number>,
+  ledger: readonly LedgerEntry[],
+): readonly StageRecord[] {
   let most = Number.POSITIVE_INFINITY;
   return stages.map((stage) => {
-    most = Math.min(most, stage.current ?? 0, verified.get(stage.name) ?? Number.POSITIVE_INFINITY);
-    const { current: _on, ...rest } = stage;
-    return most === 0 ? rest : { ...rest, current: most };
+    const { current = 0, ...rest } = stage;
+    const had = standsFor({ ledger }, current);
+    most = Math.min(most, had, verified.get(stage.name) ?? Number.POSITIVE_INFINITY);
+    if (most === 0) return rest;
+    return { ...rest, current: most === had ? current : most };
   });
 }
 

@@ -17,7 +17,7 @@ const newOperations = [
 /** The schema that an owner's row needs, so that no function acts on it that does not know its operations gates or guard. */
 export function neededSchema(row: OwnerRow): number {
   const hasNew = newOperations.some((name) => row.operations[name] !== undefined);
-  return hasNew || hasEnd(row) || hasGates(row) || isGuarded(row) ? newestRowSchema : rowSchema;
+  return hasNew || hasEnd(row) || hasGates(row) || goesBack(row) || isGuarded(row) ? newestRowSchema : rowSchema;
 }
 
 /** The schema of the row of a Source: a version that does not know the end of its suspension would never poll it again. */
@@ -40,6 +40,10 @@ function hasGates(row: OwnerRow): boolean {
   );
 }
 
+function goesBack(row: OwnerRow): boolean {
+  return row.type === "SyncGroup" && row.spec.rollout.onFailure === "rollback";
+}
+
 function isGuarded(row: OwnerRow): boolean {
   return row.type === "SyncGroup" && row.spec.guard !== undefined;
 }
@@ -56,11 +60,12 @@ export function plannedSchema(row: object): number {
     takenOut,
     holds = [],
   }: Partial<Pick<StageRunRow, "gates" | "rollback" | "takenOut" | "holds">> = row;
-  const { catchUpsHeld }: Partial<Pick<RolloutStateRow, "catchUpsHeld">> = row;
+  const { catchUpsHeld, ledger = [] }: Partial<Pick<RolloutStateRow, "catchUpsHeld" | "ledger">> = row;
   const waits = [...holds, ...(catchUpsHeld?.holds ?? [])].some(
     ({ cause }) => cause === "window" || cause === "cordon",
   );
+  const wentBack = ledger.some(({ takesBack }) => takesBack !== undefined);
   const { desired }: Partial<Pick<SyncRow, "desired">> = row;
-  const isNew = (gates ?? rollback ?? takenOut ?? desired?.beginBefore) !== undefined || waits;
+  const isNew = (gates ?? rollback ?? takenOut ?? desired?.beginBefore) !== undefined || waits || wentBack;
   return isNew ? newestRowSchema : rowSchema;
 }

@@ -186,6 +186,8 @@ export interface LedgerEntry {
   readonly passed?: true;
   /** A rollback: the number of the rollout that it goes back to. No stage takes it from the stage before. */
   readonly rollback?: number;
+  /** Nobody asked for the rollback: a rollout had failed in this stage, and other stages keep what they have. */
+  readonly takesBack?: { readonly rollout: number; readonly stage: string };
 }
 
 /** A rollout that somebody rejected, or one with the same plan: it is not assigned again. */
@@ -424,7 +426,9 @@ export interface RolloutRow extends Row {
   readonly trigger: "plan" | "inputs" | "deletion" | "recover" | "rollback";
   /** Of a rollback: the number of the rollout whose plan and inputs it has. */
   readonly rollback?: number;
-  /** The principal that asked for the rollback, and its reason. */
+  /** Of a rollback that nobody asked for. */
+  readonly takesBack?: LedgerEntry["takesBack"];
+  /** The principal that asked for the rollback, and its reason; Starling itself when a rollout had failed. */
   readonly asked?: { readonly by: string; readonly reason?: string };
   readonly createdAt: string;
   /** Correlation id of the cause; assignments that follow days later have it as well. */
@@ -528,8 +532,10 @@ export interface StageRunRow extends Row, StageRunRef {
   readonly phase: StageRunPhase;
   readonly reason: string;
   readonly message: string;
-  /** It takes its stage back: it needs no evidence, and never stands still. */
+  /** It takes its stage back: it needs no evidence, and stands still only as `takesBack` says. */
   readonly rollback?: true;
+  /** The rollout that had failed in the stage, and why: a rollback of that stands still when it fails as well. */
+  readonly takesBack?: { readonly rollout: number; readonly to: number; readonly reason: string };
   /** The snapshot: its targets in their order, in blobs, each with the order of its first target. */
   readonly size: number;
   readonly pages: readonly { readonly key: string; readonly first: number }[];

@@ -1,8 +1,8 @@
 import type { CallWork } from "#functions/rollout/read/begin-call.ts";
 import { type PlannerPorts, readMembers } from "#functions/rollout/read/planner-ports.ts";
-import { Transaction } from "#functions/rollout/write/transaction.ts";
+import { renumber, Transaction } from "#functions/rollout/write/transaction.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
-import { hasPassed } from "#shared/fleet/rollout/order.ts";
+import { hasPassed, isOvertaken } from "#shared/fleet/rollout/order.ts";
 import { isRejected, newRejections, withoutRejected, withRejected } from "#shared/fleet/rollout/rejection.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { RejectedRollout } from "#shared/fleet/rows/rollout-rows.ts";
@@ -23,6 +23,9 @@ export async function rejectRollouts(
         : withRejected(rolloutState, act, await table.get(keys.rollout(known.owner, act.rollout)));
     transaction.edit({ rejected: rejected.length === 0 ? undefined : rejected, handledRejection: act.number });
   }
+  // A rollback has a greater number than the rollout that may be assigned again.
+  if (newRejections(known.row, known.rolloutState).some(({ do: what }) => what === "unreject"))
+    if (isOvertaken(transaction.rolloutState)) renumber(transaction);
   await bringForward(transaction, ports);
   return transaction.hasChanged() ? transaction : undefined;
 }

@@ -160,7 +160,7 @@ export type SyncObject = ApiObject<"Sync", SyncSpec, SyncStatus>;
 
 /** The plan of a rollout, when it was created, and what it replaced. */
 export interface RolloutSpec
-  extends Pick<RolloutRow, "trigger" | "plan" | "skipped" | "fromRevision" | "rollback" | "asked"> {
+  extends Pick<RolloutRow, "trigger" | "plan" | "skipped" | "fromRevision" | "rollback" | "takesBack" | "asked"> {
   readonly owner: Owner;
   readonly number: number;
   readonly revision: string;

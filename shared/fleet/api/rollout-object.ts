@@ -33,7 +33,7 @@ export interface RolloutInProgress {
 }
 
 export function rolloutObject({ rollout, stages, rejected, stageRuns }: RolloutInProgress): RolloutObject {
-  const { owner, number, revision, trigger, plan, skipped, fromRevision, rollback, asked, createdAt } = rollout;
+  const { owner, number, revision, trigger, plan, skipped, fromRevision, rollback, takesBack, asked, createdAt } = rollout;
   const newest = newestStageRuns(stageRuns, stages);
   const phase = rolloutPhase(number, stages, newest, rejectionOf(defined({ rejected }), number));
   const shown = [...newest.map(stageRunStage), ...stagesAhead(rollout, stages, { newest, phase: phase.phase })];
@@ -48,7 +48,7 @@ export function rolloutObject({ rollout, stages, rejected, stageRuns }: RolloutI
       resourceVersion: String(versions),
       creationTimestamp: createdAt,
     },
-    spec: { owner, number, revision, trigger, plan, ...defined({ fromRevision, skipped, rollback, asked }) },
+    spec: { owner, number, revision, trigger, plan, ...defined({ fromRevision, skipped, rollback, takesBack, asked }) },
     status: {
       ...phase,
       size: shown.reduce((sum, { size }) => sum + size, 0),

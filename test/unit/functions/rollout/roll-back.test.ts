@@ -68,6 +68,20 @@ describe("a rollback", () => {
     expect((await made.group()).status.state).toBe("Complete");
   });
 
+  test("after its rejection is taken back and the group is released, the bad rollout goes through the stages again", async () => {
+    const made = await group();
+    await rollBack(made);
+    await playOn(made);
+    expect(await ask(made, "unreject", { rollout: 2, reason: "the database was the cause" })).toMatchObject({
+      status: 200,
+    });
+    await playOn(made);
+    expect(await revisions(made, "c1", "r1")).toEqual(["aaa", "aaa"]);
+    await ask(made, "release", {});
+    await playOn(made);
+    expect(await revisions(made, "c1", "c2", "r1")).toEqual(["bbb", "bbb", "bbb"]);
+  });
+
   test("a stage that had nothing newer keeps what it has, also after the release", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 3 });
     await made.rollOut();

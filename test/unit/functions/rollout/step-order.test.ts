@@ -80,6 +80,21 @@ const stories: Readonly<Record<string, readonly [Story, outcome: unknown, exchan
     [1],
     [undefined],
   ],
+  "takeBackFailed before startNextStageRun": [
+    async (steps) => {
+      const made = await worldOf(["a"], { onFailure: "rollback" });
+      await made.rollOut();
+      await made.setSource("bbb");
+      await begin(made);
+      await made.finish("a", "Failed");
+      await made.setSource("ccc");
+      made.steps = steps;
+      await made.plan();
+      return made.rolloutState().rejected?.map(({ rollout }) => rollout);
+    },
+    [2],
+    undefined,
+  ],
   "startNextStageRun before fillSlots": [
     async (steps) => {
       const made = await worldOf(["a"], {});

@@ -22,7 +22,7 @@ import { skipOf, skippedText } from "#shared/fleet/rollout/gate-acts.ts";
 import { objectBounds } from "#shared/fleet/rollout/guarded-objects.ts";
 import { beginBefore, type CatchUpWait, thawHold } from "#shared/fleet/rollout/holding.ts";
 import { isPreexisting, isReplaceable } from "#shared/fleet/rollout/judge.ts";
-import { keepsNewer, newestOf } from "#shared/fleet/rollout/order.ts";
+import { keepsNewer, newestOf, standsFor } from "#shared/fleet/rollout/order.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import type {
   Hold,
@@ -177,9 +177,8 @@ function unhealthySince(
   }: { readonly rollout: RolloutRow; readonly current: number | undefined; readonly known: Known },
 ): number | undefined {
   if (rollback !== undefined) return takesBack === undefined ? undefined : rollback;
-  const back = known.rollouts.get(current ?? 0);
   const wasReady = observed?.attempt === desired.attempt && observed.readyAt !== undefined;
-  return back?.takesBack === undefined || wasReady ? current : back.rollback;
+  return current === undefined || wasReady ? current : standsFor(known.rolloutState, current);
 }
 
 /** A person skips the target of a stage run. */

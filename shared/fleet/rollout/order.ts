@@ -364,7 +364,7 @@ export function isOvertaken(rolloutState: Ordered): boolean {
 }
 
 /** A rollback that nobody asked for stands for the rollout that it went to. */
-function standsFor({ ledger = [] }: Partial<Pick<RolloutStateRow, "ledger">>, rollout: number): number {
+export function standsFor({ ledger = [] }: Partial<Pick<RolloutStateRow, "ledger">>, rollout: number): number {
   const entry = ledger.find(({ number }) => number === rollout);
   return entry?.takesBack === undefined ? rollout : (entry.rollback ?? rollout);
 }

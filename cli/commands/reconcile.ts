@@ -30,9 +30,18 @@ const endWords = new Set([
   "OutOfSync",
   "Drifted",
   "Reconciling",
+  "Held",
+  "Guarded",
 ]);
 /** States of a group that has no rollout in progress, so that its clusters were counted. */
-const countedWords: ReadonlySet<OwnerState> = new Set(["Degraded", "Drifted", "Complete", "Reconciling"]);
+const countedWords: ReadonlySet<OwnerState> = new Set([
+  "Degraded",
+  "Drifted",
+  "Complete",
+  "Reconciling",
+  "Held",
+  "Guarded",
+]);
 const goodWords = new Set(["Complete", "Ready"]);
 
 interface OperateAnswer {

@@ -84,11 +84,9 @@ describe.each(storyTargets)("on $name", (fleet) => {
 
         // It happens once, and only a fix goes on.
         it.fleet.intercept(undefined);
-        expect(await cli.run("reconcile sg/web")).toMatchObject({ code: 0 });
-        await it.waitFor("the cluster that failed was checked", async () => {
-          const { status } = await it.group("web");
-          const observed = (await it.sync("early-2", "web.app"))?.status.observed;
-          return status.state === "Held" && observed?.handledReconcile !== undefined;
+        expect(await cli.run("reconcile sg/web --wait")).toMatchObject({
+          code: 1,
+          out: expect.stringMatching(/^syncgroup\/web Held rollout 2 rejected by Starling/m),
         });
         expect(writesIn(it)).toEqual(back);
         const fix = await it.push("app", settings("green"));

@@ -33,7 +33,8 @@ export interface RolloutInProgress {
 }
 
 export function rolloutObject({ rollout, stages, rejected, stageRuns }: RolloutInProgress): RolloutObject {
-  const { owner, number, revision, trigger, plan, skipped, fromRevision, rollback, takesBack, asked, createdAt } = rollout;
+  const { owner, number, revision, trigger, plan, skipped, fromRevision, rollback, takesBack, asked, createdAt } =
+    rollout;
   const newest = newestStageRuns(stageRuns, stages);
   const phase = rolloutPhase(number, stages, newest, rejectionOf(defined({ rejected }), number));
   const shown = [...newest.map(stageRunStage), ...stagesAhead(rollout, stages, { newest, phase: phase.phase })];

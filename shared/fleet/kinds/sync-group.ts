@@ -109,7 +109,7 @@ export const rolloutStrategy = z.strictObject({
   jitter: durationSchema({ minSeconds: 0, maxSeconds: 900 }).default("0s"),
   /** Whether a newer rollout follows while older ones are in progress in later stages, or only when these have ended. */
   supersede: z.enum(["pipeline", "finish"], 'must be "pipeline" or "finish"').default("pipeline"),
-  /** What happens to a rollout that fails in a stage: it stands still, or its clusters get the stage's current one again. */
+  /** Whether a rollout that fails in a stage stands still, or its clusters get the stage's current one again. */
   onFailure: z.enum(["halt", "rollback"], 'must be "halt" or "rollback"').default("halt"),
   stages: boundedList(stageSchema, 12)
     .min(1, "must have at least one stage; leave it out for a single stage of all clusters")

@@ -17,7 +17,7 @@ export interface GoesBack {
   readonly to?: number | undefined;
 }
 
-/** What the owner's spec says of a rollout that fails in a stage; undefined when it stands still. */
+/** @returns where the owner's spec sends a rollout that fails in a stage; undefined when it stands still there. */
 export function goesBack(
   row: OwnerRow,
   rolloutState: RolloutStateRow,

@@ -426,7 +426,7 @@ export interface RolloutRow extends Row {
   readonly trigger: "plan" | "inputs" | "deletion" | "recover" | "rollback";
   /** Of a rollback: the number of the rollout whose plan and inputs it has. */
   readonly rollback?: number;
-  /** Of a rollback that nobody asked for. */
+  /** Present when nobody asked for the rollback. */
   readonly takesBack?: LedgerEntry["takesBack"];
   /** The principal that asked for the rollback, and its reason; Starling itself when a rollout had failed. */
   readonly asked?: { readonly by: string; readonly reason?: string };

@@ -21,12 +21,20 @@ const alarmGateSchema = z.strictObject({
 });
 export type AlarmTerms = z.infer<typeof alarmGateSchema>;
 
+/** API Gateway names a session of a role without the path of the role. */
+const noRolePath = [
+  /^(?!.*:role\/[^/]*\/)/,
+  "must name the role without its path, which the sessions of a role do not have, such as arn:aws:iam::111122223333:role/sre",
+] as const;
+
 const checkGateSchema = z.strictObject({
   /** The user or role that decides. */
-  principal: boundedText(300).regex(
-    /^arn:[^:\s]+:iam::\d{12}:(role|user)\/[^*\s]+$/,
-    "must be the ARN of one role or user, such as arn:aws:iam::111122223333:role/robot",
-  ),
+  principal: boundedText(300)
+    .regex(
+      /^arn:[^:\s]+:iam::\d{12}:(role|user)\/[^*\s]+$/,
+      "must be the ARN of one role or user, such as arn:aws:iam::111122223333:role/robot",
+    )
+    .regex(...noRolePath),
   /** How long it has for an answer. */
   expires: durationSchema({ minSeconds: 60, maxSeconds: maxGateSeconds }).default("1h"),
 });
@@ -48,10 +56,12 @@ const gateBeforeSchema = z.strictObject({
   approval: z.strictObject({
     /** Patterns of the ARNs of users and roles that may approve; `*` stands for any part of a name. */
     by: boundedList(
-      boundedText(300).regex(
-        /^arn:[^:\s]+:iam::[^:\s]+:(role|user)\/\S+$/,
-        "must be the ARN of a role or user, such as arn:aws:iam::111122223333:role/sre, with * for any part of a name",
-      ),
+      boundedText(300)
+        .regex(
+          /^arn:[^:\s]+:iam::[^:\s]+:(role|user)\/\S+$/,
+          "must be the ARN of a role or user, such as arn:aws:iam::111122223333:role/sre, with * for any part of a name",
+        )
+        .regex(...noRolePath),
       20,
     ).min(1, "must name at least one role or user"),
     /** Number of different people who have to approve. */

@@ -20,13 +20,13 @@ export function approvalOf({ gates, planHash }: Pick<StageRunRow, "gates" | "pla
 
 /**
  * The one who acts: a role is one approver, whoever assumes it, except the roles of IAM Identity Center, whose sessions
- * have the names of people. Two roles of one person are one approver.
+ * have the names of people. Two roles of one person are one approver, in whatever case the name is written.
  */
 export function approverOf(principal: string): string {
   const session = /^arn:[^:]+:sts::(\d+):assumed-role\/([^/]+)\/(.+)$/.exec(principal);
   if (session === null) return principal;
   const [, account = "", role = "", name = ""] = session;
-  return role.startsWith(personalRoles) ? `person ${name}` : `arn:aws:iam::${account}:role/${role}`;
+  return role.startsWith(personalRoles) ? `person ${name.toLowerCase()}` : `arn:aws:iam::${account}:role/${role}`;
 }
 
 const personalRoles = "AWSReservedSSO_";

@@ -68,6 +68,9 @@ describe("who may approve", () => {
     ["arn:aws:iam::*:role/*", "arn:aws:iam::111122223333:user/ana", false],
     ["arn:aws:iam::*:user/ana", "arn:aws:iam::111122223333:user/ana", true],
     ["arn:aws:iam::*:user/ana", assumed("ana", "x"), false],
+    ["arn:aws:iam::*:user/team/ana", "arn:aws:iam::111122223333:user/team/ana", true],
+    ["arn:aws:iam::*:user/ana", "arn:aws:iam::111122223333:user/team/ana", false],
+    ["arn:aws:iam::*:user/*", "arn:aws:iam::111122223333:user/team/ana", false],
   ])("the pattern %s fits %s: %s", (pattern, principal, fits) => {
     expect(isAllowed({ by: ["arn:aws:iam::1:role/none", pattern] }, principal)).toBe(fits);
   });
@@ -77,6 +80,7 @@ describe("who may approve", () => {
     [assumed("sre", "ana"), assumed("sre", "ana", "444455556666"), false],
     [assumed("AWSReservedSSO_a_1", "ana"), assumed("AWSReservedSSO_b_2", "ana"), true],
     [assumed("AWSReservedSSO_a_1", "ana"), assumed("AWSReservedSSO_a_1", "ben"), false],
+    [assumed("AWSReservedSSO_a_1", "ana@example.com"), assumed("AWSReservedSSO_b_2", "Ana@Example.com"), true],
     [assumed("sre", "ana"), "arn:aws:iam::111122223333:user/ana", false],
   ])("%s and %s are one approver: %s", (one, other, same) => {
     expect(approverOf(one) === approverOf(other)).toBe(same);

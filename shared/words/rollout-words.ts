@@ -77,6 +77,8 @@ export function clearCommand(clearing: Clearing, owner: Owner): string {
       return `starling thaw ${clearing.freeze}`;
     case "pace":
       return `raise spec.rollout.${clearing.field} of ${object}, and apply it`;
+    case "optional":
+      return `set optional: true on stage ${clearing.stage} of ${object}, and apply it`;
     case "refresh":
     case "release":
       return `starling rollout ${clearing.verb} ${rolloutArgument(owner)} --reason …`;

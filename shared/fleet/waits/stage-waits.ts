@@ -128,7 +128,9 @@ function stalledWait({ row }: WaitFacts, stageRun: StageRunRow): Wait {
     const clear = [...again, ...refresh, ...paced("maxFailures"), ...(isGate ? promote : skip(stageRun, judged))];
     return { reason: isGate ? "gate" : "budget", ...about, clusters, message, clear };
   }
-  if (isLeft(stageRun, judged)) return { reason: "evidence", ...about, message, clear: [...refresh, ...promote] };
+  const optional: Wait["clear"] = stageRun.size === 0 ? [{ verb: "optional", stage }] : [];
+  if (isLeft(stageRun, judged))
+    return { reason: "evidence", ...about, message, clear: [...refresh, ...promote, ...optional] };
   const unverified = { count: changedSize(stageRun), names: [...stageRun.away, ...clusters.names] };
   const text = `${message}${namesText(unverified)}`;
   return {

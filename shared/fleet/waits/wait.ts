@@ -50,6 +50,8 @@ export type Clearing =
   | { readonly verb: "unregister"; readonly cluster: string }
   | { readonly verb: "uncordon"; readonly cluster: string }
   | { readonly verb: "thaw"; readonly freeze: string }
+  /** An edit of the spec: the stage may have no cluster. */
+  | { readonly verb: "optional"; readonly stage: string }
   | { readonly verb: "pace"; readonly field: "maxConcurrent" | "maxFailures" | "maxUnreachable" };
 
 export interface Wait {

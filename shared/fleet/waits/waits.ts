@@ -51,8 +51,8 @@ export function waitsOf(facts: WaitFacts): readonly Wait[] {
   const isSuspended = facts.row.operations.suspended !== undefined;
   const reported = waits.map((wait): Wait => {
     const clear = wait.clear.filter(({ verb }) => {
-      // Nobody can change the pace of a user's Sync.
-      if (verb === "pace") return facts.row.type === "SyncGroup" && !isSuspended;
+      // Nobody can change the pace or the stages of a user's Sync.
+      if (verb === "pace" || verb === "optional") return facts.row.type === "SyncGroup" && !isSuspended;
       return !isSuspended || !["reconcile", "retry", "skip", "refresh"].includes(verb);
     });
     return { ...wait, clear };

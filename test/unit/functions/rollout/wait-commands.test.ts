@@ -3,6 +3,7 @@
  * by itself.
  */
 import { describe, expect, test } from "vitest";
+import { defined } from "#shared/base/defined.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
@@ -46,6 +47,10 @@ const approved: Partial<RolloutStrategy> = {
   ...all,
   stages: [{ name: "rest", before: [{ approval: { by: ["arn:aws:iam::*:role/sre"], count: 1, expires: "60s" } }] }],
 };
+const emptyFirst = (gates: Pick<RolloutStrategy["stages"][number], "before"> = {}): Partial<RolloutStrategy> => ({
+  ...all,
+  stages: [{ name: "dev", clusters: { selector: { matchLabels: { ring: "dev" } } }, ...gates }, { name: "rest" }],
+});
 const two: Partial<RolloutStrategy> = { ...all, stages: [{ name: "rest", maxConcurrent: 1 }] };
 
 const act = async (made: PlannerWorld, operations: object) =>
@@ -366,6 +371,20 @@ const stories: readonly Story[] = [
     clear: ["refresh", "promote all 1"],
   },
   {
+    on: "evidence",
+    when: "the first stage has no cluster",
+    pace: emptyFirst(),
+    make: begin,
+    clear: ["promote dev 1", "optional dev"],
+  },
+  {
+    on: "evidence",
+    when: "the first stage has no cluster, and needs an approval",
+    pace: emptyFirst({ before: [{ approval: { by: ["arn:aws:iam::*:role/sre"], count: 1, expires: "60s" } }] }),
+    make: begin,
+    clear: ["optional dev"],
+  },
+  {
     on: "unreachable",
     when: "most clusters are unreachable",
     pace: all,
@@ -547,6 +566,10 @@ async function clear(made: PlannerWorld, clearing: Clearing, { pace = {}, templa
     const paced = { ...others, [clearing.field]: "100%" };
     const named = stages?.map((stage) => ({ ...stage, ...(clearing.field === "maxConcurrent" ? paced : {}) }));
     return made.setGroup({ ...paced, ...(named === undefined ? {} : { stages: named }) }, templates);
+  }
+  if (clearing.verb === "optional") {
+    const stages = pace.stages?.map((stage) => (stage.name === clearing.stage ? { ...stage, optional: true } : stage));
+    return made.setGroup({ ...pace, ...defined({ stages }) }, templates);
   }
   if (clearing.verb === "promote") {
     const { status } = await call(made, "GET", `${group}/rollout`);

@@ -157,7 +157,7 @@ async function checkPaused(
 ): Promise<SyncOutcome> {
   const { row, cluster } = basis;
   const withheld = pausedBy(row, paused);
-  // Neither a closed window nor a cordon keeps anybody from correcting drift.
+  // Neither a closed window, nor a cordon, nor a skip keeps anybody from correcting drift.
   if (isHeldBack(paused)) return checkHeld(basis, { gate }, context);
   if (paused.freeze !== undefined) {
     const freeze = freezeOver((await gate.read()).freezeState, clusterLabels(cluster), context.ports.clock.now());

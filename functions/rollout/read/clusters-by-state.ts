@@ -155,11 +155,24 @@ async function unassigned(known: Known, ports: PlannerPorts): Promise<readonly (
     for (const { cluster } of await targetsAt(stageRun, stageRun.unrendered, ports)) found.push([cluster, "failed"]);
     for (const { cluster } of await targetsAt(stageRun, waitingOrders(stageRun), ports))
       found.push([cluster, "waiting"]);
+    for (const cluster of await takenOutOf(stageRun, known, ports)) found.push([cluster, "waiting"]);
   }
   if (found.length + bare.length === 0) return [];
   const members = new Map((await readMembers(known, ports)).map(({ cluster, stage }) => [cluster, stage]));
   for (const [cluster, stage] of members) if (bare.some(({ name }) => name === stage)) found.push([cluster, "waiting"]);
   return found.filter(([cluster]) => members.has(cluster));
+}
+
+/** Clusters that people skipped: they wait for a retry. Only where not all have their names in the row, targets are read. */
+async function takenOutOf(
+  { takenOut, ...stageRun }: StageRunRow,
+  { owner }: Known,
+  { table }: PlannerPorts,
+): Promise<readonly string[]> {
+  if (takenOut === undefined) return [];
+  if (takenOut.first.length === takenOut.count) return takenOut.first.map(({ cluster }) => cluster);
+  const { rows } = await rowsAbout(ranges.targets(owner, stageRun), table);
+  return rows.filter((target) => target.takenOut === true).map(({ cluster }) => cluster);
 }
 
 /** Members of its stage that wait for the next stage run: they were registered again while this one stood still. */

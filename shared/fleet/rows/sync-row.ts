@@ -253,6 +253,8 @@ export interface Paused {
   readonly window?: true;
   /** No worker had begun the attempt when the cluster was cordoned: it waits for another turn. */
   readonly cordon?: true;
+  /** No worker had begun the attempt when a person skipped the cluster: it waits for a retry or a newer rollout. */
+  readonly skip?: true;
 }
 
 /** True when the paused attempt waits for another turn of the planner; otherwise it has failed. */
@@ -261,8 +263,8 @@ export function waitsForTurn(paused: Paused): boolean {
 }
 
 /** Nobody has begun the paused attempt. Until its next turn, the drift of what was applied before is corrected. */
-export function isHeldBack({ window, cordon }: Paused): boolean {
-  return window === true || cordon === true;
+export function isHeldBack({ window, cordon, skip }: Paused): boolean {
+  return window === true || cordon === true || skip === true;
 }
 
 /**

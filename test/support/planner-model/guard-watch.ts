@@ -121,6 +121,9 @@ export class GuardWatch {
           resolveCount(deletions, this.#base),
         );
     }
+    // A rollback takes back what the bad rollout added.
+    const rollout = rowsOf<RolloutRow>("Rollout").find(({ number }) => number === desired.rollout);
+    if (rollout?.trigger === "rollback") return;
     if (desired.action === "delete" && !this.#approved.templates.has(name.slice(name.indexOf(".") + 1)))
       expect(this.#kept.has(name) && !this.#isFree, `${what}: its template is kept by a guard`).toBe(false);
   }

@@ -1,6 +1,7 @@
 import type { ApiPorts, Caller } from "#functions/api/request/api-ports.ts";
 import { applyDocuments } from "#functions/api/write/apply-documents.ts";
 import { approveGuard } from "#functions/api/write/approve-guard.ts";
+import { cordonCluster, uncordonCluster } from "#functions/api/write/cordon-cluster.ts";
 import { deleteObject } from "#functions/api/write/delete-object.ts";
 import { operate } from "#functions/api/write/operate.ts";
 import { operateRollout } from "#functions/api/write/operate-rollout.ts";
@@ -9,8 +10,14 @@ import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
+import { cordonUpdate } from "#shared/fleet/rows/cordons-row.ts";
 import { later } from "#shared/fleet/rows/due.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { ClusterRow, FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutStateRow, StageRunRow, WithheldChange } from "#shared/fleet/rows/rollout-rows.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
+import { type AlarmWord, ModelAlarms } from "#test/support/planner-model/model-alarms.ts";
+import { ModelCordons } from "#test/support/planner-model/model-cordons.ts";
 import { type ModelTime, ModelWindows } from "#test/support/planner-model/model-windows.ts";
 import { owner } from "#test/support/planner-world.ts";
 
@@ -25,6 +32,19 @@ export type PeopleAct =
   | { readonly do: "unreject"; readonly at: number }
   | { readonly do: "promote"; readonly at: number; readonly read: Reading }
   | { readonly do: "retry"; readonly of: number | undefined }
+  | { readonly do: "rollback"; readonly to: number | undefined }
+  /** One cluster, or a ring. */
+  | { readonly do: "skip"; readonly of: number; readonly ring: number | undefined }
+  | { readonly do: "cordon"; readonly of: number; readonly seconds: number | undefined }
+  | { readonly do: "uncordon"; readonly of: number }
+  | { readonly do: "alarm"; readonly at: number; readonly says: AlarmWord }
+  | {
+      readonly do: "answer";
+      readonly at: number;
+      readonly by: "robot" | "stranger";
+      readonly says: "approved" | "rejected";
+      readonly read: Reading;
+    }
   | { readonly do: "approve"; readonly at: number; readonly by: number; readonly read: Reading }
   | { readonly do: "approve guard"; readonly at: number; readonly read: Reading }
   | {
@@ -38,6 +58,9 @@ export type PeopleAct =
 /** The roles that may approve; the last one is nobody whom a stage names. */
 export const approvers = ["ana", "ben", "cem"].map((name) => `arn:aws:iam::111122223333:role/sre-${name}`);
 export const approvalBy = ["arn:aws:iam::*:role/sre-*"];
+/** The program that answers checks, and the alarms beside bakes. */
+export const robot = "arn:aws:iam::111122223333:role/robot";
+export const alarms = ["errors", "latency"].map((name) => `arn:aws:cloudwatch:eu-west-1:111122223333:alarm:${name}`);
 const stranger = "arn:aws:iam::111122223333:role/developer";
 
 /** People see this before they act. */
@@ -50,7 +73,7 @@ interface World {
   readonly ports: ApiPorts;
   readonly rolloutState: () => RolloutStateRow | undefined;
   readonly stageRuns: () => readonly StageRunRow[];
-  readonly clusters: () => readonly string[];
+  readonly clusters: () => readonly FleetRow[];
   /** Somebody has approved a change that a guard withheld. */
   readonly guardApproved: (change: WithheldChange) => void;
 }
@@ -58,6 +81,8 @@ interface World {
 /** People at work with commands. A refusal is an answer: they leave it at that. */
 export class ModelPeople {
   readonly windows = new ModelWindows();
+  readonly cordons = new ModelCordons();
+  readonly alarms = new ModelAlarms();
   readonly #world: World;
   #seen: Seen = { stageRuns: [], withheld: [] };
 
@@ -82,8 +107,29 @@ export class ModelPeople {
       return rollout === undefined ? undefined : this.#ask(act.do, { ...because, rollout });
     }
     if (act.do === "retry") {
-      const cluster = act.of === undefined ? undefined : of(this.#world.clusters(), act.of);
+      const cluster = act.of === undefined ? undefined : of(this.#world.clusters(), act.of)?.name;
       return this.#ask("retry", { ...because, ...defined({ cluster }) });
+    }
+    if (act.do === "rollback") {
+      const to = act.to === undefined ? undefined : of(ledger, act.to)?.number;
+      return this.#ask("rollback", { ...because, dryRun: false, ...defined({ to }) });
+    }
+    if (act.do === "skip") {
+      const cluster = of(this.#world.clusters(), act.of)?.name;
+      const named = act.ring === undefined ? defined({ cluster }) : { clusters: `ring=r${act.ring}` };
+      return Object.keys(named).length === 0 ? undefined : this.#ask("skip", { ...because, ...named });
+    }
+    if (act.do === "cordon" || act.do === "uncordon") {
+      const cluster = of(this.#world.clusters(), act.of);
+      return cluster && this.#cordon(act.do, cluster, act.do === "cordon" ? endOf(act.seconds) : undefined);
+    }
+    if (act.do === "alarm") return this.alarms.say(of(alarms, act.at) ?? "", act.says, now);
+    if (act.do === "answer") {
+      const asked = this.#read(act.read).stageRuns.filter(({ check }) => check !== undefined);
+      const { stage, planHash: plan } = of(asked, act.at) ?? {};
+      if (stage === undefined || plan === undefined) return;
+      const body = { ...because, stage, plan, answer: act.says };
+      return this.#ask("approve", body, act.by === "robot" ? robot : stranger);
     }
     if (act.do === "promote") {
       const stageRun = of(this.#read(act.read).stageRuns, act.at);
@@ -125,11 +171,24 @@ export class ModelPeople {
     for (const { rollout } of this.#world.rolloutState()?.rejected ?? [])
       await this.#ask("unreject", { ...because, rollout });
     for (const name of this.windows.names()) await this.#dropWindow(name);
+    for (const cluster of this.#world.clusters())
+      if (this.cordons.names().includes(cluster.name)) await this.#cordon("uncordon", cluster, undefined);
+    this.alarms.calm(this.#world.ports.clock.now());
+  }
+
+  /** A Cluster is deleted with its cordon. */
+  async forget(cluster: string): Promise<void> {
+    if (!this.cordons.names().includes(cluster)) return;
+    this.cordons.drop(cluster);
+    await this.#world.ports.table.write([{ delete: keys.cluster(cluster) }, cordonUpdate(cluster, undefined)]);
   }
 
   /** Everybody approves what waits for it. */
   async approveAll(): Promise<void> {
     const { stageRuns, withheld } = this.#read("now");
+    for (const { stage, phase, planHash: plan, check } of stageRuns)
+      if (phase === "Baking" && check !== undefined && plan !== undefined)
+        await this.#ask("approve", { ...because, stage, plan, answer: "approved" }, robot);
     for (const { stage, phase, planHash: plan } of stageRuns)
       if (phase === "Gated" && plan !== undefined)
         for (const by of approvers) await this.#ask("approve", { ...because, stage, plan }, by);
@@ -159,6 +218,34 @@ export class ModelPeople {
     const request = { owner: { namespace, kind: "SyncGroup", name }, hash, caller: caller() } as const;
     const answer = await unlessRefused(() => approveGuard(this.#world.ports, request));
     if (answer !== undefined) this.#world.guardApproved(answer.approved);
+  }
+
+  /** The model's clusters have an object of their own only when somebody cordons them. */
+  async #cordon(
+    verb: "cordon" | "uncordon",
+    { name, uid, labels }: FleetRow,
+    until: string | undefined,
+  ): Promise<void> {
+    const { ports } = this.#world;
+    const before = await ports.table.get(keys.cluster(name));
+    const spec = { endpoint: { server: `https://${name}.test`, token: { secret: name } } };
+    const row = {
+      ...{ name, uid, labels, spec, annotations: {}, generation: 1, createdAt: ports.clock.now().toISOString() },
+      ...{ operations: before?.operations ?? {}, status: { conditions: [] } },
+    };
+    const version = (before?.version ?? 0) + 1;
+    await ports.table.write([
+      { put: { ...keys.cluster(name), type: "Cluster", schema: rowSchema, version, ...row } as ClusterRow },
+    ]);
+    const request = { name, caller: { ...caller(), ...because } };
+    if (verb === "uncordon") {
+      await uncordonCluster(ports, request);
+      this.cordons.drop(name);
+    } else {
+      const { cordoned } = await cordonCluster(ports, { ...request, until });
+      this.cordons.set(name, cordoned?.until);
+    }
+    await ports.sender.send([{ to: "rollout", owner, clusters: [name] }]);
   }
 
   async #dropWindow(name: string): Promise<void> {

@@ -22,8 +22,9 @@ export function expectOwnRollout(model: PlannerModel): void {
   const rollout = watch.rowsOf<RolloutRow>("Rollout").find(({ number }) => number === rolloutState.last);
   if (rollout === undefined) throw new Error("the newest rollout is missing");
   const behind = new Set(watch.rowsOf<CatchUpRow>("CatchUp").map(({ cluster }) => cluster));
-  for (const { cluster, state, stageRun } of watch.rowsOf<TargetRow>("Target"))
-    if (stageRun.rollout === rolloutState.last && (state === "Failed" || state === "Unreachable")) behind.add(cluster);
+  for (const { cluster, state, stageRun, takenOut } of watch.rowsOf<TargetRow>("Target"))
+    if (stageRun.rollout === rolloutState.last && (state === "Failed" || state === "Unreachable" || takenOut === true))
+      behind.add(cluster);
   const { rollout: settings, templates } = relationOf(group);
   const syncs = watch.rowsOf<SyncRow>("SyncOnCluster");
   for (const fleet of watch.rowsOf<FleetRow>("Fleet")) {

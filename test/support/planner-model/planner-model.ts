@@ -3,6 +3,7 @@ import { reportChanges } from "#functions/report/report-changes.ts";
 import { reportOf } from "#functions/rollout/call/plan-batch.ts";
 import { planOwner } from "#functions/rollout/call/plan-owner.ts";
 import { claimDue } from "#functions/tick/claim-due.ts";
+import { watchAlarms } from "#functions/tick/watch-alarms.ts";
 import { forgetSyncs } from "#shared/adapters/forget-syncs.ts";
 import { randomIds } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -25,6 +26,7 @@ import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { AgeWatch } from "#test/support/planner-model/age-watch.ts";
 import { Crash, type Disturbance, DisturbedPorts, lagging } from "#test/support/planner-model/disturbed-ports.ts";
+import { type Cordoned, isCordonedAt } from "#test/support/planner-model/model-cordons.ts";
 import { ModelPeople } from "#test/support/planner-model/model-people.ts";
 import { ModelServers } from "#test/support/planner-model/model-servers.ts";
 import { isOpenAt } from "#test/support/planner-model/model-windows.ts";
@@ -61,6 +63,13 @@ export const fewClusters = 50;
 
 const undisturbed: Delivery = { pick: 0, outcome: "Ready", lands: "now", rendering: "done", planner: {} };
 
+/** What the planner may have read at a moment. */
+interface Moment {
+  readonly at: Date;
+  readonly windows: ReturnType<ModelPeople["windows"]["now"]>;
+  readonly cordons: Cordoned;
+}
+
 interface Queued {
   readonly message: Message;
   readonly from: number;
@@ -81,8 +90,8 @@ export class PlannerModel {
   /** The size of the fleet, in small fleets. */
   readonly #size: number;
   #older = new MemoryTable();
-  /** When the planner's call in progress began, and the windows of that time. */
-  #call: { readonly at: Date; readonly windows: ReturnType<ModelPeople["windows"]["now"]> } | undefined;
+  /** The moment at which the planner's call in progress began. */
+  #call: Moment | undefined;
 
   /** @param clusters - about the number of clusters. */
   constructor(clusters = fewClusters) {
@@ -90,6 +99,8 @@ export class PlannerModel {
     this.watch = new PlannerWatch(owner, this.servers, {
       now: () => this.world.now,
       mayStart: (ring) => this.#mayStart(ring),
+      isCordoned: (cluster) => this.#isCordoned(cluster),
+      alarms: () => this.people.alarms,
     });
     this.table = new WatchedTable(this.watch, this.#size === 1 ? {} : { pageItems: 1000 });
     this.world = new PlannerWorld({ table: this.table, blobs: new MemoryBlobStore() });
@@ -104,7 +115,7 @@ export class PlannerModel {
       ports: this.apiPorts(),
       rolloutState: () => this.watch.rolloutState(),
       stageRuns: () => this.world.stageRuns(),
-      clusters: () => this.world.rows<FleetRow>("Fleet").map(({ name }) => name),
+      clusters: () => this.world.rows<FleetRow>("Fleet"),
       guardApproved: (change) => this.watch.guard.approved(change),
     });
   }
@@ -128,9 +139,22 @@ export class PlannerModel {
 
   /** A call of the planner may have read the windows as they were when it began. */
   #mayStart(ring: string | undefined): boolean {
-    const now = { at: this.world.now, windows: this.people.windows.now() };
-    const moments = [now, this.#call ?? now];
+    const moments = this.#moments();
     return moments.some(({ windows }) => moments.some(({ at }) => isOpenAt(windows, ring, at.getTime())));
+  }
+
+  /** Likewise for cordons. */
+  #isCordoned(cluster: string): boolean {
+    return this.#moments().every(({ at, cordons }) => isCordonedAt(cordons, cluster, at));
+  }
+
+  #moments(): readonly Moment[] {
+    const now = this.#now();
+    return [now, this.#call ?? now];
+  }
+
+  #now(): Moment {
+    return { at: this.world.now, windows: this.people.windows.now(), cordons: this.people.cordons.now() };
   }
 
   send(messages: readonly Message[]): void {
@@ -185,7 +209,7 @@ export class PlannerModel {
     const [desired, { length: queued }] = [this.#desired(), this.queue];
     const endCall = this.watch.beginCall();
     const outer = this.#call;
-    this.#call = outer ?? { at: this.world.now, windows: this.people.windows.now() };
+    this.#call = outer ?? this.#now();
     try {
       await planOwner(
         owner,
@@ -258,7 +282,8 @@ export class PlannerModel {
   async tick(index: "current" | "old"): Promise<void> {
     const ports = this.#ports({});
     const table = index === "current" ? this.table : lagging(this.table, this.#older);
-    await claimDue({ ...ports, table, log: silentLog, metrics: silentMetrics });
+    const { stageRuns } = await claimDue({ ...ports, table, log: silentLog, metrics: silentMetrics });
+    await watchAlarms(stageRuns, { ...ports, alarms: this.people.alarms, log: silentLog, metrics: silentMetrics });
   }
 
   /** Remembers the state that a lagging index shows until the next call. */
@@ -322,6 +347,7 @@ export class PlannerModel {
 
   /** Deletes a Cluster without its objects as the API does: first its row, then its assignments. */
   async unregister(name: string): Promise<void> {
+    await this.people.forget(name);
     await this.world.removeCluster(name);
     await forgetSyncs(this.#ports({}), name, "try again");
     this.send([{ to: "rollout", owner }]);

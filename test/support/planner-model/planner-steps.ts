@@ -4,7 +4,7 @@ import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import type { Disturbance } from "#test/support/planner-model/disturbed-ports.ts";
 import { longWindow } from "#test/support/planner-model/guard-watch.ts";
 import type { GroupAct, ModelGroup, Paths } from "#test/support/planner-model/model-group.ts";
-import { approvalBy, type PeopleAct } from "#test/support/planner-model/model-people.ts";
+import { alarms, approvalBy, type PeopleAct, robot } from "#test/support/planner-model/model-people.ts";
 import type { ModelTime } from "#test/support/planner-model/model-windows.ts";
 import type { Outcome } from "#test/support/planner-model/model-workers.ts";
 import {
@@ -142,9 +142,19 @@ const before = rarely(
     .map((terms) => [{ approval: { by: approvalBy, ...terms } }]),
   6,
 );
+const bake = fc.constantFrom("1m", "5m", "10m").map((time) => ({ bake: time }));
+const alarm = fc
+  .record({ arn: fc.constantFrom(...alarms), missing: fc.constantFrom("fail" as const, "pass" as const) })
+  .map((terms) => ({ alarm: terms }));
+const check = fc.constantFrom("5m", "24h").map((expires) => ({ check: { principal: robot, expires } }));
 const after = rarely(
-  fc.constantFrom("1m", "5m", "10m").map((bake) => [{ bake }]),
-  4,
+  fc.oneof(
+    { weight: 2, arbitrary: fc.tuple(bake) },
+    { weight: 2, arbitrary: fc.tuple(bake, alarm) },
+    { weight: 1, arbitrary: fc.tuple(check) },
+    { weight: 1, arbitrary: fc.tuple(bake, alarm, check) },
+  ),
+  3,
 );
 const guard = fc.record({
   additions: fc.constantFrom(0, 1, 2, "10%", "25%", "50%"),
@@ -179,6 +189,7 @@ const strategy: fc.Arbitrary<Partial<RolloutStrategy>> = fc
 const pick = fc.nat({ max: 1000 });
 const cluster = fc.nat({ max: 1000 });
 const ring = fc.constantFrom(undefined, 0, 1, 2);
+const ringNumber = fc.nat({ max: 2 });
 const outcome: fc.Arbitrary<Outcome> = fc.oneof(
   { weight: 25, arbitrary: fc.constant("Ready" as const) },
   { weight: 6, arbitrary: fc.constant("Verifying" as const) },
@@ -228,6 +239,50 @@ const people: fc.Arbitrary<Act> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({ do: fc.constant("retry" as const), of: fc.option(fc.nat({ max: 40 }), { nil: undefined }) }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant("rollback" as const),
+      to: fc.option(fc.nat({ max: 4 }), { nil: undefined }),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constant("skip" as const), of: fc.nat({ max: 40 }), ring: rarely(ringNumber, 4) }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("cordon" as const),
+      of: fc.nat({ max: 40 }),
+      seconds: fc.constantFrom(undefined, undefined, 100, 700),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("uncordon" as const), of: fc.nat({ max: 40 }) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("alarm" as const),
+      at: fc.nat({ max: 1 }),
+      says: fc.constantFrom(
+        "OK" as const,
+        "OK" as const,
+        "ALARM" as const,
+        "INSUFFICIENT_DATA" as const,
+        "unreadable" as const,
+      ),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant("answer" as const),
+      at: fc.nat({ max: 2 }),
+      by: fc.constantFrom("robot" as const, "robot" as const, "robot" as const, "stranger" as const),
+      says: fc.constantFrom("approved" as const, "approved" as const, "rejected" as const),
+      read,
+    }),
   },
   {
     weight: 6,

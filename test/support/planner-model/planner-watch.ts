@@ -23,6 +23,7 @@ import { phaseTallies } from "#shared/fleet/sync/tally.ts";
 import type { Write } from "#shared/ports.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { GuardWatch } from "#test/support/planner-model/guard-watch.ts";
+import type { ModelAlarms } from "#test/support/planner-model/model-alarms.ts";
 import type { ModelServers } from "#test/support/planner-model/model-servers.ts";
 import { PeopleWatch } from "#test/support/planner-model/people-watch.ts";
 import { checkRestored, checkTakenAway, RestoredWatch } from "#test/support/planner-model/restored-watch.ts";
@@ -33,6 +34,9 @@ interface Surroundings {
   readonly now: () => Date;
   /** Whether windows let changes of a cluster of this ring start in the present call of the planner. */
   readonly mayStart: (ring: string | undefined) => boolean;
+  /** Whether a cordon keeps everything new from a cluster in the present call of the planner. */
+  readonly isCordoned: (cluster: string) => boolean;
+  readonly alarms: () => ModelAlarms;
 }
 
 /**
@@ -108,6 +112,7 @@ export class PlannerWatch {
       group: this.group(),
       rowsOf: this.rowsOf.bind(this),
       idOf: this.#stages.idOf.bind(this.#stages),
+      alarms: this.#surroundings.alarms(),
     };
   }
 
@@ -203,7 +208,9 @@ export class PlannerWatch {
     const stageRun = slot?.stageRun && this.#stageRun(slot.stageRun);
     if (!isDeletion) {
       const { labels } = (this.#rows.get(keyText(keys.fleet(cluster))) ?? {}) as Partial<FleetRow>;
-      expect(this.#surroundings.mayStart(labels?.ring), `${what}: its window is closed`).toBe(true);
+      const mayStart = this.#people.isRollback(desired.rollout) || this.#surroundings.mayStart(labels?.ring);
+      expect(mayStart, `${what}: its window is closed`).toBe(true);
+      expect(this.#surroundings.isCordoned(cluster), `${what}: its cluster is cordoned`).toBe(false);
       const earlier = stageRun && this.#before.get(`${stageRun.rollout} ${this.#stages.idOf(stageRun.stage)}`);
       const isTakenBack = before?.desired.action === "delete";
       this.#people.assigned({ what, sync, stageRun, isTakenBack, before: earlier ?? new Set() }, this.#watched());
@@ -215,7 +222,7 @@ export class PlannerWatch {
     if (stageRun === undefined) return;
     const old = changes.find(({ after }) => after === stageRun)?.before as StageRunRow | undefined;
     expect((old ?? stageRun).phase, `${what}: ${stageRunKey(stageRun)}`).toBe("Updating");
-    this.#checkOrder(what, stageRun, rolloutState);
+    if (stageRun.rollback !== true) this.#checkOrder(what, stageRun, rolloutState);
   }
 
   /** A template of the present spec is never deleted, whatever an older rollout says. */
@@ -340,7 +347,13 @@ export class PlannerWatch {
       0,
     );
     const changed = stageRun.size - count("Unchanged") - count("Skipped");
-    if (changed === 0 || group === undefined || promotionOf(group.operations, stageRun) !== undefined) return;
+    if (
+      stageRun.rollback === true ||
+      changed === 0 ||
+      group === undefined ||
+      promotionOf(group.operations, stageRun) !== undefined
+    )
+      return;
     const { maxFailures, maxUnreachable } = relationOf(group).rollout;
     if (!deletion) expect(count("Succeeded"), `${what}: without evidence`).toBeGreaterThan(0);
     const failures = count("Failed") - stageRun.preexistingFailures;

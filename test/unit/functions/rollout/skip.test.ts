@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { newestRowSchema } from "#shared/fleet/rows/row.ts";
-import { allSay, begin, lease, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
+import { allSay, begin, lease, names, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
 import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
 
@@ -146,6 +146,19 @@ describe("a skip", () => {
     expect(status.conditions[0]?.message).toMatch(
       /^c2 has not got rollout 2 \(skipped by .*: INC-1\); to give it to one: starling rollout retry --cluster$/,
     );
+  });
+
+  test.each([1, 12])("%i skipped clusters that have nothing count as waiting, and not as ready", async (count) => {
+    const skipped = names(count);
+    const made = await worldOf([...skipped, "r1"], { maxConcurrent: 1 });
+    await begin(made);
+    for (const cluster of skipped) await skip(made, { cluster });
+    await playOn(made);
+    expect(made.stages()).toEqual({ all: "1" });
+    expect((await made.group()).status).toMatchObject({
+      state: "Held",
+      clusters: { selected: count + 1, ready: 1, waiting: count },
+    });
   });
 
   test("a newer rollout gives a skipped cluster another turn", async () => {

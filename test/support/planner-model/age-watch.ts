@@ -32,7 +32,15 @@ export class AgeWatch {
     const isGoing = group?.operations.deletion !== undefined;
     if (isGoing) this.#since.clear();
     if (rolloutState === undefined || group === undefined || isGoing) return;
-    const numbers = rolloutState.ledger.map(({ number }) => number);
+    // A rollback concerns only the stages that it covers, and what a stage went back from goes no further.
+    const back = rolloutState.stages.flatMap(({ current = 0 }) => {
+      const { rollback } = rolloutState.ledger.find(({ number }) => number === current) ?? {};
+      return rollback === undefined ? [] : [{ from: rollback, to: current }];
+    });
+    const planned = rolloutState.ledger.filter(({ rollback }) => rollback === undefined);
+    const numbers = planned
+      .map(({ number }) => number)
+      .filter((number) => !back.some(({ from, to }) => from < number && number < to));
     if (rolloutState.desired !== undefined) numbers.push(rolloutState.last + 1);
     const under = new Set(numbers.filter((number) => stageOf(number, seen) !== undefined));
     const waiting = new Set<number | "queue">(

@@ -3,7 +3,7 @@ import type { AlarmReading } from "#shared/fleet/rollout/alarms.ts";
 import type { AlarmState } from "#shared/fleet/rows/rollout-rows.ts";
 import type { AlarmReader } from "#shared/ports.ts";
 
-/** What an alarm says from now on. An alarm that cannot be read keeps its state. */
+/** People give an alarm this state, or keep everybody from reading it. An alarm that cannot be read keeps its state. */
 export type AlarmWord = AlarmState | "unreadable";
 
 /** How an alarm has to be for a stage. */

@@ -63,7 +63,7 @@ export const fewClusters = 50;
 
 const undisturbed: Delivery = { pick: 0, outcome: "Ready", lands: "now", rendering: "done", planner: {} };
 
-/** What the planner may have read at a moment. */
+/** The planner may have read this at a moment. */
 interface Moment {
   readonly at: Date;
   readonly windows: ReturnType<ModelPeople["windows"]["now"]>;

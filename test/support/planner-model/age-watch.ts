@@ -16,6 +16,8 @@ interface Seen {
 
 /** The longest time until a tick finds a cluster whose message was lost and whose lease was not released. */
 const workerSeconds = 150;
+/** After a bake, its alarms are read once more, by one of the next ticks. */
+const alarmSeconds = 120;
 
 /**
  * Checks how long each rollout and the catch-ups take when nothing goes wrong any more. A rollout's time ends when it, or a
@@ -73,7 +75,7 @@ export class AgeWatch {
     );
     const bakes = stageRuns.map((stageRun) => secondsOf(bakeOf(stageRun) ?? "0s"));
     const longest = Math.max(0, ...bakes);
-    const baking = longest === 0 ? 0 : stages.length * (longest + wave);
+    const baking = longest === 0 ? 0 : stages.length * (longest + alarmSeconds + wave);
     // Stage runs take turns with catch-ups.
     const queue = Math.max(1, Math.ceil(catchUps.waiting / Math.min(...atOnce))) * (stages.length + 1);
     this.#longest = {

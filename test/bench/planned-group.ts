@@ -10,7 +10,8 @@ import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import { isThrough } from "#shared/fleet/rollout/order.ts";
 import { fleetVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
 import { keys, type Owner, stateIndex } from "#shared/fleet/rows/keys.ts";
-import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
+import type { FleetRow, SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
+import type { RolloutStateRow, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Message } from "#shared/messages.ts";
@@ -132,9 +133,34 @@ export class PlannedGroup {
       }
       const rolloutState = await this.#table.get(keys.rolloutState(this.#owner));
       if (rolloutState !== undefined && isThrough(rolloutState)) return;
-      if (renders.length + applies.size === 0)
+      const isWaiting = renders.length + applies.size === 0;
+      if (isWaiting && !(await this.#passGates(rolloutState, call)))
         throw new Error(`the rollout stands still: ${JSON.stringify(rolloutState?.stages)}`);
     }
+  }
+
+  /** People approve what waits for them, and bakes come to their ends. @returns false when no gate is open. */
+  async #passGates(rolloutState: RolloutStateRow | undefined, call: PlannerCall): Promise<boolean> {
+    const refs = (rolloutState?.stages ?? []).flatMap(({ updatingTo }) => updatingTo ?? []);
+    const stageRuns = await this.#table.getMany(refs.map((stageRun) => keys.stageRun(this.#owner, stageRun)));
+    const open = stageRuns.filter(({ phase }) => phase === "Gated" || phase === "Baking");
+    for (const stageRun of open) {
+      if (stageRun.phase === "Gated") await this.#approve(stageRun);
+      else this.anHourLater();
+      await call(new Set());
+    }
+    return open.length > 0;
+  }
+
+  async #approve({ stage, planHash: plan = "" }: StageRunRow): Promise<void> {
+    const row = await this.#table.get(keys.object(this.#namespace, "SyncGroup", this.#group.name));
+    if (row?.type !== "SyncGroup") throw new Error("the group is gone");
+    const { approvals = [] } = row.operations;
+    const act = { by: "arn:aws:sts::111122223333:assumed-role/sre/ana", at: this.#now.toISOString() };
+    const approval = { ...act, number: approvals.length + 1, stage, plan };
+    const operations = { ...row.operations, approvals: [...approvals, approval] };
+    const put: SyncGroupRow = { ...row, operations, version: row.version + 1 };
+    await this.#table.write([{ put }]);
   }
 
   #groupRow(): Row {
@@ -216,6 +242,7 @@ function worked(row: SyncRow, { now, phase }: { readonly now: Date; readonly pha
   const { attempt, revision, renderDigest = "" } = row.desired;
   const applied = { renderDigest, revision, attempt, at };
   const said = phase === "Ready" ? { applied } : { phase, reason: "ImagePullBackOff", message: "Pod a-1 of 3" };
-  const observed = observedOf({ attempt, startedAt: at, since: at, at, ...said });
+  const asked = defined({ handledReconcile: row.reconcile });
+  const observed = observedOf({ attempt, startedAt: at, since: at, at, ...said, ...asked });
   return { ...row, observed, version: row.version + 1, stateSk: stateIndex.sk(phase, row) };
 }

@@ -14,7 +14,10 @@ const shapes = [
   { templates: 5, maxConcurrent: "10%" },
   { templates: 5, maxConcurrent: "100%" },
 ] as const;
-type Shape = (typeof shapes)[number];
+/** An approval and a bake, in groups that are otherwise like the second shape. */
+const gated = { ...shapes[1], gates: true } as const;
+const largestGated = 1000;
+type Shape = (typeof shapes)[number] | typeof gated;
 
 /**
  * The least number of targets in the counted rounds together. A small fleet would otherwise be measured for a moment
@@ -53,7 +56,7 @@ export async function planner({
     const ascending = [...sizes].sort((a, b) => a - b);
     let registered = 0;
     for (const size of ascending) {
-      for (const shape of shapes) {
+      for (const shape of [...shapes, ...(size > largestGated ? [] : [gated])]) {
         const name = nameOf(size, shape);
         figures[name] = await measure({ size, registered, rounds }, { shape, address: started.address });
         registered = size;
@@ -66,8 +69,14 @@ export async function planner({
   }
 }
 
-function nameOf(size: number, { templates, maxConcurrent }: Shape): string {
-  return `${size} x ${templates} at ${maxConcurrent}`;
+function nameOf(size: number, shape: Shape): string {
+  return `${size} x ${shape.templates} at ${shape.maxConcurrent}${"gates" in shape ? " with gates" : ""}`;
+}
+
+function rolloutOf(shape: Shape): Readonly<Record<string, unknown>> {
+  if (!("gates" in shape)) return {};
+  const approval = { by: ["arn:aws:iam::*:role/sre"] };
+  return { stages: [{ name: "all", before: [{ approval }], after: [{ bake: "30m" }] }] };
 }
 
 /** Each ratio is the worst of all shapes. */
@@ -84,8 +93,17 @@ function ratiosOf(figures: Readonly<Record<string, Cost>>, sizes: readonly numbe
     [`writesPerTarget${most}vs${small}`]: ratio("writeUnitsPerTarget", small),
     [`cpuPerTarget${most}vs${small}`]: ratio("cpuMsPerTarget", small),
     [`idleCheck${most}vs${least}`]: Math.max(ratio("idleRequests", least), ratio("idleReadUnits", least)),
+    ...gateRatios(figures, sizes),
     longestCallSeconds: Math.max(...Object.values(figures).map(({ longestCallSeconds }) => longestCallSeconds)),
   };
+}
+
+/** The further requests for each target of the largest fleet with gates, by the same fleet without. */
+function gateRatios(figures: Readonly<Record<string, Cost>>, sizes: readonly number[]): Record<string, number> {
+  const size = sizes.findLast((one) => one <= largestGated);
+  const [without, given] = size === undefined ? [] : [shapes[1], gated].map((shape) => figures[nameOf(size, shape)]);
+  if (without === undefined || given === undefined) return {};
+  return { [`gateRequestsPerTarget${size}`]: rounded(given.requestsPerTarget - without.requestsPerTarget) };
 }
 
 interface Fleet {
@@ -107,9 +125,10 @@ async function measure({ size, registered, rounds: mostRounds }: Fleet, { shape,
   const nothing = { requests: 0, cpuMs: 0, read: 0, write: 0, calls: 0 };
   const spent = { ...nothing };
   let longestCallSeconds = 0;
-  const name = `g-${size}-${shape.templates}-${shape.maxConcurrent.replace("%", "")}`;
+  const kind = "gates" in shape ? "-gates" : "";
+  const name = `g-${size}-${shape.templates}-${shape.maxConcurrent.replace("%", "")}${kind}`;
   const group = new PlannedGroup(
-    { name, ...shape },
+    { name, ...shape, rollout: rolloutOf(shape) },
     { table: new DynamoTable(aws.dynamo, address.table), blobs: new S3BlobStore(aws.s3, address.bucket) },
   );
 

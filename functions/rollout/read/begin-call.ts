@@ -118,6 +118,8 @@ export interface CallWork {
   readonly waiting: Set<string>;
   /** The same for catch-ups, by cluster. */
   readonly catchUps: Map<string, CatchUpWait>;
+  /** By `stageRunKey`: stage runs whose next target was not checked yet at the end of their bake. */
+  readonly unchecked: Set<string>;
   /** Inputs that could not be rendered may be rendered by now. */
   readonly isRendered: boolean;
 }
@@ -140,5 +142,5 @@ export async function beginCall(known: Known, call: PlannerCall, { table }: Plan
   const asked = [...again].filter((cluster) => cluster > after || call.clusters?.has(cluster)).sort();
   const isRendered = call.rendered === true || clusters === undefined || clusters.size === 0;
   const fresh = { isFed: false, waiting: new Set<string>(), catchUps: new Map(), states: new Map() };
-  return { ...fresh, round, asked, answering: [...asked], isRendered, until: call.until };
+  return { ...fresh, unchecked: new Set(), round, asked, answering: [...asked], isRendered, until: call.until };
 }

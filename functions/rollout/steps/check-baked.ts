@@ -16,7 +16,7 @@ import {
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { ClusterRows, Known } from "#shared/fleet/rollout/facts.ts";
 import { reasonOf } from "#shared/fleet/rollout/judge.ts";
-import { isSameStageRun, refOf, stageRunsIn } from "#shared/fleet/rollout/stage-runs.ts";
+import { isSameStageRun, refOf, stageRunKey, stageRunsIn } from "#shared/fleet/rollout/stage-runs.ts";
 import type { StageRunRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { because } from "#shared/fleet/rows/stated-reason.ts";
 
@@ -27,13 +27,17 @@ const pageSize = 25;
  * The end of a bake: every target is checked once more. One that fails, or does not answer in time, counts against the
  * budgets of its stage run. @returns undefined when no bake is over, or nothing new was seen.
  */
-export async function checkBaked(known: Known, _work: CallWork, ports: PlannerPorts): Promise<Transaction | undefined> {
+export async function checkBaked(
+  known: Known,
+  { unchecked }: CallWork,
+  ports: PlannerPorts,
+): Promise<Transaction | undefined> {
   const clock = bakeClock(known.row.operations, relationOf(known.row).rollout.progressDeadline);
   for (const stageRun of stageRunsIn(known.rolloutState, known.stageRuns)) {
-    if (stageRun.phase !== "Baking") continue;
+    if (stageRun.phase !== "Baking" || unchecked.has(stageRunKey(stageRun))) continue;
     const transaction = new Transaction(known, ports.clock.now());
     if (stageRun.bake?.check === undefined) begin(transaction, stageRun, clock);
-    else await see(transaction, { stageRun, clock }, ports);
+    else if (await see(transaction, { stageRun, clock }, ports)) unchecked.add(stageRunKey(stageRun));
     if (transaction.hasChanged()) return transaction;
   }
   return undefined;
@@ -49,39 +53,43 @@ function begin(transaction: Transaction, stageRun: StageRunRow, clock: BakeClock
   transaction.addJobs({ do: "check", number: checkNumber(stageRun), at: 0, stageRun: refOf(stageRun) });
 }
 
-/** Sees the next page of targets, in their order, as far as they were checked. */
+/**
+ * Sees the next page of targets, in their order, as far as they were checked. @returns true when one of them was not:
+ * the same call does not look again.
+ */
 async function see(
   transaction: Transaction,
   { stageRun, clock }: { readonly stageRun: StageRunRow; readonly clock: BakeClock },
   ports: PlannerPorts,
-): Promise<void> {
+): Promise<boolean> {
   const { bake, size } = stageRun;
   const end = bake?.check && checkEnd(bake.check, clock);
   const isAsking = transaction.rolloutState.jobs.some(
     (job) => job.do === "check" && isSameStageRun(job.stageRun, stageRun),
   );
-  if (bake?.check === undefined || end === undefined || isAsking) return;
+  if (bake?.check === undefined || end === undefined || isAsking) return false;
   const { seen, since } = bake.check;
   const orders = Array.from({ length: Math.min(pageSize, size - seen) }, (_, index) => seen + index);
   const snapshot = await readSnapshot(stageRun, orders, ports.lists);
   const clusters = [...snapshot.values()].map(({ cluster }) => cluster);
   const found = await readClusters(transaction.known, { clusters, with: ["syncs", "targets"] }, ports.table);
-  let next = seen;
+  let [next, isStopped] = [seen, false];
   for (const cluster of clusters) {
     const rows = found.get(cluster);
     const target = rows?.targets.find((one) => isSameStageRun(one.stageRun, stageRun));
     if (rows !== undefined && target !== undefined && isBaked(stageRun, target)) {
       const outcome = outcomeOf(target, rows, { number: checkNumber(stageRun), since });
       const isOpen = outcome === "changing" || outcome?.state === "Unreachable";
-      if (isOpen && end > transaction.at) break;
+      isStopped = isOpen && end > transaction.at;
+      if (isStopped) break;
       if (outcome === "changing") transaction.amend(target, notReady);
       else if (outcome !== undefined) transaction.amend(target, outcome);
     }
     next++;
   }
-  if (next === seen) return;
   const judged = transaction.stageRun(stageRun) ?? stageRun;
-  transaction.putStageRun({ ...judged, bake: { ...bake, check: { since, seen: next } } });
+  if (next > seen) transaction.putStageRun({ ...judged, bake: { ...bake, check: { since, seen: next } } });
+  return isStopped;
 }
 
 const notReady = { state: "Failed", reason: because("NotReady", "it was not ready at the end of the bake") } as const;

@@ -117,6 +117,11 @@ export function checkEnd(
   return later(since > resumedAt ? since : resumedAt, progressSeconds);
 }
 
+/** Its clusters are being checked at the end of the bake: their reports come one after the other, and nobody counts meanwhile. */
+export function isCheckedAfterBake({ phase, bake, size }: Pick<StageRunRow, "phase" | "bake" | "size">): boolean {
+  return phase === "Baking" && bake?.check !== undefined && bake.check.seen < size;
+}
+
 /** The number by which workers report this check. Those of people's requests are positive. */
 export function checkNumber({ snapshot }: Pick<StageRunRow, "snapshot">): number {
   return -snapshot;

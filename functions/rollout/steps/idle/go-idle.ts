@@ -5,6 +5,7 @@ import { readClusters } from "#functions/rollout/read/read-clusters.ts";
 import { forgetTemplates, mayForget } from "#functions/rollout/steps/idle/forget-templates.ts";
 import { Transaction } from "#functions/rollout/write/transaction.ts";
 import { advanceAll } from "#shared/fleet/rollout/advance.ts";
+import { isCheckedAfterBake } from "#shared/fleet/rollout/bake.ts";
 import { describeRevisions, identityNow } from "#shared/fleet/rollout/desired-plan.ts";
 import { type Known, lagSeconds } from "#shared/fleet/rollout/facts.ts";
 import { stoppedCatchUps } from "#shared/fleet/rollout/holding.ts";
@@ -13,7 +14,7 @@ import { withDesired } from "#shared/fleet/rollout/ledger.ts";
 import { newestPlanned } from "#shared/fleet/rollout/order.ts";
 import type { Behind, StatusFacts } from "#shared/fleet/rollout/owner-status.ts";
 import { changingOf, membersOfAll } from "#shared/fleet/rollout/slots.ts";
-import { lastStageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
+import { lastStageRunOf, stageRunsIn } from "#shared/fleet/rollout/stage-runs.ts";
 import { activityOf, earliestOf, timersOf, watchdogOf } from "#shared/fleet/rollout/timers.ts";
 import { dueAtOf, later } from "#shared/fleet/rows/due.ts";
 import type { RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -34,8 +35,9 @@ export async function goIdle(
   noteDesired(transaction);
   if (round.all) setDeadline(transaction, round.deadline);
   const activity = activityOf(known);
+  const isChecking = stageRunsIn(known.rolloutState, known.stageRuns).some(isCheckedAfterBake);
   const counted =
-    activity === "moving" ? undefined : await settledCounts(known, { all: round.all, states, now }, ports);
+    activity === "moving" || isChecking ? undefined : await settledCounts(known, { all: round.all, states, now }, ports);
   const settled = counted?.settled;
   if (counted?.isBehind === true && settled !== undefined) noteSeen(transaction, settled);
   const seen =
@@ -48,7 +50,7 @@ export async function goIdle(
   }
   const { rolloutState } = transaction;
   const isNews = counted?.isNews === true || hasJustSettled(known, now);
-  const isSeen = rolloutState.checking === undefined && settled?.changing === 0 && !isNews;
+  const isSeen = rolloutState.checking === undefined && (isChecking || settled?.changing === 0) && !isNews;
   const next = { ...known, rolloutState };
   const timers = timersOf(next, advanceAll(next, round).values(), now);
   const isSettled = isSeen || rolloutState.last === 0;

@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from "vitest";
 import type { Table } from "#shared/ports.ts";
-import { PlannedGroup } from "#test/bench/planned-group.ts";
+import { type GroupShape, PlannedGroup } from "#test/bench/planned-group.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 
@@ -19,7 +19,7 @@ const nothing: Cost = { requests: 0, rowsRead: 0, syncsRead: 0, rowsWritten: 0 }
 /** DynamoDB takes so many in one request. */
 const batchGetKeys = 100;
 
-async function costOf(clusters: number, shape: { readonly templates: number; readonly maxConcurrent: string }) {
+async function costOf(clusters: number, shape: Omit<GroupShape, "name">) {
   const cost: Cost = { ...nothing };
   let isCounted = false;
   const stored = new MemoryTable({ pageItems: 1000 });
@@ -49,7 +49,10 @@ async function costOf(clusters: number, shape: { readonly templates: number; rea
       count({ requests: 1, rowsRead: page.items.length });
       return page;
     },
-    update: (write) => stored.update(write),
+    update(write) {
+      count({ requests: 1, rowsWritten: 1 });
+      return stored.update(write);
+    },
     write(writes) {
       count({ requests: 1, rowsWritten: writes.length });
       return stored.write(writes);
@@ -95,5 +98,25 @@ describe.each(shapes)("$templates templates, $maxConcurrent at once", { timeout:
     // A Sync is read when the planner asks for its rendering, when it gives the slot, and when it sees that the attempt
     // is done. A few more are read whose turn comes in the next step.
     expect(many.updatingTo.syncsRead / large / shape.templates).toBeLessThan(3.5);
+  });
+});
+
+describe("gates", { timeout: 60_000 }, () => {
+  const approval = { approval: { by: ["arn:aws:iam::*:role/sre"] } };
+  const cost = (clusters: number, gates: object) =>
+    costOf(clusters, { templates: 1, maxConcurrent: "100%", rollout: { stages: [{ name: "all", ...gates }] } });
+
+  test("an approval costs the same in every fleet, and a bake at most two requests for each cluster that it checks", async () => {
+    const further = async (clusters: number, gates: object) => {
+      const [without, gated] = [await cost(clusters, {}), await cost(clusters, gates)];
+      return gated.updatingTo.requests - without.updatingTo.requests;
+    };
+    // One more call when the plan is there, and one when it is approved.
+    const approved = await further(small, { before: [approval] });
+    expect(approved).toBeLessThanOrEqual(11);
+    expect(await further(large, { before: [approval] })).toBe(approved);
+    const both = { before: [approval], after: [{ bake: "30m" }] };
+    for (const clusters of [small, large])
+      expect((await further(clusters, both)) - approved, `${clusters} clusters`).toBeLessThanOrEqual(2 * clusters);
   });
 });

@@ -37,7 +37,9 @@ export async function goIdle(
   const activity = activityOf(known);
   const isChecking = stageRunsIn(known.rolloutState, known.stageRuns).some(isCheckedAfterBake);
   const counted =
-    activity === "moving" || isChecking ? undefined : await settledCounts(known, { all: round.all, states, now }, ports);
+    activity === "moving" || isChecking
+      ? undefined
+      : await settledCounts(known, { all: round.all, states, now }, ports);
   const settled = counted?.settled;
   if (counted?.isBehind === true && settled !== undefined) noteSeen(transaction, settled);
   const seen =

@@ -9,6 +9,7 @@ import { clusterTargets } from "#test/contract/targets.ts";
 import { clientWith } from "#test/support/client-with.ts";
 import { clusterFixture, configMap, namespace } from "#test/support/cluster-fixture.ts";
 import { forAllTests } from "#test/support/for-tests.ts";
+import { watchedClient } from "#test/support/watched-client.ts";
 import { WorkerWorld } from "#test/support/worker-world.ts";
 
 function refused(method: string, status: number, reason: string): KubeError {
@@ -26,12 +27,12 @@ describe.each(clusterTargets)("the guard of a Sync's objects on $name", ({ start
     /** Paths of the objects whose deletion was sent. */
     readonly deleted: string[];
 
-    constructor(methods: Partial<ClusterClient> = {}) {
+    constructor(methods: Partial<ClusterClient> = {}, through = cluster.client) {
       const deleted: string[] = [];
-      const client = clientWith(cluster.client, {
+      const client = clientWith(through, {
         delete(...call) {
           deleted.push(call[1].name);
-          return cluster.client.delete(...call);
+          return through.delete(...call);
         },
         ...methods,
       });
@@ -87,6 +88,31 @@ describe.each(clusterTargets)("the guard of a Sync's objects on $name", ({ start
     expect(through).not.toHaveProperty("guardedPrune");
     expect(world.deleted).toHaveLength(7);
     expect(await world.living()).toEqual(letters(4).sort());
+  });
+
+  test("whichever call of the worker fails, nothing is deleted that the guard withholds", {
+    timeout: 60_000,
+  }, async () => {
+    let [calls, at] = [0, Number.POSITIVE_INFINITY];
+    const deleted: string[] = [];
+    const client = watchedClient(cluster.client, async ({ method, name }) => {
+      if (method === "delete") deleted.push(name);
+      if (++calls === at) throw refused("GET", 500, "InternalError");
+    });
+    for (at = 1; ; at += 1) {
+      const world = await new GuardedWorld({}, client).begin();
+      const failing = at;
+      at = Number.POSITIVE_INFINITY;
+      await world.give(letters(11));
+      [calls, at] = [0, failing];
+      await world.give(letters(4));
+      const hasFailed = calls >= at;
+      world.aheadMs += 700_000;
+      await world.work();
+      expect([at, deleted, await world.living()]).toEqual([at, [], letters(11).sort()]);
+      if (!hasFailed) break;
+    }
+    expect(at).toBeGreaterThan(8);
   });
 
   test("as many objects as the guard allows are pruned without a question", async () => {

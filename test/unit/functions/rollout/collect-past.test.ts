@@ -7,7 +7,7 @@ import { keyText, newestRowSchema } from "#shared/fleet/rows/row.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { Crash, DisturbedPorts } from "#test/support/planner-model/disturbed-ports.ts";
-import { allSay, ana, names, playOn, revise, rings } from "#test/support/planner-story.ts";
+import { allSay, ana, copyOf, names, playOn, revise, rings } from "#test/support/planner-story.ts";
 import { owner, PlannerWorld } from "#test/support/planner-world.ts";
 
 const rollouts = new Set(["RolloutState", "Rollout", "StageRun", "Target", "Slot", "CatchUp"]);
@@ -47,13 +47,6 @@ async function worldWith(clusters: Readonly<Record<string, string>>, group: Para
 }
 
 /** A copy of the world, so that a test can take another course from here. */
-async function copyOf(made: PlannerWorld): Promise<PlannerWorld> {
-  const copy = new PlannerWorld({ table: new MemoryTable({ pageItems: 100 }), blobs: made.blobs });
-  for (const row of made.table.all()) await copy.table.write([{ put: row }]);
-  copy.now = made.now;
-  return copy;
-}
-
 /** Adds targets to the first rollout, as if it had gone to a large fleet. */
 async function addTargets(made: PlannerWorld, many: number): Promise<void> {
   const [first] = made.targets(1);

@@ -206,7 +206,37 @@ describe("deletions", () => {
   });
 });
 
+test("edits while the group is suspended add up, and its resume lets none of them through", async () => {
+  const made = await guarded({ deletions: 3 });
+  const stayed = { selector: { matchExpressions: [{ key: "ring", operator: "NotIn", values: ["out"] }] } };
+  await made.setGroup(pace, web, stayed, { deletions: 3 });
+  await made.operate({ suspended: ana(made.now) } as OperationsInput);
+  for (const name of names(6).slice(2)) {
+    await made.addCluster(name, "out");
+    await playOn(made, 3);
+  }
+  await made.operate({});
+  await playOn(made);
+  expect(withheld(made)).toMatchObject([{ count: 1, before: 3, allowed: 3, names: ["c005"] }]);
+  expect(having(made)).toHaveLength(7);
+});
+
 describe("templates", () => {
+  test("templates that are dropped one by one add up, and a renamed one is dropped", async () => {
+    const many = names(4, "t").map((name) => ({ name, source: "app", path: name }));
+    const guard = { deletions: 25 };
+    const made = await guarded(guard, { all: true }, many);
+    for (const left of [3, 2]) {
+      await made.setGroup(pace, many.slice(0, left), { all: true }, guard);
+      await playOn(made, 4);
+    }
+    await made.setGroup(pace, [many[0], { ...many[1], name: "other" }], { all: true }, guard);
+    await playOn(made, 4);
+    const counts = ["t000", "t001", "t002", "t003", "other"].map((name) => having(made, name).length);
+    expect(counts).toEqual([10, 10, 0, 0, 10]);
+    expect(withheld(made)).toMatchObject([{ kind: "templates", names: ["t001"], count: 10, before: 20, allowed: 25 }]);
+  });
+
   test("a dropped template stays planned, others go on, and its approval deletes it, once", async () => {
     const made = await guarded({}, { all: true }, two);
     await made.setGroup(pace, web, { all: true }, {});

@@ -42,7 +42,7 @@ export async function worldOf(
   return made;
 }
 
-/** The same world once more. What happens in one of them does not happen in the other. */
+/** The same world once more: nothing that happens in one of them happens in the other. */
 export async function copyOf(made: PlannerWorld): Promise<PlannerWorld> {
   const copy = new PlannerWorld({ table: new MemoryTable({ pageItems: 100 }), blobs: made.blobs });
   for (const row of made.table.all()) await copy.table.write([{ put: row }]);

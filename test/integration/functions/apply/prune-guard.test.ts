@@ -90,7 +90,7 @@ describe.each(clusterTargets)("the guard of a Sync's objects on $name", ({ start
     expect(await world.living()).toEqual(letters(4).sort());
   });
 
-  test("whichever call of the worker fails, nothing is deleted that the guard withholds", {
+  test("nothing is deleted that the guard withholds, whichever call of the worker fails", {
     timeout: 60_000,
   }, async () => {
     let [calls, at] = [0, Number.POSITIVE_INFINITY];

@@ -4,10 +4,17 @@ import { type PlannerPorts, readMembers } from "#functions/rollout/read/planner-
 import { rowsAbout } from "#functions/rollout/read/read-clusters.ts";
 import { nextRollout } from "#functions/rollout/write/next-rollout.ts";
 import { startStageRun } from "#functions/rollout/write/take-snapshot.ts";
-import { Transaction } from "#functions/rollout/write/transaction.ts";
+import { renumber, Transaction } from "#functions/rollout/write/transaction.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
-import { coveredBy, endedBy, newestTaken, takenAfter, withRolledBack } from "#shared/fleet/rollout/order.ts";
+import {
+  coveredBy,
+  endedBy,
+  isOvertaken,
+  newestTaken,
+  takenAfter,
+  withRolledBack,
+} from "#shared/fleet/rollout/order.ts";
 import { isRejected, withRejected } from "#shared/fleet/rollout/rejection.ts";
 import { newRollback } from "#shared/fleet/rollout/rollback.ts";
 import { stageRunsIn } from "#shared/fleet/rollout/stage-runs.ts";
@@ -57,6 +64,8 @@ export async function rollBack(known: Known, _work: CallWork, ports: PlannerPort
     const stage = rolloutState.stages.findIndex((one) => one.name === name);
     await startStageRun(transaction, { stage, rollout }, ports);
   }
+  // What a hold kept back has to be newer than the rollback.
+  if (isOvertaken(transaction.rolloutState)) renumber(transaction);
   const strays = await straysOf(known, { to, taken }, ports);
   if (strays.length > 0) transaction.addJobs({ do: "catchUp", clusters: await ports.lists.store(strays), at: 0 });
   return transaction;

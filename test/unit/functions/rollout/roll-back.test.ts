@@ -82,6 +82,19 @@ describe("a rollback", () => {
     expect(await revisions(made, "c1", "c2", "r1")).toEqual(["bbb", "bbb", "bbb"]);
   });
 
+  test("a commit that a hold kept back before the rollback goes through the stages after the release", async () => {
+    const made = await group();
+    expect(await ask(made, "hold", { reason: "INC-1" })).toMatchObject({ status: 200 });
+    await revise(made, "ccc");
+    await playOn(made);
+    await rollBack(made, { to: 1 });
+    await playOn(made);
+    expect(await revisions(made, "c1", "r1")).toEqual(["aaa", "aaa"]);
+    expect(await ask(made, "release", {})).toMatchObject({ status: 200 });
+    await playOn(made);
+    expect(await revisions(made, "c1", "c2", "r1")).toEqual(["ccc", "ccc", "ccc"]);
+  });
+
   test("a stage that had nothing newer keeps what it has, also after the release", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 3 });
     await made.rollOut();

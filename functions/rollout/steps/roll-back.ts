@@ -64,7 +64,7 @@ export async function rollBack(known: Known, _work: CallWork, ports: PlannerPort
     const stage = rolloutState.stages.findIndex((one) => one.name === name);
     await startStageRun(transaction, { stage, rollout }, ports);
   }
-  // What a hold kept back has to be newer than the rollback.
+  // Rollouts that a hold kept back have to be newer than the rollback.
   if (isOvertaken(transaction.rolloutState)) renumber(transaction);
   const strays = await straysOf(known, { to, taken }, ports);
   if (strays.length > 0) transaction.addJobs({ do: "catchUp", clusters: await ports.lists.store(strays), at: 0 });

@@ -46,7 +46,7 @@ export class ControlStack extends Stack {
       oldestRevisionDays,
       gitAllow,
       ...(name === undefined || certificateArn === undefined ? {} : { domain: { name, certificateArn } }),
-      ...defined({ gitCa, applyRoleArn: applyRole, discoverRoleArn: discoverRole }),
+      ...defined({ gitCa, applyRoleArn: applyRole, discoverRoleArn: discoverRole, guard: settings.guard }),
     });
     const receivers = defined({ topicArn: alarmTopicArn, email: alarmEmail });
     new AlarmReceivers(this, "AlarmReceivers", receivers).hearOf(this);

@@ -3,6 +3,7 @@ import { Token } from "aws-cdk-lib";
 import * as z from "zod";
 import { readGitCa } from "#infra/git-ca.ts";
 import { nearestName } from "#shared/base/nearest-name.ts";
+import { guardSchema, guardText } from "#shared/fleet/kinds/guard-spec.ts";
 
 /** The row of a setting in docs/settings.md, and the expected value in an error. */
 export interface SettingRow {
@@ -153,6 +154,14 @@ export const settingsSchema = z.strictObject({
     desired: "a whole number of days, from 1 to 999",
     does: "An alarm rings when a stage has waited for a newer revision for this many days. Choose more days than a usual rollout takes.",
   }),
+  guard: z
+    .union([z.literal("none").transform(() => undefined), guardText, guardSchema])
+    .default(() => guardSchema.parse({}))
+    .register(settingRows, {
+      type: "guard",
+      desired: '"none", or a guard such as {"additions": "10%", "deletions": 0, "objects": "50%", "per": "24h"}',
+      does: "Guard of SyncGroups that have none of their own, with the fields of `SyncGroup.spec.guard`, as JSON on the command line. `none`: such groups have no guard. Default: no deletion, at most twice as many clusters within 24 hours, and at most half of the objects of a Sync in one rollout.",
+    }),
   discoverRole: nameOf(/^arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]{1,512}$/)
     .optional()
     .register(settingRows, {

@@ -41,6 +41,7 @@ import { Watch } from "#infra/constructs/watch.ts";
 import { WorkQueue } from "#infra/constructs/work-queue.ts";
 import { defined } from "#shared/base/defined.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
+import type { GuardSpec } from "#shared/fleet/kinds/guard-spec.ts";
 import { partitions } from "#shared/fleet/rows/keys.ts";
 
 const ofNamespaces = [partitions.sources, partitions.syncGroups, partitions.syncs] as const;
@@ -67,6 +68,8 @@ export interface WiringProps {
   readonly oldestRevisionDays: number;
   /** Private hosts and address ranges that git may be fetched from. */
   readonly gitAllow: readonly string[];
+  /** The guard of groups that have none of their own. */
+  readonly guard?: GuardSpec;
   readonly domain?: ApiEntryProps["domain"];
   /** PEM certificates to trust for git in addition to the public authorities. */
   readonly gitCa?: string;
@@ -93,6 +96,7 @@ export class Wiring extends Construct {
     super(scope, id);
     const { table, blobs, installation } = props;
     const { bounds, clusters, quota, quotaToAskFor, reservedForTick } = props.concurrency;
+    const guard = props.guard === undefined ? {} : { STARLING_GUARD: plain(JSON.stringify(props.guard)) };
     // Unlike the installation's name, it is unique across accounts and regions. Every cluster stores it.
     const installationId = `${installation}.${Aws.ACCOUNT_ID}.${Aws.REGION}`;
     const secrets = `arn:${Aws.PARTITION}:secretsmanager:${Aws.REGION}:${Aws.ACCOUNT_ID}:secret:${installation}`;
@@ -215,6 +219,7 @@ export class Wiring extends Construct {
         STARLING_DEAD_QUEUE_TICK: queueLengthOf(everyMinute.deadLetters),
         STARLING_WEBHOOK_SECRET: secretDescriptionOf(props.webhookSecretArn),
         STARLING_TICK_FUNCTION: plain(tick.lambda.functionName),
+        ...guard,
         STARLING_CLUSTERS: plain(String(clusters)),
         STARLING_CONCURRENCY: plain(String(quota)),
         STARLING_CONCURRENCY_DESIRED: accountQuota(String(quotaToAskFor)),
@@ -357,6 +362,7 @@ export class Wiring extends Construct {
           renew: ["artifacts"],
         }),
         STARLING_INSTALLATION: plain(installationId),
+        ...guard,
         STARLING_QUEUE_ROLLOUT: toRollout.ownWork(),
         STARLING_QUEUE_RENDER: toRender.send(),
         STARLING_QUEUE_APPLY: toApply.send(),

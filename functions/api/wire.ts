@@ -28,6 +28,7 @@ export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, out
     log: powertoolsLog("api", output),
     logs: new CloudWatchLogReader(aws.logs, logGroupsOf(env)),
     installation: env.STARLING_INSTALLATION,
+    defaultGuard: env.STARLING_GUARD,
     account: new AwsAccountReader(aws),
     own: {
       webhookSecretArn: env.STARLING_WEBHOOK_SECRET,

@@ -30,6 +30,7 @@ export function wireRollout(env: RolloutEnv, aws: RowClients & BlobClients, opti
     ids: randomIds,
     log,
     installation: env.STARLING_INSTALLATION,
+    defaultGuard: env.STARLING_GUARD,
   };
   return sqsHandler({
     queue: "rollout",

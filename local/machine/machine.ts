@@ -63,6 +63,8 @@ export interface MachineOptions extends RunOptions {
   readonly copies?: number;
   /** The context of the app: the size of the fleet, and the concurrency of the account. */
   readonly account?: { readonly clusters: string; readonly concurrency: string };
+  /** The setting of this name. */
+  readonly guard?: string;
   /** With `unwritten`, the secret has no value, as after a deployment and before an operator has written it. */
   readonly webhookSecret?: "unwritten";
   /** The first part of the stacks' names and of the installation's name, as in the context of the app. */
@@ -150,7 +152,7 @@ async function assemble(options: MachineOptions, stops: (() => Promise<void>)[])
     return part;
   };
   const { account = largeAccount } = options;
-  const context = { ...account, ...defined({ installation: options.installation }) };
+  const context = { ...account, ...defined({ installation: options.installation, guard: options.guard }) };
   const accessKey = options.accessKey ?? newAccessKey();
   const principals = new Principals([{ ...accessKey, principalArn }]);
   let secretAccess = allowsSecrets({ people: principalArn, functions: [] });

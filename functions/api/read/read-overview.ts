@@ -6,9 +6,10 @@ import { allItems } from "#shared/base/all-pages.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
 import { type RolloutOverview, rolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
+import type { GuardSpec } from "#shared/fleet/kinds/guard-spec.ts";
 import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import { describeRevisions, desiredPlan, identityNow, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
-import { noGuard } from "#shared/fleet/rollout/guard.ts";
+import { noGuard, withDefaultGuard } from "#shared/fleet/rollout/guard.ts";
 import { keepsTemplates, type TemplateFacts, templatesKept } from "#shared/fleet/rollout/guarded-templates.ts";
 import { newestPlanned } from "#shared/fleet/rollout/order.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
@@ -36,10 +37,14 @@ const catchUpsNamed = 5;
 interface OverviewPorts {
   readonly table: Table;
   readonly clock: Clock;
+  readonly defaultGuard?: GuardSpec | undefined;
 }
 
 /** @throws StarlingError `NotFound`, `NewerRow` */
-export async function overviewOf({ table, clock }: OverviewPorts, owner: Owner): Promise<RolloutOverview> {
+export async function overviewOf(
+  { table, clock, defaultGuard }: OverviewPorts,
+  owner: Owner,
+): Promise<RolloutOverview> {
   const { namespace, kind, name } = owner;
   const [row, rolloutState] = await Promise.all([
     table.get(keys.object(namespace, kind, name)),
@@ -86,7 +91,7 @@ export async function overviewOf({ table, clock }: OverviewPorts, owner: Owner):
       rows.filter((one) => one.type === "StageRun").map((stageRun) => [stageRunKey(stageRun), stageRun]),
     ),
     ...desiredNow(
-      { row, rolloutState, rollouts: rolloutsOf(rows), now: clock.now() },
+      { row: withDefaultGuard(row, defaultGuard), rolloutState, rollouts: rolloutsOf(rows), now: clock.now() },
       rows.filter((one) => one.type === "Source"),
     ),
     freezeState: freezeStateAmong(rows),

@@ -1,5 +1,6 @@
 import type { Clock } from "#shared/base/clock.ts";
 import type { AccountConcurrency } from "#shared/fleet/api/installation.ts";
+import type { GuardSpec } from "#shared/fleet/kinds/guard-spec.ts";
 import type { AccountReader, BlobLinks, BlobStore, Ids, Log, LogReader, MessageSender, Table } from "#shared/ports.ts";
 
 /** Everything that the API for people uses. */
@@ -16,6 +17,8 @@ export interface ApiPorts {
   /** The logs of all functions. */
   readonly logs: LogReader;
   readonly installation: string;
+  /** The guard of groups that have none of their own. */
+  readonly defaultGuard?: GuardSpec | undefined;
   readonly account: AccountReader;
   readonly own: OwnParts;
 }

@@ -11,7 +11,7 @@ import { allItems } from "#shared/base/all-pages.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import type { Document } from "#shared/fleet/kinds/document.ts";
 import { type Member, membersOf, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
-import { afterRead, membersWithheld, withheldText } from "#shared/fleet/rollout/guard.ts";
+import { afterRead, membersWithheld, withDefaultGuard, withheldText } from "#shared/fleet/rollout/guard.ts";
 import { guardedMembers } from "#shared/fleet/rollout/guarded-members.ts";
 import { guardNow } from "#shared/fleet/rollout/guarded-templates.ts";
 import { clusterOfKey, keys, type Owner, ranges } from "#shared/fleet/rows/keys.ts";
@@ -19,7 +19,7 @@ import type { SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutStateRow, WithheldChange } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
 
-type Asking = Pick<ApiPorts, "table" | "blobs" | "clock">;
+type Asking = Pick<ApiPorts, "table" | "blobs" | "clock" | "defaultGuard">;
 
 interface Asked {
   readonly document: Document;
@@ -38,14 +38,16 @@ export async function guardedChanges(
 ): Promise<readonly WithheldChange[]> {
   if (document.kind !== "SyncGroup" || before?.type !== "SyncGroup") return [];
   const owner: Owner = { namespace: before.namespace, kind: "SyncGroup", name: before.name };
-  if (before.spec.guard === undefined && document.spec.guard === undefined) return [];
+  const guarded = withDefaultGuard(before, ports.defaultGuard);
+  const edited = withDefaultGuard({ ...before, spec: document.spec }, ports.defaultGuard);
+  if (guarded.spec.guard === undefined && edited.spec.guard === undefined) return [];
   const rolloutState = await readRow(ports.table, keys.rolloutState(owner));
   if (rolloutState === undefined || isNewer(rolloutState) || rolloutState.uid !== before.uid) return [];
   const now = ports.clock.now();
   // The planner may not have read the guard that stands: it is in force for this edit all the same.
-  const guard = afterRead({ row: before, guard: rolloutState.guard, now });
+  const guard = afterRead({ row: guarded, guard: rolloutState.guard, now });
   const after: Edited = {
-    row: { ...before, spec: document.spec },
+    row: edited,
     rolloutState: guard === undefined ? rolloutState : { ...rolloutState, guard },
     owner,
     now,

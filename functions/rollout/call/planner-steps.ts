@@ -95,13 +95,13 @@ export const plannerSteps: readonly PlannerStep[] = [
   },
   {
     name: "readGuard",
-    applies: ({ row, rolloutState: { guard } }) => guard !== undefined || guardSpecOf(row) !== undefined,
+    applies: ({ guarded, rolloutState: { guard } }) => guard !== undefined || guardSpecOf(guarded) !== undefined,
     take: readGuard,
   },
   {
     name: "refreshMembers",
     applies: (known, _work, now) =>
-      mayHaveOtherMembers(known) || mayChangeMembers({ row: known.row, guard: known.rolloutState.guard, now }),
+      mayHaveOtherMembers(known) || mayChangeMembers({ row: known.guarded, guard: known.rolloutState.guard, now }),
     take: refreshMembers,
   },
   {

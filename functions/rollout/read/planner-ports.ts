@@ -3,6 +3,7 @@ import type { Clock } from "#shared/base/clock.ts";
 import { sha256 } from "#shared/base/digest.ts";
 import { canonicalJson } from "#shared/base/json.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
+import type { GuardSpec } from "#shared/fleet/kinds/guard-spec.ts";
 import type { Member } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
 import type { BlobStore, Ids, Log, MessageSender, Table } from "#shared/ports.ts";
@@ -17,6 +18,8 @@ export interface GivenPorts {
   readonly log: Log;
   /** Names this installation in the clusters; part of every Sync's uid. */
   readonly installation: string;
+  /** The guard of groups that have none of their own. */
+  readonly defaultGuard?: GuardSpec | undefined;
 }
 
 /** The ports of its steps: a list that one of them has read is there for the next. */

@@ -1,9 +1,10 @@
 import { fleetVersionKeys, fleetVersionOf } from "#functions/rollout/read/fleet.ts";
-import type { Clock } from "#shared/base/clock.ts";
+import type { GivenPorts } from "#functions/rollout/read/planner-ports.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import { desiredPlan, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { Known } from "#shared/fleet/rollout/facts.ts";
+import { withDefaultGuard } from "#shared/fleet/rollout/guard.ts";
 import { templatesKept } from "#shared/fleet/rollout/guarded-templates.ts";
 import { allPast } from "#shared/fleet/rollout/ledger.ts";
 import { keptRollouts, namedRollouts } from "#shared/fleet/rollout/order.ts";
@@ -16,12 +17,11 @@ import type { RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, newerRowText, type Row, rowSchema } from "#shared/fleet/rows/row.ts";
 import { rowAt } from "#shared/fleet/rows/suspension.ts";
 import { windowsFor } from "#shared/fleet/rows/windows-row.ts";
-import type { Table } from "#shared/ports.ts";
 
 /** @returns undefined when the owner does not exist. @throws StarlingError `FreezesUnreadable` */
 export async function readOwner(
   owner: Owner,
-  ports: { readonly table: Table; readonly clock: Clock },
+  ports: Pick<GivenPorts, "table" | "clock" | "defaultGuard">,
 ): Promise<Known | undefined> {
   const first = await ports.table.getMany([
     keys.object(owner.namespace, owner.kind, owner.name),
@@ -30,6 +30,7 @@ export async function readOwner(
   const stored = first.find(isOwner);
   if (stored === undefined) return undefined;
   const row = rowAt(stored, ports.clock.now());
+  const guarded = withDefaultGuard(row, ports.defaultGuard);
   const rolloutState = rolloutStateFor(
     row,
     owner,
@@ -69,6 +70,7 @@ export async function readOwner(
   return {
     owner,
     row,
+    guarded,
     rolloutState,
     rollouts: numbered,
     stageRuns: new Map(stageRuns.map((stageRun) => [stageRunKey(stageRun), stageRun])),
@@ -78,7 +80,7 @@ export async function readOwner(
     desired: desiredPlan(
       row,
       new Map(found.map((source) => [source.name, source])),
-      templatesKept({ row, rolloutState, rollouts: numbered, now: ports.clock.now() }),
+      templatesKept({ row: guarded, rolloutState, rollouts: numbered, now: ports.clock.now() }),
     ),
     fleetVersion: fleetVersionOf(relation.clusters, second),
     fleetParts: second.filter((candidate) => candidate.type === "FleetVersion"),

@@ -53,7 +53,7 @@ export async function startTargetActs(
 ): Promise<Transaction | undefined> {
   const acts = newTargetActs(known.row.operations, known.rolloutState);
   const transaction = new Transaction(known, ports.clock.now());
-  const { row, rolloutState } = known;
+  const { guarded: row, rolloutState } = known;
   const released = releasedPrunes({ row, rolloutState, guard: rolloutState.guard, now: transaction.now });
   if (released?.catchingUp !== undefined) {
     const clusters = await ports.lists.store(released.catchingUp);

@@ -9,7 +9,7 @@ import { guardNow } from "#shared/fleet/rollout/guarded-templates.ts";
  * withholds. @returns undefined when the guard withholds what it did before.
  */
 export function readGuard(known: Known, _work: CallWork, ports: PlannerPorts): Transaction | undefined {
-  const guard = guardNow({ ...known, now: ports.clock.now() });
+  const guard = guardNow({ ...known, row: known.guarded, now: ports.clock.now() });
   if (guard === known.rolloutState.guard) return undefined;
   const transaction = new Transaction(known, ports.clock.now());
   transaction.edit({ guard });

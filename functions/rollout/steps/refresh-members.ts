@@ -19,10 +19,10 @@ export async function refreshMembers(
   ports: PlannerPorts,
 ): Promise<Transaction | undefined> {
   const { by, fleet } = selectedNow(known);
-  const { row, rolloutState } = known;
+  const { guarded, rolloutState } = known;
   const { selected, guard } = rolloutState;
   const isReadable = await someAreReadable(selected?.unread ?? [], ports.table);
-  const isReleased = mayChangeMembers({ row, guard, now: ports.clock.now() });
+  const isReleased = mayChangeMembers({ row: guarded, guard, now: ports.clock.now() });
   if (selected?.by === by && selected.fleet === fleet && !isReadable && !isReleased) return undefined;
   const before = await readMembers(known, ports);
   // A list of changed clusters does not tell whether the withheld ones are still selected.

@@ -81,7 +81,7 @@ function newRollout(transaction: Transaction, identity: string | undefined): Rol
   transaction.putRollout(rollout);
   if (rolloutState.rejected !== undefined) transaction.edit({ rejected: withLike(rolloutState, rollout) });
   const templates = new Set([...rolloutState.templates, ...plan.templates.map(({ name }) => name)]);
-  const guard = afterPlan(plan, { ...transaction.known, now: transaction.now });
+  const guard = afterPlan(plan, { ...transaction.known, row: transaction.known.guarded, now: transaction.now });
   transaction.edit({ desired: undefined, skipped: undefined, templates: [...templates].sort(), guard });
   return rollout;
 }

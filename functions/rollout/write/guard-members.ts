@@ -22,13 +22,13 @@ export async function guardMembers(
   { known, former, found, fleet }: Found,
   ports: PlannerPorts,
 ): Promise<Pick<GuardedMembers, "members"> & Partial<GuardedMembers>> {
-  const { row, rolloutState, owner } = known;
+  const { row, guarded, rolloutState, owner } = known;
   const now = ports.clock.now();
-  const guard = afterRead({ row, guard: rolloutState.guard, now });
+  const guard = afterRead({ row: guarded, guard: rolloutState.guard, now });
   if (guard === undefined) return { members: found };
   const { names } = relationOf(row).clusters;
   return guardedMembers({
-    facts: { row, guard, now },
+    facts: { row: guarded, guard, now },
     rolloutState,
     former,
     found,

@@ -3,6 +3,7 @@ import { boundedList, boundedText } from "#shared/base/bounded.ts";
 import { nameSchema } from "#shared/base/name-schema.ts";
 import { alarmArn } from "#shared/fleet/alarm-arn.ts";
 import { clusterSelectionSchema } from "#shared/fleet/kinds/cluster-selection.ts";
+import { guardSchema } from "#shared/fleet/kinds/guard-spec.ts";
 import { namespacedMetadata, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { clusterCountSchema, durationSchema } from "#shared/fleet/kinds/quantities.ts";
 import { syncSpec, syncTemplate } from "#shared/fleet/kinds/sync-template.ts";
@@ -132,19 +133,6 @@ export const rolloutStrategy = z.strictObject({
     .default([{ name: "all" }]),
 });
 export type RolloutStrategy = z.infer<typeof rolloutStrategy>;
-
-/** How much may be added to a group, deleted from it, and pruned, before somebody is asked. */
-const guardSchema = z.strictObject({
-  /** Clusters that may join; a percentage is of the members at the start of the window, and rounds down. */
-  additions: clusterCountSchema.default("100%"),
-  /** Clusters that may lose something: those that leave the selection, and those of a dropped template. */
-  deletions: clusterCountSchema.default(0),
-  /** Objects of one Sync that one rollout may prune; a percentage is of those before it, and counts from five on. */
-  objects: clusterCountSchema.default("50%"),
-  /** The window, which ends now. */
-  per: durationSchema({ minSeconds: 60, maxSeconds: 2_592_000 }).default("24h"),
-});
-export type GuardSpec = z.infer<typeof guardSchema>;
 
 export const syncGroupSpec = z.strictObject({
   clusters: clusterSelectionSchema,

@@ -135,7 +135,7 @@ export function decide(
     preexisting:
       syncs.some((sync) => isPreexisting(sync, unhealthySince(sync, { rollout, current, known }))) || undefined,
     // A rollback is not withheld.
-    guard: isRollback ? {} : objectBounds(row, rolloutState, { rollout: rollout.number, now }),
+    guard: isRollback ? {} : objectBounds(known.guarded, rolloutState, { rollout: rollout.number, now }),
     now,
     beginBefore: fleet && beginBefore(thawing, fleet, now),
   };

@@ -33,6 +33,8 @@ import type { NamedWindow } from "#shared/fleet/rows/windows-row.ts";
 export interface Known {
   readonly owner: Owner;
   readonly row: OwnerRow;
+  /** The owner with the guard that is in force for it. */
+  readonly guarded: OwnerRow;
   readonly rolloutState: RolloutStateRow;
   /** Current rollouts, those in progress, and the one that a removed stage had passed; by number. */
   readonly rollouts: ReadonlyMap<number, RolloutRow>;

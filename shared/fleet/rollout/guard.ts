@@ -7,8 +7,8 @@ import { counted, firstOf } from "#shared/base/counted.ts";
 import { defined } from "#shared/base/defined.ts";
 import { digestOf, hexOf } from "#shared/base/digest.ts";
 import { canonicalJson } from "#shared/base/json.ts";
+import type { GuardSpec } from "#shared/fleet/kinds/guard-spec.ts";
 import { resolveCount, secondsOf } from "#shared/fleet/kinds/quantities.ts";
-import type { GuardSpec } from "#shared/fleet/kinds/sync-group.ts";
 import type { PlannedOwner } from "#shared/fleet/rollout/desired-plan.ts";
 import { later } from "#shared/fleet/rows/due.ts";
 import type { GuardApproval, Operations } from "#shared/fleet/rows/object-rows.ts";
@@ -48,6 +48,15 @@ export interface Change {
 export type Judgement =
   | { readonly passes: true; readonly by?: GuardApproval }
   | { readonly passes: false; readonly withheld: WithheldChange };
+
+/** The owner with the installation's guard, when it is a group without a guard of its own. */
+export function withDefaultGuard<Row extends Pick<PlannedOwner, "type" | "spec">>(
+  row: Row,
+  guard: GuardSpec | undefined,
+): Row {
+  if (guard === undefined || row.type !== "SyncGroup" || guardSpecOf(row) !== undefined) return row;
+  return { ...row, spec: { ...row.spec, guard } };
+}
 
 export function guardSpecOf(row: Pick<PlannedOwner, "type" | "spec">): GuardSpec | undefined {
   return row.type === "SyncGroup" && "guard" in row.spec ? row.spec.guard : undefined;

@@ -3,8 +3,9 @@
  * renderings.
  */
 
+import type { GuardSpec } from "#shared/fleet/kinds/guard-spec.ts";
 import type { SpecialisationFields } from "#shared/fleet/kinds/specialisation-fields.ts";
-import type { GuardSpec, RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
+import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import type { ApplyOptions, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { NamedClusters } from "#shared/fleet/rows/named-clusters.ts";

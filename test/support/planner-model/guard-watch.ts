@@ -1,6 +1,6 @@
 import { expect } from "vitest";
+import type { GuardSpec } from "#shared/fleet/kinds/guard-spec.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
-import type { GuardSpec } from "#shared/fleet/kinds/sync-group.ts";
 import { guardSpecOf } from "#shared/fleet/rollout/guard.ts";
 import { keys, type Owner, syncName } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow, OwnerRow } from "#shared/fleet/rows/object-rows.ts";

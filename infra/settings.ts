@@ -156,11 +156,12 @@ export const settingsSchema = z.strictObject({
   }),
   guard: z
     .union([z.literal("none").transform(() => undefined), guardText, guardSchema])
-    .default(() => guardSchema.parse({}))
+    // A new fleet grows by registrations, of which a percentage would soon be none.
+    .default(() => guardSchema.parse({ additions: 100 }))
     .register(settingRows, {
       type: "guard",
       desired: '"none", or a guard such as {"additions": "10%", "deletions": 0, "objects": "50%", "per": "24h"}',
-      does: "Guard of SyncGroups that have none of their own, with the fields of `SyncGroup.spec.guard`, as JSON on the command line. `none`: such groups have no guard. Default: no deletion, at most twice as many clusters within 24 hours, and at most half of the objects of a Sync in one rollout.",
+      does: "Guard of SyncGroups that have none of their own, with the fields of `SyncGroup.spec.guard`, as JSON on the command line. `none`: such groups have no guard.",
     }),
   discoverRole: nameOf(/^arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]{1,512}$/)
     .optional()

@@ -6,6 +6,7 @@ import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { compareText } from "#shared/base/text-order.ts";
 import { isFresh } from "#shared/fleet/blob-life.ts";
+import type { GuardSpec } from "#shared/fleet/kinds/guard-spec.ts";
 import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { syncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
@@ -52,6 +53,8 @@ export class PlannerWorld {
   readonly sender = new MemorySender();
   /** The planner's steps, in another order than that of the table only where a test exchanges them. */
   steps = plannerSteps;
+  /** The installation's guard of groups that have none. */
+  defaultGuard: GuardSpec | undefined;
   now = new Date("2026-11-21T08:00:00.000Z");
   readonly clock = { now: () => this.now };
   #nextAct = 1;
@@ -85,6 +88,7 @@ export class PlannerWorld {
         ids: randomIds,
         log: silentLog,
         installation: "test",
+        defaultGuard: this.defaultGuard,
       },
       this.steps,
     );

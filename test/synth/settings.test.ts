@@ -131,8 +131,25 @@ test("the defaults suit a small installation in a new account, without other acc
     oldestRevisionDays: 14,
     clusterAccounts: [],
     gitAllow: [],
+    guard: { additions: 100, deletions: 0, objects: "50%", per: "24h" },
   });
 });
+
+test("a guard may be JSON, and may be none", () => {
+  const whole = { additions: "10%", deletions: 0, objects: "50%", per: "24h" };
+  expect(readSettings({ guard: '{"additions":"10%"}' }).guard).toEqual(whole);
+  expect(readSettings({ guard: { additions: "10%" } }).guard).toEqual(whole);
+  expect(readSettings({ guard: "none" }).guard).toBeUndefined();
+});
+
+test.each(["no", "{", '{"deletes":1}', '{"additions":"many"}'])(
+  "a guard of %s is refused with what is expected",
+  (guard) => {
+    expect(() => readSettings({ guard })).toThrow(
+      `setting guard is ${JSON.stringify(guard)}; expected "none", or a guard such as {"additions": "10%"`,
+    );
+  },
+);
 
 test("docs/settings.md has the table of all settings", () => {
   const documented = readFileSync("docs/settings.md", "utf8");
@@ -152,5 +169,5 @@ function tableOfSettings(): string {
 function defaultOf(name: string): string {
   const value = (readSettings({}) as Readonly<Record<string, unknown>>)[name];
   if (value === undefined || (Array.isArray(value) && value.length === 0)) return "none";
-  return `\`${String(value)}\``;
+  return `\`${typeof value === "object" ? JSON.stringify(value) : String(value)}\``;
 }

@@ -101,7 +101,7 @@ const meanings: Readonly<Record<string, string>> = {
   "Sync.spec.render": "as in a SyncGroup's template",
   "SyncGroup.spec.clusters": "see Selecting clusters",
   "SyncGroup.spec.guard":
-    "how much may be added, deleted and pruned before somebody is asked; left out: nobody is asked",
+    "how much may be added, deleted and pruned before somebody is asked; left out: as the installation's setting says",
   "SyncGroup.spec.guard.additions":
     "largest number of clusters that join within the window; a percentage is of the clusters at its start, rounded down",
   "SyncGroup.spec.guard.deletions":

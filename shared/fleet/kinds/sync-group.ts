@@ -140,7 +140,7 @@ export const syncGroupSpec = z.strictObject({
     .min(1, "must have at least one template")
     .refine((templates) => !duplicateNames(templates), "has two templates with the same name"),
   rollout: rolloutStrategy.prefault({}),
-  /** When absent, nothing is counted and nobody is asked. */
+  /** When absent, the guard of the installation is in force. */
   guard: guardSchema.optional(),
 });
 export type SyncGroupSpec = z.infer<typeof syncGroupSpec>;

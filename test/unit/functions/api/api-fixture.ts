@@ -1,4 +1,5 @@
 import { apiHandler } from "#functions/api/http/api-handler.ts";
+import type { ApiPorts } from "#functions/api/request/api-ports.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Ids, Table } from "#shared/ports.ts";
@@ -33,6 +34,7 @@ export function apiFixture(
   table = new MemoryTable(),
   through: Table = table,
   blobs = new MemoryBlobStore(),
+  settings: Partial<Pick<ApiPorts, "defaultGuard">> = {},
 ): ApiFixture {
   const sender = new MemorySender();
   const log: Record<string, unknown>[] = [];
@@ -49,6 +51,7 @@ export function apiFixture(
     ids,
     installation,
     ...healthyInstallation,
+    ...settings,
     log: { info: write, warn: write, error: write },
   });
   const raw = async (event: unknown) => {

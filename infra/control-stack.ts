@@ -32,7 +32,7 @@ export class ControlStack extends Stack {
     const { settings, state, clusterRoles, concurrency } = props;
     const { installation, gitAllow, gitCa, alarmTopicArn, alarmEmail, applyRole, discoverRole, oldestRevisionDays } =
       settings;
-    const { domain: name, domainCertificate: certificateArn } = settings;
+    const { guard, domain: name, domainCertificate: certificateArn } = settings;
     this.addStackDependency(state, "it reads the outputs of the state stack");
     const wiring = new Wiring(this, "Wiring", {
       installation,
@@ -46,7 +46,12 @@ export class ControlStack extends Stack {
       oldestRevisionDays,
       gitAllow,
       ...(name === undefined || certificateArn === undefined ? {} : { domain: { name, certificateArn } }),
-      ...defined({ gitCa, applyRoleArn: applyRole, discoverRoleArn: discoverRole, guard: settings.guard }),
+      ...defined({
+        gitCa,
+        applyRoleArn: applyRole,
+        discoverRoleArn: discoverRole,
+        guard: guard === "none" ? undefined : guard,
+      }),
     });
     const receivers = defined({ topicArn: alarmTopicArn, email: alarmEmail });
     new AlarmReceivers(this, "AlarmReceivers", receivers).hearOf(this);

@@ -155,7 +155,7 @@ export const settingsSchema = z.strictObject({
     does: "An alarm rings when a stage has waited for a newer revision for this many days. Choose more days than a usual rollout takes.",
   }),
   guard: z
-    .union([z.literal("none").transform(() => undefined), guardText, guardSchema])
+    .union([z.literal("none"), guardText, guardSchema])
     // A new fleet grows by registrations, of which a percentage would soon be none.
     .default(() => guardSchema.parse({ additions: 100 }))
     .register(settingRows, {
@@ -210,7 +210,9 @@ export function readSettings(given: Readonly<Record<string, unknown>>): Settings
   const result = settingsSchema.safeParse(given);
   if (result.success) return refuseHalfADomain(result.data);
   const problems = result.error.issues.flatMap((issue) =>
-    issue.code === "unrecognized_keys" ? issue.keys.map(unknownSetting) : [wrongValue(issue, given)],
+    issue.code === "unrecognized_keys" && issue.path.length === 0
+      ? issue.keys.map(unknownSetting)
+      : [wrongValue(issue, given)],
   );
   throw new Error([...new Set(problems)].join("\n"));
 }

@@ -3,7 +3,7 @@ import { Token } from "aws-cdk-lib";
 import * as z from "zod";
 import { readGitCa } from "#infra/git-ca.ts";
 import { nearestName } from "#shared/base/nearest-name.ts";
-import { guardSchema, guardText } from "#shared/fleet/kinds/guard-spec.ts";
+import { guardAsJson, guardSchema } from "#shared/fleet/kinds/guard-spec.ts";
 
 /** The row of a setting in docs/settings.md, and the expected value in an error. */
 export interface SettingRow {
@@ -155,7 +155,7 @@ export const settingsSchema = z.strictObject({
     does: "An alarm rings when a stage has waited for a newer revision for this many days. Choose more days than a usual rollout takes.",
   }),
   guard: z
-    .union([z.literal("none"), guardText, guardSchema])
+    .union([z.literal("none"), guardAsJson, guardSchema])
     // A new fleet grows by registrations, of which a percentage would soon be none.
     .default(() => guardSchema.parse({ additions: 100 }))
     .register(settingRows, {

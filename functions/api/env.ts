@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { guardText } from "#shared/fleet/kinds/guard-spec.ts";
 
 /**
  * Environment of `api`. The function reads no value of a secret. It reads snapshots and inventories of the blobs; for
@@ -34,7 +33,7 @@ export const apiEnv = z.object({
   STARLING_LOG_GROUPS: z.string().regex(/^[a-z]+=[^,=]+(,[a-z]+=[^,=]+)*$/),
   /** Prefix of the external ids that the roles of Clusters trust. */
   STARLING_INSTALLATION: z.string().min(1),
-  /** The guard of groups that have none of their own. */
-  STARLING_GUARD: guardText.optional(),
+  /** The guard of groups that have none of their own, as JSON. */
+  STARLING_GUARD: z.string().optional(),
 });
 export type ApiEnv = z.infer<typeof apiEnv>;

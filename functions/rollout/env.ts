@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { guardText } from "#shared/fleet/kinds/guard-spec.ts";
 
 /** Environment of `rollout`, the planner. */
 export const rolloutEnv = z.object({
@@ -11,7 +10,7 @@ export const rolloutEnv = z.object({
   STARLING_QUEUE_RENDER: z.url(),
   STARLING_QUEUE_APPLY: z.url(),
   STARLING_QUEUE_REPORT: z.url(),
-  /** The guard of groups that have none of their own. */
-  STARLING_GUARD: guardText.optional(),
+  /** The guard of groups that have none of their own, as JSON. */
+  STARLING_GUARD: z.string().optional(),
 });
 export type RolloutEnv = z.infer<typeof rolloutEnv>;

@@ -15,7 +15,7 @@ export const guardSchema = z.strictObject({
 export type GuardSpec = z.infer<typeof guardSchema>;
 
 /** A guard as JSON. */
-export const guardText = z
+export const guardAsJson = z
   .string()
   .transform((text, context): unknown => {
     try {

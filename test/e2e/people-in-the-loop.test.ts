@@ -50,6 +50,11 @@ const untilBaking = (world: World) =>
     (await world.rows()).some((row) => isOfType(row, "StageRun") && row.phase === "Baking"),
   );
 
+const refused = {
+  status: 422,
+  body: { kind: "Status", apiVersion: "v1", status: "Failure", reason: "Invalid", message: "no room", code: 422 },
+};
+
 if (realServers === "missing") console.log(noRealServers);
 
 describe.each(storyTargets)("on $name", (fleet) => {
@@ -98,6 +103,34 @@ describe.each(storyTargets)("on $name", (fleet) => {
       expect(await color()).toBe("green");
       cli.close();
     }));
+
+  test("a failing cluster that is skipped gets no write, the others go on without it, and a retry brings it", () => {
+    const rollout = { maxConcurrent: 1, progressDeadline: "30s" };
+    const three = { canary: 1, broad: 2, last: 1 };
+    return withWebWorld({ rings: three, files: settings("blue"), rollout, world }, async (it, commit) => {
+      await it.untilInSync("web", commit);
+      const cli = openWorldCli(it);
+      it.fleet.intercept(({ cluster, method, path }) =>
+        cluster === "broad-1" && method === "PATCH" && path.endsWith("/settings") ? refused : "pass",
+      );
+      const pushed = await it.push("app", settings("green"));
+      await untilState(it, "Halted");
+      expect(await run(cli, "rollout status web")).toContain("starling rollout skip web");
+      it.fleet.clearRequests();
+      const options = ["--cluster", "broad-1", "--reason", "INC-4711"];
+      expect(await run(cli, ["rollout", "skip", "web", ...options])).toContain("web broad-1 skipped");
+      await it.waitFor("it is complete", async () => (await it.rollout("web", 2)).status.phase === "Complete");
+      it.fleet.intercept(undefined);
+      // Every Sync is checked, and the skipped cluster still has no turn to begin.
+      expect(await run(cli, "reconcile sg/web --wait")).toContain("broad-1 has not got rollout 2 (skipped by");
+      expect(writtenTo(it)).toEqual(["broad-2", "last-1"]);
+      expect(await run(cli, "rollout status web")).toMatch(/broad-1.*INC-4711[\s\S]*starling rollout retry web/);
+      await run(cli, ["rollout", "retry", "web", ...options]);
+      await it.untilInSync("web", pushed);
+      expect(writtenTo(it)).toEqual(["broad-1", "broad-2", "last-1"]);
+      cli.close();
+    });
+  });
 
   test("no cluster of the next stage is written to before the canary has baked, whatever is pushed meanwhile", () =>
     withWebWorld({ rings, files: settings("blue"), rollout: { stages }, world }, async (it, commit) => {

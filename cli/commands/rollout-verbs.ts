@@ -13,7 +13,8 @@ import type { Operations } from "#shared/fleet/rows/object-rows.ts";
 interface VerbAnswer {
   readonly outcome: "configured" | "unchanged";
   readonly operations: Operations;
-  readonly rollback?: RollbackPlan;
+  /** Functions of the version before say nothing of templates. */
+  readonly rollback?: Omit<RollbackPlan, "stay" | "createdAgain"> & Partial<RollbackPlan>;
 }
 
 export interface HoldOptions {
@@ -194,11 +195,22 @@ export async function rolloutRollback(
   session.io.out(`${group} ${goes} back to rollout ${rollback.to}, ${rollback.revision}, in stages ${stages}\n`);
   const rejects = rollback.rejects.join(", ");
   session.io.out(`  rejected: ${rejects}; held until: starling rollout release ${group}${session.where()}\n`);
+  const { stay = [], createdAgain = [] } = rollback;
+  if (stay.length > 0)
+    session.io.out(`  stays: ${templates(stay)}, which a later rollout added: the group still has it\n`);
+  if (createdAgain.length > 0)
+    session.io.out(
+      `  created again: ${templates(createdAgain)}, which a later rollout dropped: deleted data does not return\n`,
+    );
   session.io.out(
     "  not taken back: what hooks did, versions of CRDs, and the data of objects that were created anew\n",
   );
   if (!dryRun) session.note(`  next: starling rollout status ${group}${session.where()} -w`);
   return "done";
+}
+
+function templates(names: readonly string[]): string {
+  return `${names.length === 1 ? "template" : "templates"} ${names.join(", ")}`;
 }
 
 /** Rejects a rollout by its number, or as the principal of a check, the plan that is checked. */

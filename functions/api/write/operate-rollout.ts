@@ -72,7 +72,13 @@ export async function operateRollout(ports: ApiPorts, request: RolloutRequest): 
       if (row.type !== "SyncGroup" && row.type !== "Sync") throw new Error(`${object} has no rollouts`);
       if (row.operations.deletion !== undefined) throw refusal("Deleting", `${object} is being deleted`);
       if (request.verb === "rollback")
-        rollback = plannedRollback({ row, rolloutState: ofObject(rolloutState, row), body: request.body, object });
+        rollback = plannedRollback({
+          row,
+          rows,
+          rolloutState: ofObject(rolloutState, row),
+          body: request.body,
+          object,
+        });
       return decided(row, { request, rolloutState: ofObject(rolloutState, row), stageRuns, rows, named, now, object });
     },
   });
@@ -100,6 +106,7 @@ async function readNamedRows(
   { owner, verb, body }: RolloutRequest,
   rolloutState: RolloutStateRow | undefined,
 ): Promise<readonly Row[]> {
+  if (verb === "rollback") return table.getMany(keptNumbers(rolloutState).map((number) => keys.rollout(owner, number)));
   if (verb === "exempt") return table.getMany([keys.windowState]);
   const cluster = "cluster" in body ? body.cluster : undefined;
   if (cluster === undefined) return [];

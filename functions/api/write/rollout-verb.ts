@@ -34,7 +34,7 @@ export interface Facts<Verb extends RolloutVerb> {
   readonly rolloutState: RolloutStateRow | undefined;
   /** The stage runs in progress, by `stageRunKey`; read for verbs about single stage runs. */
   readonly stageRuns: ReadonlyMap<string, StageRunRow>;
-  /** When the request names a cluster: its entry in the fleet, its targets and its failed catch-up. For `exempt`: the windows. */
+  /** When the request names a cluster: its entry in the fleet, its targets and its failed catch-up. For `exempt`: the windows. For `rollback`: the kept rollouts. */
   readonly rows: readonly Row[];
   /** When the request skips clusters: the targets that it names, by the `stageRunKey` of their stage run in progress. */
   readonly named: ReadonlyMap<string, readonly string[]>;

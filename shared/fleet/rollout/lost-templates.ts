@@ -10,7 +10,8 @@ import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutRow, SlotRow, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isAway, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
-function templatesOf({ plan }: Pick<RolloutRow, "plan">): ReadonlySet<string> {
+/** Names of the templates of its plan. */
+export function templatesOf({ plan }: Pick<RolloutRow, "plan">): ReadonlySet<string> {
   return new Set(plan.templates.map(({ name }) => name));
 }
 

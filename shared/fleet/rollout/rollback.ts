@@ -1,9 +1,10 @@
 /** Rollbacks that people ask for. The plan of one: its stages, and the rollouts that it rejects. Pure. */
 
+import { templatesOf } from "#shared/fleet/rollout/lost-templates.ts";
 import { backAt, coveredBy, newestTaken, rollbackTarget, takenAfter } from "#shared/fleet/rollout/order.ts";
 import { isRejected } from "#shared/fleet/rollout/rejection.ts";
 import type { Operations, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
-import type { LedgerEntry, RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { LedgerEntry, RolloutRow, RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
 
 type State = Pick<RolloutStateRow, "stages" | "ledger" | "rejected">;
 
@@ -22,11 +23,15 @@ export interface RollbackPlan {
   readonly stages: readonly { readonly name: string; readonly members: number }[];
   /** Rollouts that no cluster gets any more. */
   readonly rejects: readonly number[];
+  /** Names of the templates that a later rollout added and the spec still has: their Syncs stay. */
+  readonly stay: readonly string[];
+  /** Names of the templates that a later rollout dropped: their Syncs are created again. */
+  readonly createdAgain: readonly string[];
 }
 
 /** Why a rollback cannot be made, and of which field; or what it does. */
 export type RollbackAnswer =
-  | { readonly ok: true; readonly plan: RollbackPlan }
+  | { readonly ok: true; readonly plan: Omit<RollbackPlan, "stay" | "createdAgain"> }
   | { readonly ok: false; readonly message: string };
 
 /** @param named - number or revision of the rollout to go back to; without it, the one before the newest. */
@@ -54,6 +59,27 @@ export function rollbackPlan(rolloutState: State, named: number | string | undef
   const stages = covered.map(({ name, members }) => ({ name, members }));
   if (stages.length === 0) return no(`no stage has had rollout ${to} and has, or updates to, anything newer`);
   return { ok: true, plan: { to, revision: entry.revision, stages, rejects: takenAfter(rolloutState, to) } };
+}
+
+/**
+ * The templates that a rollback does not take back as they were.
+ * @param rollouts - the kept ones; nothing is said of those that are missing.
+ * @param desired - names of the templates that the spec has.
+ */
+export function templatesAfter(
+  { to, rejects }: Pick<RollbackPlan, "to" | "rejects">,
+  rollouts: readonly Pick<RolloutRow, "number" | "plan">[],
+  desired: ReadonlySet<string>,
+): Pick<RollbackPlan, "stay" | "createdAgain"> {
+  const back = rollouts.find(({ number }) => number === to);
+  if (back === undefined) return { stay: [], createdAgain: [] };
+  const had = templatesOf(back);
+  const later = rollouts.filter(({ number }) => rejects.includes(number)).map(templatesOf);
+  const added = later.reduce((all, names) => all.union(names), new Set<string>()).difference(had);
+  return {
+    stay: [...added.intersection(desired)].sort(),
+    createdAgain: [...had].filter((name) => later.some((names) => !names.has(name))).sort(),
+  };
 }
 
 /**

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { type CliFixture, fleet, principal, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
-import { shop, storeRollout } from "#test/unit/functions/api/row-fixture.ts";
+import { rolloutRow, shop, storeRollout } from "#test/unit/functions/api/row-fixture.ts";
 
 let cli: CliFixture;
 beforeEach(async () => {
@@ -145,6 +145,23 @@ describe("rollout rollback", () => {
     expect(ran).toMatchObject({ code: 0, out: expect.stringContaining("shop would go back to rollout 11") });
     expect(ran.out).toContain("not taken back: what hooks did");
     expect(await asked()).not.toHaveProperty("rollback");
+  });
+
+  test("it names the templates that stay and those that are created again", async () => {
+    await rolledOut();
+    const [planned] = rolloutRow(12).plan.templates;
+    if (planned === undefined) throw new Error("the plan has a template");
+    const planOf = (...names: readonly string[]) => ({
+      templates: names.map((name) => ({ ...planned, name })),
+      planHash: `sha256:${names.join("")}`,
+    });
+    for (const put of [rolloutRow(11, { plan: planOf("cache", "db") }), rolloutRow(12, { plan: planOf("web", "api") })])
+      await cli.table.write([{ put }]);
+    const { out } = await cli.run("rollout rollback shop --dry-run --reason INC-4711");
+    expect(out).toContain("  stays: template web, which a later rollout added: the group still has it\n");
+    expect(out).toContain(
+      "  created again: templates cache, db, which a later rollout dropped: deleted data does not return\n",
+    );
   });
 
   test.each([

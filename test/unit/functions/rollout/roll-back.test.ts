@@ -19,6 +19,11 @@ const rollBack = async (made: PlannerWorld, more: object = {}) => {
 const revisions = async (made: PlannerWorld, ...clusters: readonly string[]) =>
   Promise.all(clusters.map(async (cluster) => (await made.sync(cluster))?.desired.revision.slice(-3)));
 
+const appAndMore = [
+  { name: "app", source: "app" },
+  { name: "more", source: "app" },
+];
+
 /** Both stages have `aaa`, and then `bbb`, which is rollout 2. */
 async function group(pace: object = {}): Promise<PlannerWorld> {
   const made = await worldOf({ c1: "canary", c2: "canary", r1: "rest" }, { ...rings, maxConcurrent: 3, ...pace });
@@ -172,18 +177,40 @@ describe("a rollback", () => {
     expect(await revisions(made, "c1", "r1")).toEqual(["aaa", "aaa"]);
   });
 
-  test("a template that the bad rollout added stays", async () => {
+  test("a template that the bad rollout added stays, and the answer names it", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 3 });
     await made.rollOut();
-    const templates = [
-      { name: "app", source: "app" },
-      { name: "more", source: "app" },
-    ];
-    await made.setGroup({ ...rings, maxConcurrent: 3 }, templates);
+    await made.setGroup({ ...rings, maxConcurrent: 3 }, appAndMore);
     await playOn(made);
+    const dry = await ask(made, "rollback", { reason: "INC-1", dryRun: true });
+    expect(dry.body).toMatchObject({ rollback: { to: 1, stay: ["more"], createdAgain: [] } });
     await rollBack(made);
     await playOn(made);
     expect((await made.sync("c1", "web.more"))?.desired.action).toBe("apply");
+  });
+
+  test("a template that the bad rollout dropped comes back, and the answer names it", async () => {
+    const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 3 });
+    await made.setGroup({ ...rings, maxConcurrent: 3 }, appAndMore);
+    await made.rollOut();
+    await made.setGroup({ ...rings, maxConcurrent: 3 }, appAndMore.slice(0, 1));
+    await playOn(made);
+    expect(await made.sync("c1", "web.more")).toBeUndefined();
+    const dry = await ask(made, "rollback", { reason: "INC-1", dryRun: true });
+    expect(dry.body).toMatchObject({ rollback: { stay: [], createdAgain: ["more"] } });
+    await rollBack(made);
+    await playOn(made);
+    expect((await made.sync("c1", "web.more"))?.desired.action).toBe("apply");
+  });
+
+  test("a template that the group has not any more is none that stays", async () => {
+    const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 3 });
+    await made.rollOut();
+    await made.setGroup({ ...rings, maxConcurrent: 3 }, appAndMore);
+    await playOn(made);
+    await made.setGroup({ ...rings, maxConcurrent: 3 }, appAndMore.slice(0, 1));
+    const dry = await ask(made, "rollback", { reason: "INC-1", dryRun: true });
+    expect(dry.body).toMatchObject({ rollback: { to: 1, rejects: [2], stay: [] } });
   });
 
   test("a second one needs a number, and a rejected rollout or a rollback is none to go back to", async () => {

@@ -11,7 +11,7 @@ import type { RolloutRow, SlotRow, StageRunRow } from "#shared/fleet/rows/rollou
 import { isAway, type SyncRow } from "#shared/fleet/rows/sync-row.ts";
 
 /** Names of the templates of its plan. */
-export function templatesOf({ plan }: Pick<RolloutRow, "plan">): ReadonlySet<string> {
+export function templateNames({ plan }: Pick<RolloutRow, "plan">): ReadonlySet<string> {
   return new Set(plan.templates.map(({ name }) => name));
 }
 
@@ -35,7 +35,7 @@ export function lostOf(
 ): ReadonlySet<string> {
   const isThere = (sync: SyncRow) => isAfter(sync, rollout.number) || (sync.paused === undefined && !isAway(sync));
   const has = syncs.filter((sync) => sync.desired.action === "apply" && isThere(sync)).map(({ name }) => name);
-  return syncNames(known, templatesOf(rollout).intersection(templatesDesired(known, fleet))).difference(new Set(has));
+  return syncNames(known, templateNames(rollout).intersection(templatesDesired(known, fleet))).difference(new Set(has));
 }
 
 /**
@@ -54,7 +54,7 @@ export function missedIn(
 
 /** Names of the Syncs that a rollout neither assigns nor deletes: they are desired, and come with another one. */
 export function desiredLater(known: Known, rollout: RolloutRow): ReadonlySet<string> {
-  return syncNames(known, templatesDesired(known).difference(templatesOf(rollout)));
+  return syncNames(known, templatesDesired(known).difference(templateNames(rollout)));
 }
 
 export function syncNames({ owner }: Known, templates: Iterable<string>): ReadonlySet<string> {
@@ -63,5 +63,5 @@ export function syncNames({ owner }: Known, templates: Iterable<string>): Readon
 
 /** Templates that a stage has, and that its stage run deletes. */
 export function takenBy({ rollout }: StageRunRow, current: number, deciding: Deciding): ReadonlySet<string> {
-  return templatesOf(deciding.rollout(current)).difference(templatesOf(deciding.rollout(rollout)));
+  return templateNames(deciding.rollout(current)).difference(templateNames(deciding.rollout(rollout)));
 }

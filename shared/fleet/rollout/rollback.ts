@@ -1,6 +1,6 @@
 /** Rollbacks that people ask for. The plan of one: its stages, and the rollouts that it rejects. Pure. */
 
-import { templatesOf } from "#shared/fleet/rollout/lost-templates.ts";
+import { templateNames } from "#shared/fleet/rollout/lost-templates.ts";
 import { backAt, coveredBy, newestTaken, rollbackTarget, takenAfter } from "#shared/fleet/rollout/order.ts";
 import { isRejected } from "#shared/fleet/rollout/rejection.ts";
 import type { Operations, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
@@ -73,8 +73,8 @@ export function templatesAfter(
 ): Pick<RollbackPlan, "stay" | "createdAgain"> {
   const back = rollouts.find(({ number }) => number === to);
   if (back === undefined) return { stay: [], createdAgain: [] };
-  const had = templatesOf(back);
-  const later = rollouts.filter(({ number }) => rejects.includes(number)).map(templatesOf);
+  const had = templateNames(back);
+  const later = rollouts.filter(({ number }) => rejects.includes(number)).map(templateNames);
   const added = later.reduce((all, names) => all.union(names), new Set<string>()).difference(had);
   return {
     stay: [...added.intersection(desired)].sort(),

@@ -2,8 +2,10 @@ import { planText, type ShownPlan } from "#cli/format/plan-text.ts";
 import { serialise } from "#cli/format/serialise.ts";
 import { isData } from "#cli/output/output.ts";
 import { type ChangeOptions, readChanges, refuseUnused } from "#cli/seeing/change-options.ts";
+import type { Changes } from "#cli/seeing/changes.ts";
 import { type FleetView, sourceNamesOf, viewFleet } from "#cli/seeing/fleet-view.ts";
 import { groupPlan } from "#cli/seeing/group-plan.ts";
+import { groupWindows } from "#cli/seeing/group-windows.ts";
 import { planTargets } from "#cli/seeing/plan-targets.ts";
 import { stageAsks } from "#cli/seeing/stage-asks.ts";
 import { type ExitReason, usageFailure } from "#cli/session/failure.ts";
@@ -12,6 +14,7 @@ import { defined } from "#shared/base/defined.ts";
 import type { Forecast, TargetChange } from "#shared/fleet/forecast/forecast.ts";
 import { duplicateText, movesAmong, type TemplateSides } from "#shared/fleet/forecast/moved-objects.ts";
 import { deletionsOf, type Leaving } from "#shared/fleet/forecast/object-guards.ts";
+import { type WindowWait, windowWaits } from "#shared/fleet/forecast/window-waits.ts";
 import { describeRevisions } from "#shared/fleet/rollout/desired-plan.ts";
 import { endText } from "#shared/fleet/rows/act-text.ts";
 import { objectDifferences } from "#shared/kube/object-differences.ts";
@@ -34,7 +37,7 @@ export async function plan(session: Session, groups: readonly string[], options:
     const plan = await planOf(session, view);
     const changing = new Set(plan.stages.filter((stage) => stage.changing > 0).map(({ name }) => name));
     const asks = (await stageAsks(session, view, changes)).filter(({ stage }) => changing.has(stage));
-    plans.push({ ...plan, approvals: asks });
+    plans.push({ ...plan, approvals: asks, windows: await waitsOf(session, view, { changes, plan }) });
   }
   refuseUnused(changes, sources);
   const { output } = session.options;
@@ -44,7 +47,9 @@ export async function plan(session: Session, groups: readonly string[], options:
   return plans.some(({ unreadable }) => unreadable.length > 0) ? "unknown" : "done";
 }
 
-async function planOf(session: Session, view: FleetView): Promise<Omit<ShownPlan, "approvals">> {
+type BarePlan = Omit<ShownPlan, "approvals" | "windows">;
+
+async function planOf(session: Session, view: FleetView): Promise<BarePlan> {
   const { found, sidesOf } = await groupPlan(session, view);
   const templatesOf = (changes: readonly TargetChange[]) =>
     changes.map((change): TemplateSides => {
@@ -79,6 +84,20 @@ async function planOf(session: Session, view: FleetView): Promise<Omit<ShownPlan
     guards: [...guardsOf(view, found), ...duplicates],
     unreadable: view.unreadable,
   };
+}
+
+/** The windows that the changed clusters would wait for. A plan that changes nothing reads none. */
+async function waitsOf(
+  session: Session,
+  view: FleetView,
+  { changes, plan }: { readonly changes: Changes; readonly plan: BarePlan },
+): Promise<readonly WindowWait[]> {
+  const changing = new Set(plan.differences.flatMap(({ clusters }) => clusters));
+  if (changing.size === 0) return [];
+  const windows = await groupWindows(session, view, changes);
+  const { operations } = view.present?.desired ?? view.desired;
+  const clusters = view.clusters.filter(({ name }) => changing.has(name));
+  return windowWaits({ windows, operations }, clusters, session.io.now());
 }
 
 function guardsOf({ present, owner, desired }: FleetView, { differences }: Forecast): readonly string[] {

@@ -6,6 +6,7 @@ import type { StageAsks } from "#shared/fleet/forecast/asked-plans.ts";
 import type { ClusterDifference, Forecast, TargetChange } from "#shared/fleet/forecast/forecast.ts";
 import type { PlannedObject } from "#shared/fleet/forecast/moved-objects.ts";
 import { type Deletions, guardText } from "#shared/fleet/forecast/object-guards.ts";
+import type { WindowWait } from "#shared/fleet/forecast/window-waits.ts";
 import type { FieldDifference } from "#shared/kube/object-differences.ts";
 import { describeObject } from "#shared/kube/object-id.ts";
 
@@ -27,6 +28,8 @@ export interface ShownPlan extends Omit<Forecast, "differences"> {
   readonly deletions: Deletions;
   /** The reasons that hold the plan back, or ask first. */
   readonly guards: readonly string[];
+  /** The windows that changed clusters would wait for. */
+  readonly windows: readonly WindowWait[];
   /** The plans that stages will ask people to approve. */
   readonly approvals: readonly StageAsks[];
   /** Clusters whose rows this version cannot read. */
@@ -43,7 +46,8 @@ const marks = { created: "+", changed: "~", deleted: "-" } as const;
 
 /** The text of a plan. It has as many lines for ten clusters as for ten thousand. */
 export function planText(plan: ShownPlan, extent: "some" | "all"): string {
-  const { hash, namespace, owner, revision, selected, unchanged, differences, stages, guards, unreadable } = plan;
+  const { hash, namespace, owner, revision, selected, unchanged, differences, stages, guards, windows, unreadable } =
+    plan;
   const changing = stages.reduce((all, stage) => all + stage.changing, 0);
   const shown = extent === "all" ? differences : differences.slice(0, differencesShown);
   const lines = [
@@ -67,6 +71,10 @@ export function planText(plan: ShownPlan, extent: "some" | "all"): string {
     ...deletionLines(plan.deletions, extent),
     ...plan.approvals.map((asks) => approvalText(asks, plan)),
     ...guards.map((guard) => `Guard: ${guard}`),
+    ...windows.map(
+      ({ window, until, text, clusters }) =>
+        `Window: ${clustersText(clusters)} would wait for window ${window}${until === undefined ? "," : ""} ${text}`,
+    ),
     ...(unreadable.length === 0
       ? []
       : [`Not shown: ${clustersText(unreadable)}: a newer version of Starling wrote their rows`]),

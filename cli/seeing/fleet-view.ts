@@ -35,7 +35,7 @@ import type { Discovered, Operations, OwnerStatus } from "#shared/fleet/rows/obj
 import type { Plan } from "#shared/fleet/rows/rollout-rows.ts";
 
 /** More clusters than any fleet has. */
-const allOfThem = 100_000;
+export const allOfThem = 100_000;
 
 /** The values of one ClusterValues. Layers override each other in their order. */
 export type Layer = Pick<ClusterValuesObject, "spec"> & { readonly name: string };
@@ -46,11 +46,14 @@ export interface ViewedCluster extends Omit<FleetMember, "cluster"> {
   readonly effective: FleetMember["values"];
 }
 
+type Labels = Readonly<Record<string, string>>;
+
 export interface FleetView {
   readonly owner: Owner;
   readonly desired: PlannedOwner;
+  readonly labels: Labels;
   /** The object in the installation. Absent: the installation does not have it. */
-  readonly present?: { readonly desired: PlannedOwner; readonly status: OwnerStatus };
+  readonly present?: { readonly desired: PlannedOwner; readonly labels: Labels; readonly status: OwnerStatus };
   readonly plan: Plan;
   readonly clusters: readonly ViewedCluster[];
   /** Clusters whose rows a newer version wrote, so that this version cannot plan them. */
@@ -63,8 +66,8 @@ export interface FleetView {
 /** @throws CliFailure when the group or Sync does not exist, or has nothing to plan yet. */
 export async function viewFleet(session: Session, owner: Owner, changes: Changes): Promise<FleetView> {
   const present = await presentOf(session, owner, changes);
-  const desired = writtenOf(owner, changes) ?? present?.desired;
-  if (desired === undefined) throw noSuchOwner(owner, changes);
+  const { desired, labels } = writtenOf(owner, changes) ?? present ?? {};
+  if (desired === undefined || labels === undefined) throw noSuchOwner(owner, changes);
   const sources = await artifactsOf(session, desired, changes);
   const planned = desiredPlan(desired, sources.artifacts);
   if (!planned.ok)
@@ -79,6 +82,7 @@ export async function viewFleet(session: Session, owner: Owner, changes: Changes
   return {
     owner,
     desired,
+    labels,
     ...(present === undefined ? {} : { present }),
     plan: planned.plan,
     clusters,
@@ -106,21 +110,30 @@ async function presentOf(session: Session, owner: Owner, { from }: Changes): Pro
   if (found === undefined) return undefined;
   const object = requireReadable(found);
   const operations = object.operations ?? {};
+  const { labels = {} } = object.metadata;
   return object.kind === "SyncGroup"
-    ? { desired: { type: "SyncGroup", namespace, name, spec: object.spec, operations }, status: object.status }
-    : { desired: { type: "Sync", namespace, name, spec: object.spec, operations }, status: object.status.plan ?? none };
+    ? { desired: { type: "SyncGroup", namespace, name, spec: object.spec, operations }, labels, status: object.status }
+    : {
+        desired: { type: "Sync", namespace, name, spec: object.spec, operations },
+        labels,
+        status: object.status.plan ?? none,
+      };
 }
 
 const none: OwnerStatus = { conditions: [] };
 const noOperations: Operations = {};
 
-function writtenOf({ namespace, kind, name }: Owner, { documents }: Changes): PlannedOwner | undefined {
+function writtenOf(
+  { namespace, kind, name }: Owner,
+  { documents }: Changes,
+): Pick<FleetView, "desired" | "labels"> | undefined {
   for (const document of documents) {
     if (document.kind !== kind || document.metadata.name !== name) continue;
     if (!("namespace" in document.metadata) || document.metadata.namespace !== namespace) continue;
     const about = { namespace, name, operations: noOperations };
-    if (document.kind === "SyncGroup") return { ...about, type: "SyncGroup", spec: document.spec };
-    if (document.kind === "Sync") return { ...about, type: "Sync", spec: document.spec };
+    const { labels = {} } = document.metadata;
+    if (document.kind === "SyncGroup") return { desired: { ...about, type: "SyncGroup", spec: document.spec }, labels };
+    if (document.kind === "Sync") return { desired: { ...about, type: "Sync", spec: document.spec }, labels };
   }
   return undefined;
 }

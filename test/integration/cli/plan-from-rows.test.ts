@@ -71,8 +71,8 @@ describe.each([10, 10_000])("a plan of %i clusters that have a rendering", { tim
     const asked = cli.requests();
     const shown = await cli.run("plan shop --source app=app");
     expect({ err: shown.err, code: shown.code }).toEqual({ err: "", code: 1 });
-    // The requests are for the group, its Source and ClusterValues, one link, and the fleet in pages of 500.
-    expect(cli.requests() - asked).toBe(5 + Math.floor(size / 500));
+    // The requests are for the group, its Source, ClusterValues and Windows, one link, and the fleet in pages of 500.
+    expect(cli.requests() - asked).toBe(6 + Math.floor(size / 500));
     expect(shown.out.split("\n").slice(1)).toEqual([
       `${size} clusters selected: ${size} would change, 0 unchanged`,
       "",
@@ -95,7 +95,7 @@ describe.each([10, 10_000])("a plan of %i clusters that have a rendering", { tim
     ]);
     const known = cli.requests();
     const one = await cli.run(`plan shop --source app=app --cluster ${name(size - 1)} -o json`);
-    expect(cli.requests() - known).toBe(5);
+    expect(cli.requests() - known).toBe(6);
     const [plan] = (parseJson(one.out) as { readonly items: readonly Readonly<Record<string, unknown>>[] }).items;
     expect(plan).toMatchObject({ selected: 1, deletions: { objects: 3, clusters: 1 } });
     expect((await cli.run("plan shop --source app=app --cluster nowhere")).err).toContain(

@@ -10,6 +10,7 @@ import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import { endText } from "#shared/fleet/rows/act-text.ts";
 import type { Operations, OwnerState } from "#shared/fleet/rows/object-rows.ts";
 import { actText, objectState, planOf } from "#shared/words/object-state.ts";
+import { isUnderWay } from "#shared/words/state-words.ts";
 
 const pollMs = 1000;
 /** States that end a wait without success. */
@@ -181,7 +182,7 @@ function isAnswered(object: AnyObject, number: number): boolean {
 function isEnd(object: AnyObject, number: number): boolean {
   const plan = planOf(object);
   if (plan === undefined) return isAnswered(object, number);
-  if (plan.state === undefined || plan.state === "Rolling") return false;
+  if (plan.state === undefined || isUnderWay(plan.state)) return false;
   const isBegun = plan.state === "Waiting" && plan.conditions.some(({ reason }) => reason === "NothingRolledOut");
   const settled = isBegun || countedWords.has(plan.state);
   return settled ? isAnswered(object, number) : (plan.observedOperation ?? 0) >= number;

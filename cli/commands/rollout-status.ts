@@ -25,6 +25,7 @@ import { targetStates } from "#shared/fleet/rows/rollout-rows.ts";
 import { formatTime } from "#shared/words/age.ts";
 import { hindered, hindranceLines } from "#shared/words/hindered.ts";
 import { objectState } from "#shared/words/object-state.ts";
+import { isUnderWay } from "#shared/words/state-words.ts";
 import { timeLeft } from "#shared/words/time-left.ts";
 
 const pollMs = 1000;
@@ -109,7 +110,7 @@ function rolloutSource(owner: string, options: RolloutStatusOptions): Source<Rol
     path: `${owner}/rollouts/${options.number}`,
     mayCome: false,
     isHeard: (session) => isHeard(session, owner),
-    isEnd: ({ status }) => status.phase !== "Rolling" && status.phase !== "Waiting",
+    isEnd: ({ status }) => !isUnderWay(status.phase) && status.phase !== "Waiting",
     progress: formatProgress,
     left: () => undefined,
     async hindered(session, { spec, status }) {
@@ -152,7 +153,8 @@ function overviewSource(owner: string, options: RolloutStatusOptions): Source<Ro
       if (reachesNobody(state)) return true;
       // A desired revision that is not rolled out yet replaces a halted rollout.
       if (phase === "Halted" || phase === "Stalled") return desired === undefined || state === "Suspended";
-      return phase === "Complete" && desired === undefined && !waits.some(({ reason }) => reason === "source");
+      const isOver = phase === "Complete" || (phase === "RolledBack" && !isUnderWay(state ?? ""));
+      return isOver && desired === undefined && !waits.some(({ reason }) => reason === "source");
     },
     progress: formatOverviewProgress,
     left: timeLeft,

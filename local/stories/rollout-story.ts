@@ -44,7 +44,7 @@ export interface StoryOptions {
 }
 
 const pollEveryMs = 150;
-const unsettled: ReadonlySet<string> = new Set(["Rolling", "Reconciling"]);
+const unsettled: ReadonlySet<string> = new Set(["RollingBack", "Rolling", "Reconciling"]);
 /** The longest time without any visible change. A slow machine still makes progress. */
 const longestSilenceMs = 120_000;
 const syncsPerPage = 500;

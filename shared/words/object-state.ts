@@ -12,7 +12,7 @@ import {
   type Suspension,
 } from "#shared/fleet/rows/object-rows.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
-import { hasDesired, isGood, needsSomebody, stateRank } from "#shared/words/state-words.ts";
+import { hasDesired, isGood, isUnderWay, needsSomebody, stateRank } from "#shared/words/state-words.ts";
 
 /** One state word for an object, since when it holds, when the object was last checked, and a remark. */
 export interface ObjectState {
@@ -177,7 +177,7 @@ function fromOwner(status: {
     word,
     ...optional("since", status.stateSince ?? ready?.since),
     ...optional("seenAt", status.asOf),
-    remark: ready === undefined || isGood(word) || word === "Rolling" ? "" : ready.message,
+    remark: ready === undefined || isGood(word) || isUnderWay(word) ? "" : ready.message,
   };
 }
 

@@ -67,6 +67,11 @@ export function isGood(word: string): boolean {
   return good.has(word);
 }
 
+/** A rollout goes on, forwards or back: nothing is settled. */
+export function isUnderWay(word: string): boolean {
+  return word === "Rolling" || word === "RollingBack";
+}
+
 /** The cluster has the desired revision, even if someone changed objects in the cluster since. */
 export function hasDesired(word: string): boolean {
   return isGood(word) || word === "Drifted";

@@ -133,7 +133,7 @@ function stateOf(row: OwnerRow, facts: StatusFacts): OwnerState {
   const isUnhealthy = settled !== undefined && settled.failed + settled.unreachable > 0;
   if (activityOf(facts) !== "idle") {
     if (freezeIn(facts) !== undefined) return "Frozen";
-    if (!isOnlyCordoned(facts)) return "Rolling";
+    if (!isOnlyCordoned(facts)) return isGoingBack(facts) ? "RollingBack" : "Rolling";
     return isUnhealthy ? "Degraded" : "Held";
   }
   if (
@@ -150,6 +150,11 @@ function stateOf(row: OwnerRow, facts: StatusFacts): OwnerState {
   const lacking = missing.length + unreadable.length;
   if (haveDesired(settled) < settled.selected || lacking > 0) return "Degraded";
   return settled.ready === settled.selected ? "Complete" : "Drifted";
+}
+
+/** A stage goes back, perhaps while another takes a rollout. */
+function isGoingBack({ rolloutState, stageRuns }: StatusFacts): boolean {
+  return stageRunsIn(rolloutState, stageRuns).some(({ rollback }) => rollback === true);
 }
 
 /** All that is unfinished waits for the end of cordons. */

@@ -364,6 +364,7 @@ export type OwnerState =
   | "Reconciling"
   | "NoClusters"
   | "ClusterNotFound"
+  | "RollingBack"
   | "Rolling"
   | "Waiting"
   | "Halted"

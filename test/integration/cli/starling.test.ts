@@ -521,6 +521,18 @@ describe("rollout", () => {
     expect(await cli.run("rollout status shop --number 12 -w --timeout 10s")).toMatchObject({ code: 1 });
   });
 
+  test("a watch continues while a rollback goes back, and ends with it", async () => {
+    await rolledOut(["Succeeded", "Assigned"], { rollback: true });
+    for (const line of ["rollout status shop -w", "rollout status shop --number 12 -w"]) {
+      expect(await cli.run(`${line} --timeout 3s`)).toMatchObject({ code: 4, err: expect.stringContaining("shop") });
+    }
+    await stored(["Succeeded", "Succeeded"], { rollback: true, phase: "Passed" });
+    for (const line of ["rollout status shop -w", "rollout status shop --number 12 -w"]) {
+      const ran = await cli.run(`${line} --timeout 10s`);
+      expect(ran).toMatchObject({ code: 0, out: expect.stringContaining("RolledBack") });
+    }
+  });
+
   describe("a rollout that does not continue, after a request", () => {
     const group = keys.object("payments", "SyncGroup", "shop");
     const source = keys.object("payments", "Source", "app");

@@ -94,6 +94,7 @@ test("docs/spec/syncgroup.md lists every state of a group, and no other", () => 
     Reconciling: true,
     NoClusters: true,
     ClusterNotFound: true,
+    RollingBack: true,
     Rolling: true,
     Waiting: true,
     Halted: true,

@@ -87,6 +87,24 @@ describe("the status of an owner", () => {
     });
   });
 
+  test.each<[string, Partial<StageRunRow>, OwnerState]>([
+    ["is going back", {}, "RollingBack"],
+    ["has gone back", { phase: "Passed" }, "Complete"],
+  ])("a group whose stage %s says so", (_what, rest, state) => {
+    const back = stageRun(12, "all", { counts: { Succeeded: 3 }, rollback: true, ...rest });
+    expect(ownerStatus(row, { ...through(back), settled: counts }).state).toBe(state);
+  });
+
+  test("a group is RollingBack where another stage takes a rollout meanwhile", () => {
+    const [canary, early] = [stageRun(14, "canary", {}), stageRun(13, "early", { rollback: true })];
+    const facts: StatusFacts = {
+      ...nothing,
+      rolloutState: rolloutStateRow([stageRecord(canary), { ...stageRecord(early), current: 13 }]),
+      stageRuns: new Map([canary, early].map((one) => [stageRunKey(one), one])),
+    };
+    expect(ownerStatus(row, facts).state).toBe("RollingBack");
+  });
+
   test("clusters outside of the stage run's snapshot count as ready", () => {
     const more = through(stageRun(12, "all", { counts: { Succeeded: 1, Assigned: 1, Waiting: 1 } }), 10);
     expect(ownerStatus(row, more).clusters).toMatchObject({ selected: 10, ready: 8 });

@@ -84,8 +84,12 @@ async function pass(
   { stageRun, name }: { readonly stageRun: StageRunRow; readonly name: string },
   ports: PlannerPorts,
 ): Promise<void> {
-  const isUnasked = stageRun.size === 0 && stageRun.gates?.before !== undefined;
-  const passed = { ...refOf(stageRun), isUnasked };
+  const isGated = stageRun.gates?.before !== undefined;
+  const passed = {
+    ...refOf(stageRun),
+    isUnasked: isGated && stageRun.size === 0,
+    isApproved: isGated && stageRun.size > 0,
+  };
   transaction.edit({ former: undefined, ...withPassed(transaction.rolloutState, name, passed) });
   const { rolloutState, known } = transaction;
   const { failed, away = 0 } = rolloutState.catchUps;

@@ -17,7 +17,7 @@ import {
   selectedNow,
   stageNames,
 } from "#shared/fleet/rollout/facts.ts";
-import { formerAfter, stagesNamed, verifiedBy } from "#shared/fleet/rollout/order.ts";
+import { formerAfter, stagesNamed, verifiedBy, withNameOfStage } from "#shared/fleet/rollout/order.ts";
 import { changingOf } from "#shared/fleet/rollout/slots.ts";
 import { fleetChanges, lastWritten } from "#shared/fleet/rows/fleet-version.ts";
 import { ranges } from "#shared/fleet/rows/keys.ts";
@@ -116,6 +116,7 @@ function renameStages(transaction: Transaction, renamed: ReadonlyMap<string, str
   for (const [before, name] of renamed) {
     const changing = transaction.rolloutState.stages.find((stage) => stage.name === before)?.changing ?? 0;
     transaction.editStage(before, (stage) => ({ ...stage, name, changing: 0, catchingUp: 0, failedCatchUps: 0 }));
+    transaction.edit({ ledger: withNameOfStage(transaction.rolloutState, before, name) });
     transaction.countCatchUps({ changing });
     transaction.addJobs({ do: "rename", stage: before, to: name });
   }

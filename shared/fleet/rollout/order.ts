@@ -209,7 +209,11 @@ export function catchUpRollout(
   if (isPassed && rollback === undefined && isRejected(rolloutState, has)) return undefined;
   const current = givenBy(rolloutState, name);
   if (current === undefined || has <= current) return current;
-  if (rollback !== undefined) return rollback;
+  if (rollback !== undefined) {
+    const own = stages.find((stage) => stage.name === name);
+    const to = rolloutState.ledger.find(({ number }) => number === rollback)?.rollback ?? rollback;
+    return own !== undefined && !mayHave(rolloutState, own, to) ? current : rollback;
+  }
   const index = stages.findIndex((stage) => stage.name === name);
   const most = index > 0 ? (stages[index - 1]?.current ?? 0) : Number.POSITIVE_INFINITY;
   const currents = [former, ...stages.map((stage) => stage.current)].filter((number) => number !== undefined);
@@ -257,12 +261,34 @@ export function isAhead(
   });
 }
 
+type Stages = Pick<RolloutStateRow, "stages" | "ledger">;
+
 /**
  * The stages that a rollback to a rollout takes back: they have had it, or something newer, and have or update to
- * something newer. Nothing reaches a stage that had only older ones.
+ * something newer. Nothing reaches a stage that had only older ones, and nobody has approved there what passed only the
+ * stages before.
  */
-export function coveredBy({ stages }: Pick<RolloutStateRow, "stages">, to: number): readonly StageRecord[] {
+export function coveredBy(rolloutState: Stages, to: number): readonly StageRecord[] {
+  return newerThan(rolloutState, to).filter((stage) => mayHave(rolloutState, stage, to));
+}
+
+/** The stages that ask for approvals, have something newer than the rollout, and never passed it. */
+export function neverAsked(rolloutState: Stages, to: number): readonly StageRecord[] {
+  return newerThan(rolloutState, to).filter((stage) => !mayHave(rolloutState, stage, to));
+}
+
+function newerThan({ stages }: Stages, to: number): readonly StageRecord[] {
   return stages.filter((stage) => (stage.current ?? 0) >= to && newestIn(stage) > to);
+}
+
+/** Whether a stage has passed a rollout, or lets any in without asking. */
+function mayHave({ ledger }: Pick<RolloutStateRow, "ledger">, stage: StageRecord, to: number): boolean {
+  if (stage.asks !== true) return true;
+  const of = (number: number) => ledger.find((entry) => entry.number === number);
+  const had = [stage.current, stage.previous].flatMap((number) => number ?? []);
+  if (had.some((number) => number === to || of(number)?.rollback === to)) return true;
+  const entry = of(to);
+  return entry?.passedIn === undefined ? entry?.passed === true : entry.passedIn.includes(stage.name);
 }
 
 /** The rollback that has these stages go back to the rollout already, when all of them have or update to it. */
@@ -296,14 +322,13 @@ export function rollbackTarget(rolloutState: Ordered): number | undefined {
   const without = stages.find((stage) => newestIn(stage) < newest);
   const updating = stages.find(({ current = 0 }) => current < newest);
   const before = stages.toReversed().map(({ previous }) => previous);
-  for (const number of [without?.current, updating?.current, ...before]) {
-    const entry = ledger.find((one) => one.number === number);
-    const to = entry?.rollback ?? number;
+  const candidates = [without?.current, updating?.current, ...before].flatMap((number) => {
+    const to = ledger.find((one) => one.number === number)?.rollback ?? number;
     const isKept = ledger.some((one) => one.number === to);
-    if (to !== undefined && isKept && !isRejected(rolloutState, to) && coveredBy(rolloutState, to).length > 0)
-      return to;
-  }
-  return undefined;
+    const isPossible = to !== undefined && isKept && !isRejected(rolloutState, to);
+    return isPossible && coveredBy(rolloutState, to).length > 0 ? [to] : [];
+  });
+  return candidates.find((to) => neverAsked(rolloutState, to).length === 0) ?? candidates[0];
 }
 
 /** The kept rollouts after the one that a rollback goes back to, up to the newest one that a stage took. */
@@ -314,11 +339,7 @@ export function takenAfter(rolloutState: Ordered, to: number): readonly number[]
 }
 
 /** A rollback is the current rollout of each stage that it takes back, from its beginning on. */
-export function withRolledBack(
-  rolloutState: Pick<RolloutStateRow, "stages">,
-  to: number,
-  rollback: number,
-): readonly StageRecord[] {
+export function withRolledBack(rolloutState: Stages, to: number, rollback: number): readonly StageRecord[] {
   const [covered, ended] = [new Set(coveredBy(rolloutState, to)), new Set(endedBy(rolloutState, to))];
   return rolloutState.stages.map((stage) => {
     const { updatingTo: _ended, ...standing } = stage;
@@ -405,26 +426,42 @@ export function keptRollouts(rolloutState: Passed): ReadonlySet<number> {
 /**
  * A stage run has passed its stage.
  * @param isUnasked - it needed an approval, and had no cluster that anybody could approve.
+ * @param isApproved - it needed an approval, and got it.
  */
 export function withPassed(
   rolloutState: Passed & Pick<RolloutStateRow, "ledger">,
   name: string,
-  { isUnasked = false, ...passed }: StageRunRef & { readonly isUnasked?: boolean },
+  {
+    isUnasked = false,
+    isApproved = false,
+    ...passed
+  }: StageRunRef & { readonly isUnasked?: boolean; readonly isApproved?: boolean },
 ): Pick<RolloutStateRow, "stages" | "former" | "ledger"> {
   const { stages, former, ledger } = rolloutState;
+  const isRollback = ledger.some((entry) => entry.number === passed.rollout && entry.rollback !== undefined);
   const next = stages.map((stage) => {
     if (stage.name !== name) return stage;
-    const { updatingTo: _ended, bar, previous: older, unasked: _unasked, ...kept } = stage;
+    const { updatingTo: _ended, bar, previous: older, unasked: _unasked, asks, ...kept } = stage;
     const isBarred = bar !== undefined && passed.rollout <= bar.upTo;
     const isNewer = kept.current !== passed.rollout && !isRejected(rolloutState, kept.current ?? 0);
     const previous = isNewer ? kept.current : older;
-    const marks = { ...(isBarred ? { bar } : {}), ...(isUnasked ? { unasked: true as const } : {}) };
+    // A stage run that changes nothing, and a rollback, ask nobody.
+    const isAsking = isApproved || (asks === true && isRollback);
+    const marks = {
+      ...(isBarred ? { bar } : {}),
+      ...(isUnasked ? { unasked: true as const } : {}),
+      ...(isAsking ? { asks: true as const } : {}),
+    };
     return { ...kept, ...marks, ...defined({ previous }), current: passed.rollout, passed };
   });
   const isNeeded = former !== undefined && next.some(({ current = 0 }) => current < former);
-  const entries = ledger.map((entry) =>
-    entry.number === passed.rollout ? { ...entry, passed: true as const } : entry,
-  );
+  const entries = ledger.map((entry) => {
+    if (entry.number !== passed.rollout) return entry;
+    const passedIn = isUnasked ? (entry.passedIn ?? []) : [...new Set([...(entry.passedIn ?? []), name])];
+    return entry.passed === true && entry.passedIn === undefined
+      ? entry
+      : { ...entry, passed: true as const, passedIn };
+  });
   return { stages: next, ledger: entries, ...(isNeeded ? { former } : {}) };
 }
 
@@ -437,6 +474,19 @@ export function withAsked({ stages }: Pick<RolloutStateRow, "stages">, name: str
       return kept;
     }),
   };
+}
+
+/** The ledger after a stage got another name. */
+export function withNameOfStage(
+  { ledger }: Pick<RolloutStateRow, "ledger">,
+  before: string,
+  name: string,
+): readonly LedgerEntry[] {
+  return ledger.map((entry) => {
+    const { passedIn } = entry;
+    if (passedIn?.includes(before) !== true) return entry;
+    return { ...entry, passedIn: passedIn.map((one) => (one === before ? name : one)) };
+  });
 }
 
 /**
@@ -466,7 +516,8 @@ export function verifiedBy(
 
 /**
  * The stages of the rollout state under the names of the present spec. A stage is known by its name. A new stage
- * inherits the current rollout of the stage after it, or, when it is the last, of the last one. A removed stage ends
+ * inherits the current rollout of the stage after it, or, when it is the last, of the last one; of one that passed
+ * unasked, it inherits the one before. A removed stage ends
  * its stage run, and the stage after it only takes what it had passed. No stage's current rollout is newer than that of
  * the stage before, or, after an edit, than what its clusters come from: a name that moves to other clusters tells
  * nothing about what those have verified. A stage run waits until a stage that is inserted before it has passed the
@@ -484,7 +535,9 @@ export function stagesNamed(
   const known = new Map(before.map((stage) => [stage.name, stage]));
   const stages: StageRecord[] = [];
   for (const name of names.toReversed()) {
-    const { current } = stages[0] ?? before.at(-1) ?? {};
+    const from: Partial<StageRecord> = stages[0] ?? before.at(-1) ?? {};
+    // Nobody approved what a stage without clusters passed.
+    const current = from.unasked === true ? from.previous : from.current;
     const fresh = {
       name,
       changing: 0,

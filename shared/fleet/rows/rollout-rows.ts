@@ -159,6 +159,8 @@ export interface StageRecord {
   readonly passed?: StageRunRef;
   /** It passed without a cluster, so that nobody was asked for the approval that the stage needs. */
   readonly unasked?: true;
+  /** Its current rollout passed after an approval: a rollback gives the stage nothing that never passed it. */
+  readonly asks?: true;
   /** Number of clusters that are members now. */
   readonly members: number;
   /** Slots of its stage runs, including superseded ones. */
@@ -185,6 +187,8 @@ export interface LedgerEntry {
   readonly at: string;
   /** A stage has passed it; absent as well when a version wrote it that did not record that. */
   readonly passed?: true;
+  /** Names of the stages that have passed it; absent when a version wrote it that did not record them. */
+  readonly passedIn?: readonly string[];
   /** A rollback: the number of the rollout that it goes back to. No stage takes it from the stage before. */
   readonly rollback?: number;
   /** Nobody asked for the rollback: a rollout had failed in this stage, and other stages keep what they have. */

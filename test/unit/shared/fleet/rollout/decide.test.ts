@@ -127,6 +127,7 @@ function decided(change: Case = {}): Step {
   const known = {
     owner,
     row: { ...row, operations: change.operations ?? {} },
+    guarded: { ...row, operations: change.operations ?? {} },
     rolloutState: rolloutStateOf(stages, { last: 2 }),
     freezeState: { freezes, lifted: [] },
     windows: [],

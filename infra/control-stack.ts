@@ -32,7 +32,7 @@ export class ControlStack extends Stack {
     const { settings, state, clusterRoles, concurrency } = props;
     const { installation, gitAllow, gitCa, alarmTopicArn, alarmEmail, applyRole, discoverRole, oldestRevisionDays } =
       settings;
-    const { guard, domain: name, domainCertificate: certificateArn } = settings;
+    const { guard, personalRoles, domain: name, domainCertificate: certificateArn } = settings;
     this.addStackDependency(state, "it reads the outputs of the state stack");
     const wiring = new Wiring(this, "Wiring", {
       installation,
@@ -45,6 +45,7 @@ export class ControlStack extends Stack {
       concurrency,
       oldestRevisionDays,
       gitAllow,
+      personalRoles,
       ...(name === undefined || certificateArn === undefined ? {} : { domain: { name, certificateArn } }),
       ...defined({
         gitCa,

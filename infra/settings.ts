@@ -4,6 +4,7 @@ import * as z from "zod";
 import { readGitCa } from "#infra/git-ca.ts";
 import { nearestName } from "#shared/base/nearest-name.ts";
 import { guardAsJson, guardSchema } from "#shared/fleet/kinds/guard-spec.ts";
+import { defaultPersonalRoles } from "#shared/fleet/rollout/approval.ts";
 
 /** The row of a setting in docs/settings.md, and the expected value in an error. */
 export interface SettingRow {
@@ -162,6 +163,14 @@ export const settingsSchema = z.strictObject({
       type: "guard",
       desired: '"none", or a guard such as {"additions": "10%", "deletions": 0, "objects": "50%", "per": "24h"}',
       does: "Guard of SyncGroups that have none of their own, with the fields of `SyncGroup.spec.guard`, as JSON on the command line. `none`: such groups have no guard.",
+    }),
+  // A pattern of `*` alone would let everybody choose who they are.
+  personalRoles: listOf(/^[\w+=.@-][\w+=.@*-]{0,63}$/)
+    .default(() => [...defaultPersonalRoles])
+    .register(settingRows, {
+      type: "list",
+      desired: "names of roles without a path, with * for any part but the first letter, separated by commas, such as AWSReservedSSO_*,person-*",
+      does: "Roles whose session names are persons when they approve a rollout; by default those of IAM Identity Center. Name only roles whose session name nobody can choose. Any other role is one approver, whoever assumes it.",
     }),
   discoverRole: nameOf(/^arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]{1,512}$/)
     .optional()

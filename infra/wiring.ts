@@ -70,6 +70,8 @@ export interface WiringProps {
   readonly gitAllow: readonly string[];
   /** The guard of groups that have none of their own. */
   readonly guard?: GuardSpec;
+  /** Patterns of the names of roles whose sessions have the names of people. */
+  readonly personalRoles: readonly string[];
   readonly domain?: ApiEntryProps["domain"];
   /** PEM certificates to trust for git in addition to the public authorities. */
   readonly gitCa?: string;
@@ -220,6 +222,7 @@ export class Wiring extends Construct {
         STARLING_WEBHOOK_SECRET: secretDescriptionOf(props.webhookSecretArn),
         STARLING_TICK_FUNCTION: plain(tick.lambda.functionName),
         ...guard,
+        STARLING_PERSONAL_ROLES: plain(props.personalRoles.join(",")),
         STARLING_CLUSTERS: plain(String(clusters)),
         STARLING_CONCURRENCY: plain(String(quota)),
         STARLING_CONCURRENCY_DESIRED: accountQuota(String(quotaToAskFor)),

@@ -35,5 +35,7 @@ export const apiEnv = z.object({
   STARLING_INSTALLATION: z.string().min(1),
   /** The guard of groups that have none of their own, as JSON. */
   STARLING_GUARD: z.string().optional(),
+  /** Patterns of the names of roles whose sessions have the names of people: `AWSReservedSSO_*,person-*`. */
+  STARLING_PERSONAL_ROLES: z.string().min(1),
 });
 export type ApiEnv = z.infer<typeof apiEnv>;

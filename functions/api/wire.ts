@@ -30,6 +30,7 @@ export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, out
     logs: new CloudWatchLogReader(aws.logs, logGroupsOf(env)),
     installation: env.STARLING_INSTALLATION,
     defaultGuard: guardAsJson.optional().parse(env.STARLING_GUARD),
+    personalRoles: env.STARLING_PERSONAL_ROLES.split(","),
     account: new AwsAccountReader(aws),
     own: {
       webhookSecretArn: env.STARLING_WEBHOOK_SECRET,

@@ -51,6 +51,13 @@ describe("a setting that is wrong is refused by name, with its value and what to
     ["organization", "*", /^setting organization is/],
     ["gitAllow", 7, /^setting gitAllow is 7; expected host names, addresses and ranges, separated by commas, such as/],
     ["gitAllow", "https://git.corp.example", /^setting gitAllow is "https:/],
+    [
+      "personalRoles",
+      "*",
+      /^setting personalRoles is "\*"; expected names of roles without a path, with \* for any part but the first letter/,
+    ],
+    ["personalRoles", "person-*,", /^setting personalRoles is "person-\*,"/],
+    ["personalRoles", "teams/sre", /^setting personalRoles is "teams\/sre"/],
     ["gitCa", "", /^setting gitCa is "", and the file cannot be read/],
     [
       "alarmTopicArn",
@@ -113,11 +120,13 @@ test("a text on the command line and a value in cdk.json mean the same", () => {
     clusters: "30",
     clusterAccounts: "111122223333, 444455556666",
     gitAllow: "git.corp.example,10.20.0.0/16",
+    personalRoles: "AWSReservedSSO_*, person-*",
   };
   const values = {
     clusters: 30,
     clusterAccounts: ["111122223333", "444455556666"],
     gitAllow: ["git.corp.example", "10.20.0.0/16"],
+    personalRoles: ["AWSReservedSSO_*", "person-*"],
   };
   expect(readSettings(texts)).toEqual(readSettings(values));
   expect(readSettings(texts)).toMatchObject(values);
@@ -132,6 +141,7 @@ test("the defaults suit a small installation in a new account, without other acc
     clusterAccounts: [],
     gitAllow: [],
     guard: { additions: 100, deletions: 0, objects: "50%", per: "24h" },
+    personalRoles: ["AWSReservedSSO_*"],
   });
 });
 

@@ -19,6 +19,8 @@ export interface ApiPorts {
   readonly installation: string;
   /** The guard of groups that have none of their own. */
   readonly defaultGuard?: GuardSpec | undefined;
+  /** Patterns of the names of roles whose sessions have the names of people; absent for those of IAM Identity Center. */
+  readonly personalRoles?: readonly string[] | undefined;
   readonly account: AccountReader;
   readonly own: OwnParts;
 }

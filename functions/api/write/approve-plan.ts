@@ -1,7 +1,7 @@
 import { refusal } from "#functions/api/request/refusal.ts";
 import { type Facts, namedStage } from "#functions/api/write/rollout-verb.ts";
 import { defined } from "#shared/base/defined.ts";
-import { approvalOf, approverOf, expiresAt, isAllowed, validApprovals } from "#shared/fleet/rollout/approval.ts";
+import { approvalOf, expiresAt, hasApproved, isAllowed } from "#shared/fleet/rollout/approval.ts";
 import { answerTo, checkExpiresAt, checkOf, isCheckOpen } from "#shared/fleet/rollout/check-gate.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
@@ -21,6 +21,7 @@ export function decideApprove({
   stageRuns,
   body: { stage: name, plan, answer = "approved" },
   act,
+  approver,
   now,
   object,
 }: Facts<"approve">): Operations | undefined {
@@ -28,7 +29,7 @@ export function decideApprove({
   const stageRun = stageRunOf(stage, stageRuns);
   const ahead = stage.gated;
   if (answer === "approved" && ahead?.planHash === plan && stageRun?.planHash !== plan)
-    return approvedAhead(ahead, { row, stage: name, act, object });
+    return approvedAhead(ahead, { row, stage: name, act, approver, object });
   if (stageRun !== undefined && isCheckOpen(stageRun))
     return answerOf(stageRun, { row, answer, plan, act, now, object });
   if (answer === "rejected")
@@ -47,15 +48,14 @@ export function decideApprove({
   }
   requireApprover(terms, { stage: name, act, object });
   const approvals = row.operations.approvals ?? [];
-  const isKnown = validApprovals(stageRun, approvals).some(({ by }) => approverOf(by) === approverOf(act.by));
-  if (isKnown || approvedBy !== undefined) return undefined;
+  if (hasApproved(stageRun, approvals, approver) || approvedBy !== undefined) return undefined;
   const end = expiresAt(stageRun) ?? "";
   if (stageRun.expired === true || end <= now.toISOString())
     throw refusal(
       "NotGated",
       `the time to approve rollout ${rollout} in stage ${name} ended at ${end}; nothing was approved: a refresh asks again`,
     );
-  return withApproval(row, { ...act, stage: name, plan });
+  return withApproval(row, { ...act, stage: name, plan, approver });
 }
 
 function withApproval({ operations }: Facts<"approve">["row"], approval: Approval): Operations {
@@ -77,7 +77,7 @@ function requireApprover({ by }: { readonly by: string[] }, { stage, act, object
  */
 function approvedAhead(
   { planHash }: PlanAhead,
-  { row, stage, act, object }: Approving & Pick<Facts<"approve">, "row">,
+  { row, stage, act, approver, object }: Approving & Pick<Facts<"approve">, "row" | "approver">,
 ): Operations | undefined {
   const { before, after } = relationOf(row).rollout.stages.find(({ name }) => name === stage) ?? {};
   const terms = before?.[0]?.approval;
@@ -85,9 +85,8 @@ function approvedAhead(
     throw refusal("NotGated", `stage ${stage} of ${object} needs no approval any more; nothing was approved`);
   requireApprover(terms, { stage, act, object });
   const run = { stage, planHash, gates: defined({ before, after }) };
-  const known = validApprovals(run, row.operations.approvals ?? []);
-  if (known.some(({ by }) => approverOf(by) === approverOf(act.by))) return undefined;
-  return withApproval(row, { ...act, stage, plan: planHash });
+  if (hasApproved(run, row.operations.approvals ?? [], approver)) return undefined;
+  return withApproval(row, { ...act, stage, plan: planHash, approver });
 }
 
 interface Answering extends Pick<Facts<"approve">, "row" | "act" | "now" | "object"> {

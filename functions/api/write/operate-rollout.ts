@@ -20,6 +20,7 @@ import { decideSkip, namedTargets } from "#functions/api/write/skip-targets.ts";
 import { sendAfter, writeObject } from "#functions/api/write/write-object.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { defined } from "#shared/base/defined.ts";
+import { approverOf } from "#shared/fleet/rollout/approval.ts";
 import { keptGateActs } from "#shared/fleet/rollout/gate-acts.ts";
 import type { RollbackPlan } from "#shared/fleet/rollout/rollback.ts";
 import { holdInForce } from "#shared/fleet/rollout/rollout-hold.ts";
@@ -79,7 +80,16 @@ export async function operateRollout(ports: ApiPorts, request: RolloutRequest): 
           body: request.body,
           object,
         });
-      return decided(row, { request, rolloutState: ofObject(rolloutState, row), stageRuns, rows, named, now, object });
+      return decided(row, {
+        request,
+        rolloutState: ofObject(rolloutState, row),
+        stageRuns,
+        rows,
+        named,
+        approver: approverOf(caller.principal, ports.personalRoles),
+        now,
+        object,
+      });
     },
   });
   await sendAfter(ports, [change]);
@@ -128,7 +138,7 @@ function ofObject(rolloutState: RolloutStateRow | undefined, { uid }: OwnerRow):
 
 function decided(
   row: OwnerRow,
-  about: Pick<Facts<RolloutVerb>, "rolloutState" | "stageRuns" | "rows" | "named" | "now" | "object"> & {
+  about: Pick<Facts<RolloutVerb>, "rolloutState" | "stageRuns" | "rows" | "named" | "approver" | "now" | "object"> & {
     readonly request: RolloutRequest;
   },
 ): ObjectChange {

@@ -40,6 +40,8 @@ export interface Facts<Verb extends RolloutVerb> {
   readonly named: ReadonlyMap<string, readonly string[]>;
   readonly body: Body<Verb>;
   readonly act: Act;
+  /** Who acts: a person, a role or a user, as `approverOf` tells them apart. */
+  readonly approver: string;
   readonly now: Date;
   /** `SyncGroup payments/shop`. */
   readonly object: string;

@@ -18,26 +18,45 @@ export function approvalOf({ gates, planHash }: Pick<StageRunRow, "gates" | "pla
   return planHash === undefined ? undefined : gates?.before?.[0]?.approval;
 }
 
+/** The roles of IAM Identity Center: the sessions of each have the names of people. */
+export const defaultPersonalRoles: readonly string[] = ["AWSReservedSSO_*"];
+
 /**
- * The one who acts: a role is one approver, whoever assumes it, except the roles of IAM Identity Center, whose sessions
- * have the names of people. Two roles of one person are one approver, in whatever case the name is written.
+ * The one who acts: a role is one approver, whoever assumes it, except a role whose sessions have the names of people.
+ * Two such roles of one person are one approver, in whatever case the name is written.
+ * @param personalRoles - patterns of the names of such roles, with `*` for any part.
  */
-export function approverOf(principal: string): string {
+export function approverOf(principal: string, personalRoles = defaultPersonalRoles): string {
   const session = /^arn:[^:]+:sts::(\d+):assumed-role\/([^/]+)\/(.+)$/.exec(principal);
   if (session === null) return principal;
   const [, account = "", role = "", name = ""] = session;
-  return role.startsWith(personalRoles) ? `person ${name.toLowerCase()}` : `arn:aws:iam::${account}:role/${role}`;
+  const isPersonal = personalRoles.some((pattern) => fits(pattern, role));
+  return isPersonal ? `person ${name.toLowerCase()}` : `arn:aws:iam::${account}:role/${role}`;
 }
-
-const personalRoles = "AWSReservedSSO_";
 
 /** Whether one of the patterns fits the principal. A pattern of a role fits every session of the role. */
 export function isAllowed({ by }: Pick<Terms, "by">, principal: string): boolean {
   const role = principal.replace(/^(arn:[^:]+):sts::(\d+):assumed-role\/([^/]+)\/.+$/, "$1:iam::$2:role/$3");
-  return by.some((pattern) => {
-    const parts = pattern.split("*").map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, String.raw`\$&`));
-    return new RegExp(`^${parts.join("[^:/]*")}$`).test(role);
-  });
+  return by.some((pattern) => fits(pattern, role));
+}
+
+function fits(pattern: string, text: string): boolean {
+  const parts = pattern.split("*").map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, String.raw`\$&`));
+  return new RegExp(`^${parts.join("[^:/]*")}$`).test(text);
+}
+
+/** The approver as the API has recorded it, by the setting `personalRoles` of then; earlier records have none. */
+function recordedApprover({ approver, by }: Approval): string {
+  return approver ?? approverOf(by);
+}
+
+/** Whether the approver is one of those whose approvals count. */
+export function hasApproved(
+  run: Pick<Run, "gates" | "planHash" | "stage">,
+  approvals: readonly Approval[],
+  approver: string,
+): boolean {
+  return validApprovals(run, approvals).some((one) => recordedApprover(one) === approver);
 }
 
 /** The approvals of the stage run that count, one for each approver. */
@@ -51,7 +70,7 @@ export function validApprovals(
     ({ stage, plan, by, check }) =>
       check === undefined && stage === run.stage && plan === run.planHash && isAllowed(terms, by),
   );
-  return [...new Map(own.map((one) => [approverOf(one.by), one])).values()];
+  return [...new Map(own.map((one) => [recordedApprover(one), one])).values()];
 }
 
 /**

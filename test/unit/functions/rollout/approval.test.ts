@@ -28,8 +28,13 @@ async function gatedGroup(more: object = {}): Promise<PlannerWorld> {
   return made;
 }
 
-async function approve(made: PlannerWorld, principal: string, plan = made.stageRun("rest").planHash) {
-  const api = apiFixture(made.table);
+async function approve(
+  made: PlannerWorld,
+  principal: string,
+  plan = made.stageRun("rest").planHash,
+  settings: { readonly personalRoles?: readonly string[] } = {},
+) {
+  const api = apiFixture(made.table, made.table, made.blobs, settings);
   api.setNow(made.now.toISOString());
   const path = `/v1/namespaces/${owner.namespace}/syncgroups/${owner.name}/approve`;
   const event = httpEvent("POST", path, { stage: "rest", plan, reason: "looks well" });
@@ -67,6 +72,36 @@ describe("an approval", () => {
     await approve(made, first);
     expect(await approve(made, second)).toMatchObject({ status: 200, body: { outcome: "unchanged" } });
     expect(made.stageRun("rest").phase).toBe("Gated");
+  });
+
+  test("two sessions of a role are two people when the setting personalRoles has the role", async () => {
+    const made = await gatedGroup();
+    const plan = made.stageRun("rest").planHash;
+    const settings = { personalRoles: ["deploy*"] };
+    await approve(made, robot("ana"), plan, settings);
+    expect(await approve(made, robot("Ana"), plan, settings)).toMatchObject({ body: { outcome: "unchanged" } });
+    expect(made.stageRun("rest").phase).toBe("Gated");
+    await approve(made, robot("ben"), plan, settings);
+    expect(made.stageRun("rest")).toMatchObject({ phase: "Passed", approvedBy: [robot("ana"), robot("ben")] });
+  });
+
+  test("two sessions of IAM Identity Center are one approver when the setting personalRoles does not have its roles", async () => {
+    const made = await gatedGroup();
+    const plan = made.stageRun("rest").planHash;
+    const settings = { personalRoles: ["person-*"] };
+    await approve(made, sre("ana"), plan, settings);
+    expect(await approve(made, sre("ben"), plan, settings)).toMatchObject({ body: { outcome: "unchanged" } });
+    expect(made.stageRun("rest").phase).toBe("Gated");
+  });
+
+  test("an approval that was recorded without its approver counts for the person of its principal", async () => {
+    const made = await gatedGroup();
+    await approve(made, sre("ana"));
+    const { approvals = [] } = (await made.group()).operations;
+    await made.people({ approvals: approvals.map(({ approver: _none, ...earlier }) => earlier) });
+    expect(await approve(made, sre("ana"))).toMatchObject({ body: { outcome: "unchanged" } });
+    await approve(made, sre("ben"));
+    expect(made.stageRun("rest")).toMatchObject({ phase: "Passed", approvedBy: [sre("ana"), sre("ben")] });
   });
 
   test("a cluster that joins a first stage without clusters gets nothing before the plan with it is approved", async () => {

@@ -169,7 +169,8 @@ export const settingsSchema = z.strictObject({
     .default(() => [...defaultPersonalRoles])
     .register(settingRows, {
       type: "list",
-      desired: "names of roles without a path, with * for any part but the first letter, separated by commas, such as AWSReservedSSO_*,person-*",
+      desired:
+        "names of roles without a path, with * for any part but the first letter, separated by commas, such as AWSReservedSSO_*,person-*",
       does: "Roles whose session names are persons when they approve a rollout; by default those of IAM Identity Center. Name only roles whose session name nobody can choose. Any other role is one approver, whoever assumes it.",
     }),
   discoverRole: nameOf(/^arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]{1,512}$/)

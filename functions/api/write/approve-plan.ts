@@ -48,7 +48,7 @@ export function decideApprove({
   }
   requireApprover(terms, { stage: name, act, object });
   const approvals = row.operations.approvals ?? [];
-  if (hasApproved(stageRun, approvals, approver) || approvedBy !== undefined) return undefined;
+  if (hasApproved(stageRun, approvals, { approver, by: act.by }) || approvedBy !== undefined) return undefined;
   const end = expiresAt(stageRun) ?? "";
   if (stageRun.expired === true || end <= now.toISOString())
     throw refusal(
@@ -85,7 +85,7 @@ function approvedAhead(
     throw refusal("NotGated", `stage ${stage} of ${object} needs no approval any more; nothing was approved`);
   requireApprover(terms, { stage, act, object });
   const run = { stage, planHash, gates: defined({ before, after }) };
-  if (hasApproved(run, row.operations.approvals ?? [], approver)) return undefined;
+  if (hasApproved(run, row.operations.approvals ?? [], { approver, by: act.by })) return undefined;
   return withApproval(row, { ...act, stage, plan: planHash, approver });
 }
 

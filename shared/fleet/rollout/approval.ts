@@ -50,13 +50,16 @@ function recordedApprover({ approver, by }: Approval): string {
   return approver ?? approverOf(by);
 }
 
-/** Whether the approver is one of those whose approvals count. */
+/**
+ * Whether the approver is one of those whose approvals count. The same session is no second approver when the setting
+ * `personalRoles` has changed since its approval.
+ */
 export function hasApproved(
   run: Pick<Run, "gates" | "planHash" | "stage">,
   approvals: readonly Approval[],
-  approver: string,
+  { approver, by }: { readonly approver: string; readonly by: string },
 ): boolean {
-  return validApprovals(run, approvals).some((one) => recordedApprover(one) === approver);
+  return validApprovals(run, approvals).some((one) => recordedApprover(one) === approver || one.by === by);
 }
 
 /** The approvals of the stage run that count, one for each approver. */

@@ -94,6 +94,18 @@ describe("an approval", () => {
     expect(made.stageRun("rest").phase).toBe("Gated");
   });
 
+  test.each([
+    ["gains", [], ["deploy*"]],
+    ["loses", ["deploy*"], []],
+  ])("a session approves once when the setting personalRoles %s its role in between", async (_how, before, after) => {
+    const made = await gatedGroup();
+    const plan = made.stageRun("rest").planHash;
+    await approve(made, robot("ana"), plan, { personalRoles: before });
+    const again = await approve(made, robot("ana"), plan, { personalRoles: after });
+    expect(again).toMatchObject({ body: { outcome: "unchanged" } });
+    expect(made.stageRun("rest").phase).toBe("Gated");
+  });
+
   test("an approval that was recorded without its approver counts for the person of its principal", async () => {
     const made = await gatedGroup();
     await approve(made, sre("ana"));

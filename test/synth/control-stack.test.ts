@@ -33,6 +33,15 @@ function environmentOf(folder: Folder): Record<string, unknown> {
   return (functionOf(folder).Properties.Environment as { Variables: Record<string, unknown> }).Variables;
 }
 
+test.each([
+  [{}, "AWSReservedSSO_*"],
+  [{ personalRoles: "AWSReservedSSO_*, person-*" }, "AWSReservedSSO_*,person-*"],
+])("with the settings %j, the API takes the sessions of %s for persons", async (context, patterns) => {
+  const { resources: all } = await synthesizeTemplates(context);
+  const { Variables } = functionNamed(all, "api").Properties.Environment as { Variables: Record<string, unknown> };
+  expect(Variables.STARLING_PERSONAL_ROLES).toBe(patterns);
+});
+
 interface TrustStatement {
   readonly Principal: { readonly Service?: string };
   readonly Condition?: unknown;

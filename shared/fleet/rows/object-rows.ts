@@ -39,7 +39,7 @@ interface Stood {
 export interface Approval extends Act {
   readonly stage: string;
   readonly plan: string;
-  /** Who has approved, of whom each counts once: a person, a role or a user. A check's answer has none. */
+  /** The person, role or user that counts once among the approvers. The answer to a check has none. */
   readonly approver?: string;
   /** The answer to a check, and since when the check is open: it is no approval of people. */
   readonly check?: { readonly since: string; readonly answer: "approved" | "rejected" };

@@ -178,9 +178,10 @@ export class PeopleWatch {
    * A rollout with the plan of a rejected one is rejected as well. A rollback rejects everything newer than the older
    * rollout that a stage had taken.
    */
-  #numbered({ number, plan, rollback }: RolloutRow, watched: Watched): void {
+  #numbered({ number, plan, rollback, takesBack }: RolloutRow, watched: Watched): void {
     if (rollback !== undefined) {
       this.#rollbacks.set(number, rollback);
+      if (takesBack !== undefined) return this.#tookBack(takesBack.rollout, plan.planHash, watched);
       const taken = new Set(watched.rowsOf<StageRunRow>("StageRun").map((stageRun) => stageRun.rollout));
       for (const bad of watched.rowsOf<RolloutRow>("Rollout")) {
         if (bad.number <= rollback || !taken.has(bad.number) || this.isRollback(bad.number)) continue;
@@ -192,6 +193,13 @@ export class PeopleWatch {
     }
     for (const [like, { planHash }] of this.#rejected)
       if (planHash === plan.planHash) this.#rejected.set(number, { planHash: undefined, like });
+  }
+
+  /** A rollout that failed is rejected alone. */
+  #tookBack(failed: number, planHash: string, { rowsOf }: Watched): void {
+    const bad = rowsOf<RolloutRow>("Rollout").find(({ number }) => number === failed);
+    const isOwn = bad?.trigger === "plan" && bad.plan.planHash !== planHash;
+    this.#rejected.set(failed, { planHash: isOwn ? bad.plan.planHash : undefined });
   }
 
   #noteTerms(stageRun: StageRunRow, watched: Watched): void {

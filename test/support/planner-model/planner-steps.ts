@@ -171,6 +171,7 @@ const strategy: fc.Arbitrary<Partial<RolloutStrategy>> = fc
     maxFailures: count(2),
     maxUnreachable: count(3),
     supersede: fc.constantFrom("pipeline" as const, "pipeline" as const, "finish" as const),
+    onFailure: fc.constantFrom("halt" as const, "halt" as const, "rollback" as const),
     stages: fc.array(fc.record({ maxConcurrent: fc.option(count(3), { nil: undefined }), before, after }), {
       minLength: 1,
       maxLength: 3,

@@ -29,6 +29,7 @@ import { PeopleWatch } from "#test/support/planner-model/people-watch.ts";
 import { checkRestored, checkTakenAway, RestoredWatch } from "#test/support/planner-model/restored-watch.ts";
 import { SkippedWatch } from "#test/support/planner-model/skipped-watch.ts";
 import { type Change, StageWatch } from "#test/support/planner-model/stage-watch.ts";
+import { TakeBackWatch } from "#test/support/planner-model/take-back-watch.ts";
 
 interface Surroundings {
   readonly now: () => Date;
@@ -51,6 +52,7 @@ export class PlannerWatch {
   readonly skipped = new SkippedWatch();
   readonly guard = new GuardWatch();
   readonly #people = new PeopleWatch();
+  readonly #takesBack = new TakeBackWatch();
   readonly #surroundings: Surroundings;
   readonly #rows = new Map<string, Row>();
   readonly #byType = new Map<string, Map<string, Row>>();
@@ -90,6 +92,7 @@ export class PlannerWatch {
     const sizeOf = (stageRun: StageRunRef) => this.#stageRun(stageRun)?.size;
     this.#stages.written(changes, { rolloutState, group: this.group(), sizeOf, servers: this.#servers });
     this.#people.written(changes, this.#watched());
+    this.#takesBack.written(changes, this.#watched());
     const ids = new Set(rolloutState?.stages.map(({ name }) => this.#stages.idOf(name)));
     for (const before of this.#before.values()) for (const id of before) if (!ids.has(id)) before.delete(id);
     for (const { before, after } of changes) {
@@ -214,6 +217,7 @@ export class PlannerWatch {
       const earlier = stageRun && this.#before.get(`${stageRun.rollout} ${this.#stages.idOf(stageRun.stage)}`);
       const isTakenBack = before?.desired.action === "delete";
       this.#people.assigned({ what, sync, stageRun, isTakenBack, before: earlier ?? new Set() }, this.#watched());
+      this.#takesBack.assigned(what, sync, stageRun, this.#watched());
     }
     const stage = rolloutState.stages.find((one) => one.name === slot?.stage);
     if (slot?.stageRun === undefined && stage !== undefined && desired.action === "apply")

@@ -7,7 +7,11 @@ import type { FleetRow, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutRow, RolloutStateRow, WithheldChange } from "#shared/fleet/rows/rollout-rows.ts";
 import { keyText, type Row } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import type { Prune } from "#test/support/planner-model/model-objects.ts";
 import type { Change } from "#test/support/planner-model/stage-watch.ts";
+
+/** A percentage of fewer objects is no bound. */
+const fewestForShare = 5;
 
 /** Longer than any scenario lasts: nothing leaves a window of this length, and no former guard ends. */
 export const longWindow = "240h";
@@ -17,6 +21,13 @@ const namesShown = 20;
 interface Watched {
   readonly owner: Owner;
   rowsOf<R extends Row>(type: R["type"]): R[];
+}
+
+interface Assigning {
+  /** The guard of the spec during the whole call of the planner. */
+  readonly guard: GuardSpec | undefined;
+  /** A deletion is taken back: the cluster gets what it had. */
+  readonly isTakenBack: boolean;
 }
 
 /**
@@ -41,13 +52,18 @@ export class GuardWatch {
   readonly #removed = new Set<string>();
   /** Templates that were planned when the spec dropped them under a guard that lets nothing be deleted. */
   readonly #kept = new Set<string>();
+  /** The hashes of prunes that people approved. */
+  readonly #approvedPrunes = new Set<string>();
+  /** The bound of objects of each assignment under a guard, by Sync and token. */
+  readonly #bounds = new Map<string, GuardSpec["objects"]>();
   #base = 0;
   /** A group of nobody has no share of anything. */
   #isFree = false;
   #isRolledOut = false;
 
   /** A change with many names shows only some of them. */
-  approved({ kind, names }: WithheldChange): void {
+  approved({ kind, names, hash }: WithheldChange): void {
+    if (kind === "objects") this.#approvedPrunes.add(hash);
     for (const name of names) this.#approved[kind].add(name);
     if (names.length < namesShown) return;
     if (kind === "templates") this.#kept.clear();
@@ -61,6 +77,15 @@ export class GuardWatch {
       if (after?.type === "SyncGroup") this.#noteGuard(before as OwnerRow | undefined, after as OwnerRow, watched);
       if (row?.type === "Fleet") this.#noteCluster(before as FleetRow | undefined, after as FleetRow | undefined);
     }
+  }
+
+  /** No cluster loses more objects of an assignment than the guard of the spec lets it, unless people approved these. */
+  pruned({ row, count, members, hash }: Prune): void {
+    const bound = this.#bounds.get(`${keyText(row)} ${row.desired.token}`);
+    if (bound === undefined || this.#approvedPrunes.has(hash)) return;
+    if (typeof bound === "string" && members < fewestForShare) return;
+    const what = `${row.name} on ${row.cluster}, rollout ${row.desired.rollout}: objects of ${members} that were pruned`;
+    expect(count, what).toBeLessThanOrEqual(resolveCount(bound, members));
   }
 
   #noteBase({ stages, last, members }: RolloutStateRow): void {
@@ -100,7 +125,8 @@ export class GuardWatch {
   }
 
   /** @param what - names the assignment. */
-  assigned(what: string, { cluster, name, desired }: SyncRow, { rowsOf }: Watched): void {
+  assigned(what: string, sync: SyncRow, { guard, isTakenBack, rowsOf }: Watched & Assigning): void {
+    const { cluster, name, desired } = sync;
     const isKnown = this.#known.has(cluster);
     this.#known.add(cluster);
     if (desired.action === "apply" && !isKnown && !this.#approved.additions.has(cluster)) {
@@ -124,6 +150,11 @@ export class GuardWatch {
     // A rollback takes back what the bad rollout added.
     const rollout = rowsOf<RolloutRow>("Rollout").find(({ number }) => number === desired.rollout);
     if (rollout?.trigger === "rollback") return;
+    if (guard !== undefined && desired.action === "apply" && !isTakenBack)
+      this.#bounds.set(`${keyText(sync)} ${desired.token}`, guard.objects);
+    expect([...this.#approvedPrunes], `${what}: what it may prune was approved`).toEqual(
+      expect.arrayContaining([...(desired.mayPrune ?? [])]),
+    );
     if (desired.action === "delete" && !this.#approved.templates.has(name.slice(name.indexOf(".") + 1)))
       expect(this.#kept.has(name) && !this.#isFree, `${what}: its template is kept by a guard`).toBe(false);
   }

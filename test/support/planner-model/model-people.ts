@@ -1,3 +1,4 @@
+import { checkedPrunes } from "#functions/api/read/checked-prunes.ts";
 import type { ApiPorts, Caller } from "#functions/api/request/api-ports.ts";
 import { applyDocuments } from "#functions/api/write/apply-documents.ts";
 import { approveGuard } from "#functions/api/write/approve-guard.ts";
@@ -192,7 +193,19 @@ export class ModelPeople {
     for (const { stage, phase, planHash: plan } of stageRuns)
       if (phase === "Gated" && plan !== undefined)
         for (const by of approvers) await this.#ask("approve", { ...because, stage, plan }, by);
-    for (const { hash } of withheld) await this.#approveGuard(hash);
+    for (const { hash } of [...withheld, ...(await this.#checked())]) await this.#approveGuard(hash);
+  }
+
+  /** Whether clusters wait until somebody approves that objects are pruned. */
+  async areAsked(): Promise<boolean> {
+    const { guard } = this.#world.rolloutState() ?? {};
+    const prunes = guard?.withheld.filter(({ kind }) => kind === "objects") ?? [];
+    return prunes.length > 0 || (await this.#checked()).length > 0;
+  }
+
+  /** The prunes that checks met. */
+  async #checked(): Promise<readonly WithheldChange[]> {
+    return checkedPrunes(this.#world.ports.table, owner, this.#world.rolloutState()?.guard);
   }
 
   #read(read: Reading): Seen {

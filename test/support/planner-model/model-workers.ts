@@ -16,6 +16,7 @@ import { type Withheld, withheldFrom } from "#shared/fleet/sync/withheld.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Table } from "#shared/ports.ts";
 import { everyRow } from "#test/support/every-row.ts";
+import { ModelObjects, type Prune } from "#test/support/planner-model/model-objects.ts";
 import type { ModelServers } from "#test/support/planner-model/model-servers.ts";
 
 /** The result of a check of a cluster that answers. */
@@ -55,6 +56,7 @@ interface World {
   readonly servers: ModelServers;
   readonly now: () => Date;
   readonly send: (messages: readonly Message[]) => void;
+  readonly pruned: (prune: Prune) => void;
 }
 
 /**
@@ -67,9 +69,11 @@ export class ModelWorkers {
   /** Clusters whose workers are busy with other owners and begin nothing. */
   readonly busy = new Set<string>();
   readonly #world: World;
+  readonly #objects: ModelObjects;
 
   constructor(world: World) {
     this.#world = world;
+    this.#objects = new ModelObjects(world.pruned);
   }
 
   /** Works on due rows. The observations wait as a flight for `land`. */
@@ -210,11 +214,15 @@ export class ModelWorkers {
     if (wasAway && current?.readyAt === undefined) return say("Reachable");
     if (why !== undefined) return say(why.reason === "Paused" ? "Failed" : "Applying");
     if (writes) this.#write(row);
-    if (desired.action === "delete") return say(outcome === "Ready" || outcome === "Verifying" ? "Gone" : outcome);
+    const isWhole = outcome === "Ready" || outcome === "Verifying";
+    const life = `${cluster} ${standing.cluster?.uid}`;
+    if (desired.action === "delete" && isWhole) this.#objects.delete(life, row);
+    if (desired.action === "delete") return say(isWhole ? "Gone" : outcome);
+    if (!isWhole) return say(outcome);
+    const guardedPrune = writes ? this.#objects.apply(life, row) : undefined;
+    if (guardedPrune !== undefined) return { ...say("Failed"), guardedPrune };
     const { attempt, revision } = desired;
-    const applied = { renderDigest, revision, attempt, at: this.#world.now().toISOString() };
-    const whole = outcome === "Ready" || outcome === "Verifying" ? { applied } : {};
-    return { ...say(outcome), ...whole };
+    return { ...say(outcome), applied: { renderDigest, revision, attempt, at: this.#world.now().toISOString() } };
   }
 
   #withheld(

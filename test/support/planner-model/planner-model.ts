@@ -110,6 +110,7 @@ export class PlannerModel {
       servers: this.servers,
       now: () => this.world.now,
       send: (messages) => this.send(messages),
+      pruned: (prune) => this.watch.guard.pruned(prune),
     });
     this.people = new ModelPeople({
       ports: this.apiPorts(),
@@ -423,7 +424,7 @@ export class PlannerModel {
       await this.#deliverAll();
       await this.people.approveAll();
       await this.#deliverAll();
-      const isOver = this.isIdle();
+      const isOver = this.isIdle() && !(await this.people.areAsked());
       const { now } = this.world;
       ages.check(
         { now, rolloutState: this.watch.rolloutState(), group: this.watch.group(), stageRuns: this.world.stageRuns() },

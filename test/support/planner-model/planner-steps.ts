@@ -159,6 +159,7 @@ const after = rarely(
 const guard = fc.record({
   additions: fc.constantFrom(0, 1, 2, "10%", "25%", "50%"),
   deletions: fc.constantFrom(0, 0, 1, "25%"),
+  objects: fc.constantFrom(0, 1, "20%", "50%", "100%"),
   per: fc.constant(longWindow),
 });
 

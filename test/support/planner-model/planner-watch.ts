@@ -1,7 +1,9 @@
 import { expect } from "vitest";
+import type { GuardSpec } from "#shared/fleet/kinds/guard-spec.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { promotionOf } from "#shared/fleet/rollout/gate-acts.ts";
+import { guardSpecOf } from "#shared/fleet/rollout/guard.ts";
 import { frozenIn, heldIn } from "#shared/fleet/rollout/holding.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, type Owner, syncName } from "#shared/fleet/rows/keys.ts";
@@ -66,7 +68,7 @@ export class PlannerWatch {
   /** The number of writes, that of each Sync's last report, and those at which the calls in progress began. */
   #written = 0;
   readonly #reports = new Map<string, number>();
-  readonly #calls = new Set<{ readonly from: number }>();
+  readonly #calls = new Set<{ readonly from: number; readonly guard: GuardSpec | undefined }>();
 
   constructor(owner: Owner, servers: ModelServers, surroundings: Surroundings) {
     this.#owner = owner;
@@ -76,9 +78,18 @@ export class PlannerWatch {
 
   /** A call of the planner begins: it may have read none of the reports that follow. @returns what ends it. */
   beginCall(): () => void {
-    const call = { from: this.#written };
+    const group = this.group();
+    const call = { from: this.#written, guard: group && guardSpecOf(group) };
     this.#calls.add(call);
     return () => this.#calls.delete(call);
+  }
+
+  /** The guard of the spec, when it was the same when each call in progress began. */
+  #steadyGuard(): GuardSpec | undefined {
+    const group = this.group();
+    const guard = group && guardSpecOf(group);
+    const isSteady = [...this.#calls].every((call) => JSON.stringify(call.guard) === JSON.stringify(guard));
+    return isSteady ? guard : undefined;
   }
 
   written(writes: readonly Write[]): void {
@@ -197,7 +208,9 @@ export class PlannerWatch {
     const what = `${name} on ${cluster}, attempt ${desired.attempt} of rollout ${desired.rollout}`;
     expect(desired.attempt, what).toBe((before?.desired.attempt ?? 0) + 1);
     const isDeletion = this.group()?.operations.deletion !== undefined;
-    if (!isDeletion) this.guard.assigned(what, sync, this.#watched());
+    const isTakenBack = before?.desired.action === "delete";
+    if (!isDeletion)
+      this.guard.assigned(what, sync, { ...this.#watched(), guard: this.#steadyGuard(), isTakenBack });
     if (desired.action === "orphan") return;
     const slot = this.#rows.get(keyText(keys.slot(this.#owner, cluster))) as SlotRow | undefined;
     const stageId = slot && this.#stages.idOf(slot.stage);
@@ -215,7 +228,6 @@ export class PlannerWatch {
       expect(mayStart, `${what}: its window is closed`).toBe(true);
       expect(this.#surroundings.isCordoned(cluster), `${what}: its cluster is cordoned`).toBe(false);
       const earlier = stageRun && this.#before.get(`${stageRun.rollout} ${this.#stages.idOf(stageRun.stage)}`);
-      const isTakenBack = before?.desired.action === "delete";
       this.#people.assigned({ what, sync, stageRun, isTakenBack, before: earlier ?? new Set() }, this.#watched());
       this.#takesBack.assigned(what, sync, stageRun, this.#watched());
     }

@@ -31,6 +31,7 @@ interface TargetAct {
 
 /** An answer to a check. */
 interface Answer {
+  readonly number: number;
   readonly says: string;
   readonly by: string;
   readonly at: number;
@@ -128,11 +129,13 @@ export class PeopleWatch {
     for (const rejection of operations.rejections ?? []) this.#rejections.set(rejection.number, rejection);
     for (const act of operations.gates ?? []) if (act.verb === "promote") this.#promoted.add(placeOf(act, watched));
     this.#hearTargetActs(operations, watched);
-    for (const { stage, plan, by, at, check } of operations.approvals ?? []) {
+    for (const { stage, plan, by, check, number } of operations.approvals ?? []) {
       const key = `${stage} ${plan}`;
       if (check !== undefined) {
         const asked = `${watched.idOf(stage)} ${plan}`;
-        this.#answers.set(asked, [...(this.#answers.get(asked) ?? []), { says: check.answer, by, at: Date.parse(at) }]);
+        const known = this.#answers.get(asked) ?? [];
+        const isKnown = known.some((one) => one.number === number);
+        if (!isKnown) this.#answers.set(asked, [...known, { number, says: check.answer, by, at: watched.now.getTime() }]);
         continue;
       }
       this.#approvals.set(key, (this.#approvals.get(key) ?? new Set()).add(by));

@@ -70,6 +70,14 @@ interface Moment {
   readonly cordons: Cordoned;
 }
 
+/** Seconds by which the clocks of the API and of the workers are ahead of the planner's. */
+export interface Ahead {
+  readonly people: number;
+  readonly workers: number;
+}
+
+const together: Ahead = { people: 0, workers: 0 };
+
 interface Queued {
   readonly message: Message;
   readonly from: number;
@@ -87,6 +95,8 @@ export class PlannerModel {
   readonly workers: ModelWorkers;
   readonly people: ModelPeople;
   queue: Queued[] = [];
+  /** Until the disturbances end. */
+  ahead = together;
   /** The size of the fleet, in small fleets. */
   readonly #size: number;
   #older = new MemoryTable();
@@ -108,7 +118,7 @@ export class PlannerModel {
       owner,
       table: this.table,
       servers: this.servers,
-      now: () => this.world.now,
+      now: () => this.#nowAhead("workers"),
       send: (messages) => this.send(messages),
       pruned: (prune) => this.watch.guard.pruned(prune),
     });
@@ -124,7 +134,7 @@ export class PlannerModel {
   /** The ports of the functions of the API, whose messages go to the queue. */
   apiPorts(): ApiPorts {
     const { blobs } = this.world;
-    const clock = { now: () => this.world.now };
+    const clock = { now: () => this.#nowAhead("people") };
     const sender = { send: async (messages: readonly Message[]) => this.send(messages) };
     return {
       ...healthyInstallation,
@@ -136,6 +146,10 @@ export class PlannerModel {
       log: silentLog,
       installation: "test",
     };
+  }
+
+  #nowAhead(whose: keyof Ahead): Date {
+    return new Date(this.world.now.getTime() + this.ahead[whose] * 1000);
   }
 
   /** A call of the planner may have read the windows as they were when it began. */
@@ -449,8 +463,9 @@ export class PlannerModel {
     await this.#deliverAll();
   }
 
-  /** Every cluster answers, and no worker hangs. */
+  /** Every cluster answers, no worker hangs, and all clocks agree. */
   #repair(): void {
+    this.ahead = together;
     this.workers.flights.length = 0;
     this.workers.away.clear();
     this.workers.busy.clear();

@@ -8,6 +8,7 @@ import { alarms, approvalBy, type PeopleAct, robot } from "#test/support/planner
 import type { ModelTime } from "#test/support/planner-model/model-windows.ts";
 import type { Outcome } from "#test/support/planner-model/model-workers.ts";
 import {
+  type Ahead,
   brokenRollout,
   callSeconds,
   type Delivery,
@@ -122,6 +123,8 @@ export interface Scenario {
   /** Whether a first rollout is over before the steps begin. */
   readonly begins: "new" | "rolled out";
   readonly steps: readonly Step[];
+  /** How the clocks differ until the disturbances end. */
+  readonly ahead?: Ahead | undefined;
   /** A ring that is frozen when the disturbances end, until all other clusters are idle. */
   readonly frozen: number | undefined;
 }
@@ -491,6 +494,9 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: people },
 );
 
+/** Seconds by which clocks are ahead. */
+const off = [-300, -60, -3, 0, 0, 3, 60, 300] as const;
+
 const rings = (least: number, most: number) => fc.array(fc.nat({ max: 2 }), { minLength: least, maxLength: most });
 
 function scenarioOf(fleet: Scenario["rings"] | fc.Arbitrary<Scenario["rings"]>): fc.Arbitrary<Scenario> {
@@ -502,6 +508,7 @@ function scenarioOf(fleet: Scenario["rings"] | fc.Arbitrary<Scenario["rings"]>):
     paths: fc.constantFrom("one" as const, "ring" as const, "flavour" as const, "cluster" as const),
     begins: fc.constantFrom("new" as const, "rolled out" as const),
     steps: fc.array(step, { minLength: 5, maxLength: 50, size: "max" }),
+    ahead: rarely(fc.record({ people: fc.constantFrom(...off), workers: fc.constantFrom(...off) }), 3),
     frozen: ring,
   });
 }

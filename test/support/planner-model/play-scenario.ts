@@ -10,12 +10,13 @@ import { expectTrueCounts } from "#test/support/planner-model/true-counts.ts";
  * Plays a scenario against what always holds; then lets the disturbances end, and expects the end that a quiet run has:
  * where a freeze lasts, a rest of all others; then a rest of all, complete or halted with its reason, and after one more revision every cluster at it.
  */
-export async function playScenario({ steps, begins, frozen, ...fleet }: Scenario): Promise<void> {
+export async function playScenario({ steps, begins, frozen, ahead, ...fleet }: Scenario): Promise<void> {
   const { length: clusters } = fleet.rings;
   const model = new PlannerModel(clusters);
   const { rings, strategy, templates, paths, guard } = fleet;
   const story = new Play(model, { rings, group: new ModelGroup(strategy, templates, paths, guard) });
   await story.begin(begins);
+  if (ahead !== undefined) model.ahead = ahead;
   for (const step of steps) {
     const times = step.do === "deliver" ? Math.ceil(clusters / fewClusters) : 1;
     for (let time = 0; time < times; time++) await story.step(step);

@@ -72,6 +72,13 @@ function withPrune(
   return withheld.map((one) => (one === known ? { ...known, names: [...known.names, cluster].sort() } : one));
 }
 
+/** Number of clusters on which prunes of a rollout are withheld; infinite where not all of them are named. */
+export function prunedClusters(guard: GuardState | undefined, rollout: number): number {
+  const withheld = (guard?.withheld ?? []).filter((one) => one.kind === "objects" && one.rollout === rollout);
+  if (withheld.some(({ names }) => names.length >= keptClusters)) return Number.POSITIVE_INFINITY;
+  return new Set(withheld.flatMap(({ names }) => names)).size;
+}
+
 function isSameList(a: readonly WithheldChange[], b: readonly WithheldChange[]): boolean {
   return a.length === b.length && a.every((one, index) => one === b[index]);
 }

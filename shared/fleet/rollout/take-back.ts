@@ -3,6 +3,7 @@
 import { excerpt } from "#shared/base/excerpt.ts";
 import { resolveCount } from "#shared/fleet/kinds/quantities.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
+import { prunedClusters } from "#shared/fleet/rollout/guarded-objects.ts";
 import { backFrom } from "#shared/fleet/rollout/order.ts";
 import { changedSize, failuresOf, type StagePace, stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { OwnerRow } from "#shared/fleet/rows/object-rows.ts";
@@ -15,6 +16,8 @@ export const starling = "Starling";
 export interface GoesBack {
   /** The rollout that the stage goes back to; absent without one. */
   readonly to?: number | undefined;
+  /** Number of clusters on which a guard withholds what the rollout prunes. */
+  readonly withheldOn: number;
 }
 
 /** @returns where the owner's spec sends a rollout that fails in a stage; undefined when it stands still there. */
@@ -24,14 +27,16 @@ export function goesBack(
   { name, updatingTo }: Pick<StageRecord, "name" | "updatingTo">,
 ): GoesBack | undefined {
   if (relationOf(row).rollout.onFailure !== "rollback" || row.operations.deletion !== undefined) return undefined;
-  return { to: backFrom(rolloutState, name, updatingTo?.rollout ?? 0) };
+  const { rollout = 0 } = updatingTo ?? {};
+  return { to: backFrom(rolloutState, name, rollout), withheldOn: prunedClusters(rolloutState.guard, rollout) };
 }
 
 export type TakeBack = { readonly to: number } | { readonly stays: string };
 
 /**
  * Whether a failed stage run is taken back, or why it stays; undefined when it has not failed, or is a rollback: that
- * never starts another one. Silence, renderings, and failures from before it tell nothing against a rollout.
+ * never starts another one. Silence, renderings, prunes that a guard withholds, and failures from before it tell nothing
+ * against a rollout.
  */
 export function takeBack(stageRun: StageRunRow, back: GoesBack | undefined, pace: StagePace): TakeBack | undefined {
   const { phase, stage, rollback, expired, check, unrendered } = stageRun;
@@ -40,8 +45,11 @@ export function takeBack(stageRun: StageRunRow, back: GoesBack | undefined, pace
   if (phase === "GateFailed" && check?.answer === "silent")
     return { stays: "onFailure does not take it back, because nobody answered about it" };
   const budget = resolveCount(pace.maxFailures, changedSize(stageRun));
-  if (phase === "Halted" && failuresOf(stageRun) - unrendered.length <= budget)
+  const failures = failuresOf(stageRun) - unrendered.length;
+  if (phase === "Halted" && failures <= budget)
     return { stays: "onFailure does not take it back, because manifests could not be rendered" };
+  if (phase === "Halted" && failures - back.withheldOn <= budget)
+    return { stays: "onFailure does not take it back, because the guard withholds what it prunes" };
   if (back.to === undefined) return { stays: `stage ${stage} has no earlier rollout to go back to` };
   return { to: back.to };
 }

@@ -12,7 +12,7 @@ import type { RolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { describeRevisions, desiredPlan } from "#shared/fleet/rollout/desired-plan.ts";
 import { templatesKept } from "#shared/fleet/rollout/guarded-templates.ts";
 import { countHeld, frozenIn } from "#shared/fleet/rollout/holding.ts";
-import { barredIn } from "#shared/fleet/rollout/order.ts";
+import { barredIn, rejectedNewest } from "#shared/fleet/rollout/order.ts";
 import { isStalled, stageRunKey, waitingOf } from "#shared/fleet/rollout/stage-runs.ts";
 import { dueAtOf, later } from "#shared/fleet/rows/due.ts";
 import type { FreezeState } from "#shared/fleet/rows/freezes-row.ts";
@@ -400,7 +400,9 @@ export class PlannerModel {
     const isStill = begun.every(
       (stageRun) => this.#isStalled(stageRun) || this.#isFrozen(stageRun) || isGivingWay(stageRun),
     );
-    if (begun.length === 0 && updatingTo.length > 0 && barredIn(rolloutState) === undefined) return false;
+    // Nothing newer comes to the stage before, when it went back by itself.
+    const isEnd = barredIn(rolloutState) !== undefined || rejectedNewest(rolloutState) !== undefined;
+    if (begun.length === 0 && updatingTo.length > 0 && !isEnd) return false;
     const stopped = rolloutState.stages.some(({ failedCatchUps }) => failedCatchUps > 0);
     const frozen = countHeld(rolloutState.catchUpsHeld ?? { holds: [] }, "freeze");
     const isServed = rolloutState.catchUps.waiting === frozen || stopped || group.operations.deletion !== undefined;

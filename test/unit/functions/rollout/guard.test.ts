@@ -318,6 +318,19 @@ describe("objects of a Sync", () => {
       expect(await desired(made, cluster)).toMatchObject({ objectBounds: ["20%"], mayPrune: [prune.hash] });
   });
 
+  test("a rollout of which a prune is withheld does not go back by itself, and other failures take it back", async () => {
+    const made = await pruning({ ...staged, onFailure: "rollback" });
+    expect(made.stages()).toEqual({ canary: "1 (2)", rest: "1" });
+    const { phase, message } = made.stageRun("canary");
+    expect(phase).toBe("Halted");
+    expect(message).toMatch(/; onFailure does not take it back, because the guard withholds what it prunes$/);
+    await approve(made, prune.hash);
+    await made.plan();
+    for (const { cluster } of made.slots()) await made.observe(cluster, "Failed");
+    await made.plan();
+    expect(made.stages()).toEqual({ canary: "3 (3)", rest: "1" });
+  });
+
   test("an approval is for one rollout: the next one asks again, and forgets the one before", async () => {
     const made = await pruning();
     await approve(made, prune.hash);

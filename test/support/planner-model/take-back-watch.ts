@@ -1,8 +1,9 @@
 import { expect } from "vitest";
 import { digestOf } from "#shared/base/digest.ts";
 import { inputOf, relationOf } from "#shared/fleet/rollout/desired-plan.ts";
+import { isSameStageRun } from "#shared/fleet/rollout/stage-runs.ts";
 import type { FleetRow, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
-import type { RolloutRow, RolloutStateRow, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { RolloutRow, RolloutStateRow, StageRunRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Change } from "#test/support/planner-model/stage-watch.ts";
@@ -60,10 +61,14 @@ export class TakeBackWatch {
       const had = rollouts.find((one) => one.number === current);
       expect([current, had?.rollback], `${what}: what the stage had`).toContain(rollback);
     }
-    const run = rowsOf<StageRunRow>("StageRun").find((one) => one.rollout === failed && one.stage === stage);
-    const { counts, bake } = run ?? {};
-    const isBad = (counts?.Failed ?? 0) > 0 || bake !== undefined || run?.check !== undefined;
-    expect(isBad, `${what}: where nothing failed`).toBe(true);
+    const run = rowsOf<StageRunRow>("StageRun").findLast((one) => one.rollout === failed && one.stage === stage);
+    const withheld = new Set(
+      rowsOf<SyncRow>("SyncOnCluster").flatMap(({ cluster, observed }) => (observed?.guardedPrune ? [cluster] : [])),
+    );
+    const targets = rowsOf<TargetRow>("Target").filter((one) => isSameStageRun(one.stageRun, run));
+    const failures = targets.filter(({ state, cluster }) => state === "Failed" && !withheld.has(cluster));
+    const isBad = failures.length > 0 || run?.bake !== undefined || run?.check !== undefined;
+    expect(isBad, `${what}: where nothing failed but prunes that a guard withholds`).toBe(true);
     this.#takenBack.set(number, { failed, stage: idOf(stage), older });
   }
 

@@ -135,7 +135,8 @@ export class PeopleWatch {
         const asked = `${watched.idOf(stage)} ${plan}`;
         const known = this.#answers.get(asked) ?? [];
         const isKnown = known.some((one) => one.number === number);
-        if (!isKnown) this.#answers.set(asked, [...known, { number, says: check.answer, by, at: watched.now.getTime() }]);
+        if (!isKnown)
+          this.#answers.set(asked, [...known, { number, says: check.answer, by, at: watched.now.getTime() }]);
         continue;
       }
       this.#approvals.set(key, (this.#approvals.get(key) ?? new Set()).add(by));
@@ -184,7 +185,10 @@ export class PeopleWatch {
   #numbered({ number, plan, rollback, takesBack }: RolloutRow, watched: Watched): void {
     if (rollback !== undefined) {
       this.#rollbacks.set(number, rollback);
-      if (takesBack !== undefined) return this.#tookBack(takesBack.rollout, plan.planHash, watched);
+      if (takesBack !== undefined) {
+        this.#tookBack(takesBack.rollout, plan.planHash, watched);
+        return;
+      }
       const taken = new Set(watched.rowsOf<StageRunRow>("StageRun").map((stageRun) => stageRun.rollout));
       for (const bad of watched.rowsOf<RolloutRow>("Rollout")) {
         if (bad.number <= rollback || !taken.has(bad.number) || this.isRollback(bad.number)) continue;

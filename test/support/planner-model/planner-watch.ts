@@ -209,8 +209,7 @@ export class PlannerWatch {
     expect(desired.attempt, what).toBe((before?.desired.attempt ?? 0) + 1);
     const isDeletion = this.group()?.operations.deletion !== undefined;
     const isTakenBack = before?.desired.action === "delete";
-    if (!isDeletion)
-      this.guard.assigned(what, sync, { ...this.#watched(), guard: this.#steadyGuard(), isTakenBack });
+    if (!isDeletion) this.guard.assigned(what, sync, { ...this.#watched(), guard: this.#steadyGuard(), isTakenBack });
     if (desired.action === "orphan") return;
     const slot = this.#rows.get(keyText(keys.slot(this.#owner, cluster))) as SlotRow | undefined;
     const stageId = slot && this.#stages.idOf(slot.stage);

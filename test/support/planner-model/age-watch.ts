@@ -54,7 +54,7 @@ export class AgeWatch {
     for (const key of this.#since.keys()) if (!waiting.has(key)) this.#since.delete(key);
     for (const key of waiting) if (!this.#since.has(key)) this.#since.set(key, now.getTime());
     this.#remember(rolloutState, group, stageRuns);
-    // What went back by itself waits for a newer commit, and so does everything that had begun before it.
+    // A rollout that went back by itself waits for a newer commit, and so does everything that had begun before it.
     const isAtRest = rejectedNewest(rolloutState) !== undefined;
     for (const [key, since] of this.#since) {
       const seconds = (now.getTime() - since) / 1000;

@@ -26,17 +26,17 @@ export class ModelObjects {
   /** Applies a rendering whole, unless its prune is withheld. @param life - of the cluster. */
   apply(life: string, row: SyncRow): GuardedPrune | undefined {
     const key = `${life} ${row.name}`;
-    const wanted = objectsOf(row.desired.renderDigest ?? "");
-    const held = new Set([...(this.#held.get(key) ?? []), ...wanted]);
+    const desired = objectsOf(row.desired.renderDigest ?? "");
+    const held = new Set([...(this.#held.get(key) ?? []), ...desired]);
     this.#held.set(key, held);
-    const gone = [...held].filter((name) => !wanted.has(name));
+    const gone = [...held].filter((name) => !desired.has(name));
     const before = row.observed?.applied && objectsOf(row.observed.applied.renderDigest);
-    const stay = [...wanted].filter((name) => before?.has(name) ?? true).length;
+    const stay = [...desired].filter((name) => before?.has(name) ?? true).length;
     const doomed = { doomed: gone.map(idOf), members: gone.length + stay };
     const withheld = judgePrune(row, doomed);
     if (withheld !== undefined) return withheld;
     const { hash = "" } = judgePrune({ ...row, desired: { ...row.desired, ...none } }, doomed) ?? {};
-    this.#held.set(key, wanted);
+    this.#held.set(key, desired);
     if (gone.length > 0) this.#pruned({ row, count: gone.length, members: doomed.members, hash });
     return undefined;
   }

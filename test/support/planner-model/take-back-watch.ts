@@ -84,7 +84,7 @@ export class TakeBackWatch {
   }
 }
 
-/** What a rollout may give to a cluster, whatever labels the planner has read. */
+/** The renderings that a rollout may give to a cluster, whatever labels the planner has read. */
 function renderings({ plan }: RolloutRow, fleet: FleetRow): readonly string[] {
   const labels = ["r0", "r1", "r2"].flatMap((ring) => ["mild", "sharp"].map((flavour) => ({ ring, flavour })));
   return plan.templates.flatMap((template) =>

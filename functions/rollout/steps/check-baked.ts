@@ -13,11 +13,15 @@ import {
   failureIn,
   isBaked,
 } from "#shared/fleet/rollout/bake.ts";
+import { freezesToJudge, isSameFreeze, withFreezes } from "#shared/fleet/rollout/bake-freezes.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { ClusterRows, Known } from "#shared/fleet/rollout/facts.ts";
 import { reasonOf } from "#shared/fleet/rollout/judge.ts";
 import { isSameStageRun, refOf, stageRunKey, stageRunsIn } from "#shared/fleet/rollout/stage-runs.ts";
+import { covers, type Freeze, isReleased } from "#shared/fleet/rows/freezes-row.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
 import type { StageRunRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
+import { isNewer } from "#shared/fleet/rows/row.ts";
 import { because } from "#shared/fleet/rows/stated-reason.ts";
 
 /** Targets seen in one step. */
@@ -36,11 +40,47 @@ export async function checkBaked(
   for (const stageRun of stageRunsIn(known.rolloutState, known.stageRuns)) {
     if (stageRun.phase !== "Baking" || unchecked.has(stageRunKey(stageRun))) continue;
     const transaction = new Transaction(known, ports.clock.now());
-    if (stageRun.bake?.check === undefined) begin(transaction, stageRun, clock);
+    if (stageRun.bake?.check === undefined) begin(transaction, await noteFreezes(transaction, stageRun, ports), clock);
     else if (await see(transaction, { stageRun, clock }, ports)) unchecked.add(stageRunKey(stageRun));
     if (transaction.hasChanged()) return transaction;
   }
   return undefined;
+}
+
+/** Records the freezes of a bake, because they are forgotten after some days. @returns the stage run with them. */
+async function noteFreezes(transaction: Transaction, stageRun: StageRunRow, ports: PlannerPorts): Promise<StageRunRow> {
+  const { known, now } = transaction;
+  const { freezeState } = known;
+  const { bake } = stageRun;
+  if (bake === undefined || (isReleased(freezeState) && bake.freezes === undefined)) return stageRun;
+  const some = freezesToJudge(bake, freezeState, now).filter(({ clusters }) => clusters !== undefined);
+  const partial = some.length === 0 ? [] : await notCovering(some, stageRun, ports);
+  const next = withFreezes(bake, {
+    freezeState,
+    covers: (freeze) => !partial.some((one) => isSameFreeze(one, freeze)),
+    now,
+  });
+  if (next === bake) return stageRun;
+  transaction.putStageRun({ ...stageRun, bake: next });
+  return { ...stageRun, bake: next };
+}
+
+/** The freezes that leave out a target of the stage run. Its clusters are read until each freeze has one. */
+async function notCovering(
+  freezes: readonly Freeze[],
+  { size, ...stageRun }: StageRunRow,
+  { lists, table }: PlannerPorts,
+): Promise<readonly Freeze[]> {
+  const found = new Set<Freeze>();
+  for (let seen = 0; seen < size && found.size < freezes.length; seen += pageSize) {
+    const orders = Array.from({ length: Math.min(pageSize, size - seen) }, (_, index) => seen + index);
+    const snapshot = await readSnapshot({ ...stageRun, size }, orders, lists);
+    const clusters = [...snapshot.values()].map(({ cluster }) => keys.fleet(cluster));
+    const rows = await table.getMany(clusters, { newer: "kept" });
+    for (const freeze of freezes)
+      if (rows.some((row) => isNewer(row) || !covers(freeze, row.labels))) found.add(freeze);
+  }
+  return [...found];
 }
 
 function begin(transaction: Transaction, stageRun: StageRunRow, clock: BakeClock): void {

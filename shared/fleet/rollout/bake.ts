@@ -5,6 +5,7 @@
 
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { alarmFailure, alarmsAwaited, isEndedByAlarm } from "#shared/fleet/rollout/alarms.ts";
+import { freezeOfBake, frozenSeconds } from "#shared/fleet/rollout/bake-freezes.ts";
 import { checkGate, isEndedByCheck } from "#shared/fleet/rollout/check-gate.ts";
 import type { GateState } from "#shared/fleet/rollout/gate-state.ts";
 import { changedSize } from "#shared/fleet/rollout/stage-runs.ts";
@@ -100,12 +101,13 @@ export function bakeFrom({ stood, suspendedAt }: BakeClock, now: Date): Bake {
   return { from: now.toISOString(), stood: stood + standing };
 }
 
-/** When the bake is over; undefined while its owner is suspended, or before it has begun. */
+/** When the bake is over; undefined while its owner is suspended or every target is frozen, or before it has begun. */
 export function bakedAt(stageRun: StageRunRow, { stood, suspendedAt }: BakeClock): string | undefined {
   const { bake } = stageRun;
   const duration = bakeOf(stageRun);
   if (bake === undefined || duration === undefined || suspendedAt !== undefined) return undefined;
-  return later(bake.from, secondsOf(duration) + Math.max(0, stood - bake.stood));
+  if (freezeOfBake(bake) !== undefined) return undefined;
+  return later(bake.from, secondsOf(duration) + Math.max(0, stood - bake.stood) + frozenSeconds(bake));
 }
 
 /** When a cluster that has not been checked counts as unreachable; undefined while the owner is suspended. */

@@ -64,7 +64,7 @@ export function freezeStateAmong(rows: readonly Row[]): FreezeStateReading {
 
 type Labels = Readonly<Record<string, string>>;
 
-function covers({ clusters }: Freeze, labels: Labels): boolean {
+export function covers({ clusters }: Freeze, labels: Labels): boolean {
   return clusters === undefined || matchesSelector(clusters.selector, labels);
 }
 
@@ -102,7 +102,7 @@ export function releasedAt(freezeState: FreezeState, labels: Labels, now: Date):
 }
 
 /** A freeze whose time had passed ended before somebody lifted it. */
-function endOf({ lifted, until }: LiftedFreeze): string {
+export function endOf({ lifted, until }: LiftedFreeze): string {
   return until !== undefined && until < lifted.at ? until : lifted.at;
 }
 

@@ -471,12 +471,24 @@ export interface Transition {
 /** The gates of a stage, as its snapshot recorded them: a later edit of the spec does not change them. */
 export type StageGates = Pick<RolloutStrategy["stages"][number], "before" | "after">;
 
+/** A freeze during a bake. One that covers every target stops the clock. */
+export interface BakeFreeze {
+  readonly name: string;
+  readonly at: string;
+  /** Whether it covered every target when the planner first saw it. */
+  readonly covers: boolean;
+  /** When it ended; absent while it is in force. */
+  readonly to?: string;
+}
+
 /** How far a stage run with a bake has come. */
 export interface Bake {
   /** When its targets first met the budgets. Nothing but a failed bake begins it again. */
   readonly from: string;
   /** Seconds of all suspensions of the owner until then. */
   readonly stood: number;
+  /** The freezes that were in force at some time of the bake. */
+  readonly freezes?: readonly BakeFreeze[];
   /** The check of every target at the end: when it was requested, and the number of targets that were seen since. */
   readonly check?: { readonly since: string; readonly seen: number };
   /** The facts about the alarms, as the planner has recorded them. */

@@ -4,6 +4,7 @@ import { advance, isLeft, isPromotable, mustVerify } from "#shared/fleet/rollout
 import { alarmsAwaited, unreadText } from "#shared/fleet/rollout/alarms.ts";
 import { approvalOf, expiresAt, outdatedText, validApprovals } from "#shared/fleet/rollout/approval.ts";
 import { bakeClock, bakedAt, bakeOf, checkEnd, isEndedFromOutside, withoutGates } from "#shared/fleet/rollout/bake.ts";
+import { freezeOfBake } from "#shared/fleet/rollout/bake-freezes.ts";
 import { checkExpiresAt, checkOf, isCheckOpen } from "#shared/fleet/rollout/check-gate.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { barredIn, newerBefore, nextFor } from "#shared/fleet/rollout/order.ts";
@@ -201,11 +202,12 @@ function bakeWait({ row }: WaitFacts, stageRun: StageRunRow): Wait[] {
   const { progressDeadline } = relationOf(row).rollout;
   const clock = bakeClock(row.operations, progressDeadline);
   const unread = unreadText(stageRun);
+  const frozen = freezeOfBake(bake);
   const isChecked = bake.check !== undefined && bake.check.seen >= stageRun.size;
   const awaited = isChecked ? (alarmsAwaited(stageRun) ?? "") : "each cluster is checked once more";
   const message =
     bake.check === undefined
-      ? `rollout ${rollout} bakes in stage ${stage} for ${bakeOf(stageRun)}${unread === undefined ? "" : `; ${unread}`}`
+      ? `rollout ${rollout} bakes in stage ${stage} for ${bakeOf(stageRun)}${frozen === undefined ? "" : `; freeze ${frozen.name} stops its clock`}${unread === undefined ? "" : `; ${unread}`}`
       : `rollout ${rollout} has baked in stage ${stage}: ${awaited}`;
   const end = bake.check === undefined ? bakedAt(stageRun, clock) : checkEnd(bake.check, clock);
   const until = isChecked ? undefined : end;

@@ -209,6 +209,89 @@ describe("a bake", () => {
     expect(made.stageRun("canary").message).toBe("stage canary bakes for 30m, until 2026-11-21T08:50:00.000Z");
   });
 
+  describe("a freeze", () => {
+    const ask = async (made: PlannerWorld, method: string, path: string, body: object = {}) => {
+      const api = apiFixture(made.table);
+      api.setNow(made.now.toISOString());
+      expect(await api.call(method, path, body)).toMatchObject({ status: 200 });
+      await made.plan();
+    };
+    const freeze = (made: PlannerWorld, name: string, clusters?: string, more: object = {}) =>
+      ask(made, "POST", `/v1/freezes/${name}`, {
+        reason: "INC-1",
+        ...(clusters === undefined ? {} : { clusters }),
+        ...more,
+      });
+    const thaw = (made: PlannerWorld, name: string) => ask(made, "DELETE", `/v1/freezes/${name}`);
+    const later = (made: PlannerWorld, by: number) => new Date(made.now.getTime() + by * minutes * 1000).toISOString();
+    const message = (made: PlannerWorld) => made.stageRun("canary").message;
+
+    test.each([
+      ["of every cluster", undefined],
+      ["of the clusters with the label of the stage", "ring=canary"],
+    ])("a freeze %s stops the clock, and the wait names it", async (_what, clusters) => {
+      const made = await bakingGroup();
+      made.advanceClock(10 * minutes);
+      await freeze(made, "inc", clusters);
+      expect(message(made)).toBe("stage canary bakes for 30m");
+      made.advanceClock(40 * minutes);
+      await playOn(made);
+      expect(made.stageRun("canary").phase).toBe("Baking");
+      expect(await isAsked(made, "c1")).toBe(false);
+      const api = apiFixture(made.table);
+      const { body } = await api.call("GET", `/v1/namespaces/${owner.namespace}/syncgroups/${owner.name}/rollout`);
+      const said = body.status.waits.filter(({ reason }: { reason: string }) => reason === "bake");
+      expect(said).toMatchObject([{ message: expect.stringContaining("; freeze inc stops its clock") }]);
+      expect(said[0].until).toBeUndefined();
+      await thaw(made, "inc");
+      expect(message(made)).toBe("stage canary bakes for 30m, until 2026-11-21T09:10:00.000Z");
+    });
+
+    test("a freeze that leaves out one of its clusters does not stop the clock", async () => {
+      const made = await bakingGroup();
+      await made.addCluster("c2", "other");
+      await freeze(made, "inc", "ring=canary");
+      expect(message(made)).toBe("stage canary bakes for 30m, until 2026-11-21T08:30:00.000Z");
+    });
+
+    test("a freeze that ends by itself counts until its end, also when the planner comes late", async () => {
+      const made = await bakingGroup();
+      await freeze(made, "inc", undefined, { until: later(made, 20) });
+      made.advanceClock(45 * minutes);
+      await made.plan();
+      expect(message(made)).toBe("stage canary bakes for 30m, until 2026-11-21T08:50:00.000Z");
+    });
+
+    test("freezes that overlap count once, and one that the planner never saw in force counts", async () => {
+      const made = await bakingGroup();
+      made.advanceClock(5 * minutes);
+      const at = (minute: number) => `2026-11-21T08:${String(minute).padStart(2, "0")}:00.000Z`;
+      const gone = (name: string, from: number, to: number) => {
+        return { name, by: "ana", reason: "INC-1", at: at(from), lifted: { by: "ana", at: at(to) } };
+      };
+      await made.setFreezes({ lifted: [gone("two", 2, 4), gone("one", 1, 3)] });
+      await made.plan();
+      expect(message(made)).toBe("stage canary bakes for 30m, until 2026-11-21T08:33:00.000Z");
+      await made.setFreezes({});
+      await made.plan();
+      expect(message(made)).toBe("stage canary bakes for 30m, until 2026-11-21T08:33:00.000Z");
+    });
+
+    test("the time of a freeze before the bake does not count, and one that was forgotten has ended", async () => {
+      const made = await worldOf({ c1: "canary", r1: "rest" }, baked);
+      await begin(made);
+      await freeze(made, "inc");
+      made.advanceClock(5 * minutes);
+      await made.finish("c1");
+      await made.plan();
+      expect(made.stageRun("canary").bake?.from).toBe("2026-11-21T08:05:00.000Z");
+      made.advanceClock(10 * minutes);
+      await made.setFreezes({});
+      await made.plan();
+      expect(message(made)).toBe("stage canary bakes for 30m, until 2026-11-21T08:45:00.000Z");
+    });
+  });
+
   test("a bake that begins during a suspension does not count the rest of it", async () => {
     const made = await worldOf({ c1: "canary", r1: "rest" }, baked);
     await begin(made);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { advance, type Gates, type StageRunFacts, stageRunFacts } from "#shared/fleet/rollout/advance.ts";
 import { withOutcome } from "#shared/fleet/rollout/stage-runs.ts";
-import { type StageRunPhase, stalledPhases } from "#shared/fleet/rows/rollout-rows.ts";
+import { type BakeFreeze, type StageRunPhase, stalledPhases } from "#shared/fleet/rows/rollout-rows.ts";
 import { rolloutStateOf, stageRecordOf, stageRunInState } from "#test/support/rollout-state-rows.ts";
 import { groupRow } from "#test/unit/cli/format/overview-fixture.ts";
 
@@ -353,6 +353,25 @@ describe("the gates of a stage run", () => {
       timers,
     });
     expect(advance(stageRunInState(allReady), { pace: strict }, { after: failed }).timers).toEqual([]);
+  });
+
+  const inc = { name: "inc", at };
+  /** Legend: freezes during a bake of 30 minutes from 08:00, and when it ends; undefined while its clock stands. */
+  test.each<[string, readonly BakeFreeze[], string | undefined]>([
+    ["no freeze", [], "08:30"],
+    ["a freeze of every cluster", [{ ...inc, covers: true }], undefined],
+    ["a freeze of some clusters", [{ ...inc, covers: false }], "08:30"],
+    ["a freeze that has ended", [{ ...inc, covers: true, to: "2026-11-21T08:10:00.000Z" }], "08:40"],
+    ["a freeze that ended before", [{ ...inc, covers: true, to: "2026-11-21T07:50:00.000Z" }], "08:30"],
+    ["a freeze of some clusters that has ended", [{ ...inc, covers: false, to: "2026-11-21T08:10:00.000Z" }], "08:30"],
+  ])("the clock of a bake with %s", (_what, freezes, end) => {
+    const gates = { after: [{ bake: "30m" }] };
+    const stageRun = stageRunInState({ ...allReady, gates, bake: { from: at, stood: 0, freezes } });
+    const clock = { stood: 0, suspendedAt: undefined, resumedAt: undefined, progressSeconds: 600 };
+    const advanced = advance(stageRun, { pace: strict, bakeClock: clock });
+    expect(advanced.phase).toBe("Baking");
+    const ends = end === undefined ? [] : [{ at: `2026-11-21T${end}:00.000Z`, why: "the end of a bake" }];
+    expect(advanced.timers).toEqual(ends);
   });
 
   test("a stage run without gates never has the phase of a gate", () => {

@@ -18,7 +18,7 @@ import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import type { ClusterRows, Known } from "#shared/fleet/rollout/facts.ts";
 import { reasonOf } from "#shared/fleet/rollout/judge.ts";
 import { isSameStageRun, refOf, stageRunKey, stageRunsIn } from "#shared/fleet/rollout/stage-runs.ts";
-import { covers, type Freeze, isReleased } from "#shared/fleet/rows/freezes-row.ts";
+import { type Freeze, freezeCovers, isReleased } from "#shared/fleet/rows/freezes-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { StageRunRow, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer } from "#shared/fleet/rows/row.ts";
@@ -78,7 +78,7 @@ async function notCovering(
     const clusters = [...snapshot.values()].map(({ cluster }) => keys.fleet(cluster));
     const rows = await table.getMany(clusters, { newer: "kept" });
     for (const freeze of freezes)
-      if (rows.some((row) => isNewer(row) || !covers(freeze, row.labels))) found.add(freeze);
+      if (rows.some((row) => isNewer(row) || !freezeCovers(freeze, row.labels))) found.add(freeze);
   }
   return [...found];
 }

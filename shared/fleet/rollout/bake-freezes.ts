@@ -1,7 +1,7 @@
 /** Freezes that cover every target of a stage run stop the clock of its bake. Pure. */
 
 import { defined } from "#shared/base/defined.ts";
-import { endOf, type Freeze, type FreezeState, isInForce } from "#shared/fleet/rows/freezes-row.ts";
+import { type Freeze, type FreezeState, freezeEnd, isInForce } from "#shared/fleet/rows/freezes-row.ts";
 import type { Bake, BakeFreeze } from "#shared/fleet/rows/rollout-rows.ts";
 
 interface EndingFreeze extends Freeze {
@@ -13,7 +13,7 @@ interface EndingFreeze extends Freeze {
 function during({ from }: Bake, { freezes, lifted }: FreezeState, now: Date): readonly EndingFreeze[] {
   const all = [
     ...freezes.map((freeze) => ({ ...freeze, ...defined({ to: isInForce(freeze, now) ? undefined : freeze.until }) })),
-    ...lifted.map((freeze) => ({ ...freeze, to: endOf(freeze) })),
+    ...lifted.map((freeze) => ({ ...freeze, to: freezeEnd(freeze) })),
   ];
   return all.filter(({ to }) => to === undefined || to > from);
 }

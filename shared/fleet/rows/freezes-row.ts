@@ -64,7 +64,7 @@ export function freezeStateAmong(rows: readonly Row[]): FreezeStateReading {
 
 type Labels = Readonly<Record<string, string>>;
 
-export function covers({ clusters }: Freeze, labels: Labels): boolean {
+export function freezeCovers({ clusters }: Freeze, labels: Labels): boolean {
   return clusters === undefined || matchesSelector(clusters.selector, labels);
 }
 
@@ -74,7 +74,7 @@ export function isInForce({ until }: Pick<Freeze, "until">, now: Date): boolean 
 
 /** The freeze that covers a cluster with these labels; of several the one that lasts longest. */
 export function freezeOver(freezeState: FreezeState, labels: Labels, now: Date): Freeze | undefined {
-  const holding = freezeState.freezes.filter((freeze) => isInForce(freeze, now) && covers(freeze, labels));
+  const holding = freezeState.freezes.filter((freeze) => isInForce(freeze, now) && freezeCovers(freeze, labels));
   return holding.sort((a, b) => (lastsUntil(b) > lastsUntil(a) ? 1 : -1))[0];
 }
 
@@ -94,15 +94,15 @@ function lastsUntil({ until }: Freeze): string {
 
 /** When a freeze last released a cluster with these labels; undefined when that never happened, or long ago. */
 export function releasedAt(freezeState: FreezeState, labels: Labels, now: Date): string | undefined {
-  const lifted = freezeState.lifted.filter((freeze) => covers(freeze, labels)).map(endOf);
+  const lifted = freezeState.lifted.filter((freeze) => freezeCovers(freeze, labels)).map(freezeEnd);
   const over = freezeState.freezes
-    .filter((freeze) => !isInForce(freeze, now) && covers(freeze, labels))
+    .filter((freeze) => !isInForce(freeze, now) && freezeCovers(freeze, labels))
     .flatMap(({ until }) => until ?? []);
   return [...lifted, ...over].sort().at(-1);
 }
 
 /** A freeze whose time had passed ended before somebody lifted it. */
-export function endOf({ lifted, until }: LiftedFreeze): string {
+export function freezeEnd({ lifted, until }: LiftedFreeze): string {
   return until !== undefined && until < lifted.at ? until : lifted.at;
 }
 

@@ -508,6 +508,7 @@ export class Wiring extends Construct {
             partitions.events,
             partitions.revisions,
           ],
+          indexes: ["state"],
         }),
         STARLING_BUCKET: blobsOf(blobs, { read: ["plans", "inventories"] }),
         STARLING_INSTALLATION: plain(installationId),

@@ -44,6 +44,7 @@ const benches: readonly (readonly [string, readonly string[], readonly string[]]
     ["--clusters", "2,3", "--rounds", "1"],
     [
       "cpuPerTarget3vs2",
+      "gateRequestsPerTarget3",
       "idleCheck3vs2",
       "longestCallSeconds",
       "readsPerTarget3vs2",

@@ -45,13 +45,13 @@ export class ControlStack extends Stack {
       concurrency,
       oldestRevisionDays,
       gitAllow,
+      guard,
       personalRoles,
       ...(name === undefined || certificateArn === undefined ? {} : { domain: { name, certificateArn } }),
       ...defined({
         gitCa,
         applyRoleArn: applyRole,
         discoverRoleArn: discoverRole,
-        guard: guard === "none" ? undefined : guard,
       }),
     });
     const receivers = defined({ topicArn: alarmTopicArn, email: alarmEmail });

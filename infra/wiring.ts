@@ -69,7 +69,7 @@ export interface WiringProps {
   /** Private hosts and address ranges that git may be fetched from. */
   readonly gitAllow: readonly string[];
   /** The guard of groups that have none of their own. */
-  readonly guard?: GuardSpec;
+  readonly guard: GuardSpec | "none";
   /** Patterns of the names of roles whose sessions have the names of people. */
   readonly personalRoles: readonly string[];
   readonly domain?: ApiEntryProps["domain"];
@@ -98,7 +98,7 @@ export class Wiring extends Construct {
     super(scope, id);
     const { table, blobs, installation } = props;
     const { bounds, clusters, quota, quotaToAskFor, reservedForTick } = props.concurrency;
-    const guard = props.guard === undefined ? {} : { STARLING_GUARD: plain(JSON.stringify(props.guard)) };
+    const guard = plain(props.guard === "none" ? "none" : JSON.stringify(props.guard));
     // Unlike the installation's name, it is unique across accounts and regions. Every cluster stores it.
     const installationId = `${installation}.${Aws.ACCOUNT_ID}.${Aws.REGION}`;
     const secrets = `arn:${Aws.PARTITION}:secretsmanager:${Aws.REGION}:${Aws.ACCOUNT_ID}:secret:${installation}`;
@@ -221,7 +221,7 @@ export class Wiring extends Construct {
         STARLING_DEAD_QUEUE_TICK: queueLengthOf(everyMinute.deadLetters),
         STARLING_WEBHOOK_SECRET: secretDescriptionOf(props.webhookSecretArn),
         STARLING_TICK_FUNCTION: plain(tick.lambda.functionName),
-        ...guard,
+        STARLING_GUARD: guard,
         STARLING_PERSONAL_ROLES: plain(props.personalRoles.join(",")),
         STARLING_CLUSTERS: plain(String(clusters)),
         STARLING_CONCURRENCY: plain(String(quota)),
@@ -365,7 +365,7 @@ export class Wiring extends Construct {
           renew: ["artifacts"],
         }),
         STARLING_INSTALLATION: plain(installationId),
-        ...guard,
+        STARLING_GUARD: guard,
         STARLING_QUEUE_ROLLOUT: toRollout.ownWork(),
         STARLING_QUEUE_RENDER: toRender.send(),
         STARLING_QUEUE_APPLY: toApply.send(),

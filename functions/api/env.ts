@@ -33,8 +33,8 @@ export const apiEnv = z.object({
   STARLING_LOG_GROUPS: z.string().regex(/^[a-z]+=[^,=]+(,[a-z]+=[^,=]+)*$/),
   /** Prefix of the external ids that the roles of Clusters trust. */
   STARLING_INSTALLATION: z.string().min(1),
-  /** The guard of groups that have none of their own, as JSON. */
-  STARLING_GUARD: z.string().optional(),
+  /** The guard of groups that have none of their own, as JSON, or "none". */
+  STARLING_GUARD: z.string().min(1),
   /** Patterns of the names of roles whose sessions have the names of people: `AWSReservedSSO_*,person-*`. */
   STARLING_PERSONAL_ROLES: z.string().min(1),
 });

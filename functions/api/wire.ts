@@ -8,7 +8,7 @@ import { S3BlobLinks } from "#shared/adapters/aws/s3-blob-links.ts";
 import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
-import { guardAsJson } from "#shared/fleet/kinds/guard-spec.ts";
+import { defaultGuardOf } from "#shared/fleet/kinds/guard-spec.ts";
 import type { ApiClients } from "#shared/lambda/api-clients.ts";
 import type { HttpHandler } from "#shared/lambda/http-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
@@ -29,7 +29,7 @@ export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, out
     log: powertoolsLog("api", output),
     logs: new CloudWatchLogReader(aws.logs, logGroupsOf(env)),
     installation: env.STARLING_INSTALLATION,
-    defaultGuard: guardAsJson.optional().parse(env.STARLING_GUARD),
+    defaultGuard: defaultGuardOf(env.STARLING_GUARD),
     personalRoles: env.STARLING_PERSONAL_ROLES.split(","),
     account: new AwsAccountReader(aws),
     own: {

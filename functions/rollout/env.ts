@@ -10,7 +10,7 @@ export const rolloutEnv = z.object({
   STARLING_QUEUE_RENDER: z.url(),
   STARLING_QUEUE_APPLY: z.url(),
   STARLING_QUEUE_REPORT: z.url(),
-  /** The guard of groups that have none of their own, as JSON. */
-  STARLING_GUARD: z.string().optional(),
+  /** The guard of groups that have none of their own, as JSON, or "none". */
+  STARLING_GUARD: z.string().min(1),
 });
 export type RolloutEnv = z.infer<typeof rolloutEnv>;

@@ -6,7 +6,7 @@ import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import { SqsReturns } from "#shared/adapters/aws/sqs-returns.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
-import { guardAsJson } from "#shared/fleet/kinds/guard-spec.ts";
+import { defaultGuardOf } from "#shared/fleet/kinds/guard-spec.ts";
 import type { BlobClients, RowClients } from "#shared/lambda/core-clients.ts";
 import { type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
@@ -31,7 +31,7 @@ export function wireRollout(env: RolloutEnv, aws: RowClients & BlobClients, opti
     ids: randomIds,
     log,
     installation: env.STARLING_INSTALLATION,
-    defaultGuard: guardAsJson.optional().parse(env.STARLING_GUARD),
+    defaultGuard: defaultGuardOf(env.STARLING_GUARD),
   };
   return sqsHandler({
     queue: "rollout",

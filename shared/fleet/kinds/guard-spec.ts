@@ -26,3 +26,11 @@ export const guardAsJson = z
     }
   })
   .pipe(guardSchema);
+
+/**
+ * @param setting - JSON, or "none".
+ * @returns the guard of groups that have none of their own. @throws ZodError
+ */
+export function defaultGuardOf(setting: string): GuardSpec | undefined {
+  return setting === "none" ? undefined : guardAsJson.parse(setting);
+}

@@ -30,6 +30,7 @@ beforeAll(async () => {
       STARLING_TABLE: only(plan.tables, "table").name,
       STARLING_BUCKET: "blobs",
       STARLING_INSTALLATION: "installation-1",
+      STARLING_GUARD: "none",
       STARLING_QUEUE_ROLLOUT: urls.rollout,
       STARLING_QUEUE_RENDER: urls.render,
       STARLING_QUEUE_APPLY: urls.apply,

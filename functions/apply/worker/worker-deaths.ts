@@ -33,7 +33,7 @@ export interface Apart {
 
 /** @param run.isReported - true when each turn is noted on its own. */
 export function begunAt(row: SyncRow, run: { readonly alone: boolean; readonly isReported: boolean }): Begun {
-  const begun = { sync: nameOf(row), desired: desiredKey(row), alone: run.alone };
+  const begun = { sync: nameOf(row), desired: desiredKey(row), attempt: row.desired.attempt, alone: run.alone };
   return isIdle(row) && !run.isReported ? { ...begun, routine: true } : begun;
 }
 
@@ -71,7 +71,9 @@ export function deathAmong(
   if (row === undefined) return undefined;
   const wasAlone = begun?.alone === true;
   const alone = (deathsAt(row, now)?.alone ?? 0) + (wasAlone ? 1 : 0);
-  const marked: SyncRow = { ...row, deaths: { desired: desiredKey(row), at: now.toISOString(), alone } };
+  const attempt = begun === undefined ? row.desired.attempt : begun.attempt;
+  const deaths = { desired: desiredKey(row), ...defined({ attempt }), at: now.toISOString(), alone };
+  const marked: SyncRow = { ...row, deaths };
   if (!wasAlone || alone < deathsToRest) return { row: marked, ...defined({ held: row.held }) };
   const { observed: _another, ...anew } = marked;
   const known = isOfAnother(marked, clusterIdentity(cluster)) ? anew : marked;

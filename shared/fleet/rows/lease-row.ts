@@ -14,6 +14,8 @@ export interface Begun {
   readonly sync: string;
   /** The text of the Sync's assignment when the work began. */
   readonly desired: string;
+  /** Its attempt then; absent in rows of older versions. */
+  readonly attempt?: number;
   /** True when the invocation began no other Sync. */
   readonly alone: boolean;
   /** The holder may also have died at a later check: checks that find nothing new write nothing. */

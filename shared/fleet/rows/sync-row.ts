@@ -269,12 +269,12 @@ export function isHeldBack({ window, cordon, skip }: Paused): boolean {
 
 /**
  * True when no worker may begin the newest assignment any more, because the windows over the cluster have closed. A
- * worker that died at it after the assignment has begun it.
+ * worker that died at it has begun it.
  */
 export function isTooLate({ desired, observed, deaths }: Pick<SyncRow, "desired" | "observed" | "deaths">, now: Date) {
-  const { attempt, assignedAt, beginBefore } = desired;
+  const { attempt, beginBefore } = desired;
   if (beginBefore === undefined || observed?.attempt === attempt) return false;
-  const isBegun = deaths !== undefined && deaths.at >= assignedAt;
+  const isBegun = deaths?.attempt === attempt;
   return !isBegun && beginBefore <= now.toISOString();
 }
 
@@ -282,6 +282,8 @@ export function isTooLate({ desired, observed, deaths }: Pick<SyncRow, "desired"
 export interface Deaths {
   /** The desired state then; see `desiredKey`. */
   readonly desired: string;
+  /** The attempt of the last death; absent when it is not known. */
+  readonly attempt?: number;
   /** When the last death was found. */
   readonly at: string;
   /** Number of consecutive deaths of workers that had begun nothing else: other deaths may have another cause. */

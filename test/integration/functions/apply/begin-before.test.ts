@@ -41,6 +41,26 @@ describe.each(clusterTargets)("the closing of a window, on $name", ({ start }) =
     expect(await world.phase("close-late")).toBe("Ready");
   });
 
+  test("a worker whose clock is ten minutes slow begins nothing that the planner has paused, and reports nothing", async () => {
+    const { world, writes } = await begin();
+    await world.assign("close-slow", objectsOf("close-slow"), {}, closesIn(world, 60));
+    await world.pause("close-slow", { reason: "its window closed", window: true });
+    await workAfter(world, 180 - 600);
+    await workAfter(world, 300);
+    expect(writes()).toBe(0);
+    expect(await world.sync("close-slow")).not.toHaveProperty("observed.applied");
+  });
+
+  test("a worker whose clock is ten minutes fast begins nothing shortly before the closing, and does so in the next opening", async () => {
+    const { world, writes } = await begin();
+    await world.assign("close-fast", objectsOf("close-fast"), {}, closesIn(world, 300));
+    await workAfter(world, 600);
+    expect(writes()).toBe(0);
+    await world.assign("close-fast", objectsOf("close-fast"), {}, { beginBefore: later(world.clock.now(), 3600) });
+    await workAfter(world, 0);
+    expect(await world.phase("close-fast")).toBe("Ready");
+  });
+
   test("an attempt that began before it goes on after it", async () => {
     const { world } = await begin();
     const objects = [...objectsOf("close-begun"), deployment("close-begun/web")];

@@ -335,7 +335,8 @@ test("a death in the routine blames no Sync; the next run notes each check, so t
   world.aheadMs += afterDeathMs;
   expect(await work("c")).toEqual({ end: "died", begun: ["c"] });
   expect([await deathsOf("a"), await deathsOf("b"), await deathsOf("c")]).toEqual([undefined, undefined, undefined]);
-  expect((await world.lease())?.begun).toEqual({ sync: "tests/c", desired: await desiredKey("c"), alone: false });
+  const begun = { sync: "tests/c", desired: await desiredKey("c"), attempt: 1, alone: false };
+  expect((await world.lease())?.begun).toEqual(begun);
 
   world.aheadMs += afterDeathMs;
   world.sender.take();

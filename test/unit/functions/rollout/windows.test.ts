@@ -123,11 +123,25 @@ describe("an attempt that no worker begins before its window closes", () => {
     await begin(made);
     const row = await made.sync("c1");
     if (row === undefined) throw new Error("nothing was assigned");
-    const died: SyncRow = { ...row, deaths: { desired: "", at: made.now.toISOString(), alone: 0 } };
+    const { attempt } = row.desired;
+    const died: SyncRow = { ...row, deaths: { desired: "", attempt, at: made.now.toISOString(), alone: 0 } };
     await made.table.write([{ put: died }]);
     await pastClosing(made);
     expect((await made.sync("c1"))?.paused).toBeUndefined();
     expect(made.states()).toEqual({ c1: "Assigned" });
+  });
+
+  test("an attempt whose worker died at an earlier one has not begun, whatever the worker's clock said", async () => {
+    const made = await worldOf({ c1: "rest" }, { maxConcurrent: 5 });
+    await openForAnHour(made);
+    await begin(made);
+    const row = await made.sync("c1");
+    if (row === undefined) throw new Error("nothing was assigned");
+    const attempt = row.desired.attempt - 1;
+    const died: SyncRow = { ...row, deaths: { desired: "", attempt, at: hoursFrom(made, 0.1), alone: 0 } };
+    await made.table.write([{ put: died }]);
+    await pastClosing(made);
+    expect((await made.sync("c1"))?.paused).toMatchObject({ window: true });
   });
 
   test("Syncs that have begun finish, and the others of their cluster wait", async () => {

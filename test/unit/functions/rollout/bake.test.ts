@@ -209,6 +209,40 @@ describe("a bake", () => {
     expect(made.stageRun("canary").message).toBe("stage canary bakes for 30m, until 2026-11-21T08:50:00.000Z");
   });
 
+  test.each([
+    ["fast", 60],
+    ["slow", -60],
+  ])(
+    "workers with %s clocks do not end a bake early, and do not answer its check before they were asked",
+    async (_what, off) => {
+      const made = await bakingGroup();
+      const reported = async () => {
+        for (const cluster of ["c1", "c2"]) {
+          const row = await made.sync(cluster);
+          if (row?.observed === undefined) throw new Error("nothing was reported");
+          const at = new Date(made.now.getTime() + off * minutes * 1000).toISOString();
+          const put = { ...row, observed: { ...row.observed, at, since: at, startedAt: at }, version: row.version + 1 };
+          await made.table.write([{ put }]);
+        }
+        await made.plan(made.table, ["c1", "c2"]);
+      };
+      await reported();
+      made.advanceClock(29 * minutes);
+      await reported();
+      expect(made.stageRun("canary")).toMatchObject({ phase: "Baking", bake: { from: "2026-11-21T08:00:00.000Z" } });
+      expect(await isAsked(made, "c1")).toBe(false);
+      made.advanceClock(minutes);
+      await made.plan();
+      await reported();
+      await made.plan();
+      expect(await isAsked(made, "c1")).toBe(true);
+      expect(made.stages().canary).toBe("- (1)");
+      await answer(made, { c1: "Ready", c2: "Ready" });
+      await playOn(made);
+      expect(made.stages().canary).toBe("1");
+    },
+  );
+
   describe("a freeze", () => {
     const ask = async (made: PlannerWorld, method: string, path: string, body: object = {}) => {
       const api = apiFixture(made.table);

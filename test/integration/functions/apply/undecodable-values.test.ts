@@ -35,7 +35,7 @@ describe.each(clusterTargets)("values that $name cannot decode", ({ start }) => 
       "data.password is not base64",
     ],
     ["without padding", secret({ data: { password: "YQ" } }), "Secret unfit/s", "data.password is not base64"],
-    ["that are no text", secret({ data: { pin: 4711 } }), "Secret unfit/s", "data.pin is not base64"],
+    ["that are no text", secret({ data: { pin: 47_114_711_471_147 } }), "Secret unfit/s", "data.pin is not base64"],
     [
       "of a ConfigMap",
       manifest({ ...configMap("unfit/c"), binaryData: { logo: "???" } }),
@@ -51,7 +51,7 @@ describe.each(clusterTargets)("values that $name cannot decode", ({ start }) => 
       const row = await world.sync("unfit");
       expect(row?.observed).toMatchObject({ phase: "Failed", problems: [{ object: name }] });
       expect(row?.observed?.problems[0]?.message).toContain(message);
-      for (const secretValue of [canary, "4711"]) expect(JSON.stringify(row)).not.toContain(secretValue);
+      for (const secretValue of [canary, "47114711471147"]) expect(JSON.stringify(row)).not.toContain(secretValue);
       expect(row?.observed).not.toHaveProperty("nextAt");
     },
   );

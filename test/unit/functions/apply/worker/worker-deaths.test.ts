@@ -36,7 +36,7 @@ function leaseOf(death: Lease["death"]): Lease {
   return death === undefined ? lease : { ...lease, death };
 }
 
-const noteOf = (name: string, alone = false) => ({ begun: { sync: `shop/web.${name}`, desired, alone } });
+const noteOf = (name: string, alone = false) => ({ begun: { sync: `shop/web.${name}`, desired, attempt: 1, alone } });
 const namesOf = (turns: readonly SyncTurn[]) => turns.map(({ row }) => row.name);
 
 describe("the death of a worker", () => {
@@ -55,7 +55,7 @@ describe("the death of a worker", () => {
   ])("a death %s", (_what, death, expected) => {
     const found = deathAmong(turns, leaseOf(death), { now, cluster });
     expect(found?.row.name).toBe(expected);
-    const deaths = { desired, at: now.toISOString(), alone: 0 };
+    const deaths = { desired, attempt: 1, at: now.toISOString(), alone: 0 };
     expect(found?.row.deaths).toEqual(expected === undefined ? undefined : deaths);
     expect([found?.observed, found?.held]).toEqual([undefined, undefined]);
   });
@@ -68,7 +68,7 @@ describe("the death of a worker", () => {
     ["a death at another rendering than the last", { deaths: { ...dead(2).deaths, desired: "sha256:bbb" } }, true, 1],
   ])("the count of deaths is right for %s, and the Sync is tried again", (_which, before, alone, expected) => {
     const found = deathAmong([turn("b", { ...before, held })], leaseOf(noteOf("b", alone)), { now, cluster });
-    expect(found?.row.deaths).toEqual({ desired, at: now.toISOString(), alone: expected });
+    expect(found?.row.deaths).toEqual({ desired, attempt: 1, at: now.toISOString(), alone: expected });
     expect(found?.observed).toBeUndefined();
     // A freeze still holds the Sync.
     expect(found?.held).toEqual(held);
@@ -121,12 +121,18 @@ describe("the turns of a pass", () => {
 
   test("the note of a turn has the Sync's desired rendering, or its deletion", () => {
     const row = syncRowOf("c1", { template: "a" });
-    expect(begunAt(row, { alone: true, isReported: true })).toEqual({ sync: "shop/web.a", desired, alone: true });
+    expect(begunAt(row, { alone: true, isReported: true })).toEqual({
+      sync: "shop/web.a",
+      desired,
+      alone: true,
+      attempt: 1,
+    });
     const { renderDigest: _, ...without } = row.desired;
     const deleting = { ...row, desired: { ...without, action: "delete" as const } };
     expect(begunAt(deleting, { alone: false, isReported: false })).toEqual({
       sync: "shop/web.a",
       desired: "delete",
+      attempt: 1,
       alone: false,
     });
   });

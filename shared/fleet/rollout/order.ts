@@ -211,8 +211,9 @@ export function catchUpRollout(
   if (current === undefined || has <= current) return current;
   if (rollback !== undefined) {
     const own = stages.find((stage) => stage.name === name);
-    const to = rolloutState.ledger.find(({ number }) => number === rollback)?.rollback ?? rollback;
-    return own !== undefined && !mayHave(rolloutState, own, to) ? current : rollback;
+    return own !== undefined && !mayHave(rolloutState, own, behindRollback(rolloutState, rollback))
+      ? current
+      : rollback;
   }
   const index = stages.findIndex((stage) => stage.name === name);
   const most = index > 0 ? (stages[index - 1]?.current ?? 0) : Number.POSITIVE_INFINITY;
@@ -323,7 +324,7 @@ export function rollbackTarget(rolloutState: Ordered): number | undefined {
   const updating = stages.find(({ current = 0 }) => current < newest);
   const before = stages.toReversed().map(({ previous }) => previous);
   const candidates = [without?.current, updating?.current, ...before].flatMap((number) => {
-    const to = ledger.find((one) => one.number === number)?.rollback ?? number;
+    const to = number && behindRollback(rolloutState, number);
     const isKept = ledger.some((one) => one.number === to);
     const isPossible = to !== undefined && isKept && !isRejected(rolloutState, to);
     return isPossible && coveredBy(rolloutState, to).length > 0 ? [to] : [];
@@ -358,7 +359,7 @@ export function backFrom(rolloutState: Ordered & Passed, name: string, failed: n
   const { ledger } = rolloutState;
   const had = givenBy(rolloutState, name);
   if (had === undefined || had === failed) return undefined;
-  const to = ledger.find(({ number }) => number === had)?.rollback ?? had;
+  const to = behindRollback(rolloutState, had);
   return [to, had].find(
     (number) => ledger.some((entry) => entry.number === number) && !isRejected(rolloutState, number),
   );
@@ -382,6 +383,11 @@ export function isOvertaken(rolloutState: Ordered): boolean {
   const { number = 0 } = newestPlanned(rolloutState.ledger) ?? {};
   const isPassedOver = rolloutState.stages.some((stage) => newestIn(stage) > number);
   return number > 0 && isPassedOver && !isRejected(rolloutState, number);
+}
+
+/** The rollout that a kept rollback went to; any other rollout is itself. */
+export function behindRollback({ ledger }: Pick<RolloutStateRow, "ledger">, rollout: number): number {
+  return ledger.find(({ number }) => number === rollout)?.rollback ?? rollout;
 }
 
 /** A rollback that nobody asked for stands for the rollout that it went to. */

@@ -1,7 +1,15 @@
 /** Rollbacks that people ask for. The plan of one: its stages, and the rollouts that it rejects. Pure. */
 
 import { templateNames } from "#shared/fleet/rollout/lost-templates.ts";
-import { backAt, coveredBy, neverAsked, newestTaken, rollbackTarget, takenAfter } from "#shared/fleet/rollout/order.ts";
+import {
+  backAt,
+  behindRollback,
+  coveredBy,
+  neverAsked,
+  newestTaken,
+  rollbackTarget,
+  takenAfter,
+} from "#shared/fleet/rollout/order.ts";
 import { isRejected } from "#shared/fleet/rollout/rejection.ts";
 import type { Operations, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import type { LedgerEntry, RolloutRow, RolloutStateRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -53,10 +61,11 @@ export function rollbackPlan(rolloutState: State, named: number | string | undef
     return no(`rollout ${to} is a rollback; go back to the rollout that it went to: --to ${entry.rollback}`);
   if (isRejected(rolloutState, to)) return no(`rollout ${to} is rejected; unreject it first, or name another: --to N`);
   // A stage that had nothing else keeps what it has, so that the stages before it can go back.
-  const unasked = neverAsked(rolloutState, to).find(({ previous }) => previous !== undefined);
+  const [unasked] = neverAsked(rolloutState, to).flatMap(({ name, previous }) =>
+    previous === undefined ? [] : [{ name, had: behindRollback(rolloutState, previous) }],
+  );
   if (unasked !== undefined) {
-    const { name, previous } = unasked;
-    const had = ledger.find(({ number }) => number === previous)?.rollback ?? previous;
+    const { name, had } = unasked;
     return no(`stage ${name} asks for approvals, and rollout ${to} never passed it; name one that it had: --to ${had}`);
   }
   const covered = coveredBy(rolloutState, to);

@@ -1,4 +1,4 @@
-import { stateEntries } from "#shared/adapters/state-entries.ts";
+import { firstEntries } from "#shared/adapters/state-entries.ts";
 import { prunesOfChecks } from "#shared/fleet/rollout/guarded-objects.ts";
 import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
 import type { GuardState, WithheldChange } from "#shared/fleet/rows/rollout-rows.ts";
@@ -13,8 +13,8 @@ export async function checkedPrunes(
   owner: Owner,
   guard: GuardState | undefined,
 ): Promise<readonly WithheldChange[]> {
-  const failed = await stateEntries(owner, table, "Failed");
-  const desired = failed.slice(0, mostRead).map(({ cluster, sync }) => keys.sync(cluster, owner.namespace, sync));
+  const failed = await firstEntries(owner, table, { phase: "Failed", most: mostRead });
+  const desired = failed.map(({ cluster, sync }) => keys.sync(cluster, owner.namespace, sync));
   const rows = await table.getMany(desired, { newer: "kept" });
   return prunesOfChecks(
     rows.filter((row) => row.type === "SyncOnCluster"),

@@ -1,5 +1,6 @@
 import { type PlannerPorts, readMembers } from "#functions/rollout/read/planner-ports.ts";
-import { firstEntries, readClusters, rowsAbout } from "#functions/rollout/read/read-clusters.ts";
+import { readClusters, rowsAbout } from "#functions/rollout/read/read-clusters.ts";
+import { firstEntries } from "#shared/adapters/state-entries.ts";
 import { readSnapshot } from "#shared/adapters/stored-list.ts";
 import { unlessLost } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";

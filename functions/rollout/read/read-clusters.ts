@@ -4,12 +4,12 @@ import { allItems } from "#shared/base/all-pages.ts";
 import { digestsOf, type Renderings } from "#shared/fleet/rollout/decide.ts";
 import { type ClusterRows, type FoundLease, isLeftBehind, type Known } from "#shared/fleet/rollout/facts.ts";
 import { isSameStageRun } from "#shared/fleet/rollout/stage-runs.ts";
-import { catchUpStates, clusterOfKey, keys, type Owner, stateIndex, syncName } from "#shared/fleet/rows/keys.ts";
+import { catchUpStates, clusterOfKey, keys, type Owner, syncName } from "#shared/fleet/rows/keys.ts";
 import type { FleetRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutStateRow, SnapshotTarget, TargetRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, newerRowText, type Row, type RowKeyOf, type RowRange } from "#shared/fleet/rows/row.ts";
 import { isOfType, type RowOf } from "#shared/fleet/rows/stored-row.ts";
-import type { IndexEntry, Table } from "#shared/ports.ts";
+import type { Table } from "#shared/ports.ts";
 
 type Part = "slot" | "lease" | "catchUps" | "syncs" | "targets" | "left";
 
@@ -96,22 +96,6 @@ export async function readRenderings(targets: readonly SnapshotTarget[], table: 
   const rows = found.filter((row) => row.type === "Rendering");
   const newer = found.filter(isNewer).map((row) => [keys.rendering.read(row).input, newerRowText(row)] as const);
   return { rows: new Map(rows.map((row) => [row.input, row])), newer: new Map(newer) };
-}
-
-/** The first Syncs in a phase, by their clusters: at most this many, or all of them. */
-export async function firstEntries(
-  owner: Owner,
-  table: Table,
-  { phase, most }: { readonly phase: string; readonly most: number | undefined },
-) {
-  if (most === undefined) return stateEntries(owner, table, phase);
-  const found: IndexEntry[] = [];
-  const range = { ...stateIndex.range(owner, phase), limit: most };
-  for await (const entry of allItems((start) => table.queryIndex({ ...range, ...start }))) {
-    found.push(entry);
-    if (found.length === most) break;
-  }
-  return found.flatMap(({ sort }) => stateIndex.parse(sort) ?? []);
 }
 
 /** States in which the cluster has something of the Sync, or may have. */

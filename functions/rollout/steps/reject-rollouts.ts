@@ -24,8 +24,8 @@ export async function rejectRollouts(
     transaction.edit({ rejected: rejected.length === 0 ? undefined : rejected, handledRejection: act.number });
   }
   // A rollback has a greater number than the rollout that may be assigned again.
-  if (newRejections(known.row, known.rolloutState).some(({ do: what }) => what === "unreject"))
-    if (isOvertaken(transaction.rolloutState)) renumber(transaction);
+  const isBack = newRejections(known.row, known.rolloutState).some(({ do: what }) => what === "unreject");
+  if (isBack && isOvertaken(transaction.rolloutState)) renumber(transaction);
   await bringForward(transaction, ports);
   return transaction.hasChanged() ? transaction : undefined;
 }

@@ -3,6 +3,7 @@ import { keys } from "#shared/fleet/rows/keys.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import type { ClusterRow } from "#shared/fleet/rows/object-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
+import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { Table } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
@@ -156,6 +157,12 @@ export function counting(table: Table): {
   };
 }
 
+/** Clusters that have the template, and are to keep it. */
+export function having(made: PlannerWorld, template = "app"): readonly string[] {
+  const syncs = made.rows<SyncRow>("SyncOnCluster").filter(({ name }) => name === `web.${template}`);
+  return syncs.filter(({ desired }) => desired.action === "apply").map(({ cluster }) => cluster);
+}
+
 /** The planner's call dies at one of its calls to the table or the queues. @returns false when it made fewer. */
 export async function diesAt(made: PlannerWorld, at: number, when: "before" | "after"): Promise<boolean> {
   const { table, sender } = new DisturbedPorts(made, { crash: { at, when } });
@@ -165,5 +172,23 @@ export async function diesAt(made: PlannerWorld, at: number, when: "before" | "a
   } catch (error) {
     if (error instanceof Crash) return true;
     throw error;
+  }
+}
+
+/**
+ * Plays a story in which the planner dies at each call in turn, until it made fewer. @returns the number of deaths.
+ * @param begin - the story up to the planner's call.
+ */
+export async function playDeaths(
+  when: "before" | "after",
+  begin: () => Promise<PlannerWorld>,
+  check: (made: PlannerWorld, where: string) => Promise<void>,
+): Promise<number> {
+  for (let at = 1; ; at++) {
+    const made = await begin();
+    const isDead = await diesAt(made, at, when);
+    await playOn(made);
+    await check(made, `dead ${when} call ${at}`);
+    if (!isDead) return at - 1;
   }
 }

@@ -1,8 +1,7 @@
 /** A guard keeps its word when the planner dies at any call: nothing that it withholds gets through, and nothing twice. */
 import { describe, expect, test } from "vitest";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
-import { Crash, DisturbedPorts } from "#test/support/planner-model/disturbed-ports.ts";
-import { copyOf, names, playOn, revise, web, worldOf } from "#test/support/planner-story.ts";
+import { copyOf, diesAt, having, names, playOn, revise, web, worldOf } from "#test/support/planner-story.ts";
 import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
 import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
 
@@ -24,12 +23,6 @@ interface Story {
   readonly approved: readonly string[];
 }
 
-const having = (template: string) => (made: PlannerWorld) =>
-  made
-    .rows<SyncRow>("SyncOnCluster")
-    .filter(({ name, desired }) => name === `web.${template}` && desired.action === "apply")
-    .map(({ cluster }) => cluster);
-
 const few = names(4);
 const canaries = few.slice(0, 2);
 const stories: readonly Story[] = [
@@ -38,7 +31,7 @@ const stories: readonly Story[] = [
     guard: { additions: 0 },
     before: [web, canary],
     change: (made, guard) => made.setGroup(pace, web, all, guard),
-    seen: having("app"),
+    seen: having,
     withheld: canaries,
     approved: few,
   },
@@ -47,7 +40,7 @@ const stories: readonly Story[] = [
     guard: {},
     before: [web, all],
     change: (made, guard) => made.setGroup(pace, web, canary, guard),
-    seen: having("app"),
+    seen: having,
     withheld: few,
     approved: canaries,
   },
@@ -58,7 +51,7 @@ const stories: readonly Story[] = [
     async change(made) {
       for (const cluster of canaries) await made.addCluster(cluster, "rest");
     },
-    seen: having("app"),
+    seen: having,
     withheld: canaries,
     approved: [],
   },
@@ -67,7 +60,7 @@ const stories: readonly Story[] = [
     guard: {},
     before: [two, all],
     change: (made, guard) => made.setGroup(pace, [...web, { ...two[1], name: "logging" }], all, guard),
-    seen: having("logs"),
+    seen: (made) => having(made, "logs"),
     withheld: few,
     approved: [],
   },
@@ -105,11 +98,7 @@ async function dieEverywhere(made: PlannerWorld, check: (copy: PlannerWorld, at:
   for (const when of ["before", "after"] as const) {
     for (let at = 1, hasDied = true; hasDied; at++) {
       const copy = await copyOf(made);
-      const { table, sender } = new DisturbedPorts(copy, { crash: { at, when } });
-      hasDied = await copy.plan(table, undefined, sender).then(
-        () => false,
-        (error) => error instanceof Crash || Promise.reject(error),
-      );
+      hasDied = await diesAt(copy, at, when);
       deaths += Number(hasDied);
       check(copy, `${when} call ${at}`);
       await playOn(copy, 3);

@@ -1,8 +1,7 @@
 /** Guards: how many clusters may join a group, leave it or lose a template before somebody is asked. */
 import { describe, expect, test } from "vitest";
 import type { WithheldChange } from "#shared/fleet/rows/rollout-rows.ts";
-import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
-import { ana, names, playOn, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
+import { ana, having, names, playOn, revise, rings, web, worldOf } from "#test/support/planner-story.ts";
 import { type OperationsInput, owner, type PlannerWorld } from "#test/support/planner-world.ts";
 import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
 
@@ -30,12 +29,6 @@ async function approve(made: PlannerWorld, hash: string) {
   const api = apiFixture(made.table);
   api.setNow(made.now.toISOString());
   return api.call("POST", `${path}/approve-guard`, { hash, reason: "reviewed" });
-}
-
-/** Clusters that have the template, and are to keep it. */
-function having(made: PlannerWorld, template = "app"): readonly string[] {
-  const syncs = made.rows<SyncRow>("SyncOnCluster").filter(({ name }) => name === `web.${template}`);
-  return syncs.filter(({ desired }) => desired.action === "apply").map(({ cluster }) => cluster);
 }
 
 describe("additions", () => {

@@ -1,6 +1,6 @@
 /** Rollbacks end in the same way wherever the planner dies, and whatever is requested or reported twice. */
 import { expect, test } from "vitest";
-import { diesAt, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
+import { playDeaths, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
 import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
 
@@ -33,29 +33,17 @@ async function expectBack(made: PlannerWorld, where: string): Promise<void> {
 }
 
 test.each(["before", "after"] as const)("the planner dies %s any call while it starts a rollback", async (when) => {
-  let deaths = 0;
-  for (let at = 1, isDead = true; isDead; at++) {
-    const made = await group();
-    isDead = await diesAt(made, at, when);
-    if (isDead) deaths++;
-    await playOn(made);
-    await expectBack(made, `dead ${when} call ${at}`);
-  }
-  expect(deaths).toBeGreaterThan(10);
+  expect(await playDeaths(when, group, expectBack)).toBeGreaterThan(10);
 });
 
 test.each(["before", "after"] as const)("the planner dies %s any call while a rollback ends", async (when) => {
-  let deaths = 0;
-  for (let at = 1, isDead = true; isDead; at++) {
+  const begun = async () => {
     const made = await group();
     await made.plan();
     for (const { cluster } of made.slots()) await made.finish(cluster);
-    isDead = await diesAt(made, at, when);
-    if (isDead) deaths++;
-    await playOn(made);
-    await expectBack(made, `dead ${when} call ${at}`);
-  }
-  expect(deaths).toBeGreaterThan(10);
+    return made;
+  };
+  expect(await playDeaths(when, begun, expectBack)).toBeGreaterThan(10);
 });
 
 test("a rollback that is requested twice, and messages that come twice or not at all, make one rollback", async () => {

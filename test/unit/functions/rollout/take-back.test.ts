@@ -4,7 +4,7 @@ import { claimDue } from "#functions/tick/claim-due.ts";
 import { watchAlarms } from "#functions/tick/watch-alarms.ts";
 import { catchUpRollout } from "#shared/fleet/rollout/order.ts";
 import type { AlarmReader } from "#shared/ports.ts";
-import { begin, diesAt, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
+import { begin, playDeaths, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import { owner, type PlannerWorld, silentLog, silentMetrics } from "#test/support/planner-world.ts";
 import { apiFixture, httpEvent } from "#test/unit/functions/api/api-fixture.ts";
 
@@ -362,31 +362,23 @@ async function expectBack(made: PlannerWorld, where: string): Promise<void> {
 
 describe("the planner dies", () => {
   test.each(["before", "after"] as const)("%s any call while a failed rollout goes back", async (when) => {
-    let deaths = 0;
-    for (let at = 1, isDead = true; isDead; at++) {
+    const begun = async () => {
       const made = await group();
       await revise(made, "bbb");
       await made.finish("c1", "Failed");
       await made.finish("c2");
-      isDead = await diesAt(made, at, when);
-      if (isDead) deaths++;
-      await playOn(made);
-      await expectBack(made, `dead ${when} call ${at}`);
-    }
-    expect(deaths).toBeGreaterThan(10);
+      return made;
+    };
+    expect(await playDeaths(when, begun, expectBack)).toBeGreaterThan(10);
   });
 
   test.each(["before", "after"] as const)("%s any call while the rollback ends", async (when) => {
-    let deaths = 0;
-    for (let at = 1, isDead = true; isDead; at++) {
+    const begun = async () => {
       const made = await failed();
       for (const { cluster } of made.slots()) await made.finish(cluster);
-      isDead = await diesAt(made, at, when);
-      if (isDead) deaths++;
-      await playOn(made);
-      await expectBack(made, `dead ${when} call ${at}`);
-    }
-    expect(deaths).toBeGreaterThan(10);
+      return made;
+    };
+    expect(await playDeaths(when, begun, expectBack)).toBeGreaterThan(10);
   });
 });
 

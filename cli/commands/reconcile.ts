@@ -33,6 +33,7 @@ const endWords = new Set([
   "Reconciling",
   "Held",
   "Guarded",
+  "Rejected",
 ]);
 /** States of a group that has no rollout in progress, so that its clusters were counted. */
 const countedWords: ReadonlySet<OwnerState> = new Set([

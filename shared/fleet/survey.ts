@@ -62,8 +62,11 @@ export function isBehind({ operations, status: { rollout, stages = [] } }: Owner
 }
 
 /** Age of the oldest rollout that the last stage still has to take. */
-export function behindSeconds({ stages, ledger }: Pick<RolloutStateRow, "stages" | "ledger">, now: Date): number {
-  const next = nextForAll({ stages, ledger });
+export function behindSeconds(
+  rolloutState: Pick<RolloutStateRow, "stages" | "ledger" | "rejected">,
+  now: Date,
+): number {
+  const next = nextForAll(rolloutState);
   return next === undefined ? 0 : Math.max(0, (now.getTime() - Date.parse(next.at)) / 1000);
 }
 

@@ -193,11 +193,13 @@ export function cordonedText(cluster: string, { by, reason, until }: Cordoning):
 }
 
 function fromSync(status: SyncStatus): ObjectState {
-  const { observed, state, desired, plan, outOfSync, frozen, conditions } = status;
+  const { observed, state, desired, plan, outOfSync, frozen, paused, conditions } = status;
   const seen = optional("seenAt", observed?.at);
   if (frozen !== undefined) return { word: "Frozen", since: frozen.since, ...seen, remark: frozenText(frozen) };
   if (plan !== undefined && state === plan.state) return { ...fromOwner(plan), ...seen };
   if (desired === undefined && plan === undefined) return neverAssigned(state, conditions);
+  if (state === "Rejected" && paused !== undefined)
+    return { word: state, since: paused.at, ...seen, remark: paused.reason };
   const current = observed !== undefined && observed.attempt === desired?.attempt;
   const behind =
     outOfSync === undefined
@@ -239,7 +241,7 @@ function driftText(observed: SyncStatus["observed"], conditions: SyncStatus["con
 }
 
 /** States that last until a user acts, or until the Sync's turn. */
-const settledWords: ReadonlySet<string> = new Set(["OutOfSync", "Drifted"]);
+const settledWords: ReadonlySet<string> = new Set(["OutOfSync", "Drifted", "Rejected"]);
 
 /** A cluster without assignments was never contacted. A cluster that answers has the worst state of its Syncs. */
 function fromCluster({ metadata: { name }, status }: ClusterObject): ObjectState {

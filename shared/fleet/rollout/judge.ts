@@ -226,7 +226,8 @@ export function pausedFor(
     return { reason: "everything of it is to be deleted", at };
   const rejection = rejectionOf(known.rolloutState, slot.rollout);
   const isWaiting = verdict.state === "Assigned" && !isBegun(slot, syncs);
-  if (isWaiting && rejection !== undefined) return { reason: `rollout ${slot.rollout} ${rejectedText(rejection)}`, at };
+  if (isWaiting && rejection !== undefined)
+    return { reason: `rollout ${slot.rollout} ${rejectedText(rejection)}`, at, rejected: true };
   if (isWaiting && skip !== undefined) return { reason: skippedText(skip), at, skip: true };
   // The deletion of an owner goes on in a cordoned cluster.
   const cordon = known.row.operations.deletion === undefined && cordonOf(known.cordons, slot.cluster, now);

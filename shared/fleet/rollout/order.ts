@@ -406,10 +406,16 @@ export function isAsNewAs({ desired }: Pick<SyncRow, "desired">, rollout: number
   return desired.rollout >= rollout;
 }
 
-/** The oldest kept rollout that is newer than the current one of some stage; undefined when no stage is behind. */
-export function nextForAll({ stages, ledger }: Ordered): LedgerEntry | undefined {
+/**
+ * The oldest kept rollout that is newer than the current one of some stage, and that a stage may take; undefined when no
+ * stage is behind. No stage takes a rejected one, or a rollback, from the stage before.
+ */
+export function nextForAll(rolloutState: Ordered): LedgerEntry | undefined {
+  const { stages, ledger } = rolloutState;
   const least = Math.min(...stages.map(({ current = 0 }) => current));
-  return ledger.filter(({ number }) => number > least).at(-1);
+  const isTaken = ({ number, rollback }: LedgerEntry) =>
+    number > least && rollback === undefined && !isRejected(rolloutState, number);
+  return ledger.filter(isTaken).at(-1);
 }
 
 /** The rollout that a cluster of a stage had passed; that of a removed stage is the newest one that such a stage had. */

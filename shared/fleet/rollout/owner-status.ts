@@ -108,9 +108,12 @@ function stageStatus({ name, current, updatingTo }: StageRecord): NonNullable<Ow
 /** Why an owner that is being deleted is not ready, when the deletion stands still. */
 export const deletionFailed = "DeletionFailed" satisfies Reason;
 
-/** The worst stage run decides the state; among several that stand still, the earliest. */
+/**
+ * The worst stage run decides the state; among several that stand still, the earliest. One that people rejected stands
+ * still because they want that.
+ */
 function stalledStageRun({ rolloutState, stageRuns }: StatusFacts): StageRunRow | undefined {
-  const stalled = stageRunsIn(rolloutState, stageRuns).filter(isStalled);
+  const stalled = stageRunsIn(rolloutState, stageRuns).filter((run) => isStalled(run) && run.phase !== "Rejected");
   return stalled.find(({ phase }) => phase === "Halted") ?? stalled[0];
 }
 
@@ -133,7 +136,7 @@ function stateOf(row: OwnerRow, facts: StatusFacts): OwnerState {
   const isUnhealthy = settled !== undefined && settled.failed + settled.unreachable > 0;
   if (activityOf(facts) !== "idle") {
     if (freezeIn(facts) !== undefined) return "Frozen";
-    if (!isOnlyCordoned(facts)) return isGoingBack(facts) ? "RollingBack" : "Rolling";
+    if (!isOnlyCordoned(facts) && !isOnlyRejected(facts)) return isGoingBack(facts) ? "RollingBack" : "Rolling";
     return isUnhealthy ? "Degraded" : "Held";
   }
   if (
@@ -165,6 +168,22 @@ function isOnlyCordoned({ rolloutState, stageRuns }: StatusFacts): boolean {
   return stageRunsIn(rolloutState, stageRuns).every(
     (stageRun) => stageRun.phase === "Updating" && waitingOf(stageRun) === heldIn(stageRun, "cordon").length,
   );
+}
+
+/** All that is unfinished is of rejected rollouts. */
+function isOnlyRejected({ rolloutState, stageRuns }: StatusFacts): boolean {
+  const runs = stageRunsIn(rolloutState, stageRuns);
+  return changingOf(rolloutState) === 0 && runs.length > 0 && runs.every(({ phase }) => phase === "Rejected");
+}
+
+/** The newest rollout, and those that stand still in a stage, when they are rejected. */
+function rejectedTexts({ rolloutState, stageRuns }: StatusFacts): readonly string[] {
+  const runs = stageRunsIn(rolloutState, stageRuns).filter(({ phase }) => phase === "Rejected");
+  const numbers = new Set([rejectedNewest(rolloutState) ?? 0, ...runs.map(({ rollout }) => rollout)]);
+  return [...numbers].flatMap((number) => {
+    const rejection = rejectionOf(rolloutState, number);
+    return rejection === undefined ? [] : [`rollout ${number} ${rejectedText(rejection)}`];
+  });
 }
 
 /** The cordons that hold clusters of the owner back. */
@@ -265,10 +284,9 @@ function messageOf(row: OwnerRow, facts: StatusFacts, { state, clusters, now }: 
     }
     case "Held": {
       const hold = holdInForce(row, now);
-      const rejection = rejectionOf(facts.rolloutState, rejectedNewest(facts.rolloutState) ?? 0);
       const texts = [
         hold === undefined ? "" : heldText(hold, keptBackBy(hold, facts.rolloutState)),
-        rejection === undefined ? "" : `rollout ${rejection.rollout} ${rejectedText(rejection)}`,
+        ...rejectedTexts(facts),
         ...cordonTexts(facts),
         ...takenOutTexts(facts),
       ];
@@ -286,6 +304,7 @@ function messageOf(row: OwnerRow, facts: StatusFacts, { state, clusters, now }: 
       return [
         counts,
         ...behindTexts(row, facts),
+        ...rejectedTexts(facts),
         ...cordonTexts(facts),
         ...takenOutTexts(facts),
         goneText(facts),

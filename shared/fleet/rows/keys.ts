@@ -272,7 +272,7 @@ const statePk = textForm("S#:namespace#:kind#:name");
 const stateSk = textForm(":state#:cluster#:sync");
 
 /** One word for the phases of every attempt, because an index entry that moves costs two writes. */
-const onTheWay: ReadonlySet<string> = new Set(["Assigned", "Applying", "Verifying"]);
+const onTheWay: ReadonlySet<string> = new Set(["Assigned", "Rejected", "Applying", "Verifying"]);
 
 /** The index of states: Syncs of an owner by state, cluster by cluster. */
 export const stateIndex = {

@@ -255,6 +255,8 @@ export interface Paused {
   readonly cordon?: true;
   /** No worker had begun the attempt when a person skipped the cluster: it waits for a retry or a newer rollout. */
   readonly skip?: true;
+  /** No worker had begun the attempt when its rollout was rejected: it waits for another rollout, or an unreject. */
+  readonly rejected?: true;
 }
 
 /** True when the paused attempt waits for another turn of the planner; otherwise it has failed. */
@@ -263,8 +265,8 @@ export function waitsForTurn(paused: Paused): boolean {
 }
 
 /** Nobody has begun the paused attempt. Until its next turn, the drift of what was applied before is corrected. */
-export function isHeldBack({ window, cordon, skip }: Paused): boolean {
-  return window === true || cordon === true || skip === true;
+export function isHeldBack({ window, cordon, skip, rejected }: Paused): boolean {
+  return window === true || cordon === true || skip === true || rejected === true;
 }
 
 /**

@@ -1,12 +1,12 @@
 import { type Phase, type SyncRow, waitsForTurn } from "#shared/fleet/rows/sync-row.ts";
 
 /** The state of a Sync in the state index: the worker's phase, when it is about the newest assignment. */
-export type SyncStateWord = Phase | "Assigned" | "Orphaned";
+export type SyncStateWord = Phase | "Assigned" | "Rejected" | "Orphaned";
 
 /**
  * One word for what planner and worker wrote. A Sync that lost its slot is `Failed`, whether it was begun or not, until it
  * becomes ready all the same. A Sync that lost its slot to a cordon, a freeze or a closed window is not failed: it is
- * `Assigned`, as before its begin.
+ * `Assigned`, as before its begin. Neither is one whose rollout was rejected before its begin: it is `Rejected`.
  */
 export function syncStateOf({
   desired,
@@ -17,5 +17,6 @@ export function syncStateOf({
   const phase = observed?.attempt === desired.attempt ? observed.phase : "Assigned";
   const isWell = phase === "Ready" || phase === "Gone";
   if (paused === undefined || isWell) return phase;
+  if (paused.rejected === true) return "Rejected";
   return waitsForTurn(paused) ? "Assigned" : "Failed";
 }

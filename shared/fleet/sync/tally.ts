@@ -9,13 +9,15 @@ export type Tally = (typeof tallies)[number];
 /** The effect of a Sync's phase on its cluster; none for Syncs that are ready, gone or forgotten. */
 export const phaseTallies: Readonly<Record<string, Exclude<Tally, "drifted">>> = {
   Assigned: "changing",
+  // The index has it as one on its way; its stage run or catch-up counts its cluster as waiting.
+  Rejected: "changing",
   Applying: "changing",
   Verifying: "changing",
   Retrying: "changing",
   Reachable: "unreachable",
   Unreachable: "unreachable",
   Failed: "failed",
-} satisfies Record<Exclude<Phase, "Ready" | "Gone"> | "Assigned", Tally>;
+} satisfies Record<Exclude<Phase, "Ready" | "Gone"> | "Assigned" | "Rejected", Tally>;
 
 /** By the states of the index: a ready Sync with permanent drift has a state of its own. */
 export const indexTallies: Readonly<Record<string, Tally>> = { ...phaseTallies, Drifted: "drifted" };

@@ -80,6 +80,7 @@ describe("docs/spec/sync.md", () => {
       Frozen: true,
       Gone: true,
       Orphaned: true,
+      Rejected: true,
       Unreadable: true,
     };
     expect(statesOf("Sync")).toEqual(Object.keys(all).sort());

@@ -1,6 +1,7 @@
 /** An attempt that lost its slot before it was complete is checked, and its cluster is no longer written to. */
 import { describe, expect, test } from "vitest";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { syncStateOf } from "#shared/fleet/rows/sync-state-of.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
 import { configMap, deployment, namespace } from "#test/support/cluster-fixture.ts";
 import { namesOf, startClusterWorker } from "#test/support/cluster-worker.ts";
@@ -184,6 +185,30 @@ describe("a paused attempt", () => {
       expect((await rowOf()).stateSk).toBe("Changing#c1#web");
     }
     expect(writes()).toEqual([]);
+  });
+
+  test("an attempt whose rollout is rejected before its begin never begins, and drift of what it had is corrected", async () => {
+    await synced();
+    await worker.world.assign("web", after, { interval: "10m" });
+    await worker.world.pause("web", { reason: "rollout 2 rejected by ana", rejected: true });
+    await byHand(connection(), {
+      method: "PATCH",
+      path: "/api/v1/namespaces/shop/configmaps/kept",
+      body: { data: { k: "edited" } },
+    });
+    await timePasses();
+    const row = await rowOf();
+    expect(syncStateOf(row)).toBe("Rejected");
+    expect(row).toMatchObject({ stateSk: "Changing#c1#web", observed: { attempt: 1, drift: { corrected: true } } });
+    expect(worker.members()).toEqual(namesOf(before));
+  });
+
+  test("a first attempt whose rollout is rejected before its begin is not reported as Failed", async () => {
+    await worker.world.assign("web", before);
+    await worker.world.pause("web", { reason: "rollout 1 rejected by ana", rejected: true });
+    await timePasses();
+    expect(writes()).toEqual([]);
+    expect(await rowOf()).not.toHaveProperty("observed");
   });
 
   test("a cluster that does not answer is probed, and not continuously, while a freeze pauses its attempt", async () => {

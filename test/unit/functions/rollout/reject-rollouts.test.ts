@@ -1,6 +1,8 @@
 /** Rejections: no stage and no cluster gets a rejected rollout, and newer ones go on. */
 import { describe, expect, test } from "vitest";
 import { newestRowSchema } from "#shared/fleet/rows/row.ts";
+import { syncStateOf } from "#shared/fleet/rows/sync-state-of.ts";
+import { nothingSurveyed, withOwner } from "#shared/fleet/survey.ts";
 import { begin, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
 import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
@@ -54,8 +56,8 @@ describe("a rejected rollout", () => {
     expect(await revisions(made, "c1", "c2", "c3")).toEqual(["bbb", "aaa", "aaa"]);
     expect(made.stages()).toEqual({ canary: "1 (2)", rest: "1" });
     expect((await made.group()).status).toMatchObject({
-      state: "Stalled",
-      conditions: [{ reason: "Stalled", message: expect.stringMatching(/^rollout 2 rejected by .*: INC-1$/) }],
+      state: "Held",
+      conditions: [{ reason: "Held", message: expect.stringMatching(/^rollout 2 rejected by .*: INC-1$/) }],
     });
     await revise(made, "ccc");
     await playOn(made);
@@ -88,6 +90,25 @@ describe("a rejected rollout", () => {
     expect((await made.sync("c1"))?.paused?.reason).toMatch(/^rollout 2 rejected by .*: INC-1$/);
     await playOn(made);
     expect(made.slots()).toEqual([]);
+  });
+
+  test("a cluster whose attempt no worker has begun is Rejected, and neither failed nor a reason for an alarm", async () => {
+    const made = await group();
+    await revise(made, "bbb");
+    await reject(made, 2);
+    await playOn(made);
+    const states = await Promise.all(["c1", "c2", "c3"].map((name) => made.sync(name)));
+    expect(states.map((sync) => sync && syncStateOf(sync))).toEqual(["Rejected", "Rejected", "Ready"]);
+    const row = await made.group();
+    expect(row.status).toMatchObject({
+      state: "Held",
+      clusters: { selected: 3, ready: 1, waiting: 2, failed: 0, unreachable: 0 },
+      conditions: [{ reason: "Held", message: expect.stringMatching(/^rollout 2 rejected by .*: INC-1$/) }],
+    });
+    expect(withOwner(nothingSurveyed, row)).toMatchObject({ halted: 0, targets: { failed: 0 } });
+    await revise(made, "ccc");
+    await playOn(made);
+    expect(await revisions(made, "c1", "c2", "c3")).toEqual(["ccc", "ccc", "ccc"]);
   });
 
   test("two rejections end although the planner has seen neither end when the second one is asked for", async () => {

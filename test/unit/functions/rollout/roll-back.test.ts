@@ -1,5 +1,6 @@
 /** Rollbacks: every stage that has something newer gets the older rollout, at once, and nothing else does. */
 import { describe, expect, test } from "vitest";
+import { syncStateOf } from "#shared/fleet/rows/sync-state-of.ts";
 import { begin, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
 import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
@@ -175,6 +176,23 @@ describe("a rollback", () => {
     await made.setFreezes({});
     await playOn(made);
     expect(await revisions(made, "c1", "r1")).toEqual(["aaa", "aaa"]);
+  });
+
+  test("until its thaw, a cluster whose worker had not begun the bad rollout is Rejected, and not failed", async () => {
+    const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 3 });
+    await made.rollOut();
+    await revise(made, "bbb");
+    expect(made.slots()).toMatchObject([{ cluster: "c1", rollout: 2 }]);
+    await made.setFreezes({ freezes: [{ name: "inc", by: "ana", at: made.now.toISOString(), reason: "INC-1" }] });
+    await rollBack(made, { to: 1 });
+    await playOn(made);
+    const frozen = await made.sync("c1");
+    expect(frozen && syncStateOf(frozen)).toBe("Rejected");
+    expect((await made.group()).status).toMatchObject({ clusters: { failed: 0, waiting: 1 } });
+    await made.setFreezes({});
+    await playOn(made);
+    expect(await revisions(made, "c1")).toEqual(["aaa"]);
+    expect(await made.sync("c1")).not.toHaveProperty("paused");
   });
 
   test("a template that the bad rollout added stays, and the answer names it", async () => {

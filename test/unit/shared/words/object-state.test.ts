@@ -27,7 +27,7 @@ import type { StageRunPhase } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Desired, Phase, SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import type { OutOfSync } from "#shared/fleet/sync/sync-state.ts";
 import { objectState } from "#shared/words/object-state.ts";
-import { isGood, stateRank, stateWords } from "#shared/words/state-words.ts";
+import { isGood, needsSomebody, stateRank, stateWords } from "#shared/words/state-words.ts";
 import {
   rolloutRow,
   rolloutStateRow,
@@ -161,6 +161,14 @@ describe("a Sync whose attempt the planner has ended as failed", () => {
   test("a Sync that its worker found failed before has failed since then", () => {
     const failed = { ...rowIn("Failed", "apply", "newest"), paused };
     expect(objectState(groupSyncObject(failed, group))).toMatchObject({ since: "2026-11-20T07:51:00.000Z" });
+  });
+
+  test("a Sync whose rollout was rejected before its begin says by whom, and needs nobody", () => {
+    const reason = "rollout 2 rejected by ana: INC-1";
+    const rejected = { ...rowIn("Ready", "apply", "earlier"), paused: { ...paused, reason, rejected: true as const } };
+    const state = objectState(groupSyncObject(rejected, group));
+    expect(state).toMatchObject({ word: "Rejected", since: paused.at, remark: reason });
+    expect(needsSomebody(state.word)).toBe(false);
   });
 
   test("the end of the attempt stays the time of the failure when the worker reports it later", () => {

@@ -393,6 +393,15 @@ test.each<[string, SyncRow, number | undefined, boolean]>([
     false,
   ],
   [
+    "whose worker began with a rollout just as it was rejected",
+    {
+      ...sync({ desired: { rollout: 3 }, observed: { phase: "Applying" } }),
+      paused: { reason: "rollout 3 rejected by ana", at, rejected: true },
+    },
+    3,
+    false,
+  ],
+  [
     "that a freeze holds, and that was not ready before the rollout",
     {
       ...sync({ desired: { rollout: 3, preexisting: true }, observed: { phase: "Applying" } }),

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { defined } from "#shared/base/defined.ts";
 import {
   barredIn,
   catchUpRollout,
@@ -125,6 +126,21 @@ describe("the rollout that reaches a stage", () => {
     expect(nextWith({ current: 5 }, { current: 3 })).toBe(4);
     expect(nextWith({ current: 5 }, { current: 5 })).toBeUndefined();
     expect(nextWith({ current: 5 }, {})).toBe(2);
+  });
+
+  test("no stage lacks a rejected rollout or a rollback, so that they are next for nobody", () => {
+    const entry = (number: number, rollback?: number) => ({
+      number,
+      identity: `${number}`,
+      revision: "r",
+      at: "",
+      ...defined({ rollback }),
+    });
+    const rejected = [{ rollout: 3, by: "ana", at: "" }];
+    const nextWith = (ledger: readonly LedgerEntry[]) =>
+      nextForAll({ ...state(5, [{ current: 5 }, { current: 2 }], { ledger }), rejected })?.number;
+    expect(nextWith([entry(4, 2), entry(3), entry(2)])).toBeUndefined();
+    expect(nextWith([entry(5), entry(4, 2), entry(3), entry(2)])).toBe(5);
   });
 
   test("a stage that is barred is named with the removed stage and the rollout that it does not take", () => {

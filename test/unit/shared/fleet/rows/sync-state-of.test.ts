@@ -46,6 +46,17 @@ test.each<[Phase, string]>([
   }
 });
 
+test.each<[Phase, string]>([
+  ["Applying", "Rejected"],
+  ["Failed", "Rejected"],
+  ["Ready", "Ready"],
+])("a Sync in the phase %s whose rollout was rejected before its begin has the state %s", (phase, state) => {
+  const paused = { ...hold, rejected: true as const };
+  expect(syncStateOf({ desired, observed: observedOf({ attempt: 2, phase }), paused })).toBe(state);
+  expect(syncStateOf({ desired, observed: observedOf({ attempt: 1, phase }), paused })).toBe("Rejected");
+  expect(syncStateOf({ desired, paused })).toBe("Rejected");
+});
+
 test("a forgotten Sync has the state Orphaned", () => {
   const observed = observedOf({ attempt: 2, phase: "Ready" });
   expect(syncStateOf({ desired: desiredOf({ attempt: 2, action: "orphan" }), observed, paused: hold })).toBe(

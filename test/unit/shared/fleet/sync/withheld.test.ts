@@ -77,3 +77,11 @@ test("the message of a paused Sync says why, and how to give it another turn", (
     "paused (DeadlineExceeded); a newer rollout tries again; to try again now: starling reconcile syncgroup/web -n shop",
   );
 });
+
+test("a Sync whose rollout was rejected before its begin waits for another one", () => {
+  const row = { ...paused, paused: { ...hold, reason: "rollout 2 rejected by ana", rejected: true as const } };
+  expect(withheldFrom(1, standing({ row }), now)).toEqual({
+    reason: "Waiting",
+    message: "waits for another rollout: rollout 2 rejected by ana",
+  });
+});

@@ -6,7 +6,7 @@ export type SyncStateWord = Phase | "Assigned" | "Rejected" | "Orphaned";
 /**
  * One word for what planner and worker wrote. A Sync that lost its slot is `Failed`, whether it was begun or not, until it
  * becomes ready all the same. A Sync that lost its slot to a cordon, a freeze or a closed window is not failed: it is
- * `Assigned`, as before its begin. Neither is one whose rollout was rejected before its begin: it is `Rejected`.
+ * `Assigned`, as before its begin. A Sync whose rollout was rejected before its begin is `Rejected`, and not failed either.
  */
 export function syncStateOf({
   desired,

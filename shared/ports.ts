@@ -170,7 +170,7 @@ export interface SecretReader {
   read(name: string, options?: { readonly fresh?: boolean }): Promise<string>;
 }
 
-export type GitCredentials =
+export type SourceCredentials =
   | { readonly kind: "basic"; readonly username: string; readonly password: string }
   | { readonly kind: "bearer"; readonly token: string };
 
@@ -206,7 +206,7 @@ export interface GitTree {
 
 export interface GitRepository {
   readonly url: string;
-  readonly credentials?: GitCredentials;
+  readonly credentials?: SourceCredentials;
   /** The time in which the caller needs an answer. Default: the adapter's limit of one operation. */
   readonly timeLeftMs?: () => number;
 }
@@ -221,6 +221,37 @@ export interface GitRemote {
     repository: GitRepository,
     commit: { readonly oid: string; readonly ref?: string; readonly paths: readonly string[] },
   ): Promise<GitTree>;
+}
+
+export interface RemoteQuestion {
+  readonly url: string;
+  /** `GET` when absent. */
+  readonly method?: "GET" | "HEAD" | "POST";
+  /** Names in lower case. They go to the origin of `url` only; after a redirect elsewhere, just `accept` is sent. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+  /** Largest body of the answer. */
+  readonly maxBytes: number;
+  /** The time in which the caller needs an answer. Default: the adapter's own limit. */
+  readonly timeLeftMs?: () => number;
+}
+
+export interface RemoteAnswer {
+  /** The URL that answered, after redirects. */
+  readonly url: string;
+  /** Any status that is no redirect: what it means is the caller's to say. */
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+}
+
+/**
+ * HTTP to hosts that Sources name, except git. Errors are `StarlingError`s: `UpstreamUnavailable`, `UpstreamTooLarge`,
+ * `AddressRefused`.
+ */
+export interface HttpRemote {
+  ask(question: RemoteQuestion): Promise<RemoteAnswer>;
 }
 
 export interface RenderInput {

@@ -16,7 +16,8 @@ import type {
 } from "#shared/fleet/api/objects.ts";
 import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
-import { type Operations, reachesNobody } from "#shared/fleet/rows/object-rows.ts";
+import { type GitUpstream, type Upstream, upstreamOf } from "#shared/fleet/kinds/source.ts";
+import { type Artifact, type Operations, reachesNobody } from "#shared/fleet/rows/object-rows.ts";
 import { formatAge, formatTime } from "#shared/words/age.ts";
 import { actText, cordonedText, frozenText, objectState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
@@ -43,25 +44,23 @@ export function describeUnreadable(object: UnreadableObject, now: Date): string 
 
 export function describeSource({ object: source, events, now }: Described<SourceObject>): string {
   const { artifact } = source.status;
-  const { git, paths, interval } = source.spec;
+  const { paths, interval } = source.spec;
+  const upstream = upstreamOf(source.spec);
+  const { credentials } = upstream;
   return [
     headText(source, now),
     fieldsText([
-      ["Repository", git.url],
-      ["Follows", referenceText(git.ref)],
+      ...upstreamFields(upstream),
       ["Paths", paths.join(", ")],
       ["Interval", interval],
-      [
-        "Credentials",
-        git.credentials === undefined ? undefined : `secret ${git.credentials.secret} (${git.credentials.kind})`,
-      ],
+      ["Credentials", credentials === undefined ? undefined : `secret ${credentials.secret} (${credentials.kind})`],
       [
         "Artifact",
         artifact === undefined
           ? "none yet"
           : `${revisionText(artifact.revision)}   ${digestText(artifact.digest)}   ${artifact.files === 1 ? "1 file" : `${artifact.files} files`}, ${artifact.sizeBytes} bytes, stored ${formatTime(artifact.storedAt, now)}`,
       ],
-      ["Commit", artifact === undefined ? undefined : `"${artifact.subject}" (${artifact.author})`],
+      [upstream.kind === "git" ? "Commit" : "Content", artifact === undefined ? undefined : aboutText(artifact)],
     ]),
     sectionText("Conditions", conditionsText(source.status.conditions, now)),
     sectionText("Events", eventsText(events, now)),
@@ -245,7 +244,26 @@ function operationsFields(operations: Operations | undefined, now: Date): readon
   return fields;
 }
 
-function referenceText(ref: SourceObject["spec"]["git"]["ref"]): string {
+function upstreamFields(upstream: Upstream): Parameters<typeof fieldsText>[0] {
+  switch (upstream.kind) {
+    case "git":
+      return [
+        ["Repository", upstream.url],
+        ["Follows", referenceText(upstream.ref)],
+      ];
+    case "archive":
+      return [
+        ["Archive", upstream.url],
+        ["Checksum", `sha256:${upstream.sha256}`],
+      ];
+  }
+}
+
+function aboutText({ subject, author }: Artifact): string {
+  return author === "" ? `"${subject}"` : `"${subject}" (${author})`;
+}
+
+function referenceText(ref: GitUpstream["ref"]): string {
   if (ref === undefined) return "the remote's HEAD";
   if (ref.branch !== undefined) return `branch ${ref.branch}`;
   if (ref.tag !== undefined) return `tag ${ref.tag}`;

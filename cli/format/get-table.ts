@@ -14,6 +14,7 @@ import type {
 } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type ListedObject, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
+import { addressOf } from "#shared/fleet/kinds/source.ts";
 import type { TargetState } from "#shared/fleet/rows/rollout-rows.ts";
 import { openingText } from "#shared/fleet/windows/opening-text.ts";
 import { formatAge } from "#shared/words/age.ts";
@@ -94,7 +95,7 @@ const sourceColumns: readonly Column<SourceObject>[] = [
   state,
   since,
   seen,
-  { name: "URL", cell: (source) => source.spec.git.url, wideOnly: true },
+  { name: "URL", cell: (source) => addressOf(source.spec), wideOnly: true },
   { name: "DIGEST", cell: (source) => digestText(source.status.artifact?.digest), wideOnly: true },
   remark,
 ];

@@ -22,6 +22,7 @@ import type {
 } from "#shared/fleet/api/objects.ts";
 import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { effectiveValues, inOrder } from "#shared/fleet/effective-values.ts";
+import { upstreamOf } from "#shared/fleet/kinds/source.ts";
 import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import {
   desiredPlan,
@@ -185,9 +186,9 @@ async function instead(
   const { namespace, type: kind } = desired;
   if (found === undefined)
     throw usageFailure(`Source ${name} is not known`, `-f FILE with the Source, or --source ${name}=FOLDER`);
-  const { paths, git } = found.spec;
+  const { paths } = found.spec;
   const owner = { namespace, kind, name: desired.name };
-  return readRevision(session, { owner, name, url: git.url, paths, revision }, from);
+  return readRevision(session, { owner, name, upstream: upstreamOf(found.spec), paths, revision }, from);
 }
 
 interface KnownSource extends Pick<SourceObject, "spec"> {

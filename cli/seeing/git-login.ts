@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import type { CliIo } from "#cli/session/io.ts";
 import { startGit } from "#shared/adapters/git/start-git.ts";
-import type { GitCredentials } from "#shared/ports.ts";
+import type { SourceCredentials } from "#shared/ports.ts";
 
 const patienceMs = 20_000;
 
@@ -10,7 +10,7 @@ const patienceMs = 20_000;
  * The credentials that the caller's own git has for this address, from its credential helpers. Git does not prompt.
  * @returns undefined when git has no credentials for it, or git is not installed.
  */
-export async function gitLogin({ env }: Pick<CliIo, "env">, address: string): Promise<GitCredentials | undefined> {
+export async function gitLogin({ env }: Pick<CliIo, "env">, address: string): Promise<SourceCredentials | undefined> {
   const { protocol, host, pathname } = new URL(address);
   const desired = `protocol=${protocol.slice(0, -1)}\nhost=${host}\npath=${pathname.slice(1)}\n\n`;
   const asking = startGit(["credential", "fill"], { env, reach: "remotes" });

@@ -15,6 +15,7 @@ import { defined } from "#shared/base/defined.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 import type { RevisionItem } from "#shared/fleet/api/history-item.ts";
+import type { Upstream } from "#shared/fleet/kinds/source.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { GitRemote, GitRepository } from "#shared/ports.ts";
 import {
@@ -34,9 +35,12 @@ export interface SourceRevisionQuery {
   readonly owner: Owner;
   /** Name of the Source. */
   readonly name: string;
-  readonly url: string;
+  readonly upstream: Upstream;
   readonly paths: readonly string[];
-  /** A branch, a tag, a whole reference, a commit, or the form of `starling history`: `main@sha1:<commit>`. */
+  /**
+   * A branch, a tag, a whole reference, a commit, or the form of `starling history`: `main@sha1:<commit>`. Without git, the
+   * whole revision, the part before or after its `@`, or the beginning of its digest.
+   */
   readonly revision: string;
 }
 
@@ -49,10 +53,14 @@ export async function readRevision(
   asked: SourceRevisionQuery,
   from: Changes["from"],
 ): Promise<LocalArtifact> {
+  const { upstream } = asked;
+  if (upstream.kind !== "git") return withoutGit(session, asked, from);
   try {
-    return await fetchedFromGit(session, asked);
+    return await fetchedFromGit(session, { ...asked, url: new URL(upstream.url).href });
   } catch (error) {
-    const stored = from === "installation" ? await storedRevision(session, asked) : undefined;
+    const isSame = sameCommit(asked.revision);
+    const stored =
+      from === "installation" && isSame !== undefined ? await storedRevision(session, asked, isSame) : undefined;
     if (stored === undefined) throw error;
     session.note(
       `Source ${asked.name}: ${stored.artifact.revision} is read from the installation, because git refuses it to you`,
@@ -61,16 +69,39 @@ export async function readRevision(
   }
 }
 
-/** The newest stored artifact of the Source for this commit, reduced to the Source's current paths. */
+/** A revision that the installation stored; only git is asked from here. */
+async function withoutGit(session: Session, asked: SourceRevisionQuery, from: Changes["from"]): Promise<LocalArtifact> {
+  const { name, revision, upstream } = asked;
+  const isSame = (had: string) => had === revision || had.split("@").includes(revision) || isDigestOf(had, revision);
+  const stored = from === "installation" ? await storedRevision(session, asked, isSame) : undefined;
+  if (stored !== undefined) return stored;
+  throw usageFailure(
+    `Source ${name} never had the revision ${revision}, and only revisions of spec.git are fetched from here (this one has spec.${upstream.kind})`,
+    `--source ${quoted(`${name}=FOLDER`)}`,
+  );
+}
+
+const shortestDigest = 7;
+
+function isDigestOf(had: string, digits: string): boolean {
+  return digits.length >= shortestDigest && commitIn(had).startsWith(digits);
+}
+
+/** Whether a stored revision is of the typed commit; undefined if the text is no commit. */
+function sameCommit(revision: string): ((had: string) => boolean) | undefined {
+  const [, digits] = /^(?:[^@]+@)?(?:sha1:)?([0-9a-f]{7,40})$/.exec(revision) ?? [];
+  return digits === undefined ? undefined : (had) => commitIn(had).startsWith(digits);
+}
+
+/** The newest stored artifact of the Source at this revision, reduced to the Source's current paths. */
 async function storedRevision(
   session: Session,
   { owner, name, revision, paths }: SourceRevisionQuery,
+  isSame: (had: string) => boolean,
 ): Promise<LocalArtifact | undefined> {
-  const [, digits] = /^(?:[^@]+@)?(?:sha1:)?([0-9a-f]{7,40})$/.exec(revision) ?? [];
-  if (digits === undefined) return undefined;
   const path = `${pathOfObject({ kind: "Source", name }, owner.namespace)}/revisions`;
   const { items } = await readList<RevisionItem>(session, { path, limit: revisionsKept });
-  const had = items.filter((item) => commitIn(item.revision).startsWith(digits));
+  const had = items.filter((item) => isSame(item.revision));
   const [newest] = had;
   const commits = [...new Set(had.map((item) => commitIn(item.revision)))];
   if (newest === undefined) return undefined;
@@ -93,12 +124,16 @@ function aboutOf({ name, paths }: Pick<SourceRevisionQuery, "name" | "paths">, r
   };
 }
 
-async function fetchedFromGit(session: Session, asked: SourceRevisionQuery): Promise<LocalArtifact> {
+interface GitRevisionQuery extends SourceRevisionQuery {
+  readonly url: string;
+}
+
+async function fetchedFromGit(session: Session, asked: GitRevisionQuery): Promise<LocalArtifact> {
   const { env } = session.io;
   const ca = readCertificates(env.GIT_SSL_CAINFO);
   // The caller may connect to the same addresses as with their own git.
   const git = new IsomorphicGitRemote({ rules: clusterAddresses, ...defined({ ca }) });
-  const url = new URL(asked.url).href;
+  const { url } = asked;
   try {
     return await fetched(git, { url }, asked);
   } catch (error) {
@@ -143,7 +178,7 @@ function namedCommit(revision: string): ResolvedReference {
 }
 
 /** The failure of a fetch, with a folder of a clone as the remedy. */
-function reported(error: unknown, { name, url, revision }: SourceRevisionQuery): unknown {
+function reported(error: unknown, { name, url, revision }: GitRevisionQuery): unknown {
   if (!(error instanceof StarlingError)) return error;
   const why: Readonly<Record<string, string>> = {
     GitAuthenticationFailed: `${url} refuses your credentials, or your git has none for it`,

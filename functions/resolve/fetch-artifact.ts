@@ -1,10 +1,12 @@
+import type { Fetched, Located } from "#functions/resolve/upstreams/upstream.ts";
 import { packArtifact } from "#shared/adapters/render/artifact-archive.ts";
 import type { Clock } from "#shared/base/clock.ts";
+import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { Artifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
-import type { BlobStore, GitRemote, GitRepository } from "#shared/ports.ts";
+import type { BlobStore } from "#shared/ports.ts";
 import { folderDigests } from "#shared/source/folder-digests.ts";
 import { chartFolders } from "#shared/source/helm/chart-folders.ts";
 import { isWithin, type ListedFile, treeDigest } from "#shared/source/tree-listing.ts";
@@ -12,65 +14,64 @@ import { isWithin, type ListedFile, treeDigest } from "#shared/source/tree-listi
 const maxSubjectLength = 200;
 const maxAuthorLength = 200;
 
-export interface ArtifactRequest {
-  readonly row: SourceRow;
-  readonly repository: GitRepository;
-  readonly commit: string;
-  readonly revision: string;
-}
-
-interface FetchPorts {
-  readonly git: GitRemote;
+interface StorePorts {
   readonly blobs: BlobStore;
   readonly clock: Clock;
 }
 
 /**
- * Fetches the Source's part of the commit and stores it once for each content: two commits with equal files share an artifact.
- * @throws StarlingError `PathNotFound` when one of the Source's paths is not in the commit, or an error of git.
+ * Fetches the Source's part of the revision and stores it once for each content: two revisions with equal files share an
+ * artifact.
+ * @throws StarlingError `PathNotFound` when one of the Source's paths is not in the revision, or an error of the upstream.
  */
-export async function fetchArtifact(request: ArtifactRequest, ports: FetchPorts): Promise<Artifact> {
-  const { row, revision } = request;
-  const { commit, files } = await fetchPart(request, ports);
+export async function fetchArtifact(row: SourceRow, located: Located, ports: StorePorts): Promise<Artifact> {
+  const { files, title, author, committedAt } = await fetchPart(row, located);
   const charts = chartFolders(files);
   const about = {
-    revision,
+    revision: located.revision,
     ...(charts.length === 0 ? {} : { charts }),
     folders: folderDigests(files),
-    subject: excerpt(commit.subject, maxSubjectLength),
-    author: excerpt(`${commit.authorName} <${commit.authorEmail}>`, maxAuthorLength),
-    committedAt: commit.committedAt,
+    subject: excerpt(title, maxSubjectLength),
+    author: excerpt(author, maxAuthorLength),
+    ...defined({ committedAt }),
   };
   const digest = treeDigest(files);
   const { artifact: known, lost } = row.status;
-  if (known?.digest === digest && lost !== digest) return { ...known, ...about };
+  if (known?.digest === digest && lost !== digest) {
+    const { committedAt: _committedAt, charts: _charts, ...kept } = known;
+    return { ...kept, ...about };
+  }
   const sizeBytes = await storeArtifact(digest, files, ports.blobs);
   return { ...about, digest, sizeBytes, files: files.length, storedAt: ports.clock.now().toISOString() };
 }
 
 /**
  * Fetches and stores an artifact that the Source had at another revision than now.
- * @throws StarlingError `ArtifactGone` when the commit has other files there now, or an error of `fetchArtifact`.
+ * @throws StarlingError `ArtifactGone` when the revision has other files there now, or an error of `fetchArtifact`.
  */
-export async function fetchFormer(request: ArtifactRequest, digest: string, ports: FetchPorts): Promise<void> {
-  const { files } = await fetchPart(request, ports);
+export async function fetchFormer(
+  row: SourceRow,
+  { located, digest }: { readonly located: Located; readonly digest: string },
+  blobs: BlobStore,
+): Promise<void> {
+  const { files } = await fetchPart(row, located);
   const found = treeDigest(files);
   if (found !== digest) {
-    const message = `the files of ${request.revision} in spec.paths are ${found}, and were ${digest}: spec.paths was another then`;
+    const message = `the files of ${located.revision} in spec.paths are ${found}, and were ${digest}: spec.paths was another then`;
     throw new StarlingError(message, { code: "ArtifactGone", retry: "permanent", data: { found, digest } });
   }
-  await storeArtifact(digest, files, ports.blobs);
+  await storeArtifact(digest, files, blobs);
 }
 
-async function fetchPart({ row, repository, commit: oid }: ArtifactRequest, { git }: FetchPorts) {
-  const { paths } = row.spec;
-  const fetched = await git.fetchTree(repository, { oid, paths });
+async function fetchPart({ spec: { paths } }: SourceRow, { what, fetch }: Located): Promise<Fetched> {
+  const fetched = await fetch(paths);
   for (const path of paths) {
     if (fetched.files.some((file) => isWithin(file.path, [path]))) continue;
-    throw new StarlingError(
-      `commit ${oid} of ${repository.url} has no files in "${path}"; correct spec.paths, or push them`,
-      { code: "PathNotFound", retry: "permanent", data: { path } },
-    );
+    throw new StarlingError(`${what} has no files in "${path}"; correct spec.paths, or add the files`, {
+      code: "PathNotFound",
+      retry: "permanent",
+      data: { path },
+    });
   }
   return fetched;
 }

@@ -1,66 +1,53 @@
 import { isDeepStrictEqual } from "node:util";
 import { readCredentials } from "#functions/resolve/read-credentials.ts";
-import { defined } from "#shared/base/defined.ts";
-import { StarlingError } from "#shared/base/errors.ts";
+import { locateArchive } from "#functions/resolve/upstreams/locate-archive.ts";
+import { locateGit } from "#functions/resolve/upstreams/locate-git.ts";
+import type { Located, UpstreamPorts, UpstreamUse } from "#functions/resolve/upstreams/upstream.ts";
+import { errorCode } from "#shared/base/errors.ts";
+import { type Upstream, upstreamOf } from "#shared/fleet/kinds/source.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
-import type { GitRemote, GitRepository, SecretReader } from "#shared/ports.ts";
-import { breakTie, prefixesOf, type ResolvedReference, resolveReference } from "#shared/source/git-reference.ts";
+import type { SecretReader, SourceCredentials } from "#shared/ports.ts";
 
-/** Each of these needs a fetch of its own. */
-const maxTiedTags = 20;
-
-export interface LocatePorts {
-  readonly git: GitRemote;
+export interface LocatePorts extends UpstreamPorts {
   readonly secrets: SecretReader;
 }
 
-export interface Located {
-  readonly repository: GitRepository;
-  readonly reference: ResolvedReference;
+export interface LocateRequest {
+  /** Milliseconds that the upstream may take. */
+  readonly timeLeftMs: () => number;
+  /** A former revision, to find it again. */
+  readonly revision?: string;
 }
 
-/** Finds the commit of the reference with one listing. @param timeLeftMs - milliseconds that git may take. */
-export async function locate(row: SourceRow, timeLeftMs: () => number, ports: LocatePorts): Promise<Located> {
-  const credentials = await readCredentials(row, ports.secrets);
-  const located = async (given: typeof credentials): Promise<Located> => {
-    // The URL is parsed once: a second parser could read another host than the one that the secret is for.
-    const url = new URL(row.spec.git.url).href;
-    const repository = { url, timeLeftMs, ...defined({ credentials: given }) };
-    return { repository, reference: await referenceIn(row, repository, ports) };
+/** Other credentials may end these errors. */
+const denials: ReadonlySet<string> = new Set(["GitAuthenticationFailed", "AuthenticationFailed"]);
+
+/** Finds what the Source means now, or one of its former revisions, with at most one listing. */
+export async function locate(row: SourceRow, request: LocateRequest, ports: LocatePorts): Promise<Located> {
+  const upstream = upstreamOf(row.spec);
+  const use = { namespace: row.namespace, upstream };
+  let known: { readonly credentials: SourceCredentials | undefined } | undefined;
+  const signedIn: UpstreamUse["signedIn"] = async (work) => {
+    known ??= { credentials: await readCredentials(use, ports.secrets) };
+    try {
+      return await work(known.credentials);
+    } catch (error) {
+      if (!denials.has(errorCode(error))) throw error;
+      const credentials = await readCredentials(use, ports.secrets, { fresh: true });
+      if (isDeepStrictEqual(known.credentials, credentials)) throw error;
+      known = { credentials };
+      return work(credentials);
+    }
   };
-  try {
-    return await located(credentials);
-  } catch (error) {
-    if (!(error instanceof StarlingError && error.code === "GitAuthenticationFailed")) throw error;
-    const renewed = await readCredentials(row, ports.secrets, { fresh: true });
-    if (isDeepStrictEqual(renewed, credentials)) throw error;
-    return located(renewed);
-  }
+  const { timeLeftMs, revision } = request;
+  return locateIn(upstream, { signedIn, timeLeftMs, revision }, ports);
 }
 
-async function referenceIn(row: SourceRow, repository: GitRepository, ports: LocatePorts): Promise<ResolvedReference> {
-  const ref = row.spec.git.ref;
-  const prefixes = prefixesOf(ref);
-  const listed = prefixes.length === 0 ? [] : await ports.git.listRefs(repository, prefixes);
-  const resolution = resolveReference(ref, listed);
-  if (resolution.kind === "resolved") return resolution.reference;
-  if (resolution.kind === "missing") throw notFound(`${repository.url}: ${resolution.message}`);
-  const { tags } = resolution;
-  if (tags.length > maxTiedTags) {
-    const [first] = tags;
-    const found = `${tags.length} tags are the same version as ${first?.name}; at most ${maxTiedTags} are compared`;
-    throw notFound(`${repository.url}: ${found}; delete the others, or name one in spec.git.ref.tag`);
+function locateIn(upstream: Upstream, use: UpstreamUse, ports: UpstreamPorts): Promise<Located> {
+  switch (upstream.kind) {
+    case "git":
+      return locateGit(upstream, use, ports);
+    case "archive":
+      return locateArchive(upstream, use, ports);
   }
-  const dated = [];
-  for (const tag of tags) {
-    const { commit } = await ports.git.fetchTree(repository, { oid: tag.commit, paths: [] });
-    dated.push({ ...tag, committedAt: commit.committedAt });
-  }
-  const chosen = ref === undefined ? undefined : breakTie(ref, dated);
-  if (chosen === undefined) throw notFound(`${repository.url}: none of its tags can be chosen`);
-  return chosen;
-}
-
-function notFound(message: string): StarlingError {
-  return new StarlingError(message, { code: "GitRefNotFound", retry: "permanent" });
 }

@@ -7,7 +7,6 @@ import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { isToRenew, youngSince } from "#shared/fleet/blob-life.ts";
 import type { Artifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { BlobStore, Log } from "#shared/ports.ts";
-import { commitIn } from "#shared/source/git-reference.ts";
 
 interface StorePorts {
   readonly blobs: BlobStore;
@@ -41,23 +40,23 @@ export interface Missed {
   readonly revision: string;
 }
 
-/** Fetches a former artifact again, where git still has it: clusters that are behind are rendered from it. */
+/** Fetches a former artifact again, where its upstream still has it: clusters that are behind are rendered from it. */
 export async function bringBack(
   row: SourceRow,
   { lost, revision, timeLeftMs }: Missed & { readonly timeLeftMs: () => number },
   ports: LocatePorts & StorePorts & { readonly log: Log },
 ): Promise<void> {
-  const { namespace, name, spec } = row;
+  const { namespace, name } = row;
   const about = { kind: "Source", namespace, name, revision, artifact: lost };
   if (!(await isLostArtifact(lost, ports.blobs))) return;
   try {
-    const commit = commitIn(revision);
-    const pinned = { ...row, spec: { ...spec, git: { ...spec.git, ref: { commit } } } };
-    const { repository } = await locate(pinned, timeLeftMs, ports);
-    await fetchFormer({ row, repository, commit, revision }, lost, ports);
+    const located = await locate(row, { timeLeftMs, revision }, ports);
+    await fetchFormer(row, { located, digest: lost }, ports.blobs);
     ports.log.info("an artifact was lost, and is fetched again", about);
   } catch (error) {
-    const remedy = "push a commit that the Source follows: what comes of it takes the place of this revision";
+    const newer =
+      row.spec.git === undefined ? "give the Source a newer revision" : "push a commit that the Source follows";
+    const remedy = `${newer}: what comes of it takes the place of this revision`;
     const reported = { code: errorCode(error), error: `${errorMessage(error)}; ${remedy}` };
     ports.log.error("an artifact is lost, and cannot be fetched again", { ...about, ...reported });
   }

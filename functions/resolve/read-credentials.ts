@@ -1,8 +1,8 @@
 import type { ErrorCode } from "#shared/base/error-codes.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { isToken, putSecret, secretMembers } from "#shared/fleet/bound-secret.ts";
-import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
-import type { GitCredentials, SecretReader } from "#shared/ports.ts";
+import type { Upstream } from "#shared/fleet/kinds/source.ts";
+import type { SecretReader, SourceCredentials } from "#shared/ports.ts";
 
 /**
  * The credentials a Source names. Its secret is JSON with the `host` that they are for, `username` and `password` (kind
@@ -13,13 +13,13 @@ import type { GitCredentials, SecretReader } from "#shared/ports.ts";
  *   secret and never its content.
  */
 export async function readCredentials(
-  { namespace, spec: { git } }: Pick<SourceRow, "namespace" | "spec">,
+  { namespace, upstream }: { readonly namespace: string; readonly upstream: Upstream },
   secrets: SecretReader,
   { fresh = false }: { readonly fresh?: boolean } = {},
-): Promise<GitCredentials | undefined> {
-  const { url, credentials: desired } = git;
+): Promise<SourceCredentials | undefined> {
+  const { kind, url, credentials: desired } = upstream;
   if (desired === undefined) return undefined;
-  const use = { url: new URL(url), namespace, secret: desired.secret, kind: desired.kind };
+  const use = { at: `spec.${kind}`, url: new URL(url), namespace, secret: desired.secret, kind: desired.kind };
   try {
     return credentialsIn(await secrets.read(desired.secret, { fresh }), use);
   } catch (error) {
@@ -30,31 +30,33 @@ export async function readCredentials(
 }
 
 interface SecretUse {
+  /** Field of the upstream: `spec.git`. */
+  readonly at: string;
   readonly url: URL;
   /** Namespace of the Source. */
   readonly namespace: string;
   readonly secret: string;
-  readonly kind: GitCredentials["kind"];
+  readonly kind: SourceCredentials["kind"];
 }
 
-function credentialsIn(text: string, use: SecretUse): GitCredentials {
-  const { url, namespace, secret, kind } = use;
+function credentialsIn(text: string, use: SecretUse): SourceCredentials {
+  const { at, url, namespace, secret, kind } = use;
   const { host, namespaces, username, password, token } = secretMembers(text) ?? {};
   if (host === undefined) {
     const what = `does not say which host it is for, and is sent to none; if it is for this one, ${remedyFor(use)}`;
     throw refused("SecretUnbound", secret, what);
   }
   if (typeof host !== "string" || hostOf(host, url) !== hostOf(url.host, url)) {
-    const what = `is for another host and is not sent to ${url.host}; correct spec.git.url, or name a secret of this host in spec.git.credentials`;
+    const what = `is for another host and is not sent to ${url.host}; correct ${at}.url, or name a secret of this host in ${at}.credentials`;
     throw refused("SecretMismatch", secret, what);
   }
   if (namespaces !== undefined && !(Array.isArray(namespaces) && namespaces.includes(namespace))) {
-    const what = `is not for Sources of the namespace ${namespace}; add it to the secret's "namespaces", or name another secret in spec.git.credentials`;
+    const what = `is not for Sources of the namespace ${namespace}; add it to the secret's "namespaces", or name another secret in ${at}.credentials`;
     throw refused("SecretMismatch", secret, what);
   }
   if (kind === "bearer" && isToken(token)) return { kind, token };
   if (kind === "basic" && isText(username) && isText(password)) return { kind, username, password };
-  const what = `does not have the form that spec.git.credentials says (${kind}): ${remedyFor(use)}`;
+  const what = `does not have the form that ${at}.credentials says (${kind}): ${remedyFor(use)}`;
   throw refused("InvalidCredentials", secret, what);
 }
 

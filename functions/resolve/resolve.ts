@@ -1,7 +1,8 @@
 import { fetchArtifact } from "#functions/resolve/fetch-artifact.ts";
-import { type Located, locate } from "#functions/resolve/locate.ts";
+import { locate } from "#functions/resolve/locate.ts";
 import { bringBack, isLostArtifact, keepArtifact, type Missed } from "#functions/resolve/lost-artifact.ts";
 import { conclude, type Settle, wantAgain, writeStart } from "#functions/resolve/source-writes.ts";
+import type { Located } from "#functions/resolve/upstreams/upstream.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
 import { otherCode } from "#shared/base/error-codes.ts";
@@ -26,14 +27,14 @@ import {
 } from "#shared/fleet/sources/source-status.ts";
 import type { InvocationContext } from "#shared/lambda/sqs-handler.ts";
 import type { ResolveMessage } from "#shared/messages.ts";
-import type { BlobStore, GitRemote, Ids, Log, MessageSender, SecretReader, Table } from "#shared/ports.ts";
-import { formatRevision } from "#shared/source/git-reference.ts";
+import type { BlobStore, GitRemote, HttpRemote, Ids, Log, MessageSender, SecretReader, Table } from "#shared/ports.ts";
 
 export interface ResolvePorts {
   readonly table: Table;
   readonly blobs: BlobStore;
   readonly sender: MessageSender;
   readonly git: GitRemote;
+  readonly http: HttpRemote;
   readonly secrets: SecretReader;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -49,7 +50,13 @@ const againShare = 0.5;
 /** Longest error text that is kept; servers and libraries put any text into it. */
 const maxMessage = 1000;
 /** Errors that refuse the files of a revision. */
-const refusals: ReadonlySet<string> = new Set(["GitTooLarge", "GitPathRefused"]);
+const refusals: ReadonlySet<string> = new Set([
+  "GitTooLarge",
+  "GitPathRefused",
+  "UpstreamTooLarge",
+  "ChecksumMismatch",
+  "ArchiveInvalid",
+]);
 
 /** The request and the ports of one invocation. */
 interface Poll {
@@ -63,11 +70,11 @@ interface Poll {
 
 /**
  * Polls a Source's reference with one listing, and does nothing more when the reference has not moved. When it has moved,
- * the function records that it fetches, fetches the commit, stores the part as an artifact, pins it in the row, and
+ * the function records that it fetches, fetches the files, stores the part as an artifact, pins it in the row, and
  * informs every owner that uses the Source. While another invocation fetches for the Source, that one is asked to poll
- * again at its end, so that the newest of many pushes is fetched. A commit at which invocations died waits for a back-off.
+ * again at its end, so that the newest of many pushes is fetched. A revision at which invocations died waits for a back-off.
  *
- * A failure of git is written into the row, keeps the last good artifact, and is tried again with back-off. Only a failure
+ * A failure of the upstream is written into the row, keeps the last good artifact, and is tried again with back-off. Only a failure
  * of the table or the queue is thrown.
  */
 export async function resolveSource(
@@ -98,7 +105,7 @@ export async function resolveSource(
   }
 }
 
-/** Asks nothing of git: the artifact stays, and a missing one is reported. */
+/** Asks nothing of the upstream: the artifact stays, and a missing one is reported. */
 async function keepSuspended(row: SourceRow, poll: Poll): Promise<void> {
   const { artifact, lost } = await storedArtifact(row, poll);
   const isNew = artifact !== row.status.artifact || lost !== row.status.lost;
@@ -121,12 +128,12 @@ async function pollSource(row: SourceRow, poll: Poll): Promise<Polled> {
     return { ...failedSourceStatus(now, failure, clock.now()), ...defined({ fetch }) };
   };
   const found = await attempt(row, poll, async () => {
-    const located = await locate(row, timeLeftOf(poll), ports);
+    const located = await locate(row, { timeLeftMs: timeLeftOf(poll) }, ports);
     return { located, ...(await storedArtifact(row, poll)) };
   });
   if (isFailure(found)) return { row, settle: (now) => failedBefore(now, found) };
   const { located, lost, artifact } = found;
-  const revision = formatRevision(located.reference);
+  const { revision } = located;
   const { observedReference, observedGeneration, refused } = row.status;
   const unmoved = observedReference === revision && observedGeneration === row.generation;
   if (artifact !== undefined && unmoved && lost === undefined) {
@@ -142,7 +149,7 @@ async function pollSource(row: SourceRow, poll: Poll): Promise<Polled> {
     return { row, settle: (now) => failedBefore(now, failure) };
   }
   const fetching = await writeStart(row, { decision, lost }, ports);
-  return { row: fetching, settle: await fetchLocated(fetching, { located, revision, poll }) };
+  return { row: fetching, settle: await fetchLocated(fetching, located, poll) };
 }
 
 function fetcherOf({ id, context, ports }: Poll) {
@@ -178,17 +185,9 @@ async function storedArtifact({ status, operations }: SourceRow, { message, port
   return kept === undefined ? { artifact, lost: artifact.digest } : { artifact: kept, lost: undefined };
 }
 
-interface Fetching {
-  readonly located: Located;
-  readonly revision: string;
-  readonly poll: Poll;
-}
-
-async function fetchLocated(row: SourceRow, { located, revision, poll }: Fetching): Promise<Settle> {
-  const { repository, reference } = located;
-  const fetched = await attempt(row, poll, () =>
-    fetchArtifact({ row, repository, commit: reference.commit, revision }, poll.ports),
-  );
+async function fetchLocated(row: SourceRow, located: Located, poll: Poll): Promise<Settle> {
+  const { revision } = located;
+  const fetched = await attempt(row, poll, () => fetchArtifact(row, located, poll.ports));
   const { clock } = poll.ports;
   if (!isFailure(fetched)) return (now) => resolvedStatus(now, { artifact: fetched, revision }, clock.now());
   // Only another revision can end this failure.

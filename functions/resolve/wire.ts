@@ -8,6 +8,7 @@ import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { readCertificates } from "#shared/adapters/git/read-certificates.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
+import { GuardedHttpRemote } from "#shared/adapters/net/guarded-http-remote.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { CoreClients } from "#shared/lambda/core-clients.ts";
@@ -17,15 +18,16 @@ import type { WireOptions } from "#shared/lambda/wire-options.ts";
 export function wireResolve(env: ResolveEnv, aws: CoreClients, options: WireOptions = {}): SqsHandler {
   const { clock = systemClock, output } = options;
   const log = powertoolsLog("resolve", output);
-  const ca = readCertificates(env.STARLING_GIT_CA_FILE);
+  const guard = {
+    rules: addressRules(env.STARLING_GIT_ALLOW ?? ""),
+    ...defined({ ca: readCertificates(env.STARLING_GIT_CA_FILE) }),
+  };
   const ports = {
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),
     sender: new SqsSender(aws.sqs, { rollout: env.STARLING_QUEUE_ROLLOUT }),
-    git: new IsomorphicGitRemote({
-      rules: addressRules(env.STARLING_GIT_ALLOW ?? ""),
-      ...defined({ ca }),
-    }),
+    git: new IsomorphicGitRemote(guard),
+    http: new GuardedHttpRemote(guard),
     secrets: new SecretsManagerReader(aws.secrets, clock, { prefix: env.STARLING_SECRET_PREFIX }),
     clock,
     ids: randomIds,

@@ -7,6 +7,7 @@ import type { Clock } from "#shared/base/clock.ts";
 import { counted } from "#shared/base/counted.ts";
 import { otherCode } from "#shared/base/error-codes.ts";
 import { StarlingError } from "#shared/base/errors.ts";
+import type { SourceSpec } from "#shared/fleet/kinds/source.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { RowKey } from "#shared/fleet/rows/row.ts";
 import type { ResolveMessage } from "#shared/messages.ts";
@@ -96,8 +97,12 @@ async function sourcesFollowing(push: GithubPush, table: Table): Promise<Resolve
   const rows = await table.getMany([...desired.values()], { newer: "kept" });
   return rows
     .filter((row) => row.type === "Source")
-    .filter((row) => row.operations.suspended === undefined && mayFollow(row.spec.git.ref, push))
+    .filter((row) => row.operations.suspended === undefined && followsGit(row.spec, push))
     .map((row) => ({ to: "resolve", source: { namespace: row.namespace, name: row.name } }));
+}
+
+function followsGit({ git }: SourceSpec, push: GithubPush): boolean {
+  return git !== undefined && mayFollow(git.ref, push);
 }
 
 async function sourcesOf(url: string, table: Table) {

@@ -4,13 +4,13 @@ import type { UserRepository } from "#local/git/user-repository.ts";
 import { rings } from "#local/machine/rings.ts";
 import { defined } from "#shared/base/defined.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
-import type { SourceSpec } from "#shared/fleet/kinds/source.ts";
+import type { GitUpstream } from "#shared/fleet/kinds/source.ts";
 
 export interface FleetWish {
   readonly namespace: string;
   /** The name of both documents. */
   readonly name: string;
-  readonly git: Pick<SourceSpec["git"], "url" | "credentials">;
+  readonly git: Pick<GitUpstream, "url" | "credentials">;
   readonly ref: UserRepository["ref"];
   readonly shape: Pick<FolderShape, "path" | "isChart">;
   readonly clusters: readonly ShapeCluster[];

@@ -20,7 +20,7 @@ import { type Machine, type MachineOptions, startMachine } from "#local/machine/
 import { localEksAuthenticator, registerEksClusters } from "#local/machine/register-eks-clusters.ts";
 import { fleetClusters, rings } from "#local/machine/rings.ts";
 import { defined } from "#shared/base/defined.ts";
-import type { SourceSpec } from "#shared/fleet/kinds/source.ts";
+import type { GitUpstream } from "#shared/fleet/kinds/source.ts";
 
 export interface Stack {
   readonly machine: Machine;
@@ -34,7 +34,7 @@ export interface Stack {
   stop(): Promise<void>;
 }
 
-type GitSpec = Pick<SourceSpec["git"], "url" | "credentials">;
+type GitSpec = Pick<GitUpstream, "url" | "credentials">;
 
 export interface StackOptions extends MachineOptions {
   /** The folder of the git server's repositories. */

@@ -4,6 +4,7 @@ import { basename, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { FileChanges } from "#local/git/repository.ts";
 import { type Document, parseDocument } from "#shared/fleet/kinds/document.ts";
+import { addressOf } from "#shared/fleet/kinds/source.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
 type DocumentOf<Kind extends Document["kind"]> = Extract<Document, { readonly kind: Kind }>;
@@ -52,7 +53,7 @@ export function readExample(name: string): ExampleFleet {
 
 /** For example `shop` for `https://github.com/acme/shop`. */
 export function repositoryOf({ spec }: DocumentOf<"Source">): string {
-  return basename(new URL(spec.git.url).pathname, ".git");
+  return basename(new URL(addressOf(spec)).pathname, ".git");
 }
 
 function documentsOf(folder: string): readonly Document[] {

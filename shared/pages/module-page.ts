@@ -5,6 +5,7 @@
 import { percentEncode } from "#shared/base/percent-encoding.ts";
 import type { SourceObject, SyncGroupObject, SyncObject } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import { addressOf } from "#shared/fleet/kinds/source.ts";
 import type { Ask } from "#shared/pages/ask.ts";
 import { cutText, type Listed, ownerLink, readFleetOwners } from "#shared/pages/fleet-owners.ts";
 import { apiPath, modulePlace } from "#shared/pages/places.ts";
@@ -77,7 +78,7 @@ ${takers.length === 0 ? nothing("No group and no Sync uses it.") : versions(take
 function facts({ spec, status }: SourceObject, host: Host): Html {
   const { artifact } = status;
   return fields([
-    ["From", brief(spec.git.url)],
+    ["From", brief(addressOf(spec))],
     [
       "Newest",
       artifact === undefined
@@ -85,7 +86,7 @@ function facts({ spec, status }: SourceObject, host: Host): Html {
         : html`${revisionText(artifact.revision)}, ${age(artifact.storedAt, host)} ago`,
     ],
     [
-      "Commit",
+      spec.git === undefined ? "Content" : "Commit",
       artifact === undefined
         ? undefined
         : html`${brief(artifact.subject)} <small>${brief(artifact.author, 60)}</small>`,

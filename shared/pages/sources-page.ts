@@ -1,6 +1,7 @@
 /** The list of Sources. */
 import type { ApiList, SourceObject } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import { addressOf } from "#shared/fleet/kinds/source.ts";
 import type { Ask } from "#shared/pages/ask.ts";
 import { nextPage } from "#shared/pages/next-page.ts";
 import { modulePlace } from "#shared/pages/places.ts";
@@ -37,7 +38,7 @@ export async function sourcesPage(ask: Ask, query: Readonly<Record<string, strin
       badge(state.word),
       sourceLink(source, host),
       isUnreadable(source) ? "-" : revisionText(source.status.artifact?.revision),
-      isUnreadable(source) ? "-" : brief(source.spec.git.url),
+      isUnreadable(source) ? "-" : brief(addressOf(source.spec)),
       age(state.since, host),
       age(state.seenAt, host),
       brief(state.remark),

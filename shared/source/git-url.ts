@@ -1,8 +1,8 @@
 /**
  * URLs of git repositories: which ones Starling fetches, and when two of them mean the same repository.
  */
+import { checkHttpUrl } from "#shared/source/http-url.ts";
 
-const loopback = new Set(["localhost", "127.0.0.1", "[::1]"]);
 const defaultPorts: Readonly<Record<string, string>> = { "http:": "80", "https:": "443", "ssh:": "22", "git:": "9418" };
 
 /** The address is a part of a partition key after `REPO#`. DynamoDB allows 2,048 bytes for the key. */
@@ -25,20 +25,20 @@ export function checkGitUrl(text: string): string | undefined {
   if (url === undefined) return "is not a URL; write it as https://HOST/PATH";
   if (url.protocol === "ssh:")
     return `is an SSH address; use ${httpsForm(url.hostname, url.pathname)} and credentials with a token`;
-  if (url.username !== "" || url.password !== "") {
-    return "contains a user name or a password; remove it and name a secret in credentials";
-  }
-  if (url.protocol === "http:" && !loopback.has(url.hostname)) {
-    return `would be fetched unencrypted; use ${httpsForm(url.host, url.pathname)}`;
-  }
-  if (url.protocol !== "https:" && url.protocol !== "http:") {
-    return `has the scheme ${url.protocol.slice(0, -1)}; only https is fetched`;
-  }
   if (url.search !== "" || url.hash !== "") return "has a query or a fragment; give branch or tag in ref instead";
-  if (/^\/*$/.test(url.pathname)) return "names a host but no repository";
-  if (normaliseGitUrl(text) === undefined)
-    return `is longer than ${maxAddressBytes} bytes; use the repository's own address`;
-  return undefined;
+  const problem = checkHttpUrl(text, "repository");
+  if (problem !== undefined) return problem;
+  return lengthProblem(text, "repository");
+}
+
+/** @returns what is wrong with the URL of a file on a web server, or undefined. */
+export function checkFileUrl(text: string): string | undefined {
+  return checkHttpUrl(text, "file") ?? lengthProblem(text, "file");
+}
+
+function lengthProblem(text: string, what: string): string | undefined {
+  if (normaliseGitUrl(text) !== undefined) return undefined;
+  return `is longer than ${maxAddressBytes} bytes; use the ${what}'s own address`;
 }
 
 function httpsForm(host: string, path: string): string {

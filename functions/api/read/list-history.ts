@@ -74,7 +74,7 @@ export async function listRevisions(
   page: PageRequest,
 ): Promise<ListPage<RevisionItem>> {
   const row = await readRow(table, keys.object(source.namespace, "Source", source.name));
-  const url = row === undefined || isNewer(row) ? undefined : row.spec.git.url;
+  const url = row === undefined || isNewer(row) ? undefined : row.spec.git?.url;
   return collect(page, {
     read: (part) => table.query({ ...ranges.revisions(source), newestFirst: true, newer: "kept", ...part }),
     keep: (one) => (isNewer(one) ? undefined : revisionItem(one, url)),
@@ -136,7 +136,7 @@ async function knownSources(
     names.map(async (name): Promise<readonly [string, KnownSource]> => {
       const row = rows.find((one) => keyText(one) === keyText(keys.object(namespace, "Source", name)));
       const source = row === undefined || isNewer(row) ? undefined : row;
-      const url = source?.spec.git.url;
+      const url = source?.spec.git?.url;
       const query = { ...ranges.revisions({ namespace, name }), newestFirst: true, newer: "kept" } as const;
       const found = (await firstRows(table, { ...query, limit: revisionsRead })).filter((one) => !isNewer(one));
       const revisions = found.map((one) => revisionItem(one, url));

@@ -5,6 +5,7 @@ import { renewalAt } from "#shared/fleet/blob-life.ts";
 import { nextScan } from "#shared/fleet/discovery/next-scan.ts";
 import type { ClusterSelection, SelectableCluster } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { Document } from "#shared/fleet/kinds/document.ts";
+import { addressOf } from "#shared/fleet/kinds/source.ts";
 import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { fleetRow } from "#shared/fleet/rows/cluster-entry.ts";
@@ -159,9 +160,10 @@ function discoveryChange(before: DiscoveryRow | undefined, after: DiscoveryRow, 
   return { after: row, writes: [putRow(before, row)], messages, clusters: [] };
 }
 
-/** The checks of the API accept only URLs that name a repository; any other text would be an entry of its own. */
+/** The checks of the API accept only URLs that name something; any other text would be an entry of its own. */
 export function repositoryOf(row: SourceRow): string {
-  return normaliseGitUrl(row.spec.git.url) ?? row.spec.git.url;
+  const address = addressOf(row.spec);
+  return normaliseGitUrl(address) ?? address;
 }
 
 /** The entry in the fleet's directory stays when nothing that the planner needs has changed. */

@@ -1,11 +1,11 @@
-import { request as httpRequest, type IncomingMessage } from "node:http";
-import { request as httpsRequest, type RequestOptions } from "node:https";
-import { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
+import type { IncomingMessage } from "node:http";
 import type { GitHttpRequest, GitHttpResponse, HttpClient } from "isomorphic-git";
 import { ByteCollector } from "#shared/adapters/byte-collector.ts";
 import { fewerRefs, gitTooLarge } from "#shared/adapters/git/git-limits.ts";
 import { PacketReader } from "#shared/adapters/git/packet-reader.ts";
-import { type AddressRules, guardedLookup, refuseLiteralAddress } from "#shared/adapters/net/address-rules.ts";
+import type { AddressRules } from "#shared/adapters/net/address-rules.ts";
+import { flatHeaders, guardedRequest } from "#shared/adapters/net/guarded-request.ts";
+import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 
 export interface GitHttpOptions {
@@ -101,26 +101,16 @@ export class GitHttp implements HttpClient {
     this.#moved = { from: base(from), to: base(to) };
   }
 
-  #send(url: URL, message: GitHttpMessage): Promise<IncomingMessage> {
+  async #send(url: URL, { method, headers, body }: GitHttpMessage): Promise<IncomingMessage> {
     const { rules, ca } = this.#options;
-    refuseLiteralAddress(rules, url);
-    const length = message.body === undefined ? {} : { "content-length": String(message.body.length) };
-    const options: RequestOptions = {
-      method: message.method,
-      headers: { ...message.headers, ...length, "user-agent": "git/starling" },
-      // Each request uses a new connection, so that its address is always checked, and no idle connection survives a
-      // frozen Lambda.
-      agent: false,
-      lookup: guardedLookup(rules),
-      signal: this.#signal,
-      ...(ca === undefined ? {} : { secureContext: trusting(ca) }),
-    };
-    return new Promise((resolve, reject) => {
-      const request = url.protocol === "https:" ? httpsRequest(url, options) : httpRequest(url, options);
-      request.on("response", resolve);
-      request.on("error", (error) => reject(this.#signal.aborted ? this.#tookTooLong() : error));
-      request.end(message.body);
-    });
+    try {
+      return await guardedRequest(
+        { url, method, headers: { ...headers, "user-agent": "git/starling" }, ...defined({ body }) },
+        { rules, signal: this.#signal, ...defined({ ca }) },
+      );
+    } catch (error) {
+      throw this.#signal.aborted ? this.#tookTooLong() : error;
+    }
   }
 
   #streamOf(response: IncomingMessage, url: URL): GitHttpStream {
@@ -177,20 +167,6 @@ function hasMoreLines(body: Buffer, most: number): boolean {
   return false;
 }
 
-const contexts = new Map<string, SecureContext>();
-
-/**
- * The machine's certificates together with these. Reading them takes longer than the rest of a handshake, so that they
- * are cached.
- */
-function trusting(ca: string): SecureContext {
-  const known = contexts.get(ca);
-  if (known !== undefined) return known;
-  const context = createSecureContext({ ca: [...getCACertificates("default"), ca] });
-  contexts.set(ca, context);
-  return context;
-}
-
 function failure(message: string): StarlingError {
   return new StarlingError(message, { code: "GitOperationFailed", retry: "transient" });
 }
@@ -203,13 +179,4 @@ async function concat(body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): P
 
 async function* once(body: Buffer): AsyncIterableIterator<Uint8Array> {
   yield body;
-}
-
-/** Only cookies have several values, and nobody reads them. */
-function flatHeaders(response: IncomingMessage): Record<string, string> {
-  const headers: Record<string, string> = {};
-  for (const [name, value] of Object.entries(response.headers)) {
-    if (typeof value === "string") headers[name] = value;
-  }
-  return headers;
 }

@@ -13,11 +13,12 @@ import { Pace } from "#shared/adapters/git/pace.ts";
 import { PackObjects } from "#shared/adapters/git/pack-objects.ts";
 import { readFiles } from "#shared/adapters/git/read-files.ts";
 import type { AddressRules } from "#shared/adapters/net/address-rules.ts";
+import { authorization } from "#shared/adapters/net/authorization.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { ErrorCode } from "#shared/base/error-codes.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
-import type { GitCredentials, GitRef, GitRemote, GitRepository, GitTree } from "#shared/ports.ts";
+import type { GitRef, GitRemote, GitRepository, GitTree } from "#shared/ports.ts";
 
 export interface IsomorphicGitRemoteOptions {
   readonly rules: AddressRules;
@@ -165,14 +166,6 @@ function commonPrefix(prefixes: readonly string[]): string {
   let common = prefixes[0] ?? "";
   for (const prefix of prefixes) while (!prefix.startsWith(common)) common = common.slice(0, -1);
   return common;
-}
-
-/** Sent with the first request, because waiting for a 401 costs a round trip. */
-function authorization(credentials: GitCredentials | undefined): Record<string, string> {
-  if (credentials === undefined) return {};
-  if (credentials.kind === "bearer") return { Authorization: `Bearer ${credentials.token}` };
-  const pair = `${credentials.username}:${credentials.password}`;
-  return { Authorization: `Basic ${Buffer.from(pair).toString("base64")}` };
 }
 
 /** A server's text can be as long as its headers. */

@@ -5,9 +5,10 @@ import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery
 import { checkNameTemplate } from "#shared/fleet/kinds/cluster-name.ts";
 import type { Document, FieldProblem } from "#shared/fleet/kinds/document.ts";
 import { checkParameterPath } from "#shared/fleet/kinds/parameter-path.ts";
+import { upstreamOf } from "#shared/fleet/kinds/source.ts";
 import { specialisationProblems } from "#shared/fleet/kinds/specialisation-fields.ts";
 import type { SyncTemplate, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
-import { checkGitUrl } from "#shared/source/git-url.ts";
+import { checkFileUrl, checkGitUrl } from "#shared/source/git-url.ts";
 import { parseVersionConstraint, VersionConstraintError } from "#shared/source/version-constraint.ts";
 
 /** An object is one row, of which DynamoDB accepts 400 KB; the rest is kept for its status. */
@@ -30,13 +31,17 @@ export function semanticProblems(document: Document): readonly FieldProblem[] {
 }
 
 function sourceProblems(document: Extract<Document, { kind: "Source" }>): readonly FieldProblem[] {
-  const { url, ref } = document.spec.git;
-  const problems: FieldProblem[] = [];
-  const urlProblem = checkGitUrl(url);
-  if (urlProblem !== undefined) problems.push({ field: "spec.git.url", message: urlProblem });
-  const rangeProblem = ref?.semver === undefined ? undefined : versionRangeProblem(ref.semver);
-  if (rangeProblem !== undefined) problems.push({ field: "spec.git.ref.semver", message: rangeProblem });
-  return problems;
+  const upstream = upstreamOf(document.spec);
+  if (upstream.kind === "archive") return problemsAt("spec.archive.url", checkFileUrl(upstream.url));
+  const { url, ref } = upstream;
+  return [
+    ...problemsAt("spec.git.url", checkGitUrl(url)),
+    ...problemsAt("spec.git.ref.semver", ref?.semver === undefined ? undefined : versionRangeProblem(ref.semver)),
+  ];
+}
+
+function problemsAt(field: string, message: string | undefined): readonly FieldProblem[] {
+  return message === undefined ? [] : [{ field, message }];
 }
 
 function discoveryProblems({ name, eks, values }: ClusterDiscoverySpec): readonly FieldProblem[] {

@@ -10,24 +10,63 @@ export const partPath = boundedText(1024).regex(
   'must be a relative path without "..", such as deploy/base, or "." for everything',
 );
 
-export const sourceSpec = z.strictObject({
-  git: z.strictObject({
-    url: boundedText(2048).min(1),
-    ref: gitRefSchema.optional(),
-    credentials: z
-      .strictObject({
-        /** Name of a secret: JSON with `host`, and `username` and `password` (basic) or `token` (bearer). */
-        secret: secretName,
-        kind: z.enum(["basic", "bearer"], 'must be "basic" or "bearer"'),
-      })
-      .optional(),
-  }),
-  paths: boundedList(partPath, 100)
-    .min(1, "must name at least one path; leave it out for the whole repository")
-    .default(["."]),
-  interval: durationSchema({ minSeconds: 10, maxSeconds: 86_400 }).default("5m"),
+const credentials = z.strictObject({
+  /** Name of a secret: JSON with `host`, and `username` and `password` (basic) or `token` (bearer). */
+  secret: secretName,
+  kind: z.enum(["basic", "bearer"], 'must be "basic" or "bearer"'),
 });
+
+const gitUpstream = z.strictObject({
+  url: boundedText(2048).min(1),
+  ref: gitRefSchema.optional(),
+  credentials: credentials.optional(),
+});
+export type GitUpstream = z.infer<typeof gitUpstream>;
+
+const archiveUpstream = z.strictObject({
+  url: boundedText(2048).min(1),
+  /** Of the downloaded file: the only proof that it is the file that was meant. */
+  sha256: boundedText(64).regex(
+    /^[0-9a-f]{64}$/,
+    "must be 64 hexadecimal digits in lower case, as `sha256sum` prints them",
+  ),
+  credentials: credentials.optional(),
+});
+export type ArchiveUpstream = z.infer<typeof archiveUpstream>;
+
+/** The places that a Source can be fed from. */
+const upstreams = { git: gitUpstream.optional(), archive: archiveUpstream.optional() };
+type UpstreamKind = keyof typeof upstreams;
+const upstreamKinds = Object.keys(upstreams) as readonly UpstreamKind[];
+
+export const sourceSpec = z
+  .strictObject({
+    ...upstreams,
+    paths: boundedList(partPath, 100)
+      .min(1, "must name at least one path; leave it out for the whole repository")
+      .default(["."]),
+    interval: durationSchema({ minSeconds: 10, maxSeconds: 86_400 }).default("5m"),
+  })
+  .refine((spec) => upstreamKinds.filter((kind) => spec[kind] !== undefined).length === 1, {
+    message: "needs exactly one of git or archive",
+  });
 export type SourceSpec = z.infer<typeof sourceSpec>;
+
+/** The one place that a Source is fed from, with its kind: `git`, `archive`. */
+export type Upstream = {
+  [Kind in UpstreamKind]: { readonly kind: Kind } & NonNullable<SourceSpec[Kind]>;
+}[UpstreamKind];
+
+export function upstreamOf(spec: SourceSpec): Upstream {
+  const kind = upstreamKinds.find((each) => spec[each] !== undefined);
+  if (kind === undefined) throw new Error("a Source without an upstream passed its schema");
+  return { kind, ...spec[kind] } as Upstream;
+}
+
+/** The address of a Source's upstream, for people and for comparisons. */
+export function addressOf(spec: SourceSpec): string {
+  return upstreamOf(spec).url;
+}
 
 export const sourceDocument = z.strictObject({
   apiVersion: z.literal(ourApiVersion),

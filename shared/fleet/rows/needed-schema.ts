@@ -20,9 +20,12 @@ export function neededSchema(row: OwnerRow): number {
   return hasNew || hasEnd(row) || hasGates(row) || goesBack(row) || isGuarded(row) ? newestRowSchema : rowSchema;
 }
 
-/** The schema of the row of a Source: a version that does not know the end of its suspension would never poll it again. */
-export function sourceSchema(row: Pick<SourceRow, "operations">): number {
-  return hasEnd(row) ? newestRowSchema : rowSchema;
+/**
+ * The schema of the row of a Source: a version that knows git alone cannot poll another upstream, and one that does not know
+ * the end of a suspension would never poll it again.
+ */
+export function sourceSchema(row: Pick<SourceRow, "operations" | "spec">): number {
+  return hasEnd(row) || row.spec.git === undefined ? newestRowSchema : rowSchema;
 }
 
 function hasEnd({ operations }: Pick<OwnerRow | SourceRow, "operations">): boolean {

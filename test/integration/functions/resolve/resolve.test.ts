@@ -24,6 +24,7 @@ import { everyRow } from "#test/support/every-row.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
+import { noHttp } from "#test/support/no-http.ts";
 
 const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
 const source = { namespace: "shop", name: "fleet" };
@@ -87,6 +88,7 @@ class World {
       blobs: this.blobs,
       sender: this.sender,
       git,
+      http: noHttp,
       secrets: { read: async () => this.secret },
       clock: { now: () => this.now },
       ids: randomIds,

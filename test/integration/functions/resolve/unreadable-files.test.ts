@@ -15,6 +15,7 @@ import { rowSchema } from "#shared/fleet/rows/row.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
+import { noHttp } from "#test/support/no-http.ts";
 import { type RawEntry, rawRepository } from "#test/support/raw-repository.ts";
 
 const root = mkdtempSync(join(tmpdir(), "starling-unreadable-"));
@@ -67,6 +68,7 @@ test("a file that becomes a link changes nothing, and a file that cannot be read
     blobs: new MemoryBlobStore(() => now),
     sender: new MemorySender(),
     git: new IsomorphicGitRemote({ rules: addressRules("127.0.0.1") }),
+    http: noHttp,
     secrets: { read: async () => "" },
     clock: { now: () => now },
     ids: randomIds,

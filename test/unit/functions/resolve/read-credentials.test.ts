@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { readCredentials } from "#functions/resolve/read-credentials.ts";
-import { sourceSpec } from "#shared/fleet/kinds/source.ts";
+import { sourceSpec, upstreamOf } from "#shared/fleet/kinds/source.ts";
 
 const secret = "starling/git/shop";
 const basic = { username: "u", password: "s3cret" };
@@ -8,7 +8,7 @@ const basic = { username: "u", password: "s3cret" };
 async function read(url: string, value: unknown, kind: "basic" | "bearer" = "basic") {
   const spec = sourceSpec.parse({ git: { url, credentials: { secret, kind } } });
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  return readCredentials({ namespace: "shop", spec }, { read: async () => text });
+  return readCredentials({ namespace: "shop", upstream: upstreamOf(spec) }, { read: async () => text });
 }
 
 describe("the host for which a secret of git credentials is meant", () => {
@@ -79,7 +79,7 @@ test("a corrected secret is read at once", async () => {
   const spec = sourceSpec.parse({ git: { url: "https://github.com/a/b", credentials: { secret, kind: "bearer" } } });
   const asked: boolean[] = [];
   const found = await readCredentials(
-    { namespace: "shop", spec },
+    { namespace: "shop", upstream: upstreamOf(spec) },
     {
       async read(_name, { fresh = false } = {}) {
         asked.push(fresh);

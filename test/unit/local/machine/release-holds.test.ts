@@ -15,6 +15,7 @@ import type { Log } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
+import { noHttp } from "#test/support/no-http.ts";
 import { silentMetrics } from "#test/support/planner-world.ts";
 
 const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
@@ -50,6 +51,7 @@ class DyingMachine {
       table: this.table,
       blobs: new MemoryBlobStore(),
       sender: this.sender,
+      http: noHttp,
       git: {
         listRefs: async () => [{ ref: "refs/heads/main", oid: "a".repeat(40) }],
         fetchTree: () => never("fetch"),

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { defaultGitLimits, type GitLimits } from "#shared/adapters/git/git-limits.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
-import type { GitCredentials } from "#shared/ports.ts";
+import type { SourceCredentials } from "#shared/ports.ts";
 import {
   advertised,
   band,
@@ -50,7 +50,7 @@ const wholePack = saying(...packSection);
 const whole = { commit: { oid, subject: "One" }, files: [{ path: "a.yaml", content: new Uint8Array(content) }] };
 
 interface Asking {
-  readonly credentials?: GitCredentials;
+  readonly credentials?: SourceCredentials;
   readonly paths?: readonly string[];
   readonly desired?: string;
   readonly limits?: Partial<GitLimits>;
@@ -169,7 +169,7 @@ describe("the request for one commit", () => {
     }
   });
 
-  test.each<[string, GitCredentials | undefined, string | undefined]>([
+  test.each<[string, SourceCredentials | undefined, string | undefined]>([
     ["without credentials", undefined, undefined],
     ["with a token", { kind: "bearer", token: "t0k3n" }, "Bearer t0k3n"],
     ["with a password", { kind: "basic", username: "ana", password: "s3cret" }, "Basic YW5hOnMzY3JldA=="],

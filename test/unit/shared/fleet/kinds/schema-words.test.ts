@@ -28,7 +28,12 @@ test.each<[string, unknown, string]>([
   ],
   ["a list for a map", source({}, { git: [] }), "spec.git must be a map of fields (got [])"],
   ["no text", source({}, { git: {} }), "spec.git.url is required: a text"],
-  ["no map", source({}, {}), "spec.git is required: a map of fields"],
+  [
+    "no map",
+    { apiVersion, kind: "Cluster", metadata: { name: "eu" }, spec: { endpoint: { server: "https://10.0.0.1" } } },
+    "spec.endpoint.token is required: a map of fields",
+  ],
+  ["no origin", source({}, {}), "spec needs exactly one of git or archive (got {})"],
   [
     "an empty list",
     group({ clusters: { names: [] } }),

@@ -1,0 +1,65 @@
+import type { LocateUpstream } from "#functions/resolve/upstreams/upstream.ts";
+import { defined } from "#shared/base/defined.ts";
+import { StarlingError } from "#shared/base/errors.ts";
+import type { GitUpstream } from "#shared/fleet/kinds/source.ts";
+import type { GitRemote, GitRepository } from "#shared/ports.ts";
+import {
+  breakTie,
+  commitIn,
+  formatRevision,
+  prefixesOf,
+  type ResolvedReference,
+  resolveReference,
+} from "#shared/source/git-reference.ts";
+
+/** Each of these needs a fetch of its own. */
+const maxTiedTags = 20;
+
+type Reference = GitUpstream["ref"];
+
+/** Finds the commit of the reference with one listing. */
+export const locateGit: LocateUpstream<GitUpstream> = async (spec, { signedIn, timeLeftMs, revision }, { git }) => {
+  // The URL is parsed once: a second parser could read another host than the one that the secret is for.
+  const url = new URL(spec.url).href;
+  const inRepository = <T>(work: (repository: GitRepository) => Promise<T>): Promise<T> =>
+    signedIn((credentials) => work({ url, timeLeftMs, ...defined({ credentials }) }));
+  const ref = revision === undefined ? spec.ref : { commit: commitIn(revision) };
+  const reference = await inRepository((repository) => referenceIn(ref, repository, git));
+  return {
+    revision: revision ?? formatRevision(reference),
+    what: `commit ${reference.commit} of ${url}`,
+    async fetch(paths) {
+      const { commit, files } = await inRepository((repository) =>
+        git.fetchTree(repository, { oid: reference.commit, paths }),
+      );
+      const { authorName, authorEmail, committedAt } = commit;
+      return { files, title: commit.subject, author: `${authorName} <${authorEmail}>`, committedAt };
+    },
+  };
+};
+
+async function referenceIn(ref: Reference, repository: GitRepository, git: GitRemote): Promise<ResolvedReference> {
+  const prefixes = prefixesOf(ref);
+  const listed = prefixes.length === 0 ? [] : await git.listRefs(repository, prefixes);
+  const resolution = resolveReference(ref, listed);
+  if (resolution.kind === "resolved") return resolution.reference;
+  if (resolution.kind === "missing") throw notFound(`${repository.url}: ${resolution.message}`);
+  const { tags } = resolution;
+  if (tags.length > maxTiedTags) {
+    const [first] = tags;
+    const found = `${tags.length} tags are the same version as ${first?.name}; at most ${maxTiedTags} are compared`;
+    throw notFound(`${repository.url}: ${found}; delete the others, or name one in spec.git.ref.tag`);
+  }
+  const dated = [];
+  for (const tag of tags) {
+    const { commit } = await git.fetchTree(repository, { oid: tag.commit, paths: [] });
+    dated.push({ ...tag, committedAt: commit.committedAt });
+  }
+  const chosen = ref === undefined ? undefined : breakTie(ref, dated);
+  if (chosen === undefined) throw notFound(`${repository.url}: none of its tags can be chosen`);
+  return chosen;
+}
+
+function notFound(message: string): StarlingError {
+  return new StarlingError(message, { code: "GitRefNotFound", retry: "permanent" });
+}

@@ -1,0 +1,42 @@
+/** The interface of each kind of upstream: a place that a Source is fed from. */
+import type { GitRemote, HttpRemote, SourceCredentials } from "#shared/ports.ts";
+import type { ListedFile } from "#shared/source/tree-listing.ts";
+
+export interface UpstreamPorts {
+  readonly git: GitRemote;
+  readonly http: HttpRemote;
+}
+
+export interface UpstreamUse {
+  /** Does the work with the credentials that the spec names; once more with renewed ones, if the upstream refused them. */
+  signedIn<T>(work: (credentials: SourceCredentials | undefined) => Promise<T>): Promise<T>;
+  /** Milliseconds that may be spent. */
+  readonly timeLeftMs: () => number;
+  /** A revision that the Source had, to find exactly this one; absent: what the spec means now. */
+  readonly revision: string | undefined;
+}
+
+/** The revision that a Source means now, and how its files are read. */
+export interface Located {
+  /** `main@sha1:<commit>`, `sha256:<digest>`: equal while nothing has changed. */
+  readonly revision: string;
+  /** For errors: `commit 1f3a… of https://…`. */
+  readonly what: string;
+  /** Reads the files below `paths`, relative to the root of the upstream; `.` means all. */
+  fetch(paths: readonly string[]): Promise<Fetched>;
+}
+
+export interface Fetched {
+  readonly files: readonly ListedFile[];
+  /** First line of a commit's message, or what a file is. */
+  readonly title: string;
+  /** `Ana <ana@acme.io>`; empty when nobody is named. */
+  readonly author: string;
+  readonly committedAt?: string;
+}
+
+/**
+ * Finds the revision of a Source's spec, and reads no files.
+ * @throws StarlingError that names the field and the remedy.
+ */
+export type LocateUpstream<Spec> = (spec: Spec, use: UpstreamUse, ports: UpstreamPorts) => Promise<Located>;

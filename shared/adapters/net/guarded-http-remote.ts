@@ -1,0 +1,111 @@
+import type { IncomingMessage } from "node:http";
+import { ByteCollector } from "#shared/adapters/byte-collector.ts";
+import type { AddressRules } from "#shared/adapters/net/address-rules.ts";
+import { flatHeaders, guardedRequest } from "#shared/adapters/net/guarded-request.ts";
+import { defined } from "#shared/base/defined.ts";
+import { errorMessage, StarlingError } from "#shared/base/errors.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
+import type { HttpRemote, RemoteAnswer, RemoteQuestion } from "#shared/ports.ts";
+
+export interface GuardedHttpRemoteOptions {
+  readonly rules: AddressRules;
+  readonly ca?: string;
+  /** For one question with all its redirects. */
+  readonly timeoutSeconds?: number;
+}
+
+const maxRedirects = 5;
+/** A server's text can be as long as its headers. */
+const maxReason = 300;
+
+/**
+ * HTTP to the hosts that Sources name. Every address is checked, also that of a redirect; a header of the caller goes to
+ * the first origin only, because servers of files redirect to a storage of somebody else.
+ */
+export class GuardedHttpRemote implements HttpRemote {
+  readonly #options: Required<Pick<GuardedHttpRemoteOptions, "timeoutSeconds">> & GuardedHttpRemoteOptions;
+
+  constructor(options: GuardedHttpRemoteOptions) {
+    this.#options = { timeoutSeconds: 60, ...options };
+  }
+
+  async ask(question: RemoteQuestion): Promise<RemoteAnswer> {
+    const signal = AbortSignal.timeout(Math.ceil(this.#secondsFor(question) * 1000));
+    try {
+      const { response, url } = await this.#follow(question, signal);
+      const body = await read(response, question);
+      return { url: url.href, status: response.statusCode ?? 0, headers: flatHeaders(response), body };
+    } catch (error) {
+      if (error instanceof StarlingError) throw error;
+      throw failed(
+        question.url,
+        signal.aborted ? `no answer within ${Math.round(this.#secondsFor(question))} s` : reasonOf(error),
+        error,
+      );
+    }
+  }
+
+  #secondsFor({ timeLeftMs }: RemoteQuestion): number {
+    const left = timeLeftMs === undefined ? Number.POSITIVE_INFINITY : Math.max(timeLeftMs() / 1000, 0);
+    return Math.min(this.#options.timeoutSeconds, left);
+  }
+
+  async #follow(question: RemoteQuestion, signal: AbortSignal): Promise<{ response: IncomingMessage; url: URL }> {
+    const { rules, ca } = this.#options;
+    const { method = "GET", headers = {}, body } = question;
+    const first = new URL(question.url);
+    for (let url = first, hops = 0; ; hops++) {
+      const own = url.origin === first.origin ? headers : defined({ accept: headers.accept });
+      const response = await guardedRequest(
+        {
+          url,
+          method,
+          headers: { "user-agent": "starling", ...own },
+          ...defined({ body: body === undefined ? undefined : Buffer.from(body) }),
+        },
+        { rules, signal, ...defined({ ca }) },
+      );
+      const { location } = response.headers;
+      const status = response.statusCode ?? 0;
+      if (location === undefined || ![301, 302, 303, 307, 308].includes(status)) return { response, url };
+      response.destroy();
+      if (hops >= maxRedirects) throw failed(question.url, `more than ${maxRedirects} redirects`);
+      const next = URL.canParse(location, url.href) ? new URL(location, url) : undefined;
+      if (next === undefined || !isAsSafe(url, next)) {
+        throw failed(
+          question.url,
+          `a redirect from ${url.origin} to ${excerpt(location, maxReason)}, which is not fetched`,
+        );
+      }
+      url = next;
+    }
+  }
+}
+
+/** A redirect never leaves TLS, and leads to HTTP only. */
+function isAsSafe(from: URL, to: URL): boolean {
+  return to.protocol === "https:" || (to.protocol === "http:" && from.protocol === "http:");
+}
+
+async function read(response: IncomingMessage, { url, maxBytes }: RemoteQuestion): Promise<Uint8Array> {
+  const body = new ByteCollector(maxBytes);
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    if (body.add(chunk)) continue;
+    response.destroy();
+    const message = `${url} answers with more than ${maxBytes} bytes`;
+    throw new StarlingError(message, { code: "UpstreamTooLarge", retry: "permanent" });
+  }
+  return body.bytes();
+}
+
+function reasonOf(error: unknown): string {
+  const text = errorMessage(error);
+  const isAuthority = /certificate|self.signed|CERT_/i.test(`${text} ${(error as { code?: string }).code}`);
+  return `${excerpt(text, maxReason)}${isAuthority ? "; ask the operator to trust the certificate of its authority" : ""}`;
+}
+
+function failed(url: string, reason: string, cause?: unknown): StarlingError {
+  const { origin, pathname } = new URL(url);
+  const message = `${origin}${pathname} could not be fetched: ${reason}`;
+  return new StarlingError(message, { code: "UpstreamUnavailable", retry: "transient", cause });
+}

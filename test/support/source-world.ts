@@ -1,0 +1,94 @@
+import { resolveSource } from "#functions/resolve/resolve.ts";
+import { addressRules } from "#shared/adapters/net/address-rules.ts";
+import { GuardedHttpRemote } from "#shared/adapters/net/guarded-http-remote.ts";
+import { unpackArtifact } from "#shared/adapters/render/artifact-archive.ts";
+import { randomIds } from "#shared/adapters/system.ts";
+import { blobKeys } from "#shared/fleet/blob-keys.ts";
+import { sourceSpec } from "#shared/fleet/kinds/source.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { Condition, SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
+import type { ResolveMessage } from "#shared/messages.ts";
+import type { GitRemote, HttpRemote } from "#shared/ports.ts";
+import type { ListedFile } from "#shared/source/tree-listing.ts";
+import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
+import { MemorySender } from "#test/support/memory-sender.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
+
+const source = { namespace: "shop", name: "app" };
+const key = keys.object(source.namespace, "Source", source.name);
+
+const noGit: GitRemote = {
+  listRefs: ({ url }) => Promise.reject(new Error(`nothing should list ${url}`)),
+  fetchTree: ({ url }) => Promise.reject(new Error(`nothing should fetch ${url}`)),
+};
+
+/** One Source in a table and a storage in memory, resolved by the real code against a server on loopback. */
+export class SourceWorld {
+  readonly table = new MemoryTable();
+  readonly blobs = new MemoryBlobStore(() => this.now);
+  readonly sender = new MemorySender();
+  readonly errors: string[] = [];
+  readonly secrets = new Map<string, string>();
+  git: GitRemote = noGit;
+  http: HttpRemote = new GuardedHttpRemote({ rules: addressRules("127.0.0.1") });
+  now = new Date("2026-03-01T10:00:00.000Z");
+
+  /** Writes the Source, or its next generation. */
+  async put(spec: unknown): Promise<void> {
+    const before = await this.table.get(key);
+    const row: SourceRow = {
+      ...key,
+      ...source,
+      type: "Source",
+      schema: rowSchema,
+      version: (before?.version ?? 0) + 1,
+      uid: "u1",
+      labels: {},
+      annotations: {},
+      generation: (before?.generation ?? 0) + 1,
+      createdAt: this.now.toISOString(),
+      spec: sourceSpec.parse(spec),
+      operations: {},
+      status: before?.status ?? { conditions: [] },
+    };
+    await this.table.write([{ put: row }]);
+  }
+
+  async resolve(more: Partial<ResolveMessage> = {}): Promise<SourceRow> {
+    const { table, blobs, sender, git, http } = this;
+    const ports = {
+      ...{ table, blobs, sender, git, http },
+      secrets: { read: async (name: string) => this.secrets.get(name) ?? "" },
+      clock: { now: () => this.now },
+      ids: randomIds,
+      log: {
+        info: () => {},
+        warn: () => {},
+        error: (text: string, fields?: object) => void this.errors.push(`${text}: ${JSON.stringify(fields)}`),
+      },
+    };
+    await resolveSource({ to: "resolve", source, ...more }, ports, { getRemainingTimeInMillis: () => 180_000 });
+    const row = await table.get(key);
+    if (row === undefined) throw new Error("the Source is gone");
+    return row;
+  }
+
+  /** The condition Ready after a poll. */
+  async ready(): Promise<Condition | undefined> {
+    const { status } = await this.resolve();
+    return status.conditions.find(({ type }) => type === "Ready");
+  }
+
+  /** The stored files of the Source's artifact. */
+  async files(): Promise<readonly ListedFile[]> {
+    const digest = (await this.table.get(key))?.status.artifact?.digest ?? "";
+    return unpackArtifact(await this.blobs.get(blobKeys.artifact(digest)), digest);
+  }
+
+  /** Days pass, and the storage forgets every blob that nobody kept. */
+  passDays(days: number): void {
+    this.now = new Date(this.now.getTime() + days * 86_400_000);
+    this.blobs.expire(60);
+  }
+}

@@ -5,6 +5,7 @@ import type { ExitReason } from "#cli/session/failure.ts";
 import { readDocuments } from "#cli/session/read-documents.ts";
 import type { Session } from "#cli/session/session.ts";
 import { defined } from "#shared/base/defined.ts";
+import { neverOpensText } from "#shared/fleet/windows/never-opens.ts";
 
 export interface ValidateOptions {
   readonly filename: readonly string[];
@@ -19,15 +20,20 @@ export async function validate(session: Session, options: ValidateOptions): Prom
     folders: options.recursive === true ? "recursive" : "flat",
     ...defined({ namespace }),
   });
+  const now = session.io.now();
+  const windows = documents.flatMap(({ document }) => (document.kind === "Window" ? [document] : []));
+  const warnings = windows.flatMap(({ metadata, spec }) => {
+    const text = neverOpensText(spec, now);
+    return text === undefined ? [] : [`window/${metadata.name}: ${text}`];
+  });
   const { output } = session.options;
   if (isData(output)) {
-    session.io.out(serialise({ valid: true, documents: documents.length }, output));
+    session.io.out(serialise({ valid: true, documents: documents.length, warnings }, output));
     return "done";
   }
   session.io.out(`${documents.length} ${documents.length === 1 ? "document is" : "documents are"} valid\n`);
-  for (const { document } of documents) {
-    if (document.kind !== "Window") continue;
-    session.io.out(`\nWindow ${document.metadata.name} opens:\n${nextOpeningsText(document.spec, session.io.now())}`);
-  }
+  for (const { metadata, spec } of windows)
+    session.io.out(`\nWindow ${metadata.name} opens:\n${nextOpeningsText(spec, now)}`);
+  for (const warning of warnings) session.note(`warning: ${warning}`);
   return "done";
 }

@@ -2,6 +2,7 @@ import type * as z from "zod";
 import type { HttpRequest } from "#functions/api/request/http-event.ts";
 import { refusal } from "#functions/api/request/refusal.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
+import { fieldText, issueWords, withoutFollowing } from "#shared/fleet/kinds/issue-words.ts";
 
 /** The form of a cluster's or namespace's name. */
 export const objectName = /^[a-z0-9][-a-z0-9]{0,62}$/;
@@ -28,8 +29,10 @@ export function named<Parameter extends "cluster" | "namespace">(
 export function parseBody<T>(schema: z.ZodType<T>, body: unknown): T {
   const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map(
-    (issue) => `${issue.path.join(".") || "body"}: ${excerpt(issue.message, 200)}`,
+  const problems = withoutFollowing(parsed.error.issues).map((issue) =>
+    issue.code === "unrecognized_keys"
+      ? `${issue.keys.map((key) => excerpt(key)).join(", ")}: not known here; leave it out`
+      : `${fieldText(issue.path) || "body"}: ${excerpt(issueWords(issue, body), 300)}`,
   );
   throw refusal("BadRequest", problems.join("; "));
 }

@@ -9,10 +9,8 @@ const maxDocuments = 1000;
 const reason = boundedText(500).optional();
 export const deleteQuery = z.object({ reason });
 
-const guardHash = boundedText(64).regex(
-  /^[0-9a-f]{16}$/,
-  "is the hash of a withheld change: starling guard list prints it",
-);
+const guardHashText = "must be the hash of a withheld change: starling guard list prints it";
+const guardHash = boundedText(64, guardHashText).regex(/^[0-9a-f]{16}$/, guardHashText);
 
 export const applyBody = z.strictObject({
   documents: boundedList(z.unknown(), maxDocuments).min(1, "must have at least one document"),
@@ -28,7 +26,7 @@ export const acceptBody = z.strictObject({
   confirm: z.boolean().default(false),
 });
 
-const objectNamed = (what: string) => boundedText(63).regex(objectName, `expected the name of ${what}`);
+const objectNamed = (what: string) => boundedText(63).regex(objectName, `must be the name of ${what}`);
 const cluster = objectNamed("a cluster");
 
 export const pruneBody = z.strictObject({
@@ -59,12 +57,20 @@ export const recoverBody = z.strictObject({
 const timeInUtc = z.iso
   .datetime({ error: "must be a time in UTC, such as 2026-11-22T18:00:00Z" })
   .transform((text) => new Date(text).toISOString());
-const rolloutNumber = z.number().int().min(1, "must be the number of a rollout: starling rollout list shows them");
+const rolloutText = "must be the number of a rollout: starling rollout list shows them";
+const rolloutNumber = z
+  .number({ error: ({ input }) => (input === undefined ? rolloutText : undefined) })
+  .int()
+  .min(1, rolloutText);
+const whyText = "must say why, for whoever finds it";
 /** People who find a rollout that stands still want to know why. */
-const statedReason = boundedText(500).min(1, "says why, for whoever finds it");
+const statedReason = boundedText(500, whyText).min(1, whyText);
 
-const labelSelector = boundedText(1000).min(1, "is a label selector; leave it out for every cluster");
-const plan = z.string().regex(/^[0-9a-f]{32}$/, "must be the hash of a plan, as rollout status shows it");
+const labelSelector = boundedText(1000).min(1, "must be a label selector; leave it out for every cluster");
+const planText = "must be the hash of a plan: starling rollout status shows it";
+const plan = boundedText(64, planText).regex(/^[0-9a-f]{32}$/, planText);
+const stageText = "must be the name of a stage";
+const stage = boundedText(300, stageText).min(1, stageText);
 
 /** A verb about one cluster, or about those that a selector matches. */
 const namedClusters = z.strictObject({
@@ -80,33 +86,38 @@ export const rolloutBodies = {
     reason: statedReason,
     until: timeInUtc,
     windows: boundedList(objectNamed("a Window"), 20)
-      .min(1, "names at least one Window; leave it out for all")
+      .min(1, "must name at least one Window; leave it out for all")
       .optional(),
   }),
   unexempt: z.strictObject({ reason }),
   release: z.strictObject({ reason, to: rolloutNumber.optional() }),
   approve: z.strictObject({
     reason: statedReason,
-    stage: name,
+    stage,
     plan,
     /** The principal of a check may also reject; an approval of people is only given. */
     answer: z.enum(["approved", "rejected"], 'must be "approved" or "rejected"').optional(),
   }),
-  promote: z.strictObject({ reason: statedReason, stage: name, rollout: rolloutNumber, snapshot: number }),
+  promote: z.strictObject({ reason: statedReason, stage, rollout: rolloutNumber, snapshot: number }),
   rollback: z.strictObject({
     reason: statedReason,
-    to: z.union([rolloutNumber, boundedText(300).min(1, "is the number or the revision of a rollout")]).optional(),
+    to: z
+      .union(
+        [rolloutNumber, boundedText(300).min(1)],
+        "must be the number or the revision of a rollout: starling rollout list shows them",
+      )
+      .optional(),
     dryRun: z.boolean().default(false),
   }),
   reject: z.strictObject({ reason: statedReason, rollout: rolloutNumber }),
   unreject: z.strictObject({ reason: statedReason, rollout: rolloutNumber }),
   skip: namedClusters.refine((body) => (body.cluster === undefined) !== (body.clusters === undefined), {
     path: ["cluster"],
-    message: "names the cluster to skip, or clusters selects some by their labels: one of both",
+    message: "must name the cluster to skip, or clusters must select some by their labels: one of both",
   }),
   retry: namedClusters.refine((body) => body.cluster === undefined || body.clusters === undefined, {
     path: ["clusters"],
-    message: "is not used together with cluster",
+    message: "must be left out, because cluster names one",
   }),
 };
 

@@ -1,6 +1,7 @@
 import type { ApiPorts, Caller } from "#functions/api/request/api-ports.ts";
 import { documentReference, objectKey, objectText } from "#functions/api/request/reference.ts";
 import { type DocumentProblem, invalidDocuments, refusal } from "#functions/api/request/refusal.ts";
+import { approverWarnings } from "#functions/api/write/approver-warnings.ts";
 import { checkDocuments } from "#functions/api/write/check-documents.ts";
 import { clusterWarnings } from "#functions/api/write/cluster-warnings.ts";
 import { type Consequences, consequencesOf } from "#functions/api/write/consequences.ts";
@@ -16,6 +17,7 @@ import { paceWarnings } from "#functions/api/write/pace-warnings.ts";
 import { sourceWarnings } from "#functions/api/write/source-warnings.ts";
 import { stageWarnings } from "#functions/api/write/stage-warnings.ts";
 import { valueWarnings } from "#functions/api/write/value-warnings.ts";
+import { windowWarnings } from "#functions/api/write/window-warnings.ts";
 import { sendAfter, writeObject } from "#functions/api/write/write-object.ts";
 import { defined } from "#shared/base/defined.ts";
 import { inParts } from "#shared/base/in-parts.ts";
@@ -70,8 +72,10 @@ export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Pr
   const values = await valueWarnings(ports.table, documents);
   const stages = await stageWarnings(ports.table, documents);
   const pace = paceWarnings(documents);
+  const windows = windowWarnings(documents, ports.clock.now());
+  const approvers = approverWarnings(documents, ports.personalRoles);
   const warnings = documents.map((_, index) =>
-    [sources, clusters, groups, stages, values, pace].flatMap((found) => found[index] ?? []),
+    [sources, clusters, groups, windows, stages, approvers, values, pace].flatMap((found) => found[index] ?? []),
   );
 
   const consequences: Consequences[] = [];

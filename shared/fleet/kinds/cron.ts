@@ -1,8 +1,5 @@
-/** Turns of cron expressions in a time zone. The library computes them; its expressions beyond cron are refused. */
+/** Turns of cron expressions in a time zone. The library computes them; `cronProblem` refuses its expressions beyond cron. */
 import { Cron } from "croner";
-
-const oneValue = /^(?:\*|(?:\d+|[a-z]{3})(?:-(?:\d+|[a-z]{3}))?)(?:\/\d+)?$/i;
-const fieldCount = 5;
 
 /** Parsing costs more than asking; the same few expressions are asked about for each cluster. */
 const parsed = new Map<string, Cron>();
@@ -31,26 +28,4 @@ export function nextTurn(cron: string, timeZone: string, after: number): number 
   const next = parse(cron, timeZone).nextRun(new Date(after))?.getTime();
   if (next === undefined && endless.size < mostParsed) endless.add(key);
   return next;
-}
-
-/** Five fields: minute, hour, day, month and weekday, with numbers, names, lists, ranges and steps. */
-export function isCron(text: string): boolean {
-  const fields = text.trim().split(/\s+/);
-  if (fields.length !== fieldCount || !fields.every((field) => field.split(",").every((one) => oneValue.test(one))))
-    return false;
-  try {
-    return parse(text, "UTC") !== undefined;
-  } catch {
-    return false;
-  }
-}
-
-export function isTimeZone(text: string): boolean {
-  // Offsets such as +02:00 know no summer time.
-  if (!/^[A-Za-z]/.test(text)) return false;
-  try {
-    return new Intl.DateTimeFormat("en", { timeZone: text }).resolvedOptions().timeZone !== "";
-  } catch {
-    return false;
-  }
 }

@@ -3,18 +3,18 @@
  * unknown field is an error that names the field meant; a field without an effect is not in the schema.
  */
 import * as z from "zod";
-import { excerpt, excerptOf, withoutLogins } from "#shared/base/excerpt.ts";
+import { excerpt, excerptOf } from "#shared/base/excerpt.ts";
 import { findPath } from "#shared/base/find-path.ts";
-import { isHidden } from "#shared/base/hidden-value.ts";
 import type { Json } from "#shared/base/json.ts";
 import { didYouMean } from "#shared/base/nearest-name.ts";
 import { clusterDocument } from "#shared/fleet/kinds/cluster.ts";
 import { clusterDiscoveryDocument } from "#shared/fleet/kinds/cluster-discovery.ts";
 import { clusterValuesDocument } from "#shared/fleet/kinds/cluster-values.ts";
+import { fieldText, issueWords, withoutFollowing } from "#shared/fleet/kinds/issue-words.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
-import { schemaWords } from "#shared/fleet/kinds/schema-words.ts";
 import { sourceDocument } from "#shared/fleet/kinds/source.ts";
 import { syncDocument, syncGroupDocument } from "#shared/fleet/kinds/sync-group.ts";
+import { unknownFieldText } from "#shared/fleet/kinds/unknown-field.ts";
 import { windowDocument } from "#shared/fleet/kinds/window.ts";
 import { foreignKindOf } from "#shared/kube/foreign-kinds.ts";
 
@@ -44,8 +44,6 @@ export interface FieldProblem {
 
 /** Deeper than any kind, and as deep as a YAML file may be. */
 const maxDepth = 100;
-/** Longer than the key of a Kubernetes label may be. */
-const shownOfKey = 320;
 
 export type ParsedDocument =
   | { readonly ok: true; readonly document: Document }
@@ -57,7 +55,7 @@ export function parseDocument(value: unknown): ParsedDocument {
   const schema = documentSchemas[kindOf(value)];
   const parsed = schema.safeParse(value);
   if (parsed.success) return { ok: true, document: parsed.data };
-  return { ok: false, problems: parsed.error.issues.flatMap((issue) => problemsOf(issue, value)) };
+  return { ok: false, problems: withoutFollowing(parsed.error.issues).flatMap((issue) => problemsOf(issue, value)) };
 }
 
 const jsonSchemas = new Map<WritableKind, unknown>();
@@ -123,28 +121,14 @@ function problemsOf(issue: z.core.$ZodIssue, root: unknown): FieldProblem[] {
     const known = keysKnownAt(root, issue.path);
     return issue.keys.map((key) => {
       const unknown = fieldText([...issue.path, key]);
-      const message = `is not a field Starling knows${didYouMean(key, known)}; remove it`;
+      const message = unknownFieldText(key, unknown, known);
       return { field: unknown, message: externalIdFields.has(unknown) ? externalIdRemedy(kindOf(root)) : message };
     });
   }
   if (issue.code === "invalid_key") {
     return issue.issues.map(({ message }) => ({ field, message: `has the wrong key: it ${message}` }));
   }
-  const got = valueAt(root, issue.path);
-  if (isHidden(issue)) return [{ field, message: issue.message }];
-  const desired = schemaWords(issue.message);
-  if (got === undefined) return [{ field, message: `is required: ${lowerFirst(desired)}` }];
-  return [{ field, message: `${desired} (got ${gotText(got)})` }];
-}
-
-/** The value; of a map with several fields, or with lists or maps in it, only the names of its fields. */
-function gotText(value: unknown): string {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return excerptOf(value);
-  const members = Object.entries(value);
-  const isShort = members.length < 2 && members.every(([, member]) => typeof member !== "object");
-  if (isShort) return excerptOf(value);
-  const names = members.slice(0, 20).map(([name]) => name);
-  return `the ${names.length === 1 ? "field" : "fields"} ${excerpt(withoutLogins(names.join(", ")))}`;
+  return [{ field, message: issueWords(issue, root) }];
 }
 
 function kindOf(root: unknown): WritableKind {
@@ -167,22 +151,4 @@ interface SchemaNode {
   readonly additionalProperties?: SchemaNode;
   readonly items?: SchemaNode;
   readonly anyOf?: readonly SchemaNode[];
-}
-
-function fieldText(path: readonly PropertyKey[]): string {
-  let text = "";
-  for (const step of path) {
-    text += typeof step === "number" ? `[${step}]` : `${text === "" ? "" : "."}${excerpt(String(step), shownOfKey)}`;
-  }
-  return text;
-}
-
-function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
-  let value: unknown = root;
-  for (const step of path) value = (value as Record<PropertyKey, unknown> | undefined | null)?.[step];
-  return value;
-}
-
-function lowerFirst(text: string): string {
-  return text.charAt(0).toLowerCase() + text.slice(1);
 }

@@ -21,7 +21,7 @@ export const groupSelectionSchema = z
   })
   .refine(
     (selection) => Object.values(selection).filter((part) => part !== undefined).length === 1,
-    "needs exactly one of selector, names or namespaces",
+    "needs exactly one of selector, names or namespaces; leave groups out for every group",
   );
 export type GroupSelection = z.infer<typeof groupSelectionSchema>;
 

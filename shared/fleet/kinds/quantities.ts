@@ -48,24 +48,31 @@ export function durationSchema(bounds: { readonly minSeconds: number; readonly m
     .refine((text) => isWithin(durationSeconds(text)), { error: ({ input }) => meant(input) });
 }
 
-/** The suggestion for a number without a unit, for days, or for blanks and words: `10s` for `10`. */
+/** The suggestion for a number without a unit, for days and weeks, or for blanks and words: `10s` for `10`. */
 function likelyDuration(input: unknown): string {
   if (typeof input === "number") return `${input}s`;
   if (typeof input !== "string") return "";
   const text = input.toLowerCase().replaceAll(/\s+/g, "");
   if (/^\d{1,9}$/.test(text)) return `${text}s`;
-  const [, days] = /^(\d{1,4})d(?:ays?)?$/.exec(text) ?? [];
-  if (days !== undefined) return `${Number(days) * 24}h`;
+  const [, count, unit] = /^(\d{1,4})(d(?:ays?)?|w(?:eeks?)?)$/.exec(text) ?? [];
+  if (count !== undefined) return `${Number(count) * 24 * (unit?.startsWith("w") ? 7 : 1)}h`;
   return text.replaceAll(/(\d)(h|m|s)(?:ours?|in(?:utes?)?|rs?|ec(?:onds?)?)?(?=\d|$)/g, "$1$2");
 }
+
+const desiredCount = 'must be a whole number such as 3, or a percentage from "0%" to "100%"';
 
 /** A count of clusters: `3` or `"10%"`. */
 export const clusterCountSchema = z.union(
   [
     z.number().int("must be a whole number or a percentage").min(0, "must not be negative"),
-    z.string().regex(/^(100|[1-9]?\d)%$/, 'must be a percentage from "0%" to "100%"'),
+    z.string().regex(/^(100|[1-9]?\d)%$/, {
+      error: ({ input }) =>
+        typeof input === "string" && /^\d+$/.test(input)
+          ? `${desiredCount}: remove the quotes for a number`
+          : desiredCount,
+    }),
   ],
-  'must be a whole number such as 3, or a percentage such as "10%"',
+  desiredCount,
 );
 export type ClusterCount = z.infer<typeof clusterCountSchema>;
 

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { boundedList, boundedText } from "#shared/base/bounded.ts";
+import { counted } from "#shared/base/counted.ts";
 import { nameSchema } from "#shared/base/name-schema.ts";
 import { alarmArn } from "#shared/fleet/alarm-arn.ts";
 import { clusterSelectionSchema } from "#shared/fleet/kinds/cluster-selection.ts";
@@ -11,12 +12,11 @@ import { syncSpec, syncTemplate } from "#shared/fleet/kinds/sync-template.ts";
 /** Longest time between the begin of a gate and its end. */
 const maxGateSeconds = 14 * 86_400;
 
+const alarmDesired =
+  "must be the ARN of a CloudWatch alarm, such as arn:aws:cloudwatch:eu-west-1:111122223333:alarm:errors";
 const alarmGateSchema = z.strictObject({
   /** A metric alarm or a composite alarm in the account and region of the installation. */
-  arn: boundedText(400).regex(
-    alarmArn,
-    "must be the ARN of a CloudWatch alarm, such as arn:aws:cloudwatch:eu-west-1:111122223333:alarm:errors",
-  ),
+  arn: boundedText(400, alarmDesired).regex(alarmArn, alarmDesired),
   /** Whether the gate passes when the alarm lacked data during the bake. */
   missing: z.enum(["fail", "pass"], 'must be "fail" or "pass"').default("fail"),
 });
@@ -28,13 +28,11 @@ const noRolePath = [
   "must name the role without its path, which the sessions of a role do not have, such as arn:aws:iam::111122223333:role/sre",
 ] as const;
 
+const principalDesired = "must be the ARN of one role or user, such as arn:aws:iam::111122223333:role/robot";
 const checkGateSchema = z.strictObject({
   /** The user or role that decides. */
-  principal: boundedText(300)
-    .regex(
-      /^arn:[^:\s]+:iam::\d{12}:(role|user)\/[^*\s]+$/,
-      "must be the ARN of one role or user, such as arn:aws:iam::111122223333:role/robot",
-    )
+  principal: boundedText(300, principalDesired)
+    .regex(/^arn:[^:\s]+:iam::\d{12}:(role|user)\/[^*\s]+$/, principalDesired)
     .regex(...noRolePath),
   /** How long it has for an answer. */
   expires: durationSchema({ minSeconds: 60, maxSeconds: maxGateSeconds }).default("1h"),
@@ -52,18 +50,18 @@ const gateAfterSchema = z
   })
   .refine((gate) => Object.keys(gate).length === 1, "needs exactly one of bake, alarm or check");
 
-/** A gate before the clusters of a stage. */
-const gateBeforeSchema = z.strictObject({
-  approval: z.strictObject({
+const approversDesired =
+  "must be the ARN of a role or user, such as arn:aws:iam::111122223333:role/sre, with * for any part of a name";
+
+const approvalSchema = z
+  .strictObject({
     /** Patterns of the ARNs of users and roles that may approve; `*` stands for any part of a name. */
     by: boundedList(
       boundedText(300)
-        .regex(
-          /^arn:[^:\s]+:iam::[^:\s]+:(role|user)\/\S+$/,
-          "must be the ARN of a role or user, such as arn:aws:iam::111122223333:role/sre, with * for any part of a name",
-        )
+        .regex(/^arn:[^:\s]+:iam::[^:\s]+:(role|user)\/\S+$/, approversDesired)
         .regex(...noRolePath),
       20,
+      'must be a list of ARNs of roles or users, such as ["arn:aws:iam::111122223333:role/sre"]',
     ).min(1, "must name at least one role or user"),
     /** Number of different people who have to approve. */
     count: z
@@ -74,8 +72,20 @@ const gateBeforeSchema = z.strictObject({
       .default(1),
     /** How long they have for it. */
     expires: durationSchema({ minSeconds: 60, maxSeconds: maxGateSeconds }).default("24h"),
-  }),
-});
+  })
+  .superRefine(({ by, count }, context) => {
+    const users = new Set(by);
+    const isExact = [...users].every((pattern) => pattern.includes(":user/") && !pattern.includes("*"));
+    if (isExact && users.size > 0 && users.size < count)
+      context.addIssue({
+        code: "custom",
+        path: ["count"],
+        message: `must be at most ${users.size}, because by names ${counted(users.size, "user")}`,
+      });
+  });
+
+/** A gate before the clusters of a stage. */
+const gateBeforeSchema = z.strictObject({ approval: approvalSchema });
 
 const stageSchema = z.strictObject({
   name: nameSchema,

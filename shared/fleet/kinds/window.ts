@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { boundedList } from "#shared/base/bounded.ts";
+import { boundedList, boundedText } from "#shared/base/bounded.ts";
 import { clusterSelectionSchema } from "#shared/fleet/kinds/cluster-selection.ts";
-import { isCron, isTimeZone } from "#shared/fleet/kinds/cron.ts";
+import { cronProblem, timeZoneProblem } from "#shared/fleet/kinds/cron-problem.ts";
 import { groupSelectionSchema } from "#shared/fleet/kinds/group-selection.ts";
 import { installationMetadata, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { durationSchema } from "#shared/fleet/kinds/quantities.ts";
@@ -9,31 +9,57 @@ import { durationSchema } from "#shared/fleet/kinds/quantities.ts";
 const mostTimes = 20;
 const longestSeconds = 31 * 24 * 3600;
 
+const zoned = "must be a time with its zone, such as 2026-12-24T00:00:00Z or 2026-12-24T00:00:00+01:00";
 const instant = z.iso.datetime({
   offset: true,
-  error: "must be a time with its zone, such as 2026-12-24T00:00:00Z or 2026-12-24T00:00:00+01:00",
+  error: ({ input }) =>
+    typeof input === "string" && /^\d{4}-\d\d-\d\dT\d\d:\d\d.*(?:Z|[+-]\d\d:\d\d)$/.test(input)
+      ? `${zoned}, and of a day and an hour that exist`
+      : zoned,
 });
+
+/** A text that the function finds no problem in. */
+function checkedText(most: number, problemOf: (text: string) => string | undefined) {
+  return boundedText(most).superRefine((text, context) => {
+    const message = problemOf(text);
+    if (message !== undefined) context.addIssue({ code: "custom", message });
+  });
+}
 
 const windowTime = z
   .strictObject({
-    cron: z
-      .string()
-      .refine(isCron, 'must have five fields (minute, hour, day, month, weekday), such as "0 9 * * 1-5"')
-      .optional(),
+    cron: checkedText(200, cronProblem).optional(),
     duration: durationSchema({ minSeconds: 60, maxSeconds: longestSeconds }).optional(),
-    timeZone: z.string().refine(isTimeZone, "must be a time zone such as Europe/London or UTC").optional(),
+    timeZone: checkedText(64, timeZoneProblem).optional(),
     start: instant.optional(),
     end: instant.optional(),
   })
-  .refine(({ cron, duration, timeZone, start, end }) => {
-    const repeated = [cron, duration, timeZone].filter((part) => part !== undefined).length;
-    const once = [start, end].filter((part) => part !== undefined).length;
-    return (repeated === 3 && once === 0) || (repeated === 0 && once === 2);
-  }, "needs either cron, duration and timeZone, or start and end")
-  .refine(
-    ({ start, end }) => start === undefined || end === undefined || Date.parse(start) < Date.parse(end),
-    "needs an end after its start",
+  .superRefine((time, context) => {
+    const message = partsProblem(time);
+    if (message !== undefined) context.addIssue({ code: "custom", message });
+    const { start, end } = time;
+    if (start !== undefined && end !== undefined && Date.parse(end) <= Date.parse(start))
+      context.addIssue({ code: "custom", path: ["end"], message: `must be later than start, which is ${start}` });
+  });
+
+const repeatedParts = ["cron", "duration", "timeZone"] as const;
+const singleParts = ["start", "end"] as const;
+
+/** A time has all parts of one kind, and none of the other. */
+function partsProblem(time: Readonly<Record<string, unknown>>): string | undefined {
+  const [repeated = [], single = []] = [repeatedParts, singleParts].map((parts) =>
+    parts.filter((part) => time[part] !== undefined),
   );
+  const needs = "needs either cron, duration and timeZone, or start and end";
+  if (repeated.length > 0 && single.length > 0) {
+    const other = single.length === singleParts.length ? repeated : single;
+    return `${needs}; remove ${other.join(" and ")}`;
+  }
+  if (repeated.length === 0 && single.length === 0) return needs;
+  const all = repeated.length > 0 ? repeatedParts : singleParts;
+  const lacking = all.filter((part) => time[part] === undefined);
+  return lacking.length === 0 ? undefined : `${needs}; add ${lacking.join(" and ")}`;
+}
 
 export const windowSpec = z
   .strictObject({

@@ -34,6 +34,13 @@ export function approverOf(principal: string, personalRoles = defaultPersonalRol
   return isPersonal ? `person ${name.toLowerCase()}` : `arn:aws:iam::${account}:role/${role}`;
 }
 
+/** Whether a pattern of users or roles names one approver in each account: one user, or one role of a program. */
+export function countsOnce(pattern: string, personalRoles = defaultPersonalRoles): boolean {
+  const [, kind, name = ""] = /:(role|user)\/(.*)$/.exec(pattern) ?? [];
+  if (name.includes("*")) return false;
+  return kind === "user" || !personalRoles.some((personal) => fits(personal, name));
+}
+
 /** Whether one of the patterns fits the principal. A pattern of a role fits every session of the role. */
 export function isAllowed({ by }: Pick<Terms, "by">, principal: string): boolean {
   const role = principal.replace(/^(arn:[^:]+):sts::(\d+):assumed-role\/([^/]+)\/.+$/, "$1:iam::$2:role/$3");

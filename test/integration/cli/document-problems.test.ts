@@ -235,4 +235,24 @@ describe("validate, apply and the API", () => {
     expect(lines[100]).toBe("and 4900 more");
     expect(lines[101]).toBe("error: 5000 problems in 5000 documents; nothing was applied");
   });
+
+  test("validate warns of a Window that never opens, as text and as data, and calls the document valid", async () => {
+    const input = `apiVersion: starling.dev/v1alpha1
+kind: Window
+metadata: { name: past }
+spec: { clusters: { all: true }, allow: [{ start: "2020-01-01T00:00:00Z", end: "2020-01-02T00:00:00Z" }] }
+`;
+    const warning =
+      "window/past: spec.allow has only times that are over, the last since 2020-01-02T00:00:00Z: the Window never opens, and nothing that it selects changes; allow a later time, or delete it";
+    expect(await cli.run("validate -f -", { input })).toEqual({
+      code: 0,
+      out: "1 document is valid\n\nWindow past opens:\n  never\n",
+      err: `warning: ${warning}\n`,
+    });
+    const data = await cli.run("validate -f - -o json", { input });
+    expect(JSON.parse(data.out)).toEqual({ valid: true, documents: 1, warnings: [warning] });
+    const applied = await cli.run("apply -f -", { input });
+    expect(applied.code).toBe(0);
+    expect(applied.err).toContain(`warning: ${warning}\n`);
+  });
 });

@@ -225,6 +225,30 @@ describe("an apply by the API", () => {
     expect(ofPace(calm.body.items[0].warnings)).toEqual([]);
   });
 
+  test("an apply warns of approvals that roles can never give, because a role is one approver", async () => {
+    const group = syncGroup("shop", [{ name: "web", source: "app" }]);
+    const arn = (name: string) => `arn:aws:iam::*:role/${name}`;
+    const warnings = async (by: readonly string[], personalRoles?: readonly string[]) => {
+      const api = apiFixture(undefined, undefined, undefined, personalRoles === undefined ? {} : { personalRoles });
+      const rollout = { stages: [{ name: "production", before: [{ approval: { by, count: 2 } }] }] };
+      const documents = [source("app"), { ...group, spec: { ...group.spec, rollout } }];
+      const { body } = await api.call("POST", "/v1/apply", { documents });
+      return body.items[1].warnings.filter((each: string) => each.includes("approvals"));
+    };
+    expect(await warnings([arn("sre"), arn("sre")])).toEqual([
+      `stage production asks for 2 approvals, and ${arn("sre")} may give 1 in an account: a role is one approver, whoever assumes it; name more of them in by, or add the role to the setting personalRoles`,
+    ]);
+    expect(await warnings([arn("sre")], ["person-*"])).toHaveLength(1);
+    expect(await warnings([arn("sre")], ["sre"])).toEqual([]);
+    const enough = [
+      [arn("AWSReservedSSO_sre_*")],
+      [arn("AWSReservedSSO_sre_1")],
+      [arn("sre"), arn("ops")],
+      [arn("sre-*")],
+    ];
+    expect((await Promise.all(enough.map((by) => warnings(by)))).flat()).toEqual([]);
+  });
+
   test.each([
     ["arn:aws:cloudwatch:eu-west-1:111122223333:alarm:errors", undefined],
     ["arn:aws:cloudwatch:us-east-1:111122223333:alarm:errors", "of account 111122223333 in us-east-1"],

@@ -145,7 +145,10 @@ describe("download URLs of renderings and artifacts", () => {
       ["syncgroups/shop", bodies.renderings(wrong)],
     ] as const) {
       const answer = await api.call("POST", `${ns}/${of}/contents`, body);
-      expect([answer.status, answer.body.message]).toEqual([400, expect.stringMatching(/artifacts\.0|renderings\.0/)]);
+      expect([answer.status, answer.body.message]).toEqual([
+        400,
+        expect.stringMatching(/artifacts\[0]|renderings\[0]/),
+      ]);
     }
   });
 });

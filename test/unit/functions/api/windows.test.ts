@@ -71,6 +71,31 @@ test("a Window over groups that do not exist warns, and names what it selects", 
   });
 });
 
+test("a Window that never opens is applied, and a warning says why and what to do", async () => {
+  const api = apiFixture();
+  const always = { cron: "0 * * * *", duration: "1h", timeZone: "UTC" };
+  const documents = [
+    windowDocument("over", { allow: [past, { start: "2019-01-01T00:00:00Z", end: "2019-01-02T00:00:00Z" }] }),
+    windowDocument("denied", { allow: [night], deny: [always] }),
+    windowDocument("closed", { deny: [always] }),
+    windowDocument("night", { allow: [night, past] }),
+    windowDocument("once", { deny: [past] }),
+  ];
+  const { status, body } = await api.call("POST", "/v1/apply", { documents });
+  const never = "the Window never opens, and nothing that it selects changes; allow a later time, or delete it";
+  const own = (body as { items: { warnings: string[] }[] }).items.map(({ warnings }) =>
+    warnings.filter((text) => text.includes("never")),
+  );
+  expect(status).toBe(200);
+  expect(own).toEqual([
+    [`spec.allow has only times that are over, the last since 2020-01-02T00:00:00Z: ${never}`],
+    [`spec.deny denies every time that spec.allow allows: ${never}`],
+    [`spec.deny denies every time from now on: ${never}`],
+    [],
+    [],
+  ]);
+});
+
 test.each([
   ["neither clusters nor groups", { clusters: undefined, allow: [night] }, "needs clusters, groups, or both"],
   ["a group without its namespace", { groups: { names: ["web"] }, allow: [night] }, "such as payments/shop"],
@@ -79,7 +104,7 @@ test.each([
   ["a time zone that does not exist", { allow: [{ ...night, timeZone: "Europe/Londen" }] }, "must be a time zone"],
   ["cron without a duration", { deny: [{ cron: "0 9 * * *" }] }, "needs either cron, duration and timeZone"],
   ["both forms at once", { deny: [{ ...night, ...past }] }, "needs either cron, duration and timeZone"],
-  ["an end before its start", { deny: [{ start: past.end, end: past.start }] }, "needs an end after its start"],
+  ["an end before its start", { deny: [{ start: past.end, end: past.start }] }, "must be later than start"],
   ["a field that does nothing yet", { allow: [night], overrun: false }, "is not a field Starling knows"],
 ])("a Window with %s is refused", async (_what, spec, said) => {
   const answer = await apiFixture().call("POST", "/v1/apply", { documents: [windowDocument("w", spec)] });

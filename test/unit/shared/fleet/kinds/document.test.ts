@@ -324,12 +324,14 @@ describe("an invalid document", () => {
     [
       "a space in a percentage",
       group({ rollout: { maxConcurrent: "10 %" } }),
-      ['spec.rollout.maxConcurrent: must be a percentage from "0%" to "100%" (got "10 %")'],
+      [
+        'spec.rollout.maxConcurrent: must be a whole number such as 3, or a percentage from "0%" to "100%" (got "10 %")',
+      ],
     ],
     [
       "a count that is neither number nor text",
       group({ rollout: { maxConcurrent: true } }),
-      ['spec.rollout.maxConcurrent: must be a whole number such as 3, or a percentage such as "10%" (got true)'],
+      ['spec.rollout.maxConcurrent: must be a whole number such as 3, or a percentage from "0%" to "100%" (got true)'],
     ],
     [
       "no catch-all stage",

@@ -5,7 +5,7 @@ import type { DemoOutput } from "#local/stories/demo-tale.ts";
 import type { ExampleFleet } from "#local/stories/example-fleet.ts";
 import { type ExampleStory, type GroupEnd, startExample } from "#local/stories/example-tale.ts";
 import type { ApiList, SyncGroupObject, TargetItem } from "#shared/fleet/api/objects.ts";
-import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
+import type { Document } from "#shared/fleet/kinds/document.ts";
 import type { Wait } from "#shared/fleet/waits/wait.ts";
 import { stringAt } from "#shared/kube/kube-object.ts";
 
@@ -21,6 +21,8 @@ interface Content {
   readonly repository: string;
   /** The manifests of the first version. */
   readonly first: string;
+  /** It is applied in the last chapter, with times of the demo. */
+  readonly window: Document;
 }
 
 interface Version {
@@ -30,11 +32,15 @@ interface Version {
 
 /** Creates the example's clusters and repository, and takes four commits through its gates. */
 export async function showGates(stack: Stack, example: ExampleFleet, output: DemoOutput): Promise<readonly GroupEnd[]> {
-  const [started] = await startExample(stack, example, output);
-  const [content] = example.repositories;
-  if (started === undefined || content === undefined) throw new Error("the example has no SyncGroup with a repository");
+  const { others, repositories } = example;
+  const [window] = others.filter(({ kind }) => kind === "Window");
+  const isNow = (document: Document) => document !== window;
+  const [started] = await startExample(stack, { ...example, others: others.filter(isNow) }, output);
+  const [content] = repositories;
+  if (started === undefined || content === undefined || window === undefined)
+    throw new Error("the example has no SyncGroup with a repository and a Window");
   const [repository, files] = content;
-  const fleet = new GatedFleet(stack, started, { repository, first: String(files[file]) });
+  const fleet = new GatedFleet(stack, started, { repository, first: String(files[file]), window });
   await fleet.firstVersion();
   await fleet.badVersion();
   await fleet.rollBack();
@@ -49,12 +55,14 @@ class GatedFleet {
   readonly #repository: string;
   /** The manifests of the first version. */
   readonly #first: string;
+  readonly #window: Document;
 
-  constructor(stack: Stack, group: ExampleStory, { repository, first }: Content) {
+  constructor(stack: Stack, group: ExampleStory, { repository, first, window }: Content) {
     this.#stack = stack;
     this.#group = group;
     this.#repository = repository;
     this.#first = first;
+    this.#window = window;
   }
 
   async firstVersion(): Promise<void> {
@@ -107,10 +115,11 @@ class GatedFleet {
     return story.follow(commit);
   }
 
-  /** Applies the Window that is closed from now on. */
+  /** Applies the Window so that it is closed from now on. */
   #closeFor(ms: number): Promise<void> {
     const now = Date.now();
-    return this.#stack.session.apply([closedWindow(new Date(now), new Date(now + ms))]);
+    const deny = [{ start: new Date(now).toISOString(), end: new Date(now + ms).toISOString() }];
+    return this.#stack.session.apply([{ ...this.#window, spec: { ...this.#window.spec, deny } }]);
   }
 
   #push({ image, rounding }: Version, version: string): Promise<string> {
@@ -162,16 +171,4 @@ class GatedFleet {
       stringAt(configMapIn(this.#stack.clusters, cluster, key), "data", "rounding"),
     );
   }
-}
-
-function closedWindow(start: Date, end: Date): unknown {
-  return {
-    apiVersion: ourApiVersion,
-    kind: "Window",
-    metadata: { name: "payday" },
-    spec: {
-      clusters: { selector: { matchLabels: { ring: "production" } } },
-      deny: [{ start: start.toISOString(), end: end.toISOString() }],
-    },
-  };
 }

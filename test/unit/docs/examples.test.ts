@@ -19,7 +19,12 @@ function documentsOf(file: string) {
 
 test("examples/ has a fleet to copy, and an example that `--example` can run", () => {
   expect(files).toEqual(
-    expect.arrayContaining(["fleet/sync-group.yaml", "platform/addons.yaml", "platform/shop.yaml"]),
+    expect.arrayContaining([
+      "fleet/sync-group.yaml",
+      "gates/windows.yaml",
+      "platform/addons.yaml",
+      "platform/shop.yaml",
+    ]),
   );
   expect(exampleNames()).toEqual(["gates", "platform"]);
 });

@@ -13,7 +13,7 @@ export function withoutFollowing(issues: readonly z.core.$ZodIssue[]): readonly 
   return issues.filter(({ code, path }) => code === "invalid_type" || !wrong.has(fieldText(path)));
 }
 
-/** What is wrong with a value, the value, and what to do. */
+/** The problem of a value, the value, and the remedy. */
 export function issueWords(issue: z.core.$ZodIssue, root: unknown): string {
   if (isHidden(issue)) return issue.message;
   const got = valueAt(root, issue.path);

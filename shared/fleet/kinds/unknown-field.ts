@@ -1,4 +1,4 @@
-/** What to do about a field that the schema does not have. */
+/** The remedy for a field that the schema does not have. */
 import { excerpt } from "#shared/base/excerpt.ts";
 import { didYouMean } from "#shared/base/nearest-name.ts";
 

@@ -91,10 +91,11 @@ export class RolloutStory {
       const status = await this.#printStages(number);
       await this.#printHindrances(number, status);
       const isStanding = status.phase === "Halted" || status.phase === "Stalled";
-      if (status.phase !== "Complete" && !isStanding) return undefined;
+      const isOver = status.phase === "Complete" || status.phase === "RolledBack";
+      if (!isOver && !isStanding) return undefined;
       const fleet = await this.#fleet();
-      // The rollout is complete, but the group's status does not yet include the clusters' results.
-      if (status.phase === "Complete" && unsettled.has(fleet.state)) return undefined;
+      // The rollout is over, but the group's status does not yet include the clusters' results.
+      if (isOver && unsettled.has(fleet.state)) return undefined;
       this.#rollout = number;
       if (isStanding) this.#explain(status);
       return fleet;

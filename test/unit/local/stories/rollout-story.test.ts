@@ -4,8 +4,8 @@ import { RolloutStory } from "#local/stories/rollout-story.ts";
 
 const counts = { Waiting: 0, Rendering: 0, Assigned: 0, Succeeded: 0, Unchanged: 0, Failed: 0, Unreachable: 0 };
 
-/** @param reads - how many of eight clusters are done at each read of the rollout; a later read finds it complete. */
-function sessionOf(reads: readonly number[]): ApiSession {
+/** @param reads - how many of eight clusters are done at each read of the rollout; a later read finds it over. @param end - its phase then. */
+function sessionOf(reads: readonly number[], end = "Complete"): ApiSession {
   let at = -1;
   const now = () => reads[Math.max(0, at)] ?? 8;
   const stage = () => ({ ...counts, Succeeded: now(), Assigned: now() === 8 ? 0 : 1, Waiting: Math.max(0, 7 - now()) });
@@ -16,7 +16,7 @@ function sessionOf(reads: readonly number[]): ApiSession {
       /\/rollouts\/2$/,
       () => {
         at++;
-        const phase = now() === 8 ? "Complete" : "Updating";
+        const phase = now() === 8 ? end : "Updating";
         return { status: { phase, message: "", stages: [{ name: "broad", size: 8, counts: stage() }] } };
       },
     ],
@@ -58,4 +58,15 @@ test("the remaining time is printed when three clusters are done, and again when
     "about SOME left in broad, estimated from the 5 clusters that are done",
     "broad 8/8",
   ]);
+});
+
+test("a rollback is followed to its end", async () => {
+  const said: string[] = [];
+  const story = new RolloutStory({
+    session: sessionOf([5, 8], "RolledBack"),
+    ...{ namespace: "demo", group: "shop", source: "shop", columns: 90 },
+    say: (line = "") => void said.push(line),
+    signal: AbortSignal.timeout(4000),
+  });
+  expect(await story.follow()).toMatchObject({ state: "Complete", message: "" });
 });

@@ -22,10 +22,10 @@ export function decideRejection(verb: RolloutRejection["do"], asked: Rejecting):
   const { row, rolloutState, rollout, act, object } = asked;
   const { operations } = row;
   // A rejection that it shares with another rollout ends with that one's: a person's own is recorded as well.
-  const isDone = verb === "reject" ? isOrWillBeRejected(asked, { own: true }) : !isOrWillBeRejected(asked);
-  if (isDone) return undefined;
-  const known = keptNumbers(rolloutState);
-  if (verb === "reject" && !known.includes(rollout)) throw unknownRollout("rollout", { object, rollout, known });
+  const isRejected = isOrWillBeRejected(asked, { own: verb === "reject" });
+  const known = verb === "reject" ? keptNumbers(rolloutState) : keptOrRejected(rolloutState);
+  if (!isRejected && !known.includes(rollout)) throw unknownRollout("rollout", { object, rollout, known });
+  if (isRejected === (verb === "reject")) return undefined;
   const others = (operations.rejections ?? []).filter((one) => one.rollout !== rollout);
   // An act that was carried out, about a rollout that is not rejected any more, has no effect.
   const isNew = new Set(newRejections(row, rolloutState ?? {}));
@@ -49,6 +49,12 @@ export function isOrWillBeRejected(
 
 export function keptNumbers(rolloutState: RolloutStateRow | undefined): readonly number[] {
   return (rolloutState?.ledger ?? []).map(({ number }) => number);
+}
+
+/** A rollout stays rejected when it is no longer kept. */
+function keptOrRejected(rolloutState: RolloutStateRow | undefined): readonly number[] {
+  const rejected = (rolloutState?.rejected ?? []).map(({ rollout }) => rollout);
+  return [...new Set([...keptNumbers(rolloutState), ...rejected.toReversed()])];
 }
 
 export function unknownRollout(

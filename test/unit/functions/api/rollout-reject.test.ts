@@ -73,6 +73,13 @@ describe("reject and unreject by the API", () => {
     expect((await api.call("POST", `${path}/unreject`, { rollout: 1, reason })).body.outcome).toBe("unchanged");
   });
 
+  test("a rollout that is past and still rejected is admitted again", async () => {
+    await planned([{ rollout: 9, by: principal, at }]);
+    expect((await api.call("POST", `${path}/unreject`, { rollout: 9, reason })).body.outcome).toBe("configured");
+    const { body } = await api.call("POST", `${path}/unreject`, { rollout: 8, reason });
+    expect(body.message).toContain("it keeps 2, 1, 9");
+  });
+
   test("a rejected rollout is not released from a hold", async () => {
     await api.call("POST", `${path}/hold`, { reason });
     await api.call("POST", `${path}/reject`, { rollout: 2, reason });
@@ -90,7 +97,13 @@ describe("reject and unreject by the API", () => {
       { rollout: 3, reason },
       "rollout: SyncGroup payments/shop has no rollout 3; it keeps 2, 1",
     ],
-    ["an unreject without a reason", "unreject", { rollout: 2 }, "reason"],
+    ["an unreject without a reason", "unreject", { rollout: 2 }, "reason: is required"],
+    [
+      "an unreject of a rollout that never existed",
+      "unreject",
+      { rollout: 99, reason },
+      "rollout: SyncGroup payments/shop has no rollout 99; it keeps 2, 1",
+    ],
   ])("the API refuses %s, names the field and writes nothing", async (_what, verb, body, message) => {
     const rows = api.table.all();
     const answer = await api.call("POST", `${path}/${verb}`, body);

@@ -6,7 +6,6 @@ import { formatTable } from "#cli/format/table.ts";
 import { describeCommand, manyClusters, reasonsText, type TargetLines, targetsText } from "#cli/format/target-lines.ts";
 import type { OverviewStage, OverviewStageRun, RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
 import { isEndedPhase, isStalledPhase } from "#shared/fleet/rows/rollout-rows.ts";
-import type { Clearing } from "#shared/fleet/waits/wait.ts";
 import { formatAge, formatTime } from "#shared/words/age.ts";
 import { isQuiet, worstTargetsFirst } from "#shared/words/causes.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
@@ -14,6 +13,7 @@ import {
   type BudgetState,
   budgetOf,
   clearCommand,
+  clearEffect,
   clearWord,
   phaseWords,
   rolloutArgument,
@@ -180,23 +180,29 @@ function waitsText({ overview, columns, now }: OverviewView): string {
   );
 }
 
-/** The commands that clear the worst wait, after the command that shows its reason. */
+/** The commands of so many waits with the same reason are shown; the table has a line for each wait. */
+const waitsOfReason = 3;
+
+/** The commands that clear each wait, after the command that shows the reason of the worst one. */
 function nextText({ overview, targets }: OverviewView, many: boolean): string {
   const { owner } = overview.spec;
   const { waits, stages } = overview.status;
   const worst = worstTargetsFirst(targets).find((target) => many || !isQuiet(target));
   const inspect = stages.some(isStanding) && worst !== undefined ? [describeCommand(owner, worst)] : [];
-  const clearing = waits.find(({ clear, reason }) => clear.length > 0 && reason !== "slots")?.clear ?? [];
+  const shown = [...Map.groupBy(waits, ({ reason }) => reason).values()].flatMap((same) =>
+    same.slice(0, waitsOfReason),
+  );
+  const clearing = shown.filter(({ clear, reason }) => clear.length > 0 && reason !== "slots");
   const repair =
-    stages.some(isStanding) && !clearing.some(({ verb }) => verb === "orphan")
+    stages.some(isStanding) && !clearing.some(({ clear }) => clear.some(({ verb }) => verb === "orphan"))
       ? ["push a repair: the next rollout replaces a stalled one"]
       : [];
-  const lines = [...inspect, ...repair, ...clearing.map((one) => `${clearCommand(one, owner)}${effectText(one)}`)];
+  const commands = clearing.flatMap((wait) =>
+    wait.clear.map((one) => {
+      const effect = clearEffect(one, wait);
+      return `${clearCommand(one, owner)}${effect === undefined ? "" : `   (${effect})`}`;
+    }),
+  );
+  const lines = [...inspect, ...repair, ...new Set(commands)];
   return lines.map((line, index) => `  ${index === 0 ? "next:" : "     "} ${line}\n`).join("");
-}
-
-/** The difference between the two commands that try the same rollout again. */
-function effectText({ verb }: Clearing): string {
-  if (verb === "reconcile") return "   (tries the failed clusters again)";
-  return verb === "refresh" ? "   (tries all clusters of the stage again, as they are now)" : "";
 }

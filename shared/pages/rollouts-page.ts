@@ -37,7 +37,14 @@ import {
 import { causesOf, worstTargetsFirst } from "#shared/words/causes.ts";
 import { objectState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
-import { type BudgetState, budgetOf, clearCommand, phaseWords, waitText } from "#shared/words/rollout-words.ts";
+import {
+  type BudgetState,
+  budgetOf,
+  clearCommand,
+  clearEffect,
+  phaseWords,
+  waitText,
+} from "#shared/words/rollout-words.ts";
 
 const eventsShown = "15";
 const rolloutsShown = "10";
@@ -88,7 +95,10 @@ function overviewParts({ spec, status }: RolloutOverview, host: Host): Html {
     wait.reason,
     age(wait.since, host),
     brief(waitText(wait, host.now), 240),
-    wait.clear.map((one) => html`${command(clearCommand(one, owner))} `),
+    wait.clear.map((one) => {
+      const effect = clearEffect(one, wait);
+      return html`${command(clearCommand(one, owner))}${effect === undefined ? "" : ` (${effect})`} `;
+    }),
   ]);
   return html`<p>${count(slots.used)} of ${count(slots.bound)} changing (maxConcurrent ${strategy.maxConcurrent}), at most ${strategy.maxFailures} failed and ${strategy.maxUnreachable} unreachable in each stage${catchingUp === "" ? "" : `; catching up: ${catchingUp}`}${desired === undefined ? "" : `; desired, but not started yet: ${revisionText(desired)}`}</p>
 <h2>Stages</h2>

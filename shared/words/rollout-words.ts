@@ -56,7 +56,8 @@ export function clearWord(clearing: Clearing): string {
     return `rollout ${clearing.verb}`;
   if (clearing.verb === "retry" || clearing.verb === "skip")
     return `rollout ${clearing.verb}${clusterOption(clearing)}`;
-  if (clearing.verb === "unreject") return `rollout unreject ${clearing.rollout}`;
+  if (clearing.verb === "reject" || clearing.verb === "unreject") return `rollout ${clearing.verb} ${clearing.rollout}`;
+  if (clearing.verb === "rollback") return `rollout rollback --to ${clearing.to}`;
   if (clearing.verb === "approveGuard") return "guard approve";
   if (clearing.verb === "unregister") return `unregister ${clearing.cluster}`;
   return clearing.verb === "orphan" ? "delete --cascade=orphan" : clearing.verb;
@@ -95,8 +96,11 @@ export function clearCommand(clearing: Clearing, owner: Owner): string {
       const { stage, rollout } = clearing;
       return `starling rollout promote ${rolloutArgument(owner)} --stage ${stage} --number ${rollout} --reason …`;
     }
+    case "rollback":
+      return `starling rollout rollback ${rolloutArgument(owner)} --to ${clearing.to} --reason …`;
+    case "reject":
     case "unreject":
-      return `starling rollout unreject ${rolloutArgument(owner).replace(" ", ` ${clearing.rollout} `)} --reason …`;
+      return `starling rollout ${clearing.verb} ${rolloutArgument(owner).replace(" ", ` ${clearing.rollout} `)} --reason …`;
     case "approveGuard":
       return `starling guard approve ${rolloutArgument(owner)} --hash ${clearing.hash} --reason …`;
     case "unregister":
@@ -106,5 +110,36 @@ export function clearCommand(clearing: Clearing, owner: Owner): string {
     case "resume":
     case "reconcile":
       return `starling ${clearing.verb} ${object}`;
+  }
+}
+
+/** People who choose between several commands read what each does; undefined where its name says it all. */
+export function clearEffect(clearing: Clearing, { reason }: Pick<Wait, "reason">): string | undefined {
+  switch (clearing.verb) {
+    case "reconcile":
+      return "tries the failed clusters again";
+    case "retry":
+      if (clearing.cluster !== undefined) return "gives it its turn";
+      return `tries the failed clusters again${reason === "gate" ? ", and the gates anew" : ""}`;
+    case "refresh":
+      return "tries all clusters of the stage again, as they are now";
+    case "rollback":
+      return `takes the stages back to rollout ${clearing.to}, and holds the group`;
+    case "reject":
+      return "gives it to no further cluster; those that have it keep it";
+    case "unreject":
+      return `lets rollout ${clearing.rollout} go on`;
+    case "promote":
+      return `passes stage ${clearing.stage} as it is`;
+    case "approve":
+      return `as ${clearing.by.map((one) => one.replace(principalHead, "")).join(", ")}`;
+    case "skip":
+      return clearing.of === undefined ? "goes on without it" : `goes on without these ${clearing.of}`;
+    case "unregister":
+      return clearing.of === undefined ? "leaves its objects there" : `all ${clearing.of} are needed`;
+    case "orphan":
+      return "leaves the objects in all clusters";
+    default:
+      return undefined;
   }
 }

@@ -8,19 +8,19 @@ import { changingIn, ownBound } from "#shared/fleet/rollout/slots.ts";
 import type { Hold } from "#shared/fleet/rows/rollout-rows.ts";
 import { windowsNamed } from "#shared/fleet/rows/windows-row.ts";
 import { type Wait, type WaitFacts, waitingText } from "#shared/fleet/waits/wait.ts";
-import { nextOpening } from "#shared/fleet/windows/calendar.ts";
+import { closedSince, nextOpening } from "#shared/fleet/windows/calendar.ts";
 import { openingText } from "#shared/fleet/windows/opening-text.ts";
 
 /** Catch-ups say what they wait to do; the targets of a stage run are named with it. */
 export const catchingUpText = " to catch up";
 
 /**
- * @param where - the stage run of the targets; for catch-ups, nothing. @returns none for a cordon or a freeze: see
+ * @param where - the stage run of the targets, and its start; for catch-ups, nothing. @returns none for a cordon or a freeze: see
  * `waits.ts`.
  */
 export function holdWaits(
   { cause, name, clusters: count }: Hold<number>,
-  where: Pick<Wait, "stage" | "rollout">,
+  where: Pick<Wait, "stage" | "rollout" | "since">,
   { rolloutState, row, windows, now }: Pick<WaitFacts, "rolloutState" | "row" | "windows" | "now">,
 ): readonly Wait[] {
   if (count === 0) return [];
@@ -37,12 +37,13 @@ export function holdWaits(
       const what = `window ${name}`;
       const message = `${who}${join}${opening === undefined ? `for ${what}, which never opens again` : `until ${what} opens ${openingText(calendar, opening)}`}`;
       const until = opening?.toISOString();
+      const since = closedSince(calendar, where.since, now)?.toISOString();
       return [
         {
           reason: "window",
           ...where,
           clusters,
-          ...defined({ blocker: name, until }),
+          ...defined({ blocker: name, since, until }),
           message,
           clear: [{ verb: "exempt" }],
         },

@@ -9,6 +9,7 @@ import { checkExpiresAt, checkOf, isCheckOpen } from "#shared/fleet/rollout/chec
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { barredIn, newerBefore, nextFor } from "#shared/fleet/rollout/order.ts";
 import { barredText } from "#shared/fleet/rollout/owner-status.ts";
+import { rollbackPlan } from "#shared/fleet/rollout/rollback.ts";
 import { holdInForce, mayStartUnder } from "#shared/fleet/rollout/rollout-hold.ts";
 import { changedSize, isStalled, stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
 import type { StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
@@ -16,6 +17,8 @@ import { holdWaits } from "#shared/fleet/waits/hold-waits.ts";
 import { namesText, type Wait, type WaitFacts } from "#shared/fleet/waits/wait.ts";
 
 const [reconcile, retry, orphan] = [{ verb: "reconcile" }, { verb: "retry" }, { verb: "orphan" }] as const;
+/** Number of clusters that are skipped or unregistered one by one. */
+const mostOneByOne = 2;
 
 export function stageWaits(facts: WaitFacts, stage: StageRecord, index: number): readonly Wait[] {
   return [...runWaits(facts, stage, index), ...approvalAhead(facts, stage)];
@@ -28,7 +31,7 @@ function runWaits(facts: WaitFacts, stage: StageRecord, index: number): readonly
   if (stageRun.phase === "Rejected") return [];
   if (isStalled(stageRun)) return [stalledWait(facts, stageRun)];
   const { rollout } = stageRun;
-  const about = { stage: stage.name, rollout };
+  const about = { stage: stage.name, rollout, since: stageRun.startedAt };
   const waits: Wait[] = [...approvalWait(facts, stageRun), ...checkWait(stageRun), ...bakeWait(facts, stageRun)];
   waits.push(
     ...stageRun.holds.flatMap(({ clusters, ...hold }) =>
@@ -38,7 +41,7 @@ function runWaits(facts: WaitFacts, stage: StageRecord, index: number): readonly
   const before = facts.rolloutState.stages[index - 1];
   if (stage.ahead === true && before !== undefined) {
     const message = `rollout ${rollout} waits until stage ${before.name}, which was added before this one, has passed it`;
-    waits.push({ reason: "stage", ...about, blocker: before.name, message, since: stageRun.startedAt, clear: [] });
+    waits.push({ reason: "stage", ...about, blocker: before.name, message, clear: [] });
   }
   const mayStart = mayStartUnder(holdInForce(facts.row, facts.now));
   const next = index === 0 ? facts.desired : nextFor(facts.rolloutState, index, mayStart);
@@ -98,16 +101,13 @@ export function progressText({ counts, size }: StageRunRow): string {
 }
 
 /**
- * The wait of a stage run that stands still. A newer rollout replaces it. A refresh and a larger limit are named only
- * if the stage run would then go on. A `reconcile` gives failed targets another turn; an unreachable target gets one by
- * answering.
+ * The wait of a stage run that stands still. A newer rollout replaces it. Each command is named only if the stage run
+ * would then go on, or end. A `retry` gives failed targets another turn; an unreachable target gets one by answering.
  */
-function stalledWait({ row }: WaitFacts, stageRun: StageRunRow): Wait {
-  const { stage, rollout, message, transitions, startedAt } = stageRun;
+function stalledWait({ row, rolloutState }: WaitFacts, stageRun: StageRunRow): Wait {
+  const { stage, rollout, phase, message, transitions, startedAt } = stageRun;
   const about = { stage, rollout, since: transitions.at(-1)?.at ?? startedAt };
   const isDeletion = row.operations.deletion !== undefined;
-  const again: Wait["clear"] =
-    stageRun.counts.Failed === 0 && !isEndedFromOutside(stageRun) ? [] : isDeletion ? [reconcile] : [reconcile, retry];
   const away = { count: stageRun.counts.Unreachable, names: stageRun.away };
   const { rollout: settings } = relationOf(row);
   const judged = { pace: settings, mustVerify: mustVerify(settings, stage) };
@@ -117,17 +117,29 @@ function stalledWait({ row }: WaitFacts, stageRun: StageRunRow): Wait {
       : [{ verb: "pace", field }];
   const refresh: Wait["clear"] = isStalled(advance(newSnapshot(stageRun), judged)) ? [] : [{ verb: "refresh" }];
   const promote: Wait["clear"] = isPromotable(stageRun) ? [{ verb: "promote", stage, rollout }] : [];
-  if (stageRun.phase === "TooManyUnreachable") {
+  if (phase === "TooManyUnreachable") {
     const clear = isDeletion ? withoutThem(stageRun) : [...paced("maxUnreachable"), ...refresh, ...promote];
     return { reason: "unreachable", ...about, clusters: away, message: `${message}${namesText(away)}`, clear };
   }
   const clusters = failedOf(stageRun);
-  if (isDeletion) return { reason: "budget", ...about, clusters, message, clear: [...again, orphan] };
-  if (stageRun.phase === "Halted" || stageRun.phase === "GateFailed") {
+  if (isDeletion)
+    return {
+      reason: "budget",
+      ...about,
+      clusters,
+      message,
+      clear: [...(clusters.count > 0 ? [reconcile] : []), orphan],
+    };
+  const hasFailed = clusters.count > 0 || isEndedFromOutside(stageRun);
+  const again: Wait["clear"] = hasFailed ? [...rollbackOf(rolloutState, rollout), retry] : [];
+  if (phase === "GateFailed") {
     if (stageRun.expired === true) return { reason: "gate", ...about, message, clear: [{ verb: "refresh" }] };
-    const isGate = stageRun.phase === "GateFailed";
-    const clear = [...again, ...refresh, ...paced("maxFailures"), ...(isGate ? promote : skip(stageRun, judged))];
-    return { reason: isGate ? "gate" : "budget", ...about, clusters, message, clear };
+    const clear = [...again, ...promote, { verb: "reject", rollout } as const, ...paced("maxFailures")];
+    return { reason: "gate", ...about, ...(clusters.count > 0 ? { clusters } : {}), message, clear };
+  }
+  if (phase === "Halted") {
+    const clear = [...again, ...skips(stageRun, judged), ...refresh, ...paced("maxFailures")];
+    return { reason: "budget", ...about, clusters, message, clear };
   }
   const optional: Wait["clear"] = stageRun.size === 0 ? [{ verb: "optional", stage }] : [];
   if (isLeft(stageRun, judged))
@@ -143,15 +155,29 @@ function stalledWait({ row }: WaitFacts, stageRun: StageRunRow): Wait {
   };
 }
 
-/** The first failed cluster, when the stage run would go on without it. */
-function skip(stageRun: StageRunRow, judged: Parameters<typeof advance>[1]): Wait["clear"] {
-  const [first] = stageRun.failures;
-  if (first === undefined) return [];
-  const { counts } = stageRun;
-  const without = { ...counts, Failed: counts.Failed - 1, Skipped: counts.Skipped + 1 };
-  const takenOut = { count: (stageRun.takenOut?.count ?? 0) + 1, first: [] };
-  const goesOn = !isStalled(advance({ ...stageRun, counts: without, takenOut }, judged));
-  return goesOn ? [{ verb: "skip", cluster: first.cluster }] : [];
+/** A rollback, when it would end a stage run of this rollout. */
+export function rollbackOf(rolloutState: WaitFacts["rolloutState"], rollout: number): Wait["clear"] {
+  const answer = rollbackPlan(rolloutState, undefined);
+  return answer.ok && answer.plan.rejects.includes(rollout) ? [{ verb: "rollback", to: answer.plan.to }] : [];
+}
+
+/** The first failed clusters, as few as are needed for the stage run to go on without them. */
+function skips(stageRun: StageRunRow, judged: Parameters<typeof advance>[1]): Wait["clear"] {
+  const { counts, failures, takenOut } = stageRun;
+  const goesOnWithout = (some: number) => {
+    const without = { ...counts, Failed: counts.Failed - some, Skipped: counts.Skipped + some };
+    const out = { count: (takenOut?.count ?? 0) + some, first: [] };
+    const left = { ...stageRun, counts: without, failures: failures.slice(some), takenOut: out };
+    return !isStalled(advance(left, judged));
+  };
+  const named = failures.slice(0, mostOneByOne);
+  const needed = named.findIndex((_failure, index) => goesOnWithout(index + 1)) + 1;
+  return oneByOne("skip", named.slice(0, needed));
+}
+
+function oneByOne(verb: "skip" | "unregister", named: readonly { readonly cluster: string }[]): Wait["clear"] {
+  const of = named.length > 1 ? { of: named.length } : {};
+  return named.map(({ cluster }) => ({ verb, cluster, ...of }));
 }
 
 /** People have to approve the plan; the line names who may, and the plan's hash. */
@@ -162,13 +188,13 @@ function approvalWait({ row }: WaitFacts, stageRun: StageRunRow): readonly Wait[
   const { approvals = [] } = row.operations;
   const { length } = validApprovals(stageRun, approvals);
   const message = `rollout ${rollout} waits before stage ${stage}: ${length} of ${terms.count} approvals of plan ${planHash}, by ${terms.by.join(", ")}${outdatedText(stageRun, approvals)}`;
-  const clear: Wait["clear"] = [{ verb: "approve", stage, plan: planHash }];
+  const clear: Wait["clear"] = [{ verb: "approve", stage, plan: planHash, by: terms.by }];
   const until = expiresAt(stageRun);
   return [{ reason: "approval", stage, rollout, message, since: startedAt, ...defined({ until }), clear }];
 }
 
 /** A rollout is on its way to a stage that asks people: they may approve now what it will do there. */
-function approvalAhead({ row }: WaitFacts, { name: stage, gated }: StageRecord): readonly Wait[] {
+function approvalAhead({ row, rolloutState }: WaitFacts, { name: stage, gated }: StageRecord): readonly Wait[] {
   const { before, after } = relationOf(row).rollout.stages.find((one) => one.name === stage) ?? {};
   const terms = before?.[0]?.approval;
   if (gated === undefined || terms === undefined) return [];
@@ -178,7 +204,9 @@ function approvalAhead({ row }: WaitFacts, { name: stage, gated }: StageRecord):
   const { length } = validApprovals(run, approvals);
   if (length >= terms.count) return [];
   const message = `rollout ${rollout} will wait before stage ${stage}: ${length} of ${terms.count} approvals of plan ${planHash}, by ${terms.by.join(", ")}${outdatedText(run, approvals)}`;
-  return [{ reason: "approval", stage, rollout, message, clear: [{ verb: "approve", stage, plan: planHash }] }];
+  const clear: Wait["clear"] = [{ verb: "approve", stage, plan: planHash, by: terms.by }];
+  const since = rolloutState.ledger.find(({ number }) => number === rollout)?.at;
+  return [{ reason: "approval", stage, rollout, message, ...defined({ since }), clear }];
 }
 
 /** The principal of a check has to answer; the line names it, and the plan's hash. */
@@ -188,8 +216,8 @@ function checkWait(stageRun: StageRunRow): readonly Wait[] {
   if (terms === undefined || check === undefined || !isCheckOpen(stageRun)) return [];
   const message = `rollout ${rollout} is checked in stage ${stage}: ${terms.principal} has to answer about plan ${planHash}`;
   const clear: Wait["clear"] = [
-    { verb: "approve", stage, plan: planHash },
     { verb: "promote", stage, rollout },
+    { verb: "approve", stage, plan: planHash, by: [terms.principal] },
   ];
   const until = checkExpiresAt(stageRun);
   return [{ reason: "approval", stage, rollout, message, since: check.since, ...defined({ until }), clear }];
@@ -207,10 +235,10 @@ function bakeWait({ row }: WaitFacts, stageRun: StageRunRow): Wait[] {
   const awaited = isChecked ? (alarmsAwaited(stageRun) ?? "") : "each cluster is checked once more";
   const message =
     bake.check === undefined
-      ? `rollout ${rollout} bakes in stage ${stage} for ${bakeOf(stageRun)}${frozen === undefined ? "" : `; freeze ${frozen.name} stops its clock`}${unread === undefined ? "" : `; ${unread}`}`
+      ? `rollout ${rollout} bakes in stage ${stage} for ${bakeOf(stageRun)}${frozen === undefined ? "" : `; freeze ${frozen.name} stops its clock`}${unread === undefined ? "" : `; ${unread}; the bake does not end before it is read`}`
       : `rollout ${rollout} has baked in stage ${stage}: ${awaited}`;
   const end = bake.check === undefined ? bakedAt(stageRun, clock) : checkEnd(bake.check, clock);
-  const until = isChecked ? undefined : end;
+  const until = isChecked || unread !== undefined ? undefined : end;
   return [
     {
       reason: "bake",
@@ -234,8 +262,10 @@ function newSnapshot(stageRun: StageRunRow): StageRunRow {
 }
 
 /** A deletion continues when the clusters answer; until then the only remedy is to leave them out. */
-function withoutThem({ away: [cluster] }: StageRunRow): Wait["clear"] {
-  return [...(cluster === undefined ? [] : [{ verb: "unregister", cluster } as const]), orphan];
+function withoutThem({ away, counts }: StageRunRow): Wait["clear"] {
+  const isFew = counts.Unreachable <= mostOneByOne && counts.Unreachable === away.length;
+  const named = isFew ? away.map((cluster) => ({ cluster })) : [];
+  return [...oneByOne("unregister", named), orphan];
 }
 
 function failedOf({ counts, failures }: StageRunRow): NonNullable<Wait["clusters"]> {

@@ -14,7 +14,6 @@ export const waitReasons = [
   "rejected",
   "guard",
   "cordoned",
-  "skipped",
   "frozen",
   "window",
   "newer",
@@ -25,6 +24,7 @@ export const waitReasons = [
   "gate",
   "approval",
   "catchUps",
+  "skipped",
   "slots",
   "worker",
   "rendering",
@@ -42,12 +42,16 @@ export type Clearing =
   | { readonly verb: "exempt" }
   /** It names one cluster, or every one that failed. */
   | { readonly verb: "retry"; readonly cluster?: string }
-  | { readonly verb: "skip"; readonly cluster: string }
-  | { readonly verb: "approve"; readonly stage: string; readonly plan: string }
+  /** `of`, when present, is the number of such commands that are needed together. */
+  | { readonly verb: "skip"; readonly cluster: string; readonly of?: number }
+  /** `by` are the principals who may. */
+  | { readonly verb: "approve"; readonly stage: string; readonly plan: string; readonly by: readonly string[] }
   | { readonly verb: "promote"; readonly stage: string; readonly rollout: number }
-  | { readonly verb: "unreject"; readonly rollout: number }
+  /** To the rollout with this number. */
+  | { readonly verb: "rollback"; readonly to: number }
+  | { readonly verb: "reject" | "unreject"; readonly rollout: number }
   | { readonly verb: "approveGuard"; readonly hash: string }
-  | { readonly verb: "unregister"; readonly cluster: string }
+  | { readonly verb: "unregister"; readonly cluster: string; readonly of?: number }
   | { readonly verb: "uncordon"; readonly cluster: string }
   | { readonly verb: "thaw"; readonly freeze: string }
   /** An edit of the spec: the stage may have no cluster. */

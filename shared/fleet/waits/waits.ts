@@ -24,7 +24,7 @@ import { catchingUpText, holdWaits } from "#shared/fleet/waits/hold-waits.ts";
 import { skipWaits } from "#shared/fleet/waits/skip-waits.ts";
 import { assignedIn } from "#shared/fleet/waits/slot-state.ts";
 import { slotWaits, workerWaits } from "#shared/fleet/waits/slot-waits.ts";
-import { progressText, stageWaits } from "#shared/fleet/waits/stage-waits.ts";
+import { progressText, rollbackOf, stageWaits } from "#shared/fleet/waits/stage-waits.ts";
 import { type Wait, type WaitFacts, waitingText, waitReasons } from "#shared/fleet/waits/wait.ts";
 
 const reconcile = { verb: "reconcile" } as const;
@@ -53,7 +53,7 @@ export function waitsOf(facts: WaitFacts): readonly Wait[] {
     const clear = wait.clear.filter(({ verb }) => {
       // Nobody can change the pace or the stages of a user's Sync.
       if (verb === "pace" || verb === "optional") return facts.row.type === "SyncGroup" && !isSuspended;
-      return !isSuspended || !["reconcile", "retry", "skip", "refresh"].includes(verb);
+      return !isSuspended || !["reconcile", "retry", "skip", "refresh", "rollback"].includes(verb);
     });
     return { ...wait, clear };
   });
@@ -89,7 +89,8 @@ function rejectionWaits({ row, rolloutState }: WaitFacts): readonly Wait[] {
     const have = having.map(({ name }) => name).join(", ");
     const where = have === "" ? "no stage takes it" : `it stays where it is, in ${have}, and goes no further`;
     const message = `rollout ${number} ${rejectedText(rejection)}; ${where}`;
-    const clear = [{ verb: "unreject", rollout: like }] as const;
+    const back = having.length === 0 ? [] : rollbackOf(rolloutState, number);
+    const clear = [...back, { verb: "unreject", rollout: like } as const];
     return [{ reason: "rejected", rollout: number, blocker: by, message, since, clear }];
   });
 }

@@ -122,6 +122,29 @@ function searchClosing(calendar: Calendar, now: Date): Date | undefined {
   });
 }
 
+/** Without a start, a closing is looked for in the last days only; and always over so many openings. */
+const closedMs = 8 * 24 * 3600 * 1000;
+const mostOpenings = 200;
+
+/**
+ * Since when somebody waits for it to open: its last closing, or the start of the wait, whichever is later.
+ * @param start - when the wait began, if that is known.
+ * @returns undefined while it is open, and when the closing was not found.
+ */
+export function closedSince(calendar: Calendar, start: string | undefined, now: Date): Date | undefined {
+  const first = start === undefined ? now.getTime() - closedMs : Date.parse(start);
+  let from = new Date(first);
+  for (let turn = 0; turn < mostOpenings; turn++) {
+    const closing = searchClosing(calendar, from);
+    if (closing === undefined || closing > now) return undefined;
+    const opening = searchOpening(calendar, closing);
+    if (opening === undefined || opening > now)
+      return start === undefined && closing.getTime() === first ? undefined : closing;
+    from = opening;
+  }
+  return undefined;
+}
+
 /** @param next - the next time that may be the one, or whether this one is. */
 function walk(
   times: readonly WindowTime[],

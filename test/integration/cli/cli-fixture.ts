@@ -10,6 +10,7 @@ import { type HttpFront, startHttpFront } from "#local/aws/lambda/http-front.ts"
 import { lambdaFunction } from "#local/aws/lambda/lambda-function.ts";
 import { sharedSandbox } from "#local/aws/lambda/sandbox.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
+import type { Clock } from "#shared/base/clock.ts";
 import { gatewayRouteKeys } from "#shared/fleet/api/api-routes.ts";
 import type { LogLine, LogQuery, Table } from "#shared/ports.ts";
 import { healthyInstallation } from "#test/support/healthy-installation.ts";
@@ -65,6 +66,7 @@ export function startCliFixture(): Promise<CliFixture> {
 export async function startCliFixtureOver<T extends Table>(
   table: T,
   blobs = new MemoryBlobStore(),
+  clock: Clock = systemClock,
 ): Promise<CliFixture<T>> {
   const log: Record<string, unknown>[] = [];
   const write = (message: string, fields?: Readonly<Record<string, unknown>>) => log.push({ message, ...fields });
@@ -74,7 +76,7 @@ export async function startCliFixtureOver<T extends Table>(
     table,
     blobs,
     sender: new MemorySender(),
-    clock: systemClock,
+    clock,
     ids: randomIds,
     installation: "starling.111122223333.eu-west-1",
     ...healthyInstallation,

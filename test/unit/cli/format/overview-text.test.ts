@@ -119,7 +119,7 @@ describe("a group with three rollouts in progress", () => {
   117      main@sha1:77d01c3  15h  Complete  current in early, rest
 
   STAGE  WAIT       SINCE  CLEARED BY  MESSAGE
-  early  rendering  -      -           12 clusters wait for renderings
+  early  rendering  9m     -           12 clusters wait for renderings
   early  stage      9m     -           rollout 119 waits until rollout 118 has passed stage early
   rest   stage      9m     -           waits for stage early: rollout 118 is in progress there, 320 of 1400 done
 
@@ -188,9 +188,9 @@ describe("a group that stands still", () => {
   119      main@sha1:9f2c1ab  4m   Halted    stalled in canary
   118      main@sha1:4be8a90  27m  Complete  current in canary, rest
 
-  STAGE   WAIT    SINCE  CLEARED BY                                                                         MESSAGE
-  canary  budget  2m     reconcile, rollout retry, rollout refresh, maxFailures, rollout skip --cluster c2  1 of 2 clusters failed in stage canary (allowed: 0): c2: ApplyFailed: 1 of 4 objects failed
-  rest    stage   21m    -                                                                                  waits for stage canary: rollout 119 is stalled there, 1 of 2 done
+  STAGE   WAIT    SINCE  CLEARED BY                                                                                         MESSAGE
+  canary  budget  2m     rollout rollback --to 118, rollout retry, rollout skip --cluster c2, rollout refresh, maxFailures  1 of 2 clusters failed in stage canary (allowed: 0): c2: ApplyFailed: 1 of 4 objects failed
+  rest    stage   21m    -                                                                                                  waits for stage canary: rollout 119 is stalled there, 1 of 2 done
 
   CLUSTER  STAGE   STATE   FOR  REVISION  REASON
   c2       canary  Failed  2m   -         ApplyFailed: 1 of 4 objects failed
@@ -198,11 +198,11 @@ describe("a group that stands still", () => {
   Succeeded, rest (2): c3 c4
   next: starling describe sync/shop.web --cluster c2 -n payments
         push a repair: the next rollout replaces a stalled one
-        starling reconcile syncgroup/shop -n payments   (tries the failed clusters again)
-        starling rollout retry shop -n payments --reason …
+        starling rollout rollback shop -n payments --to 118 --reason …   (takes the stages back to rollout 118, and holds the group)
+        starling rollout retry shop -n payments --reason …   (tries the failed clusters again)
+        starling rollout skip shop -n payments --cluster c2 --reason …   (goes on without it)
         starling rollout refresh shop -n payments --reason …   (tries all clusters of the stage again, as they are now)
         raise spec.rollout.maxFailures of syncgroup/shop -n payments, and apply it
-        starling rollout skip shop -n payments --cluster c2 --reason …
 `);
   });
 
@@ -226,7 +226,7 @@ describe("a group that stands still", () => {
     });
     expect(text).toMatch(/- +suspended +11m +resume +suspended by sre\/ana: INC-4711\n/);
     expect(text).toMatch(/- +frozen +7m +thaw us +us freezes every cluster, by sre\/ana: INC-1, until 09:00:00Z\n/);
-    expect(text).toMatch(/ {2}next: starling resume syncgroup\/shop -n payments\n$/);
+    expect(text).toMatch(/ {2}next: starling resume syncgroup\/shop -n payments\n +starling thaw us\n$/);
   });
 
   test("the overview of a deletion that waits for an unreachable cluster names the commands to go on without it", () => {
@@ -251,7 +251,7 @@ describe("a group that stands still", () => {
       /canary +unreachable .* unregister c2, delete --cascade=orphan +1 of 1 cluster unreachable .*: c2\n/,
     );
     expect(text).toMatch(
-      / {2}next: starling delete cluster\/c2 --cascade=orphan\n +starling delete syncgroup\/shop -n payments --cascade=orphan\n$/,
+      / {2}next: starling delete cluster\/c2 --cascade=orphan +\(leaves its objects there\)\n +starling delete syncgroup\/shop -n payments --cascade=orphan +\(leaves the objects in all clusters\)\n$/,
     );
   });
 });

@@ -182,10 +182,7 @@ describe("the overview of a group", () => {
       spec: { owner },
       status: {
         stages: [{ name: "all", updatingTo: { phase: "Halted" } }],
-        waits: [
-          { reason: "budget", clear: [{ verb: "reconcile" }, { verb: "retry" }, { verb: "refresh" }] },
-          { reason: "source" },
-        ],
+        waits: [{ reason: "budget", clear: [{ verb: "retry" }, { verb: "refresh" }] }, { reason: "source" }],
       },
     });
   });

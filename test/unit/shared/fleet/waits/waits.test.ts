@@ -257,7 +257,14 @@ describe("a stage run that stands still names the ways to continue", () => {
         clusters: { count: 2, names: ["c5", "c7"] },
         message: "2 of 6 clusters failed in stage canary (allowed: 0): c7: ImagePullBackOff",
         since: "2026-11-20T08:02:00.000Z",
-        clear: [{ verb: "reconcile" }, { verb: "retry" }, { verb: "refresh" }, { verb: "pace", field: "maxFailures" }],
+        clear: [
+          { verb: "rollback", to: 118 },
+          { verb: "retry" },
+          { verb: "skip", cluster: "c5", of: 2 },
+          { verb: "skip", cluster: "c7", of: 2 },
+          { verb: "refresh" },
+          { verb: "pace", field: "maxFailures" },
+        ],
       },
     ],
     [
@@ -275,7 +282,7 @@ describe("a stage run that stands still names the ways to continue", () => {
         reason: "evidence",
         clusters: { count: 2, names: ["c1", "c2"] },
         message: "nothing verified: c1, c2",
-        clear: [{ verb: "reconcile" }, { verb: "retry" }, { verb: "refresh" }, promote],
+        clear: [{ verb: "rollback", to: 118 }, { verb: "retry" }, { verb: "refresh" }, promote],
       },
     ],
     [
@@ -325,7 +332,11 @@ describe("a stage run that stands still names the ways to continue", () => {
         reason: "unreachable",
         clusters: { count: 2, names: ["c1", "c2"] },
         message: "2 of 5 clusters unreachable in stage canary (allowed: 0): c1, c2",
-        clear: [{ verb: "unregister", cluster: "c1" }, { verb: "orphan" }],
+        clear: [
+          { verb: "unregister", cluster: "c1", of: 2 },
+          { verb: "unregister", cluster: "c2", of: 2 },
+          { verb: "orphan" },
+        ],
       },
     ]);
   });
@@ -337,7 +348,7 @@ describe("a stage run that stands still names the ways to continue", () => {
     const row: UserSyncRow = { ...common, ...keys.object("payments", "Sync", "own"), type: "Sync", name: "own", spec };
     const seen = { ...row, status: { ...row.status, observedGeneration: row.generation } };
     expect(waitsOf({ ...factsOf(going(halted)), row: seen })).toMatchObject([
-      { reason: "budget", clear: [{ verb: "reconcile" }, { verb: "retry" }, { verb: "refresh" }] },
+      { reason: "budget", clear: [{ verb: "rollback", to: 118 }, { verb: "retry" }, { verb: "refresh" }] },
     ]);
   });
 });

@@ -1,7 +1,14 @@
 import { CronExpressionParser } from "cron-parser";
 import { describe, expect, test } from "vitest";
 import { nextTurn } from "#shared/fleet/kinds/cron.ts";
-import { type Calendar, isOpen, nextClosing, nextOpening, openings } from "#shared/fleet/windows/calendar.ts";
+import {
+  type Calendar,
+  closedSince,
+  isOpen,
+  nextClosing,
+  nextOpening,
+  openings,
+} from "#shared/fleet/windows/calendar.ts";
 
 const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;
@@ -35,6 +42,25 @@ describe("the calendar of a window", () => {
     expect(text(nextClosing(freeze, at("2026-11-28T00:00:00Z")))).toBe("2026-12-23T23:00Z");
     expect(text(nextOpening(freeze, at("2026-12-25T00:00:00Z")))).toBe("2027-01-01T23:00Z");
     expect(nextClosing(freeze, at("2027-02-01T00:00:00Z"))).toBeUndefined();
+  });
+
+  test.each([
+    ["the last closing", "2026-11-20T08:00:00Z", "2026-11-29T08:00:00Z", "2026-11-29T02:00Z"],
+    [
+      "the start of the wait, when it was closed then",
+      "2026-11-29T07:00:00Z",
+      "2026-11-29T08:00:00Z",
+      "2026-11-29T07:00Z",
+    ],
+    ["the last closing, when the start is unknown", undefined, "2026-11-29T08:00:00Z", "2026-11-29T02:00Z"],
+    ["nothing while it is open", undefined, "2026-11-29T23:00:00Z", undefined],
+  ])("somebody waits for the opening since %s", (_what, start, now, since) => {
+    expect(text(closedSince(nights, start, at(now)))).toBe(since);
+  });
+
+  test("nobody knows since when a window is closed that closed long ago, if the start of the wait is unknown", () => {
+    const never = { allow: [{ start: "2026-01-01T00:00:00Z", end: "2026-01-02T00:00:00Z" }], deny: [] };
+    expect(closedSince(never, undefined, at("2026-11-29T08:00:00Z"))).toBeUndefined();
   });
 
   test("each time has its own next opening, in whatever order people ask", () => {

@@ -1,5 +1,6 @@
 /** The verbs below `starling rollout` that change what stages start, and when they end. */
 
+import { effectsText } from "#cli/format/rollback-text.ts";
 import { wholeNumber } from "#cli/session/add-command.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { ownerPath } from "#cli/session/rollout-owner.ts";
@@ -7,14 +8,16 @@ import type { Session } from "#cli/session/session.ts";
 import { untilTime } from "#cli/session/until-time.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { OverviewStage, OverviewStageRun, RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
+import type { ObjectEffects } from "#shared/fleet/forecast/rollback-effects.ts";
 import type { RollbackPlan } from "#shared/fleet/rollout/rollback.ts";
 import type { Operations } from "#shared/fleet/rows/object-rows.ts";
 
 interface VerbAnswer {
   readonly outcome: "configured" | "unchanged";
   readonly operations: Operations;
-  /** Functions of the version before say nothing of templates. */
-  readonly rollback?: Omit<RollbackPlan, "stay" | "createdAgain"> & Partial<RollbackPlan>;
+  /** Functions of a version before say nothing of templates or objects. */
+  readonly rollback?: Omit<RollbackPlan, "stay" | "createdAgain"> &
+    Partial<RollbackPlan> & { readonly objects?: ObjectEffects };
 }
 
 export interface HoldOptions {
@@ -202,12 +205,12 @@ export async function rolloutRollback(
     session.io.out(
       `  created again: ${templates(createdAgain)}, which a later rollout dropped: deleted data does not return\n`,
     );
-  session.io.out(
-    "  not taken back: what hooks did, versions of CRDs, and the data of objects that were created anew\n",
-  );
+  session.io.out(rollback.objects === undefined ? `  ${nothingKnown}\n` : effectsText(rollback.objects));
   if (!dryRun) session.note(`  next: starling rollout status ${group}${session.where()} -w`);
   return "done";
 }
+
+const nothingKnown = "not taken back: what hooks did, versions of CRDs, and the data of objects that were created anew";
 
 function templates(names: readonly string[]): string {
   return `${names.length === 1 ? "template" : "templates"} ${names.join(", ")}`;

@@ -1,5 +1,6 @@
 /** Verbs of people about the rollouts of a SyncGroup or Sync: each writes the operations half of the object. */
 
+import { type RollbackFacts, readRollbackEffects } from "#functions/api/read/read-rollback-effects.ts";
 import type { ApiPorts } from "#functions/api/request/api-ports.ts";
 import { type ObjectReference, objectText } from "#functions/api/request/reference.ts";
 import { refusal } from "#functions/api/request/refusal.ts";
@@ -20,6 +21,8 @@ import { decideSkip, namedTargets } from "#functions/api/write/skip-targets.ts";
 import { sendAfter, writeObject } from "#functions/api/write/write-object.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
 import { defined } from "#shared/base/defined.ts";
+import { errorMessage } from "#shared/base/errors.ts";
+import { ownerFields } from "#shared/fleet/log-fields.ts";
 import { approverOf } from "#shared/fleet/rollout/approval.ts";
 import { keptGateActs } from "#shared/fleet/rollout/gate-acts.ts";
 import type { RollbackPlan } from "#shared/fleet/rollout/rollback.ts";
@@ -27,8 +30,9 @@ import { holdInForce } from "#shared/fleet/rollout/rollout-hold.ts";
 import { stageRunKey } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, type Owner } from "#shared/fleet/rows/keys.ts";
 import { type Act, nextAct, type Operations, type OwnerRow } from "#shared/fleet/rows/object-rows.ts";
-import type { RolloutStateRow, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
+import type { RolloutRow, RolloutStateRow, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { isNewer, newerRowText, type Row } from "#shared/fleet/rows/row.ts";
+import { isOfType } from "#shared/fleet/rows/stored-row.ts";
 
 const decisions: { readonly [Verb in RolloutVerb]: Decide<Verb> } = {
   hold: decideHold,
@@ -96,8 +100,29 @@ export async function operateRollout(ports: ApiPorts, request: RolloutRequest): 
   return {
     outcome: change.outcome === "unchanged" ? "unchanged" : "configured",
     operations: change.after.operations,
-    ...defined({ rollback }),
+    ...(rollback === undefined || rolloutState === undefined
+      ? {}
+      : {
+          rollback: await withObjects(ports, { owner, rolloutState, plan: rollback, rollouts: rows.filter(isRollout) }),
+        }),
   };
+}
+
+/** A rollback that people asked for goes on, whether or not what it does to objects can be read. */
+async function withObjects(ports: ApiPorts, facts: RollbackFacts): Promise<NonNullable<RolloutAnswer["rollback"]>> {
+  try {
+    return { ...facts.plan, objects: await readRollbackEffects(ports, facts) };
+  } catch (error) {
+    ports.log.error("what a rollback does to objects cannot be read", {
+      ...ownerFields(facts.owner),
+      error: errorMessage(error),
+    });
+    return facts.plan;
+  }
+}
+
+function isRollout(row: Row): row is RolloutRow {
+  return isOfType(row, "Rollout");
 }
 
 /** By `stageRunKey`, those in progress. */

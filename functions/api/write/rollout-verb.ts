@@ -3,6 +3,7 @@ import type * as z from "zod";
 import type { Caller } from "#functions/api/request/api-ports.ts";
 import { refusal } from "#functions/api/request/refusal.ts";
 import type { rolloutBodies } from "#functions/api/request/request-bodies.ts";
+import type { ObjectEffects } from "#shared/fleet/forecast/rollback-effects.ts";
 import type { RollbackPlan } from "#shared/fleet/rollout/rollback.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { Act, Operations, OwnerRow } from "#shared/fleet/rows/object-rows.ts";
@@ -23,8 +24,8 @@ export type RolloutRequest = { readonly [Verb in RolloutVerb]: Request<Verb> }[R
 export interface RolloutAnswer {
   readonly outcome: "configured" | "unchanged";
   readonly operations: Operations;
-  /** Of a rollback: what it does. */
-  readonly rollback?: RollbackPlan;
+  /** Of a rollback: what it does, and what happens to objects, as far as that can be read. */
+  readonly rollback?: RollbackPlan & { readonly objects?: ObjectEffects };
 }
 
 /** The facts that decide about a verb. */

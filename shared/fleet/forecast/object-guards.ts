@@ -64,6 +64,11 @@ function guardOf(object: ManifestObject): Pick<ObjectGuard, "effect" | "why"> | 
   return why === undefined ? byKind[`${id.group}/${id.kind}`] : { effect: "kept", why };
 }
 
+/** What to know about the deletion of an object of this kind; undefined for most. */
+export function deletionWarning({ group, kind }: ObjectId): string | undefined {
+  return byKind[`${group}/${kind}`]?.why;
+}
+
 const byKind: Readonly<Record<string, Pick<ObjectGuard, "effect" | "why">>> = {
   "/Namespace": { effect: "waits", why: "it goes when nothing is left in it" },
   "apiextensions.k8s.io/CustomResourceDefinition": { effect: "waits", why: "it goes when no object of it is left" },

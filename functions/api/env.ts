@@ -1,8 +1,8 @@
 import * as z from "zod";
 
 /**
- * Environment of `api`. The function reads no value of a secret. It reads snapshots and inventories of the blobs; for
- * the others it signs URLs.
+ * Environment of `api`. The function reads no value of a secret. It reads snapshots and inventories of the blobs, and
+ * renderings to name the objects that a rollback changes, without their values. For the others it signs URLs.
  */
 export const apiEnv = z.object({
   STARLING_TABLE: z.string().min(1),

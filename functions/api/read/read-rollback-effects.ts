@@ -15,6 +15,7 @@ import {
 } from "#shared/fleet/forecast/rollback-effects.ts";
 import { overridden } from "#shared/fleet/rollout/cluster-inputs.ts";
 import type { RollbackPlan } from "#shared/fleet/rollout/rollback.ts";
+import { isSameStageRun } from "#shared/fleet/rollout/stage-runs.ts";
 import { keys, type Owner, ranges, syncName } from "#shared/fleet/rows/keys.ts";
 import type {
   Plan,
@@ -133,7 +134,11 @@ async function alikeIn(
 ): Promise<ReadonlyMap<string, Alike>> {
   const found = new Map<string, Alike>();
   const older = rollouts.find(({ number }) => number === plan.to);
-  if (older === undefined) return found;
+  const gone = (number: number, clusters: number) => miss(`rollout ${number} is not stored any more`, clusters);
+  if (older === undefined) {
+    for (const { members } of plan.stages) gone(plan.to, members);
+    return found;
+  }
   const covered = new Set(plan.stages.map(({ name }) => name));
   const stages = rolloutState.stages.filter(({ name }) => covered.has(name));
   const updating = stages.flatMap(({ updatingTo }) => updatingTo ?? []);
@@ -143,6 +148,9 @@ async function alikeIn(
     { newer: "kept" },
   );
   const runs = stored.filter((row) => !isNewer(row));
+  for (const { passed, updatingTo, members } of stages)
+    if (!runs.some((run) => isSameStageRun(run, passed) || isSameStageRun(run, updatingTo)))
+      miss("their list is not stored any more", members);
   const of = { ...ranges.stageRuns(owner, plan.to), newer: "kept" } as const;
   const former = (await Array.fromAsync(allItems((start) => table.query({ ...of, ...start })))).filter(
     (row) => !isNewer(row),
@@ -159,12 +167,16 @@ async function alikeIn(
     for (const target of await targetsOf(run)) had.set(target.cluster, target);
   for (const run of runs) {
     const newer = rollouts.find(({ number }) => number === run.rollout);
+    if (newer === undefined) gone(run.rollout, run.size);
     if (newer === undefined || newer.number === plan.to) continue;
-    // Targets of a stage run in progress that were never checked got nothing of it.
+    // Targets of a stage run in progress that were never checked, or are held back, got nothing of it.
     const begun = run.phase === "Passed" ? run.size : run.next;
+    const held = new Set(run.holds.flatMap(({ clusters }) => clusters));
     const targets = (await targetsOf(run)).slice(0, begun);
-    if (targets.length < begun) miss(`more than ${mostPages * 1000} clusters`, begun - targets.length);
-    for (const target of targets) {
+    if (targets.length < begun)
+      miss(pages < 0 ? "their list is too long" : "their list is not stored any more", begun - targets.length);
+    for (const [order, target] of targets.entries()) {
+      if (held.has(order)) continue;
       const before = had.get(target.cluster);
       if (before?.uid !== target.uid) {
         miss(`they did not have rollout ${plan.to}, and get it with their values of today`, 1);

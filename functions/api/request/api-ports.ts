@@ -6,7 +6,7 @@ import type { AccountReader, BlobLinks, BlobStore, Ids, Log, LogReader, MessageS
 /** Everything that the API for people uses. */
 export interface ApiPorts {
   readonly table: Table;
-  /** For snapshots, and for the inventories that workers store. */
+  /** For snapshots, for the inventories that workers store, and for the renderings that a rollback compares. */
   readonly blobs: Pick<BlobStore, "get">;
   /** For URLs of renderings and artifacts: they are larger than an answer of the API, so callers read them directly. */
   readonly links: BlobLinks;

@@ -1,6 +1,9 @@
 /** Rollbacks: every stage that has something newer gets the older rollout, at once, and nothing else does. */
 import { describe, expect, test } from "vitest";
+import { blobKeys } from "#shared/fleet/blob-keys.ts";
+import type { RenderingRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { syncStateOf } from "#shared/fleet/rows/sync-state-of.ts";
+import { encodeRendering } from "#shared/source/rendering.ts";
 import { begin, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
 import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
@@ -8,7 +11,7 @@ import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
 const path = `/v1/namespaces/${owner.namespace}/syncgroups/${owner.name}`;
 
 async function ask(made: PlannerWorld, verb: string, body: object) {
-  const api = apiFixture(made.table);
+  const api = apiFixture(made.table, made.table, made.blobs);
   api.setNow(made.now.toISOString());
   return api.call("POST", `${path}/${verb}`, body);
 }
@@ -32,6 +35,19 @@ async function group(pace: object = {}): Promise<PlannerWorld> {
   await revise(made, "bbb");
   await playOn(made);
   return made;
+}
+
+/** Stores a rendering for each requested one: a ConfigMap with the end of its revision as the name. */
+async function storeRenderings(made: PlannerWorld): Promise<void> {
+  for (const row of made.rows<RenderingRow>("Rendering")) {
+    const revision = row.sources?.[0]?.revision?.slice(-3) ?? "";
+    const metadata = { name: revision, namespace: "shop" };
+    const { digest, bytes } = encodeRendering([{ apiVersion: "v1", kind: "ConfigMap", metadata }]);
+    await made.blobs.overwrite(blobKeys.rendering(digest), bytes);
+    await made.table.write([
+      { put: { ...row, digest, version: row.version + 1 } as RenderingRow, when: { version: row.version } },
+    ]);
+  }
 }
 
 describe("a rollback", () => {
@@ -269,6 +285,51 @@ describe("a rollback", () => {
       },
     });
     expect(made.table.all()).toEqual(rows);
+  });
+
+  test("a dry run names what happens to objects, from the stored renderings of both rollouts", async () => {
+    const made = await group();
+    await storeRenderings(made);
+    await made.addCluster("c9", "canary");
+    await playOn(made);
+    const { body } = await ask(made, "rollback", { reason: "INC-1", dryRun: true });
+    expect(body.rollback.objects).toEqual({
+      effects: [
+        { how: "deleted", object: "ConfigMap shop/bbb", sync: "web.app", clusters: 3 },
+        { how: "createdAgain", object: "ConfigMap shop/aaa", sync: "web.app", clusters: 3 },
+      ],
+      more: 0,
+      notCompared: [],
+    });
+  });
+
+  test("a rendering that is not stored any more is said to be that, and the rollback goes on", async () => {
+    const made = await group();
+    const { status, body } = await ask(made, "rollback", { reason: "INC-1" });
+    expect(status).toBe(200);
+    expect(body.rollback.objects).toEqual({
+      effects: [],
+      more: 0,
+      notCompared: [{ clusters: 3, why: "a rendering is not stored any more" }],
+    });
+  });
+
+  test("of clusters that joined since the older rollout, and of those that a stage run has not reached, nothing is said", async () => {
+    const made = await worldOf({ c1: "canary", c2: "canary" }, { ...rings, maxConcurrent: 1 });
+    await made.rollOut();
+    await made.addCluster("c3", "canary");
+    await playOn(made);
+    await revise(made, "bbb");
+    await storeRenderings(made);
+    expect(made.stageRun("canary")).toMatchObject({ size: 3, counts: { Assigned: 1 } });
+    const { body } = await ask(made, "rollback", { reason: "INC-1", dryRun: true });
+    expect(body.rollback.objects).toMatchObject({ effects: [{ clusters: 1 }, { clusters: 1 }], notCompared: [] });
+    await playOn(made);
+    const { body: later } = await ask(made, "rollback", { reason: "INC-1", dryRun: true });
+    expect(later.rollback.objects).toMatchObject({
+      effects: [{ clusters: 2 }, { clusters: 2 }],
+      notCompared: [{ clusters: 1, why: "they did not have rollout 1, and get it with their values of today" }],
+    });
   });
 
   test("a cluster that joins gets what its stage went back to", async () => {

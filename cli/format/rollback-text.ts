@@ -1,4 +1,4 @@
-/** What a rollback does to objects, as `starling rollout rollback` prints it. */
+/** The effects of a rollback on objects, as `starling rollout rollback` prints it. */
 import { counted } from "#shared/base/counted.ts";
 import type { EffectKind, ObjectEffects } from "#shared/fleet/forecast/rollback-effects.ts";
 

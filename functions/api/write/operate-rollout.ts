@@ -113,7 +113,7 @@ async function withObjects(ports: ApiPorts, facts: RollbackFacts): Promise<NonNu
   try {
     return { ...facts.plan, objects: await readRollbackEffects(ports, facts) };
   } catch (error) {
-    ports.log.error("what a rollback does to objects cannot be read", {
+    ports.log.error("the effects of a rollback on objects cannot be read", {
       ...ownerFields(facts.owner),
       error: errorMessage(error),
     });

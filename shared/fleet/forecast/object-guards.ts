@@ -64,7 +64,7 @@ function guardOf(object: ManifestObject): Pick<ObjectGuard, "effect" | "why"> | 
   return why === undefined ? byKind[`${id.group}/${id.kind}`] : { effect: "kept", why };
 }
 
-/** What to know about the deletion of an object of this kind; undefined for most. */
+/** The warning about the deletion of an object of this kind; undefined for most. */
 export function deletionWarning({ group, kind }: ObjectId): string | undefined {
   return byKind[`${group}/${kind}`]?.why;
 }

@@ -12,7 +12,7 @@ import { type ApplyEvent, hookMarksOf, isHook } from "#shared/kube/order-marks.t
 import type { Rendering } from "#shared/source/rendering.ts";
 
 /**
- * What happens to an object, the worst first.
+ * The effects of a rollback on an object, the worst first.
  * - `unchangeable`: a field differs that the API server does not change, so that the apply fails if the cluster has it;
  * - `versionLost`: a definition loses a version in which objects may be stored, so that the apply fails;
  * - `deleted`: the older rendering does not have it; `kept`: neither, but it stays;
@@ -40,7 +40,7 @@ export interface RollbackEffect {
   readonly why?: string;
 }
 
-/** What a rollback does to objects, as far as that can be read. */
+/** The effects of a rollback on objects, as far as they can be read. */
 export interface ObjectEffects {
   /** The worst first. */
   readonly effects: readonly RollbackEffect[];
@@ -166,7 +166,7 @@ function changing(side: Side, was: ManifestObject, is: ManifestObject): readonly
   ];
 }
 
-const remedy = "where the cluster has the newer one, the apply fails until somebody deletes the object";
+const remedy = "the apply fails where the cluster has the newer one, until somebody deletes the object";
 
 /** Fields that an API server does not change, by kind. */
 const fixedByKind: Readonly<Record<string, readonly string[]>> = {

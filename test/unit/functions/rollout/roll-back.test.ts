@@ -314,7 +314,7 @@ describe("a rollback", () => {
     });
   });
 
-  test("of clusters that joined since the older rollout, and of those that a stage run has not reached, nothing is said", async () => {
+  test("the answer says nothing of clusters that joined since the older rollout, or that a stage run has not reached", async () => {
     const made = await worldOf({ c1: "canary", c2: "canary" }, { ...rings, maxConcurrent: 1 });
     await made.rollOut();
     await made.addCluster("c3", "canary");

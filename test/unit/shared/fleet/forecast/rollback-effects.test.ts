@@ -1,4 +1,4 @@
-/** What a rollback does to objects, by the renderings before and after it. */
+/** The effects of a rollback on objects, by the renderings before and after it. */
 import { describe, expect, test } from "vitest";
 import { type EffectKind, rollbackEffects, type SyncSides } from "#shared/fleet/forecast/rollback-effects.ts";
 import type { ManifestObject } from "#shared/kube/kube-object.ts";
@@ -63,7 +63,7 @@ describe("a rollback", () => {
     expect(said(side([moving], []), side([], [moving], { sync: "shop.jobs" }))).toEqual([]);
   });
 
-  test("what hooks and Jobs of the newer rendering did stays; hooks of the older one, and a dropped Job, run again", () => {
+  test("hooks and Jobs of the newer rendering are not undone; hooks of the older one, and a dropped Job, run again", () => {
     const [now, then] = [object("batch/v1 Job v2"), object("batch/v1 Job v1")];
     expect(said(side([hook("migrate", { spec: 2 }), now], [hook("migrate", { spec: 1 }), then]))).toEqual([
       ["deleted", "Job shop/v2"],
@@ -107,7 +107,7 @@ describe("a rollback", () => {
     ],
   ])("%s cannot be changed back", (_what, now, then, field) => {
     const [line] = said(side([now], [then])).filter(([how]) => how === "unchangeable");
-    expect(line?.[2]).toMatch(new RegExp(`^${field.replaceAll(".", "\\.")} cannot be changed; where the cluster`));
+    expect(line?.[2]).toMatch(new RegExp(`^${field.replaceAll(".", "\\.")} cannot be changed; the apply fails where`));
   });
 
   test("a field that can be changed is not named", () => {

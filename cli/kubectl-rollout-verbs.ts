@@ -8,9 +8,9 @@ interface Verb {
 }
 
 interface Owner {
-  /** The argument of a `rollout` command, such as `shop` or `sync/shop`. */
+  /** The argument of a `rollout` command, such as `shop -n payments` or `sync/shop`. */
   readonly group: string;
-  /** The argument of a command for objects of any kind, such as `syncgroup/shop`. */
+  /** The argument of a command for objects of any kind, such as `syncgroup/shop -n payments`. */
   readonly object: string;
 }
 
@@ -45,8 +45,10 @@ const ownerArgument = /^(?:(syncgroup|sg|sync)\/)?([a-z0-9][-a-z0-9.]*)$/i;
 /** Adds hidden commands that answer the verbs of `kubectl rollout` with the nearest command of Starling. */
 export function addKubectlVerbs(rollout: Command, add: AddCommand): void {
   for (const [name, { what, next }] of Object.entries(verbs)) {
-    add(rollout, name, (_session, args) => {
-      throw usageFailure(what, next(ownerOf(args)));
+    add(rollout, name, (session, args) => {
+      const { group, object } = ownerOf(args);
+      const where = session.where();
+      throw usageFailure(what, next({ group: `${group}${where}`, object: `${object}${where}` }));
     })
       .addArgument(new Argument("[group...]"))
       .allowUnknownOption();

@@ -42,7 +42,7 @@ export async function guardList(session: Session, group: string | undefined): Pr
   const rows = items.map((one) => [one.namespace, one.group, one.hash, formatAge(one.since, now), withheldText(one)]);
   const columns = ["NAMESPACE", "GROUP", "HASH", "SINCE", "WITHHELD"];
   session.io.out(formatTable({ columns, rows }, { ...tableStyle(session), last: "whole" }));
-  session.note(`  next: starling guard approve GROUP --hash HASH${session.where()} --reason TEXT`);
+  session.note(`  next: starling guard approve GROUP -n NAMESPACE --hash HASH --reason TEXT`);
   return "done";
 }
 
@@ -67,7 +67,7 @@ export async function guardApprove(session: Session, group: string, { hash }: Ap
   if (reason === undefined)
     throw usageFailure(
       "an approval is recorded with its reason: --reason TEXT",
-      `starling guard approve ${group} --hash ${hash} --reason "why"`,
+      `starling guard approve ${group}${session.where()} --hash ${hash} --reason "why"`,
     );
   session.announce();
   const path = `${pathOfObject({ kind: "SyncGroup", name: group }, session.namespace())}/approve-guard`;

@@ -25,6 +25,7 @@ import { targetStates } from "#shared/fleet/rows/rollout-rows.ts";
 import { formatTime } from "#shared/words/age.ts";
 import { hindered, hindranceLines } from "#shared/words/hindered.ts";
 import { objectState } from "#shared/words/object-state.ts";
+import { clearCommand, waitText } from "#shared/words/rollout-words.ts";
 import { isUnderWay } from "#shared/words/state-words.ts";
 import { timeLeft } from "#shared/words/time-left.ts";
 
@@ -85,6 +86,12 @@ function terminalOf(session: Session): Pick<TargetLines, "columns" | "now"> {
   return { columns: tableStyle(session).columns, now: session.io.now() };
 }
 
+/** A line that is printed when its cause first appears. */
+interface Notice {
+  readonly cause: string;
+  readonly line: string;
+}
+
 /** A view that is read once, or repeatedly with `-w`. */
 interface Source<Shown> {
   readonly path: string;
@@ -96,6 +103,8 @@ interface Source<Shown> {
   readonly progress: (shown: Shown, now: Date) => string;
   /** The estimated time that is left, if known. */
   readonly left: (shown: Shown, now: Date) => string | undefined;
+  /** One line for each wait that people can end, with the command that ends it. */
+  readonly waits: (shown: Shown, now: Date) => readonly Notice[];
   /** Clusters that are being changed and make no progress. */
   readonly hindered: (session: Session, shown: Shown) => Promise<readonly TargetItem[]>;
   readonly view: (
@@ -113,6 +122,7 @@ function rolloutSource(owner: string, options: RolloutStatusOptions): Source<Rol
     isEnd: ({ status }) => !isUnderWay(status.phase) && status.phase !== "Waiting",
     progress: formatProgress,
     left: () => undefined,
+    waits: () => [],
     async hindered(session, { spec, status }) {
       const isChanging = status.stages.some(({ counts }) => counts.Assigned > 0);
       return isChanging ? readHindered(session, spec.owner, { rollout: spec.number }) : [];
@@ -158,6 +168,7 @@ function overviewSource(owner: string, options: RolloutStatusOptions): Source<Ro
     },
     progress: formatOverviewProgress,
     left: timeLeft,
+    waits: waitNotices,
     async hindered(session, { spec, status }) {
       const found: TargetItem[] = [];
       for (const { name: stage, updatingTo, changing } of status.stages) {
@@ -276,17 +287,29 @@ async function watch<Shown>(session: Session, owner: string, source: Source<Show
         if (changed !== line) session.note(left === undefined ? progress : `${progress}, ${left}`);
         line = changed;
         if (ended) return shown;
-        noteHindrances(session, await source.hindered(session, shown), reported);
+        noteOnce(session, source.waits(shown, session.io.now()), reported);
+        noteOnce(session, hindranceLines(await source.hindered(session, shown)), reported);
       }
     }
     await session.pause(pollMs);
   }
 }
 
+function waitNotices({ spec, status }: RolloutOverview, now: Date): readonly Notice[] {
+  return status.waits.flatMap((wait) => {
+    const [first] = wait.clear;
+    if (first === undefined || wait.reason === "slots") return [];
+    const command = clearCommand(first, spec.owner);
+    return [
+      { cause: `${wait.reason} ${wait.stage} ${wait.rollout} ${command}`, line: `${waitText(wait, now)}: ${command}` },
+    ];
+  });
+}
+
 /** Prints one line for each cause when it first appears. */
-function noteHindrances(session: Session, targets: readonly TargetItem[], reported: Set<string>): void {
+function noteOnce(session: Session, notices: readonly Notice[], reported: Set<string>): void {
   const now = session.io.now();
-  for (const { cause, line } of hindranceLines(targets)) {
+  for (const { cause, line } of notices) {
     if (!reported.has(cause)) session.note(`${formatTime(now.toISOString(), now)}   ${line}`);
     reported.add(cause);
   }

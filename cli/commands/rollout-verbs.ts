@@ -1,7 +1,6 @@
 /** The verbs below `starling rollout` that change what stages start, and when they end. */
 
 import { effectsText } from "#cli/format/rollback-text.ts";
-import { wholeNumber } from "#cli/session/add-command.ts";
 import { CliFailure, type ExitReason, usageFailure } from "#cli/session/failure.ts";
 import { ownerPath } from "#cli/session/rollout-owner.ts";
 import type { Session } from "#cli/session/session.ts";
@@ -25,7 +24,7 @@ export interface HoldOptions {
 }
 
 export async function rolloutHold(session: Session, group: string, { until }: HoldOptions): Promise<ExitReason> {
-  requireReason(session, `starling rollout hold ${group} --reason "why"`);
+  requireReason(session, `starling rollout hold ${group}${session.where()} --reason "why"`);
   const end = until === undefined ? undefined : untilTime(until, session.io.now());
   await post(session, { group, verb: "hold", body: defined({ until: end }) });
   const lasts = end === undefined ? "until a release" : `until ${end}, or a release`;
@@ -43,7 +42,7 @@ export async function rolloutExempt(
   group: string,
   { until, window: windows }: ExemptOptions,
 ): Promise<ExitReason> {
-  const example = `starling rollout exempt ${group} --until 2h --reason "why"`;
+  const example = `starling rollout exempt ${group}${session.where()} --until 2h --reason "why"`;
   requireReason(session, example);
   if (until === undefined) throw usageFailure("--until is required: an exemption has an end", example);
   const end = untilTime(until, session.io.now());
@@ -82,7 +81,7 @@ export interface ApprovalOptions {
 /** Approves the plan with this hash in the stage, and no other. */
 export async function rolloutApprove(session: Session, group: string, options: ApprovalOptions): Promise<ExitReason> {
   const { stage, plan } = options;
-  const example = `starling rollout approve ${group} --stage production --plan HASH --reason "why"`;
+  const example = `starling rollout approve ${group}${session.where()} --stage production --plan HASH --reason "why"`;
   requireReason(session, example);
   if (stage === undefined || plan === undefined)
     throw usageFailure("--stage and --plan are required: starling rollout status names the plan that waits", example);
@@ -100,10 +99,9 @@ export interface PromoteOptions {
 
 /** Passes the stage run that is shown now: the request names it, so that no later one is passed. */
 export async function rolloutPromote(session: Session, group: string, options: PromoteOptions): Promise<ExitReason> {
-  const example = `starling rollout promote ${group} --stage canary --reason "why"`;
+  const example = `starling rollout promote ${group}${session.where()} --stage canary --reason "why"`;
   requireReason(session, example);
   if (options.stage === undefined) throw usageFailure("--stage is required: the stage to pass", example);
-  session.announce();
   const path = `${ownerPath(session, group)}/rollout`;
   const { status } = await session.api.call<RolloutOverview>({ method: "GET", path });
   const next = `starling rollout status ${group}${session.where()}`;
@@ -125,7 +123,7 @@ export interface RetryOptions {
 
 export async function rolloutRetry(session: Session, group: string, options: RetryOptions): Promise<ExitReason> {
   const { cluster, selector: clusters, state = "failed" } = options;
-  requireReason(session, `starling rollout retry ${group} --cluster NAME --reason "why"`);
+  requireReason(session, `starling rollout retry ${group}${session.where()} --cluster NAME --reason "why"`);
   if (state !== "failed")
     throw usageFailure(`--state is "${state}"; only failed clusters are tried again`, "--state failed");
   await post(session, { group, verb: "retry", body: defined({ cluster, clusters }) });
@@ -139,7 +137,7 @@ export type SkipOptions = Pick<RetryOptions, "cluster" | "selector">;
 
 export async function rolloutSkip(session: Session, group: string, options: SkipOptions): Promise<ExitReason> {
   const { cluster, selector: clusters } = options;
-  const example = `starling rollout skip ${group} --cluster NAME --reason "why"`;
+  const example = `starling rollout skip ${group}${session.where()} --cluster NAME --reason "why"`;
   requireReason(session, example);
   if ((cluster === undefined) === (clusters === undefined))
     throw usageFailure("name the clusters to skip: --cluster NAME, or -l LABELS", example);
@@ -188,9 +186,9 @@ export async function rolloutRollback(
   group: string,
   { to, dryRun = false }: RollbackOptions,
 ): Promise<ExitReason> {
-  requireReason(session, `starling rollout rollback ${group} --reason "why"`);
+  requireReason(session, `starling rollout rollback ${group}${session.where()} --reason "why"`);
   // An abbreviated commit may consist of digits, but has at least seven of them.
-  const named = to !== undefined && /^\d{1,6}$/.test(to) ? wholeNumber(to) : to;
+  const named = to !== undefined && /^\d{1,6}$/.test(to) ? rolloutNumber(session, group, to) : to;
   const { rollback } = await post(session, { group, verb: "rollback", body: { dryRun, ...defined({ to: named }) } });
   if (rollback === undefined) throw new Error("the API says nothing of the rollback");
   const stages = rollback.stages.map(({ name, members }) => `${name} (${members})`).join(", ");
@@ -223,7 +221,7 @@ export async function rolloutReject(
   { stage, plan }: ApprovalOptions,
 ): Promise<ExitReason> {
   if ((stage ?? plan) !== undefined) {
-    const example = `starling rollout reject ${group} --stage production --plan HASH --reason "why"`;
+    const example = `starling rollout reject ${group}${session.where()} --stage production --plan HASH --reason "why"`;
     requireReason(session, example);
     if (stage === undefined || plan === undefined || number !== "")
       throw usageFailure("--stage and --plan go together, and without a number of a rollout", example);
@@ -232,8 +230,8 @@ export async function rolloutReject(
     session.note(`  next: starling rollout status ${group}${session.where()}`);
     return "done";
   }
-  requireReason(session, `starling rollout reject ${group} ${number} --reason "why"`);
-  const rollout = wholeNumber(number);
+  const rollout = rolloutNumber(session, group, number);
+  requireReason(session, `starling rollout reject ${group} ${number}${session.where()} --reason "why"`);
   const { outcome } = await post(session, { group, verb: "reject", body: { rollout } });
   const rejected = `rollout ${rollout} rejected: no further cluster gets it`;
   session.io.out(
@@ -244,13 +242,21 @@ export async function rolloutReject(
 }
 
 export async function rolloutUnreject(session: Session, group: string, number: string): Promise<ExitReason> {
-  requireReason(session, `starling rollout unreject ${group} ${number} --reason "why"`);
-  const rollout = wholeNumber(number);
+  const rollout = rolloutNumber(session, group, number);
+  requireReason(session, `starling rollout unreject ${group} ${number}${session.where()} --reason "why"`);
   const { outcome } = await post(session, { group, verb: "unreject", body: { rollout } });
   const admitted = `rollout ${rollout} is rejected no more`;
   session.io.out(`${group} ${outcome === "unchanged" ? `unchanged: rollout ${rollout} is not rejected` : admitted}\n`);
   session.note(`  next: starling rollout status ${group}${session.where()} -w`);
   return "done";
+}
+
+/** @throws CliFailure for a text that is not the number of a rollout. */
+function rolloutNumber(session: Session, group: string, text: string): number {
+  const number = Number(text);
+  if (/^\d{1,8}$/.test(text) && number > 0) return number;
+  const said = text === "" ? "name the rollout by its number" : `"${text}" is not the number of a rollout`;
+  throw usageFailure(said, `starling rollout list ${group}${session.where()}   (shows the numbers)`);
 }
 
 /** @throws CliFailure without `--reason`. @param example - the command with a reason. */

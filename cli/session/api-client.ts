@@ -12,6 +12,7 @@ import { parseJson, stringifyJson } from "#shared/base/json.ts";
 import { isPlainPath } from "#shared/base/path-segment.ts";
 import { queryString } from "#shared/base/percent-encoding.ts";
 import { type RetryPolicy, retrying } from "#shared/base/retrying.ts";
+import { pathChoices } from "#shared/fleet/api/api-routes.ts";
 import { missingRight } from "#shared/words/missing-right.ts";
 
 /** API Gateway allows an integration 30 s. After that no answer comes. */
@@ -112,6 +113,23 @@ function isOfAnotherVersion(
     .every((part) => /^[a-z0-9][-a-z0-9.]{0,127}$/.test(part));
 }
 
+/** Codes of refusals that the state of the rollouts explains. */
+const ofRollouts: ReadonlySet<string> = new Set([
+  "NotHeld",
+  "NotStalled",
+  "NotFailed",
+  "NotATarget",
+  "NotGated",
+  "StageRunChanged",
+  "RolloutRejected",
+  "NothingToRollBack",
+]);
+
+function isRolloutVerb(path: string): boolean {
+  const verbs: readonly string[] = pathChoices.rolloutVerb;
+  return verbs.includes(path.split("/").at(-1) ?? "");
+}
+
 function nextAfter(code: string, path: string): { readonly next?: string } {
   const [, namespace, plural, name] = /^\/v1\/(?:namespaces\/([^/]+)\/)?([a-z]+)\/([^/]+)/.exec(path) ?? [];
   if (plural === undefined || name === undefined) return {};
@@ -120,7 +138,7 @@ function nextAfter(code: string, path: string): { readonly next?: string } {
   if (code === "NotFound" && isPart)
     return { next: `starling rollout list ${plural === "syncs" ? "sync/" : ""}${name}${where}` };
   if (code === "NotFound") return { next: `starling get ${plural}${where}` };
-  if (["NotHeld", "NotStalled", "NotFailed", "StageRunChanged"].includes(code))
+  if (ofRollouts.has(code) || (code === "BadRequest" && isRolloutVerb(path)))
     return { next: `starling rollout status ${plural === "syncs" ? "sync/" : ""}${name}${where}` };
   if (code === "GuardChanged") return { next: `starling guard list ${name}${where}` };
   if (code === "Suspended") return { next: `starling resume ${plural.slice(0, -1)}/${name}${where}` };

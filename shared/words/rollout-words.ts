@@ -128,7 +128,7 @@ export function clearEffect(clearing: Clearing, { reason }: Pick<Wait, "reason">
     case "reject":
       return "gives it to no further cluster; those that have it keep it";
     case "unreject":
-      return `lets rollout ${clearing.rollout} go on`;
+      return `rollout ${clearing.rollout} goes out again`;
     case "promote":
       return `passes stage ${clearing.stage} as it is`;
     case "approve":

@@ -90,6 +90,7 @@ export function rolloutCommands(program: Command, add: AddCommand): void {
       "--to <rollout>",
       "number, revision or commit of the rollout to go back to (default: the one before the newest)",
     )
+    .option("--delete-added", "also delete the templates that later rollouts added, with all their objects")
     .option("--dry-run", "print what it would do, and change nothing");
 
   add(rollout, "reject", async (session, args, options: ApprovalOptions) =>

@@ -15,7 +15,7 @@ interface VerbAnswer {
   readonly outcome: "configured" | "unchanged";
   readonly operations: Operations;
   /** Functions of a version before say nothing of templates or objects. */
-  readonly rollback?: Omit<RollbackPlan, "stay" | "createdAgain"> &
+  readonly rollback?: Omit<RollbackPlan, "stay" | "deletes" | "createdAgain"> &
     Partial<RollbackPlan> & { readonly objects?: ObjectEffects };
 }
 
@@ -179,26 +179,30 @@ export interface RollbackOptions {
   /** A number, or a revision. */
   readonly to?: string;
   readonly dryRun?: boolean;
+  readonly deleteAdded?: boolean;
 }
 
 export async function rolloutRollback(
   session: Session,
   group: string,
-  { to, dryRun = false }: RollbackOptions,
+  { to, dryRun = false, deleteAdded = false }: RollbackOptions,
 ): Promise<ExitReason> {
   requireReason(session, `starling rollout rollback ${group}${session.where()} --reason "why"`);
   // An abbreviated commit may consist of digits, but has at least seven of them.
   const named = to !== undefined && /^\d{1,6}$/.test(to) ? rolloutNumber(session, group, to) : to;
-  const { rollback } = await post(session, { group, verb: "rollback", body: { dryRun, ...defined({ to: named }) } });
+  const verb = deleteAdded ? "rollback-deleting" : "rollback";
+  const { rollback } = await post(session, { group, verb, body: { dryRun, ...defined({ to: named }) } });
   if (rollback === undefined) throw new Error("the API says nothing of the rollback");
   const stages = rollback.stages.map(({ name, members }) => `${name} (${members})`).join(", ");
   const goes = dryRun ? "would go" : "goes";
   session.io.out(`${group} ${goes} back to rollout ${rollback.to}, ${rollback.revision}, in stages ${stages}\n`);
   const rejects = rollback.rejects.join(", ");
   session.io.out(`  rejected: ${rejects}; held until: starling rollout release ${group}${session.where()}\n`);
-  const { stay = [], createdAgain = [] } = rollback;
+  const { stay = [], deletes = [], createdAgain = [] } = rollback;
   if (stay.length > 0)
     session.io.out(`  stays: ${templates(stay)}, which a later rollout added: the group still has it\n`);
+  if (deletes.length > 0)
+    session.io.out(`  deleted: ${templates(deletes)}, which a later rollout added, with all their objects\n`);
   if (createdAgain.length > 0)
     session.io.out(
       `  created again: ${templates(createdAgain)}, which a later rollout dropped: deleted data does not return\n`,

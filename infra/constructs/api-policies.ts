@@ -27,7 +27,7 @@ const reads: Requests = [["POST", "/v1/namespaces/*/contents"]];
 const operates: Requests = [
   ...pathChoices.verb.map((verb) => ["POST", `/v1/namespaces/*/${verb}`] as const),
   ...pathChoices.rolloutVerb
-    .filter((verb) => verb !== "approve" && verb !== "exempt")
+    .filter((verb) => verb !== "approve" && verb !== "exempt" && verb !== "rollback-deleting")
     .map((verb) => ["POST", `/v1/namespaces/*/${verb}`] as const),
   ["POST", "/v1/freezes/*"],
   ["DELETE", "/v1/freezes/*"],
@@ -94,7 +94,7 @@ export class ApiPolicies extends Construct {
       http,
       requests: everything,
       description:
-        "Do everything: apply and delete documents, prune, approve what guards withhold, exempt groups from windows, read the audit log, and operate",
+        "Do everything: apply and delete documents, prune, delete what a rollback would leave, approve what guards withhold, exempt groups from windows, read the audit log, and operate",
     });
   }
 

@@ -79,6 +79,7 @@ const routes = {
   [`POST ${ns}/:owners/:name/retry`]: "OA",
   [`POST ${ns}/:owners/:name/skip`]: "OA",
   [`POST ${ns}/:owners/:name/rollback`]: "OA",
+  [`POST ${ns}/:owners/:name/rollback-deleting`]: "A",
   [`POST ${ns}/:owners/:name/approve`]: "PBA",
   [`POST ${ns}/:owners/:name/exempt`]: "A",
   [`POST ${ns}/:owners/:name/unexempt`]: "OA",

@@ -79,6 +79,17 @@ const namedClusters = z.strictObject({
   clusters: labelSelector.optional(),
 });
 
+const rollback = z.strictObject({
+  reason: statedReason,
+  to: z
+    .union(
+      [rolloutNumber, boundedText(300).min(1)],
+      "must be the number or the revision of a rollout: starling rollout list shows them",
+    )
+    .optional(),
+  dryRun: z.boolean().default(false),
+});
+
 /** The bodies of the verbs about the rollouts of a group or Sync. */
 export const rolloutBodies = {
   hold: z.strictObject({ reason: statedReason, until: timeInUtc.optional() }),
@@ -99,16 +110,9 @@ export const rolloutBodies = {
     answer: z.enum(["approved", "rejected"], 'must be "approved" or "rejected"').optional(),
   }),
   promote: z.strictObject({ reason: statedReason, stage, rollout: rolloutNumber, snapshot: number }),
-  rollback: z.strictObject({
-    reason: statedReason,
-    to: z
-      .union(
-        [rolloutNumber, boundedText(300).min(1)],
-        "must be the number or the revision of a rollout: starling rollout list shows them",
-      )
-      .optional(),
-    dryRun: z.boolean().default(false),
-  }),
+  rollback,
+  /** It also deletes the templates that later rollouts added. */
+  "rollback-deleting": rollback,
   reject: z.strictObject({ reason: statedReason, rollout: rolloutNumber }),
   unreject: z.strictObject({ reason: statedReason, rollout: rolloutNumber }),
   skip: namedClusters.refine((body) => (body.cluster === undefined) !== (body.clusters === undefined), {

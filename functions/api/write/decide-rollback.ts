@@ -6,14 +6,20 @@ import { newRollback, type RollbackPlan, rollbackPlan, templatesAfter } from "#s
 import type { Operations } from "#shared/fleet/rows/object-rows.ts";
 import { isOfType } from "#shared/fleet/rows/stored-row.ts";
 
-/** @throws StarlingError `NothingToRollBack`. */
-export function plannedRollback({
-  row,
-  rows,
-  rolloutState,
-  body: { to },
-  object,
-}: Pick<Facts<"rollback">, "row" | "rows" | "rolloutState" | "body" | "object">): RollbackPlan {
+/**
+ * @param deletesAdded - templates that a later rollout added are deleted, although the spec has them.
+ * @throws StarlingError `NothingToRollBack`.
+ */
+export function plannedRollback(
+  {
+    row,
+    rows,
+    rolloutState,
+    body: { to },
+    object,
+  }: Pick<Facts<"rollback" | "rollback-deleting">, "row" | "rows" | "rolloutState" | "body" | "object">,
+  deletesAdded: boolean,
+): RollbackPlan {
   if (rolloutState === undefined) throw refusal("NothingToRollBack", `${object}: nothing was rolled out yet`);
   const asked = newRollback(row, rolloutState);
   if (to === undefined && asked !== undefined)
@@ -32,12 +38,17 @@ export function plannedRollback({
   const answer = rollbackPlan({ ...rolloutState, rejected }, to);
   if (!answer.ok) throw refusal("NothingToRollBack", `${object}: ${answer.message}`);
   const rollouts = rows.filter((one) => isOfType(one, "Rollout"));
-  return { ...answer.plan, ...templatesAfter(answer.plan, rollouts, templatesDesired({ row })) };
+  const { stay, createdAgain } = templatesAfter(answer.plan, rollouts, templatesDesired({ row }));
+  const added = deletesAdded ? { stay: [], deletes: stay } : { stay, deletes: [] };
+  return { ...answer.plan, ...added, createdAgain };
 }
 
 /** The hold keeps every newer commit back until a release. @returns undefined for a dry run, which changes nothing. */
-export function decideRollback(facts: Facts<"rollback">): Operations | undefined {
-  const { to } = plannedRollback(facts);
-  const { row, body, act } = facts;
-  return body.dryRun ? undefined : { ...row.operations, rollback: { ...act, to }, hold: act };
+export function decideRollback(deletesAdded: boolean) {
+  return (facts: Facts<"rollback" | "rollback-deleting">): Operations | undefined => {
+    const { to, deletes } = plannedRollback(facts, deletesAdded);
+    const { row, body, act } = facts;
+    const rollback = { ...act, to, ...(deletes.length === 0 ? {} : { deletes }) };
+    return body.dryRun ? undefined : { ...row.operations, rollback, hold: act };
+  };
 }

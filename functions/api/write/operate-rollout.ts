@@ -39,7 +39,8 @@ const decisions: { readonly [Verb in RolloutVerb]: Decide<Verb> } = {
   release: decideRelease,
   promote: decidePromote,
   reject: ({ body: { rollout }, ...facts }) => decideRejection("reject", { ...facts, rollout }),
-  rollback: decideRollback,
+  rollback: decideRollback(false),
+  "rollback-deleting": decideRollback(true),
   unreject: ({ body: { rollout }, ...facts }) => decideRejection("unreject", { ...facts, rollout }),
   retry: decideRetry,
   skip: decideSkip,
@@ -76,14 +77,10 @@ export async function operateRollout(ports: ApiPorts, request: RolloutRequest): 
       if (row === undefined) throw refusal("NotFound", `${object} does not exist`);
       if (row.type !== "SyncGroup" && row.type !== "Sync") throw new Error(`${object} has no rollouts`);
       if (row.operations.deletion !== undefined) throw refusal("Deleting", `${object} is being deleted`);
-      if (request.verb === "rollback")
-        rollback = plannedRollback({
-          row,
-          rows,
-          rolloutState: ofObject(rolloutState, row),
-          body: request.body,
-          object,
-        });
+      if (request.verb === "rollback" || request.verb === "rollback-deleting") {
+        const facts = { row, rows, rolloutState: ofObject(rolloutState, row), body: request.body, object };
+        rollback = plannedRollback(facts, request.verb === "rollback-deleting");
+      }
       return decided(row, {
         request,
         rolloutState: ofObject(rolloutState, row),
@@ -141,7 +138,8 @@ async function readNamedRows(
   { owner, verb, body }: RolloutRequest,
   rolloutState: RolloutStateRow | undefined,
 ): Promise<readonly Row[]> {
-  if (verb === "rollback") return table.getMany(keptNumbers(rolloutState).map((number) => keys.rollout(owner, number)));
+  if (verb === "rollback" || verb === "rollback-deleting")
+    return table.getMany(keptNumbers(rolloutState).map((number) => keys.rollout(owner, number)));
   if (verb === "exempt") return table.getMany([keys.windowState]);
   const cluster = "cluster" in body ? body.cluster : undefined;
   if (cluster === undefined) return [];

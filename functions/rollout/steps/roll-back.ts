@@ -45,6 +45,7 @@ export async function rollBack(known: Known, _work: CallWork, ports: PlannerPort
     ...defined({ fromRevision: before?.revision }),
     trigger: "rollback",
     rollback: to,
+    ...defined({ deletes: act.deletes }),
     asked: { by: act.by, ...defined({ reason: act.reason }) },
   });
   const { number } = rollout;

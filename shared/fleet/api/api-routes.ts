@@ -72,7 +72,7 @@ export const pathChoices = {
   verb: ["suspend", "resume", "reconcile", "refresh"],
   rolloutVerb: [
     ...(["hold", "release", "promote", "reject", "unreject", "retry", "skip", "approve", "rollback"] as const),
-    ...(["exempt", "unexempt"] as const),
+    ...(["rollback-deleting", "exempt", "unexempt"] as const),
   ],
 } as const;
 

@@ -153,9 +153,11 @@ export function assignmentsFor(assigning: Assigning): readonly Assignment[] {
       desired: { action: "apply", revision, renderDigest, ...made, apply, ...common(name) },
     });
   }
+  const asked = new Set(rollout.deletes?.map((template) => syncName(owner, template)));
   for (const row of removalsOf(assigning)) {
     const { revision, apply } = row.desired;
-    const desired: Assigned = { action: "delete", revision, apply, instead: insteadOf(row), ...common(row.name) };
+    const why = asked.has(row.name) ? { asked: true as const } : { instead: insteadOf(row) };
+    const desired: Assigned = { action: "delete", revision, apply, ...why, ...common(row.name) };
     assignments.push({ cluster, name: row.name, desired });
   }
   return assignments;
@@ -180,9 +182,13 @@ export function leavingOf({ owner, rollout, inputs, syncs }: Assigning): readonl
   return syncs.filter(({ name, desired }) => names.has(name) && desired.action !== "orphan");
 }
 
-/** The cluster's Syncs without those of the rollout, and without those that the spec desires now. */
+/**
+ * The cluster's Syncs without those of the rollout, and without those that the spec desires now and that people do not
+ * want to be deleted.
+ */
 function removalsOf({ owner, rollout, relation, syncs }: Assigning): readonly SyncRow[] {
-  const templates = [...rollout.plan.templates, ...(relation?.templates ?? [])];
+  const desired = relation?.templates.filter(({ name }) => rollout.deletes?.includes(name) !== true) ?? [];
+  const templates = [...rollout.plan.templates, ...desired];
   const kept = new Set(templates.map(({ name }) => syncName(owner, name)));
   return syncs.filter(({ name, desired }) => !kept.has(name) && desired.action !== "orphan");
 }

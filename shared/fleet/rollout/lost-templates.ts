@@ -54,7 +54,8 @@ export function missedIn(
 
 /** Names of the Syncs that a rollout neither assigns nor deletes: they are desired, and come with another one. */
 export function desiredLater(known: Known, rollout: RolloutRow): ReadonlySet<string> {
-  return syncNames(known, templatesDesired(known).difference(templateNames(rollout)));
+  const taken = templateNames(rollout).union(new Set(rollout.deletes));
+  return syncNames(known, templatesDesired(known).difference(taken));
 }
 
 export function syncNames({ owner }: Known, templates: Iterable<string>): ReadonlySet<string> {

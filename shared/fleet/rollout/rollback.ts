@@ -33,13 +33,15 @@ export interface RollbackPlan {
   readonly rejects: readonly number[];
   /** Names of the templates that a later rollout added and the spec still has: their Syncs stay. */
   readonly stay: readonly string[];
+  /** Names of those of them that are deleted instead, because the request says so. */
+  readonly deletes: readonly string[];
   /** Names of the templates that a later rollout dropped: their Syncs are created again. */
   readonly createdAgain: readonly string[];
 }
 
 /** Why a rollback cannot be made, and of which field; or what it does. */
 export type RollbackAnswer =
-  | { readonly ok: true; readonly plan: Omit<RollbackPlan, "stay" | "createdAgain"> }
+  | { readonly ok: true; readonly plan: Omit<RollbackPlan, "stay" | "deletes" | "createdAgain"> }
   | { readonly ok: false; readonly message: string };
 
 /** @param named - number or revision of the rollout to go back to; without it, the one before the newest. */

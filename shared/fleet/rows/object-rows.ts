@@ -128,8 +128,11 @@ export interface Operations {
   readonly unexempted?: Act;
   /** In the order of their numbers, at most 50. */
   readonly gates?: readonly GateAct[];
-  /** The newest rollback, and the number of the rollout that it goes back to. */
-  readonly rollback?: Act & { readonly to: number };
+  /**
+   * The newest rollback, and the number of the rollout that it goes back to. It deletes these templates, although the
+   * spec has them; absent without any.
+   */
+  readonly rollback?: Act & { readonly to: number; readonly deletes?: readonly string[] };
   /** The newest rejection, or the end of it, of each rollout; the planner carries them out in their order. */
   readonly rejections?: readonly RolloutRejection[];
   /** The newest approval of what a guard withholds, and those before it that may not be used yet. */

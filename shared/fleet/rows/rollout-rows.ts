@@ -431,6 +431,8 @@ export interface RolloutRow extends Row {
   readonly trigger: "plan" | "inputs" | "deletion" | "recover" | "rollback";
   /** Of a rollback: the number of the rollout whose plan and inputs it has. */
   readonly rollback?: number;
+  /** Names of templates that it deletes although the spec has them, because a person asked for that. */
+  readonly deletes?: readonly string[];
   /** Present when nobody asked for the rollback. */
   readonly takesBack?: LedgerEntry["takesBack"];
   /** The principal that asked for the rollback, and its reason; Starling itself when a rollout had failed. */

@@ -42,6 +42,8 @@ export interface Assigned {
   readonly mayPrune?: readonly string[];
   /** The cluster was unhealthy before the assignment, with a rollout that its stage had passed. */
   readonly preexisting?: true;
+  /** For a deletion: a person asked for it with a rollback, so that it goes on although the spec has the template. */
+  readonly asked?: true;
   /** For a deletion: what was desired before, in case the deletion is withdrawn. */
   readonly instead?: Pick<Assigned, "revision" | "renderDigest" | "input" | "source" | "rollout">;
 }

@@ -70,6 +70,7 @@ function isWithdrawn({ desired, name }: SyncRow, owner: OwnerRow | undefined): b
   if (desired.action !== "delete" || owner === undefined) return false;
   const { deletion } = owner.operations;
   if (deletion !== undefined) return deletion.cascade === "orphan";
+  if (desired.asked === true) return false;
   if (owner.type === "Sync") return owner.name === name;
   const of = { namespace: owner.namespace, kind: owner.type, name: owner.name };
   return owner.spec.templates.some((template) => syncName(of, template.name) === name);

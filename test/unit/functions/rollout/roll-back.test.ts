@@ -37,6 +37,15 @@ async function group(pace: object = {}): Promise<PlannerWorld> {
   return made;
 }
 
+/** Both stages have rollout 1, and then rollout 2, which adds the template `more`. */
+async function groupWithMore(): Promise<PlannerWorld> {
+  const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 3 });
+  await made.rollOut();
+  await made.setGroup({ ...rings, maxConcurrent: 3 }, appAndMore);
+  await playOn(made);
+  return made;
+}
+
 /** Stores a rendering for each requested one: a ConfigMap with the end of its revision as the name. */
 async function storeRenderings(made: PlannerWorld): Promise<void> {
   for (const row of made.rows<RenderingRow>("Rendering")) {
@@ -212,15 +221,45 @@ describe("a rollback", () => {
   });
 
   test("a template that the bad rollout added stays, and the answer names it", async () => {
-    const made = await worldOf({ c1: "canary", r1: "rest" }, { ...rings, maxConcurrent: 3 });
-    await made.rollOut();
-    await made.setGroup({ ...rings, maxConcurrent: 3 }, appAndMore);
-    await playOn(made);
+    const made = await groupWithMore();
     const dry = await ask(made, "rollback", { reason: "INC-1", dryRun: true });
     expect(dry.body).toMatchObject({ rollback: { to: 1, stay: ["more"], createdAgain: [] } });
     await rollBack(made);
     await playOn(made);
     expect((await made.sync("c1", "web.more"))?.desired.action).toBe("apply");
+  });
+
+  test("a template that the bad rollout added is deleted when the request says so, also from a cluster that answers later", async () => {
+    const made = await groupWithMore();
+    const dry = await ask(made, "rollback-deleting", { reason: "INC-1", dryRun: true });
+    expect(dry.body).toMatchObject({ rollback: { to: 1, stay: [], deletes: ["more"] } });
+    expect(await ask(made, "rollback-deleting", { reason: "INC-1" })).toMatchObject({ status: 200 });
+    await begin(made);
+    expect((await made.sync("c1", "web.more"))?.desired).toMatchObject({ action: "delete", asked: true });
+    await made.finish("c1");
+    await made.observe("r1", "Unreachable", { name: "web.more" });
+    await made.plan();
+    expect(await made.sync("c1", "web.more")).toBeUndefined();
+    expect(made.states()).toMatchObject({ r1: "Unreachable" });
+    await made.observe("r1", "Reachable", { name: "web.more" });
+    await playOn(made);
+    expect(await made.sync("r1", "web.more")).toBeUndefined();
+    expect(await revisions(made, "c1", "r1")).toEqual(["aaa", "aaa"]);
+  });
+
+  test("after the release, the fix brings the deleted template back", async () => {
+    const made = await groupWithMore();
+    expect(await ask(made, "rollback-deleting", { reason: "INC-1" })).toMatchObject({ status: 200 });
+    await playOn(made);
+    await revise(made, "ccc");
+    await ask(made, "release", {});
+    await playOn(made);
+    for (const cluster of ["c1", "r1"])
+      expect(await made.sync(cluster, "web.more")).toMatchObject({
+        desired: { action: "apply" },
+        observed: { phase: "Ready" },
+      });
+    expect((await made.group()).status.state).toBe("Complete");
   });
 
   test("a template that the bad rollout dropped comes back, and the answer names it", async () => {

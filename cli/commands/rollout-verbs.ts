@@ -202,7 +202,7 @@ export async function rolloutRollback(
   if (stay.length > 0)
     session.io.out(`  stays: ${templates(stay)}, which a later rollout added: the group still has it\n`);
   if (deletes.length > 0)
-    session.io.out(`  deleted: ${templates(deletes)}, which a later rollout added, with all their objects\n`);
+    session.io.out(`  deleted: ${templates(deletes)}, which a later rollout added, with all objects\n`);
   if (createdAgain.length > 0)
     session.io.out(
       `  created again: ${templates(createdAgain)}, which a later rollout dropped: deleted data does not return\n`,

@@ -162,6 +162,11 @@ describe("rollout rollback", () => {
     expect(out).toContain(
       "  created again: templates cache, db, which a later rollout dropped: deleted data does not return\n",
     );
+    const added = await cli.run("rollout rollback shop --delete-added --reason INC-4711");
+    expect(added).toMatchObject({ code: 0, out: expect.not.stringContaining("stays: template web") });
+    expect(added.out).toContain("  deleted: template web, which a later rollout added, with all objects\n");
+    expect(await asked()).toMatchObject({ rollback: { to: 11, deletes: ["web"] } });
+    expect(cli.log.at(-1)).toMatchObject({ audit: true, verb: "rollout rollback-deleting" });
   });
 
   test.each([

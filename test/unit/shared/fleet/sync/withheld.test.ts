@@ -50,6 +50,11 @@ test.each<[string, Partial<Standing>, string | undefined]>([
   ["that is frozen", { freezeState: frozen }, "Frozen"],
   ["to be deleted, without a template", { row: deleting, owner: group(["other"]) }, undefined],
   ["to be deleted, whose template is back", { row: deleting, owner: group(["other", "app"]) }, "Withdrawn"],
+  [
+    "to be deleted by a rollback as people asked, although its template is there",
+    { row: { ...deleting, desired: { ...deleting.desired, asked: true } }, owner: group(["other", "app"]) },
+    undefined,
+  ],
   ["to be deleted, of a suspended group", { row: deleting, owner: suspended }, "Suspended"],
   ["to be deleted with its group", { row: deleting, owner: group(["app"], { deletion }) }, undefined],
   [

@@ -115,14 +115,24 @@ const externalIdFields: ReadonlySet<string> = new Set(["spec.access.role.externa
 const externalIdRemedy = (kind: string) =>
   `is Starling's to choose, so that no ${kind} takes another one's; remove it, and let the role's trust policy ask for the one that \`starling describe ${kind.toLowerCase()}\` shows`;
 
+/** Whoever knows such gates from elsewhere expects this one here. */
+const notAuthorField = /^spec\.rollout\.stages\[\d+\]\.before\[\d+\]\.approval\.notAuthor$/;
+const notAuthorRemedy =
+  "is nothing that Starling can check: it does not know which role wrote a commit; remove it, and name in `by` only roles that no author has";
+
+function remedyOf(field: string, kind: WritableKind): string | undefined {
+  if (externalIdFields.has(field)) return externalIdRemedy(kind);
+  return notAuthorField.test(field) ? notAuthorRemedy : undefined;
+}
+
 function problemsOf(issue: z.core.$ZodIssue, root: unknown): FieldProblem[] {
   const field = fieldText(issue.path);
   if (issue.code === "unrecognized_keys") {
     const known = keysKnownAt(root, issue.path);
     return issue.keys.map((key) => {
       const unknown = fieldText([...issue.path, key]);
-      const message = unknownFieldText(key, unknown, known);
-      return { field: unknown, message: externalIdFields.has(unknown) ? externalIdRemedy(kindOf(root)) : message };
+      const message = remedyOf(unknown, kindOf(root)) ?? unknownFieldText(key, unknown, known);
+      return { field: unknown, message };
     });
   }
   if (issue.code === "invalid_key") {

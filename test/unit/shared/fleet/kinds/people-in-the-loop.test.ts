@@ -147,6 +147,13 @@ test.each<readonly [string, object, readonly string[]]>([
     ],
   ],
   [
+    "a gate that keeps authors out",
+    { before: [{ approval: { by, notAuthor: true } }] },
+    [
+      `${gate}.before[0].approval.notAuthor is nothing that Starling can check: it does not know which role wrote a commit; remove it, and name in \`by\` only roles that no author has`,
+    ],
+  ],
+  [
     "no approvers",
     { before: [{ approval: {} }] },
     [

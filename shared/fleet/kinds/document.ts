@@ -115,7 +115,7 @@ const externalIdFields: ReadonlySet<string> = new Set(["spec.access.role.externa
 const externalIdRemedy = (kind: string) =>
   `is Starling's to choose, so that no ${kind} takes another one's; remove it, and let the role's trust policy ask for the one that \`starling describe ${kind.toLowerCase()}\` shows`;
 
-/** Whoever knows such gates from elsewhere expects this one here. */
+/** People who know such gates from other tools expect this field. */
 const notAuthorField = /^spec\.rollout\.stages\[\d+\]\.before\[\d+\]\.approval\.notAuthor$/;
 const notAuthorRemedy =
   "is nothing that Starling can check: it does not know which role wrote a commit; remove it, and name in `by` only roles that no author has";

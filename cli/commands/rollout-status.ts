@@ -74,7 +74,7 @@ async function show<Shown extends object>(
   const shown = await read(session, owner, source);
   const { output } = session.options;
   const view = await source.view(session, shown);
-  if (isData(output)) session.io.out(serialise({ ...shown, targets: view.targets }, output));
+  if (isData(output)) session.io.out(serialise({ ...source.data(shown), targets: view.targets }, output));
   else if (output === "name") for (const target of view.targets) session.io.out(`cluster/${target.cluster}\n`);
   else session.io.out(view.text);
   const { exit, note } = source.verdict(shown);
@@ -103,6 +103,8 @@ interface Source<Shown> {
   readonly progress: (shown: Shown, now: Date) => string;
   /** The estimated time that is left, if known. */
   readonly left: (shown: Shown, now: Date) => string | undefined;
+  /** For programs: what is read, with the commands that people type. */
+  readonly data: (shown: Shown) => object;
   /** One line for each wait that people can end, with the command that ends it. */
   readonly waits: (shown: Shown, now: Date) => readonly Notice[];
   /** Clusters that are being changed and make no progress. */
@@ -122,6 +124,7 @@ function rolloutSource(owner: string, options: RolloutStatusOptions): Source<Rol
     isEnd: ({ status }) => !isUnderWay(status.phase) && status.phase !== "Waiting",
     progress: formatProgress,
     left: () => undefined,
+    data: (rollout) => rollout,
     waits: () => [],
     async hindered(session, { spec, status }) {
       const isChanging = status.stages.some(({ counts }) => counts.Assigned > 0);
@@ -168,6 +171,7 @@ function overviewSource(owner: string, options: RolloutStatusOptions): Source<Ro
     },
     progress: formatOverviewProgress,
     left: timeLeft,
+    data: withCommands,
     waits: waitNotices,
     async hindered(session, { spec, status }) {
       const found: TargetItem[] = [];
@@ -293,6 +297,16 @@ async function watch<Shown>(session: Session, owner: string, source: Source<Show
     }
     await session.pause(pollMs);
   }
+}
+
+/** Each action that ends a wait also has its whole command, or what to change in the object. */
+function withCommands(overview: RolloutOverview): object {
+  const { spec, status } = overview;
+  const waits = status.waits.map((wait) => ({
+    ...wait,
+    clear: wait.clear.map((one) => ({ ...one, command: clearCommand(one, spec.owner) })),
+  }));
+  return { ...overview, status: { ...status, waits } };
 }
 
 function waitNotices({ spec, status }: RolloutOverview, now: Date): readonly Notice[] {

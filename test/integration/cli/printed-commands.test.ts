@@ -45,6 +45,7 @@ describe.each(typed)("the wait for $on, where $when", (story) => {
     const [wait] = await waitsOn(story, first.cli);
     const commands = (wait?.clear ?? []).filter(({ verb }) => verb !== "pace" && verb !== "optional");
     const lines = commands.map((one) => clearCommand(one, owner));
+    expect(commands).toMatchObject(lines.map((command) => ({ command })));
     expect(await printed(first.cli)).toEqual(expect.arrayContaining(lines));
     await first.cli.stop();
     for (const [index, line] of lines.entries()) {

@@ -171,7 +171,13 @@ export interface SecretReader {
 }
 
 export type SourceCredentials =
-  | { readonly kind: "basic"; readonly username: string; readonly password: string }
+  | {
+      readonly kind: "basic";
+      readonly username: string;
+      readonly password: string;
+      /** Other hosts that may get them: they give the tokens for a registry. */
+      readonly tokenHosts?: readonly string[];
+    }
   | { readonly kind: "bearer"; readonly token: string };
 
 export interface GitRef {

@@ -16,7 +16,7 @@ import type {
 } from "#shared/fleet/api/objects.ts";
 import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
-import { type GitUpstream, type Upstream, upstreamOf } from "#shared/fleet/kinds/source.ts";
+import { type GitUpstream, type OciUpstream, type Upstream, upstreamOf } from "#shared/fleet/kinds/source.ts";
 import { type Artifact, type Operations, reachesNobody } from "#shared/fleet/rows/object-rows.ts";
 import { formatAge, formatTime } from "#shared/words/age.ts";
 import { actText, cordonedText, frozenText, objectState } from "#shared/words/object-state.ts";
@@ -251,6 +251,17 @@ function upstreamFields(upstream: Upstream): Parameters<typeof fieldsText>[0] {
         ["Repository", upstream.url],
         ["Follows", referenceText(upstream.ref)],
       ];
+    case "helm":
+      return [
+        ["Repository", upstream.url],
+        ["Chart", upstream.chart],
+        ["Follows", `versions ${upstream.ref?.semver ?? "*"}`],
+      ];
+    case "oci":
+      return [
+        ["Repository", upstream.url],
+        ["Follows", ociReferenceText(upstream.ref)],
+      ];
     case "archive":
       return [
         ["Archive", upstream.url],
@@ -261,6 +272,11 @@ function upstreamFields(upstream: Upstream): Parameters<typeof fieldsText>[0] {
 
 function aboutText({ subject, author }: Artifact): string {
   return author === "" ? `"${subject}"` : `"${subject}" (${author})`;
+}
+
+function ociReferenceText(ref: OciUpstream["ref"]): string {
+  if (ref?.semver !== undefined) return `versions ${ref.semver}`;
+  return ref?.digest === undefined ? `tag ${ref?.tag ?? "latest"}` : `digest ${ref.digest}`;
 }
 
 function referenceText(ref: GitUpstream["ref"]): string {

@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { readCredentials } from "#functions/resolve/read-credentials.ts";
 import { locateArchive } from "#functions/resolve/upstreams/locate-archive.ts";
+import { locateChart } from "#functions/resolve/upstreams/locate-chart.ts";
 import { locateGit } from "#functions/resolve/upstreams/locate-git.ts";
+import { locateOci } from "#functions/resolve/upstreams/locate-oci.ts";
 import type { Located, UpstreamPorts, UpstreamUse } from "#functions/resolve/upstreams/upstream.ts";
 import { errorCode } from "#shared/base/errors.ts";
 import { type Upstream, upstreamOf } from "#shared/fleet/kinds/source.ts";
@@ -47,6 +49,10 @@ function locateIn(upstream: Upstream, use: UpstreamUse, ports: UpstreamPorts): P
   switch (upstream.kind) {
     case "git":
       return locateGit(upstream, use, ports);
+    case "helm":
+      return locateChart(upstream, use, ports);
+    case "oci":
+      return locateOci(upstream, use, ports);
     case "archive":
       return locateArchive(upstream, use, ports);
   }

@@ -41,7 +41,7 @@ interface SecretUse {
 
 function credentialsIn(text: string, use: SecretUse): SourceCredentials {
   const { at, url, namespace, secret, kind } = use;
-  const { host, namespaces, username, password, token } = secretMembers(text) ?? {};
+  const { host, namespaces, username, password, token, tokenHosts } = secretMembers(text) ?? {};
   if (host === undefined) {
     const what = `does not say which host it is for, and is sent to none; if it is for this one, ${remedyFor(use)}`;
     throw refused("SecretUnbound", secret, what);
@@ -55,7 +55,10 @@ function credentialsIn(text: string, use: SecretUse): SourceCredentials {
     throw refused("SecretMismatch", secret, what);
   }
   if (kind === "bearer" && isToken(token)) return { kind, token };
-  if (kind === "basic" && isText(username) && isText(password)) return { kind, username, password };
+  if (kind === "basic" && isText(username) && isText(password)) {
+    const more = Array.isArray(tokenHosts) && tokenHosts.every(isText) ? { tokenHosts } : {};
+    return { kind, username, password, ...more };
+  }
   const what = `does not have the form that ${at}.credentials says (${kind}): ${remedyFor(use)}`;
   throw refused("InvalidCredentials", secret, what);
 }

@@ -3,7 +3,13 @@
  */
 import { checkHttpUrl } from "#shared/source/http-url.ts";
 
-const defaultPorts: Readonly<Record<string, string>> = { "http:": "80", "https:": "443", "ssh:": "22", "git:": "9418" };
+const defaultPorts: Readonly<Record<string, string>> = {
+  "http:": "80",
+  "https:": "443",
+  "ssh:": "22",
+  "git:": "9418",
+  "oci:": "443",
+};
 
 /** The address is a part of a partition key after `REPO#`. DynamoDB allows 2,048 bytes for the key. */
 const maxAddressBytes = 2000;
@@ -34,6 +40,11 @@ export function checkGitUrl(text: string): string | undefined {
 /** @returns what is wrong with the URL of a file on a web server, or undefined. */
 export function checkFileUrl(text: string): string | undefined {
   return checkHttpUrl(text, "file") ?? lengthProblem(text, "file");
+}
+
+/** @returns what is wrong with the URL of a Helm repository, or undefined. */
+export function checkRepositoryUrl(text: string): string | undefined {
+  return checkHttpUrl(text, undefined) ?? lengthProblem(`${text}/index.yaml`, "repository");
 }
 
 function lengthProblem(text: string, what: string): string | undefined {

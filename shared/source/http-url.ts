@@ -3,11 +3,11 @@
 const loopback = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
 /**
- * @param what - what the URL leads to: `repository`, `file`.
+ * @param what - what the URL leads to: `repository`, `file`; undefined if a host alone will do.
  * @returns what is wrong with the URL and what to write instead, or undefined. Only `https` is fetched. `http` is for a
  *   server on the same machine, and the fetch refuses it unless the operator allows the address.
  */
-export function checkHttpUrl(text: string, what: string): string | undefined {
+export function checkHttpUrl(text: string, what: string | undefined): string | undefined {
   // Browsers read a backslash as a slash and drop line ends, so that two readers would see different hosts.
   if (/[\\\s\p{Cc}]/u.test(text)) return "contains a backslash, a space or a line end; write it as https://HOST/PATH";
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -22,6 +22,6 @@ export function checkHttpUrl(text: string, what: string): string | undefined {
     return `has the scheme ${url.protocol.slice(0, -1)}; only https is fetched`;
   }
   if (url.hash !== "") return "has a fragment, which a server never gets; remove it";
-  if (/^\/*$/.test(url.pathname)) return `names a host but no ${what}`;
+  if (what !== undefined && /^\/*$/.test(url.pathname)) return `names a host but no ${what}`;
   return undefined;
 }

@@ -246,3 +246,15 @@ export function selectTag<Tag extends VersionTag>(tags: readonly Tag[], choice: 
     compareText(b.committedAt ?? "", a.committedAt ?? "") || compareText(b.name, a.name);
   return bestTags(tags, choice).sort(order)[0];
 }
+
+export interface VersionChoice {
+  readonly constraint: VersionConstraint;
+  /** The version that a name stands for. */
+  versionOf(name: string): string;
+}
+
+/** The name of the highest version that satisfies the constraint; of equal versions, the greatest text. */
+export function bestVersion(names: readonly string[], { constraint, versionOf }: VersionChoice): string | undefined {
+  const tags = names.map((name) => ({ name: versionOf(name), commit: "", tag: name }));
+  return selectTag(tags, { constraint })?.tag;
+}

@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
+import { unpackUpstream } from "#functions/resolve/upstreams/unpack-upstream.ts";
 import type { LocateUpstream } from "#functions/resolve/upstreams/upstream.ts";
+import { refusedRequest, upstreamError } from "#functions/resolve/upstreams/upstream-errors.ts";
 import { authorization } from "#shared/adapters/net/authorization.ts";
-import { readTarGz } from "#shared/adapters/render/artifact-archive.ts";
-import type { ErrorCode } from "#shared/base/error-codes.ts";
-import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import type { ArchiveUpstream } from "#shared/fleet/kinds/source.ts";
 import { isWithin } from "#shared/source/tree-listing.ts";
 
@@ -18,7 +17,7 @@ export const locateArchive: LocateUpstream<ArchiveUpstream> = async (
   const { url, sha256 } = spec;
   const own = `sha256:${sha256}`;
   if (revision !== undefined && revision !== own) {
-    throw failed("ArtifactGone", `spec.archive names another file now, ${own}`);
+    throw upstreamError("ArtifactGone", `spec.archive names another file now, ${own}`);
   }
   return {
     revision: own,
@@ -27,19 +26,17 @@ export const locateArchive: LocateUpstream<ArchiveUpstream> = async (
       const bytes = await signedIn(async (credentials) => {
         const { status, body } = await http.ask({ url, headers: authorization(credentials), maxBytes, timeLeftMs });
         if (status === 200) return body;
-        throw refusal(spec, status);
+        throw refusedRequest({ what: url, status, at: "spec.archive", hasCredentials: credentials !== undefined });
       });
       const found = createHash("sha256").update(bytes).digest("hex");
       if (found !== sha256) {
         const remedy = "if the new file is right, write its checksum into spec.archive.sha256";
-        throw failed(
+        throw upstreamError(
           "ChecksumMismatch",
           `${url} has the checksum ${found}, and spec.archive.sha256 is ${sha256}; ${remedy}`,
         );
       }
-      const files = await readTarGz(bytes, { folders: "passed over" }).catch((error: unknown) => {
-        throw failed("ArchiveInvalid", `${url} is no tar.gz that Starling reads: ${errorMessage(error)}`, error);
-      });
+      const files = await unpackUpstream(bytes, url);
       return { files: files.filter(({ path }) => isWithin(path, paths)), title: nameOf(url), author: "" };
     },
   };
@@ -47,23 +44,4 @@ export const locateArchive: LocateUpstream<ArchiveUpstream> = async (
 
 function nameOf(url: string): string {
   return new URL(url).pathname.split("/").at(-1) ?? "";
-}
-
-function refusal({ url, credentials }: ArchiveUpstream, status: number): StarlingError {
-  if (status === 401 || status === 403) {
-    const remedy =
-      credentials === undefined
-        ? "it needs credentials, or does not exist; set spec.archive.credentials"
-        : "the credentials are wrong or may not read it; renew the secret";
-    return failed("AuthenticationFailed", `${url} refused access (HTTP ${status}): ${remedy}`);
-  }
-  if (status === 404 || status === 410) {
-    return failed("UpstreamNotFound", `${url} was not found (HTTP ${status}): correct spec.archive.url`);
-  }
-  const message = `${url} answered HTTP ${status}; if that goes on, ask who runs the server`;
-  return new StarlingError(message, { code: "UpstreamUnavailable", retry: "transient" });
-}
-
-function failed(code: ErrorCode, message: string, cause?: unknown): StarlingError {
-  return new StarlingError(message, { code, retry: "permanent", cause });
 }

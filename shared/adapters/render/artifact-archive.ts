@@ -84,7 +84,9 @@ async function readEntries(tar: Buffer, folders: "refused" | "passed over"): Pro
   archive.end(tar);
   try {
     for await (const entry of archive) {
-      const { name, type, mode } = entry.header;
+      const { type, mode } = entry.header;
+      // `tar` writes the names below `.` so.
+      const name = folders === "passed over" ? entry.header.name.replace(/^(\.\/)+/, "") : entry.header.name;
       if (type === "directory" && folders === "passed over") {
         entry.resume();
         continue;

@@ -5,10 +5,11 @@ import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery
 import { checkNameTemplate } from "#shared/fleet/kinds/cluster-name.ts";
 import type { Document, FieldProblem } from "#shared/fleet/kinds/document.ts";
 import { checkParameterPath } from "#shared/fleet/kinds/parameter-path.ts";
-import { upstreamOf } from "#shared/fleet/kinds/source.ts";
+import { type Upstream, upstreamOf } from "#shared/fleet/kinds/source.ts";
 import { specialisationProblems } from "#shared/fleet/kinds/specialisation-fields.ts";
 import type { SyncTemplate, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
-import { checkFileUrl, checkGitUrl } from "#shared/source/git-url.ts";
+import { checkFileUrl, checkGitUrl, checkRepositoryUrl } from "#shared/source/git-url.ts";
+import { checkOciUrl } from "#shared/source/oci/oci-url.ts";
 import { parseVersionConstraint, VersionConstraintError } from "#shared/source/version-constraint.ts";
 
 /** An object is one row, of which DynamoDB accepts 400 KB; the rest is kept for its status. */
@@ -32,12 +33,18 @@ export function semanticProblems(document: Document): readonly FieldProblem[] {
 
 function sourceProblems(document: Extract<Document, { kind: "Source" }>): readonly FieldProblem[] {
   const upstream = upstreamOf(document.spec);
-  if (upstream.kind === "archive") return problemsAt("spec.archive.url", checkFileUrl(upstream.url));
-  const { url, ref } = upstream;
+  const { kind } = upstream;
+  const semver = kind === "archive" ? undefined : upstream.ref?.semver;
   return [
-    ...problemsAt("spec.git.url", checkGitUrl(url)),
-    ...problemsAt("spec.git.ref.semver", ref?.semver === undefined ? undefined : versionRangeProblem(ref.semver)),
+    ...problemsAt(`spec.${kind}.url`, urlProblem(upstream)),
+    ...problemsAt(`spec.${kind}.ref.semver`, semver === undefined ? undefined : versionRangeProblem(semver)),
   ];
+}
+
+function urlProblem({ kind, url }: Upstream): string | undefined {
+  if (kind === "git") return checkGitUrl(url);
+  if (kind === "oci" || (kind === "helm" && url.startsWith("oci:"))) return checkOciUrl(url);
+  return kind === "helm" ? checkRepositoryUrl(url) : checkFileUrl(url);
 }
 
 function problemsAt(field: string, message: string | undefined): readonly FieldProblem[] {

@@ -10,6 +10,8 @@ export const partPath = boundedText(1024).regex(
   'must be a relative path without "..", such as deploy/base, or "." for everything',
 );
 
+const versionRange = boundedText(512).min(1, "must be a version range such as >=1.2.0 <2");
+
 const credentials = z.strictObject({
   /** Name of a secret: JSON with `host`, and `username` and `password` (basic) or `token` (bearer). */
   secret: secretName,
@@ -34,8 +36,49 @@ const archiveUpstream = z.strictObject({
 });
 export type ArchiveUpstream = z.infer<typeof archiveUpstream>;
 
+const helmUpstream = z.strictObject({
+  url: boundedText(2048).min(1),
+  chart: boundedText(200).regex(
+    /^[a-zA-Z0-9][\w.-]*$/,
+    "must be the name of a chart, such as ingress-nginx; its folder belongs into url",
+  ),
+  ref: z.strictObject({ semver: versionRange }).optional(),
+  credentials: credentials.optional(),
+});
+export type HelmUpstream = z.infer<typeof helmUpstream>;
+
+const ociUpstream = z.strictObject({
+  url: boundedText(2048).min(1),
+  ref: z
+    .strictObject({
+      tag: boundedText(128)
+        .regex(/^\w[\w.-]*$/, "is not the name of a tag")
+        .optional(),
+      semver: versionRange.optional(),
+      digest: boundedText(71)
+        .regex(/^sha256:[0-9a-f]{64}$/, "must be sha256: and 64 hexadecimal digits in lower case")
+        .optional(),
+    })
+    .refine(
+      (ref) => Object.keys(ref).length === 1,
+      "needs exactly one of tag, semver or digest (leave ref out for the tag latest)",
+    )
+    .optional(),
+  /** The layer with this media type holds the files. Default: the usual ones. */
+  mediaType: boundedText(200)
+    .regex(/^[\w.+-]+\/[\w.+-]+$/, "must be a media type, such as application/vnd.acme.files.v1.tar+gzip")
+    .optional(),
+  credentials: credentials.optional(),
+});
+export type OciUpstream = z.infer<typeof ociUpstream>;
+
 /** The places that a Source can be fed from. */
-const upstreams = { git: gitUpstream.optional(), archive: archiveUpstream.optional() };
+const upstreams = {
+  git: gitUpstream.optional(),
+  helm: helmUpstream.optional(),
+  oci: ociUpstream.optional(),
+  archive: archiveUpstream.optional(),
+};
 type UpstreamKind = keyof typeof upstreams;
 const upstreamKinds = Object.keys(upstreams) as readonly UpstreamKind[];
 
@@ -48,7 +91,7 @@ export const sourceSpec = z
     interval: durationSchema({ minSeconds: 10, maxSeconds: 86_400 }).default("5m"),
   })
   .refine((spec) => upstreamKinds.filter((kind) => spec[kind] !== undefined).length === 1, {
-    message: "needs exactly one of git or archive",
+    message: "needs exactly one of git, helm, oci or archive",
   });
 export type SourceSpec = z.infer<typeof sourceSpec>;
 
@@ -65,7 +108,8 @@ export function upstreamOf(spec: SourceSpec): Upstream {
 
 /** The address of a Source's upstream, for people and for comparisons. */
 export function addressOf(spec: SourceSpec): string {
-  return upstreamOf(spec).url;
+  const upstream = upstreamOf(spec);
+  return upstream.kind === "helm" ? `${upstream.url.replace(/\/+$/, "")}/${upstream.chart}` : upstream.url;
 }
 
 export const sourceDocument = z.strictObject({

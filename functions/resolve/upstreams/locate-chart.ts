@@ -1,0 +1,154 @@
+import { createHash } from "node:crypto";
+import { Registry } from "#functions/resolve/upstreams/registry.ts";
+import { unpackUpstream } from "#functions/resolve/upstreams/unpack-upstream.ts";
+import type {
+  Fetched,
+  Located,
+  LocateUpstream,
+  UpstreamPorts,
+  UpstreamUse,
+} from "#functions/resolve/upstreams/upstream.ts";
+import { refusedRequest, upstreamError } from "#functions/resolve/upstreams/upstream-errors.ts";
+import { authorization } from "#shared/adapters/net/authorization.ts";
+import type { HelmUpstream } from "#shared/fleet/kinds/source.ts";
+import { type ChartVersion, chartVersions } from "#shared/source/helm/helm-index.ts";
+import { chartFilesOf } from "#shared/source/helm/packed-chart.ts";
+import { versionOfTag } from "#shared/source/oci/manifest.ts";
+import { ociRepository } from "#shared/source/oci/oci-url.ts";
+import { isWithin } from "#shared/source/tree-listing.ts";
+import { bestVersion, parseVersionConstraint } from "#shared/source/version-constraint.ts";
+
+const mib = 1024 * 1024;
+const maxIndexBytes = 100 * mib;
+const maxChartBytes = 20 * mib;
+const chartLayer = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
+
+/** Finds the highest version of a chart in its range. */
+export const locateChart: LocateUpstream<HelmUpstream> = (spec, use, ports) =>
+  spec.url.startsWith("oci://") ? locateInRegistry(spec, use, ports) : locateInRepository(spec, use, ports);
+
+async function locateInRegistry(spec: HelmUpstream, use: UpstreamUse, { http }: UpstreamPorts): Promise<Located> {
+  const url = `${spec.url.replace(/\/+$/, "")}/${spec.chart}`;
+  const repository = ociRepository(url);
+  const inRegistry = <T>(work: (registry: Registry) => Promise<T>): Promise<T> =>
+    use.signedIn((credentials) =>
+      work(new Registry({ url, at: "spec.helm", repository, credentials, timeLeftMs: use.timeLeftMs }, http)),
+    );
+  const revision =
+    use.revision ??
+    (await inRegistry(async (registry) => {
+      const tags = await registry.tags();
+      const tag = chosenOf(tags, { spec, url, versionOf: versionOfTag });
+      return `${versionOfTag(tag)}@${await registry.digestOf(tag)}`;
+    }));
+  return {
+    revision,
+    what: `the chart ${revision} of ${url}`,
+    async fetch(paths) {
+      const bytes = await inRegistry(async (registry) => {
+        const { layers } = await registry.manifest(digestIn(revision));
+        const layer = layers.find(({ mediaType }) => mediaType === chartLayer);
+        if (layer === undefined)
+          throw upstreamError("ArchiveInvalid", `${url} is no chart: it has no layer ${chartLayer}`);
+        return registry.blob(layer, maxChartBytes);
+      });
+      return unpacked(bytes, { url, paths, about: { title: `${spec.chart} ${versionIn(revision)}`, author: "" } });
+    },
+  };
+}
+
+async function locateInRepository(spec: HelmUpstream, use: UpstreamUse, { http }: UpstreamPorts): Promise<Located> {
+  const base = `${spec.url.replace(/\/+$/, "")}/`;
+  const { timeLeftMs, signedIn, revision } = use;
+  const read = (url: string, maxBytes: number): Promise<Uint8Array> =>
+    signedIn(async (credentials) => {
+      const isOwn = new URL(url).origin === new URL(base).origin;
+      const headers = isOwn ? authorization(credentials) : {};
+      const { status, body } = await http.ask({ url, headers, maxBytes, timeLeftMs });
+      if (status === 200) return body;
+      const hasCredentials = isOwn && credentials !== undefined;
+      throw refusedRequest({ what: url, status, at: "spec.helm", hasCredentials });
+    });
+  const indexUrl = `${base}index.yaml`;
+  const versions = chartVersions(new TextDecoder().decode(await read(indexUrl, maxIndexBytes)), spec.chart);
+  if (typeof versions === "string")
+    throw upstreamError("ArchiveInvalid", `${indexUrl} ${versions}; check spec.helm.url`);
+  if (versions.length === 0) {
+    throw upstreamError("UpstreamNotFound", `${indexUrl} has no chart ${spec.chart}; correct spec.helm.chart`);
+  }
+  const version =
+    revision === undefined
+      ? chosenOf(
+          versions.map((each) => each.version),
+          { spec, url: indexUrl, versionOf: (text) => text },
+        )
+      : versionIn(revision);
+  const chosen = versions.find((each) => each.version === version);
+  if (chosen === undefined) throw upstreamError("ArtifactGone", `${indexUrl} has no ${spec.chart} ${version} any more`);
+  const located = revisionOf(chosen);
+  if (revision !== undefined && located !== revision) {
+    throw upstreamError("ArtifactGone", `${indexUrl} has another ${spec.chart} ${version} now: ${located}`);
+  }
+  return {
+    revision: located,
+    what: `the chart ${spec.chart} ${version} of ${spec.url}`,
+    async fetch(paths) {
+      const url = new URL(chosen.url, base).href;
+      const bytes = await read(url, maxChartBytes);
+      const found = createHash("sha256").update(bytes).digest("hex");
+      if (chosen.digest !== undefined && found !== chosen.digest) {
+        throw upstreamError(
+          "ChecksumMismatch",
+          `${url} has the checksum ${found}, and the index says ${chosen.digest}`,
+        );
+      }
+      const app = chosen.appVersion === undefined ? "" : ` (app ${chosen.appVersion})`;
+      const at = chosen.created === undefined ? Number.NaN : Date.parse(chosen.created);
+      const committedAt = Number.isFinite(at) ? { committedAt: new Date(at).toISOString() } : {};
+      return unpacked(bytes, {
+        url,
+        paths,
+        about: { title: `${spec.chart} ${version}${app}`, author: "", ...committedAt },
+      });
+    },
+  };
+}
+
+interface Unpacking {
+  readonly url: string;
+  readonly paths: readonly string[];
+  readonly about: Omit<Fetched, "files">;
+}
+
+async function unpacked(bytes: Uint8Array, { url, paths, about }: Unpacking): Promise<Fetched> {
+  const packed = await unpackUpstream(bytes, url);
+  const files = chartFilesOf(packed);
+  if (typeof files === "string") throw upstreamError("ArchiveInvalid", `${url} ${files}`);
+  return { files: files.filter(({ path }) => isWithin(path, paths)), ...about };
+}
+
+interface Choice {
+  readonly spec: HelmUpstream;
+  readonly url: string;
+  readonly versionOf: (name: string) => string;
+}
+
+function chosenOf(names: readonly string[], { spec, url, versionOf }: Choice): string {
+  const semver = spec.ref?.semver ?? "*";
+  const found = bestVersion(names, { constraint: parseVersionConstraint(semver), versionOf });
+  if (found !== undefined) return found;
+  const message = `${url}: no version matches ${semver} among ${names.length}; publish one, or widen spec.helm.ref.semver`;
+  throw upstreamError("UpstreamNotFound", message);
+}
+
+function revisionOf({ version, digest }: ChartVersion): string {
+  return digest === undefined ? version : `${version}@sha256:${digest}`;
+}
+
+function versionIn(revision: string): string {
+  return revision.split("@")[0] ?? "";
+}
+
+function digestIn(revision: string): string {
+  return revision.slice(revision.lastIndexOf("@") + 1);
+}

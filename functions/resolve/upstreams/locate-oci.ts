@@ -1,0 +1,82 @@
+import { Registry } from "#functions/resolve/upstreams/registry.ts";
+import { unpackUpstream } from "#functions/resolve/upstreams/unpack-upstream.ts";
+import type { Located, LocateUpstream } from "#functions/resolve/upstreams/upstream.ts";
+import { upstreamError } from "#functions/resolve/upstreams/upstream-errors.ts";
+import type { OciUpstream } from "#shared/fleet/kinds/source.ts";
+import { type Descriptor, type OciManifest, versionOfTag } from "#shared/source/oci/manifest.ts";
+import { ociRepository } from "#shared/source/oci/oci-url.ts";
+import { isWithin } from "#shared/source/tree-listing.ts";
+import { bestVersion, parseVersionConstraint } from "#shared/source/version-constraint.ts";
+
+const maxBytes = 100 * 1024 * 1024;
+
+/** The layers that hold files, the best first: of `flux push artifact`, and of any tool that pushes a tar.gz. */
+const fileLayers = [
+  "application/vnd.cncf.flux.content.v1.tar+gzip",
+  "application/vnd.oci.image.layer.v1.tar+gzip",
+  "application/vnd.docker.image.rootfs.diff.tar.gzip",
+];
+
+/** Finds the digest that a tag, or the highest version, means now. */
+export const locateOci: LocateUpstream<OciUpstream> = async (spec, use, { http }): Promise<Located> => {
+  const { url, ref = { tag: "latest" } } = spec;
+  const repository = ociRepository(url);
+  const inRegistry = <T>(work: (registry: Registry) => Promise<T>): Promise<T> =>
+    use.signedIn((credentials) =>
+      work(new Registry({ url, at: "spec.oci", repository, credentials, timeLeftMs: use.timeLeftMs }, http)),
+    );
+  const revision = use.revision ?? (await inRegistry((registry) => revisionIn(registry, spec, ref)));
+  const digest = revision.slice(revision.lastIndexOf("@") + 1);
+  return {
+    revision,
+    what: `${revision} of ${url}`,
+    async fetch(paths) {
+      const { manifest, bytes } = await inRegistry(async (registry) => {
+        const found = await registry.manifest(digest);
+        const layer = layerOf(url, found, spec.mediaType);
+        return { manifest: found, bytes: await registry.blob(layer, maxBytes) };
+      });
+      const files = await unpackUpstream(bytes, `the layer of ${url}`);
+      return { files: files.filter(({ path }) => isWithin(path, paths)), ...aboutOf(manifest, revision) };
+    },
+  };
+};
+
+type Reference = NonNullable<OciUpstream["ref"]>;
+
+async function revisionIn(registry: Registry, { url }: OciUpstream, ref: Reference): Promise<string> {
+  if (ref.digest !== undefined) return ref.digest;
+  if (ref.tag !== undefined) return `${ref.tag}@${await registry.digestOf(ref.tag)}`;
+  const tags = await registry.tags();
+  const { semver = "*" } = ref;
+  const tag = bestVersion(tags, { constraint: parseVersionConstraint(semver), versionOf: versionOfTag });
+  if (tag === undefined) {
+    const found = `no tag matches ${semver} among ${tags.length} tags`;
+    throw upstreamError("UpstreamNotFound", `${url}: ${found}; push one, or widen spec.oci.ref.semver`);
+  }
+  return `${tag}@${await registry.digestOf(tag)}`;
+}
+
+/** A layer is chosen by what it says it is, because configurations stand among the layers of some artifacts. */
+function layerOf(url: string, { layers }: OciManifest, desired: string | undefined): Descriptor {
+  const types = desired === undefined ? fileLayers : [desired];
+  const found = types.flatMap((type) => layers.filter(({ mediaType }) => mediaType === type))[0];
+  if (found !== undefined) return found;
+  const has =
+    layers.length === 0
+      ? "no layer"
+      : `layers of ${[...new Set(layers.map(({ mediaType }) => mediaType))].slice(0, 5).join(", ")}`;
+  const remedy = "if one of them is a tar.gz of files, name it in spec.oci.mediaType";
+  throw upstreamError("ArchiveInvalid", `${url} has ${has}, and Starling looks for ${types.join(" or ")}; ${remedy}`);
+}
+
+/** The annotations in which Flux's and Docker's tools say where an artifact came from. */
+function aboutOf({ annotations }: OciManifest, revision: string) {
+  const of = (name: string) => annotations[`org.opencontainers.image.${name}`];
+  const created = of("created");
+  const committedAt =
+    created !== undefined && Number.isFinite(Date.parse(created))
+      ? { committedAt: new Date(created).toISOString() }
+      : {};
+  return { title: of("title") ?? of("revision") ?? revision, author: of("authors") ?? "", ...committedAt };
+}

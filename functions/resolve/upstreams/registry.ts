@@ -1,0 +1,206 @@
+/** Reads an OCI registry by the distribution specification: tags, digests, manifests and blobs of one repository. */
+import { createHash } from "node:crypto";
+import { refusedRequest, upstreamError } from "#functions/resolve/upstreams/upstream-errors.ts";
+import { authorization } from "#shared/adapters/net/authorization.ts";
+import type { ErrorCode } from "#shared/base/error-codes.ts";
+import type { StarlingError } from "#shared/base/errors.ts";
+import type { HttpRemote, RemoteAnswer, SourceCredentials } from "#shared/ports.ts";
+import { mayAskFor, parseChallenge } from "#shared/source/oci/challenge.ts";
+import {
+  type Descriptor,
+  digestPattern,
+  indexTypes,
+  manifestTypes,
+  type OciManifest,
+  readManifest,
+} from "#shared/source/oci/manifest.ts";
+import type { OciRepository } from "#shared/source/oci/oci-url.ts";
+
+const mib = 1024 * 1024;
+const maxManifestBytes = 4 * mib;
+const maxListingBytes = 8 * mib;
+const maxTags = 100_000;
+/** A registry may give fewer tags in a page than were asked for, and may never end. */
+const maxPages = 1000;
+const tagsInPage = 1000;
+
+export interface RegistryUse {
+  /** As in the Source, for errors. */
+  readonly url: string;
+  /** Field of the upstream, such as `spec.oci`. */
+  readonly at: string;
+  readonly repository: OciRepository;
+  readonly credentials: SourceCredentials | undefined;
+  readonly timeLeftMs: () => number;
+}
+
+interface Question {
+  readonly method?: "GET" | "HEAD";
+  readonly path: string;
+  readonly accept?: string;
+  readonly maxBytes: number;
+}
+
+export class Registry {
+  readonly #use: RegistryUse;
+  readonly #http: HttpRemote;
+  #authorization: string | undefined;
+
+  constructor(use: RegistryUse, http: HttpRemote) {
+    this.#use = use;
+    this.#http = http;
+  }
+
+  /** Every tag of the repository. */
+  async tags(): Promise<readonly string[]> {
+    const tags: string[] = [];
+    let path: string | undefined = `/v2/${this.#use.repository.name}/tags/list?n=${tagsInPage}`;
+    for (let page = 0; path !== undefined; page++) {
+      if (page === maxPages) throw this.#failed("UpstreamTooLarge", `lists its tags in more than ${maxPages} pages`);
+      const answer = await this.#ask({ path, maxBytes: maxListingBytes });
+      if (answer.status !== 200) throw this.#refused(answer, "its tags");
+      tags.push(...this.#tagsIn(answer));
+      if (tags.length > maxTags)
+        throw this.#failed("UpstreamTooLarge", `has more than ${maxTags} tags; name one in ref`);
+      path = nextPage(answer, this.#use.repository.origin);
+    }
+    return tags;
+  }
+
+  /** The digest of a tag. @throws StarlingError `UpstreamNotFound` */
+  async digestOf(tag: string): Promise<string> {
+    const path = this.#manifestPath(tag);
+    const answer = await this.#ask({ method: "HEAD", path, accept: accepted, maxBytes: 0 });
+    if (answer.status !== 200) throw this.#refused(answer, `the tag ${tag}`);
+    const digest = answer.headers["docker-content-digest"];
+    if (digest !== undefined && digestPattern.test(digest)) return digest;
+    return digestOf(await this.#manifestAt(tag));
+  }
+
+  /** The manifest with this digest. */
+  async manifest(digest: string): Promise<OciManifest> {
+    const body = await this.#manifestAt(digest);
+    if (digestOf(body) !== digest) {
+      throw this.#failed("ChecksumMismatch", `answers for ${digest} with a manifest of the digest ${digestOf(body)}`);
+    }
+    const manifest = readManifest(body);
+    if (typeof manifest === "string") throw this.#failed("ArchiveInvalid", `has an artifact that ${manifest}`);
+    return manifest;
+  }
+
+  async blob({ digest, size }: Descriptor, maxBytes: number): Promise<Uint8Array> {
+    if (size > maxBytes)
+      throw this.#failed("UpstreamTooLarge", `has a layer of ${size} bytes; at most ${maxBytes} are taken`);
+    const path = `/v2/${this.#use.repository.name}/blobs/${digest}`;
+    const answer = await this.#ask({ path, accept: "*/*", maxBytes: size });
+    if (answer.status !== 200) throw this.#refused(answer, `the layer ${digest}`);
+    const found = digestOf(answer.body);
+    if (found === digest) return answer.body;
+    throw this.#failed("ChecksumMismatch", `answers for ${digest} with a layer of the digest ${found}`);
+  }
+
+  #manifestPath(reference: string): string {
+    return `/v2/${this.#use.repository.name}/manifests/${reference}`;
+  }
+
+  async #manifestAt(reference: string): Promise<Uint8Array> {
+    const answer = await this.#ask({
+      path: this.#manifestPath(reference),
+      accept: accepted,
+      maxBytes: maxManifestBytes,
+    });
+    if (answer.status !== 200) throw this.#refused(answer, `the manifest ${reference}`);
+    return answer.body;
+  }
+
+  #tagsIn({ body }: RemoteAnswer): readonly string[] {
+    try {
+      const { tags } = JSON.parse(new TextDecoder().decode(body)) as { tags?: unknown };
+      // A repository without tags has null here.
+      if (tags === null || tags === undefined) return [];
+      if (Array.isArray(tags) && tags.every((tag) => typeof tag === "string")) return tags;
+    } catch {
+      // As below.
+    }
+    throw this.#failed("UpstreamUnavailable", "lists its tags in a form that no registry has");
+  }
+
+  /** Signs in when the registry asks for it, once. */
+  async #ask(question: Question): Promise<RemoteAnswer> {
+    const first = await this.#send(question);
+    if (first.status !== 401) return first;
+    await this.#signIn(first);
+    return this.#send(question);
+  }
+
+  #send({ method = "GET", path, accept, maxBytes }: Question): Promise<RemoteAnswer> {
+    const { repository, timeLeftMs } = this.#use;
+    const headers = {
+      ...(accept === undefined ? {} : { accept }),
+      ...(this.#authorization === undefined ? {} : { authorization: this.#authorization }),
+    };
+    return this.#http.ask({ url: `${repository.origin}${path}`, method, headers, maxBytes, timeLeftMs });
+  }
+
+  async #signIn({ headers }: RemoteAnswer): Promise<void> {
+    const { credentials, repository, at } = this.#use;
+    const challenge = parseChallenge(headers["www-authenticate"]);
+    if (challenge === undefined || challenge.scheme === "basic" || credentials?.kind === "bearer") {
+      this.#authorization = authorization(credentials).authorization;
+      return;
+    }
+    const realm = new URL(challenge.realm);
+    if (credentials !== undefined && !mayAskFor(repository.origin, realm.href, credentials.tokenHosts ?? [])) {
+      const what = `wants the credentials to go to ${realm.host}, which is another host; if that is right, add`;
+      throw this.#failed(
+        "SecretMismatch",
+        `${what} "tokenHosts": ["${realm.host}"] to the secret of ${at}.credentials`,
+      );
+    }
+    realm.searchParams.set("scope", `repository:${repository.name}:pull`);
+    if (challenge.service !== undefined) realm.searchParams.set("service", challenge.service);
+    const { timeLeftMs } = this.#use;
+    const answer = await this.#http.ask({
+      url: realm.href,
+      headers: { accept: "application/json", ...authorization(credentials) },
+      maxBytes: mib,
+      timeLeftMs,
+    });
+    if (answer.status !== 200) throw this.#refused(answer, "a token");
+    this.#authorization = `Bearer ${this.#tokenIn(answer)}`;
+  }
+
+  #tokenIn({ body }: RemoteAnswer): string {
+    try {
+      const { token, access_token: other } = JSON.parse(new TextDecoder().decode(body)) as Record<string, unknown>;
+      const found = token ?? other;
+      // It goes into a header.
+      if (typeof found === "string" && /^[\x21-\x7e]+$/.test(found)) return found;
+    } catch {
+      // As below.
+    }
+    throw this.#failed("AuthenticationFailed", "gives no token that Starling can use");
+  }
+
+  #refused({ status }: RemoteAnswer, what: string): StarlingError {
+    const { credentials, at, url } = this.#use;
+    return refusedRequest({ what: `${what} of ${url}`, status, at, hasCredentials: credentials !== undefined });
+  }
+
+  #failed(code: ErrorCode, what: string): StarlingError {
+    return upstreamError(code, `${this.#use.url} ${what}`);
+  }
+}
+
+const accepted = [...manifestTypes, ...indexTypes].join(", ");
+
+function digestOf(bytes: Uint8Array): string {
+  return `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
+}
+
+/** The path of the next page, on the same registry. */
+function nextPage({ headers }: RemoteAnswer, origin: string): string | undefined {
+  const [, target] = /<([^>]+)>\s*;\s*rel="?next"?/.exec(headers.link ?? "") ?? [];
+  const next = target !== undefined && URL.canParse(target, origin) ? new URL(target, origin) : undefined;
+  return next?.origin === origin ? `${next.pathname}${next.search}` : undefined;
+}

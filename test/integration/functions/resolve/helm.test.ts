@@ -1,0 +1,187 @@
+import { createHash } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type RegistryServer, startRegistryServer } from "#local/registry/registry-server.ts";
+import { type AskedFile, type FileAnswer, type FileServer, startFileServer } from "#test/support/file-server.ts";
+import { SourceWorld } from "#test/support/source-world.ts";
+import { tarGz } from "#test/support/tar-gz.ts";
+
+const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
+const chartOf = (version: string, more: readonly { name: string; body: string }[] = []) =>
+  tarGz([
+    { name: "web/Chart.yaml", body: `apiVersion: v2\nname: web\nversion: ${version}\n` },
+    { name: "web/templates/a.yaml", body: "a: 1\n" },
+    ...more,
+  ]);
+
+let world: SourceWorld;
+beforeEach(() => {
+  world = new SourceWorld();
+});
+
+describe("a chart from a Helm repository", () => {
+  let server: FileServer;
+  let files: Record<string, FileAnswer>;
+  let asked: AskedFile[];
+
+  beforeEach(async () => {
+    files = {};
+    asked = [];
+    server = await startFileServer((request) => {
+      asked.push(request);
+      return files[request.url] ?? { status: 404 };
+    });
+  });
+  afterEach(() => server.stop());
+
+  interface Published {
+    readonly version: string;
+    readonly url: string;
+    readonly digest?: string;
+  }
+  const indexOf = (entries: readonly Published[]) =>
+    [
+      "apiVersion: v1",
+      "entries:",
+      "  other:",
+      '  - version: "9.9.9"',
+      "    urls: [other-9.9.9.tgz]",
+      "  web:",
+      ...entries.flatMap(({ version, url, digest }) => [
+        "  - apiVersion: v2",
+        '    appVersion: "7"',
+        '    created: "2026-01-02T03:04:05.6Z"',
+        ...(digest === undefined ? [] : [`    digest: ${digest}`]),
+        "    urls:",
+        `    - ${url}`,
+        `    version: ${version}`,
+      ]),
+      "generated: 2026-01-02T03:04:05Z",
+      "",
+    ].join("\n");
+
+  async function publish(...versions: readonly string[]): Promise<void> {
+    const entries = [];
+    for (const version of versions) {
+      const packed = await chartOf(version);
+      files[`/charts/web-${version}.tgz`] = { body: packed };
+      entries.push({ version, url: `web-${version}.tgz`, digest: sha256(packed) });
+    }
+    files["/charts/index.yaml"] = { body: indexOf(entries) };
+  }
+
+  const specOf = (more: object = {}) => ({ helm: { url: `${server.url}/charts`, chart: "web", ...more } });
+
+  test("the highest stable version of the range is stored as a chart, and a publication rolls", async () => {
+    await publish("1.9.0", "1.10.0", "2.0.0", "1.11.0-rc.1");
+    await world.put(specOf({ ref: { semver: "^1" } }));
+    const { artifact } = (await world.resolve()).status;
+    expect(artifact).toMatchObject({
+      revision: expect.stringMatching(/^1\.10\.0@sha256:[0-9a-f]{64}$/),
+      charts: ["."],
+      subject: "web 1.10.0 (app 7)",
+      author: "",
+      committedAt: "2026-01-02T03:04:05.600Z",
+    });
+    expect((await world.files()).map(({ path }) => path).sort()).toEqual(["Chart.yaml", "templates/a.yaml"]);
+    const before = asked.length;
+    await world.resolve();
+    expect(asked.slice(before).map(({ url }) => url)).toEqual(["/charts/index.yaml"]);
+    await publish("1.9.0", "1.10.0", "1.12.0", "2.0.0");
+    expect((await world.resolve()).status.artifact?.revision).toMatch(/^1\.12\.0@/);
+  });
+
+  test("a chart whose bytes are not those of the index is refused", async () => {
+    await publish("1.0.0");
+    files["/charts/web-1.0.0.tgz"] = { body: await chartOf("1.0.1") };
+    await world.put(specOf());
+    expect(await world.ready()).toMatchObject({ reason: "ChecksumMismatch" });
+  });
+
+  test.each<[string, (spec: typeof specOf) => object, string, string]>([
+    ["a chart", (spec) => spec({ chart: "webb" }), "UpstreamNotFound", "has no chart webb; correct spec.helm.chart"],
+    ["a version", (spec) => spec({ ref: { semver: "^9" } }), "UpstreamNotFound", "no version matches ^9 among 1"],
+    ["an index", () => ({ helm: { url: server.url, chart: "web" } }), "UpstreamNotFound", "correct spec.helm"],
+  ])("%s that does not exist is named", async (_, spec, reason, message) => {
+    await publish("1.0.0");
+    await world.put(spec(specOf));
+    expect(await world.ready()).toMatchObject({ reason, message: expect.stringContaining(message) });
+  });
+
+  test.each<[string, string]>([
+    ["no index", "<html>sign in</html>"],
+    ["half an index", "apiVersion: v1\nentries: [1, 2"],
+    ["a list", "- a\n- b\n"],
+    ["nothing", ""],
+  ])("%s in place of the index is refused by name", async (_, body) => {
+    files["/charts/index.yaml"] = { body };
+    await world.put(specOf());
+    expect(await world.ready()).toMatchObject({
+      reason: "ArchiveInvalid",
+      message: expect.stringContaining("check spec.helm.url"),
+    });
+  });
+
+  test("credentials go to the repository, and not to another host that keeps the charts", async () => {
+    const packed = await chartOf("1.0.0");
+    const other = await startFileServer((request) => {
+      asked.push(request);
+      return { body: packed };
+    });
+    try {
+      files["/charts/index.yaml"] = {
+        body: indexOf([{ version: "1.0.0", url: `${other.url}/web.tgz`, digest: sha256(packed) }]),
+      };
+      world.secrets.set("starling/charts", JSON.stringify({ host: new URL(server.url).host, token: "s3cret" }));
+      await world.put(specOf({ credentials: { secret: "starling/charts", kind: "bearer" } }));
+      expect(await world.ready()).toMatchObject({ status: "True" });
+      expect(asked.map(({ url, headers }) => [url, headers.authorization])).toEqual([
+        ["/charts/index.yaml", "Bearer s3cret"],
+        ["/web.tgz", undefined],
+      ]);
+    } finally {
+      await other.stop();
+    }
+  });
+
+  test("an archive that is no chart is refused by name", async () => {
+    const packed = await tarGz([{ name: "Chart.yaml", body: "name: web\n" }]);
+    files["/charts/web-1.0.0.tgz"] = { body: packed };
+    files["/charts/index.yaml"] = { body: indexOf([{ version: "1.0.0", url: "web-1.0.0.tgz" }]) };
+    await world.put(specOf());
+    expect(await world.ready()).toMatchObject({
+      reason: "ArchiveInvalid",
+      message: expect.stringContaining("has files outside of the chart's folder"),
+    });
+  });
+});
+
+describe("a chart from a registry", () => {
+  let registry: RegistryServer;
+  beforeEach(async () => {
+    registry = await startRegistryServer();
+  });
+  afterEach(() => registry.stop());
+
+  test("the version with a `+` is found under its tag with `_`, and is pinned by digest", async () => {
+    const packed = await chartOf("1.2.3+build.1");
+    const digest = registry.pushChart("acme/charts/web", "1.2.3+build.1", packed);
+    await world.put({ helm: { url: `oci://${registry.host}/acme/charts`, chart: "web", ref: { semver: "~1.2" } } });
+    const { artifact } = (await world.resolve()).status;
+    expect(artifact).toMatchObject({
+      revision: `1.2.3+build.1@${digest}`,
+      charts: ["."],
+      subject: "web 1.2.3+build.1",
+    });
+    registry.pushChart("acme/charts/web", "1.3.0", await chartOf("1.3.0"));
+    expect((await world.resolve()).status.artifact?.revision).toBe(`1.2.3+build.1@${digest}`);
+  });
+
+  test("an artifact that is no chart is refused by name", async () => {
+    registry.push("acme/charts/web", "1.0.0", { layers: [{ mediaType: "text/plain", content: Buffer.from("x") }] });
+    await world.put({ helm: { url: `oci://${registry.host}/acme/charts`, chart: "web" } });
+    expect(await world.ready()).toMatchObject({
+      reason: "ArchiveInvalid",
+      message: expect.stringContaining("is no chart"),
+    });
+  });
+});

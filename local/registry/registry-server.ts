@@ -119,7 +119,7 @@ export async function startRegistryServer(options: RegistryServerOptions = {}): 
   }
 
   function listTags(response: ServerResponse, { name, url }: { readonly name: string; readonly url: URL }): void {
-    if (!tags.has(name)) return answer(response, 404, { body: '{"errors":[{"code":"NAME_UNKNOWN"}]}' });
+    if (!tags.has(name)) return void answer(response, 404, { body: '{"errors":[{"code":"NAME_UNKNOWN"}]}' });
     const all = [...of(tags, name).keys()].sort();
     const after = url.searchParams.get("last");
     const asked = Number(url.searchParams.get("n") ?? defaultPageSize);
@@ -134,7 +134,7 @@ export async function startRegistryServer(options: RegistryServerOptions = {}): 
 
   function blob(request: IncomingMessage, response: ServerResponse, digest: string): void {
     const bytes = blobs.get(digest);
-    if (bytes === undefined) return answer(response, 404, { body: '{"errors":[{"code":"BLOB_UNKNOWN"}]}' });
+    if (bytes === undefined) return void answer(response, 404, { body: '{"errors":[{"code":"BLOB_UNKNOWN"}]}' });
     const headers = { "content-type": "application/octet-stream", "docker-content-digest": digest };
     answer(response, 200, { headers, body: bytes, isHead: request.method === "HEAD" });
   }

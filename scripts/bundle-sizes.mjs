@@ -12,7 +12,7 @@ const bytesPerKib = 1024;
 const defaultLimitKib = 1500;
 const limitsKib = {
   // The clients of S3, Lambda, Secrets Manager and CloudWatch Logs, and the verbs about rollouts.
-  Api: 2400,
+  Api: 2440,
   // The clients of EKS, STS, SSM, Organizations and the Tagging API.
   Discover: 1850,
   // The client of S3.

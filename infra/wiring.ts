@@ -500,6 +500,7 @@ export class Wiring extends Construct {
             ...directories,
             partitions.clusters,
             partitions.clusterValues,
+            partitions.windows,
             partitions.freezeState,
             partitions.windowState,
             partitions.cordonState,

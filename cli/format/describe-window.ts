@@ -16,7 +16,7 @@ export function describeWindow(object: WindowObject, now: Date): string {
   return [
     headText(object, now),
     fieldsText([
-      ["Clusters", `${selectionText(spec.clusters ?? { all: true })} (${status.clusters} registered)`],
+      ["Clusters", `${selectionText(spec.clusters ?? { all: true })} (${status.clusters ?? 0} registered)`],
       ["Groups", spec.groups && groupsText(spec.groups)],
       ["Open", status.open ? `yes${closing}` : "no"],
     ]),

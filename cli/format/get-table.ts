@@ -145,7 +145,7 @@ const valuesColumns: readonly Column<ClusterValuesObject>[] = [
 const windowColumns: readonly Column<WindowObject>[] = [
   name,
   { name: "OPEN", cell: ({ status }) => (status.open ? "yes" : "no") },
-  { name: "CLUSTERS", cell: ({ status }) => String(status.clusters) },
+  { name: "CLUSTERS", cell: ({ status }) => String(status.clusters ?? "-") },
   { name: "SELECTION", cell: ({ spec }) => windowSelectionText(spec) },
   state,
   {

@@ -2,6 +2,7 @@
 import { percentEncode } from "#shared/base/percent-encoding.ts";
 import type { ApiList, ClusterObject, SyncObject } from "#shared/fleet/api/objects.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import { valueText } from "#shared/fleet/kinds/values.ts";
 import type { Ask } from "#shared/pages/ask.ts";
 import { nextPage } from "#shared/pages/next-page.ts";
@@ -21,6 +22,7 @@ import {
   table,
   type View,
 } from "#shared/pages/view.ts";
+import { type ListedWindow, readWindows, windowParts } from "#shared/pages/window-table.ts";
 import { objectState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 import { stateRank } from "#shared/words/state-words.ts";
@@ -75,8 +77,9 @@ export async function clusterPage(
   host: Host,
 ): Promise<View> {
   const path = `/v1/clusters/${percentEncode(name)}`;
-  const [cluster, syncs] = await Promise.all([
+  const [cluster, windows, syncs] = await Promise.all([
     ask<ClusterObject | UnreadableObject<"Cluster">>(path),
+    readWindows(ask),
     ask<ApiList<SyncObject | UnreadableObject<"Sync">>>(`${path}/syncs`, {
       limit: syncsShown,
       continue: query.continue,
@@ -88,11 +91,17 @@ export async function clusterPage(
     main: html`<h1>${name} ${badge(state.word)}</h1>
 ${state.remark === "" ? "" : html`<p class="remark">${state.remark}</p>`}
 ${isUnreadable(cluster) ? "" : facts(cluster, host)}
+${isUnreadable(cluster) ? "" : windowParts(windowsOver(windows, cluster), { host })}
 <h2>Syncs</h2>
 ${ownerSearch(name, "", host)}
 ${syncTable(syncs.items, host)}
 ${nextPage({ path: `/clusters/${name}`, query }, syncs.metadata.continue, host)}`,
   };
+}
+
+function windowsOver(windows: readonly ListedWindow[], { metadata, status }: ClusterObject): readonly ListedWindow[] {
+  const seen = { name: metadata.name, labels: status.labels ?? metadata.labels ?? {} };
+  return windows.filter((window) => isUnreadable(window) || selects(window.spec.clusters ?? { all: true }, seen));
 }
 
 function facts(cluster: ClusterObject, host: Host): Html {

@@ -22,6 +22,7 @@ import {
   table,
   type View,
 } from "#shared/pages/view.ts";
+import { readWindows, type WaitsForWindow, windowParts } from "#shared/pages/window-table.ts";
 import { needsYou, objectState, ownerState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 import { needsSomebody, stateRank } from "#shared/words/state-words.ts";
@@ -30,8 +31,9 @@ import { needsSomebody, stateRank } from "#shared/words/state-words.ts";
 const mostSourcePages = 4;
 
 export async function fleetPage(ask: Ask, host: Host): Promise<View> {
-  const [seen, sources] = await Promise.all([
+  const [seen, windows, sources] = await Promise.all([
     readFleetOwners(ask),
+    readWindows(ask),
     readPages<SourceObject>(ask, { path: "/v1/sources", query: { limit: "500" }, mostPages: mostSourcePages }),
   ]);
   const items = worstFirst(seen.items);
@@ -49,6 +51,7 @@ ${totals(items)}
 ${needy(items, sources.items, host)}
 <h2>Rollouts in progress</h2>
 ${underWay(items, host)}
+${windowParts(windows, { waits: items.flatMap((item) => waitsOf(item, host)), host })}
 <h2>Unreachable</h2>
 ${unreachable(items, host)}
 <h2>Oldest revisions</h2>
@@ -56,6 +59,11 @@ ${oldest(items, host)}
 <h2>Everything</h2>
 ${everything(items, host)}`,
   };
+}
+
+function waitsOf(item: Listed, host: Host): readonly WaitsForWindow[] {
+  const waits = isUnreadable(item) ? [] : (item.windowWaits ?? []);
+  return waits.map(({ window, clusters }) => ({ window, clusters, who: ownerLink(item, host) }));
 }
 
 function worstFirst(items: readonly Listed[]): readonly Listed[] {

@@ -9,8 +9,9 @@ import type {
 } from "#shared/fleet/api/objects.ts";
 import type { OverviewStage, OverviewStageRun, RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
 import { isUnreadable, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import { selectsGroup } from "#shared/fleet/kinds/group-selection.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
-import { isEndedPhase } from "#shared/fleet/rows/rollout-rows.ts";
+import { isEndedPhase, isStalledPhase } from "#shared/fleet/rows/rollout-rows.ts";
 import { type Ask, unlessNone } from "#shared/pages/ask.ts";
 import { eventTable } from "#shared/pages/event-table.ts";
 import { planParts } from "#shared/pages/origin-parts.ts";
@@ -34,6 +35,7 @@ import {
   table,
   type View,
 } from "#shared/pages/view.ts";
+import { type ListedWindow, readWindows, type WaitsForWindow, windowParts } from "#shared/pages/window-table.ts";
 import { causesOf, worstTargetsFirst } from "#shared/words/causes.ts";
 import { objectState } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
@@ -56,9 +58,10 @@ const namedTargets = 10;
 
 export async function rolloutsPage(ask: Ask, owner: Owner, host: Host): Promise<View> {
   const path = apiPath(owner);
-  const [object, overview, rollouts, events] = await Promise.all([
+  const [object, overview, windows, rollouts, events] = await Promise.all([
     ask<SyncGroupObject | SyncObject | UnreadableObject>(path),
     unlessNone(ask<RolloutOverview>(`${path}/rollout`)),
+    readWindows(ask),
     unlessNone(ask<ApiList<RolloutObject | UnreadableObject<"Rollout">>>(`${path}/rollouts`, { limit: rolloutsShown })),
     ask<ApiList<EventItem>>(`${path}/events`, { limit: eventsShown }),
   ]);
@@ -74,6 +77,7 @@ export async function rolloutsPage(ask: Ask, owner: Owner, host: Host): Promise<
     main: html`<h1>${owner.namespace}/${owner.name} ${badge(state.word)}</h1>
 ${state.remark === "" ? "" : html`<p class="remark">${state.remark}</p>`}
 ${overview === undefined ? nothing("There was no rollout yet.") : overviewParts(overview, host)}
+${windowParts(windowsOver(windows, object, owner), { waits: windowWaitsIn(overview), host })}
 ${problem(troubled, { owner, host, all: troubledIn(overview) })}
 ${planParts(owner)}
 <h2>History</h2>
@@ -83,6 +87,26 @@ ${history(rollouts?.items ?? [], { owner, host })}
 ${eventTable(events.items, host)}
 <p>${events.metadata.continue === undefined ? host.link(eventsPlace(owner), "All events") : html`This shows the newest ${count(events.items.length)}; see ${host.link(eventsPlace(owner), "all events")}.`}</p>`,
   };
+}
+
+function windowsOver(
+  windows: readonly ListedWindow[],
+  { metadata }: SyncGroupObject | SyncObject | UnreadableObject,
+  { namespace, name }: Owner,
+): readonly ListedWindow[] {
+  const labels = ("labels" in metadata ? metadata.labels : undefined) ?? {};
+  return windows.filter(
+    (window) =>
+      isUnreadable(window) ||
+      window.spec.groups === undefined ||
+      selectsGroup(window.spec.groups, { namespace, name, labels }),
+  );
+}
+
+function windowWaitsIn(overview: RolloutOverview | undefined): readonly WaitsForWindow[] {
+  return (overview?.status.waits ?? []).flatMap(({ reason, blocker = "", clusters, stage = "catching up" }) =>
+    reason === "window" ? [{ window: blocker, clusters: clusters?.count ?? 0, who: stage }] : [],
+  );
 }
 
 function overviewParts({ spec, status }: RolloutOverview, host: Host): Html {
@@ -182,7 +206,7 @@ function budget(stageRun: OverviewStageRun | undefined, state: BudgetState): str
 
 function stageState({ updatingTo, members, current }: OverviewStage): Html {
   if (updatingTo !== undefined && !isEndedPhase(updatingTo.phase)) {
-    const tone = updatingTo.phase === "Updating" ? "busy" : "bad";
+    const tone = isStalledPhase(updatingTo.phase) ? "bad" : "busy";
     return html`<span class="state ${tone}">${phaseWords[updatingTo.phase]}</span>`;
   }
   if (members === 0) return html`<span class="state rest">empty</span>`;

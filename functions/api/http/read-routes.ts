@@ -55,7 +55,10 @@ export const readAnswers = {
   "GET /v1/clustervalues": ({ ports, request }) =>
     list("ClusterValues", request, (page) => listClusterValues(ports.table, page)),
   "GET /v1/clustervalues/:name": ({ ports, params }) => getObject(ports, valuesOf(params)),
-  "GET /v1/windows": ({ ports, request }) => list("Window", request, (page) => listWindows(ports, page)),
+  "GET /v1/windows": ({ ports, request }) =>
+    list("Window", request, (page) =>
+      listWindows(ports, { page, count: request.query.count === "false" ? "uncounted" : "counted" }),
+    ),
   "GET /v1/windows/:name": ({ ports, params }) => getObject(ports, windowOf(params)),
   "GET /v1/clusters": clusters,
   "GET /v1/clusters/:name": ({ ports, params }) => getObject(ports, clusterOf(params)),

@@ -100,9 +100,9 @@ export function listDiscoveries(
 
 export async function listWindows(
   { table, clock }: Pick<Ports, "table" | "clock">,
-  page: PageRequest,
+  { page, count }: { readonly page: PageRequest; readonly count: "counted" | "uncounted" },
 ): Promise<ListPage<WindowObject | UnreadableObject<"Window">>> {
-  const fleet = await registered(table);
+  const fleet = count === "counted" ? await registered(table) : undefined;
   return collect(page, {
     read: (part) => table.query({ ...ranges.windows, newer: "kept", ...part }),
     keep(row) {

@@ -1,7 +1,7 @@
 /** Every SyncGroup and every Sync that a user wrote, with its state and the versions that its clusters run. */
 import { defined } from "#shared/base/defined.ts";
 import type { ApiObject } from "#shared/fleet/api/objects.ts";
-import { stageRunOf } from "#shared/fleet/rollout/stage-runs.ts";
+import { stageRunOf, stageRunsIn } from "#shared/fleet/rollout/stage-runs.ts";
 import type { OwnerRow, OwnerStatus } from "#shared/fleet/rows/object-rows.ts";
 import type { LedgerEntry, RolloutStateRow, StageRecord, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { type ClusterTallies, clusterCounts, haveDesired } from "#shared/fleet/sync/tally.ts";
@@ -16,6 +16,8 @@ export interface VersionInFleet extends Pick<LedgerEntry, "number" | "revision" 
 export interface OwnerInFleet extends Omit<ApiObject<"SyncGroup" | "Sync", never, OwnerStatus>, "spec" | "apiVersion"> {
   /** The newest rollout, whether or not a cluster runs it, and the others that clusters run, the newest first. */
   readonly versions: readonly VersionInFleet[];
+  /** Clusters that wait for closed windows, by the names of the windows over them; absent where none waits. */
+  readonly windowWaits?: readonly { readonly window: string; readonly clusters: number }[];
   /** Number of clusters that no rollout has reached yet. `versions` and these are all selected clusters. */
   readonly bare: number;
 }
@@ -36,7 +38,29 @@ export function ownerInFleet(
     ...(Object.keys(operations).length === 0 ? {} : { operations }),
     status,
     ...versionsOf(known, stageRuns),
+    ...windowWaitsOf(known, stageRuns),
   };
+}
+
+/** Targets and catch-ups that closed windows hold back. */
+function windowWaitsOf(
+  rolloutState: RolloutStateRow | undefined,
+  stageRuns: ReadonlyMap<string, StageRunRow>,
+): Pick<OwnerInFleet, "windowWaits"> {
+  if (rolloutState === undefined) return {};
+  const { catchUps, catchUpsHeld } = rolloutState;
+  const held = [
+    ...stageRunsIn(rolloutState, stageRuns).flatMap(({ holds }) =>
+      holds.map((hold) => ({ ...hold, clusters: hold.clusters.length })),
+    ),
+    ...(catchUps.waiting === 0 ? [] : (catchUpsHeld?.holds ?? [])),
+  ].filter(({ cause, clusters }) => cause === "window" && clusters > 0);
+  if (held.length === 0) return {};
+  const windowWaits = [...Map.groupBy(held, ({ name = "" }) => name)].map(([window, holds]) => ({
+    window,
+    clusters: holds.reduce((total, { clusters }) => total + clusters, 0),
+  }));
+  return { windowWaits };
 }
 
 /** Clusters of an owner that do not run its newest rollout. */

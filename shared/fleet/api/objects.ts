@@ -112,8 +112,8 @@ export type WindowObject = ApiObject<
   "Window",
   WindowSpec,
   {
-    /** Number of registered clusters that it selects. */
-    readonly clusters: number;
+    /** Number of registered clusters that it selects; a list that counts none leaves it out. */
+    readonly clusters?: number;
     /** Whether it alone lets changes start now: other Windows of a cluster count as well. */
     readonly open: boolean;
     /** When it opens next; absent while it is open, and when it never opens again. */
@@ -267,14 +267,15 @@ export function clusterValuesObject(row: ClusterValuesRow, fleet?: readonly Sele
   return { ...head("ClusterValues", row), spec: row.spec, ...operationsOf(row), status };
 }
 
-export function windowObject(row: WindowRow, fleet: readonly SelectableCluster[], now: Date): WindowObject {
+/** @param fleet - the registered clusters; without it, the number of selected clusters is left out. */
+export function windowObject(row: WindowRow, fleet: readonly SelectableCluster[] | undefined, now: Date): WindowObject {
   const { spec } = row;
   const open = isOpen(spec, now);
   const status = {
     ...row.status,
-    clusters: fleet.filter((cluster) => selects(clustersOf(spec), cluster)).length,
     open,
     ...defined({
+      clusters: fleet?.filter((cluster) => selects(clustersOf(spec), cluster)).length,
       nextOpening: open ? undefined : nextOpening(spec, now)?.toISOString(),
       nextClosing: open ? nextClosing(spec, now)?.toISOString() : undefined,
     }),

@@ -2,6 +2,8 @@
 import { expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { windowsAmong } from "#shared/fleet/rows/windows-row.ts";
+import type { RowQuery, Table } from "#shared/ports.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
 import { type ApiFixture, apiFixture } from "#test/unit/functions/api/api-fixture.ts";
 
 const apiVersion = "starling.dev/v1alpha1";
@@ -111,3 +113,36 @@ test.each([
   expect(answer.status).toBe(422);
   expect(JSON.stringify(answer.body)).toContain(said);
 });
+
+test("a list of Windows that counts no clusters reads none", async () => {
+  const table = new MemoryTable();
+  const api = apiFixture(table);
+  await api.call("POST", "/v1/apply", { documents: [windowDocument("night", { allow: [night] })] });
+  const reads: RowQuery[] = [];
+  const counting = apiFixture(
+    table,
+    watched(table, (query) => reads.push(query)),
+  );
+  const { body } = await counting.call("GET", "/v1/windows?count=false");
+  expect(body).toMatchObject({ items: [{ metadata: { name: "night" }, status: { open: expect.any(Boolean) } }] });
+  expect((body as { items: { status: object }[] }).items[0]?.status).not.toHaveProperty("clusters");
+  const ofFleet = () => reads.filter(({ pk }) => pk === keys.fleet("c1").pk);
+  expect(ofFleet()).toHaveLength(0);
+  expect(await counting.call("GET", "/v1/windows")).toMatchObject({ body: { items: [{ status: { clusters: 0 } }] } });
+  expect(ofFleet()).not.toHaveLength(0);
+});
+
+/** The table, which tells of each query. */
+function watched(table: MemoryTable, told: (query: RowQuery) => void): Table {
+  return new Proxy(table, {
+    get(target, name) {
+      if (name === "query")
+        return (query: RowQuery) => {
+          told(query);
+          return target.query(query);
+        };
+      const member: unknown = Reflect.get(target, name);
+      return typeof member === "function" ? member.bind(target) : member;
+    },
+  });
+}

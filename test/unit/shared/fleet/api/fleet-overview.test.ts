@@ -70,3 +70,27 @@ test("the clusters of all versions add up to all members, for any rollouts of th
     }),
   );
 });
+
+test("the clusters that wait for closed windows are counted by window, targets and catch-ups together", () => {
+  const hold = (cause: "window" | "freeze", name: string, clusters: readonly number[]) => ({ cause, name, clusters });
+  const canary = stageRun(2, "canary", { counts: { Waiting: 3 }, holds: [hold("window", "nights", [0, 1])] });
+  const rest = stageRun(1, "rest", {
+    counts: { Waiting: 4 },
+    holds: [hold("window", "nights", [3]), hold("window", "nights, year-end", [1]), hold("freeze", "f1", [2])],
+  });
+  const waitsOf = (waiting: number) =>
+    ownerInFleet(groupRow(), {
+      rolloutState: rolloutStateRow([stageRecord(canary, { members: 3 }), stageRecord(rest, { members: 4 })], {
+        catchUps: { waiting, changing: 0, failed: 0 },
+        catchUpsHeld: { holds: [{ cause: "window", name: "nights", clusters: 2 }] },
+      }),
+      stageRuns: new Map([canary, rest].map((one) => [stageRunKey(one), one])),
+    }).windowWaits;
+  expect(waitsOf(0)).toEqual([
+    { window: "nights", clusters: 3 },
+    { window: "nights, year-end", clusters: 1 },
+  ]);
+  expect(waitsOf(2)?.[0]).toEqual({ window: "nights", clusters: 5 });
+  const none = ownerInFleet(groupRow(), { rolloutState: rolloutStateRow([]), stageRuns: new Map() });
+  expect(none).not.toHaveProperty("windowWaits");
+});

@@ -41,7 +41,9 @@ export function windowParts(
       if (isUnreadable(window)) return [badge("Unreadable"), name, "", "", ""];
       const { spec } = window;
       const groups = spec.groups === undefined ? "" : ` of groups ${groupsText(spec.groups)}`;
-      const own = waits?.filter((wait) => wait.window.split(", ").includes(name));
+      // Clusters wait for all windows over them as one, and an open one of these closes nothing.
+      const isCause = ({ window: over }: WaitsForWindow) => !window.status.open && over.split(", ").includes(name);
+      const own = waits?.filter(isCause);
       return [
         stateOf(window),
         name,

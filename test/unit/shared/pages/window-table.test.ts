@@ -51,7 +51,7 @@ const cluster = {
   spec: {},
   status: { labels: { env: "prod" }, conditions: [] },
 };
-const fleetItem = { ...group, versions: [], bare: 0, windowWaits: [{ window: "nights, past", clusters: 1 }] };
+const fleetItem = { ...group, versions: [], bare: 0, windowWaits: [{ window: "always, nights, past", clusters: 1 }] };
 
 /** @param listed - the Windows; an API of an earlier version has no list of them. */
 function apiOf(listed: readonly object[] | undefined): Ask {

@@ -38,7 +38,7 @@ export function windowParts(
     .toSorted((a, b) => rank(a) - rank(b) || a.metadata.name.localeCompare(b.metadata.name, "en", { numeric: true }))
     .map((window): Child[] => {
       const { name } = window.metadata;
-      if (isUnreadable(window)) return [badge("Unreadable"), name, "", "", ""];
+      if (isUnreadable(window)) return [badge("Unreadable"), name, "", "", ...(waits === undefined ? [] : [""])];
       const { spec } = window;
       const groups = spec.groups === undefined ? "" : ` of groups ${groupsText(spec.groups)}`;
       // Clusters wait for all windows over them as one, and an open one of these closes nothing.
@@ -49,10 +49,14 @@ export function windowParts(
         name,
         brief(`${selectionText(spec.clusters ?? { all: true })}${groups}`),
         changeOf(window, host),
-        own?.map(
-          ({ clusters, who }, at) =>
-            html`${at === 0 ? "" : ", "}${who} ${count(clusters)} ${clusters === 1 ? "cluster" : "clusters"}`,
-        ),
+        ...(own === undefined
+          ? []
+          : [
+              own.map(
+                ({ clusters, who }, at) =>
+                  html`${at === 0 ? "" : ", "}${who} ${count(clusters)} ${clusters === 1 ? "cluster" : "clusters"}`,
+              ),
+            ]),
       ];
     });
   const columns: readonly Column[] = [

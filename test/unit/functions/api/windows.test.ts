@@ -132,13 +132,13 @@ test("a list of Windows that counts no clusters reads none", async () => {
   expect(ofFleet()).not.toHaveLength(0);
 });
 
-/** The table, which tells of each query. */
-function watched(table: MemoryTable, told: (query: RowQuery) => void): Table {
+/** The table, which reports each query. */
+function watched(table: MemoryTable, onQuery: (query: RowQuery) => void): Table {
   return new Proxy(table, {
     get(target, name) {
       if (name === "query")
         return (query: RowQuery) => {
-          told(query);
+          onQuery(query);
           return target.query(query);
         };
       const member: unknown = Reflect.get(target, name);

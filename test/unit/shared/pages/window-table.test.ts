@@ -95,10 +95,10 @@ test("the page of a group shows the windows over it, and the stages that wait fo
 
 test("the page of a cluster shows the windows over it", async () => {
   const { main } = await clusterPage(apiOf(windows), { name: "c1", query: {} }, host);
-  expect(tableIn(`${main}`, title).map((row) => row.slice(0, 2))).toEqual([
-    ["closed", "nights"],
-    ["closed", "past"],
-    ["open", "always"],
+  expect(tableIn(`${main}`, title).map(([state, name, ...more]) => [state, name, more.length])).toEqual([
+    ["closed", "nights", 2],
+    ["closed", "past", 2],
+    ["open", "always", 2],
   ]);
 });
 

@@ -1,6 +1,7 @@
 import { expect } from "vitest";
 import { resolveCount, secondsOf } from "#shared/fleet/kinds/quantities.ts";
 import { bakeOf } from "#shared/fleet/rollout/bake.ts";
+import { freezeOfBake } from "#shared/fleet/rollout/bake-freezes.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { countHeld, frozenIn } from "#shared/fleet/rollout/holding.ts";
 import { rejectedNewest } from "#shared/fleet/rollout/order.ts";
@@ -102,7 +103,12 @@ function stageOf(number: number, { rolloutState, stageRuns }: Seen): StageRecord
   const stageRun = updatingTo && stageRuns.find((one) => stageRunKey(one) === stageRunKey(updatingTo));
   if (stageRun === undefined) return stage;
   const isPeoples = stageRun.rollout >= number && isStalled(stageRun);
-  return isPeoples || frozenIn(stageRun).length > 0 ? undefined : stage;
+  return isPeoples || frozenIn(stageRun).length > 0 || isFrozenBake(stageRun) ? undefined : stage;
+}
+
+/** A freeze of all its clusters has stopped the clock of the bake. */
+export function isFrozenBake({ phase, bake }: StageRunRow): boolean {
+  return phase === "Baking" && bake !== undefined && freezeOfBake(bake) !== undefined;
 }
 
 /** Whether no catch-up waits for a freeze, or because others failed. */

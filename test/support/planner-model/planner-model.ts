@@ -24,7 +24,7 @@ import type { Message, RolloutMessage } from "#shared/messages.ts";
 import { healthyInstallation } from "#test/support/healthy-installation.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
-import { AgeWatch } from "#test/support/planner-model/age-watch.ts";
+import { AgeWatch, isFrozenBake } from "#test/support/planner-model/age-watch.ts";
 import { Crash, type Disturbance, DisturbedPorts, lagging } from "#test/support/planner-model/disturbed-ports.ts";
 import { type Cordoned, isCordonedAt } from "#test/support/planner-model/model-cordons.ts";
 import { ModelPeople } from "#test/support/planner-model/model-people.ts";
@@ -400,8 +400,9 @@ export class PlannerModel {
     const isStill = begun.every(
       (stageRun) => this.#isStalled(stageRun) || this.#isFrozen(stageRun) || isGivingWay(stageRun),
     );
-    // Nothing newer comes to the stage before, when it went back by itself.
-    const isEnd = barredIn(rolloutState) !== undefined || rejectedNewest(rolloutState) !== undefined;
+    // Nothing newer comes to the stage before when it went back by itself, or while no cluster is selected.
+    const isEmpty = rolloutState.stages.every(({ members }) => members === 0);
+    const isEnd = isEmpty || barredIn(rolloutState) !== undefined || rejectedNewest(rolloutState) !== undefined;
     if (begun.length === 0 && updatingTo.length > 0 && !isEnd) return false;
     const stopped = rolloutState.stages.some(({ failedCatchUps }) => failedCatchUps > 0);
     const frozen = countHeld(rolloutState.catchUpsHeld ?? { holds: [] }, "freeze");
@@ -419,9 +420,10 @@ export class PlannerModel {
     return stageRun !== undefined && isStalled(stageRun);
   }
 
-  /** A freeze holds everybody who is left, and nobody else waits. */
+  /** A freeze holds everybody who is left, and nobody else waits; or it has stopped a bake. */
   #isFrozen(updatingTo: StageRunRef): boolean {
     const stageRun = this.#stageRun(updatingTo);
+    if (stageRun !== undefined && isFrozenBake(stageRun)) return true;
     const frozen = stageRun === undefined ? 0 : frozenIn(stageRun).length;
     return stageRun !== undefined && frozen > 0 && waitingOf(stageRun) === frozen && stageRun.counts.Assigned === 0;
   }

@@ -330,7 +330,8 @@ export class PlannerWatch {
       targetStates.reduce((sum, state) => sum + stageRun.counts[state], 0),
       what,
     ).toBe(stageRun.size);
-    if (stageRun.phase === "Superseded") return;
+    // The rows of an owner that is gone are collected one after the other.
+    if (stageRun.phase === "Superseded" || this.group() === undefined) return;
     const count = (state: TargetState) => this.#targets.get(stageRunKey(stageRun))?.get(state) ?? 0;
     for (const state of ["Succeeded", "Unchanged", "Failed", "Unreachable", "Skipped", "Superseded"] as const)
       expect(stageRun.counts[state], `${what}: ${state}`).toBe(count(state));

@@ -104,7 +104,7 @@ export const settingsSchema = z.strictObject({
     .register(settingRows, {
       type: "list",
       desired: "host names, addresses and ranges, separated by commas, such as git.corp.example,10.20.0.0/16",
-      does: "Private hosts and address ranges from which Starling may fetch git repositories. Public hosts need no entry.",
+      does: "Private hosts and address ranges from which Starling may fetch Sources. Public hosts need no entry.",
     }),
   gitCa: z
     .string()
@@ -120,7 +120,7 @@ export const settingsSchema = z.strictObject({
     .register(settingRows, {
       type: "file",
       desired: "the path of a file of certificates in PEM, or the certificates themselves",
-      does: "Certificates that git connections trust besides the public authorities: a file of up to 1 MB, read at synthesis. A layer brings them to the function.",
+      does: "Certificates that connections to Sources trust besides the public authorities: a file of up to 1 MB, read at synthesis. A layer brings them to the function.",
     }),
   table: nameOf(/^(arn:aws[a-z-]*:dynamodb:[a-z0-9-]+:\d{12}:table\/)?[\w.-]{3,255}$/)
     .optional()

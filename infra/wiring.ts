@@ -298,8 +298,8 @@ export class Wiring extends Construct {
       env: resolveEnv,
       access: {
         STARLING_TABLE: rowsOf(table, {
-          read: [partitions.sources, partitions.uses],
-          put: [partitions.sources, partitions.revisions],
+          read: [partitions.sources, partitions.uses, partitions.hostLimits],
+          put: [partitions.sources, partitions.revisions, partitions.hostLimits],
         }),
         STARLING_BUCKET: blobsOf(blobs, { read: ["artifacts"], write: ["artifacts"] }),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),

@@ -23,8 +23,8 @@ const limitsKib = {
   Render: 1750,
   // The clients of S3, Secrets Manager, EKS and STS.
   Apply: 2250,
-  // The clients of S3 and Secrets Manager, and isomorphic-git.
-  Resolve: 2500,
+  // The clients of S3 and Secrets Manager, isomorphic-git, and the readers of registries, repositories and archives.
+  Resolve: 2700,
 };
 
 const templates = existsSync(assembly) ? readdirSync(assembly).filter((name) => name.endsWith(".template.json")) : [];

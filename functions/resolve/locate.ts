@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { HostLimits, type LimitPorts } from "#functions/resolve/host-limits.ts";
 import { readCredentials } from "#functions/resolve/read-credentials.ts";
 import { locateArchive } from "#functions/resolve/upstreams/locate-archive.ts";
 import { locateChart } from "#functions/resolve/upstreams/locate-chart.ts";
@@ -10,7 +11,7 @@ import { type Upstream, upstreamOf } from "#shared/fleet/kinds/source.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { SecretReader, SourceCredentials } from "#shared/ports.ts";
 
-export interface LocatePorts extends UpstreamPorts {
+export interface LocatePorts extends UpstreamPorts, LimitPorts {
   readonly secrets: SecretReader;
 }
 
@@ -28,17 +29,19 @@ const denials: ReadonlySet<string> = new Set(["GitAuthenticationFailed", "Authen
 export async function locate(row: SourceRow, request: LocateRequest, ports: LocatePorts): Promise<Located> {
   const upstream = upstreamOf(row.spec);
   const use = { namespace: row.namespace, upstream };
+  const limits = new HostLimits(upstream, ports);
   let known: { readonly credentials: SourceCredentials | undefined } | undefined;
   const signedIn: UpstreamUse["signedIn"] = async (work) => {
     known ??= { credentials: await readCredentials(use, ports.secrets) };
+    const { credentials: first } = known;
     try {
-      return await work(known.credentials);
+      return await limits.within(() => work(first));
     } catch (error) {
       if (!denials.has(errorCode(error))) throw error;
       const credentials = await readCredentials(use, ports.secrets, { fresh: true });
       if (isDeepStrictEqual(known.credentials, credentials)) throw error;
       known = { credentials };
-      return work(credentials);
+      return limits.within(() => work(credentials));
     }
   };
   const { timeLeftMs, revision } = request;

@@ -1,4 +1,5 @@
 import { fetchArtifact } from "#functions/resolve/fetch-artifact.ts";
+import { untilOf } from "#functions/resolve/host-limits.ts";
 import { locate } from "#functions/resolve/locate.ts";
 import { bringBack, isLostArtifact, keepArtifact, type Missed } from "#functions/resolve/lost-artifact.ts";
 import { conclude, type Settle, wantAgain, writeStart } from "#functions/resolve/source-writes.ts";
@@ -206,7 +207,12 @@ async function attempt<T extends object>(
   try {
     return await work();
   } catch (error) {
-    const failure = { code: errorCode(error), message: excerpt(errorMessage(error), maxMessage) };
+    const limitedUntil = untilOf(error)?.toISOString();
+    const failure = {
+      code: errorCode(error),
+      message: excerpt(errorMessage(error), maxMessage),
+      ...defined({ limitedUntil }),
+    };
     ports.log.warn("source could not be resolved", {
       kind: "Source",
       namespace: row.namespace,

@@ -16,6 +16,7 @@ export const errorCodes = [
   "UpstreamNotFound",
   "UpstreamUnavailable",
   "UpstreamTooLarge",
+  "RateLimited",
   "ChecksumMismatch",
   "PathNotFound",
   "ArtifactGone",

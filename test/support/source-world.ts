@@ -25,7 +25,7 @@ const noGit: GitRemote = {
 
 /** One Source in a table and a storage in memory, resolved by the real code against a server on loopback. */
 export class SourceWorld {
-  readonly table = new MemoryTable();
+  readonly table: MemoryTable;
   readonly blobs = new MemoryBlobStore(() => this.now);
   readonly sender = new MemorySender();
   readonly errors: string[] = [];
@@ -33,6 +33,11 @@ export class SourceWorld {
   git: GitRemote = noGit;
   http: HttpRemote = new GuardedHttpRemote({ rules: addressRules("127.0.0.1") });
   now = new Date("2026-03-01T10:00:00.000Z");
+
+  /** @param table - of another world, whose Source this one replaces. */
+  constructor(table = new MemoryTable()) {
+    this.table = table;
+  }
 
   /** Writes the Source, or its next generation. */
   async put(spec: unknown): Promise<void> {

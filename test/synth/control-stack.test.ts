@@ -298,7 +298,7 @@ describe("the permissions of each function", () => {
     ["dashboard", []],
     ["render", ["REND#*"]],
     ["report", ["EVT#*"]],
-    ["resolve", ["NS#*#Source", "REV#*"]],
+    ["resolve", ["LIMIT#*", "NS#*#Source", "REV#*"]],
     ["discover", ["CL#*", "DISCOVERIES", "FLEET", "FLEETVERSION", "FOUND"]],
     ["apply", ["CHECK#*", "CL#*"]],
   ])("%s writes these partitions and no others", (folder, expected) => {

@@ -5,6 +5,7 @@ import { fewerRefs, gitTooLarge } from "#shared/adapters/git/git-limits.ts";
 import { PacketReader } from "#shared/adapters/git/packet-reader.ts";
 import type { AddressRules } from "#shared/adapters/net/address-rules.ts";
 import { flatHeaders, guardedRequest } from "#shared/adapters/net/guarded-request.ts";
+import { refuseLimited } from "#shared/adapters/net/refuse-limited.ts";
 import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 
@@ -76,6 +77,7 @@ export class GitHttp implements HttpClient {
       const status = response.statusCode ?? 0;
       const location = response.headers.location;
       if (status < 300 || status > 399 || status === 304 || location === undefined) {
+        refuseLimited(target.host, response);
         return this.#streamOf(response, target);
       }
       response.destroy();

@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { ByteCollector } from "#shared/adapters/byte-collector.ts";
 import type { AddressRules } from "#shared/adapters/net/address-rules.ts";
 import { flatHeaders, guardedRequest } from "#shared/adapters/net/guarded-request.ts";
+import { refuseLimited } from "#shared/adapters/net/refuse-limited.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
@@ -65,6 +66,7 @@ export class GuardedHttpRemote implements HttpRemote {
         },
         { rules, signal, ...defined({ ca }) },
       );
+      refuseLimited(url.host, response);
       const { location } = response.headers;
       const status = response.statusCode ?? 0;
       if (location === undefined || ![301, 302, 303, 307, 308].includes(status)) return { response, url };

@@ -63,6 +63,7 @@ const forms = {
   repository: keyForm("Directory", "REPO#:url", ":namespace#:name"),
   fleetVersion: keyForm("FleetVersion", "FLEETVERSION", ":part"),
   tick: keyForm("Tick", "TICK", "META"),
+  hostLimit: keyForm("HostLimit", "LIMIT#:host", ":secret"),
   rolloutState: keyForm("RolloutState", "ROLL#:namespace#:kind#:name", "STATE"),
   rollout: keyForm("Rollout", "ROLL#:namespace#:kind#:name", "ROLLOUT#:number"),
   stageRun: keyForm("StageRun", "ROLL#:namespace#:kind#:name", "STAGERUN#:number#:stage#:snapshot"),
@@ -97,6 +98,7 @@ export const partitions = {
   fleet: forms.fleet.partition,
   fleetVersion: forms.fleetVersion.partition,
   tick: forms.tick.partition,
+  hostLimits: forms.hostLimit.partition,
   discoveries: forms.discovery.partition,
   found: forms.found.partition,
   clusterValues: forms.clusterValues.partition,
@@ -164,6 +166,9 @@ export const keys = {
   ),
   fleetVersion: (part: number) => forms.fleetVersion.key({ part: padded(part, 2) }),
   tick: forms.tick.key({}),
+  /** One for each secret with which the host is asked; an ARN has colons and slashes, so that its hash stands for it. */
+  hostLimit: (host: string, secret: string | undefined) =>
+    forms.hostLimit.key({ host: sha256(host), secret: secret === undefined ? "anonymous" : sha256(secret) }),
   rolloutState: Object.assign(
     (owner: Owner) => forms.rolloutState.key(owner),
     decoder((key) => ownerAmong(forms.rolloutState.parse(key))),

@@ -232,6 +232,8 @@ export interface SourceStatus {
   readonly lost?: string;
   readonly refused?: RefusedRevision;
   readonly failures?: number;
+  /** The host of the upstream wants no request before. */
+  readonly limitedUntil?: string;
   /** Number of the newest `reconcile` that was carried out. */
   readonly handledReconcile?: number;
   readonly conditions: readonly Condition[];

@@ -6,6 +6,7 @@ import type { DiscoveryRow, FoundRow } from "#shared/fleet/rows/discovery-rows.t
 import type { EventRow } from "#shared/fleet/rows/event-row.ts";
 import type { FolderUseRow } from "#shared/fleet/rows/folder-use.ts";
 import type { FreezesRow } from "#shared/fleet/rows/freezes-row.ts";
+import type { HostLimitRow } from "#shared/fleet/rows/host-limit-row.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import type {
   ClusterRow,
@@ -53,6 +54,7 @@ export type StoredRow =
   | DirectoryRow
   | FleetVersionRow
   | TickRow
+  | HostLimitRow
   | RolloutStateRow
   | RolloutRow
   | StageRunRow

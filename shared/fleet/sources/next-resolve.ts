@@ -1,6 +1,6 @@
 import { toRenewAt } from "#shared/fleet/blob-life.ts";
 import { secondsOf } from "#shared/fleet/kinds/quantities.ts";
-import { backoffSeconds, jittered, later } from "#shared/fleet/rows/due.ts";
+import { backoffSeconds, hashOf, jittered, later } from "#shared/fleet/rows/due.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { fetchAgainAt } from "#shared/fleet/sources/source-fetch.ts";
 
@@ -24,10 +24,19 @@ export function nextResolve(
   const failures = status.failures ?? 0;
   const wait =
     failures > 0 ? Math.min(backoffSeconds(failures), interval) : jittered(interval, `${row.uid}${status.attemptedAt}`);
-  const listed = later(status.attemptedAt, wait);
+  const listed = afterLimit(later(status.attemptedAt, wait), row);
   const fetched = status.fetch === undefined ? listed : fetchAgainAt(status.fetch);
   // The expected fetch did not happen, for another reason.
   return status.attemptedAt < fetched && fetched < listed ? fetched : listed;
+}
+
+/** The Sources of a host are spread over their interval after its limit, so that they do not meet it again at once. */
+function afterLimit(at: string, { spec, status, uid }: Pick<SourceRow, "spec" | "status" | "uid">): string {
+  const { limitedUntil } = status;
+  if (limitedUntil === undefined) return at;
+  const share = (hashOf(uid) % 1000) / 1000;
+  const asked = later(limitedUntil, share * secondsOf(spec.interval));
+  return asked > at ? asked : at;
 }
 
 function nextRenewal({ status: { artifact, lost } }: Pick<SourceRow, "status">): string | undefined {

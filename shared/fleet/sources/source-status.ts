@@ -26,7 +26,8 @@ export function resolvedStatus(
   found: { readonly artifact: Artifact; readonly revision: string },
   now: Date,
 ): SourceStatus {
-  const { failures: _failures, fetch: _fetch, refused: _refused, lost: _lost, ...before } = row.status;
+  const { failures: _failures, fetch: _fetch, refused: _refused, lost: _lost, ...rest } = row.status;
+  const { limitedUntil: _limitedUntil, ...before } = rest;
   const message = `stored artifact for revision ${found.artifact.revision}`;
   return {
     ...before,
@@ -65,13 +66,15 @@ export interface SourceFailure {
   readonly message: string;
   /** The revision will be the same next time, and so will its failure. */
   readonly refused?: AskedRevision;
+  /** The host wants no request before. */
+  readonly limitedUntil?: string;
 }
 
 /** The attempt failed: the last good artifact stays, and with it everything that uses the Source. */
 export function failedSourceStatus(row: Before, failure: SourceFailure, now: Date): SourceStatus {
-  const { observedReference, fetch: _fetch, ...before } = row.status;
+  const { observedReference, fetch: _fetch, limitedUntil: _limitedUntil, ...before } = row.status;
   const sameSpec = before.observedGeneration === row.generation && observedReference !== undefined;
-  const { message, refused } = failure;
+  const { message, refused, limitedUntil } = failure;
   const reason = reportedReason(failure.code);
   const stored = row.status.conditions.filter((condition) => condition.type === "ArtifactInStorage");
   const lost = { status: "False", reason: "ArtifactLost", message: "it is gone, and has to be fetched again" } as const;
@@ -79,6 +82,7 @@ export function failedSourceStatus(row: Before, failure: SourceFailure, now: Dat
     ...before,
     ...attempted(row, now),
     failures: (before.failures ?? 0) + 1,
+    ...defined({ limitedUntil }),
     // The observation belongs to another spec: the next attempt has to fetch.
     ...(sameSpec ? { observedReference } : {}),
     ...(refused === undefined ? {} : { refused: { ...refused, code: failure.code, message } }),

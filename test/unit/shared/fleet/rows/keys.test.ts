@@ -315,6 +315,7 @@ test("partitions have names by which policies can grant them", () => {
     clusters: "CL#*",
     checks: "CHECK#*",
     freezeState: "FREEZES",
+    hostLimits: "LIMIT#*",
     fleet: "FLEET",
     fleetVersion: "FLEETVERSION",
     tick: "TICK",

@@ -132,3 +132,15 @@ describe("the next poll of a Source", () => {
     expect(new Set(waits).size).toBeGreaterThan(40);
   });
 });
+
+test("the Sources of a host are spread over their interval after the time that the host states", () => {
+  const limitedUntil = "2026-03-01T11:00:00.000Z";
+  const times = Array.from({ length: 500 }, (_, index) => {
+    const row = rowWith({ failures: 1, limitedUntil }, { uid: `uid-${index}` });
+    return Date.parse(nextResolve({ ...row, spec: { ...row.spec, interval: "5m" } }) ?? "") - Date.parse(limitedUntil);
+  });
+  expect(Math.min(...times)).toBeGreaterThanOrEqual(0);
+  expect(Math.max(...times)).toBeLessThanOrEqual(300_000);
+  const perTenSeconds = Map.groupBy(times, (time) => Math.floor(time / 10_000));
+  expect(Math.max(...[...perTenSeconds.values()].map((all) => all.length))).toBeLessThan(40);
+});

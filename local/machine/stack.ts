@@ -19,6 +19,7 @@ import { type ApiSession, openApiSession } from "#local/machine/api-session.ts";
 import { type Machine, type MachineOptions, startMachine } from "#local/machine/machine.ts";
 import { localEksAuthenticator, registerEksClusters } from "#local/machine/register-eks-clusters.ts";
 import { fleetClusters, rings } from "#local/machine/rings.ts";
+import { type RegistryServer, startRegistryServer } from "#local/registry/registry-server.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { GitUpstream } from "#shared/fleet/kinds/source.ts";
 
@@ -28,6 +29,8 @@ export interface Stack {
   readonly git: GitServer;
   /** The credentials for pushes and fetches. A secret holds them for Sources of the git server. */
   readonly gitCredentials: GitCredentials;
+  /** The registry of charts, if the options ask for one. */
+  readonly registry: RegistryServer | undefined;
   /** The `spec.git` of a Source. It has credentials if the git server of this machine serves the repository. */
   gitSpec(url: string): GitSpec;
   readonly session: ApiSession;
@@ -47,6 +50,8 @@ export interface StackOptions extends MachineOptions {
   readonly gitPort?: number;
   /** The certificate of the git server. The default is a new one. */
   readonly gitTls?: TlsCertificate;
+  /** Whether an OCI registry for charts runs, too. It is empty at each start. */
+  readonly registry?: boolean;
   /** The password of the git server. The default is a new one. */
   readonly gitPassword?: string;
 }
@@ -86,6 +91,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       },
     });
     stops.push(() => git.stop());
+    const registry = options.registry === true ? await startRegistryServer() : undefined;
+    if (registry !== undefined) stops.push(() => registry.stop());
     const { origin } = new URL(git.url("any"));
     const secret = gitSecretName(options.installation);
     await machine.putSecret(secret, gitSecret(origin, credentials));
@@ -93,6 +100,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       machine,
       clusters,
       git,
+      registry,
       gitCredentials: credentials,
       gitSpec: (url) => (new URL(url).origin === origin ? { url, credentials: { secret, kind: "basic" } } : { url }),
       session: openApiSession(machine.api),

@@ -10,6 +10,7 @@ import { removeAtEnd, untilEnded } from "#local/stories/end-of-process.ts";
 import { type ExampleFleet, readExample } from "#local/stories/example-fleet.ts";
 import { type GroupEnd, showExample } from "#local/stories/example-tale.ts";
 import { gatesExample, showGates } from "#local/stories/gates-tale.ts";
+import { registryExample, showRegistry } from "#local/stories/registry-tale.ts";
 import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
@@ -48,7 +49,8 @@ async function main(): Promise<number> {
   let stack: Stack | undefined;
   let pages: PageServer | undefined;
   try {
-    stack = await startStack({ repositories: join(scratch, "repositories"), database: "pipe" });
+    const registry = example !== undefined && example.charts.size > 0;
+    stack = await startStack({ repositories: join(scratch, "repositories"), database: "pipe", registry });
     pages = await serveMachinePages(stack.machine.api);
     const isInSync = await run(stack, { options, example }, { signal: ended.signal, pages });
     if (options.keep !== undefined) await ended.code;
@@ -83,12 +85,17 @@ async function run(
   const ends =
     example === undefined
       ? [await demoEnd(stack, options, output)]
-      : await (options.example === gatesExample ? showGates : showExample)(stack, example, output);
+      : await taleOf(options.example)(stack, example, output);
   say();
   if (options.keep === undefined) sayWhatNext(options);
   else await sayHowToInspect(stack, { folder: options.keep, ends, pages });
   for (const end of ends) sayEnd(end, ends.length === 1 ? "" : ` of ${end.namespace}/${end.name}`);
   return ends.every(isInSync);
+}
+
+function taleOf(example: string | undefined): typeof showExample {
+  if (example === gatesExample) return showGates;
+  return example === registryExample ? showRegistry : showExample;
 }
 
 /** All clusters of the demo count, also those without a Sync. */
@@ -116,6 +123,7 @@ function sayWhatNext({ user, example }: DemoOptions): void {
   say(own ? `  npm run demo -- --keep ./demo     ${stays}` : `  the same command with --keep ./demo     ${stays}`);
   if (own) say("  npm run demo -- --example platform     shows a fleet with charts, overlays and values");
   if (own) say("  npm run demo -- --example gates     shows a bake, an approval, a rollback and a window");
+  if (own) say("  npm run demo -- --example registry     shows a chart from a registry, and values of each region");
   say("  npm run starling -- local up     runs Starling in the background, for your repository");
   say();
 }

@@ -4,7 +4,6 @@ import { basename, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { FileChanges } from "#local/git/repository.ts";
 import { type Document, parseDocument } from "#shared/fleet/kinds/document.ts";
-import { addressOf } from "#shared/fleet/kinds/source.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
 type DocumentOf<Kind extends Document["kind"]> = Extract<Document, { readonly kind: Kind }>;
@@ -18,11 +17,15 @@ export interface ExampleFleet {
   readonly others: readonly Document[];
   /** The content of each repository, by the last part of the URL in its Sources. */
   readonly repositories: ReadonlyMap<string, FileChanges>;
+  /** The files of each chart that a Source takes from a registry, by the chart's name. */
+  readonly charts: ReadonlyMap<string, Readonly<Record<string, Uint8Array>>>;
 }
 
 const examples = fileURLToPath(new URL("../../examples/", import.meta.url));
 /** The subfolder of an example with one folder per repository. */
 const repositoriesFolder = "repositories";
+/** The subfolder with one folder per chart, for an example with a registry. */
+const chartsFolder = "charts";
 
 /** The names of the examples that can run. */
 export function exampleNames(): readonly string[] {
@@ -37,23 +40,22 @@ export function readExample(name: string): ExampleFleet {
   if (!names.includes(name)) throw new Error(`--example is ${name}; expected one of ${names.join(", ")}`);
   const documents = documentsOf(join(examples, name));
   const sources = documents.filter((document) => document.kind === "Source");
+  const inFolder = (folder: string, part: string) => [part, filesOf(join(examples, name, folder, part))] as const;
   return {
     sources,
     clusters: documents.filter((document) => document.kind === "Cluster"),
     groups: documents.filter((document) => document.kind === "SyncGroup"),
     others: documents.filter(({ kind }) => kind !== "Source" && kind !== "Cluster" && kind !== "SyncGroup"),
     repositories: new Map(
-      sources.map((source) => [
-        repositoryOf(source),
-        filesOf(join(examples, name, repositoriesFolder, repositoryOf(source))),
-      ]),
+      sources.flatMap(({ spec }) => (spec.git ? [inFolder(repositoriesFolder, repositoryOf(spec.git))] : [])),
     ),
+    charts: new Map(sources.flatMap(({ spec }) => (spec.helm ? [inFolder(chartsFolder, spec.helm.chart)] : []))),
   };
 }
 
 /** For example `shop` for `https://github.com/acme/shop`. */
-export function repositoryOf({ spec }: DocumentOf<"Source">): string {
-  return basename(new URL(addressOf(spec)).pathname, ".git");
+export function repositoryOf({ url }: { readonly url: string }): string {
+  return basename(new URL(url).pathname, ".git");
 }
 
 function documentsOf(folder: string): readonly Document[] {
@@ -70,7 +72,7 @@ function documentsOf(folder: string): readonly Document[] {
 }
 
 /** The files by their path below the folder, with `/`. */
-function filesOf(folder: string): FileChanges {
+function filesOf(folder: string): Readonly<Record<string, Uint8Array>> {
   if (!existsSync(folder))
     throw new Error(`the folder examples/${relative(examples, folder)} does not exist, but a Source names it`);
   const paths = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((path) =>

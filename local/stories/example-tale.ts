@@ -1,11 +1,19 @@
 /** Shows an example fleet in the demo: each SyncGroup rolls out, then the content of the clusters. */
 import { registerEksClusters } from "#local/machine/register-eks-clusters.ts";
 import type { Stack } from "#local/machine/stack.ts";
+import type { RegistryServer } from "#local/registry/registry-server.ts";
 import type { DemoOutput } from "#local/stories/demo-tale.ts";
 import { type ExampleFleet, repositoryOf } from "#local/stories/example-fleet.ts";
 import { type FleetView, RolloutStory } from "#local/stories/rollout-story.ts";
+import { packArtifact } from "#shared/adapters/render/artifact-archive.ts";
 import { labelsOf, ownApplyEntry, stringAt } from "#shared/kube/kube-object.ts";
 import { partOfLabel } from "#shared/kube/membership.ts";
+import { chartFile } from "#shared/source/helm/chart-folders.ts";
+
+/** The folder of the registry in which the charts are. */
+const chartsInRegistry = "charts";
+
+const versionLine = /^version: (.*)$/m;
 
 /** The final state of a SyncGroup. */
 export interface GroupEnd extends FleetView {
@@ -32,9 +40,11 @@ export async function startExample(
   const { say } = output;
   const { sources, groups, others } = example;
   const clusters = example.clusters.map(({ metadata }) => metadata.name);
-  say("Starling runs on this machine, with a git server and local DynamoDB, SQS and S3.");
+  const servers = example.charts.size === 0 ? "a git server" : "a git server, a registry";
+  say(`Starling runs on this machine, with ${servers} and local DynamoDB, SQS and S3.`);
   say(`Clusters: ${clusters.join(", ")}.`);
   say(`Repositories: ${[...example.repositories.keys()].join(", ")}.`);
+  if (example.charts.size > 0) say(`Charts in the registry: ${[...example.charts.keys()].join(", ")}.`);
   const registered = example.clusters.map(({ metadata: { name, labels }, spec: { values } }) => ({
     connection: stack.clusters.addCluster(name),
     labels,
@@ -42,6 +52,7 @@ export async function startExample(
   }));
   await registerEksClusters(registered, stack.machine, stack.session);
   for (const [name, files] of example.repositories) await stack.git.createRepository(name, files);
+  for (const [name, files] of example.charts) await publishChart(stack, { name, files }, versionIn(files));
   const stories = groups.map(({ metadata: { name, namespace }, spec }) => ({
     name,
     namespace,
@@ -80,10 +91,45 @@ export async function showExample(
   return ends;
 }
 
-/** Points a Source to the git server of this machine. The rest of the document stays. */
+/** Points a Source to the servers of this machine. The rest of the document stays. */
 function servedHere(stack: Stack, source: ExampleFleet["sources"][number]): ExampleFleet["sources"][number] {
-  const git = { ...source.spec.git, ...stack.gitSpec(stack.git.url(repositoryOf(source))) };
-  return { ...source, spec: { ...source.spec, git } };
+  const { git, helm } = source.spec;
+  const here = {
+    ...(git && { git: { ...git, ...stack.gitSpec(stack.git.url(repositoryOf(git))) } }),
+    ...(helm && { helm: { ...helm, url: `oci://${registryOf(stack).host}/${chartsInRegistry}` } }),
+  };
+  return { ...source, spec: { ...source.spec, ...here } };
+}
+
+interface Chart {
+  readonly name: string;
+  readonly files: Readonly<Record<string, Uint8Array>>;
+}
+
+/** Publishes a chart to the registry of this machine, as `helm push` does. */
+export async function publishChart(stack: Stack, { name, files }: Chart, version: string): Promise<void> {
+  const own = { ...files, [chartFile]: chartFileAt(files, version) };
+  const packed = await packArtifact(
+    Object.entries(own).map(([path, content]) => ({ path: `${name}/${path}`, executable: false, content })),
+  );
+  registryOf(stack).pushChart(`${chartsInRegistry}/${name}`, version, packed);
+}
+
+function chartFileAt(files: Chart["files"], version: string): Uint8Array {
+  return Buffer.from(
+    Buffer.from(files[chartFile] ?? [])
+      .toString()
+      .replace(versionLine, `version: ${version}`),
+  );
+}
+
+function versionIn(files: Chart["files"]): string {
+  return versionLine.exec(Buffer.from(files[chartFile] ?? []).toString())?.[1] ?? "";
+}
+
+function registryOf({ registry }: Stack): RegistryServer {
+  if (registry === undefined) throw new Error("the example has a chart, but no registry runs");
+  return registry;
 }
 
 function widest(clusters: ExampleFleet["clusters"]): number {

@@ -127,8 +127,8 @@ export class RolloutStory {
   }
 
   /** @param failure - the error message for this case. @throws Error when the condition does not become true in time. */
-  async until(failure: string, isTrue: () => boolean): Promise<void> {
-    const came = await this.#poll(async () => (isTrue() ? true : undefined));
+  async until(failure: string, isTrue: () => boolean | Promise<boolean>): Promise<void> {
+    const came = await this.#poll(async () => ((await isTrue()) ? true : undefined));
     if (came === undefined) throw new Error(`${failure} within ${longestSilenceMs / 1000} s`);
   }
 

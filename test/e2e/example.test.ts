@@ -203,6 +203,6 @@ test("the demo stops every process that it started, and the error about an unkno
   expect(await demo?.ended()).toBe(0);
   const other = startDemo(["--example", "nope"], { tmp });
   expect(await other.ended()).toBe(2);
-  expect(other.err()).toContain("--example is nope; expected one of gates, platform");
+  expect(other.err()).toContain("--example is nope; expected one of gates, platform, registry");
   expect(readdirSync(tmp)).toEqual([]);
 });

@@ -31,7 +31,7 @@ export async function showRegistry(
     return publishChart(stack, { name, files }, version);
   };
   const source = `/v1/namespaces/${namespace}/sources/${name}`;
-  const look = async () => {
+  const poll = async () => {
     story.note(`$ starling reconcile source/${name} -n ${namespace}`);
     await stack.session.call("POST", `${source}/reconcile`, {});
   };
@@ -44,7 +44,7 @@ export async function showRegistry(
     `Version ${versions.inRange} is published: it is in the range of the Source, and rolls out without a commit`,
   );
   await publish(versions.inRange);
-  await look();
+  await poll();
   await story.follow(versions.inRange);
   showSettings(stack, group);
 
@@ -52,7 +52,7 @@ export async function showRegistry(
   const rollout = await newestRollout(stack, group);
   await publish(versions.outside);
   const before = (await stack.session.call<SourceObject>("GET", source)).status;
-  await look();
+  await poll();
   await story.until("the registry was not read again", async () => {
     const { status } = await stack.session.call<SourceObject>("GET", source);
     return status.handledReconcile !== before.handledReconcile;

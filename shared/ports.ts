@@ -178,7 +178,17 @@ export type SourceCredentials =
       /** Other hosts that may get them: they give the tokens for a registry. */
       readonly tokenHosts?: readonly string[];
     }
-  | { readonly kind: "bearer"; readonly token: string };
+  | { readonly kind: "bearer"; readonly token: string }
+  | SshKey;
+
+export interface SshKey {
+  readonly kind: "ssh";
+  /** As `ssh-keygen` writes it, or PEM. */
+  readonly privateKey: string;
+  readonly passphrase?: string;
+  /** Lines in the form of known_hosts, with the keys that the server may have. */
+  readonly knownHosts: string;
+}
 
 export interface GitRef {
   /** The full name: `refs/heads/main`, `refs/tags/v1`, `HEAD`. */

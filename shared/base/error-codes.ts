@@ -5,6 +5,7 @@
 export const errorCodes = [
   // A Source.
   "GitAuthenticationFailed",
+  "HostKeyMismatch",
   "GitNotFound",
   "GitRefNotFound",
   "EmptyGitRepository",

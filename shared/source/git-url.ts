@@ -2,6 +2,7 @@
  * URLs of git repositories: which ones Starling fetches, and when two of them mean the same repository.
  */
 import { checkHttpUrl } from "#shared/source/http-url.ts";
+import { checkSshUrl } from "#shared/source/ssh/ssh-url.ts";
 
 const defaultPorts: Readonly<Record<string, string>> = {
   "http:": "80",
@@ -15,24 +16,24 @@ const defaultPorts: Readonly<Record<string, string>> = {
 const maxAddressBytes = 2000;
 
 /** `git@github.com:acme/app.git`, but not a Windows path and not a URL with a scheme. */
-const scpForm = /^(?:[^@/:\s]+@)?([^@/:\s]{2,}|\[[0-9a-fA-F:]+\]):(?!\/\/)(.+)$/;
+const scpForm = /^([^@/:\s]+@)?([^@/:\s]{2,}|\[[0-9a-fA-F:]+\]):(?!\/\/)(.+)$/;
 
 /**
- * @returns what is wrong with a Source's URL and what to write instead, or undefined. Only `https` is fetched. `http`
- * is for a server on the same machine, and the fetch refuses it unless the operator allows the address.
+ * @returns what is wrong with a Source's URL and what to write instead, or undefined. Only `https` and `ssh` are fetched.
+ * `http` is for a server on the same machine, and the fetch refuses it unless the operator allows the address.
  */
 export function checkGitUrl(text: string): string | undefined {
   // Browsers read a backslash as a slash and drop line ends. Git does not, so that it would reach another host.
   if (/[\\\s\p{Cc}]/u.test(text)) return "contains a backslash, a space or a line end; write it as https://HOST/PATH";
   const scp = scpForm.exec(text);
-  if (scp !== null)
-    return `is an SSH address; use ${httpsForm(scp[1] ?? "", scp[2] ?? "")} and credentials with a token`;
+  if (scp !== null) {
+    const [, user = "", host = "", path = ""] = scp;
+    return `has the form of scp; write it as ssh://${user}${host}/${path.replace(/^\/+/, "")}`;
+  }
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined) return "is not a URL; write it as https://HOST/PATH";
-  if (url.protocol === "ssh:")
-    return `is an SSH address; use ${httpsForm(url.hostname, url.pathname)} and credentials with a token`;
   if (url.search !== "" || url.hash !== "") return "has a query or a fragment; give branch or tag in ref instead";
-  const problem = checkHttpUrl(text, "repository");
+  const problem = url.protocol === "ssh:" ? checkSshUrl(text) : checkHttpUrl(text, "repository");
   if (problem !== undefined) return problem;
   return lengthProblem(text, "repository");
 }
@@ -52,10 +53,6 @@ function lengthProblem(text: string, what: string): string | undefined {
   return `is longer than ${maxAddressBytes} bytes; use the ${what}'s own address`;
 }
 
-function httpsForm(host: string, path: string): string {
-  return `https://${host}/${path.replace(/^\/+/, "")}`;
-}
-
 /**
  * `host/path` in lower case, without scheme, user, default port, `.git` and trailing slashes: equal for every spelling
  * of one repository. It is for comparing, not for fetching. On hosts whose paths are case-sensitive, two repositories
@@ -64,7 +61,7 @@ function httpsForm(host: string, path: string): string {
  */
 export function normaliseGitUrl(text: string): string | undefined {
   const scp = scpForm.exec(text);
-  if (scp !== null) return join(scp[1] ?? "", scp[2] ?? "");
+  if (scp !== null) return join(scp[2] ?? "", scp[3] ?? "");
   if (!URL.canParse(text)) return undefined;
   const url = new URL(text);
   if (defaultPorts[url.protocol] === undefined || url.hostname === "") return undefined;

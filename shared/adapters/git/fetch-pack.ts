@@ -1,13 +1,14 @@
 import { Errors, getRemoteInfo2 } from "isomorphic-git";
 import { ByteCollector } from "#shared/adapters/byte-collector.ts";
-import type { GitHttp } from "#shared/adapters/git/git-http.ts";
 import { type GitLimits, gitTooLarge, malformedGitAnswer, splitRepository } from "#shared/adapters/git/git-limits.ts";
+import type { GitTransport } from "#shared/adapters/git/git-transport.ts";
 import { PacketReader, packetLine } from "#shared/adapters/git/packet-reader.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 
 export interface PackRequest {
-  readonly http: GitHttp;
+  readonly transport: GitTransport;
+  /** For messages. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   /** The commit, or an annotated tag of it. */
@@ -31,10 +32,11 @@ const maxServerText = 300;
  * @throws StarlingError `GitRefNotFound`, `GitTooLarge`, `GitOperationFailed`; HttpError of isomorphic-git.
  */
 export async function fetchPack(request: PackRequest): Promise<Buffer> {
-  const { http, url, limits } = request;
-  const remote = await getRemoteInfo2({ http, url, headers: { ...request.headers } });
+  const { transport, limits } = request;
+  const { url } = transport;
+  const remote = await getRemoteInfo2({ http: transport, url, headers: { ...request.headers } });
   const isV2 = remote.protocolVersion === 2;
-  const response = await http.send({
+  const response = await transport.send({
     url: `${url}/git-upload-pack`,
     method: "POST",
     headers: {

@@ -1,8 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import type { GitHttpRequest, GitHttpResponse, HttpClient } from "isomorphic-git";
-import { ByteCollector } from "#shared/adapters/byte-collector.ts";
-import { fewerRefs, gitTooLarge } from "#shared/adapters/git/git-limits.ts";
-import { PacketReader } from "#shared/adapters/git/packet-reader.ts";
+import type { GitLimits } from "#shared/adapters/git/git-limits.ts";
+import { type GitHttpMessage, type GitHttpStream, GitTransport } from "#shared/adapters/git/git-transport.ts";
 import type { AddressRules } from "#shared/adapters/net/address-rules.ts";
 import { flatHeaders, guardedRequest } from "#shared/adapters/net/guarded-request.ts";
 import { refuseLimited } from "#shared/adapters/net/refuse-limited.ts";
@@ -15,59 +13,28 @@ export interface GitHttpOptions {
   readonly ca?: string;
   /** For the whole operation, with all its requests. */
   readonly timeoutSeconds: number;
-  /** The limit of an answer that is read as a whole, such as a listing. */
-  readonly maxListingBytes: number;
-  readonly maxRefs: number;
-}
-
-export interface GitHttpMessage {
-  readonly url: string;
-  readonly method: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Buffer | undefined;
-}
-
-/** An answer whose body has not been read. The caller must read or discard it. */
-export interface GitHttpStream {
-  readonly url: string;
-  readonly statusCode: number;
-  readonly statusMessage: string;
-  readonly headers: Record<string, string>;
-  /** The body's pieces, within the operation's time. The reader limits their size. */
-  chunks(): AsyncIterable<Buffer>;
-  discard(): void;
+  /** Limits of an answer that is read as a whole, such as a listing. */
+  readonly limits: Pick<GitLimits, "maxListingBytes" | "maxRefs">;
 }
 
 const maxRedirects = 3;
-/** Lines of a listing that are not references, such as capabilities and ends. */
-const otherLines = 100;
 
 /**
  * The HTTP of one git operation. isomorphic-git's own plugin follows any redirect and has no limits. This one checks
  * every address, keeps redirects on the same origin, and limits time and size.
  */
-export class GitHttp implements HttpClient {
+export class GitHttp extends GitTransport {
+  readonly url: string;
   readonly #options: GitHttpOptions;
   readonly #signal: AbortSignal;
   /** The new path of a renamed repository on its host. Later requests use it at once. */
   #moved: { readonly from: string; readonly to: string } | undefined;
 
-  constructor(options: GitHttpOptions) {
+  constructor(url: string, options: GitHttpOptions) {
+    super(options.limits);
+    this.url = url;
     this.#options = options;
     this.#signal = AbortSignal.timeout(Math.ceil(options.timeoutSeconds * 1000));
-  }
-
-  async request({ url, method = "GET", headers = {}, body }: GitHttpRequest): Promise<GitHttpResponse> {
-    const content = body === undefined ? undefined : await concat(body);
-    const response = await this.send({ url, method, headers, body: content });
-    return {
-      url: response.url,
-      method,
-      statusCode: response.statusCode,
-      statusMessage: response.statusMessage,
-      headers: response.headers,
-      body: once(await this.#read(response)),
-    };
   }
 
   async send(message: GitHttpMessage): Promise<GitHttpStream> {
@@ -90,6 +57,9 @@ export class GitHttp implements HttpClient {
       target = next;
     }
   }
+
+  /** Each request has its own connection. */
+  close(): void {}
 
   #follow(url: string): URL {
     const moved = this.#moved;
@@ -134,51 +104,11 @@ export class GitHttp implements HttpClient {
     };
   }
 
-  async #read(response: GitHttpStream): Promise<Buffer> {
-    const { maxListingBytes, maxRefs } = this.#options;
-    const body = new ByteCollector(maxListingBytes);
-    for await (const chunk of response.chunks()) {
-      if (body.add(chunk)) continue;
-      throw gitTooLarge(`the git server lists more than ${maxListingBytes} bytes of references`, fewerRefs);
-    }
-    if (hasMoreLines(body.bytes(), 2 * maxRefs + otherLines)) {
-      throw gitTooLarge(`the git server lists more than ${maxRefs} references`, fewerRefs);
-    }
-    return body.bytes();
-  }
-
   #tookTooLong(): StarlingError {
     return failure(`the git server did not answer within ${Math.round(this.#options.timeoutSeconds)} s`);
   }
 }
 
-/**
- * isomorphic-git needs 5 µs for each line of a listing and blocks the process: 16 MB of empty lines are four million
- * lines. A tag has two lines, one for the object that it points to.
- */
-function hasMoreLines(body: Buffer, most: number): boolean {
-  let lines = 0;
-  try {
-    for (const _line of new PacketReader().read(body)) {
-      lines += 1;
-      if (lines > most) return true;
-    }
-  } catch {
-    // The body is not a listing. isomorphic-git reports that better.
-  }
-  return false;
-}
-
 function failure(message: string): StarlingError {
   return new StarlingError(message, { code: "GitOperationFailed", retry: "transient" });
-}
-
-async function concat(body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of body) chunks.push(chunk);
-  return Buffer.concat(chunks);
-}
-
-async function* once(body: Buffer): AsyncIterableIterator<Uint8Array> {
-  yield body;
 }

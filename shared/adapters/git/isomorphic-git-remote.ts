@@ -9,6 +9,8 @@ import {
   malformedGitAnswer,
 } from "#shared/adapters/git/git-limits.ts";
 import { parseCommit, taggedObject, treeOf } from "#shared/adapters/git/git-objects.ts";
+import { GitSsh } from "#shared/adapters/git/git-ssh.ts";
+import type { GitTransport } from "#shared/adapters/git/git-transport.ts";
 import { Pace } from "#shared/adapters/git/pace.ts";
 import { PackObjects } from "#shared/adapters/git/pack-objects.ts";
 import { readFiles } from "#shared/adapters/git/read-files.ts";
@@ -32,7 +34,7 @@ type Desired = Parameters<GitRemote["fetchTree"]>[1];
 const maxTagDepth = 10;
 
 /**
- * Git over HTTPS without a `git` program, which Lambda's image does not have. isomorphic-git lists references (protocol
+ * Git over HTTPS and SSH without a `git` program, which Lambda's image does not have. isomorphic-git lists references (protocol
  * v2: a few hundred bytes). It does not fetch: it would unpack any pack without a limit or a pause, and take 57 s for
  * 20,000 files. Here a pack is read in memory within `GitLimits`, so that a killed function leaves nothing on disk.
  */
@@ -61,10 +63,10 @@ export class IsomorphicGitRemote implements GitRemote {
 
   async #list(repository: GitRepository, prefix: string): Promise<GitRef[]> {
     const { maxRefs } = this.#limits;
-    const refs = await translated(repository, () =>
+    const refs = await this.#through(repository, this.#secondsFor(repository), (transport) =>
       listServerRefs({
-        http: this.#http(this.#secondsFor(repository)),
-        url: repository.url,
+        http: transport,
+        url: transport.url,
         headers: authorization(repository.credentials),
         prefix,
         symrefs: true,
@@ -82,9 +84,9 @@ export class IsomorphicGitRemote implements GitRemote {
     const limits = this.#limits;
     const timeoutSeconds = this.#secondsFor(repository);
     const reading = { limits, pace: new Pace(timeoutSeconds) };
-    return translated(repository, async () => {
+    return this.#through(repository, timeoutSeconds, async (transport) => {
       const pack = await fetchPack({
-        http: this.#http(timeoutSeconds),
+        transport,
         url: repository.url,
         headers: authorization(repository.credentials),
         oid: desired.oid,
@@ -105,10 +107,27 @@ export class IsomorphicGitRemote implements GitRemote {
     return Math.min(this.#limits.timeoutSeconds, leftSeconds);
   }
 
-  #http(timeoutSeconds: number): GitHttp {
+  async #through<Result>(
+    repository: GitRepository,
+    timeoutSeconds: number,
+    work: (transport: GitTransport) => Promise<Result>,
+  ): Promise<Result> {
+    const transport = this.#transport(repository, timeoutSeconds);
+    try {
+      return await work(transport);
+    } catch (error) {
+      throw error instanceof StarlingError ? error : translate(repository, error);
+    } finally {
+      transport.close();
+    }
+  }
+
+  #transport({ url, credentials }: GitRepository, timeoutSeconds: number): GitTransport {
     const { rules, ca } = this.#options;
-    const { maxListingBytes, maxRefs } = this.#limits;
-    return new GitHttp({ rules, timeoutSeconds, maxListingBytes, maxRefs, ...defined({ ca }) });
+    const options = { rules, timeoutSeconds, limits: this.#limits };
+    return url.startsWith("ssh:")
+      ? new GitSsh({ url, credentials }, options)
+      : new GitHttp(url, { ...options, ...defined({ ca }) });
   }
 }
 
@@ -170,14 +189,6 @@ function commonPrefix(prefixes: readonly string[]): string {
 
 /** A server's text can be as long as its headers. */
 const maxReason = 300;
-
-async function translated<Result>(repository: GitRepository, work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    throw error instanceof StarlingError ? error : translate(repository, error);
-  }
-}
 
 function translate({ url, credentials }: GitRepository, error: unknown): StarlingError {
   const status = error instanceof Errors.HttpError ? error.data.statusCode : undefined;

@@ -23,7 +23,11 @@ export interface LocateRequest {
 }
 
 /** Other credentials may end these errors. */
-const denials: ReadonlySet<string> = new Set(["GitAuthenticationFailed", "AuthenticationFailed"]);
+const denials: ReadonlySet<string> = new Set([
+  ...["GitAuthenticationFailed", "AuthenticationFailed"],
+  // A key that is not read, and a host without a line or with another key in known_hosts.
+  ...["InvalidCredentials", "HostKeyMismatch"],
+]);
 
 /** Finds what the Source means now, or one of its former revisions, with at most one listing. */
 export async function locate(row: SourceRow, request: LocateRequest, ports: LocatePorts): Promise<Located> {

@@ -1,12 +1,15 @@
 import type { ErrorCode } from "#shared/base/error-codes.ts";
+import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { isToken, putSecret, secretMembers } from "#shared/fleet/bound-secret.ts";
 import type { Upstream } from "#shared/fleet/kinds/source.ts";
 import type { SecretReader, SourceCredentials } from "#shared/ports.ts";
+import { keyScan } from "#shared/source/ssh/known-hosts.ts";
+import { sshAddress, sshHost } from "#shared/source/ssh/ssh-url.ts";
 
 /**
  * The credentials a Source names. Its secret is JSON with the `host` that they are for, `username` and `password` (kind
- * `basic`) or `token` (`bearer`), and optionally the `namespaces` of the Sources that may use them: on a host that many
+ * `basic`), `token` (`bearer`) or `privateKey`, `passphrase` and `knownHosts` (`ssh`), and optionally the `namespaces` of the Sources that may use them: on a host that many
  * teams share, the host alone is not enough.
  * @param options.fresh - true when the server refused the credentials that were read before.
  * @throws StarlingError `SecretNotFound`; or `SecretUnbound`, `SecretMismatch` or `InvalidCredentials`, which name the
@@ -41,37 +44,75 @@ interface SecretUse {
 
 function credentialsIn(text: string, use: SecretUse): SourceCredentials {
   const { at, url, namespace, secret, kind } = use;
-  const { host, namespaces, username, password, token, tokenHosts } = secretMembers(text) ?? {};
+  const members = secretMembers(text) ?? {};
+  const { host, namespaces } = members;
   if (host === undefined) {
     const what = `does not say which host it is for, and is sent to none; if it is for this one, ${remedyFor(use)}`;
     throw refused("SecretUnbound", secret, what);
   }
   if (typeof host !== "string" || hostOf(host, url) !== hostOf(url.host, url)) {
-    const what = `is for another host and is not sent to ${url.host}; correct ${at}.url, or name a secret of this host in ${at}.credentials`;
+    const what = `is for another host and is not sent to ${shownHost(url)}; correct ${at}.url, or name a secret of this host in ${at}.credentials`;
     throw refused("SecretMismatch", secret, what);
   }
   if (namespaces !== undefined && !(Array.isArray(namespaces) && namespaces.includes(namespace))) {
     const what = `is not for Sources of the namespace ${namespace}; add it to the secret's "namespaces", or name another secret in ${at}.credentials`;
     throw refused("SecretMismatch", secret, what);
   }
-  if (kind === "bearer" && isToken(token)) return { kind, token };
-  if (kind === "basic" && isText(username) && isText(password)) {
-    const more = Array.isArray(tokenHosts) && tokenHosts.every(isText) ? { tokenHosts } : {};
-    return { kind, username, password, ...more };
-  }
+  const credentials = formOf(kind, members);
+  if (credentials !== undefined) return credentials;
   const what = `does not have the form that ${at}.credentials says (${kind}): ${remedyFor(use)}`;
   throw refused("InvalidCredentials", secret, what);
 }
 
+function formOf(kind: SourceCredentials["kind"], members: Members): SourceCredentials | undefined {
+  const { username, password, token, tokenHosts, privateKey, passphrase, knownHosts } = members;
+  switch (kind) {
+    case "bearer":
+      return isToken(token) ? { kind, token } : undefined;
+    case "basic": {
+      if (!isText(username) || !isText(password)) return undefined;
+      const more = Array.isArray(tokenHosts) && tokenHosts.every(isText) ? { tokenHosts } : {};
+      return { kind, username, password, ...more };
+    }
+    case "ssh": {
+      if (!isText(privateKey) || !isText(knownHosts) || !(passphrase === undefined || isText(passphrase))) return undefined;
+      return { kind, privateKey, knownHosts, ...defined({ passphrase }) };
+    }
+  }
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+const examples: Readonly<Record<SourceCredentials["kind"], Members>> = {
+  basic: { username: "<user>", password: "<password>" },
+  bearer: { token: "<token>" },
+  ssh: { privateKey: "<private key>", knownHosts: "<lines of known_hosts>" },
+};
+
 function remedyFor({ url, secret, kind }: SecretUse): string {
-  const rest = kind === "basic" ? { username: "<user>", password: "<password>" } : { token: "<token>" };
-  return putSecret(secret, { host: url.host, ...rest });
+  const host = shownHost(url);
+  const put = putSecret(secret, { host, ...examples[kind] });
+  return kind === "ssh" ? `${put} (${scanFor(url)} prints the lines of known_hosts; compare them with what its operator publishes)` : put;
+}
+
+function scanFor({ href }: URL): string {
+  const address = sshAddress(href);
+  return address === undefined ? "`ssh-keyscan`" : `\`${keyScan(address)}\``;
+}
+
+function shownHost({ host, href }: URL): string {
+  const address = sshAddress(href);
+  return address === undefined ? host : sshHost(address);
 }
 
 /** The host with its port, which is left out when it is the scheme's default; undefined when the text is not just a host. */
 function hostOf(text: string, { protocol }: URL): string | undefined {
   const spelled = `${protocol}//${text}/`;
   if (/[/?#@\\]/.test(text) || !URL.canParse(spelled)) return undefined;
+  if (protocol === "ssh:") {
+    const address = sshAddress(spelled);
+    return address === undefined ? undefined : sshHost(address);
+  }
   const { hostname, port } = new URL(spelled);
   return `${hostname.replace(/\.$/, "")}:${port}`;
 }

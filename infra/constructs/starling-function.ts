@@ -22,10 +22,11 @@ import { defined } from "#shared/base/defined.ts";
 
 const repository = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Some dependencies are CommonJS and call `require` for Node's own modules, which an ES module does not have. */
-const requireBanner =
+/** Some dependencies are CommonJS: they call `require` for Node's own modules, and read `__dirname`. An ES module has neither. */
+const commonJsBanner =
   "import { createRequire as starlingCreateRequire } from 'node:module';" +
-  "const require = starlingCreateRequire(import.meta.url);";
+  "const require = starlingCreateRequire(import.meta.url);" +
+  "const __dirname = import.meta.dirname;";
 
 /** A permission for resources whose names are not known at deployment: patterns, and the reason for their wildcards. */
 export interface Grant {
@@ -122,8 +123,9 @@ export class StarlingFunction<Env extends z.ZodObject> extends Construct {
         target: "node24",
         mainFields: ["module", "main"],
         // The runtime's SDK changes without notice; the version of the lock file does not.
-        externalModules: [],
-        banner: requireBanner,
+        // ssh2 asks for cpu-features only to choose its fastest cipher, and does without.
+        externalModules: ["cpu-features"],
+        banner: commonJsBanner,
         sourceMap: true,
         sourcesContent: false,
         minify: false,

@@ -150,7 +150,7 @@ export class Registry {
       return;
     }
     const realm = new URL(challenge.realm);
-    if (credentials !== undefined && !mayAskFor(repository.origin, realm.href, credentials.tokenHosts ?? [])) {
+    if (credentials?.kind === "basic" && !mayAskFor(repository.origin, realm.href, credentials.tokenHosts ?? [])) {
       const what = `wants the credentials to go to ${realm.host}, which is another host; if that is right, add`;
       throw this.#failed(
         "SecretMismatch",

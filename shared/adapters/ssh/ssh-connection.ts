@@ -1,11 +1,11 @@
 /** SSH to a host that the author of a Source chose: its address is checked, and then its key, before anything is sent. */
 import { connect, type Socket } from "node:net";
-import type { Client, ClientChannel, ServerHostKeyAlgorithm } from "ssh2";
+import type { Client, ClientChannel, PublicKeyAuthMethod, ServerHostKeyAlgorithm } from "ssh2";
 import { type AddressRules, guardedLookup, refuseLiteralAddress } from "#shared/adapters/net/address-rules.ts";
 import { parsedKey } from "#shared/adapters/ssh/private-keys.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import type { SourceCredentials } from "#shared/ports.ts";
-import { type HostKeys, hostKeysFor } from "#shared/source/ssh/known-hosts.ts";
+import { type HostKeys, hostKeysFor, keyScan } from "#shared/source/ssh/known-hosts.ts";
 import { type SshAddress, sshHost } from "#shared/source/ssh/ssh-url.ts";
 
 export interface SshUse {
@@ -67,6 +67,7 @@ export async function openSsh(address: SshAddress, use: SshUse): Promise<SshConn
   client.on("close", () => reject(new Error("the SSH server closed the connection")));
   const destroy = () => void client.destroy();
   signal.addEventListener("abort", destroy, { once: true });
+  const signIn: PublicKeyAuthMethod = { type: "publickey", username: address.user, key };
   client.connect({
     sock: socket,
     username: address.user,
@@ -76,7 +77,7 @@ export async function openSsh(address: SshAddress, use: SshUse): Promise<SshConn
       refusal = keyRefusal(shown, { address, use, known });
       return refusal === undefined;
     },
-    authHandler: [{ type: "publickey", username: address.user, key }],
+    authHandler: [signIn],
   });
   try {
     await promise;
@@ -103,9 +104,7 @@ function knownKeys(address: SshAddress, text: string): HostKeys {
   const host = sshHost(address);
   if (known.types.some((type) => proofs[type] !== undefined)) return known;
   const has = known.types.length === 0 ? "has no key" : `has only keys of the types ${known.types.join(", ")}`;
-  const types = `-t ${["ed25519", "ecdsa", "rsa"].join(",")}`;
-  const port = address.port === 22 ? "" : ` -p ${address.port}`;
-  const remedy = `add the lines of \`ssh-keyscan ${types}${port} ${address.host}\` after you have compared them with the fingerprints that its operator publishes`;
+  const remedy = `add the lines of \`${keyScan(address)}\` after you have compared them with the fingerprints that its operator publishes`;
   throw new StarlingError(
     `"knownHosts" in the secret of spec.git.credentials ${has} for ${host}, and no unknown server is trusted: ${remedy}`,
     { code: "InvalidCredentials", retry: "permanent" },

@@ -5,7 +5,7 @@ import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery
 import { checkNameTemplate } from "#shared/fleet/kinds/cluster-name.ts";
 import type { Document, FieldProblem } from "#shared/fleet/kinds/document.ts";
 import { checkParameterPath } from "#shared/fleet/kinds/parameter-path.ts";
-import { type Upstream, upstreamOf } from "#shared/fleet/kinds/source.ts";
+import { type GitUpstream, type Upstream, upstreamOf } from "#shared/fleet/kinds/source.ts";
 import { specialisationProblems } from "#shared/fleet/kinds/specialisation-fields.ts";
 import type { SyncTemplate, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
 import { checkFileUrl, checkGitUrl, checkRepositoryUrl } from "#shared/source/git-url.ts";
@@ -37,8 +37,21 @@ function sourceProblems(document: Extract<Document, { kind: "Source" }>): readon
   const semver = kind === "archive" ? undefined : upstream.ref?.semver;
   return [
     ...problemsAt(`spec.${kind}.url`, urlProblem(upstream)),
+    ...(upstream.kind === "git" ? signInProblems(upstream) : []),
     ...problemsAt(`spec.${kind}.ref.semver`, semver === undefined ? undefined : versionRangeProblem(semver)),
   ];
+}
+
+/** A key works over SSH only, and SSH with a key only. */
+function signInProblems({ url, credentials }: GitUpstream): readonly FieldProblem[] {
+  const isSsh = url.startsWith("ssh:");
+  if (credentials === undefined) {
+    const remedy = "write credentials: {secret: NAME, kind: ssh} beside it";
+    return problemsAt("spec.git.credentials", isSsh ? `is required, because SSH is read with a key; ${remedy}` : undefined);
+  }
+  if (isSsh === (credentials.kind === "ssh")) return [];
+  const remedy = isSsh ? 'must be "ssh" for an address that begins with ssh://' : "is for an address that begins with ssh://; use basic or bearer";
+  return problemsAt("spec.git.credentials.kind", remedy);
 }
 
 function urlProblem({ kind, url }: Upstream): string | undefined {

@@ -18,10 +18,16 @@ const credentials = z.strictObject({
   kind: z.enum(["basic", "bearer"], 'must be "basic" or "bearer"'),
 });
 
+const gitCredentials = z.strictObject({
+  ...credentials.shape,
+  /** `ssh`: the secret has `privateKey`, `passphrase` if the key has one, and `knownHosts`. */
+  kind: z.enum(["basic", "bearer", "ssh"], 'must be "basic", "bearer" or "ssh"'),
+});
+
 const gitUpstream = z.strictObject({
   url: boundedText(2048).min(1),
   ref: gitRefSchema.optional(),
-  credentials: credentials.optional(),
+  credentials: gitCredentials.optional(),
 });
 export type GitUpstream = z.infer<typeof gitUpstream>;
 

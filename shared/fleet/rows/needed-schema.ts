@@ -21,11 +21,12 @@ export function neededSchema(row: OwnerRow): number {
 }
 
 /**
- * The schema of the row of a Source: a version that knows git alone cannot poll another upstream, and one that does not know
- * the end of a suspension would never poll it again.
+ * The schema of the row of a Source: a version that knows git over HTTPS alone cannot poll another upstream, and one that
+ * does not know the end of a suspension would never poll it again.
  */
 export function sourceSchema(row: Pick<SourceRow, "operations" | "spec">): number {
-  return hasEnd(row) || row.spec.git === undefined ? newestRowSchema : rowSchema;
+  const { git } = row.spec;
+  return hasEnd(row) || git === undefined || git.credentials?.kind === "ssh" ? newestRowSchema : rowSchema;
 }
 
 function hasEnd({ operations }: Pick<OwnerRow | SourceRow, "operations">): boolean {

@@ -24,6 +24,11 @@ export function hostKeysFor({ host, port }: Pick<SshAddress, "host" | "port">, t
   };
 }
 
+/** The command that prints the lines of a server. */
+export function keyScan({ host, port }: Pick<SshAddress, "host" | "port">): string {
+  return `ssh-keyscan -t ed25519,ecdsa,rsa ${port === 22 ? "" : `-p ${port} `}${host}`;
+}
+
 interface Entry {
   readonly marker: string | undefined;
   readonly hosts: string;

@@ -69,11 +69,19 @@ export function writeDocuments(
 }
 
 function checkArguments(options: InitOptions): void {
-  const url = options.source === undefined ? undefined : checkGitUrl(options.source);
+  const url = options.source === undefined ? undefined : sourceProblem(options.source);
   if (url !== undefined) throw usageFailure(`--source ${url}`, "starling init --source https://HOST/PATH");
   const path = options.path === undefined ? undefined : partPath.safeParse(options.path);
   if (path?.success === false)
     throw usageFailure(`--path ${path.error.issues[0]?.message}`, "starling init --path deploy");
+}
+
+/** A folder that was just written passes `starling validate`, and the name of a secret is not known here. */
+function sourceProblem(text: string): string | undefined {
+  const isSsh = text.startsWith("ssh:") && checkGitUrl(text) === undefined;
+  return isSsh
+    ? "is an SSH address, which needs spec.git.credentials; start without --source, and write both into the Source"
+    : checkGitUrl(text);
 }
 
 function adapted(text: string, { namespace, options }: { namespace: string; options: InitOptions }): string {

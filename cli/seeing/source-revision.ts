@@ -54,7 +54,7 @@ export async function readRevision(
   from: Changes["from"],
 ): Promise<LocalArtifact> {
   const { upstream } = asked;
-  if (upstream.kind !== "git") return withoutGit(session, asked, from);
+  if (upstream.kind !== "git" || upstream.url.startsWith("ssh:")) return withoutGit(session, asked, from);
   try {
     return await fetchedFromGit(session, { ...asked, url: new URL(upstream.url).href });
   } catch (error) {
@@ -69,14 +69,14 @@ export async function readRevision(
   }
 }
 
-/** A revision that the installation stored; only git is asked from here. */
+/** A revision that the installation stored; only git over HTTPS is asked from here. */
 async function withoutGit(session: Session, asked: SourceRevisionQuery, from: Changes["from"]): Promise<LocalArtifact> {
   const { name, revision, upstream } = asked;
   const isSame = (had: string) => had === revision || had.split("@").includes(revision) || isDigestOf(had, revision);
   const stored = from === "installation" ? await storedRevision(session, asked, isSame) : undefined;
   if (stored !== undefined) return stored;
   throw usageFailure(
-    `Source ${name} never had the revision ${revision}, and only revisions of spec.git are fetched from here (this one has spec.${upstream.kind})`,
+    `Source ${name} never had the revision ${revision}, and only revisions of git over HTTPS are fetched from here (this one has ${upstream.kind === "git" ? "an SSH address" : `spec.${upstream.kind}`})`,
     `--source ${quoted(`${name}=FOLDER`)}`,
   );
 }

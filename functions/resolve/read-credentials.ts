@@ -1,5 +1,5 @@
-import type { ErrorCode } from "#shared/base/error-codes.ts";
 import { defined } from "#shared/base/defined.ts";
+import type { ErrorCode } from "#shared/base/error-codes.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { isToken, putSecret, secretMembers } from "#shared/fleet/bound-secret.ts";
 import type { Upstream } from "#shared/fleet/kinds/source.ts";
@@ -75,7 +75,8 @@ function formOf(kind: SourceCredentials["kind"], members: Members): SourceCreden
       return { kind, username, password, ...more };
     }
     case "ssh": {
-      if (!isText(privateKey) || !isText(knownHosts) || !(passphrase === undefined || isText(passphrase))) return undefined;
+      if (!isText(privateKey) || !isText(knownHosts) || !(passphrase === undefined || isText(passphrase)))
+        return undefined;
       return { kind, privateKey, knownHosts, ...defined({ passphrase }) };
     }
   }
@@ -92,7 +93,9 @@ const examples: Readonly<Record<SourceCredentials["kind"], Members>> = {
 function remedyFor({ url, secret, kind }: SecretUse): string {
   const host = shownHost(url);
   const put = putSecret(secret, { host, ...examples[kind] });
-  return kind === "ssh" ? `${put} (${scanFor(url)} prints the lines of known_hosts; compare them with what its operator publishes)` : put;
+  return kind === "ssh"
+    ? `${put} (${scanFor(url)} prints the lines of known_hosts; compare them with what its operator publishes)`
+    : put;
 }
 
 function scanFor({ href }: URL): string {

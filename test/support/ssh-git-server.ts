@@ -59,7 +59,8 @@ export async function startSshGitServer(options: SshGitServerOptions): Promise<S
       if (context.method !== "publickey") return context.reject(["publickey"]);
       const key = allowed.find((each) => each.getPublicSSH().equals(context.key.data));
       const { signature, blob, hashAlgo } = context;
-      const isProven = signature === undefined || (blob !== undefined && key?.verify(blob, signature, hashAlgo) === true);
+      const isProven =
+        signature === undefined || (blob !== undefined && key?.verify(blob, signature, hashAlgo) === true);
       return key !== undefined && isProven ? context.accept() : context.reject(["publickey"]);
     });
     client.on("session", (accept) => {

@@ -1,9 +1,9 @@
-import { GitTransport, type GitHttpMessage, type GitHttpStream } from "#shared/adapters/git/git-transport.ts";
-import { gitTooLarge, fewerRefs, type GitLimits, malformedGitAnswer } from "#shared/adapters/git/git-limits.ts";
 import { ByteCollector } from "#shared/adapters/byte-collector.ts";
+import { fewerRefs, type GitLimits, gitTooLarge, malformedGitAnswer } from "#shared/adapters/git/git-limits.ts";
+import { type GitHttpMessage, type GitHttpStream, GitTransport } from "#shared/adapters/git/git-transport.ts";
 import { PacketReader, packetLine } from "#shared/adapters/git/packet-reader.ts";
 import type { AddressRules } from "#shared/adapters/net/address-rules.ts";
-import { type SshConnection, type SshStream, openSsh } from "#shared/adapters/ssh/ssh-connection.ts";
+import { openSsh, type SshConnection, type SshStream } from "#shared/adapters/ssh/ssh-connection.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import type { GitRepository } from "#shared/ports.ts";
@@ -42,7 +42,10 @@ export class GitSsh extends GitTransport {
   #connection: Promise<SshConnection> | undefined;
   #waiting: Waiting | undefined;
 
-  constructor({ url, credentials }: Pick<GitRepository, "url"> & { credentials: GitRepository["credentials"] }, options: GitSshOptions) {
+  constructor(
+    { url, credentials }: Pick<GitRepository, "url"> & { credentials: GitRepository["credentials"] },
+    options: GitSshOptions,
+  ) {
     super(options.limits);
     const address = sshAddress(url);
     if (address === undefined) throw new Error(`${url} passed the checks of a Source and is no address of SSH`);
@@ -71,14 +74,24 @@ export class GitSsh extends GitTransport {
 
   close(): void {
     // The connection that is still being made ends with its own error or the operation's time.
-    this.#connection?.then((connection) => connection.close(), () => undefined);
+    this.#connection?.then(
+      (connection) => connection.close(),
+      () => undefined,
+    );
   }
 
   async #start(): Promise<Waiting> {
-    this.#connection ??= openSsh(this.#address, { credentials: this.#credentials, signal: this.#signal, url: this.#shown, rules: this.#options.rules });
+    this.#connection ??= openSsh(this.#address, {
+      credentials: this.#credentials,
+      signal: this.#signal,
+      url: this.#shown,
+      rules: this.#options.rules,
+    });
     const connection = await this.#connection;
     const { path } = this.#address;
-    const stream = await connection.run(`git-upload-pack '${path.replaceAll("'", "'\\''")}'`, { GIT_PROTOCOL: "version=2" });
+    const stream = await connection.run(`git-upload-pack '${path.replaceAll("'", "'\\''")}'`, {
+      GIT_PROTOCOL: "version=2",
+    });
     const iterator = stream.chunks()[Symbol.asyncIterator]();
     const { maxListingBytes } = this.#options.limits;
     const told = new ByteCollector(maxListingBytes);
@@ -86,7 +99,8 @@ export class GitSsh extends GitTransport {
     for (;;) {
       const { value, done } = await iterator.next();
       if (done === true) throw this.#ended(stream);
-      if (!told.add(value)) throw gitTooLarge(`the git server lists more than ${maxListingBytes} bytes of references`, fewerRefs);
+      if (!told.add(value))
+        throw gitTooLarge(`the git server lists more than ${maxListingBytes} bytes of references`, fewerRefs);
       for (const packet of packets.read(value)) {
         if (packet === "flush") return { stream, pieces: iterator, told: told.bytes() };
       }
@@ -114,13 +128,20 @@ export class GitSsh extends GitTransport {
   /** The command ended before it told anything. Forges say why on its second output. */
   #ended(stream: SshStream): StarlingError {
     const said = excerpt(stream.errors().trim().replaceAll(/\s+/g, " "), maxServerText);
-    if (!absence.test(said)) return malformedGitAnswer(`${this.#shown}: the git server ends without an answer${said === "" ? "" : `: ${said}`}`);
+    if (!absence.test(said))
+      return malformedGitAnswer(
+        `${this.#shown}: the git server ends without an answer${said === "" ? "" : `: ${said}`}`,
+      );
     const remedy = "check spec.git.url, and whether the key of spec.git.credentials may read it";
-    return new StarlingError(`${this.#shown} was not found (${said}): ${remedy}`, { code: "GitNotFound", retry: "permanent" });
+    return new StarlingError(`${this.#shown} was not found (${said}): ${remedy}`, {
+      code: "GitNotFound",
+      retry: "permanent",
+    });
   }
 }
 
-const absence = /not found|not appear to be a git repository|could not be found|not exist|denied|permission|not authorized|not allowed/i;
+const absence =
+  /not found|not appear to be a git repository|could not be found|not exist|denied|permission|not authorized|not allowed/i;
 
 function isV2(told: Buffer): boolean {
   return told.subarray(0, 20).includes("version 2");

@@ -9,7 +9,9 @@ const opened = new LRUCache<string, ParsedKey>({ max: 20 });
 
 /** @throws StarlingError `InvalidCredentials`, which never repeats the key. */
 export async function parsedKey({ privateKey, passphrase }: SshKey): Promise<ParsedKey> {
-  const digest = createHash("sha256").update(JSON.stringify([privateKey, passphrase])).digest("hex");
+  const digest = createHash("sha256")
+    .update(JSON.stringify([privateKey, passphrase]))
+    .digest("hex");
   const known = opened.get(digest);
   if (known !== undefined) return known;
   const { utils } = (await import("ssh2")).default;
@@ -23,10 +25,14 @@ export async function parsedKey({ privateKey, passphrase }: SshKey): Promise<Par
 
 function problemIn(said: string, passphrase: string | undefined): string {
   if (/no passphrase/i.test(said)) return 'needs a passphrase; write it into "passphrase"';
-  if (passphrase !== undefined && /decrypt|integrity|passphrase|check/i.test(said)) return 'is not opened by "passphrase"; correct one of them';
-  return 'is no key that Starling reads; write it as `ssh-keygen -t ed25519` does, with its line ends as \\n';
+  if (passphrase !== undefined && /decrypt|integrity|passphrase|check/i.test(said))
+    return 'is not opened by "passphrase"; correct one of them';
+  return "is no key that Starling reads; write it as `ssh-keygen -t ed25519` does, with its line ends as \\n";
 }
 
 function invalid(what: string): StarlingError {
-  return new StarlingError(`the key in the secret of spec.git.credentials ${what}`, { code: "InvalidCredentials", retry: "permanent" });
+  return new StarlingError(`the key in the secret of spec.git.credentials ${what}`, {
+    code: "InvalidCredentials",
+    retry: "permanent",
+  });
 }

@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import type { Client, ClientChannel, PublicKeyAuthMethod, ServerHostKeyAlgorithm } from "ssh2";
 import { type AddressRules, guardedLookup, refuseLiteralAddress } from "#shared/adapters/net/address-rules.ts";
 import { parsedKey } from "#shared/adapters/ssh/private-keys.ts";
-import { errorMessage, StarlingError } from "#shared/base/errors.ts";
+import { StarlingError } from "#shared/base/errors.ts";
 import type { SourceCredentials } from "#shared/ports.ts";
 import { type HostKeys, hostKeysFor, keyScan } from "#shared/source/ssh/known-hosts.ts";
 import { type SshAddress, sshHost } from "#shared/source/ssh/ssh-url.ts";
@@ -68,18 +68,18 @@ export async function openSsh(address: SshAddress, use: SshUse): Promise<SshConn
   const destroy = () => void client.destroy();
   signal.addEventListener("abort", destroy, { once: true });
   const signIn: PublicKeyAuthMethod = { type: "publickey", username: address.user, key };
-  client.connect({
-    sock: socket,
-    username: address.user,
-    readyTimeout: 0,
-    algorithms: { serverHostKey: known.types.flatMap((type) => proofs[type] ?? []) },
-    hostVerifier: (shown: Buffer) => {
-      refusal = keyRefusal(shown, { address, use, known });
-      return refusal === undefined;
-    },
-    authHandler: [signIn],
-  });
   try {
+    client.connect({
+      sock: socket,
+      username: address.user,
+      readyTimeout: 0,
+      algorithms: { serverHostKey: known.types.flatMap((type) => proofs[type] ?? []) },
+      hostVerifier: (shown: Buffer) => {
+        refusal = keyRefusal(shown, { address, use, known });
+        return refusal === undefined;
+      },
+      authHandler: [signIn],
+    });
     await promise;
   } catch (error) {
     client.destroy();
@@ -138,7 +138,10 @@ function keyRefusal(shown: Buffer, { address, use, known }: Met): StarlingError 
 function mismatch({ url }: SshUse, what: string): StarlingError {
   const remedy =
     'nothing was sent to it. Somebody may be in between; if the operator of the host has published a new key, correct "knownHosts" in the secret of spec.git.credentials';
-  return new StarlingError(`${url}: the server ${what}, and ${remedy}`, { code: "HostKeyMismatch", retry: "permanent" });
+  return new StarlingError(`${url}: the server ${what}, and ${remedy}`, {
+    code: "HostKeyMismatch",
+    retry: "permanent",
+  });
 }
 
 function reasonOf(error: Error & { readonly level?: string }, { address, use, known }: Met): Error {
@@ -148,7 +151,8 @@ function reasonOf(error: Error & { readonly level?: string }, { address, use, kn
     const message = `${use.url}: the server refuses the key for the user ${address.user}: ${remedy}`;
     return new StarlingError(message, { code: "GitAuthenticationFailed", retry: "permanent" });
   }
-  if (/host key format/.test(error.message)) return mismatch(use, `has no key of the types that known_hosts has (${known.types.join(", ")})`);
+  if (/host key format/.test(error.message))
+    return mismatch(use, `has no key of the types that known_hosts has (${known.types.join(", ")})`);
   return error;
 }
 

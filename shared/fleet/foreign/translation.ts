@@ -66,7 +66,7 @@ export function notCarried(title: string, fields: readonly string[]): readonly s
   return fields.length === 0 ? [] : [`${title}: not carried over: ${fields.join(", ")}`];
 }
 
-/** The https form of a git URL, because Starling fetches only over https. @returns undefined when there is none. */
+/** The https form of a git URL, because an address of SSH needs a key and known hosts in a secret. @returns undefined when there is none. */
 export function httpsUrl(url: string): string | undefined {
   const ssh = /^(?:ssh:\/\/)?(?:[^@/]+@)?([^/:]+)(?::\d+\/|[:/])(.+)$/;
   const isOther = /^[a-z][a-z0-9+.-]*:\/\//.test(url) && !url.startsWith("ssh://");

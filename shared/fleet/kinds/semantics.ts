@@ -47,10 +47,15 @@ function signInProblems({ url, credentials }: GitUpstream): readonly FieldProble
   const isSsh = url.startsWith("ssh:");
   if (credentials === undefined) {
     const remedy = "write credentials: {secret: NAME, kind: ssh} beside it";
-    return problemsAt("spec.git.credentials", isSsh ? `is required, because SSH is read with a key; ${remedy}` : undefined);
+    return problemsAt(
+      "spec.git.credentials",
+      isSsh ? `is required, because SSH is read with a key; ${remedy}` : undefined,
+    );
   }
   if (isSsh === (credentials.kind === "ssh")) return [];
-  const remedy = isSsh ? 'must be "ssh" for an address that begins with ssh://' : "is for an address that begins with ssh://; use basic or bearer";
+  const remedy = isSsh
+    ? 'must be "ssh" for an address that begins with ssh://'
+    : "is for an address that begins with ssh://; use basic or bearer";
   return problemsAt("spec.git.credentials.kind", remedy);
 }
 

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
-import { createServer, type Socket } from "node:net";
-import type { AddressInfo } from "node:net";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -50,7 +50,12 @@ async function serve(more: Partial<SshGitServerOptions> = {}): Promise<void> {
 
 /** Writes the secret. */
 function keep(more: object): void {
-  const members = { host: `127.0.0.1:${server.port}`, privateKey: user.private, knownHosts: server.knownHosts, ...more };
+  const members = {
+    host: `127.0.0.1:${server.port}`,
+    privateKey: user.private,
+    knownHosts: server.knownHosts,
+    ...more,
+  };
   world.secrets.set(secret, JSON.stringify(members));
 }
 
@@ -64,17 +69,24 @@ const specOf = (more: object = {}) => ({
 });
 
 describe("a Source of git over SSH", () => {
-  test.each(["v2", "v0"] as const)("its files are read by the protocol %s, and a new commit is a new revision", async (protocol) => {
-    await serve({ protocol });
-    const first = await commit();
-    await world.put({ ...specOf(), paths: ["deploy"] });
-    expect((await world.resolve()).status.artifact).toMatchObject({ revision: `main@sha1:${first}`, files: 1, subject: "First" });
-    expect((await world.files()).map(({ path }) => path)).toEqual(["deploy/a.yaml"]);
-    const second = await commit("deploy/b.yaml");
-    expect((await world.resolve()).status.artifact).toMatchObject({ revision: `main@sha1:${second}`, files: 2 });
-    expect(new Set(server.commands)).toEqual(new Set(["git-upload-pack '/shop.git'"]));
-    expect(server.attempts.every((each) => each === "git publickey")).toBe(true);
-  });
+  test.each(["v2", "v0"] as const)(
+    "its files are read by the protocol %s, and a new commit is a new revision",
+    async (protocol) => {
+      await serve({ protocol });
+      const first = await commit();
+      await world.put({ ...specOf(), paths: ["deploy"] });
+      expect((await world.resolve()).status.artifact).toMatchObject({
+        revision: `main@sha1:${first}`,
+        files: 1,
+        subject: "First",
+      });
+      expect((await world.files()).map(({ path }) => path)).toEqual(["deploy/a.yaml"]);
+      const second = await commit("deploy/b.yaml");
+      expect((await world.resolve()).status.artifact).toMatchObject({ revision: `main@sha1:${second}`, files: 2 });
+      expect(new Set(server.commands)).toEqual(new Set(["git-upload-pack '/shop.git'"]));
+      expect(server.attempts.every((each) => each === "git publickey")).toBe(true);
+    },
+  );
 
   test.each<[KeyType, string | undefined]>([
     ["ed25519", undefined],
@@ -149,7 +161,10 @@ describe("a server over SSH that is not the right one", () => {
   test("a key that is marked as revoked is refused", async () => {
     keep({ knownHosts: `${server.knownHosts}@revoked ${server.knownHosts}` });
     await world.put(specOf());
-    expect(await world.ready()).toMatchObject({ reason: "HostKeyMismatch", message: expect.stringContaining("@revoked") });
+    expect(await world.ready()).toMatchObject({
+      reason: "HostKeyMismatch",
+      message: expect.stringContaining("@revoked"),
+    });
     expect(server.attempts).toEqual([]);
   });
 
@@ -166,20 +181,26 @@ describe("a server over SSH that is not the right one", () => {
   test.each([
     ["no line for it", "github.com ssh-ed25519 AAAA"],
     ["a line for its default port alone", undefined],
-  ])("known_hosts with %s trusts nobody, and the message has the command that prints the lines", async (_what, text) => {
-    keep({ knownHosts: text ?? `127.0.0.1 ${host.public}` });
-    await world.put(specOf());
-    expect(await world.ready()).toMatchObject({
-      reason: "InvalidCredentials",
-      message: expect.stringContaining(`ssh-keyscan -t ed25519,ecdsa,rsa -p ${server.port} 127.0.0.1`),
-    });
-    expect(server.attempts).toEqual([]);
-  });
+  ])(
+    "known_hosts with %s trusts nobody, and the message has the command that prints the lines",
+    async (_what, text) => {
+      keep({ knownHosts: text ?? `127.0.0.1 ${host.public}` });
+      await world.put(specOf());
+      expect(await world.ready()).toMatchObject({
+        reason: "InvalidCredentials",
+        message: expect.stringContaining(`ssh-keyscan -t ed25519,ecdsa,rsa -p ${server.port} 127.0.0.1`),
+      });
+      expect(server.attempts).toEqual([]);
+    },
+  );
 
   test("a corrected known_hosts is read at once", async () => {
     await commit();
     const good = world.secrets.get(secret) ?? "";
-    const stale = JSON.stringify({ ...JSON.parse(good), knownHosts: `[127.0.0.1]:${server.port} ${newKeyPair().public}` });
+    const stale = JSON.stringify({
+      ...JSON.parse(good),
+      knownHosts: `[127.0.0.1]:${server.port} ${newKeyPair().public}`,
+    });
     const asked: boolean[] = [];
     world.readSecret = async (_name, { fresh = false } = {}) => {
       asked.push(fresh);
@@ -249,8 +270,18 @@ describe("a server over SSH that does not answer as it should", () => {
   const limits = { timeoutSeconds: 1, maxListingBytes: 1000, maxRefs: 10 };
   test.each<[string, NonNullable<SshGitServerOptions["disturb"]>, string, string]>([
     ["is silent", () => undefined, "GitOperationFailed", "did not answer within 1 s"],
-    ["ends at once", (channel) => void channel.exit(1) || channel.end(), "GitOperationFailed", "ends without an answer"],
-    ["lists without end", (channel) => void channel.write(`0400${"x".repeat(1020)}`.repeat(3)), "GitTooLarge", "more than 1000 bytes"],
+    [
+      "ends at once",
+      (channel) => void channel.exit(1) || channel.end(),
+      "GitOperationFailed",
+      "ends without an answer",
+    ],
+    [
+      "lists without end",
+      (channel) => void channel.write(`0400${"x".repeat(1020)}`.repeat(3)),
+      "GitTooLarge",
+      "more than 1000 bytes",
+    ],
     ["does not speak git", (channel) => void channel.write("hello, world"), "GitOperationFailed", '"hell" as a packet'],
   ])("a server that %s is told by name, in bounded time", async (_what, disturb, reason, message) => {
     await serve({ disturb });
@@ -264,13 +295,16 @@ describe("a server over SSH that does not answer as it should", () => {
     ["closes", (socket) => void socket.end()],
     ["resets", (socket) => void socket.resetAndDestroy()],
     ["is no SSH server", (socket) => void socket.end("HTTP/1.1 400 Bad Request\r\n\r\n")],
-    ["greets without end", (socket) => {
-      const more = () => {
-        while (socket.writable && socket.write("x".repeat(65_536)));
-      };
-      socket.on("drain", more);
-      more();
-    }],
+    [
+      "greets without end",
+      (socket) => {
+        const more = () => {
+          while (socket.writable && socket.write("x".repeat(65_536)));
+        };
+        socket.on("drain", more);
+        more();
+      },
+    ],
   ])("an address where a server %s is GitOperationFailed in bounded time", async (_what, greet) => {
     const other = createServer((socket) => {
       socket.on("error", () => undefined);

@@ -5,7 +5,7 @@ import { sourceSpec, upstreamOf } from "#shared/fleet/kinds/source.ts";
 const secret = "starling/git/shop";
 const basic = { username: "u", password: "s3cret" };
 
-async function read(url: string, value: unknown, kind: "basic" | "bearer" = "basic") {
+async function read(url: string, value: unknown, kind: "basic" | "bearer" | "ssh" = "basic") {
   const spec = sourceSpec.parse({ git: { url, credentials: { secret, kind } } });
   const text = typeof value === "string" ? value : JSON.stringify(value);
   return readCredentials({ namespace: "shop", upstream: upstreamOf(spec) }, { read: async () => text });
@@ -54,6 +54,46 @@ describe("the host for which a secret of git credentials is meant", () => {
     const found = read("https://github.com/acme/app", { host: "github.com", namespaces, ...basic });
     if (code === undefined) expect(await found).toMatchObject({ kind: "basic" });
     else await expect(found).rejects.toMatchObject({ code, message: expect.stringContaining("namespace shop") });
+  });
+});
+
+describe("a secret with a key for SSH", () => {
+  const key = { privateKey: "s3cret", knownHosts: "github.com ssh-ed25519 AAAA" };
+
+  test.each([
+    ["github.com", "ssh://git@github.com/acme/app"],
+    ["GitHub.com:22", "ssh://GITHUB.com/acme/app"],
+    ["git.corp.example:2222", "ssh://bot@git.corp.example:2222/app"],
+    ["[::1]:2222", "ssh://[::1]:2222/app"],
+  ])("a secret for %s is used for %s", async (host, url) => {
+    expect(await read(url, { host, ...key, passphrase: "p" }, "ssh")).toEqual({ kind: "ssh", ...key, passphrase: "p" });
+  });
+
+  test.each([
+    ["github.com", "ssh://git@evil.example/acme/app"],
+    ["github.com:443", "ssh://git@github.com/acme/app"],
+    ["github.com", "ssh://git@github.com:2222/acme/app"],
+    ["git@github.com", "ssh://git@github.com/acme/app"],
+    ["github.com", "ssh://github.com@evil.example/acme/app"],
+  ])("a secret for %j is not used for %s", async (host, url) => {
+    await expect(read(url, { host, ...key }, "ssh")).rejects.toMatchObject({ code: "SecretMismatch" });
+  });
+
+  test.each([
+    ["no key", { privateKey: undefined }],
+    ["no known hosts", { knownHosts: undefined }],
+    ["empty known hosts", { knownHosts: "" }],
+    ["a passphrase that is no text", { passphrase: 5 }],
+  ])("a secret with %s is refused, with the command that prints known hosts", async (_what, more) => {
+    const found = read(
+      "ssh://git@git.corp.example:2222/app",
+      { host: "git.corp.example:2222", ...key, ...more },
+      "ssh",
+    );
+    await expect(found).rejects.toMatchObject({
+      code: "InvalidCredentials",
+      message: `secret starling/git/shop does not have the form that spec.git.credentials says (ssh): write {"host":"git.corp.example:2222","privateKey":"<private key>","knownHosts":"<lines of known_hosts>"} into FILE, then: aws secretsmanager put-secret-value --secret-id starling/git/shop --secret-string file://FILE (\`ssh-keyscan -t ed25519,ecdsa,rsa -p 2222 git.corp.example\` prints the lines of known_hosts; compare them with what its operator publishes)`,
+    });
   });
 });
 

@@ -42,14 +42,12 @@ describe("checkGitUrl", () => {
     ["http://127.0.0.1:8080/fleet.git", undefined],
     ["http://[::1]:8080/fleet.git", undefined],
     ["http://github.com/acme/app", "would be fetched unencrypted; use https://github.com/acme/app"],
-    [
-      "git@github.com:acme/app.git",
-      "is an SSH address; use https://github.com/acme/app.git and credentials with a token",
-    ],
-    [
-      "ssh://git@github.com/acme/app",
-      "is an SSH address; use https://github.com/acme/app and credentials with a token",
-    ],
+    ["git@github.com:acme/app.git", "has the form of scp; write it as ssh://git@github.com/acme/app.git"],
+    ["github.com:/acme/app", "has the form of scp; write it as ssh://github.com/acme/app"],
+    ["ssh://git@github.com/acme/app", undefined],
+    ["ssh://github.com:2222/acme/app", undefined],
+    ["ssh://git@github.com/acme/app?ref=main", "has a query or a fragment; give branch or tag in ref instead"],
+    ["ssh://git@github.com", "names a host but no repository"],
     [
       "https://github.com\\@evil.example/app",
       "contains a backslash, a space or a line end; write it as https://HOST/PATH",

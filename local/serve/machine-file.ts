@@ -27,7 +27,7 @@ const machineFileSchema = z.object({
   repository: z
     .object({
       url: z.string(),
-      credentials: z.object({ secret: z.string(), kind: z.enum(["basic", "bearer"]) }).optional(),
+      credentials: z.object({ secret: z.string(), kind: z.enum(["basic", "bearer", "ssh"]) }).optional(),
       config: z.string(),
       ca: z.string(),
     })

@@ -13,11 +13,29 @@ export interface KeyPair {
   readonly public: string;
 }
 
+/** One of a thousand keys that ssh2 generates is damaged. */
 export function newKeyPair(type: KeyType = "ed25519", passphrase?: string): KeyPair {
-  const secured = passphrase === undefined ? {} : { passphrase, cipher: "aes256-ctr", rounds: 4 };
+  for (;;) {
+    const pair = generated(type, passphrase);
+    if (!(utils.parseKey(pair.private, passphrase) instanceof Error)) return pair;
+  }
+}
+
+function generated(type: KeyType, passphrase: string | undefined): KeyPair {
+  // The types know no key without these, and the code no key with an undefined one.
+  const secured = (passphrase === undefined ? {} : { passphrase, cipher: "aes256-ctr", rounds: 4 }) as {
+    readonly passphrase: string;
+    readonly cipher: string;
+  };
   if (type === "rsa") return utils.generateKeyPairSync("rsa", { bits: 2048, ...secured });
   if (type === "ecdsa") return utils.generateKeyPairSync("ecdsa", { bits: 256, ...secured });
   return utils.generateKeyPairSync("ed25519", secured);
+}
+
+/** The pair of a private key. */
+export function keyPairOf(privateKey: string, passphrase: string): KeyPair {
+  const key = utils.parseKey(privateKey, passphrase) as ssh2.ParsedKey;
+  return { private: privateKey, public: `${key.type} ${key.getPublicSSH().toString("base64")}` };
 }
 
 export interface SshGitServerOptions {
@@ -27,7 +45,7 @@ export interface SshGitServerOptions {
   readonly users: readonly KeyPair[];
   /** The version of git's protocol that the server takes from its clients. */
   readonly protocol?: "v0" | "v2";
-  /** What the server does in the place of a command. */
+  /** Takes the place of the command. */
   readonly disturb?: (channel: ssh2.ServerChannel) => void;
 }
 

@@ -1,6 +1,7 @@
 /** The code that is deployed, as esbuild makes it: every bundle loads under Node 24 and is a function. */
 import { spawnSync } from "node:child_process";
-import { join } from "node:path";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { ofType, synthesizeCode } from "#test/synth/synthesized.ts";
 
@@ -42,4 +43,21 @@ describe.each(functions)("$id", ({ file, variables }) => {
     expect(status).toBe(desired.length === 0 ? 0 : 1);
     for (const variable of desired) expect(stderr).toContain(`${variable}:`);
   });
+});
+
+test("the bundle of Resolve loads what it imports at the first use of SSH, as a file and not as a script", () => {
+  const resolve = functions.find(({ id }) => /Resolve/.test(id));
+  if (resolve === undefined) throw new Error("the template has no function Resolve");
+  const { file, variables } = resolve;
+  const text = readFileSync(file, "utf8");
+  const [imported] = /Promise\.resolve\(\)\.then\(\(\) => __toESM\(require_lib\d*\(\)(, 1)?\)\)/.exec(text) ?? [];
+  const copy = join(dirname(file), "with-ssh.mjs");
+  writeFileSync(copy, `${text}\nconsole.log(typeof (await ${imported}).default.Client);\n`);
+  const env = Object.fromEntries(variables.map((name) => [name, fittingValue(name)]));
+  const ran = spawnSync(process.execPath, [copy], {
+    encoding: "utf8",
+    env: { AWS_REGION: "eu-west-1", ...env, NODE_OPTIONS: "" },
+  });
+  rmSync(copy);
+  expect(ran).toMatchObject({ status: 0, stdout: "function\n", stderr: "" });
 });

@@ -21,11 +21,11 @@ const flush = "0000";
 /** A server's text can be endless. */
 const maxServerText = 300;
 
-/** An `upload-pack` on the server that has told what it has, and waits for a request. */
+/** An `upload-pack` on the server that has listed what it has, and waits for a request. */
 interface Waiting {
   readonly stream: SshStream;
   readonly pieces: AsyncIterator<Buffer>;
-  readonly told: Buffer;
+  readonly advert: Buffer;
 }
 
 /**
@@ -63,12 +63,12 @@ export class GitSsh extends GitTransport {
     if (method === "GET") {
       this.#waiting = waiting;
       const headers = { "content-type": "application/x-git-upload-pack-advertisement" };
-      return { ...answer, headers, chunks: () => pieces(serviceLine, waiting.told) };
+      return { ...answer, headers, chunks: () => pieces(serviceLine, waiting.advert) };
     }
     this.#waiting = undefined;
     waiting.stream.write(body);
     // A server of protocol v2 waits for the next command until a flush ends it.
-    waiting.stream.end(isV2(waiting.told) ? flush : undefined);
+    waiting.stream.end(isV2(waiting.advert) ? flush : undefined);
     return { ...answer, headers: {}, chunks: () => this.#rest(waiting) };
   }
 
@@ -94,15 +94,15 @@ export class GitSsh extends GitTransport {
     });
     const iterator = stream.chunks()[Symbol.asyncIterator]();
     const { maxListingBytes } = this.#options.limits;
-    const told = new ByteCollector(maxListingBytes);
+    const advert = new ByteCollector(maxListingBytes);
     const packets = new PacketReader();
     for (;;) {
       const { value, done } = await iterator.next();
       if (done === true) throw this.#ended(stream);
-      if (!told.add(value))
+      if (!advert.add(value))
         throw gitTooLarge(`the git server lists more than ${maxListingBytes} bytes of references`, fewerRefs);
       for (const packet of packets.read(value)) {
-        if (packet === "flush") return { stream, pieces: iterator, told: told.bytes() };
+        if (packet === "flush") return { stream, pieces: iterator, advert: advert.bytes() };
       }
     }
   }
@@ -125,7 +125,7 @@ export class GitSsh extends GitTransport {
     }
   }
 
-  /** The command ended before it told anything. Forges say why on its second output. */
+  /** The command ended before it listed anything. Forges say why on its second output. */
   #ended(stream: SshStream): StarlingError {
     const said = excerpt(stream.errors().trim().replaceAll(/\s+/g, " "), maxServerText);
     if (!absence.test(said))
@@ -143,8 +143,8 @@ export class GitSsh extends GitTransport {
 const absence =
   /not found|not appear to be a git repository|could not be found|not exist|denied|permission|not authorized|not allowed/i;
 
-function isV2(told: Buffer): boolean {
-  return told.subarray(0, 20).includes("version 2");
+function isV2(advert: Buffer): boolean {
+  return advert.subarray(0, 20).includes("version 2");
 }
 
 async function* pieces(...parts: readonly Buffer[]): AsyncIterable<Buffer> {

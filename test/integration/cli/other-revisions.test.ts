@@ -3,7 +3,7 @@
  * credentials.
  */
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -171,5 +171,20 @@ describe("a revision that is not the newest", () => {
 
   test("a revision and a folder of the same Source are refused together", async () => {
     expect(await cli.run("render shop --source app=. --revision app=v1", known)).toMatchObject({ code: 2 });
+  });
+
+  test("a revision of a Source over SSH is read if it is stored, and is refused with a folder as the remedy otherwise", async () => {
+    const credentials = "{secret: starling/git/app, kind: ssh}";
+    const former = readFileSync(join(cli.folder, "group.yaml"), "utf8");
+    cli.write(
+      "group.yaml",
+      former.replace(/url: "[^"]*"/, `url: "ssh://git@git.corp.example/app.git", credentials: ${credentials}`),
+    );
+    expect(await cli.run("apply -f group.yaml -q --yes")).toMatchObject({ code: 0 });
+    expect(await sizes(`render shop --revision ${"7".repeat(40)}`, stranger)).toMatchObject({ code: 0, size: "7" });
+    const ran = await cli.run("plan shop --revision feature/x", known);
+    expect(ran).toMatchObject({ code: 2, out: "" });
+    expect(ran.err).toContain("only revisions of git over HTTPS are fetched from here (this one has an SSH address)");
+    expect(ran.err).toContain("--source app=FOLDER");
   });
 });

@@ -703,6 +703,12 @@ describe("init", () => {
     expect(again.code).toBe(2);
     expect(again.err).toContain("init overwrites no file");
   });
+
+  test("init takes no address of SSH, which would not be valid without credentials", async () => {
+    const ran = await cli.run("init other --source ssh://git@git.example.com/team/app");
+    expect(ran).toMatchObject({ code: 2, out: "" });
+    expect(ran.err).toContain("is an SSH address, which needs spec.git.credentials");
+  });
 });
 
 describe("explain", () => {

@@ -1,5 +1,5 @@
-import { execFileSync } from "node:child_process";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createHmac, generateKeyPairSync, randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -12,6 +12,7 @@ import { SourceWorld } from "#test/support/source-world.ts";
 import {
   type KeyPair,
   type KeyType,
+  keyPairOf,
   newKeyPair,
   type SshGitServer,
   type SshGitServerOptions,
@@ -78,7 +79,6 @@ describe("a Source of git over SSH", () => {
       expect((await world.resolve()).status.artifact).toMatchObject({
         revision: `main@sha1:${first}`,
         files: 1,
-        subject: "First",
       });
       expect((await world.files()).map(({ path }) => path)).toEqual(["deploy/a.yaml"]);
       const second = await commit("deploy/b.yaml");
@@ -105,9 +105,10 @@ describe("a Source of git over SSH", () => {
   });
 
   test("a key in PEM, as former versions of ssh-keygen wrote it, signs in", async () => {
-    const file = join(root, "key");
-    execFileSync("ssh-keygen", ["-q", "-t", "rsa", "-b", "2048", "-m", "PEM", "-N", "secret", "-f", file]);
-    user = { private: await readFile(file, "utf8"), public: await readFile(`${file}.pub`, "utf8") };
+    const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+    const pem = privateKey.export({ type: "pkcs1", format: "pem", cipher: "aes-128-cbc", passphrase: "secret" });
+    expect(pem).toContain("Proc-Type: 4,ENCRYPTED");
+    user = keyPairOf(String(pem), "secret");
     await serve();
     keep({ passphrase: "secret" });
     await commit();
@@ -116,10 +117,9 @@ describe("a Source of git over SSH", () => {
   });
 
   test("a hashed entry of known_hosts is found", async () => {
-    const file = join(root, "known_hosts");
-    execFileSync("bash", ["-c", `printf %s "$1" > "$2" && ssh-keygen -q -H -f "$2"`, "-", server.knownHosts, file]);
-    const knownHosts = await readFile(file, "utf8");
-    expect(knownHosts).toMatch(/^\|1\|/);
+    const salt = randomBytes(20);
+    const hash = createHmac("sha1", salt).update(`[127.0.0.1]:${server.port}`).digest("base64");
+    const knownHosts = `|1|${salt.toString("base64")}|${hash} ${host.public}`;
     keep({ knownHosts });
     await commit();
     await world.put(specOf());
@@ -270,12 +270,7 @@ describe("a server over SSH that does not answer as it should", () => {
   const limits = { timeoutSeconds: 1, maxListingBytes: 1000, maxRefs: 10 };
   test.each<[string, NonNullable<SshGitServerOptions["disturb"]>, string, string]>([
     ["is silent", () => undefined, "GitOperationFailed", "did not answer within 1 s"],
-    [
-      "ends at once",
-      (channel) => void channel.exit(1) || channel.end(),
-      "GitOperationFailed",
-      "ends without an answer",
-    ],
+    ["ends at once", (channel) => void channel.end(), "GitOperationFailed", "ends without an answer"],
     [
       "lists without end",
       (channel) => void channel.write(`0400${"x".repeat(1020)}`.repeat(3)),

@@ -50,6 +50,18 @@ describe("known_hosts", () => {
     expect(hostKeysFor(address, line)).toEqual({ types: [], keys: [], revoked: [] });
   });
 
+  test("lines that `ssh-keygen -H` wrote are of their hosts", () => {
+    const port2222 =
+      "|1|l2LUWuxyURSf5dJVKDD7K4/Pznk=|aFWvv9Z+MXjdr7EoZc1RAT7XzmY= ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMiv3HDZO0KFXlRFgDJmWRPkpSAsDYck2UukR4JbW0FD";
+    const port22 =
+      "|1|FhDytCsZlAaelezzp9wSwmbPjCk=|OW0Sq3XuWV3v6f2+UNrRK6SOqnY= ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIMiv3HDZO0KFXlRFgDJmWRPkpSAsDYck2UukR4JbW0FD";
+    const found = (address: typeof host) => [port2222, port22].map((line) => hostKeysFor(address, line).keys.length);
+    expect([found(other), found(host)]).toEqual([
+      [1, 0],
+      [0, 1],
+    ]);
+  });
+
   test("all keys of a host are known, and revoked ones are kept apart", () => {
     const text = `git.corp.example ${ed25519}\ngit.corp.example ${key("ssh-rsa")}\n@revoked * ${key("ssh-ed25519", "stolen")}`;
     const { types, keys, revoked } = hostKeysFor(host, text);

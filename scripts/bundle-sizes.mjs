@@ -23,8 +23,9 @@ const limitsKib = {
   Render: 1750,
   // The clients of S3, Secrets Manager, EKS and STS.
   Apply: 2250,
-  // The clients of S3 and Secrets Manager, isomorphic-git, and the readers of registries, repositories and archives.
-  Resolve: 2700,
+  // The clients of S3 and Secrets Manager, isomorphic-git, and the readers of registries, repositories and archives. ssh2 has 800
+  // KiB, and is read at its first use.
+  Resolve: 3550,
 };
 
 const templates = existsSync(assembly) ? readdirSync(assembly).filter((name) => name.endsWith(".template.json")) : [];

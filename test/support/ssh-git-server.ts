@@ -26,6 +26,7 @@ function generated(type: KeyType, passphrase: string | undefined): KeyPair {
   const secured = (passphrase === undefined ? {} : { passphrase, cipher: "aes256-ctr", rounds: 4 }) as {
     readonly passphrase: string;
     readonly cipher: string;
+    readonly rounds: number;
   };
   if (type === "rsa") return utils.generateKeyPairSync("rsa", { bits: 2048, ...secured });
   if (type === "ecdsa") return utils.generateKeyPairSync("ecdsa", { bits: 256, ...secured });

@@ -59,6 +59,8 @@ export interface SshGitServer {
   /** Every attempt to sign in: the user's name and the method. */
   readonly attempts: string[];
   readonly commands: string[];
+  /** The exit codes of the commands. */
+  readonly exits: (number | null)[];
   stop(): Promise<void>;
 }
 
@@ -68,6 +70,7 @@ export async function startSshGitServer(options: SshGitServerOptions): Promise<S
   const allowed = users.flatMap((pair) => utils.parseKey(pair.public) as ssh2.ParsedKey);
   const attempts: string[] = [];
   const commands: string[] = [];
+  const exits: (number | null)[] = [];
   const connections = new Set<ssh2.Connection>();
   const server = new Server({ hostKeys: [hostKey.private] }, (client) => {
     connections.add(client);
@@ -92,12 +95,13 @@ export async function startSshGitServer(options: SshGitServerOptions): Promise<S
         commands.push(command);
         const channel = take();
         if (disturb !== undefined) return disturb(channel);
-        const [, path = ""] = /^git-upload-pack '(.*)'$/.exec(command) ?? [];
+        const [, path = ""] = /^git-upload-pack '((?:[^']|'\\'')*)'$/.exec(command) ?? [];
         const git = spawnGit(["upload-pack", join(root, path.replaceAll("'\\''", "'"))], { GIT_PROTOCOL: version });
         channel.pipe(git.stdin).on("error", () => undefined);
         git.stdout.pipe(channel, { end: false });
         git.stderr.pipe(channel.stderr, { end: false });
         git.on("close", (code) => {
+          exits.push(code);
           channel.exit(code ?? 1);
           channel.end();
         });
@@ -113,6 +117,7 @@ export async function startSshGitServer(options: SshGitServerOptions): Promise<S
     knownHosts: `[127.0.0.1]:${port} ${hostKey.public}\n`,
     attempts,
     commands,
+    exits,
     async stop() {
       for (const client of connections) client.end();
       server.close();

@@ -17,7 +17,6 @@ export interface GitSshOptions {
 }
 
 const serviceLine = Buffer.from(`${packetLine("# service=git-upload-pack\n")}0000`);
-const flush = "0000";
 /** A server's text can be endless. */
 const maxServerText = 300;
 
@@ -67,8 +66,7 @@ export class GitSsh extends GitTransport {
     }
     this.#waiting = undefined;
     waiting.stream.write(body);
-    // A server of protocol v2 waits for the next command until a flush ends it.
-    waiting.stream.end(isV2(waiting.advert) ? flush : undefined);
+    waiting.stream.end();
     return { ...answer, headers: {}, chunks: () => this.#rest(waiting) };
   }
 
@@ -142,10 +140,6 @@ export class GitSsh extends GitTransport {
 
 const absence =
   /not found|not appear to be a git repository|could not be found|not exist|denied|permission|not authorized|not allowed/i;
-
-function isV2(advert: Buffer): boolean {
-  return advert.subarray(0, 20).includes("version 2");
-}
 
 async function* pieces(...parts: readonly Buffer[]): AsyncIterable<Buffer> {
   yield* parts;

@@ -20,7 +20,7 @@ export interface SshUse {
 /** A command on the server. */
 export interface SshStream {
   write(bytes: Buffer): void;
-  end(last?: string): void;
+  end(): void;
   /** What the command writes. */
   chunks(): AsyncIterable<Buffer>;
   /** The beginning of what the command has written to its second output. */
@@ -173,7 +173,7 @@ async function run(client: Client, command: string, env: Readonly<Record<string,
   });
   return {
     write: (bytes) => void channel.write(bytes),
-    end: (last) => void channel.end(last),
+    end: () => void channel.end(),
     async *chunks() {
       yield* channel as AsyncIterable<Buffer>;
       if (isCut) throw new Error("the SSH connection was cut");

@@ -84,6 +84,7 @@ describe("a Source of git over SSH", () => {
       const second = await commit("deploy/b.yaml");
       expect((await world.resolve()).status.artifact).toMatchObject({ revision: `main@sha1:${second}`, files: 2 });
       expect(new Set(server.commands)).toEqual(new Set(["git-upload-pack '/shop.git'"]));
+      expect(server.exits.every((code) => code === 0)).toBe(protocol === "v2");
       expect(server.attempts.every((each) => each === "git publickey")).toBe(true);
     },
   );

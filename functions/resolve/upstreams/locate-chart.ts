@@ -10,8 +10,9 @@ import type {
 } from "#functions/resolve/upstreams/upstream.ts";
 import { refusedRequest, upstreamError } from "#functions/resolve/upstreams/upstream-errors.ts";
 import { authorization } from "#shared/adapters/net/authorization.ts";
+import { excerpt } from "#shared/base/excerpt.ts";
 import type { HelmUpstream } from "#shared/fleet/kinds/source.ts";
-import { type ChartVersion, chartVersions } from "#shared/source/helm/helm-index.ts";
+import { type ChartVersion, chartUrl, chartVersions } from "#shared/source/helm/helm-index.ts";
 import { chartFilesOf } from "#shared/source/helm/packed-chart.ts";
 import { versionOfTag } from "#shared/source/oci/manifest.ts";
 import { ociRepository } from "#shared/source/oci/oci-url.ts";
@@ -21,6 +22,8 @@ import { bestVersion, parseVersionConstraint } from "#shared/source/version-cons
 const mib = 1024 * 1024;
 const maxIndexBytes = 100 * mib;
 const maxChartBytes = 20 * mib;
+/** Characters of an address in an index that a message repeats. */
+const maxUrl = 200;
 const chartLayer = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
 
 /** Finds the highest version of a chart in its range. */
@@ -93,7 +96,11 @@ async function locateInRepository(spec: HelmUpstream, use: UpstreamUse, { http }
     revision: located,
     what: `the chart ${spec.chart} ${version} of ${spec.url}`,
     async fetch(paths) {
-      const url = new URL(chosen.url, base).href;
+      const url = chartUrl(chosen.url, indexUrl);
+      if (url === undefined) {
+        const what = `names ${excerpt(chosen.url, maxUrl)} for ${spec.chart} ${version}, which is not fetched`;
+        throw upstreamError("ArchiveInvalid", `${indexUrl} ${what}; it must be https, or relative to the index`);
+      }
       const bytes = await read(url, maxChartBytes);
       const found = createHash("sha256").update(bytes).digest("hex");
       if (chosen.digest !== undefined && found !== chosen.digest) {

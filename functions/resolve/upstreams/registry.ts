@@ -4,6 +4,7 @@ import { refusedRequest, upstreamError } from "#functions/resolve/upstreams/upst
 import { authorization } from "#shared/adapters/net/authorization.ts";
 import type { ErrorCode } from "#shared/base/error-codes.ts";
 import type { StarlingError } from "#shared/base/errors.ts";
+import { isJsonObject } from "#shared/base/json.ts";
 import type { HttpRemote, RemoteAnswer, SourceCredentials } from "#shared/ports.ts";
 import { mayAskFor, parseChallenge } from "#shared/source/oci/challenge.ts";
 import {
@@ -54,15 +55,18 @@ export class Registry {
   /** Every tag of the repository. */
   async tags(): Promise<readonly string[]> {
     const tags: string[] = [];
+    const pages = new Set<string>();
     let path: string | undefined = `/v2/${this.#use.repository.name}/tags/list?n=${tagsInPage}`;
     for (let page = 0; path !== undefined; page++) {
+      if (pages.has(path)) throw this.#failed("UpstreamUnavailable", "lists its tags in a circle; ask who runs it");
+      pages.add(path);
       if (page === maxPages) throw this.#failed("UpstreamTooLarge", `lists its tags in more than ${maxPages} pages`);
       const answer = await this.#ask({ path, maxBytes: maxListingBytes });
       if (answer.status !== 200) throw this.#refused(answer, "its tags");
       tags.push(...this.#tagsIn(answer));
       if (tags.length > maxTags)
-        throw this.#failed("UpstreamTooLarge", `has more than ${maxTags} tags; name one in ref`);
-      path = nextPage(answer, this.#use.repository.origin);
+        throw this.#failed("UpstreamTooLarge", `has more than ${maxTags} tags; ${this.#remedyForTags()}`);
+      path = this.#nextPage(answer);
     }
     return tags;
   }
@@ -113,11 +117,30 @@ export class Registry {
     return answer.body;
   }
 
+  #remedyForTags(): string {
+    return this.#use.at === "spec.oci"
+      ? "name one in spec.oci.ref.tag, or a digest"
+      : "delete old ones, or publish the chart to a repository of its own";
+  }
+
+  /** The path of the next page. A registry behind a proxy may write `http` for itself; what counts is its host. */
+  #nextPage({ headers }: RemoteAnswer): string | undefined {
+    const { origin } = this.#use.repository;
+    const [, target] = /<([^>]+)>\s*;\s*rel="?next"?/.exec(headers.link ?? "") ?? [];
+    if (target === undefined) return undefined;
+    const next = URL.canParse(target, origin) ? new URL(target, origin) : undefined;
+    if (next?.host === new URL(origin).host) return `${next.pathname}${next.search}`;
+    // A shorter list would choose another version.
+    const where = next === undefined ? "an address that is none" : `${next.host}, which is another host`;
+    throw this.#failed("UpstreamUnavailable", `has a list of tags that goes on at ${where}; ask who runs it`);
+  }
+
   #tagsIn({ body }: RemoteAnswer): readonly string[] {
     try {
-      const { tags } = JSON.parse(new TextDecoder().decode(body)) as { tags?: unknown };
+      const listing: unknown = JSON.parse(new TextDecoder().decode(body));
+      const tags = isJsonObject(listing) ? listing.tags : undefined;
       // A repository without tags has null here.
-      if (tags === null || tags === undefined) return [];
+      if (tags === null) return [];
       if (Array.isArray(tags) && tags.every((tag) => typeof tag === "string")) return tags;
     } catch {
       // As below.
@@ -196,11 +219,4 @@ const accepted = [...manifestTypes, ...indexTypes].join(", ");
 
 function digestOf(bytes: Uint8Array): string {
   return `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
-}
-
-/** The path of the next page, on the same registry. */
-function nextPage({ headers }: RemoteAnswer, origin: string): string | undefined {
-  const [, target] = /<([^>]+)>\s*;\s*rel="?next"?/.exec(headers.link ?? "") ?? [];
-  const next = target !== undefined && URL.canParse(target, origin) ? new URL(target, origin) : undefined;
-  return next?.origin === origin ? `${next.pathname}${next.search}` : undefined;
 }

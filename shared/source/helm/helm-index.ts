@@ -46,6 +46,16 @@ export function chartVersions(text: string, chart: string): readonly ChartVersio
   });
 }
 
+/**
+ * The address of a packed chart that an index names, absolute or relative to the index.
+ * @returns undefined for what is not fetched: no URL, another scheme, or `http` from an index that came by `https`.
+ */
+export function chartUrl(named: string, index: string): string | undefined {
+  const url = URL.canParse(named, index) ? new URL(named, index) : undefined;
+  const isFetched = url?.protocol === "https:" || (url?.protocol === "http:" && index.startsWith("http:"));
+  return isFetched ? url?.href : undefined;
+}
+
 /** The member `entries`, or its part about one chart. */
 function entriesIn(text: string, chart: string): unknown {
   const part = partAbout(`\n${text}`, chart);

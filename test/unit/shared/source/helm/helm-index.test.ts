@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { chartVersions } from "#shared/source/helm/helm-index.ts";
+import { chartUrl, chartVersions } from "#shared/source/helm/helm-index.ts";
 
 const hex = "ab".repeat(32);
 const web = [
@@ -76,4 +76,17 @@ describe("the versions of a chart in an index", () => {
   test("a chart named like a member of every object does not exist", () => {
     expect(chartVersions(lines(["entries:"], web), "constructor")).toEqual([]);
   });
+});
+
+test.each([
+  ["web-1.0.0.tgz", "https://charts.example/stable/web-1.0.0.tgz"],
+  ["/web-1.0.0.tgz", "https://charts.example/web-1.0.0.tgz"],
+  ["//other.example/web.tgz", "https://other.example/web.tgz"],
+  ["https://other.example/web.tgz", "https://other.example/web.tgz"],
+  ["http://charts.example/web.tgz", undefined],
+  ["file:///etc/passwd", undefined],
+  ["javascript:0", undefined],
+  ["https://[", undefined],
+])("an index that came by https leads from %s to %s", (named, url) => {
+  expect(chartUrl(named, "https://charts.example/stable/index.yaml")).toBe(url);
 });

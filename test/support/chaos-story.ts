@@ -92,6 +92,8 @@ export interface StoryOptions {
   /** Called with the index of each revision before its push. */
   readonly before?: (revision: number) => Promise<void> | void;
   readonly patienceSeconds?: number;
+  /** Pushes a revision after the first, and does what people do around the push. */
+  readonly pushedBy?: (push: () => Promise<string>) => Promise<string>;
   /** The number of revisions to play. The default is all. */
   readonly chapters?: number;
 }
@@ -120,7 +122,8 @@ export async function playStory(world: World, options: StoryOptions = {}): Promi
   for (const [index, files] of revisions.slice(0, options.chapters).entries()) {
     if (index === 0) continue;
     await options.before?.(index);
-    commit = await world.push("app", files);
+    const push = () => world.push("app", files);
+    commit = await (options.pushedBy ?? ((pushed) => pushed()))(push);
     await world.untilInSync("web", commit, options.patienceSeconds);
   }
 }

@@ -123,6 +123,8 @@ const passing = new Set([
   ...["token", "earlier", "tried", "claimed", "doneAt", "starling.dev/token", "starling.dev/inventory"],
   // Whether the previous assignment had reached the cluster before this one was made.
   "anew",
+  // Who cleared what people had stopped. What is still stopped stays in the form.
+  ...["released", "uncordoned"],
   // A parent that was written again names an older inventory.
   "f:starling.dev/inventory",
 ]);
@@ -159,7 +161,7 @@ function keyOf(row: Row): string {
 
 async function normalRow(world: World, row: Row, uids: ReadonlyMap<string, string>): Promise<unknown> {
   // Leases and rendering times depend on timing.
-  if (row.type === "Lease" || row.type === "FolderUse" || row.type === "Event") return undefined;
+  if (row.type === "Lease" || row.type === "FolderUse" || row.type === "Event" || row.type === "Cordons") return undefined;
   if (row.type === "SyncOnCluster") return normalSync(world, row as SyncRow, uids);
   if (isTarget(row)) return strip({ ...row, ...normalTarget(row) }, uids);
   const { members } = row as Row & { readonly members?: string };

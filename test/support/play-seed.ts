@@ -6,6 +6,7 @@ import { pacedClock } from "#local/base/paced-clock.ts";
 import { createRandom } from "#local/base/random.ts";
 import { skewedSandboxes } from "#local/machine/skewed-sandboxes.ts";
 import { playBusyDay } from "#test/support/busy-day.ts";
+import { stopAndClear } from "#test/support/chaos-people.ts";
 import {
   awaitEnd,
   checkInvariants,
@@ -56,7 +57,12 @@ export function playSeed(
 ): Promise<void> {
   return inWeather(seed, rate, {
     play: ({ world, weather, patience }) =>
-      playStory(world, { ...story, ...patience, before: () => setClusters(world, weather) }),
+      playStory(world, {
+        ...story,
+        ...patience,
+        before: () => setClusters(world, weather),
+        pushedBy: (push) => stopAndClear(world, { seed, push, isNew: (path) => path.endsWith("/configmaps/c") }),
+      }),
     async end({ world, weather }) {
       const { form, desired } = await awaitEnd(world, quietEnd, eventsIn(weather));
       assert.deepEqual(form, desired, "the end is another than on a quiet day");

@@ -32,7 +32,7 @@ import { measuredRate } from "#test/support/measured-rate.ts";
 import { everyFailure, playFailing, playReference } from "#test/support/nth-call.ts";
 import { largeScenario } from "#test/support/planner-model/planner-steps.ts";
 import { playScenario } from "#test/support/planner-model/play-scenario.ts";
-import { playBusySeed, playQuiet, playSeed } from "#test/support/play-seed.ts";
+import { playBusySeed, playQuiet, playSeed, quietEnds } from "#test/support/play-seed.ts";
 import { playSoak } from "#test/support/soak-day.ts";
 
 const { values, positionals } = parseArgs({
@@ -117,7 +117,8 @@ async function soak(): Promise<number> {
 
 async function playSeeds(): Promise<number> {
   return eachSeed("seeds", async () => {
-    const { rate, played: quietEnd } = await paced(playQuiet);
+    const { rate, played } = await paced(playQuiet);
+    const quietEnd = quietEnds(rate, played);
     return (seed) => playSeed(seed, { rate, quietEnd });
   });
 }

@@ -47,7 +47,7 @@ export async function operate(world: World, verb: "suspend" | "resume", said: Sa
 }
 
 /** Repeats a call, because in bad weather other writers may win too often. */
-async function insist(world: World, call: () => Promise<unknown>): Promise<void> {
+export async function insist(world: World, call: () => Promise<unknown>): Promise<void> {
   await world.waitFor("it is acknowledged", async () => {
     try {
       await call();

@@ -1,51 +1,245 @@
-/** What people press around a push of the chaos story, chosen by the seed. At its end they have cleared what they stopped. */
+/**
+ * What people do around a push of the chaos story: they stop it, or parts of it, and let it go. While it is stopped, no
+ * cluster that is spared gets anything of it: counted at the API servers.
+ */
 import assert from "node:assert/strict";
-import { setTimeout as sleep } from "node:timers/promises";
-import { createRandom } from "#local/base/random.ts";
+import { ApiAnswer } from "#local/machine/api-session.ts";
+import type { RolloutOverview } from "#shared/fleet/api/rollout-overview.ts";
+import type { Clearing, WaitReason } from "#shared/fleet/waits/wait.ts";
+import { insist } from "#test/support/busy-people.ts";
+import { fewClusters, storyGroup } from "#test/support/chaos-story.ts";
 import { namespace, type World } from "#test/support/e2e-world.ts";
 import { handUserAgent } from "#test/support/kube-call.ts";
 
-/** `stops` and `clears` are requests to the API. Between them, no cluster of `spared` may get the new content. */
-interface Stop {
-  readonly stops: string;
-  readonly clears: string;
-  readonly spared: readonly string[] | "all";
+/** A push of the story, in which one object appears and another one goes. */
+export interface Push {
+  readonly push: () => Promise<string>;
+  readonly appears: string;
+  readonly goes: string;
+  readonly patienceSeconds?: number | undefined;
+}
+
+/** The clusters of the story with `fewClusters`. */
+const canary = "canary-1";
+const [one, other] = ["broad-1", "broad-2"];
+const everybody = [canary, one, other];
+
+type Verb = Clearing["verb"];
+
+class People {
+  readonly #world: World;
+  readonly #push: Push;
+  #spared: readonly string[] = [];
+  /** Requests that gave something of the push to a spared cluster. */
+  readonly #broken: string[] = [];
+  readonly stopWatching: () => void;
+
+  constructor(world: World, push: Push) {
+    this.#world = world;
+    this.#push = push;
+    this.stopWatching = world.fleet.onRequest(({ cluster, method, path, result, dryRun, userAgent }) => {
+      if (dryRun || userAgent === handUserAgent || result >= 300 || !this.#spared.includes(cluster)) return;
+      const isNew =
+        (method === "PATCH" && path.endsWith(`/configmaps/${push.appears}`)) ||
+        (method === "DELETE" && path.endsWith(`/configmaps/${push.goes}`));
+      if (isNew) this.#broken.push(`${cluster} ${method} ${path}`);
+    });
+  }
+
+  /** From now on only these clusters are spared. */
+  spare(...clusters: readonly string[]): void {
+    this.seeNothingBroken();
+    this.#spared = clusters;
+  }
+
+  seeNothingBroken(): void {
+    assert.deepEqual(this.#broken, [], "a cluster got what people had stopped");
+  }
+
+  push(): Promise<string> {
+    return this.#push.push();
+  }
+
+  apply(document: unknown): Promise<void> {
+    return insist(this.#world, () => this.#world.apply(document));
+  }
+
+  /** Stops something; `reason` is that of the wait that names it then. */
+  async stop(verb: string, body: object, reason: WaitReason): Promise<void> {
+    await this.say(verb, body, async () => (await this.#overview()).waits.some((wait) => wait.reason === reason));
+  }
+
+  /** Clears a wait as its line says, when it is there. */
+  async clear<Its extends Verb>(
+    verb: Its,
+    saying: (clearing: Extract<Clearing, { verb: Its }>) => { readonly path: string; readonly body?: object },
+  ): Promise<void> {
+    const clearing = await this.until(verb);
+    const { path, body = {} } = saying(clearing);
+    await this.say(path, body, async () => (await this.#clearing(verb)) === undefined);
+  }
+
+  /** Waits until a wait names the verb that clears it. */
+  async until<Its extends Verb>(verb: Its): Promise<Extract<Clearing, { verb: Its }>> {
+    return this.#waitFor(`a wait is cleared by ${verb}`, () => this.#clearing(verb));
+  }
+
+  async untilOverview(what: string, holds: (overview: RolloutOverview["status"]) => boolean): Promise<void> {
+    await this.#waitFor(what, async () => holds(await this.#overview()));
+  }
+
+  async untilInSync(commit: string): Promise<void> {
+    await this.#world.untilInSync("web", commit, this.#push.patienceSeconds);
+  }
+
+  async #clearing<Its extends Verb>(verb: Its): Promise<Extract<Clearing, { verb: Its }> | undefined> {
+    const clears = (await this.#overview()).waits.flatMap(({ clear }) => clear);
+    return clears.find((clearing): clearing is Extract<Clearing, { verb: Its }> => clearing.verb === verb);
+  }
+
+  async #overview(): Promise<RolloutOverview["status"]> {
+    const { status } = await this.#world.session.call<RolloutOverview>("GET", `${group}/rollout`);
+    return status;
+  }
+
+  /** Says it until it is acknowledged, or until its effect is there: the answer to what was said may be lost. */
+  async say(path: string, body: object = {}, isDone = async () => false): Promise<void> {
+    const url = path.startsWith("/") ? path : `${group}/${path}`;
+    const said = { reason: "somebody looks into it", ...body };
+    await this.#waitFor(`${path} is acknowledged`, async () => {
+      try {
+        await this.#world.session.call("POST", url, said);
+        return true;
+      } catch (error) {
+        if (!(error instanceof ApiAnswer) || error.status !== 409) throw error;
+        return isDone();
+      }
+    });
+  }
+
+  #waitFor<T>(what: string, probe: () => Promise<T | undefined | false>): Promise<T> {
+    const watched = () => {
+      this.seeNothingBroken();
+      return probe();
+    };
+    return this.#world.waitFor(what, watched, this.#push.patienceSeconds);
+  }
 }
 
 const group = `/v1/namespaces/${namespace}/syncgroups/web`;
-const hold: Stop = { stops: `${group}/hold`, clears: `${group}/release`, spared: "all" };
 
-/** @param isNew - whether a request with this path writes what only the pushed revision has. */
-export async function stopAndClear(
-  world: World,
-  {
-    seed,
-    push,
-    isNew,
-  }: { readonly seed: number; readonly push: () => Promise<string>; readonly isNew: (path: string) => boolean },
-): Promise<string> {
-  const random = createRandom(seed + 4_000_003);
-  const names = world.fleet.connections().map(({ name }) => name);
-  const name = names[random.integer(0, names.length - 1)] ?? "";
-  const cluster = `/v1/clusters/${name}`;
-  const cordon: Stop = { stops: `${cluster}/cordon`, clears: `${cluster}/uncordon`, spared: [name] };
-  const { stops, clears, spared } = random.chance(0.5) ? hold : cordon;
-  const broken: string[] = [];
-  await world.session.call("POST", stops, { reason: "somebody looks into it" });
-  const end = world.fleet.onRequest(({ cluster: written, method, path, result, dryRun, userAgent }) => {
-    if (method === "GET" || dryRun || userAgent === handUserAgent || result < 200 || result >= 300) return;
-    if ((spared === "all" || spared.includes(written)) && isNew(path)) broken.push(`${method} ${written} ${path}`);
-  });
-  try {
-    const commit = await push();
-    await world.waitFor("the pushed revision is known", async () =>
-      (await world.source("app")).status.artifact?.revision.endsWith(commit),
+/** What people do around a push. @returns the commit that the clusters have in the end. */
+type Way = (people: People) => Promise<string>;
+
+/** Nobody does anything, in some of the worlds. */
+const ways = {
+  "no verb": (people) => people.push(),
+
+  async "hold and release"(people) {
+    await people.stop("hold", {}, "held");
+    people.spare(...everybody);
+    const commit = await people.push();
+    await people.until("release");
+    people.spare();
+    await people.clear("release", () => ({ path: "release" }));
+    return commit;
+  },
+
+  async "cordon the canary"(people) {
+    await people.stop(`/v1/clusters/${canary}/cordon`, {}, "cordoned");
+    people.spare(...everybody);
+    const commit = await people.push();
+    await people.until("uncordon");
+    people.spare();
+    await people.clear("uncordon", ({ cluster }) => ({ path: `/v1/clusters/${cluster}/uncordon` }));
+    return commit;
+  },
+
+  async "cordon another"(people) {
+    await people.stop(`/v1/clusters/${one}/cordon`, {}, "cordoned");
+    people.spare(one);
+    const commit = await people.push();
+    await people.untilOverview("the others have it", ({ stages }) => stages.at(-1)?.current === 2);
+    await people.until("uncordon");
+    people.spare();
+    await people.clear("uncordon", ({ cluster }) => ({ path: `/v1/clusters/${cluster}/uncordon` }));
+    return commit;
+  },
+
+  async "reject and unreject"(people) {
+    await people.stop("hold", {}, "held");
+    people.spare(...everybody);
+    const commit = await people.push();
+    await people.untilOverview("the push has a number", ({ newest }) => newest === 2);
+    await people.stop("reject", { rollout: 2 }, "rejected");
+    await people.clear("release", () => ({ path: "release" }));
+    await people.untilOverview("the planner has seen the release", ({ waits }) =>
+      waits.every(({ reason }) => reason !== "asked"),
     );
-    await sleep(random.integer(0, 1500));
-    assert.deepEqual(broken, [], `a cluster got what was stopped by ${stops}`);
+    people.spare();
+    await people.say("unreject", { rollout: 2 });
+    return commit;
+  },
+
+  /** Cordons keep the stage open meanwhile. */
+  async "skip and retry"(people) {
+    for (const name of [one, other]) await people.stop(`/v1/clusters/${name}/cordon`, {}, "cordoned");
+    people.spare(one, other);
+    const commit = await people.push();
+    await people.untilOverview("the last stage has it", ({ stages }) => stages.at(-1)?.updatingTo?.rollout === 2);
+    await people.stop("skip", { cluster: other }, "skipped");
+    people.spare(other);
+    for (const name of [one, other]) await people.say(`/v1/clusters/${name}/uncordon`);
+    await people.until("retry");
+    people.spare();
+    await people.clear("retry", () => ({ path: "retry", body: { cluster: other } }));
+    return commit;
+  },
+
+  async "approve"(people) {
+    await people.apply(storyGroup({ rings: fewClusters }, "broad"));
+    people.spare(one, other);
+    const commit = await people.push();
+    await people.until("approve");
+    people.spare();
+    await people.clear("approve", ({ stage, plan }) => ({ path: "approve", body: { stage, plan } }));
+    return commit;
+  },
+
+  async "roll back"(people) {
+    const commit = await people.push();
+    await people.untilInSync(commit);
+    await people.stop("rollback", {}, "held");
+    await people.untilOverview("every stage has gone back", ({ newest, stages }) =>
+      stages.every(({ current, updatingTo }) => updatingTo === undefined && current === newest),
+    );
+    people.spare(...everybody);
+    await people.clear("release", () => ({ path: "release" }));
+    await people.untilOverview("the planner has seen the release", ({ waits }) =>
+      waits.every(({ reason }) => reason !== "asked"),
+    );
+    people.spare();
+    await people.say("unreject", { rollout: 2 });
+    return commit;
+  },
+} satisfies Readonly<Record<string, Way>>;
+
+export type WayName = keyof typeof ways;
+const names = Object.keys(ways) as WayName[];
+
+/** Seeds in a row go all ways. */
+export function wayOf(seed: number): WayName {
+  return names[seed % names.length] ?? "no verb";
+}
+
+/** @throws AssertionError when a cluster got what people had stopped. */
+export async function pushTheWay(world: World, name: WayName, push: Push): Promise<string> {
+  const people = new People(world, push);
+  try {
+    const commit = await ways[name](people);
+    people.seeNothingBroken();
     return commit;
   } finally {
-    end();
-    await world.session.call("POST", clears, {});
+    people.stopWatching();
   }
 }

@@ -98,25 +98,35 @@ export interface StoryOptions {
   readonly chapters?: number;
 }
 
+/** @param gated - the stage whose plan people have to approve. */
+export function storyGroup(options: Pick<StoryOptions, "rings">, gated?: string) {
+  const template = { source: "app", apply: { interval: "2h" } };
+  const stages = ringStages("canary", "early", "broad") ?? [];
+  const before = [{ approval: { by: [localUser] } }];
+  return groupDocument("web", {
+    clusters: { all: true },
+    templates: [
+      { ...template, name: "app", path: "deploy" },
+      { ...template, name: "platform", path: "platform" },
+    ],
+    rollout: {
+      maxConcurrent: storyBound(options),
+      progressDeadline: "4h",
+      stages: stages.map((stage) => (stage.name === gated ? { ...stage, before } : stage)),
+    },
+  });
+}
+
+/** The principal of `world.session`. */
+const localUser = "arn:aws:iam::000000000000:user/local";
+
 export async function playStory(world: World, options: StoryOptions = {}): Promise<void> {
   await world.join(...ringsOf(options.rings ?? manyClusters));
   await options.before?.(0);
   let commit = await world.createRepository("app", revisions[0] ?? {});
-  const template = { source: "app", apply: { interval: "2h" } };
   await world.apply(
     sourceDocument("app", { git: { url: world.git.url("app"), ref: { branch: "main" } }, interval: "60s" }),
-    groupDocument("web", {
-      clusters: { all: true },
-      templates: [
-        { ...template, name: "app", path: "deploy" },
-        { ...template, name: "platform", path: "platform" },
-      ],
-      rollout: {
-        maxConcurrent: storyBound(options),
-        progressDeadline: "4h",
-        stages: ringStages("canary", "early", "broad"),
-      },
-    }),
+    storyGroup(options),
   );
   await world.untilInSync("web", commit, options.patienceSeconds);
   for (const [index, files] of revisions.slice(0, options.chapters).entries()) {

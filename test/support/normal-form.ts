@@ -54,6 +54,11 @@ export async function normalForm(world: World): Promise<NormalForm> {
     all.filter(isTarget).filter(joinedLater),
     ({ pk, stageRun }) => `${pk} ${stageRunKey(stageRun)}`,
   );
+  // The hash of a plan is also made of the uids of its clusters.
+  for (const { planHash, planParts, rollout, stage } of all.filter((row) => isOfType(row, "StageRun"))) {
+    if (planHash !== undefined) uids.set(planHash, `plan of ${rollout} in ${stage}`);
+    if (planParts !== undefined) uids.set(planParts.clusters, `clusters of ${rollout} in ${stage}`);
+  }
   for (const row of all) {
     if (row.type === "Event") events.add(eventText(row as EventRow));
     const form = isOfType(row, "StageRun")
@@ -100,6 +105,7 @@ const passing = new Set([
     "assignedAt",
     "attemptedAt",
     "storedAt",
+    "retriedAt",
   ],
   ...["requestedAt", "lastSeenAt", "inspectedAt", "nextAt", "failedSince", "handledReconcile", "observedOperation"],
   ...["endpoint", "claim", "uid", "ownerUid", "clusterUid", "lately", "pk", "sk"],
@@ -123,8 +129,6 @@ const passing = new Set([
   ...["token", "earlier", "tried", "claimed", "doneAt", "starling.dev/token", "starling.dev/inventory"],
   // Whether the previous assignment had reached the cluster before this one was made.
   "anew",
-  // Who cleared what people had stopped. What is still stopped stays in the form.
-  ...["released", "uncordoned"],
   // A parent that was written again names an older inventory.
   "f:starling.dev/inventory",
 ]);
@@ -161,7 +165,7 @@ function keyOf(row: Row): string {
 
 async function normalRow(world: World, row: Row, uids: ReadonlyMap<string, string>): Promise<unknown> {
   // Leases and rendering times depend on timing.
-  if (row.type === "Lease" || row.type === "FolderUse" || row.type === "Event" || row.type === "Cordons") return undefined;
+  if (row.type === "Lease" || row.type === "FolderUse" || row.type === "Event") return undefined;
   if (row.type === "SyncOnCluster") return normalSync(world, row as SyncRow, uids);
   if (isTarget(row)) return strip({ ...row, ...normalTarget(row) }, uids);
   const { members } = row as Row & { readonly members?: string };

@@ -6,7 +6,7 @@ import { pacedClock } from "#local/base/paced-clock.ts";
 import { createRandom } from "#local/base/random.ts";
 import { skewedSandboxes } from "#local/machine/skewed-sandboxes.ts";
 import { playBusyDay } from "#test/support/busy-day.ts";
-import { stopAndClear } from "#test/support/chaos-people.ts";
+import { pushTheWay, type WayName, wayOf } from "#test/support/chaos-people.ts";
 import {
   awaitEnd,
   checkInvariants,
@@ -32,14 +32,15 @@ const patientSeconds = 300;
 /** Shorter where sandboxes die, so that their messages return sooner. */
 const mortalSeconds = 120;
 
-/** The end of the story on a quiet day. */
-export async function playQuiet(rate: number): Promise<NormalForm> {
+/** The end of the story on a quiet day, with what people do around its push. */
+export async function playQuiet(rate: number, way: WayName = "no verb"): Promise<NormalForm> {
   const world = await startWorld({ faults: quiet, seed: 1, rate, tickEveryMs, pollMs });
   try {
-    await playStory(world, patient(story, rate));
+    await playStory(world, pushed(world, way, patient(story, rate)));
+    const { rollout: newest } = (await world.group("web")).status;
     const end = await world.waitFor("the last event is told", async () => {
       const form = await normalForm(world);
-      return form.events.some((event) => event.includes("RolloutPassed | web-2: stage broad ")) && form;
+      return form.events.some((event) => event.includes(`RolloutPassed | web-${newest}: stage broad `)) && form;
     });
     checkInvariants(world, story);
     return end;
@@ -48,24 +49,42 @@ export async function playQuiet(rate: number): Promise<NormalForm> {
   }
 }
 
+/** Plays each quiet day once, when its end is asked for. @param usual - its end when nobody does anything. */
+export function quietEnds(rate: number, usual: NormalForm): (way: WayName) => Promise<NormalForm> {
+  const played = new Map<WayName, Promise<NormalForm>>([["no verb", Promise.resolve(usual)]]);
+  return (way) => {
+    const end = played.get(way) ?? playQuiet(rate, way);
+    played.set(way, end);
+    return end;
+  };
+}
+
+function pushed(world: World, way: WayName, options: StoryOptions): StoryOptions {
+  const { patienceSeconds } = options;
+  return {
+    ...options,
+    pushedBy: (push) => pushTheWay(world, way, { push, appears: "c", goes: "b", patienceSeconds }),
+  };
+}
+
 /**
- * @throws Error when an invariant is broken, when the story stands still, or when its end differs from a quiet day's.
+ * @throws Error when an invariant is broken, when a cluster gets what people have stopped, when the story stands still,
+ * or when its end differs from a quiet day's.
  */
 export function playSeed(
   seed: number,
-  { rate, quietEnd }: { readonly rate: number; readonly quietEnd: NormalForm },
+  { rate, quietEnd }: { readonly rate: number; readonly quietEnd: (way: WayName) => Promise<NormalForm> },
 ): Promise<void> {
+  const way = wayOf(seed);
   return inWeather(seed, rate, {
-    play: ({ world, weather, patience }) =>
-      playStory(world, {
-        ...story,
-        ...patience,
-        before: () => setClusters(world, weather),
-        pushedBy: (push) => stopAndClear(world, { seed, push, isNew: (path) => path.endsWith("/configmaps/c") }),
-      }),
+    async play({ world, weather, patience, step }) {
+      step(`play the story: ${way}`);
+      const options = pushed(world, way, { ...story, ...patience });
+      await playStory(world, { ...options, before: () => setClusters(world, weather) });
+    },
     async end({ world, weather }) {
-      const { form, desired } = await awaitEnd(world, quietEnd, eventsIn(weather));
-      assert.deepEqual(form, desired, "the end is another than on a quiet day");
+      const { form, desired } = await awaitEnd(world, await quietEnd(way), eventsIn(weather));
+      assert.deepEqual(form, desired, `the end is another than on a quiet day: ${way}`);
       checkInvariants(world, story);
     },
   });

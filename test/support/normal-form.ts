@@ -49,7 +49,7 @@ export async function normalForm(world: World): Promise<NormalForm> {
   }
   const rows: (readonly [string, unknown])[] = [];
   const events = new Set<string>();
-  const all = await world.rows();
+  const all = withRollbacks(await world.rows());
   const late = Map.groupBy(
     all.filter(isTarget).filter(joinedLater),
     ({ pk, stageRun }) => `${pk} ${stageRunKey(stageRun)}`,
@@ -170,6 +170,22 @@ async function normalRow(world: World, row: Row, uids: ReadonlyMap<string, strin
   if (isTarget(row)) return strip({ ...row, ...normalTarget(row) }, uids);
   const { members } = row as Row & { readonly members?: string };
   return strip({ ...row, ...(members === undefined ? {} : { members: JSON.parse(await blob(world, members)) }) }, uids);
+}
+
+/**
+ * The stages' current rollout is a rollback from its first moment on, so a cluster may get it before its target has a
+ * turn, which then is unchanged.
+ */
+function withRollbacks(rows: readonly Row[]): readonly Row[] {
+  const ledgers = rows.filter((row) => isOfType(row, "RolloutState")).flatMap(({ ledger }) => ledger);
+  const rollbacks = new Set(ledgers.filter(({ rollback }) => rollback !== undefined).map(({ number }) => number));
+  return rows.map((row) => {
+    if (isTarget(row) && rollbacks.has(row.stageRun.rollout) && row.state === "Unchanged")
+      return { ...row, state: "Succeeded" };
+    if (!isOfType(row, "StageRun") || !rollbacks.has(row.rollout)) return row;
+    const { Succeeded, Unchanged } = row.counts;
+    return { ...row, counts: { ...row.counts, Succeeded: Succeeded + Unchanged, Unchanged: 0 } };
+  });
 }
 
 /** @param late - the targets that joined later. */

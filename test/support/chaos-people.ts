@@ -79,6 +79,17 @@ class People {
     await this.say(path, body, async () => (await this.#clearing(verb)) === undefined);
   }
 
+  /** Waits until the planner has done everything that people have not stopped. */
+  async untilHeld(): Promise<void> {
+    await this.untilOverview("the group is Held", ({ newest, state }) => newest === 2 && state === "Held");
+  }
+
+  /** Waits long enough for an attempt to begin that nothing has stopped. */
+  async forAWhile(): Promise<void> {
+    const end = this.#world.clock.now().getTime() + whileSeconds * 1000;
+    await this.#waitFor("time passes", async () => this.#world.clock.now().getTime() >= end);
+  }
+
   /** Waits until a wait names the verb that clears it. */
   async until<Its extends Verb>(verb: Its): Promise<Extract<Clearing, { verb: Its }>> {
     return this.#waitFor(`a wait is cleared by ${verb}`, () => this.#clearing(verb));
@@ -126,6 +137,9 @@ class People {
   }
 }
 
+/** In seconds of the functions' clock. */
+const whileSeconds = 30;
+
 const group = `/v1/namespaces/${namespace}/syncgroups/web`;
 
 /** What people do around a push. @returns the commit that the clusters have in the end. */
@@ -139,7 +153,7 @@ const ways = {
     await people.stop("hold", {}, "held");
     people.spare(...everybody);
     const commit = await people.push();
-    await people.until("release");
+    await people.untilHeld();
     people.spare();
     await people.clear("release", () => ({ path: "release" }));
     return commit;
@@ -149,7 +163,7 @@ const ways = {
     await people.stop(`/v1/clusters/${canary}/cordon`, {}, "cordoned");
     people.spare(...everybody);
     const commit = await people.push();
-    await people.until("uncordon");
+    await people.untilHeld();
     people.spare();
     await people.clear("uncordon", ({ cluster }) => ({ path: `/v1/clusters/${cluster}/uncordon` }));
     return commit;
@@ -159,8 +173,7 @@ const ways = {
     await people.stop(`/v1/clusters/${one}/cordon`, {}, "cordoned");
     people.spare(one);
     const commit = await people.push();
-    await people.untilOverview("the others have it", ({ stages }) => stages.at(-1)?.current === 2);
-    await people.until("uncordon");
+    await people.untilHeld();
     people.spare();
     await people.clear("uncordon", ({ cluster }) => ({ path: `/v1/clusters/${cluster}/uncordon` }));
     return commit;
@@ -173,9 +186,7 @@ const ways = {
     await people.untilOverview("the push has a number", ({ newest }) => newest === 2);
     await people.stop("reject", { rollout: 2 }, "rejected");
     await people.clear("release", () => ({ path: "release" }));
-    await people.untilOverview("the planner has seen the release", ({ waits }) =>
-      waits.every(({ reason }) => reason !== "asked"),
-    );
+    await people.forAWhile();
     people.spare();
     await people.say("unreject", { rollout: 2 });
     return commit;
@@ -190,7 +201,7 @@ const ways = {
     await people.stop("skip", { cluster: other }, "skipped");
     people.spare(other);
     for (const name of [one, other]) await people.say(`/v1/clusters/${name}/uncordon`);
-    await people.until("retry");
+    await people.untilHeld();
     people.spare();
     await people.clear("retry", () => ({ path: "retry", body: { cluster: other } }));
     return commit;
@@ -215,9 +226,7 @@ const ways = {
     );
     people.spare(...everybody);
     await people.clear("release", () => ({ path: "release" }));
-    await people.untilOverview("the planner has seen the release", ({ waits }) =>
-      waits.every(({ reason }) => reason !== "asked"),
-    );
+    await people.forAWhile();
     people.spare();
     await people.say("unreject", { rollout: 2 });
     return commit;

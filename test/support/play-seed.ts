@@ -71,12 +71,13 @@ function pushed(world: World, way: WayName, options: StoryOptions): StoryOptions
  * @throws Error when an invariant is broken, when a cluster gets what people have stopped, when the story stands still,
  * or when its end differs from a quiet day's.
  */
-export function playSeed(
+export async function playSeed(
   seed: number,
   { rate, quietEnd }: { readonly rate: number; readonly quietEnd: (way: WayName) => Promise<NormalForm> },
 ): Promise<void> {
   const way = wayOf(seed);
-  return inWeather(seed, rate, {
+  const quietly = await quietEnd(way);
+  await inWeather(seed, rate, {
     async play({ world, weather, patience, step }) {
       step(`play the story: ${way}`);
       const options = pushed(world, way, { ...story, ...patience });
@@ -85,7 +86,7 @@ export function playSeed(
     async end({ world, weather }) {
       // The events of a rollback say which clusters had it before their turn.
       const events = way === "roll back" ? "anything" : eventsIn(weather);
-      const { form, desired } = await awaitEnd(world, await quietEnd(way), events);
+      const { form, desired } = await awaitEnd(world, quietly, events);
       assert.deepEqual(form, desired, `the end is another than on a quiet day: ${way}`);
       checkInvariants(world, story);
     },

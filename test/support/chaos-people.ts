@@ -74,25 +74,23 @@ class People {
     verb: Its,
     saying: (clearing: Extract<Clearing, { verb: Its }>) => { readonly path: string; readonly body?: object },
   ): Promise<void> {
-    const clearing = await this.until(verb);
+    const clearing = await this.#waitFor(`a wait is cleared by ${verb}`, () => this.#clearing(verb));
     const { path, body = {} } = saying(clearing);
     await this.say(path, body, async () => (await this.#clearing(verb)) === undefined);
   }
 
   /** Waits until the planner has done everything that people have not stopped. */
   async untilHeld(): Promise<void> {
-    await this.untilOverview("the group is Held", ({ newest, state }) => newest === 2 && state === "Held");
+    await this.untilOverview(
+      "the group is Held",
+      ({ newest, state, waits }) => newest === 2 && state === "Held" && waits.every(({ reason }) => reason !== "asked"),
+    );
   }
 
   /** Waits long enough for an attempt to begin that nothing has stopped. */
   async forAWhile(): Promise<void> {
     const end = this.#world.clock.now().getTime() + whileSeconds * 1000;
     await this.#waitFor("time passes", async () => this.#world.clock.now().getTime() >= end);
-  }
-
-  /** Waits until a wait names the verb that clears it. */
-  async until<Its extends Verb>(verb: Its): Promise<Extract<Clearing, { verb: Its }>> {
-    return this.#waitFor(`a wait is cleared by ${verb}`, () => this.#clearing(verb));
   }
 
   async untilOverview(what: string, holds: (overview: RolloutOverview["status"]) => boolean): Promise<void> {
@@ -138,7 +136,7 @@ class People {
 }
 
 /** In seconds of the functions' clock. */
-const whileSeconds = 30;
+const whileSeconds = 60;
 
 const group = `/v1/namespaces/${namespace}/syncgroups/web`;
 
@@ -201,6 +199,7 @@ const ways = {
     await people.stop("skip", { cluster: other }, "skipped");
     people.spare(other);
     for (const name of [one, other]) await people.say(`/v1/clusters/${name}/uncordon`);
+    await people.untilOverview("the last stage has passed it", ({ stages }) => stages.at(-1)?.current === 2);
     await people.untilHeld();
     people.spare();
     await people.clear("retry", () => ({ path: "retry", body: { cluster: other } }));
@@ -211,7 +210,8 @@ const ways = {
     await people.apply(storyGroup({ rings: fewClusters }, "broad"));
     people.spare(one, other);
     const commit = await people.push();
-    await people.until("approve");
+    // People may approve it earlier, too.
+    await people.untilOverview("the last stage asks", ({ stages }) => stages.at(-1)?.updatingTo?.phase === "Gated");
     people.spare();
     await people.clear("approve", ({ stage, plan }) => ({ path: "approve", body: { stage, plan } }));
     return commit;

@@ -1,6 +1,6 @@
 /**
- * What people do around a push of the chaos story: they stop it, or parts of it, and let it go. While it is stopped, no
- * cluster that is spared gets anything of it: counted at the API servers.
+ * Around a push of the chaos story people stop it, or parts of it, and let it go. Meanwhile no cluster that is spared may
+ * get anything of it: the requests that reach the API servers are counted.
  */
 import assert from "node:assert/strict";
 import { ApiAnswer } from "#local/machine/api-session.ts";
@@ -140,7 +140,7 @@ const whileSeconds = 60;
 
 const group = `/v1/namespaces/${namespace}/syncgroups/web`;
 
-/** What people do around a push. @returns the commit that the clusters have in the end. */
+/** People push, and say something before or after it. @returns the commit that the clusters have in the end. */
 type Way = (people: People) => Promise<string>;
 
 /** Nobody does anything, in some of the worlds. */
@@ -206,7 +206,7 @@ const ways = {
     return commit;
   },
 
-  async "approve"(people) {
+  async approve(people) {
     await people.apply(storyGroup({ rings: fewClusters }, "broad"));
     people.spare(one, other);
     const commit = await people.push();

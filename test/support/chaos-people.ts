@@ -147,16 +147,6 @@ type Way = (people: People) => Promise<string>;
 const ways = {
   "no verb": (people) => people.push(),
 
-  async "hold and release"(people) {
-    await people.stop("hold", {}, "held");
-    people.spare(...everybody);
-    const commit = await people.push();
-    await people.untilHeld();
-    people.spare();
-    await people.clear("release", () => ({ path: "release" }));
-    return commit;
-  },
-
   async "cordon the canary"(people) {
     await people.stop(`/v1/clusters/${canary}/cordon`, {}, "cordoned");
     people.spare(...everybody);
@@ -214,6 +204,16 @@ const ways = {
     await people.untilOverview("the last stage asks", ({ stages }) => stages.at(-1)?.updatingTo?.phase === "Gated");
     people.spare();
     await people.clear("approve", ({ stage, plan }) => ({ path: "approve", body: { stage, plan } }));
+    return commit;
+  },
+
+  async "hold and release"(people) {
+    await people.stop("hold", {}, "held");
+    people.spare(...everybody);
+    const commit = await people.push();
+    await people.untilHeld();
+    people.spare();
+    await people.clear("release", () => ({ path: "release" }));
     return commit;
   },
 

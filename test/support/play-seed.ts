@@ -59,6 +59,9 @@ export function quietEnds(rate: number, usual: NormalForm): (way: WayName) => Pr
   };
 }
 
+/** Their events tell what the planner saw when: which clusters had a rollback before their turn, and how many approvals there were. */
+const timely: ReadonlySet<WayName> = new Set<WayName>(["approve", "roll back"]);
+
 function pushed(world: World, way: WayName, options: StoryOptions): StoryOptions {
   const { patienceSeconds } = options;
   return {
@@ -84,8 +87,7 @@ export async function playSeed(
       await playStory(world, { ...options, before: () => setClusters(world, weather) });
     },
     async end({ world, weather }) {
-      // The events of a rollback say which clusters had it before their turn.
-      const events = way === "roll back" ? "anything" : eventsIn(weather);
+      const events = timely.has(way) ? "anything" : eventsIn(weather);
       const { form, desired } = await awaitEnd(world, quietly, events);
       assert.deepEqual(form, desired, `the end is another than on a quiet day: ${way}`);
       checkInvariants(world, story);

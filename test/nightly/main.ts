@@ -28,6 +28,7 @@ import { errorMessage } from "#shared/base/errors.ts";
 import { runConcurrently } from "#shared/base/run-concurrently.ts";
 import { playMutants } from "#test/nightly/mutants/play-mutants.ts";
 import { playTests, type TestSuiteName, testSuites } from "#test/nightly/play-tests.ts";
+import { wayOf } from "#test/support/chaos-people.ts";
 import { measuredRate } from "#test/support/measured-rate.ts";
 import { everyFailure, playFailing, playReference } from "#test/support/nth-call.ts";
 import { largeScenario } from "#test/support/planner-model/planner-steps.ts";
@@ -48,6 +49,8 @@ const { values, positionals } = parseArgs({
     processes: { type: "string", default: "2" },
     /** Seconds of the functions' time in one second; by default as many as this machine can bear. */
     rate: { type: "string" },
+    /** Nobody says anything to the worlds of seeds: the runs of every push have no time for it. */
+    alone: { type: "boolean", default: false },
     /** The size of a large fleet. */
     clusters: { type: "string", default: "10000" },
     /** The functions' time in a soak. */
@@ -119,7 +122,7 @@ async function playSeeds(): Promise<number> {
   return eachSeed("seeds", async () => {
     const { rate, played } = await paced(playQuiet);
     const quietEnd = quietEnds(rate, played);
-    return (seed) => playSeed(seed, { rate, quietEnd });
+    return (seed) => playSeed(seed, { rate, quietEnd, way: values.alone ? "no verb" : wayOf(seed) });
   });
 }
 

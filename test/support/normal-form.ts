@@ -4,6 +4,7 @@
  */
 
 import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
+import { defined } from "#shared/base/defined.ts";
 import type { JsonObject } from "#shared/base/json.ts";
 import { stringifyJson } from "#shared/base/json.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
@@ -180,6 +181,12 @@ function withRollbacks(rows: readonly Row[]): readonly Row[] {
   const ledgers = rows.filter((row) => isOfType(row, "RolloutState")).flatMap(({ ledger }) => ledger);
   const rollbacks = new Set(ledgers.filter(({ rollback }) => rollback !== undefined).map(({ number }) => number));
   return rows.map((row) => {
+    // Stages pass a rollout in any order where a rollback lets all of them begin.
+    if (isOfType(row, "RolloutState"))
+      return {
+        ...row,
+        ledger: row.ledger.map((one) => ({ ...one, ...defined({ passedIn: one.passedIn?.toSorted() }) })),
+      };
     if (isTarget(row) && rollbacks.has(row.stageRun.rollout) && row.state === "Unchanged")
       return { ...row, state: "Succeeded" };
     if (!isOfType(row, "StageRun") || !rollbacks.has(row.rollout)) return row;

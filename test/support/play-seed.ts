@@ -6,7 +6,7 @@ import { pacedClock } from "#local/base/paced-clock.ts";
 import { createRandom } from "#local/base/random.ts";
 import { skewedSandboxes } from "#local/machine/skewed-sandboxes.ts";
 import { playBusyDay } from "#test/support/busy-day.ts";
-import { pushTheWay, type WayName, wayOf } from "#test/support/chaos-people.ts";
+import { pushTheWay, type WayName } from "#test/support/chaos-people.ts";
 import {
   awaitEnd,
   checkInvariants,
@@ -70,15 +70,18 @@ function pushed(world: World, way: WayName, options: StoryOptions): StoryOptions
   };
 }
 
+interface SeedOptions {
+  readonly rate: number;
+  readonly quietEnd: (way: WayName) => Promise<NormalForm>;
+  /** The verb that people press around the push. */
+  readonly way: WayName;
+}
+
 /**
  * @throws Error when an invariant is broken, when a cluster gets what people have stopped, when the story stands still,
  * or when its end differs from a quiet day's.
  */
-export async function playSeed(
-  seed: number,
-  { rate, quietEnd }: { readonly rate: number; readonly quietEnd: (way: WayName) => Promise<NormalForm> },
-): Promise<void> {
-  const way = wayOf(seed);
+export async function playSeed(seed: number, { rate, quietEnd, way }: SeedOptions): Promise<void> {
   const quietly = await quietEnd(way);
   await inWeather(seed, rate, {
     async play({ world, weather, patience, step }) {

@@ -51,6 +51,8 @@ const secrets = "arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::Account
 const mayGoUnused = new Set([
   // No cluster of this test is slow.
   "apply sqs:SendMessage <WiringToApplySlowQueue>",
+  // No host of the test states a limit.
+  "resolve LIMIT#*",
   // The api reads it only for a discovered Cluster.
   "api FOUND",
   // The test has no Sync that a user wrote.

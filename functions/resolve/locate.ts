@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { installationLogin } from "#functions/resolve/github-app.ts";
 import { HostLimits, type LimitPorts } from "#functions/resolve/host-limits.ts";
 import { readCredentials } from "#functions/resolve/read-credentials.ts";
 import { locateArchive } from "#functions/resolve/upstreams/locate-archive.ts";
@@ -35,19 +36,24 @@ export async function locate(row: SourceRow, request: LocateRequest, ports: Loca
   const use = { namespace: row.namespace, upstream };
   const limits = new HostLimits(upstream, ports);
   let known: { readonly credentials: SourceCredentials | undefined } | undefined;
-  const signedIn: UpstreamUse["signedIn"] = async (work) => {
-    known ??= { credentials: await readCredentials(use, ports.secrets) };
-    const { credentials: first } = known;
-    try {
-      return await limits.within(() => work(first));
-    } catch (error) {
-      if (!denials.has(errorCode(error))) throw error;
-      const credentials = await readCredentials(use, ports.secrets, { fresh: true });
-      if (isDeepStrictEqual(known.credentials, credentials)) throw error;
-      known = { credentials };
-      return limits.within(() => work(credentials));
-    }
+  const login = async (fresh: boolean): Promise<SourceCredentials | undefined> => {
+    const read = await readCredentials(use, ports.secrets, { fresh });
+    if (read?.kind !== "githubApp") return read;
+    return installationLogin(read, { ...ports, timeLeftMs: request.timeLeftMs, fresh });
   };
+  const signedIn: UpstreamUse["signedIn"] = (work) =>
+    limits.within(async () => {
+      try {
+        known ??= { credentials: await login(false) };
+        return await work(known.credentials);
+      } catch (error) {
+        if (!denials.has(errorCode(error))) throw error;
+        const credentials = await login(true);
+        if (isDeepStrictEqual(known?.credentials, credentials)) throw error;
+        known = { credentials };
+        return work(credentials);
+      }
+    });
   const { timeLeftMs, revision } = request;
   return locateIn(upstream, { signedIn, timeLeftMs, revision }, ports);
 }

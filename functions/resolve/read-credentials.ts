@@ -1,15 +1,17 @@
+import type { GithubApp } from "#functions/resolve/github-app.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { ErrorCode } from "#shared/base/error-codes.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { isToken, putSecret, secretMembers } from "#shared/fleet/bound-secret.ts";
 import type { Upstream } from "#shared/fleet/kinds/source.ts";
 import type { SecretReader, SourceCredentials } from "#shared/ports.ts";
+import { checkHttpUrl } from "#shared/source/http-url.ts";
 import { keyScan } from "#shared/source/ssh/known-hosts.ts";
 import { sshAddress, sshHost } from "#shared/source/ssh/ssh-url.ts";
 
 /**
  * The credentials a Source names. Its secret is JSON with the `host` that they are for, `username` and `password` (kind
- * `basic`), `token` (`bearer`) or `privateKey`, `passphrase` and `knownHosts` (`ssh`), and optionally the `namespaces` of the Sources that may use them: on a host that many
+ * `basic`), `token` (`bearer`) or `privateKey`, `passphrase` and `knownHosts` (`ssh`), or a `GithubApp` (`githubApp`), and optionally the `namespaces` of the Sources that may use them: on a host that many
  * teams share, the host alone is not enough.
  * @param options.fresh - true when the server refused the credentials that were read before.
  * @throws StarlingError `SecretNotFound`; or `SecretUnbound`, `SecretMismatch` or `InvalidCredentials`, which name the
@@ -19,7 +21,7 @@ export async function readCredentials(
   { namespace, upstream }: { readonly namespace: string; readonly upstream: Upstream },
   secrets: SecretReader,
   { fresh = false }: { readonly fresh?: boolean } = {},
-): Promise<SourceCredentials | undefined> {
+): Promise<StatedCredentials | undefined> {
   const { kind, url, credentials: desired } = upstream;
   if (desired === undefined) return undefined;
   const use = { at: `spec.${kind}`, url: new URL(url), namespace, secret: desired.secret, kind: desired.kind };
@@ -32,6 +34,9 @@ export async function readCredentials(
   }
 }
 
+/** An app still has to ask for a token. */
+type StatedCredentials = SourceCredentials | GithubApp;
+
 interface SecretUse {
   /** Field of the upstream: `spec.git`. */
   readonly at: string;
@@ -39,10 +44,10 @@ interface SecretUse {
   /** Namespace of the Source. */
   readonly namespace: string;
   readonly secret: string;
-  readonly kind: SourceCredentials["kind"];
+  readonly kind: StatedCredentials["kind"];
 }
 
-function credentialsIn(text: string, use: SecretUse): SourceCredentials {
+function credentialsIn(text: string, use: SecretUse): StatedCredentials {
   const { at, url, namespace, secret, kind } = use;
   const members = secretMembers(text) ?? {};
   const { host, namespaces } = members;
@@ -58,7 +63,7 @@ function credentialsIn(text: string, use: SecretUse): SourceCredentials {
     const what = `is not for Sources of the namespace ${namespace}; add it to the secret's "namespaces", or name another secret in ${at}.credentials`;
     throw refused("SecretMismatch", secret, what);
   }
-  const credentials = formOf(kind, members);
+  const credentials = kind === "githubApp" ? appIn(members, url) : formOf(kind, members);
   if (credentials !== undefined) return credentials;
   const what = `does not have the form that ${at}.credentials says (${kind}): ${remedyFor(use)}`;
   throw refused("InvalidCredentials", secret, what);
@@ -82,12 +87,29 @@ function formOf(kind: SourceCredentials["kind"], members: Members): SourceCreden
   }
 }
 
+function appIn(members: Members, { host }: URL): GithubApp | undefined {
+  const { appId, installationId, owner, privateKey, baseUrl } = members;
+  const isOne = (installationId === undefined) !== (owner === undefined);
+  const installation = isId(installationId) ? { id: String(installationId) } : isText(owner) ? { owner } : undefined;
+  if (!isOne || installation === undefined || !isId(appId) || !isText(privateKey)) return undefined;
+  const usual = host === "github.com" ? "https://api.github.com" : `https://${host}/api/v3`;
+  const base = baseUrl ?? usual;
+  if (!isText(base) || checkHttpUrl(base, undefined) !== undefined || base.includes("?")) return undefined;
+  return { kind: "githubApp", appId: String(appId), installation, privateKey, baseUrl: base.replace(/\/+$/, "") };
+}
+
+/** GitHub shows ids as numbers. The id of a client is a text. */
+function isId(value: unknown): value is string | number {
+  return Number.isSafeInteger(value) || (typeof value === "string" && /^[\w.-]{1,100}$/.test(value));
+}
+
 type Members = Readonly<Record<string, unknown>>;
 
-const examples: Readonly<Record<SourceCredentials["kind"], Members>> = {
+const examples: Readonly<Record<StatedCredentials["kind"], Members>> = {
   basic: { username: "<user>", password: "<password>" },
   bearer: { token: "<token>" },
   ssh: { privateKey: "<private key>", knownHosts: "<lines of known_hosts>" },
+  githubApp: { appId: "<id>", owner: "<organization or person>", privateKey: "<private key>" },
 };
 
 function remedyFor({ url, secret, kind }: SecretUse): string {

@@ -1,12 +1,14 @@
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import { text } from "node:stream/consumers";
 
 export interface AskedFile {
   readonly method: string;
   /** Path and query as received. */
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
+  readonly body: string;
 }
 
 /** `endless`: bytes until the reader goes away; `silent`: no answer at all. */
@@ -33,9 +35,9 @@ export async function startFileServer(answer: (asked: AskedFile) => FileAnswer):
   const asked: AskedFile[] = [];
   const sockets = new Set<Socket>();
   let written = 0;
-  const server = createServer((incoming, response) => {
+  const server = createServer(async (incoming, response) => {
     const { method = "", url = "", headers } = incoming;
-    const request = { method, url, headers };
+    const request = { method, url, headers, body: await text(incoming) };
     asked.push(request);
     const said = answer(request);
     if (said === "silent") return;

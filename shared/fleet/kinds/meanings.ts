@@ -92,7 +92,8 @@ const meanings: Readonly<Record<string, string>> = {
   "Source.spec.archive.url": "`https://HOST/PATH`, without user and password",
   "Source.spec.git": "the repository that the Source follows; exactly one of git, helm, oci and archive",
   "Source.spec.git.credentials": "left out: anonymous; SSH needs them",
-  "Source.spec.git.credentials.kind": "the content of the secret: user and password, a token, or a key for SSH",
+  "Source.spec.git.credentials.kind":
+    "the content of the secret: user and password, a token, a key for SSH, or a GitHub App",
   "Source.spec.git.credentials.secret": "name of a secret, whose form is in docs/spec/source.md",
   "Source.spec.git.ref": "exactly one of branch, tag, semver or commit; left out: the remote's HEAD",
   "Source.spec.git.ref.branch": "its newest commit",

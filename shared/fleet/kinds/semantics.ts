@@ -55,7 +55,7 @@ function signInProblems({ url, credentials }: GitUpstream): readonly FieldProble
   if (isSsh === (credentials.kind === "ssh")) return [];
   const remedy = isSsh
     ? 'must be "ssh" for an address that begins with ssh://'
-    : "is for an address that begins with ssh://; use basic or bearer";
+    : "is for an address that begins with ssh://; use basic, bearer or githubApp";
   return problemsAt("spec.git.credentials.kind", remedy);
 }
 

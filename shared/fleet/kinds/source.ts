@@ -20,8 +20,8 @@ const credentials = z.strictObject({
 
 const gitCredentials = z.strictObject({
   ...credentials.shape,
-  /** `ssh`: the secret has `privateKey`, `passphrase` if the key has one, and `knownHosts`. */
-  kind: z.enum(["basic", "bearer", "ssh"], 'must be "basic", "bearer" or "ssh"'),
+  /** `ssh`: the secret has `privateKey`, `passphrase` if the key has one, and `knownHosts`. `githubApp`: `appId`, `owner` or `installationId`, and `privateKey`. */
+  kind: z.enum(["basic", "bearer", "ssh", "githubApp"], 'must be "basic", "bearer", "ssh" or "githubApp"'),
 });
 
 const gitUpstream = z.strictObject({

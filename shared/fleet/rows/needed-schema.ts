@@ -1,3 +1,4 @@
+import type { GitUpstream } from "#shared/fleet/kinds/source.ts";
 import type { ClusterRow, Operations, OwnerRow, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import type { RolloutStateRow, StageRunRow } from "#shared/fleet/rows/rollout-rows.ts";
 import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
@@ -26,7 +27,11 @@ export function neededSchema(row: OwnerRow): number {
  */
 export function sourceSchema(row: Pick<SourceRow, "operations" | "spec">): number {
   const { git } = row.spec;
-  return hasEnd(row) || git === undefined || git.credentials?.kind === "ssh" ? newestRowSchema : rowSchema;
+  return hasEnd(row) || git === undefined || hasNewLogin(git) ? newestRowSchema : rowSchema;
+}
+
+function hasNewLogin({ credentials }: GitUpstream): boolean {
+  return credentials?.kind === "ssh" || credentials?.kind === "githubApp";
 }
 
 function hasEnd({ operations }: Pick<OwnerRow | SourceRow, "operations">): boolean {

@@ -89,18 +89,23 @@ function formOf(kind: SourceCredentials["kind"], members: Members): SourceCreden
 
 function appIn(members: Members, { host }: URL): GithubApp | undefined {
   const { appId, installationId, owner, privateKey, baseUrl } = members;
-  const isOne = (installationId === undefined) !== (owner === undefined);
-  const installation = isId(installationId) ? { id: String(installationId) } : isText(owner) ? { owner } : undefined;
-  if (!isOne || installation === undefined || !isId(appId) || !isText(privateKey)) return undefined;
+  const installation = installationIn(installationId, owner);
+  if (installation === undefined || !isId(appId, /^[\w.-]{1,100}$/) || !isText(privateKey)) return undefined;
   const usual = host === "github.com" ? "https://api.github.com" : `https://${host}/api/v3`;
   const base = baseUrl ?? usual;
   if (!isText(base) || checkHttpUrl(base, undefined) !== undefined || base.includes("?")) return undefined;
   return { kind: "githubApp", appId: String(appId), installation, privateKey, baseUrl: base.replace(/\/+$/, "") };
 }
 
-/** GitHub shows ids as numbers. The id of a client is a text. */
-function isId(value: unknown): value is string | number {
-  return Number.isSafeInteger(value) || (typeof value === "string" && /^[\w.-]{1,100}$/.test(value));
+/** Both become parts of a path. */
+function installationIn(id: unknown, owner: unknown): GithubApp["installation"] | undefined {
+  if (owner === undefined) return isId(id, /^\d{1,20}$/) ? { id: String(id) } : undefined;
+  return id === undefined && typeof owner === "string" && /^[\w-]{1,100}$/.test(owner) ? { owner } : undefined;
+}
+
+/** GitHub shows ids as numbers. A client's id is a text. */
+function isId(value: unknown, form: RegExp): value is string | number {
+  return (typeof value === "number" || typeof value === "string") && form.test(String(value));
 }
 
 type Members = Readonly<Record<string, unknown>>;

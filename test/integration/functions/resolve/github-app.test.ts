@@ -177,6 +177,7 @@ describe("a Source that signs in as a GitHub App", () => {
     ["neither owner nor installation", { owner: undefined }],
     ["both owner and installation", { installationId: 77 }],
     ["an installation that leads elsewhere", { owner: undefined, installationId: "../../user" }],
+    ["an owner that leads elsewhere", { owner: ".." }],
     ["an API without encryption", { baseUrl: "http://api.github.com" }],
     ["no key", { privateKey: undefined }],
     ["a key that is none", { privateKey: "s3cret" }],

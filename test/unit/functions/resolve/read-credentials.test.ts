@@ -5,7 +5,7 @@ import { sourceSpec, upstreamOf } from "#shared/fleet/kinds/source.ts";
 const secret = "starling/git/shop";
 const basic = { username: "u", password: "s3cret" };
 
-async function read(url: string, value: unknown, kind: "basic" | "bearer" | "ssh" = "basic") {
+async function read(url: string, value: unknown, kind: "basic" | "bearer" | "ssh" | "githubApp" = "basic") {
   const spec = sourceSpec.parse({ git: { url, credentials: { secret, kind } } });
   const text = typeof value === "string" ? value : JSON.stringify(value);
   return readCredentials({ namespace: "shop", upstream: upstreamOf(spec) }, { read: async () => text });
@@ -93,6 +93,44 @@ describe("a secret with a key for SSH", () => {
     await expect(found).rejects.toMatchObject({
       code: "InvalidCredentials",
       message: `secret starling/git/shop does not have the form that spec.git.credentials says (ssh): write {"host":"git.corp.example:2222","privateKey":"<private key>","knownHosts":"<lines of known_hosts>"} into FILE, then: aws secretsmanager put-secret-value --secret-id starling/git/shop --secret-string file://FILE (\`ssh-keyscan -t ed25519,ecdsa,rsa -p 2222 git.corp.example\` prints the lines of known_hosts; compare them with what its operator publishes)`,
+    });
+  });
+});
+
+describe("a secret with a GitHub App", () => {
+  const app = { appId: 4711, privateKey: "s3cret" };
+
+  test.each([
+    [{ owner: "acme" }, { installation: { owner: "acme" }, baseUrl: "https://api.github.com" }],
+    [{ installationId: "77" }, { installation: { id: "77" }, baseUrl: "https://api.github.com" }],
+    [
+      { owner: "a", appId: "Iv1.8a61" },
+      { appId: "Iv1.8a61", installation: { owner: "a" }, baseUrl: "https://api.github.com" },
+    ],
+    [
+      { owner: "a", baseUrl: "https://api.acme.ghe.com/" },
+      { installation: { owner: "a" }, baseUrl: "https://api.acme.ghe.com" },
+    ],
+  ])("the app %j is read", async (more, found) => {
+    const secretOf = { host: "github.com", ...app, ...more };
+    const desired = { kind: "githubApp", appId: "4711", privateKey: "s3cret", ...found };
+    expect(await read("https://github.com/acme/app", secretOf, "githubApp")).toEqual(desired);
+  });
+
+  test("the API of another host is on that host", async () => {
+    const secretOf = { host: "git.corp.example:8443", owner: "acme", ...app };
+    const found = await read("https://git.corp.example:8443/acme/app", secretOf, "githubApp");
+    expect(found).toMatchObject({ baseUrl: "https://git.corp.example:8443/api/v3" });
+  });
+
+  test("a secret that lacks a part is refused with the whole form", async () => {
+    await expect(
+      read("https://github.com/acme/app", { host: "github.com", ...app }, "githubApp"),
+    ).rejects.toMatchObject({
+      code: "InvalidCredentials",
+      message: expect.stringContaining(
+        '(githubApp): write {"host":"github.com","appId":"<id>","owner":"<organization or person>","privateKey":"<private key>"} into FILE',
+      ),
     });
   });
 });

@@ -46,8 +46,13 @@ export async function history(session: Session, args: readonly string[], options
   session.io.out(foldLines(formatHistory(list.items, about), tableStyle(session).columns));
   if (list.metadata.continue !== undefined)
     session.note(`there are older ones; --limit ${options.limit * 2} shows more`);
-  else if (output !== "wide") session.note("-o wide prints the links to the commits");
+  else if (output !== "wide" && list.items.some(hasLinks)) session.note("-o wide prints the links to the commits");
   return "done";
+}
+
+function hasLinks(item: HistoryItem | UnreadableObject<"Rollout">): boolean {
+  if (!("templates" in item)) return false;
+  return item.templates.some(({ commit, compare }) => (commit?.link ?? compare) !== undefined);
 }
 
 /** For `GROUP.TEMPLATE` the API answers with all rollouts of the group. @throws CliFailure when none has the template. */

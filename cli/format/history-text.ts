@@ -4,6 +4,7 @@ import type { TextTable } from "#cli/format/table.ts";
 import { plainLine } from "#shared/base/plain-text.ts";
 import type { CommitItem, HistoryItem, RevisionItem, TemplateHistory } from "#shared/fleet/api/history-item.ts";
 import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
+import { commitOf } from "#shared/source/forge-links.ts";
 import { formatAge, formatTime } from "#shared/words/age.ts";
 import { reasonText } from "#shared/words/object-state.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
@@ -44,9 +45,9 @@ function templateText(
   { name, revision, commit, commits = [], more = 0, compare, besides = [] }: TemplateHistory,
   view: HistoryView,
 ): string {
-  const lines = [
-    `  ${name}   ${revisionText(revision)}   ${commit === undefined ? "(its commit is no longer known)" : commitText(commit)}`,
-  ];
+  const unknown =
+    commitOf(revision) === undefined ? "(its title is no longer known)" : "(its commit is no longer known)";
+  const lines = [`  ${name}   ${revisionText(revision)}   ${commit === undefined ? unknown : commitText(commit)}`];
   const links = view.links === "shown" ? [commit?.link, compare] : [];
   for (const link of links) if (link !== undefined) lines.push(`      ${link}`);
   const between = commits.slice(1);
@@ -61,7 +62,7 @@ function templateText(
 }
 
 function commitText({ title, author }: CommitItem): string {
-  return `"${title}" (${author})`;
+  return author === "" ? `"${title}"` : `"${title}" (${author})`;
 }
 
 function shortId({ id, revision }: CommitItem): string {
@@ -70,13 +71,14 @@ function shortId({ id, revision }: CommitItem): string {
 
 export function revisionsTable(items: readonly RevisionItem[], now: Date, output: string | undefined): TextTable {
   const wide = output === "wide";
+  const content = items.every(({ revision }) => commitOf(revision) === undefined) ? "CONTENT" : "COMMIT";
   return {
-    columns: ["REVISION", "SINCE", "AGE", "AUTHOR", ...(wide ? ["DIGEST", "LINK"] : []), "COMMIT"],
+    columns: ["REVISION", "SINCE", "AGE", "AUTHOR", ...(wide ? ["DIGEST", "LINK"] : []), content],
     rows: items.map((item) => [
       wide ? item.revision : revisionText(item.revision),
       formatTime(item.at, now),
       formatAge(item.at, now),
-      item.author,
+      item.author === "" ? "-" : item.author,
       ...(wide ? [digestText(item.digest), item.link ?? "-"] : []),
       item.title,
     ]),

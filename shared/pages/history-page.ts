@@ -89,8 +89,8 @@ function templateLine({ name, revision, commit, from, commits, more, compare }: 
   return html`<li>${name}: ${revisionText(revision)}${since}${all}${shownCommits.length === 0 ? "" : html`<ul>${shownCommits.map((one) => commitLine(one, host))}${rest}</ul>`}</li>`;
 }
 
-function commitLine({ id, title, author, committedAt, link }: CommitItem, host: Host): Html {
-  const short = id?.slice(0, 7) ?? "";
+function commitLine({ id, revision, title, author, committedAt, link }: CommitItem, host: Host): Html {
+  const short = id?.slice(0, 7) ?? revisionText(revision);
   const name = link === undefined ? html`<code>${short}</code>` : outside(link, short);
   return html`<li>${name} ${brief(title, 100)} <small>${brief(author, 60)} ${committedAt === undefined ? "" : age(committedAt, host)}</small></li>`;
 }

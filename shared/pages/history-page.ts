@@ -81,12 +81,22 @@ export function historyTable(
   return table("Rollouts, newest first", columns, rows);
 }
 
-function templateLine({ name, revision, commit, from, commits, more, compare }: TemplateHistory, host: Host): Html {
+function templateLine(
+  { name, revision, commit, from, commits, more, compare, besides = [] }: TemplateHistory,
+  host: Host,
+): Html {
   const shownCommits = commits ?? (commit === undefined ? [] : [commit]);
-  const since = from === undefined ? "" : html` from ${revisionText(from)}`;
   const rest = more === undefined ? "" : html`<li>and ${count(more)} more</li>`;
   const all = compare === undefined ? "" : html` ${outside(compare, "changes")}`;
-  return html`<li>${name}: ${revisionText(revision)}${since}${all}${shownCommits.length === 0 ? "" : html`<ul>${shownCommits.map((one) => commitLine(one, host))}${rest}</ul>`}</li>`;
+  const values = besides.map(
+    ({ source, revision: at, from: had }) => html`<li>values of ${source}: ${revisionText(at)}${since(had)}</li>`,
+  );
+  const lines = [...shownCommits.map((one) => commitLine(one, host)), rest, ...values];
+  return html`<li>${name}: ${revisionText(revision)}${since(from)}${all}${shownCommits.length + values.length === 0 ? "" : html`<ul>${lines}</ul>`}</li>`;
+}
+
+function since(from: string | undefined): Child {
+  return from === undefined ? "" : html` from ${revisionText(from)}`;
 }
 
 function commitLine({ id, revision, title, author, committedAt, link }: CommitItem, host: Host): Html {

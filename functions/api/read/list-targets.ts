@@ -256,7 +256,9 @@ function waitingReason(
     case "freeze":
       return `waits until freeze ${name} ends`;
     case "window":
-      return `waits until window ${name} opens`;
+      return name?.includes(", ")
+        ? `waits for windows ${name}: at least one is closed`
+        : `waits until window ${name} opens`;
     case "bound":
     case "worker":
       if (slot === undefined) return "waits until the planner checks its stage again";

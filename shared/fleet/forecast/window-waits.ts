@@ -3,7 +3,7 @@ import { defined } from "#shared/base/defined.ts";
 import type { SelectableCluster } from "#shared/fleet/kinds/cluster-selection.ts";
 import { thawHold } from "#shared/fleet/rollout/holding.ts";
 import type { Operations } from "#shared/fleet/rows/object-rows.ts";
-import { type NamedWindow, windowsNamed } from "#shared/fleet/rows/windows-row.ts";
+import { closedNames, type NamedWindow, windowsNamed } from "#shared/fleet/rows/windows-row.ts";
 import { nextOpening } from "#shared/fleet/windows/calendar.ts";
 import { openingText } from "#shared/fleet/windows/opening-text.ts";
 
@@ -31,6 +31,7 @@ export function windowWaits(
     const opening = nextOpening(calendar, now);
     const text = opening === undefined ? "which never opens again" : `until ${openingText(calendar, opening)}`;
     const until = opening?.toISOString();
-    return [{ window, ...defined({ until }), text, clusters: waiting.map(({ name }) => name) }];
+    const closed = closedNames(windows, window, now);
+    return [{ window: closed, ...defined({ until }), text, clusters: waiting.map(({ name }) => name) }];
   });
 }

@@ -8,7 +8,7 @@ import { type GroupSelection, type SelectableGroup, selectsGroup } from "#shared
 import type { WindowSpec } from "#shared/fleet/kinds/window.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { keyText, type Row, rowSchema } from "#shared/fleet/rows/row.ts";
-import type { Calendar } from "#shared/fleet/windows/calendar.ts";
+import { type Calendar, isOpen } from "#shared/fleet/windows/calendar.ts";
 
 export interface WindowsRow extends Row {
   readonly type: "Windows";
@@ -80,6 +80,16 @@ export function windowOver(
 export function windowsNamed(windows: readonly NamedWindow[], hold: string): Calendar {
   const names = hold.split(nameJoin);
   return merged(windows.filter(({ name }) => names.includes(name)));
+}
+
+/**
+ * The names of those windows of a hold that are closed, which is what its clusters wait for. When none is closed any
+ * more, all of its names.
+ */
+export function closedNames(windows: readonly NamedWindow[], hold: string, now: Date): string {
+  const names = hold.split(nameJoin);
+  const closed = windows.filter((window) => names.includes(window.name) && !isOpen(window, now));
+  return closed.length === 0 ? hold : closed.map(({ name }) => name).join(nameJoin);
 }
 
 function merged(windows: readonly NamedWindow[]): Calendar {

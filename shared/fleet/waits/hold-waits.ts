@@ -6,7 +6,7 @@ import { defined } from "#shared/base/defined.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { changingIn, ownBound } from "#shared/fleet/rollout/slots.ts";
 import type { Hold } from "#shared/fleet/rows/rollout-rows.ts";
-import { windowsNamed } from "#shared/fleet/rows/windows-row.ts";
+import { closedNames, windowsNamed } from "#shared/fleet/rows/windows-row.ts";
 import { type Wait, type WaitFacts, waitingText } from "#shared/fleet/waits/wait.ts";
 import { closedSince, nextOpening } from "#shared/fleet/windows/calendar.ts";
 import { openingText } from "#shared/fleet/windows/opening-text.ts";
@@ -34,7 +34,8 @@ export function holdWaits(
     case "window": {
       const calendar = windowsNamed(windows, name ?? "");
       const opening = nextOpening(calendar, now);
-      const what = `window ${name}`;
+      const blocker = closedNames(windows, name ?? "", now);
+      const what = `window ${blocker}`;
       const message = `${who}${join}${opening === undefined ? `for ${what}, which never opens again` : `until ${what} opens ${openingText(calendar, opening)}`}`;
       const until = opening?.toISOString();
       const since = closedSince(calendar, where.since, now)?.toISOString();
@@ -43,7 +44,7 @@ export function holdWaits(
           reason: "window",
           ...where,
           clusters,
-          ...defined({ blocker: name, since, until }),
+          ...defined({ blocker, since, until }),
           message,
           clear: [{ verb: "exempt" }],
         },

@@ -320,18 +320,19 @@ describe("the rollouts of a group and of all groups", () => {
   });
 
   test("a waiting target shows what it waits for", async () => {
-    const api = await withTargets(["Succeeded", "Waiting", "Waiting", "Waiting", "Waiting", "Waiting"]);
+    const api = await withTargets(["Succeeded", "Waiting", "Waiting", "Waiting", "Waiting", "Waiting", "Waiting"]);
     const stageRuns = {
       rest: {
-        next: 5,
+        next: 6,
         holds: [
           { cause: "worker" as const, clusters: [0, 1, 4] },
           { cause: "freeze" as const, name: "inc-1", clusters: [2] },
+          { cause: "window" as const, name: "always, nights", clusters: [5] },
         ],
         returned: [3],
       },
     };
-    const states = { canary: ["Succeeded"], rest: ["Waiting", "Waiting", "Waiting", "Waiting", "Waiting"] } as const;
+    const states = { canary: ["Succeeded"], rest: Array<"Waiting">(6).fill("Waiting") } as const;
     const [, rest] = await storeRollout(api, { number: 2, states, stageRuns });
     if (rest === undefined) throw new Error("it was stored");
     const old = { rollout: 1, stage: "rest", snapshot: 0 };
@@ -346,6 +347,7 @@ describe("the rollouts of a group and of all groups", () => {
       ["c4", "waits until freeze inc-1 ends"],
       ["c5", ""],
       ["c6", "waits until the planner checks its stage again"],
+      ["c7", "waits for windows always, nights: at least one is closed"],
     ]);
   });
 

@@ -1,11 +1,13 @@
 /** Windows: no attempt starts while the windows over its cluster are closed. */
 import { describe, expect, test } from "vitest";
+import { windowWaits as windowWaitsOf } from "#shared/fleet/forecast/window-waits.ts";
 import { dueAtOf } from "#shared/fleet/rows/due.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { LeaseRow } from "#shared/fleet/rows/lease-row.ts";
 import type { SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import { newestRowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
+import { windowsAmong } from "#shared/fleet/rows/windows-row.ts";
 import { allSay, begin, lease, names, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
 import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
@@ -257,6 +259,22 @@ describe("a closed window", () => {
     await playOn(made);
     expect(made.stages()).toEqual({ canary: "3", rest: "3" });
     expect(await revisionOf(made, "c2")).toContain("ccc");
+  });
+
+  test("the wait names only the windows that are closed, in the status and in the plan", async () => {
+    const made = await worldOf({ c1: "canary", c2: "rest" }, { maxConcurrent: 5 });
+    const clusters = inRing("rest");
+    const opening = hoursFrom(made, 3);
+    await applyWindow(made, "always", { clusters, allow: [{ start: hoursFrom(made, -1), end: hoursFrom(made, 9) }] });
+    await applyWindow(made, "busy", { clusters, deny: [{ start: hoursFrom(made, -1), end: opening }] });
+    await applyWindow(made, "later", { clusters, deny: [{ start: hoursFrom(made, 5), end: hoursFrom(made, 6) }] });
+    await begin(made);
+    const message = expect.stringMatching(/^1 cluster waits until window busy opens /);
+    expect(await windowWaits(made)).toMatchObject([{ blocker: "busy", until: opening, message }]);
+    const row = await made.table.get(keys.windowState);
+    const known = { windows: windowsAmong(row === undefined ? [] : [row]), operations: {} };
+    const planned = windowWaitsOf(known, [{ name: "c2", labels: { ring: "rest" } }], made.now);
+    expect(planned).toMatchObject([{ window: "busy", until: opening }]);
   });
 
   test("an attempt that began inside its window ends, and no other starts after the window has closed", async () => {

@@ -73,7 +73,7 @@ export function planText(plan: ShownPlan, extent: "some" | "all"): string {
     ...guards.map((guard) => `Guard: ${guard}`),
     ...windows.map(
       ({ window, until, text, clusters }) =>
-        `Window: ${clustersText(clusters)} would wait for window ${window}${until === undefined ? "," : ""} ${text}`,
+        `Window: ${clustersText(clusters)} would wait for ${window.includes(", ") ? "windows" : "window"} ${window}${until === undefined ? "," : ""} ${text}`,
     ),
     ...(unreadable.length === 0
       ? []

@@ -41,9 +41,10 @@ export function rolloutArgument({ kind, namespace, name }: Owner): string {
 /** The part of a principal that is not shown. */
 const principalHead = /\barn:\S+?:(?:assumed-role|role|user)\//g;
 
-export function waitText({ message, until }: Wait, now: Date): string {
+export function waitText({ reason, message, until }: Wait, now: Date): string {
   const text = message.replaceAll(principalHead, "");
-  return until === undefined ? text : `${text}, until ${formatTime(until, now)}`;
+  // The message of a window has its opening by the clock of its zone.
+  return until === undefined || reason === "window" ? text : `${text}, until ${formatTime(until, now)}`;
 }
 
 export function clearWord(clearing: Clearing): string {

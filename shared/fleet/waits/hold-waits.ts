@@ -14,6 +14,14 @@ import { openingText } from "#shared/fleet/windows/opening-text.ts";
 /** Catch-ups say what they wait to do; the targets of a stage run are named with it. */
 export const catchingUpText = " to catch up";
 
+/** @param opens - when changes may start again; undefined is never. */
+function windowText(names: string, opens: string | undefined): string {
+  const [what, open] = names.includes(", ") ? ["windows", "open"] : ["window", "opens"];
+  return opens === undefined
+    ? `for ${what} ${names}, which never ${open} again`
+    : `until ${what} ${names} ${open} ${opens}`;
+}
+
 /**
  * @param where - the stage run of the targets, and its start; for catch-ups, nothing. @returns none for a cordon or a freeze: see
  * `waits.ts`.
@@ -35,8 +43,7 @@ export function holdWaits(
       const calendar = windowsNamed(windows, name ?? "");
       const opening = nextOpening(calendar, now);
       const blocker = closedNames(windows, name ?? "", now);
-      const what = `window ${blocker}`;
-      const message = `${who}${join}${opening === undefined ? `for ${what}, which never opens again` : `until ${what} opens ${openingText(calendar, opening)}`}`;
+      const message = `${who}${join}${windowText(blocker, opening === undefined ? undefined : openingText(calendar, opening))}`;
       const until = opening?.toISOString();
       const since = closedSince(calendar, where.since, now)?.toISOString();
       return [

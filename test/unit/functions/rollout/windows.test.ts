@@ -8,6 +8,8 @@ import type { SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import { newestRowSchema } from "#shared/fleet/rows/row.ts";
 import type { SyncRow } from "#shared/fleet/rows/sync-row.ts";
 import { windowsAmong } from "#shared/fleet/rows/windows-row.ts";
+import type { Wait } from "#shared/fleet/waits/wait.ts";
+import { waitText } from "#shared/words/rollout-words.ts";
 import { allSay, begin, lease, names, playOn, revise, rings, worldOf } from "#test/support/planner-story.ts";
 import { owner, type PlannerWorld } from "#test/support/planner-world.ts";
 import { apiFixture } from "#test/unit/functions/api/api-fixture.ts";
@@ -40,9 +42,9 @@ async function closedFor(made: PlannerWorld, ring: string): Promise<void> {
   await applyWindow(made, "night", { clusters: inRing(ring), allow });
 }
 
-async function windowWaits(made: PlannerWorld): Promise<readonly { message: string; until?: string }[]> {
+async function windowWaits(made: PlannerWorld): Promise<readonly Wait[]> {
   const { status } = await ask(made, "GET", `${path}/rollout`);
-  const waits: readonly { reason: string; message: string; until?: string }[] = status.waits;
+  const waits: readonly Wait[] = status.waits;
   return waits.filter(({ reason }) => reason === "window");
 }
 
@@ -271,10 +273,14 @@ describe("a closed window", () => {
     await begin(made);
     const message = expect.stringMatching(/^1 cluster waits until window busy opens /);
     expect(await windowWaits(made)).toMatchObject([{ blocker: "busy", until: opening, message }]);
+    await applyWindow(made, "more", { clusters, deny: [{ start: hoursFrom(made, -1), end: hoursFrom(made, 2) }] });
+    await made.plan();
+    const both = (await windowWaits(made)).map((wait) => waitText(wait, made.now));
+    expect(both).toEqual(["1 cluster waits until windows busy, more open 2026-11-21T11:00Z"]);
     const row = await made.table.get(keys.windowState);
     const known = { windows: windowsAmong(row === undefined ? [] : [row]), operations: {} };
     const planned = windowWaitsOf(known, [{ name: "c2", labels: { ring: "rest" } }], made.now);
-    expect(planned).toMatchObject([{ window: "busy", until: opening }]);
+    expect(planned).toMatchObject([{ window: "busy, more", until: opening }]);
   });
 
   test("an attempt that began inside its window ends, and no other starts after the window has closed", async () => {

@@ -1,0 +1,56 @@
+import * as z from "zod";
+import { boundedText } from "#shared/base/bounded.ts";
+
+export interface WebhookRequest {
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  /** The bytes as they were sent. */
+  readonly body: Uint8Array;
+}
+
+/** What a sender says has changed. It holds no commit: the upstream is asked for that. */
+export interface Push {
+  /** Every address of the repository. */
+  readonly urls: readonly string[];
+  /** Full names. Without them, anything at the addresses may have changed. */
+  readonly refs?: readonly string[];
+  readonly defaultBranch?: string;
+}
+
+/** How one kind of sender proves itself, and what its bodies look like. */
+export interface GitHost {
+  /** Whether the request proves that its sender knows one of the secrets. It is asked before the body is parsed. */
+  isGenuine(request: WebhookRequest, secrets: readonly string[]): boolean;
+  /** A test event that this host never signs. */
+  isUnsignedPing?(request: WebhookRequest): boolean;
+  /** @returns `ping` for a test event, `other` for events that are not followed, undefined for a body that is no push. */
+  read(request: WebhookRequest): Push | "ping" | "other" | undefined;
+}
+
+/** An address of a repository. A Source allows none that is longer. */
+export const address = boundedText(2048);
+
+/** The name of a reference or of a branch. */
+export const referenceName = boundedText(1000).min(1);
+
+/** Reads the body as JSON of the given shape, of which names that the shape does not have are ignored. */
+export function readBody<Shape extends z.ZodType>(shape: Shape, { headers, body }: WebhookRequest): z.output<Shape> | undefined {
+  const text = new TextDecoder().decode(body);
+  const isForm = headers["content-type"]?.toLowerCase().startsWith("application/x-www-form-urlencoded");
+  const parsed = shape.safeParse(jsonOf(isForm ? (new URLSearchParams(text).get("payload") ?? "") : text));
+  return parsed.success ? parsed.data : undefined;
+}
+
+/** Parses JSON. @returns undefined when the text is none. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The addresses that a body has. */
+export function given(urls: readonly (string | null | undefined)[]): readonly string[] {
+  return urls.filter((url) => typeof url === "string");
+}

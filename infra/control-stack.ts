@@ -70,7 +70,7 @@ export class ControlStack extends Stack {
     this.#say(
       "WebhookUrl",
       webhookUrl,
-      "URL of the webhook for the git host: content type application/json, event push",
+      "URL of the webhook for GitHub: content type application/json, event push. Other hosts have another last segment",
     );
     this.#say(
       "WebhookSecretArn",

@@ -1,10 +1,12 @@
 import * as z from "zod";
-import { receiveGithubEvent, type WebhookPorts } from "#functions/webhook/webhook.ts";
+import { receiveEvent, type WebhookPorts } from "#functions/webhook/webhook.ts";
 import { errorCode, errorMessage } from "#shared/base/errors.ts";
 import { type HttpHandler, httpHandler, jsonAnswer } from "#shared/lambda/http-handler.ts";
 
 /** The part of an HTTP API event (payload format 2.0) that Starling reads. */
 const httpEvent = z.object({
+  /** `/hook/HOST`. The gateway passes no other path. */
+  rawPath: z.string().default(""),
   headers: z.record(z.string(), z.string().optional()).default({}),
   body: z.string().default(""),
   isBase64Encoded: z.boolean().default(false),
@@ -15,13 +17,12 @@ export function webhookHandler(ports: WebhookPorts): HttpHandler {
   return httpHandler({
     begins: "push",
     async work(event) {
-      const { headers, body, isBase64Encoded } = httpEvent.parse(event);
+      const { rawPath, headers, body, isBase64Encoded } = httpEvent.parse(event);
       const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
       const bytes = Buffer.from(body, isBase64Encoded ? "base64" : "utf8");
-      const { statusCode, message } = await receiveGithubEvent(
-        { headers: Object.fromEntries(named), body: bytes },
-        ports,
-      );
+      const host = rawPath.slice(rawPath.lastIndexOf("/") + 1);
+      const request = { headers: Object.fromEntries(named), body: bytes };
+      const { statusCode, message } = await receiveEvent(host, request, ports);
       return jsonAnswer(statusCode, { message });
     },
     answerTo(error) {

@@ -20,7 +20,8 @@ import { Construct } from "constructs";
 import { ApiPolicies } from "#infra/constructs/api-policies.ts";
 import { gatewayRouteKeys } from "#shared/fleet/api/api-routes.ts";
 
-const webhookPath = "/hook/github";
+/** One route for all git hosts, so that they share one throttle. The function refuses a host that it does not know. */
+const webhookPath = "/hook/{host}";
 
 /**
  * Fields of an HTTP API; variables of a REST API, such as resourcePath, would log a dash. The path is foreign text. It comes first,
@@ -80,7 +81,7 @@ export class ApiEntry extends Construct {
       Validations.of(toWebhook).acknowledge({
         id: "AwsSolutions-APIG4",
         reason:
-          "A git host cannot sign for IAM. The function verifies an HMAC of the raw body before it parses the body.",
+          "A git host cannot sign for IAM. The function verifies the sender over the raw body before it parses the body.",
       });
     }
 
@@ -111,7 +112,7 @@ export class ApiEntry extends Construct {
     this.policies = new ApiPolicies(this, "Policies", http);
     this.apiUrl = props.domain === undefined ? http.apiEndpoint : `https://${props.domain.name}`;
     if (props.domain !== undefined) this.domainTarget = this.#serveAt(props.domain, { http, stage });
-    this.webhookUrl = `${this.apiUrl}${webhookPath}`;
+    this.webhookUrl = `${this.apiUrl}${webhookPath.replace("{host}", "github")}`;
   }
 
   #serveAt(

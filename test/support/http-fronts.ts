@@ -73,7 +73,7 @@ export async function startHttpFronts(): Promise<HttpFronts> {
   const front: HttpFront = await startHttpFront({
     routes: [
       ...gatewayRouteKeys().map((routeKey) => ({ routeKey, authorization: "iam" as const, lambda: toApi })),
-      { routeKey: "POST /webhook", authorization: "none", lambda: lambda("webhook", webhook) },
+      { routeKey: "POST /hook/{host}", authorization: "none", lambda: lambda("webhook", webhook) },
     ],
     principals: new Principals([{ ...key, principalArn: "arn:aws:iam::000000000000:user/ana" }]),
   });
@@ -104,7 +104,7 @@ export async function startHttpFronts(): Promise<HttpFronts> {
         "x-github-event": "push",
         "x-hub-signature-256": `sha256=${signature}`,
       };
-      return exchange(new URL("/webhook", front.url), { method: "POST", headers, body });
+      return exchange(new URL("/hook/github", front.url), { method: "POST", headers, body });
     },
     async stop() {
       await front.stop();

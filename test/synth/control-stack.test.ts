@@ -609,10 +609,10 @@ describe("the API, the webhook and the schedule", () => {
     const open = ofType(resources, "AWS::ApiGatewayV2::Route").filter(
       ({ Properties }) => Properties.AuthorizationType !== "AWS_IAM",
     );
-    expect(open.map(({ Properties }) => Properties.RouteKey)).toEqual(["POST /hook/github"]);
+    expect(open.map(({ Properties }) => Properties.RouteKey)).toEqual(["POST /hook/{host}"]);
     control.hasResourceProperties("AWS::ApiGatewayV2::Stage", {
       DefaultRouteSettings: { ThrottlingRateLimit: 50, ThrottlingBurstLimit: 100 },
-      RouteSettings: { "POST /hook/github": { ThrottlingRateLimit: 10, ThrottlingBurstLimit: 40 } },
+      RouteSettings: { "POST /hook/{host}": { ThrottlingRateLimit: 10, ThrottlingBurstLimit: 40 } },
     });
   });
 
@@ -662,7 +662,9 @@ test("the outputs have the addresses and roles that people, the git host and clu
   const [webhookRoute] = ofType(controlResources, "AWS::ApiGatewayV2::Route").flatMap(({ Properties }) =>
     Properties.AuthorizationType === "NONE" ? [String(Properties.RouteKey)] : [],
   );
-  expect(`POST ${said.WebhookUrl}`).toBe(webhookRoute?.replace("POST ", `POST ${said.ApiUrl}`));
+  expect(`POST ${said.WebhookUrl}`).toBe(
+    webhookRoute?.replace("POST ", `POST ${said.ApiUrl}`).replace("{host}", "github"),
+  );
   expect(said.WebhookSecretArn).toBe(String(textOf(environmentOf("webhook").STARLING_WEBHOOK_SECRET)));
   const boards = ofType(controlResources, "AWS::CloudWatch::Dashboard").map(({ id }) => `<${id}>`);
   expect([said.FleetDashboard, said.OperationsDashboard].toSorted()).toEqual(boards.toSorted());

@@ -71,7 +71,7 @@ describe("the plan of the machine", () => {
   test("the plan has the routes and the schedule", () => {
     expect(plan.routes.map((route) => [route.routeKey, folderOf(route.function), route.authorization])).toEqual([
       ...gatewayRouteKeys().map((key) => [key, "api", "iam"]),
-      ["POST /hook/github", "webhook", "none"],
+      ["POST /hook/{host}", "webhook", "none"],
     ]);
     expect(
       plan.schedules.map((schedule) => [folderOf(schedule.function), schedule.everySeconds, schedule.input]),

@@ -1,70 +1,21 @@
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { beforeEach, describe, expect, test } from "vitest";
-import { webhookHandler } from "#functions/webhook/webhook-handler.ts";
 import { defined } from "#shared/base/defined.ts";
-import { StarlingError } from "#shared/base/errors.ts";
-import { sourceSpec } from "#shared/fleet/kinds/source.ts";
-import { keys } from "#shared/fleet/rows/keys.ts";
-import type { DirectoryRow, Operations, SourceRow } from "#shared/fleet/rows/object-rows.ts";
-import { rowSchema } from "#shared/fleet/rows/row.ts";
-import type { Log } from "#shared/ports.ts";
 import type { GitReference } from "#shared/source/git-ref-schema.ts";
-import { normaliseGitUrl } from "#shared/source/git-url.ts";
-import { MemorySender } from "#test/support/memory-sender.ts";
-import { MemoryTable } from "#test/support/memory-table.ts";
+import { type GitSource, WebhookWorld } from "#test/support/webhook-world.ts";
 
 const fixture = (name: string): string =>
   readFileSync(new URL(`../../../fixtures/github/${name}.json`, import.meta.url), "utf8");
 const pushBranch = fixture("push-branch");
 
-let table: MemoryTable;
-let sender: MemorySender;
-let secret: string;
-let lines: string[];
-
-const log: Log = {
-  info: (message, fields) => lines.push(JSON.stringify({ message, fields })),
-  warn: (message, fields) => lines.push(JSON.stringify({ message, fields })),
-  error: (message, fields) => lines.push(JSON.stringify({ message, fields })),
-};
-
-async function addSource(
-  name: string,
-  git: { readonly url?: string; readonly ref?: GitReference; readonly operations?: Operations },
-): Promise<void> {
-  const url = git.url ?? "https://github.com/acme/fleet";
-  const source = { namespace: "shop", name };
-  const row: SourceRow = {
-    ...keys.object("shop", "Source", name),
-    type: "Source",
-    schema: rowSchema,
-    version: 1,
-    ...source,
-    uid: name,
-    labels: {},
-    annotations: {},
-    generation: 1,
-    createdAt: "2026-01-01T00:00:00.000Z",
-    spec: sourceSpec.parse({ git: { url, ...defined({ ref: git.ref }) } }),
-    operations: git.operations ?? {},
-    status: { conditions: [] },
-  };
-  const entry: DirectoryRow = {
-    ...keys.repository(normaliseGitUrl(url) ?? "", source),
-    type: "Directory",
-    schema: rowSchema,
-    version: 1,
-  };
-  await table.write([{ put: row }, { put: entry }]);
-}
+let world: WebhookWorld;
 
 beforeEach(() => {
-  table = new MemoryTable();
-  sender = new MemorySender();
-  secret = '["s3cret"]';
-  lines = [];
+  world = new WebhookWorld();
 });
+
+const addSource = (name: string, git: GitSource) => world.addSource(name, git);
 
 interface Delivery {
   readonly body?: string;
@@ -74,43 +25,23 @@ interface Delivery {
   readonly encoding?: "base64";
 }
 
-const clock = { now: () => new Date("2026-01-01T01:00:00Z") };
-
-async function deliver(delivery: Delivery = {}) {
+function deliver(delivery: Delivery = {}) {
   const body = delivery.body ?? pushBranch;
   const signature = createHmac("sha256", delivery.signedWith ?? "s3cret")
     .update(body)
     .digest("hex");
-  const handler = webhookHandler({
-    table,
-    sender,
-    clock,
-    secrets: {
-      read: async () => {
-        if (secret === "") throw new StarlingError("no secret", { code: "SecretNotFound", retry: "transient" });
-        return secret;
-      },
+  return world.deliver({
+    host: "github",
+    headers: {
+      "content-type": "application/json",
+      "x-github-event": delivery.event ?? "push",
+      "x-github-delivery": "72d3162e-cc78-11e3-81ab-4c9367dc0958",
+      "x-hub-signature-256": `sha256=${signature}`,
+      ...delivery.headers,
     },
-    log,
-    secretName: "starling/webhook",
+    body,
+    ...defined({ encoding: delivery.encoding }),
   });
-  const answer = await handler(
-    {
-      version: "2.0",
-      rawPath: "/hooks/github",
-      headers: {
-        "content-type": "application/json",
-        "x-github-event": delivery.event ?? "push",
-        "x-github-delivery": "72d3162e-cc78-11e3-81ab-4c9367dc0958",
-        "x-hub-signature-256": `sha256=${signature}`,
-        ...delivery.headers,
-      },
-      body: delivery.encoding === "base64" ? Buffer.from(body).toString("base64") : body,
-      isBase64Encoded: delivery.encoding === "base64",
-    },
-    {},
-  );
-  return { status: answer.statusCode, body: answer.body, woken: sender.take() };
 }
 
 const woken = (...names: string[]) => names.map((name) => ({ to: "resolve", source: { namespace: "shop", name } }));
@@ -194,7 +125,7 @@ describe("a push to the webhook", () => {
 
 describe("the signature of the webhook's sender", () => {
   test("a sender is verified with either of two secrets", async () => {
-    secret = '["old", "new"]';
+    world.secret = '["old", "new"]';
     await addSource("one", {});
     expect(await deliver({ signedWith: "old" })).toMatchObject({ status: 202 });
     expect(await deliver({ signedWith: "new" })).toMatchObject({ status: 202 });
@@ -230,10 +161,10 @@ describe("the signature of the webhook's sender", () => {
   test.each(['[""]', "[]", '""', "s3cret", '["a","b","c"]', "[1]", ""])(
     "a sender is refused while the secret is %s, even when it signs with an empty key",
     async (text) => {
-      secret = text;
+      world.secret = text;
       await addSource("one", {});
       expect(await deliver({ signedWith: "" })).toEqual({ status: 503, body: '{"message":"unavailable"}', woken: [] });
-      expect(lines.join()).toContain("webhook failed");
+      expect(world.lines.join()).toContain("webhook failed");
     },
   );
 
@@ -241,9 +172,9 @@ describe("the signature of the webhook's sender", () => {
     await addSource("one", {});
     await deliver();
     await deliver({ signedWith: "wrong" });
-    secret = '{"s3cret": 1}';
+    world.secret = '{"s3cret": 1}';
     await deliver();
-    expect(lines.join()).not.toMatch(/s3cret|sha256|Raise replicas/);
+    expect(world.lines.join()).not.toMatch(/s3cret|sha256|Raise replicas/);
   });
 });
 
@@ -267,15 +198,8 @@ describe("other events at the webhook", () => {
   });
 
   test("an event of another shape is not accepted", async () => {
-    const handler = webhookHandler({
-      table,
-      sender,
-      secrets: { read: async () => secret },
-      clock,
-      log,
-      secretName: "x",
-    });
-    expect(await handler({ body: 1 }, {})).toMatchObject({ statusCode: 503 });
-    expect(await handler({}, {})).toMatchObject({ statusCode: 401 });
+    expect(await world.handle({ body: 1 })).toMatchObject({ statusCode: 503 });
+    expect(await world.handle({ rawPath: "/hook/github" })).toMatchObject({ statusCode: 401 });
+    expect(await world.handle({})).toMatchObject({ statusCode: 404 });
   });
 });

@@ -1,0 +1,101 @@
+import { webhookHandler } from "#functions/webhook/webhook-handler.ts";
+import { defined } from "#shared/base/defined.ts";
+import { StarlingError } from "#shared/base/errors.ts";
+import { addressOf, type SourceSpec, sourceSpec } from "#shared/fleet/kinds/source.ts";
+import { keys } from "#shared/fleet/rows/keys.ts";
+import type { DirectoryRow, Operations, SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import { rowSchema } from "#shared/fleet/rows/row.ts";
+import type { Log } from "#shared/ports.ts";
+import type { GitReference } from "#shared/source/git-ref-schema.ts";
+import { normaliseGitUrl } from "#shared/source/git-url.ts";
+import { MemorySender } from "#test/support/memory-sender.ts";
+import { MemoryTable } from "#test/support/memory-table.ts";
+
+export interface GitSource {
+  readonly url?: string;
+  readonly ref?: GitReference;
+  readonly operations?: Operations;
+}
+
+export interface Delivered {
+  /** The last segment of the URL. */
+  readonly host: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly encoding?: "base64";
+}
+
+/** The webhook over rows in memory, in the namespace `shop`. */
+export class WebhookWorld {
+  readonly table = new MemoryTable();
+  readonly sender = new MemorySender();
+  /** The value of the secret; an empty text for none. */
+  secret = '["s3cret"]';
+  /** The log as JSON. */
+  readonly lines: string[] = [];
+  readonly #handler;
+
+  constructor() {
+    const write = (message: string, fields?: unknown) => this.lines.push(JSON.stringify({ message, fields }));
+    const log: Log = { info: write, warn: write, error: write };
+    this.#handler = webhookHandler({
+      table: this.table,
+      sender: this.sender,
+      clock: { now: () => new Date("2026-01-01T01:00:00Z") },
+      secrets: {
+        read: async () => {
+          if (this.secret === "") throw new StarlingError("no secret", { code: "SecretNotFound", retry: "transient" });
+          return this.secret;
+        },
+      },
+      log,
+      secretName: "starling/webhook",
+    });
+  }
+
+  async addSource(name: string, { url = "https://github.com/acme/fleet", ref, operations }: GitSource = {}) {
+    await this.addSourceOf(name, sourceSpec.parse({ git: { url, ...defined({ ref }) } }), operations);
+  }
+
+  async addSourceOf(name: string, spec: SourceSpec, operations: Operations = {}): Promise<void> {
+    const source = { namespace: "shop", name };
+    const row: SourceRow = {
+      ...keys.object("shop", "Source", name),
+      type: "Source",
+      schema: rowSchema,
+      version: 1,
+      ...source,
+      uid: name,
+      labels: {},
+      annotations: {},
+      generation: 1,
+      createdAt: "2026-01-01T00:00:00.000Z",
+      spec,
+      operations,
+      status: { conditions: [] },
+    };
+    const entry: DirectoryRow = {
+      ...keys.repository(normaliseGitUrl(addressOf(spec)) ?? "", source),
+      type: "Directory",
+      schema: rowSchema,
+      version: 1,
+    };
+    await this.table.write([{ put: row }, { put: entry }]);
+  }
+
+  async deliver({ host, headers, body, encoding }: Delivered) {
+    const answer = await this.handle({
+      version: "2.0",
+      rawPath: `/hook/${host}`,
+      headers,
+      body: encoding === "base64" ? Buffer.from(body).toString("base64") : body,
+      isBase64Encoded: encoding === "base64",
+    });
+    return { status: answer.statusCode, body: answer.body, woken: this.sender.take() };
+  }
+
+  /** Passes any event to the function. */
+  handle(event: unknown) {
+    return this.#handler(event, {});
+  }
+}

@@ -55,8 +55,12 @@ export function isSignedDelivery(
   secrets: readonly string[],
 ): boolean {
   const signed = Buffer.concat([Buffer.from(`${id}.${time}.`), body]);
-  const proofs = header.split(" ", 8).flatMap((part) => (part.startsWith("v1,") ? [Buffer.from(part.slice(3), "base64")] : []));
-  const tokens = secrets.filter(isSigningToken).map((secret) => Buffer.from(secret.slice(signingToken.length), "base64"));
+  const proofs = header
+    .split(" ", 8)
+    .flatMap((part) => (part.startsWith("v1,") ? [Buffer.from(part.slice(3), "base64")] : []));
+  const tokens = secrets
+    .filter(isSigningToken)
+    .map((secret) => Buffer.from(secret.slice(signingToken.length), "base64"));
   return some(
     proofs.filter((proof) => proof.length === digestBytes.sha256),
     (given) =>

@@ -16,7 +16,7 @@ interface TestSuite {
 /** Suites of tests that `npm test` plays only a few times, with fixed seeds, and on embedded API servers. */
 export const testSuites = {
   properties: {
-    args: ["--project", "unit", "planner.property", "json-extent", "apply-order"],
+    args: ["--project", "unit", "planner.property", "git-hosts.property", "json-extent", "apply-order"],
     env: ({ seed, count = "2000" }) => ({ STARLING_PROPERTY_SEED: seed, STARLING_PROPERTY_RUNS: count }),
   },
   stories: {

@@ -34,12 +34,10 @@ export const azureDevops: GitHost = {
 function addressesOf(remoteUrl: string): readonly string[] {
   if (!URL.canParse(remoteUrl)) return [];
   const { hostname, pathname } = new URL(remoteUrl);
-  const [, former] = /^([^.]+)\.visualstudio\.com$/.exec(hostname) ?? [];
-  if (former !== undefined) {
-    return [remoteUrl, `https://dev.azure.com/${former}${pathname.replace(/^\/DefaultCollection(?=\/)/i, "")}`];
-  }
-  const [, organization, rest] = /^\/([^/]+)(\/.+)$/.exec(pathname) ?? [];
-  if (hostname !== "dev.azure.com" || organization === undefined || rest === undefined) return [remoteUrl];
+  const former = /^([^.]+)\.visualstudio\.com$/.exec(hostname)?.[1];
+  const path = former === undefined ? pathname : `/${former}${pathname.replace(/^\/DefaultCollection(?=\/)/i, "")}`;
+  const [, organization, rest] = /^\/([^/]+)(\/.+)$/.exec(path) ?? [];
+  if ((former === undefined && hostname !== "dev.azure.com") || organization === undefined) return [remoteUrl];
   const other = `https://${organization}.visualstudio.com`;
-  return [remoteUrl, `${other}${rest}`, `${other}/DefaultCollection${rest}`];
+  return [`https://dev.azure.com${path}`, `${other}${rest}`, `${other}/DefaultCollection${rest}`];
 }

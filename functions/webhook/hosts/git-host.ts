@@ -1,4 +1,4 @@
-import * as z from "zod";
+import type * as z from "zod";
 import { boundedText } from "#shared/base/bounded.ts";
 
 export interface WebhookRequest {
@@ -34,7 +34,10 @@ export const address = boundedText(2048);
 export const referenceName = boundedText(1000).min(1);
 
 /** Reads the body as JSON of the given shape, of which names that the shape does not have are ignored. */
-export function readBody<Shape extends z.ZodType>(shape: Shape, { headers, body }: WebhookRequest): z.output<Shape> | undefined {
+export function readBody<Shape extends z.ZodType>(
+  shape: Shape,
+  { headers, body }: WebhookRequest,
+): z.output<Shape> | undefined {
   const text = new TextDecoder().decode(body);
   const isForm = headers["content-type"]?.toLowerCase().startsWith("application/x-www-form-urlencoded");
   const parsed = shape.safeParse(jsonOf(isForm ? (new URLSearchParams(text).get("payload") ?? "") : text));

@@ -1,6 +1,6 @@
 import { azureDevops } from "#functions/webhook/hosts/azure-devops.ts";
-import { bitbucketServer } from "#functions/webhook/hosts/bitbucket-server.ts";
 import { bitbucket } from "#functions/webhook/hosts/bitbucket.ts";
+import { bitbucketServer } from "#functions/webhook/hosts/bitbucket-server.ts";
 import { generic } from "#functions/webhook/hosts/generic.ts";
 import type { GitHost } from "#functions/webhook/hosts/git-host.ts";
 import { gitea } from "#functions/webhook/hosts/gitea.ts";

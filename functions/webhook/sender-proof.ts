@@ -27,7 +27,7 @@ export function isSigned({ body, header = "", prefix, hash = "sha256" }: Signed,
 }
 
 /** Whether the text is one of the secrets. */
-export function isSecret(given: string | undefined, secrets: readonly string[]): boolean {
+export function isSentSecret(given: string | undefined, secrets: readonly string[]): boolean {
   if (given === undefined || given === "") return false;
   // Digests have one length, so that the comparison does not tell the length of the secret.
   const digest = sha256(given);
@@ -40,7 +40,7 @@ export function isBasicPassword(header: string | undefined, secrets: readonly st
   if (encoded === undefined) return false;
   const pair = Buffer.from(encoded, "base64").toString("utf8");
   const colon = pair.indexOf(":");
-  return colon >= 0 && isSecret(pair.slice(colon + 1), secrets);
+  return colon >= 0 && isSentSecret(pair.slice(colon + 1), secrets);
 }
 
 const signingToken = "whsec_";

@@ -8,7 +8,7 @@ export interface WebhookRequest {
   readonly body: Uint8Array;
 }
 
-/** What a sender says has changed. It holds no commit: the upstream is asked for that. */
+/** Something that has changed, if the sender is right. It holds no commit: the upstream is asked for that. */
 export interface Push {
   /** Every address of the repository. */
   readonly urls: readonly string[];

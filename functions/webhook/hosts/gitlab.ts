@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { address, type GitHost, given, readBody, referenceName } from "#functions/webhook/hosts/git-host.ts";
-import { isSecret, isSignedDelivery, isSigningToken } from "#functions/webhook/sender-proof.ts";
+import { isSentSecret, isSignedDelivery, isSigningToken } from "#functions/webhook/sender-proof.ts";
 import { defined } from "#shared/base/defined.ts";
 
 const project = z.object({
@@ -28,7 +28,7 @@ const followed: readonly (string | undefined)[] = ["push", "tag_push", "reposito
 export const gitlab: GitHost = {
   isGenuine({ headers, body }, secrets) {
     const { "webhook-id": id = "", "webhook-timestamp": time = "", "webhook-signature": header = "" } = headers;
-    const isSent = isSecret(
+    const isSent = isSentSecret(
       headers["x-gitlab-token"],
       secrets.filter((secret) => !isSigningToken(secret)),
     );

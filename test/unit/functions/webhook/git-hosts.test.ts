@@ -157,9 +157,9 @@ describe("a recorded delivery of each kind of sender", () => {
     await follow(name);
     const delivered = recorded(name, "push", secretOf(name));
     const { woken } = await world.deliver(delivered);
-    const told = `${JSON.stringify(woken)}${world.lines.join()}`;
-    expect(told).toContain("push received");
-    expect(told).not.toMatch(/6113728f|5d3f1f4a|s3cret|whsec_|sha256|Basic/);
+    const passedOn = `${JSON.stringify(woken)}${world.lines.join()}`;
+    expect(passedOn).toContain("push received");
+    expect(passedOn).not.toMatch(/6113728f|5d3f1f4a|s3cret|whsec_|sha256|Basic/);
   });
 });
 

@@ -196,6 +196,12 @@ test("a GitLab signing token that is sent as a secret token is refused", async (
   expect(await world.deliver(recorded("gitlab", "push", token))).toMatchObject({ status: 401 });
 });
 
+test.each(["whsec_", "whsec_!"])("the signing token %s has no key, so that it proves nothing", async (empty) => {
+  await follow("gitlab");
+  world.secret = JSON.stringify([empty]);
+  expect(await world.deliver(recorded("gitlabSigned", "push", empty))).toMatchObject({ status: 401, woken: [] });
+});
+
 test("a GitLab delivery may have several signatures", async () => {
   await follow("gitlab");
   const delivered = recorded("gitlabSigned", "push", token);

@@ -9,7 +9,7 @@ export function guardCommands(program: Command, add: AddCommand): void {
     (await import("#cli/commands/guard-verbs.ts")).guardList(session, args[0]),
   )
     .description(
-      "List the changes that the guard of a group withholds, with their hashes. Without a group: of every group.",
+      "List the changes that the guard of a group withholds, with their hashes. Without a group: of every group of the namespace, or with -A of all.",
     )
     .addArgument(new Argument("[group]", "name of a SyncGroup"));
 

@@ -18,7 +18,7 @@ interface WithheldOf extends WithheldChange {
   readonly group: string;
 }
 
-/** Lists what the guard of one group withholds, or of every group. */
+/** Lists what the guard of one group withholds, or of every group of the namespace, or of all with -A. */
 export async function guardList(session: Session, group: string | undefined): Promise<ExitReason> {
   const paths =
     group === undefined
@@ -35,7 +35,12 @@ export async function guardList(session: Session, group: string | undefined): Pr
     return "done";
   }
   if (items.length === 0) {
-    session.note("no guard withholds anything");
+    const namespace = group === undefined ? session.scope() : undefined;
+    session.note(
+      namespace === undefined
+        ? "no guard withholds anything"
+        : `no guard withholds anything in namespace ${namespace}; add -A for all namespaces`,
+    );
     return "done";
   }
   const now = session.io.now();

@@ -480,7 +480,7 @@ export const stories: readonly Story[] = [
     when: "a program has to answer",
     pace: checked,
     make: after("Ready"),
-    clear: ["promote rest 1", "approve"],
+    clear: ["approve", "promote rest 1"],
   },
   {
     on: "gate",

@@ -216,8 +216,8 @@ function checkWait(stageRun: StageRunRow): readonly Wait[] {
   if (terms === undefined || check === undefined || !isCheckOpen(stageRun)) return [];
   const message = `rollout ${rollout} is checked in stage ${stage}: ${terms.principal} has to answer about plan ${planHash}`;
   const clear: Wait["clear"] = [
-    { verb: "promote", stage, rollout },
     { verb: "approve", stage, plan: planHash, by: [terms.principal] },
+    { verb: "promote", stage, rollout },
   ];
   const until = checkExpiresAt(stageRun);
   return [{ reason: "approval", stage, rollout, message, since: check.since, ...defined({ until }), clear }];

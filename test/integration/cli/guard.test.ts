@@ -42,6 +42,8 @@ test("a withheld change is listed, and approved by its hash with a reason", asyn
   const listed = await cli.run("guard list shop");
   expect(listed.out).toContain("1f8a90c2d4e5f607");
   expect(listed.out).toContain("8 clusters would be added (c3, c4 and 6 more): the guard allows 0 of 2");
+  const elsewhere = "no guard withholds anything in namespace other; add -A for all namespaces";
+  expect((await cli.run("guard list -n other")).err).toContain(elsewhere);
   const approved = await cli.run("guard approve shop --hash 1f8a90c2d4e5f607 --reason INC-4711");
   expect(approved).toMatchObject({ code: 0, out: expect.stringMatching(/^shop: approved: 8 clusters would be added/) });
   expect((await row())?.operations.guard).toMatchObject({ hash: change.hash, by: principal, reason: "INC-4711" });

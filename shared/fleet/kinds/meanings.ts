@@ -101,7 +101,8 @@ const meanings: Readonly<Record<string, string>> = {
   "Source.spec.git.ref.semver": "a version range; the highest tag in it",
   "Source.spec.git.ref.tag": "the commit of this tag",
   "Source.spec.git.ref.tagPrefix": "with semver: tags begin with this, the version follows",
-  "Source.spec.git.url": "`https://HOST/PATH`, without user, password, query or fragment",
+  "Source.spec.git.url":
+    "`https://HOST/PATH` without a user, or `ssh://USER@HOST/PATH`; no password, query or fragment",
   "Source.spec.helm": "a chart that is published in versions; exactly one of git, helm, oci and archive",
   "Source.spec.helm.chart": "name of the chart",
   "Source.spec.helm.credentials": "as in git",

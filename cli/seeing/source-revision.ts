@@ -15,7 +15,7 @@ import { defined } from "#shared/base/defined.ts";
 import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 import type { RevisionItem } from "#shared/fleet/api/history-item.ts";
-import type { Upstream } from "#shared/fleet/kinds/source.ts";
+import type { HelmUpstream, Upstream } from "#shared/fleet/kinds/source.ts";
 import type { Owner } from "#shared/fleet/rows/keys.ts";
 import type { GitRemote, GitRepository } from "#shared/ports.ts";
 import {
@@ -77,8 +77,17 @@ async function withoutGit(session: Session, asked: SourceRevisionQuery, from: Ch
   if (stored !== undefined) return stored;
   throw usageFailure(
     `Source ${name} never had the revision ${revision}, and only revisions of git over HTTPS are fetched from here (this one has ${upstream.kind === "git" ? "an SSH address" : `spec.${upstream.kind}`})`,
-    `--source ${quoted(`${name}=FOLDER`)}`,
+    upstream.kind === "helm" ? pullOf(upstream, asked) : `--source ${quoted(`${name}=FOLDER`)}`,
   );
+}
+
+/** The command that gets a version of a chart with the caller's own login, and what its folder is for. */
+function pullOf({ url, chart }: HelmUpstream, { name, revision }: SourceRevisionQuery): string {
+  const base = url.replace(/\/+$/, "");
+  const where = base.startsWith("oci://") ? quoted(`${base}/${chart}`) : `${quoted(chart)} --repo ${quoted(base)}`;
+  const [version = ""] = revision.split("@");
+  const use = `then use --source ${quoted(`${name}=${chart}`)} instead of --revision`;
+  return `helm pull ${where} --version ${quoted(version)} --untar   (${use})`;
 }
 
 const shortestDigest = 7;

@@ -217,6 +217,12 @@ export interface TreeFile {
 
 export interface GitTree {
   readonly commit: GitCommit;
+  /** The objects themselves, for their signatures. */
+  readonly raw: {
+    readonly commit: Uint8Array;
+    /** The tag that was asked for; absent when a commit was. */
+    readonly tag?: Uint8Array;
+  };
   readonly files: readonly TreeFile[];
 }
 

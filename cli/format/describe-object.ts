@@ -3,6 +3,7 @@ import { digestText, getTable, worstObjectsFirst } from "#cli/format/get-table.t
 import { inputsText, type ShownInputs, writtenInputsText } from "#cli/format/inputs-text.ts";
 import { formatTable } from "#cli/format/table.ts";
 import { clusterValuesText } from "#cli/format/values-text.ts";
+import { counted } from "#shared/base/counted.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 import type {
   ClusterObject,
@@ -16,7 +17,13 @@ import type {
 } from "#shared/fleet/api/objects.ts";
 import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
-import { type GitUpstream, type OciUpstream, type Upstream, upstreamOf } from "#shared/fleet/kinds/source.ts";
+import {
+  type GitUpstream,
+  type GitVerification,
+  type OciUpstream,
+  type Upstream,
+  upstreamOf,
+} from "#shared/fleet/kinds/source.ts";
 import { type Artifact, type Operations, reachesNobody } from "#shared/fleet/rows/object-rows.ts";
 import { formatAge, formatTime } from "#shared/words/age.ts";
 import { actText, cordonedText, frozenText, objectState } from "#shared/words/object-state.ts";
@@ -244,12 +251,18 @@ function operationsFields(operations: Operations | undefined, now: Date): readon
   return fields;
 }
 
+function verificationText({ mode, keys }: GitVerification): string {
+  const what = { HEAD: "the commit", Tag: "the tag", TagAndHEAD: "the tag and the commit" }[mode];
+  return `the signature of ${what}, with ${counted(keys.length, "trusted key")}`;
+}
+
 function upstreamFields(upstream: Upstream): Parameters<typeof fieldsText>[0] {
   switch (upstream.kind) {
     case "git":
       return [
         ["Repository", upstream.url],
         ["Follows", referenceText(upstream.ref)],
+        ["Verifies", upstream.verify === undefined ? undefined : verificationText(upstream.verify)],
       ];
     case "helm":
       return [

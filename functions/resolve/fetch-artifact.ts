@@ -25,7 +25,7 @@ interface StorePorts {
  * @throws StarlingError `PathNotFound` when one of the Source's paths is not in the revision, or an error of the upstream.
  */
 export async function fetchArtifact(row: SourceRow, located: Located, ports: StorePorts): Promise<Artifact> {
-  const { files, title, author, committedAt } = await fetchPart(row, located);
+  const { files, title, author, committedAt, verified } = await fetchPart(row, located);
   const charts = chartFolders(files);
   const about = {
     revision: located.revision,
@@ -33,12 +33,12 @@ export async function fetchArtifact(row: SourceRow, located: Located, ports: Sto
     folders: folderDigests(files),
     subject: excerpt(title, maxSubjectLength),
     author: excerpt(author, maxAuthorLength),
-    ...defined({ committedAt }),
+    ...defined({ committedAt, verified }),
   };
   const digest = treeDigest(files);
   const { artifact: known, lost } = row.status;
   if (known?.digest === digest && lost !== digest) {
-    const { committedAt: _committedAt, charts: _charts, ...kept } = known;
+    const { committedAt: _committedAt, charts: _charts, verified: _verified, ...kept } = known;
     return { ...kept, ...about };
   }
   const sizeBytes = await storeArtifact(digest, files, ports.blobs);

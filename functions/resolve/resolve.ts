@@ -25,6 +25,7 @@ import {
   keptStatus,
   resolvedStatus,
   type SourceFailure,
+  signatureCodes,
 } from "#shared/fleet/sources/source-status.ts";
 import type { InvocationContext } from "#shared/lambda/sqs-handler.ts";
 import type { ResolveMessage } from "#shared/messages.ts";
@@ -57,6 +58,7 @@ const refusals: ReadonlySet<string> = new Set([
   "UpstreamTooLarge",
   "ChecksumMismatch",
   "ArchiveInvalid",
+  ...signatureCodes,
 ]);
 
 /** The request and the ports of one invocation. */
@@ -135,12 +137,13 @@ async function pollSource(row: SourceRow, poll: Poll): Promise<Polled> {
   if (isFailure(found)) return { row, settle: (now) => failedBefore(now, found) };
   const { located, lost, artifact } = found;
   const { revision } = located;
+  const observed = observedOf(located);
   const { observedReference, observedGeneration, refused } = row.status;
-  const unmoved = observedReference === revision && observedGeneration === row.generation;
+  const unmoved = observedReference === observed && observedGeneration === row.generation;
   if (artifact !== undefined && unmoved && lost === undefined) {
-    return { row, settle: (now) => resolvedStatus(now, { artifact, revision }, clock.now()) };
+    return { row, settle: (now) => resolvedStatus(now, { artifact, observed }, clock.now()) };
   }
-  if (refused !== undefined && isSameQuestion(refused, askedRevision(row, revision))) {
+  if (refused !== undefined && isSameQuestion(refused, askedRevision(row, observed))) {
     const again = { ...refused, code: otherCode(refused.code) };
     return { row, settle: (now) => failedSourceStatus(now, again, clock.now()) };
   }
@@ -151,6 +154,11 @@ async function pollSource(row: SourceRow, poll: Poll): Promise<Polled> {
   }
   const fetching = await writeStart(row, { decision, lost }, ports);
   return { row: fetching, settle: await fetchLocated(fetching, located, poll) };
+}
+
+/** Equal while the same question has the same answer. */
+function observedOf({ revision, tag }: Located): string {
+  return tag === undefined ? revision : `${revision} tag ${tag}`;
 }
 
 function fetcherOf({ id, context, ports }: Poll) {
@@ -187,12 +195,12 @@ async function storedArtifact({ status, operations }: SourceRow, { message, port
 }
 
 async function fetchLocated(row: SourceRow, located: Located, poll: Poll): Promise<Settle> {
-  const { revision } = located;
+  const observed = observedOf(located);
   const fetched = await attempt(row, poll, () => fetchArtifact(row, located, poll.ports));
   const { clock } = poll.ports;
-  if (!isFailure(fetched)) return (now) => resolvedStatus(now, { artifact: fetched, revision }, clock.now());
+  if (!isFailure(fetched)) return (now) => resolvedStatus(now, { artifact: fetched, observed }, clock.now());
   // Only another revision can end this failure.
-  const refused = refusals.has(fetched.code) ? { refused: askedRevision(row, revision) } : {};
+  const refused = refusals.has(fetched.code) ? { refused: askedRevision(row, observed) } : {};
   return (now) => failedSourceStatus(now, { ...fetched, ...refused }, clock.now());
 }
 

@@ -223,7 +223,8 @@ export class CollectionWorld {
       async fetchTree(_repository, { oid }) {
         const { content = "" } = commits.find((commit) => commit.oid === oid) ?? {};
         const about = { oid, subject: content, authorName: "ana", authorEmail: "ana@example.com", committedAt: "" };
-        return { commit: about, files: [{ path: "a.yaml", executable: false, content: Buffer.from(content) }] };
+        const files = [{ path: "a.yaml", executable: false, content: Buffer.from(content) }];
+        return { commit: about, raw: { commit: Buffer.alloc(0) }, files };
       },
     };
   }

@@ -1,8 +1,9 @@
 import type { LocateUpstream } from "#functions/resolve/upstreams/upstream.ts";
+import { verifyGit } from "#functions/resolve/upstreams/verify-git.ts";
 import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import type { GitUpstream } from "#shared/fleet/kinds/source.ts";
-import type { GitRemote, GitRepository } from "#shared/ports.ts";
+import type { GitRef, GitRemote, GitRepository } from "#shared/ports.ts";
 import {
   breakTie,
   commitIn,
@@ -24,25 +25,53 @@ export const locateGit: LocateUpstream<GitUpstream> = async (spec, { signedIn, t
   const inRepository = <T>(work: (repository: GitRepository) => Promise<T>): Promise<T> =>
     signedIn((credentials) => work({ url, timeLeftMs, ...defined({ credentials }) }));
   const ref = revision === undefined ? spec.ref : { commit: commitIn(revision) };
-  const reference = await inRepository((repository) => referenceIn(ref, repository, git));
+  const { reference, listed } = await inRepository((repository) => referenceIn(ref, repository, git));
+  // The files of a former revision are compared with its digest, so that they are those that were verified then.
+  const verify = revision === undefined ? spec.verify : undefined;
+  const tag = verify === undefined || verify.mode === "HEAD" ? undefined : tagIn(listed, reference);
   return {
     revision: revision ?? formatRevision(reference),
+    ...defined({ tag }),
     what: `commit ${reference.commit} of ${url}`,
     async fetch(paths) {
+      // Without paths: nothing of a commit is asked for before it is verified.
+      const verified =
+        verify === undefined
+          ? undefined
+          : await inRepository(async (repository) => {
+              const signed = await git.fetchTree(repository, { oid: tag ?? reference.commit, paths: [] });
+              return verifyGit({ url, reference, ...signed }, verify);
+            });
       const { commit, files } = await inRepository((repository) =>
         git.fetchTree(repository, { oid: reference.commit, paths }),
       );
       const { authorName, authorEmail, committedAt } = commit;
-      return { files, title: commit.subject, author: `${authorName} <${authorEmail}>`, committedAt };
+      return {
+        files,
+        title: commit.subject,
+        author: `${authorName} <${authorEmail}>`,
+        committedAt,
+        ...defined({ verified }),
+      };
     },
   };
 };
 
-async function referenceIn(ref: Reference, repository: GitRepository, git: GitRemote): Promise<ResolvedReference> {
+interface Found {
+  readonly reference: ResolvedReference;
+  readonly listed: readonly GitRef[];
+}
+
+/** Id of the tag itself, if it is one, otherwise of the commit that a lightweight tag names. */
+function tagIn(listed: readonly GitRef[], { name = "", commit }: ResolvedReference): string {
+  return listed.find(({ ref }) => ref === `refs/tags/${name}`)?.oid ?? commit;
+}
+
+async function referenceIn(ref: Reference, repository: GitRepository, git: GitRemote): Promise<Found> {
   const prefixes = prefixesOf(ref);
   const listed = prefixes.length === 0 ? [] : await git.listRefs(repository, prefixes);
   const resolution = resolveReference(ref, listed);
-  if (resolution.kind === "resolved") return resolution.reference;
+  if (resolution.kind === "resolved") return { reference: resolution.reference, listed };
   if (resolution.kind === "missing") throw notFound(`${repository.url}: ${resolution.message}`);
   const { tags } = resolution;
   if (tags.length > maxTiedTags) {
@@ -57,7 +86,7 @@ async function referenceIn(ref: Reference, repository: GitRepository, git: GitRe
   }
   const chosen = ref === undefined ? undefined : breakTie(ref, dated);
   if (chosen === undefined) throw notFound(`${repository.url}: none of its tags can be chosen`);
-  return chosen;
+  return { reference: chosen, listed };
 }
 
 function notFound(message: string): StarlingError {

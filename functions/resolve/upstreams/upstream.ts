@@ -20,6 +20,8 @@ export interface UpstreamUse {
 export interface Located {
   /** `main@sha1:<commit>`, `sha256:<digest>`: equal while nothing has changed. */
   readonly revision: string;
+  /** Id of the tag whose signature counts: a tag that is signed later is at the same commit. */
+  readonly tag?: string;
   /** For errors: `commit 1f3a… of https://…`. */
   readonly what: string;
   /** Reads the files below `paths`, relative to the root of the upstream; `.` means all. */
@@ -33,6 +35,8 @@ export interface Fetched {
   /** `Ana <ana@acme.io>`; empty when nobody is named. */
   readonly author: string;
   readonly committedAt?: string;
+  /** The verified object and the key, as a sentence. */
+  readonly verified?: string;
 }
 
 /**

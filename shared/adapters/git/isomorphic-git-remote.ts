@@ -98,7 +98,8 @@ export class IsomorphicGitRemote implements GitRemote {
       const commit = await objects.read(oid, "commit");
       const tree = treeOf(commit);
       const files = desired.paths.length === 0 ? [] : await readFiles({ objects, tree, paths: desired.paths, reading });
-      return { commit: parseCommit(oid, commit), files };
+      const tag = oid === desired.oid ? {} : { tag: await objects.read(desired.oid, "tag") };
+      return { commit: parseCommit(oid, commit), raw: { commit, ...tag }, files };
     });
   }
 

@@ -10,6 +10,7 @@ import { specialisationProblems } from "#shared/fleet/kinds/specialisation-field
 import type { SyncTemplate, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
 import { checkFileUrl, checkGitUrl, checkRepositoryUrl } from "#shared/source/git-url.ts";
 import { checkOciUrl } from "#shared/source/oci/oci-url.ts";
+import { parseSshKey } from "#shared/source/signatures/ssh-key.ts";
 import { parseVersionConstraint, VersionConstraintError } from "#shared/source/version-constraint.ts";
 
 /** An object is one row, of which DynamoDB accepts 400 KB; the rest is kept for its status. */
@@ -39,6 +40,7 @@ function sourceProblems(document: Extract<Document, { kind: "Source" }>): readon
     ...problemsAt(`spec.${kind}.url`, urlProblem(upstream)),
     ...(upstream.kind === "git" ? signInProblems(upstream) : []),
     ...problemsAt(`spec.${kind}.ref.semver`, semver === undefined ? undefined : versionRangeProblem(semver)),
+    ...(kind === "git" ? keyProblems(upstream.verify?.keys ?? []) : []),
   ];
 }
 
@@ -57,6 +59,13 @@ function signInProblems({ url, credentials }: GitUpstream): readonly FieldProble
     ? 'must be "ssh" for an address that begins with ssh://'
     : "is for an address that begins with ssh://; use basic, bearer or githubApp";
   return problemsAt("spec.git.credentials.kind", remedy);
+}
+
+function keyProblems(keys: readonly string[]): readonly FieldProblem[] {
+  return keys.flatMap((text, index) => {
+    const key = parseSshKey(text);
+    return problemsAt(`spec.git.verify.keys[${index}]`, typeof key === "string" ? key : undefined);
+  });
 }
 
 function urlProblem({ kind, url }: Upstream): string | undefined {

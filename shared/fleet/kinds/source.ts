@@ -24,11 +24,29 @@ const gitCredentials = z.strictObject({
   kind: z.enum(["basic", "bearer", "ssh", "githubApp"], 'must be "basic", "bearer", "ssh" or "githubApp"'),
 });
 
-const gitUpstream = z.strictObject({
-  url: boundedText(2048).min(1),
-  ref: gitRefSchema.optional(),
-  credentials: gitCredentials.optional(),
+const verification = z.strictObject({
+  /** The object whose signature is verified. */
+  mode: z.enum(["HEAD", "Tag", "TagAndHEAD"], 'must be "HEAD", "Tag" or "TagAndHEAD"'),
+  /** Public keys; a signature of any of them counts. They are no secrets, and a change of them is a change of the spec. */
+  keys: boundedList(boundedText(16_384).min(1, "must not be empty"), 20).min(1, "must have at least one public key"),
 });
+export type GitVerification = z.infer<typeof verification>;
+
+const gitUpstream = z
+  .strictObject({
+    url: boundedText(2048).min(1),
+    ref: gitRefSchema.optional(),
+    credentials: gitCredentials.optional(),
+    verify: verification.optional(),
+  })
+  .refine(
+    ({ verify, ref }) =>
+      verify === undefined || verify.mode === "HEAD" || ref?.tag !== undefined || ref?.semver !== undefined,
+    {
+      message: "verifies a tag, and the Source follows none: set ref.tag or ref.semver, or use HEAD",
+      path: ["verify", "mode"],
+    },
+  );
 export type GitUpstream = z.infer<typeof gitUpstream>;
 
 const archiveUpstream = z.strictObject({

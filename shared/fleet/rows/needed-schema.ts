@@ -22,16 +22,17 @@ export function neededSchema(row: OwnerRow): number {
 }
 
 /**
- * The schema of the row of a Source: a version that knows git over HTTPS alone cannot poll another upstream, and one that
- * does not know the end of a suspension would never poll it again.
+ * The schema of the row of a Source: a version that knows git over HTTPS alone cannot poll another upstream, one that does
+ * not know signatures would package what nobody verified, and one that does not know the end of a suspension would never
+ * poll it again.
  */
 export function sourceSchema(row: Pick<SourceRow, "operations" | "spec">): number {
   const { git } = row.spec;
-  return hasEnd(row) || git === undefined || hasNewLogin(git) ? newestRowSchema : rowSchema;
+  return hasEnd(row) || git === undefined || isNewGit(git) ? newestRowSchema : rowSchema;
 }
 
-function hasNewLogin({ credentials }: GitUpstream): boolean {
-  return credentials?.kind === "ssh" || credentials?.kind === "githubApp";
+function isNewGit({ credentials, verify }: GitUpstream): boolean {
+  return verify !== undefined || credentials?.kind === "ssh" || credentials?.kind === "githubApp";
 }
 
 function hasEnd({ operations }: Pick<OwnerRow | SourceRow, "operations">): boolean {

@@ -189,6 +189,8 @@ export interface Artifact {
   readonly author: string;
   /** Absent in artifacts that were fetched before this was recorded. */
   readonly committedAt?: string;
+  /** The verified object and the key, as a sentence; absent when the spec demands no signature. */
+  readonly verified?: string;
 }
 
 /** A request for a revision: another spec, or a newer `reconcile`, makes another request. */
@@ -220,7 +222,7 @@ export interface RefusedRevision extends AskedRevision {
 
 export interface SourceStatus {
   readonly artifact?: Artifact;
-  /** `<reference>@<object id>` of the last listing: an equal one needs no fetch. */
+  /** `Located.question` of the last listing: an equal one needs no fetch. */
   readonly observedReference?: string;
   /** The generation that the last attempt was about, whether it succeeded or not. */
   readonly observedGeneration?: number;

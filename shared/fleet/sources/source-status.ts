@@ -13,6 +13,14 @@ import type {
 import { reportedCondition, type StatedCondition } from "#shared/fleet/rows/stated-reason.ts";
 import { reportedReason } from "#shared/kube/reasons.ts";
 
+/** Failures of a verification. */
+export const signatureCodes: ReadonlySet<string> = new Set<ErrorCode>([
+  "SignatureMissing",
+  "SignatureInvalid",
+  "SignatureKeyUnknown",
+  "TagNotAnnotated",
+]);
+
 type Before = Pick<SourceRow, "status" | "generation" | "operations">;
 
 /** Names an artifact for `status.announced`: another commit is announced even when its files are equal. */
@@ -23,20 +31,24 @@ export function announcementOf(artifact: Artifact): string {
 /** The reference was resolved, and its artifact is stored. */
 export function resolvedStatus(
   row: Before,
-  found: { readonly artifact: Artifact; readonly revision: string },
+  found: { readonly artifact: Artifact; readonly observed: string },
   now: Date,
 ): SourceStatus {
   const { failures: _failures, fetch: _fetch, refused: _refused, lost: _lost, ...rest } = row.status;
   const { limitedUntil: _limitedUntil, ...before } = rest;
-  const message = `stored artifact for revision ${found.artifact.revision}`;
+  const { revision, verified } = found.artifact;
+  const message = `stored artifact for revision ${revision}`;
   return {
     ...before,
     ...attempted(row, now),
     artifact: found.artifact,
-    observedReference: found.revision,
+    observedReference: found.observed,
     conditions: conditionsAfter(row, now, [
       { type: "Ready", status: "True", reason: "Succeeded", message },
       { type: "ArtifactInStorage", status: "True", reason: "Succeeded", message },
+      ...(verified === undefined
+        ? []
+        : [{ type: "SourceVerified", status: "True", reason: "Succeeded", message: verified } as const]),
     ]),
   };
 }
@@ -77,6 +89,10 @@ export function failedSourceStatus(row: Before, failure: SourceFailure, now: Dat
   const { message, refused, limitedUntil } = failure;
   const reason = reportedReason(failure.code);
   const stored = row.status.conditions.filter((condition) => condition.type === "ArtifactInStorage");
+  const unverified = { type: "SourceVerified", status: "False", reason, message } as const;
+  const verified = signatureCodes.has(failure.code)
+    ? [unverified]
+    : row.status.conditions.filter(({ type }) => type === "SourceVerified").map(reportedCondition);
   const lost = { status: "False", reason: "ArtifactLost", message: "it is gone, and has to be fetched again" } as const;
   return {
     ...before,
@@ -92,6 +108,7 @@ export function failedSourceStatus(row: Before, failure: SourceFailure, now: Dat
       ...stored.map((condition) =>
         before.lost === undefined ? reportedCondition(condition) : { ...condition, ...lost },
       ),
+      ...verified,
     ]),
   };
 }

@@ -1,0 +1,12 @@
+import { expect, test } from "vitest";
+import { sourceSpec } from "#shared/fleet/kinds/source.ts";
+import { sourceSchema } from "#shared/fleet/rows/needed-schema.ts";
+import { newestRowSchema, rowSchema } from "#shared/fleet/rows/row.ts";
+
+test("the version before can read a Source of git, and not one whose signatures it would not verify", () => {
+  const git = { url: "https://git.example/app" };
+  const schemaOf = (more: object) =>
+    sourceSchema({ operations: {}, spec: sourceSpec.parse({ git: { ...git, ...more } }) });
+  expect(schemaOf({})).toBe(rowSchema);
+  expect(schemaOf({ verify: { mode: "HEAD", keys: ["ssh-ed25519 AAAA"] } })).toBe(newestRowSchema);
+});

@@ -103,7 +103,6 @@ const meanings: Readonly<Record<string, string>> = {
   "Source.spec.git.ref.tagPrefix": "with semver: tags begin with this, the version follows",
   "Source.spec.git.url":
     "`https://HOST/PATH` without a user, or `ssh://USER@HOST/PATH`; no password, query or fragment",
-  "Source.spec.git.url": "`https://HOST/PATH`, without user, password, query or fragment",
   "Source.spec.git.verify": "only what is signed with a trusted key becomes an artifact; left out: nothing is verified",
   "Source.spec.git.verify.keys": "public keys as text; a signature of any of them counts",
   "Source.spec.git.verify.mode": "whose signature counts: of the commit, of the annotated tag, or of both",

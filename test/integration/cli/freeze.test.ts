@@ -75,7 +75,7 @@ describe("freeze", () => {
       ["freeze", "inc-1"],
       'error: a freeze needs a reason: --reason TEXT\n  next: starling freeze inc-1 --reason "why"',
     ],
-    ["an empty reason", ["freeze", "--reason", ""], "reason: says why, for whoever finds it"],
+    ["an empty reason", ["freeze", "--reason", ""], "reason: must say why, for whoever finds it"],
     [
       "no time",
       ["freeze", "--reason", "x", "--until", "soon"],

@@ -22,6 +22,7 @@ const verbs: Readonly<Record<string, readonly (typeof policies)[number][]>> = {
   [`${group}/approve`]: ["Approver", "Robot", "Administrator"],
   [`${group}/approve-guard`]: ["Administrator"],
   [`${group}/exempt`]: ["Administrator"],
+  [`${group}/rollback-deleting`]: ["Administrator"],
   "/v1/clusters/c1/cordon": ["Operator", "Administrator"],
   "/v1/clusters/c1/uncordon": ["Operator", "Administrator"],
   "/v1/clusters/c1/check": ["Operator", "Administrator"],

@@ -123,8 +123,8 @@ export class StarlingFunction<Env extends z.ZodObject> extends Construct {
         target: "node24",
         mainFields: ["module", "main"],
         // The runtime's SDK changes without notice; the version of the lock file does not.
-        // ssh2 asks for cpu-features only to choose its fastest cipher, and does without.
-        externalModules: ["cpu-features"],
+        // ssh2 asks for cpu-features, and for a program that its installation may have built, only to be faster.
+        externalModules: ["cpu-features", "*.node"],
         banner: commonJsBanner,
         sourceMap: true,
         sourcesContent: false,

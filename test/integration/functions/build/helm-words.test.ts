@@ -125,7 +125,8 @@ describe("a value that a function cuts, rewrites or hashes", () => {
   ];
   test.each(rows)("the result of {{ %s }} is hidden in an error", async (expression, said) => {
     const message = await saidOf(at(`${expression} | fail`));
-    expect(message.endsWith(said)).toBe(true);
+    // A hash may end with a dot, which is never hidden.
+    expect([said, `${said}.`].some((end) => message.endsWith(end))).toBe(true);
   });
 });
 

@@ -215,7 +215,8 @@ test("any number of webhook requests cause one read in half a minute while the s
   };
   const unused = {} as Omit<CoreClients, "secrets">;
   const webhook = wireWebhook(env, { ...unused, secrets: client }, { clock });
-  const knock = () => webhook({ rawPath: "/hook/github", headers: { "x-hub-signature-256": "sha256=00" }, body: "{}" }, {});
+  const knock = () =>
+    webhook({ rawPath: "/hook/github", headers: { "x-hub-signature-256": "sha256=00" }, body: "{}" }, {});
   const answers = [...(await Promise.all(Array.from({ length: 20 }, knock))), await knock(), await knock()];
   expect(new Set(answers.map(({ statusCode }) => statusCode))).toEqual(new Set([503]));
   expect(asked).toBe(1);

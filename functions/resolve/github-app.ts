@@ -1,9 +1,10 @@
 /** Signs in as an installation of a GitHub App: with the app's key for a token that reads, and may do nothing else. */
-import { createHash, createPrivateKey, type KeyObject, sign } from "node:crypto";
+import { createPrivateKey, type KeyObject, sign } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import * as z from "zod";
 import { upstreamError } from "#functions/resolve/upstreams/upstream-errors.ts";
 import type { Clock } from "#shared/base/clock.ts";
+import { digestOf } from "#shared/base/digest.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import type { HttpRemote, SourceCredentials } from "#shared/ports.ts";
 
@@ -41,7 +42,7 @@ const tokens = new LRUCache<string, Token>({ max: 200 });
 
 /** @throws StarlingError `InvalidCredentials`, `AuthenticationFailed`, `UpstreamUnavailable`, `RateLimited`. */
 export async function installationLogin(app: GithubApp, use: GithubAppUse): Promise<SourceCredentials> {
-  const key = createHash("sha256").update(JSON.stringify(app)).digest("hex");
+  const key = digestOf(app);
   const known = use.fresh ? undefined : tokens.get(key);
   const now = use.clock.now().getTime();
   if (known !== undefined && known.expiresAt - marginMs > now) return loginWith(known);

@@ -11,8 +11,9 @@ import { sshAddress, sshHost } from "#shared/source/ssh/ssh-url.ts";
 
 /**
  * The credentials a Source names. Its secret is JSON with the `host` that they are for, `username` and `password` (kind
- * `basic`), `token` (`bearer`) or `privateKey`, `passphrase` and `knownHosts` (`ssh`), or a `GithubApp` (`githubApp`), and optionally the `namespaces` of the Sources that may use them: on a host that many
- * teams share, the host alone is not enough.
+ * `basic`), `token` (`bearer`) or `privateKey`, `passphrase` and `knownHosts` (`ssh`), or a `GithubApp` (`githubApp`), and
+ * optionally the `namespaces` of the Sources that may use them: on a host that many teams share, the host alone is not
+ * enough.
  * @param options.fresh - true when the server refused the credentials that were read before.
  * @throws StarlingError `SecretNotFound`; or `SecretUnbound`, `SecretMismatch` or `InvalidCredentials`, which name the
  *   secret and never its content.

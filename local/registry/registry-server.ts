@@ -1,8 +1,9 @@
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { serveOnLoopback } from "#local/base/loopback-server.ts";
 import { defined } from "#shared/base/defined.ts";
+import { sha256 } from "#shared/base/digest.ts";
 
 export interface RegistryServerOptions {
   readonly port?: number;
@@ -61,13 +62,13 @@ export async function startRegistryServer(options: RegistryServerOptions = {}): 
   const tokens = new Set<string>();
 
   const keepManifest = (repository: string, reference: string, stored: Stored): string => {
-    const digest = digestOf(stored.bytes);
+    const digest = sha256(stored.bytes);
     of(manifests, repository).set(digest, stored);
     if (reference !== digest) of(tags, repository).set(reference, digest);
     return digest;
   };
   const keepBlob = (bytes: Uint8Array): string => {
-    const digest = digestOf(bytes);
+    const digest = sha256(bytes);
     blobs.set(digest, bytes);
     return digest;
   };
@@ -154,7 +155,7 @@ export async function startRegistryServer(options: RegistryServerOptions = {}): 
       return answer(response, 202, { headers });
     }
     uploads.delete(id);
-    if (digestOf(sent) !== digest) return answer(response, 400, { body: '{"errors":[{"code":"DIGEST_INVALID"}]}' });
+    if (sha256(sent) !== digest) return answer(response, 400, { body: '{"errors":[{"code":"DIGEST_INVALID"}]}' });
     keepBlob(sent);
     answer(response, 201, { headers: { location: `/v2/${name}/blobs/${digest}`, "docker-content-digest": digest } });
   }
@@ -205,10 +206,6 @@ function answer(
 
 function basicOf({ username, password }: NonNullable<RegistryServerOptions["login"]>): string {
   return `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
-}
-
-function digestOf(bytes: Uint8Array): string {
-  return `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
 }
 
 function of<Value>(all: Map<string, Map<string, Value>>, name: string): Map<string, Value> {

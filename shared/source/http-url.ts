@@ -1,6 +1,7 @@
 /** URLs of files on servers, as Sources name them. */
 
-const loopback = new Set(["localhost", "127.0.0.1", "[::1]"]);
+/** Names of this machine in URLs. */
+export const loopback: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
 /**
  * @param what - what the URL leads to: `repository`, `file`; undefined if a host alone will do.

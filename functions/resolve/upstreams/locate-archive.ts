@@ -1,8 +1,8 @@
-import { createHash } from "node:crypto";
 import { unpackUpstream } from "#functions/resolve/upstreams/unpack-upstream.ts";
 import type { LocateUpstream } from "#functions/resolve/upstreams/upstream.ts";
 import { refusedRequest, upstreamError } from "#functions/resolve/upstreams/upstream-errors.ts";
 import { authorization } from "#shared/adapters/net/authorization.ts";
+import { hexOf, sha256 } from "#shared/base/digest.ts";
 import type { ArchiveUpstream } from "#shared/fleet/kinds/source.ts";
 import { isWithin } from "#shared/source/tree-listing.ts";
 
@@ -14,8 +14,8 @@ export const locateArchive: LocateUpstream<ArchiveUpstream> = async (
   { signedIn, timeLeftMs, revision },
   { http },
 ) => {
-  const { url, sha256 } = spec;
-  const own = `sha256:${sha256}`;
+  const { url, sha256: checksum } = spec;
+  const own = `sha256:${checksum}`;
   if (revision !== undefined && revision !== own) {
     throw upstreamError("ArtifactGone", `spec.archive names another file now, ${own}`);
   }
@@ -28,12 +28,12 @@ export const locateArchive: LocateUpstream<ArchiveUpstream> = async (
         if (status === 200) return body;
         throw refusedRequest({ what: url, status, at: "spec.archive", hasCredentials: credentials !== undefined });
       });
-      const found = createHash("sha256").update(bytes).digest("hex");
-      if (found !== sha256) {
+      const found = hexOf(sha256(bytes));
+      if (found !== checksum) {
         const remedy = "if the new file is right, write its checksum into spec.archive.sha256";
         throw upstreamError(
           "ChecksumMismatch",
-          `${url} has the checksum ${found}, and spec.archive.sha256 is ${sha256}; ${remedy}`,
+          `${url} has the checksum ${found}, and spec.archive.sha256 is ${checksum}; ${remedy}`,
         );
       }
       const files = await unpackUpstream(bytes, url);

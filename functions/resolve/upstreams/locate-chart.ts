@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { Registry } from "#functions/resolve/upstreams/registry.ts";
 import { unpackUpstream } from "#functions/resolve/upstreams/unpack-upstream.ts";
 import type {
@@ -10,6 +9,7 @@ import type {
 } from "#functions/resolve/upstreams/upstream.ts";
 import { refusedRequest, upstreamError } from "#functions/resolve/upstreams/upstream-errors.ts";
 import { authorization } from "#shared/adapters/net/authorization.ts";
+import { hexOf, sha256 } from "#shared/base/digest.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import type { HelmUpstream } from "#shared/fleet/kinds/source.ts";
 import { type ChartVersion, chartUrl, chartVersions } from "#shared/source/helm/helm-index.ts";
@@ -102,7 +102,7 @@ async function locateInRepository(spec: HelmUpstream, use: UpstreamUse, { http }
         throw upstreamError("ArchiveInvalid", `${indexUrl} ${what}; it must be https, or relative to the index`);
       }
       const bytes = await read(url, maxChartBytes);
-      const found = createHash("sha256").update(bytes).digest("hex");
+      const found = hexOf(sha256(bytes));
       if (chosen.digest !== undefined && found !== chosen.digest) {
         throw upstreamError(
           "ChecksumMismatch",

@@ -1,10 +1,11 @@
 /** Reads an OCI registry by the distribution specification: tags, digests, manifests and blobs of one repository. */
-import { createHash } from "node:crypto";
 import { refusedRequest, upstreamError } from "#functions/resolve/upstreams/upstream-errors.ts";
 import { authorization } from "#shared/adapters/net/authorization.ts";
+import { sha256 } from "#shared/base/digest.ts";
 import type { ErrorCode } from "#shared/base/error-codes.ts";
 import type { StarlingError } from "#shared/base/errors.ts";
 import { isJsonObject } from "#shared/base/json.ts";
+import { isToken } from "#shared/fleet/bound-secret.ts";
 import type { HttpRemote, RemoteAnswer, SourceCredentials } from "#shared/ports.ts";
 import { mayAskFor, parseChallenge } from "#shared/source/oci/challenge.ts";
 import {
@@ -78,14 +79,15 @@ export class Registry {
     if (answer.status !== 200) throw this.#refused(answer, `the tag ${tag}`);
     const digest = answer.headers["docker-content-digest"];
     if (digest !== undefined && digestPattern.test(digest)) return digest;
-    return digestOf(await this.#manifestAt(tag));
+    return sha256(await this.#manifestAt(tag));
   }
 
   /** The manifest with this digest. */
   async manifest(digest: string): Promise<OciManifest> {
     const body = await this.#manifestAt(digest);
-    if (digestOf(body) !== digest) {
-      throw this.#failed("ChecksumMismatch", `answers for ${digest} with a manifest of the digest ${digestOf(body)}`);
+    const found = sha256(body);
+    if (found !== digest) {
+      throw this.#failed("ChecksumMismatch", `answers for ${digest} with a manifest of the digest ${found}`);
     }
     const manifest = readManifest(body);
     if (typeof manifest === "string") throw this.#failed("ArchiveInvalid", `has an artifact that ${manifest}`);
@@ -98,7 +100,7 @@ export class Registry {
     const path = `/v2/${this.#use.repository.name}/blobs/${digest}`;
     const answer = await this.#ask({ path, accept: "*/*", maxBytes: size });
     if (answer.status !== 200) throw this.#refused(answer, `the layer ${digest}`);
-    const found = digestOf(answer.body);
+    const found = sha256(answer.body);
     if (found === digest) return answer.body;
     throw this.#failed("ChecksumMismatch", `answers for ${digest} with a layer of the digest ${found}`);
   }
@@ -197,8 +199,7 @@ export class Registry {
     try {
       const { token, access_token: other } = JSON.parse(new TextDecoder().decode(body)) as Record<string, unknown>;
       const found = token ?? other;
-      // It goes into a header.
-      if (typeof found === "string" && /^[\x21-\x7e]+$/.test(found)) return found;
+      if (isToken(found)) return found;
     } catch {
       // As below.
     }
@@ -216,7 +217,3 @@ export class Registry {
 }
 
 const accepted = [...manifestTypes, ...indexTypes].join(", ");
-
-function digestOf(bytes: Uint8Array): string {
-  return `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
-}

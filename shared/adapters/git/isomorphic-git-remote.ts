@@ -16,6 +16,8 @@ import { PackObjects } from "#shared/adapters/git/pack-objects.ts";
 import { readFiles } from "#shared/adapters/git/read-files.ts";
 import type { AddressRules } from "#shared/adapters/net/address-rules.ts";
 import { authorization } from "#shared/adapters/net/authorization.ts";
+import { certificateHint } from "#shared/adapters/net/certificate-hint.ts";
+import { secondsLeft } from "#shared/adapters/net/seconds-left.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { ErrorCode } from "#shared/base/error-codes.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
@@ -104,8 +106,7 @@ export class IsomorphicGitRemote implements GitRemote {
   }
 
   #secondsFor({ timeLeftMs }: GitRepository): number {
-    const leftSeconds = timeLeftMs === undefined ? Number.POSITIVE_INFINITY : Math.max(timeLeftMs() / 1000, 0);
-    return Math.min(this.#limits.timeoutSeconds, leftSeconds);
+    return secondsLeft(this.#limits.timeoutSeconds, timeLeftMs);
   }
 
   async #through<Result>(
@@ -210,12 +211,8 @@ function translate({ url, credentials }: GitRepository, error: unknown): Starlin
   if (error instanceof Errors.SmartHttpError) {
     return failed(`${url} does not answer like a git server; check spec.git.url`, "GitOperationFailed", error);
   }
-  const certificate = /certificate|self.signed|CERT_/i.test(
-    `${errorMessage(error)} ${(error as { code?: string }).code}`,
-  );
-  const hint = certificate ? "; ask the operator to trust the certificate of its authority" : "";
   const reason = excerpt(errorMessage(error), maxReason);
-  return new StarlingError(`${url} could not be fetched: ${reason}${hint}`, {
+  return new StarlingError(`${url} could not be fetched: ${reason}${certificateHint(error)}`, {
     code: "GitOperationFailed",
     retry: "transient",
     cause: error,

@@ -1,8 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import { ByteCollector } from "#shared/adapters/byte-collector.ts";
 import type { AddressRules } from "#shared/adapters/net/address-rules.ts";
+import { certificateHint } from "#shared/adapters/net/certificate-hint.ts";
 import { flatHeaders, guardedRequest } from "#shared/adapters/net/guarded-request.ts";
 import { refuseLimited } from "#shared/adapters/net/refuse-limited.ts";
+import { secondsLeft } from "#shared/adapters/net/seconds-left.ts";
 import { defined } from "#shared/base/defined.ts";
 import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
@@ -31,24 +33,16 @@ export class GuardedHttpRemote implements HttpRemote {
   }
 
   async ask(question: RemoteQuestion): Promise<RemoteAnswer> {
-    const signal = AbortSignal.timeout(Math.ceil(this.#secondsFor(question) * 1000));
+    const seconds = secondsLeft(this.#options.timeoutSeconds, question.timeLeftMs);
+    const signal = AbortSignal.timeout(Math.ceil(seconds * 1000));
     try {
       const { response, url } = await this.#follow(question, signal);
       const body = await read(response, question);
       return { url: url.href, status: response.statusCode ?? 0, headers: flatHeaders(response), body };
     } catch (error) {
       if (error instanceof StarlingError) throw error;
-      throw failed(
-        question.url,
-        signal.aborted ? `no answer within ${Math.round(this.#secondsFor(question))} s` : reasonOf(error),
-        error,
-      );
+      throw failed(question.url, signal.aborted ? `no answer within ${Math.round(seconds)} s` : reasonOf(error), error);
     }
-  }
-
-  #secondsFor({ timeLeftMs }: RemoteQuestion): number {
-    const left = timeLeftMs === undefined ? Number.POSITIVE_INFINITY : Math.max(timeLeftMs() / 1000, 0);
-    return Math.min(this.#options.timeoutSeconds, left);
   }
 
   async #follow(question: RemoteQuestion, signal: AbortSignal): Promise<{ response: IncomingMessage; url: URL }> {
@@ -101,9 +95,7 @@ async function read(response: IncomingMessage, { url, maxBytes }: RemoteQuestion
 }
 
 function reasonOf(error: unknown): string {
-  const text = errorMessage(error);
-  const isAuthority = /certificate|self.signed|CERT_/i.test(`${text} ${(error as { code?: string }).code}`);
-  return `${excerpt(text, maxReason)}${isAuthority ? "; ask the operator to trust the certificate of its authority" : ""}`;
+  return `${excerpt(errorMessage(error), maxReason)}${certificateHint(error)}`;
 }
 
 function failed(url: string, reason: string, cause?: unknown): StarlingError {

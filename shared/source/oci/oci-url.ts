@@ -1,6 +1,6 @@
 /** Addresses of repositories in OCI registries: `oci://HOST[:PORT]/REPOSITORY`. */
+import { loopback } from "#shared/source/http-url.ts";
 
-const loopback = new Set(["localhost", "127.0.0.1", "[::1]"]);
 /** The distribution specification's names of repositories. */
 const repositoryName = /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$/;
 const maxNameLength = 255;

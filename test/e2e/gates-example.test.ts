@@ -1,41 +1,22 @@
 /** Reads with kubectl the fleet that `npm run demo -- --example gates` leaves, after its approvals and its rollback. */
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
-import { parseJson } from "#shared/base/json.ts";
-import { clusterReader } from "#test/support/cluster-reader.ts";
-import { startDemo } from "#test/support/demo-process.ts";
-import type { StartedProcess } from "#test/support/started-process.ts";
+import { type KeptDemo, keptDemo } from "#test/support/kept-demo.ts";
 
-const home = mkdtempSync(join(tmpdir(), "starling-gates-example-test-"));
-const tmp = join(home, "tmp");
-const keep = join(home, "keep");
 const clusters = ["canary-1", "prod-1", "prod-2", "prod-3"];
-let demo: StartedProcess | undefined;
-let kubectl = "";
+let demo: KeptDemo | undefined;
 
 beforeAll(async () => {
-  kubectl = await locateKubectl("");
-  mkdirSync(tmp);
-  demo = startDemo(["--example", "gates", "--keep", keep], { tmp });
-  await demo.until(/^in sync: .*\n/m, { timeoutMs: 570_000 });
+  demo = await keptDemo("gates", 570_000);
 }, 600_000);
 
-afterAll(async () => {
-  demo?.child.kill("SIGTERM");
-  await demo?.ended();
-  rmSync(home, { recursive: true, force: true });
-});
+afterAll(() => demo?.stop());
 
 async function read(cluster: string, ...args: readonly string[]): Promise<unknown> {
-  const reader = clusterReader({ kubectl, kubeconfig: join(keep, "kubeconfig"), context: cluster });
-  return parseJson(await reader("get", "-n", "payments", ...args, "-o", "json"));
+  return demo?.read(cluster, "payments", ...args);
 }
 
 test("the demo prints each approval, the rollback, the release and the closed window before what they lead to", () => {
-  const lines = (demo?.out() ?? "").split("\n");
+  const lines = demo?.lines() ?? [];
   const expected = [
     / {2}waits: rollout 1 bakes in stage canary for 5s/,
     / {2}\$ starling rollout approve payments -n payments --stage production --plan [0-9a-f]{32} --reason /,

@@ -1,40 +1,21 @@
 /** Reads with kubectl the fleet that `npm run demo -- --example registry` leaves, after two published versions. */
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { locateKubectl } from "#shared/adapters/render/kubectl-binary.ts";
-import { parseJson } from "#shared/base/json.ts";
-import { clusterReader } from "#test/support/cluster-reader.ts";
-import { startDemo } from "#test/support/demo-process.ts";
-import type { StartedProcess } from "#test/support/started-process.ts";
+import { type KeptDemo, keptDemo } from "#test/support/kept-demo.ts";
 
-const home = mkdtempSync(join(tmpdir(), "starling-registry-example-test-"));
-const tmp = join(home, "tmp");
-const keep = join(home, "keep");
-let demo: StartedProcess | undefined;
-let kubectl = "";
+let demo: KeptDemo | undefined;
 
 beforeAll(async () => {
-  kubectl = await locateKubectl("");
-  mkdirSync(tmp);
-  demo = startDemo(["--example", "registry", "--keep", keep], { tmp });
-  await demo.until(/^in sync: .*\n/m, { timeoutMs: 270_000 });
+  demo = await keptDemo("registry", 270_000);
 }, 300_000);
 
-afterAll(async () => {
-  demo?.child.kill("SIGTERM");
-  await demo?.ended();
-  rmSync(home, { recursive: true, force: true });
-});
+afterAll(() => demo?.stop());
 
 async function read(cluster: string, ...args: readonly string[]): Promise<unknown> {
-  const reader = clusterReader({ kubectl, kubeconfig: join(keep, "kubeconfig"), context: cluster });
-  return parseJson(await reader("get", "-n", "shop", ...args, "-o", "json"));
+  return demo?.read(cluster, "shop", ...args);
 }
 
 test("the demo prints each published version before what follows from it", () => {
-  const lines = (demo?.out() ?? "").split("\n");
+  const lines = demo?.lines() ?? [];
   const expected = [
     / {2}eu-1: 4\.2\.0 EUR, eu-2: 4\.2\.0 EUR, us-1: 4\.2\.0 USD, us-2: 4\.2\.0 USD$/,
     / {2}\$ helm push web-4\.3\.0\.tgz oci:\/\/127\.0\.0\.1:\d+\/charts$/,

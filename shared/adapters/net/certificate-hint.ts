@@ -1,6 +1,6 @@
 import { errorMessage } from "#shared/base/errors.ts";
 
-/** What helps when the error is about a certificate, to be put behind its reason; empty for all other errors. */
+/** The remedy of an error about a certificate, to be put behind its reason; empty for all other errors. */
 export function certificateHint(error: unknown): string {
   const isAuthority = /certificate|self.signed|CERT_/i.test(
     `${errorMessage(error)} ${(error as { code?: string }).code}`,

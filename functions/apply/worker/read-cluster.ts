@@ -6,10 +6,9 @@ import { isRestOver } from "#functions/apply/worker/check-outcome.ts";
 import { isSuspended, isWritten } from "#functions/apply/worker/work-sync.ts";
 import { allItems } from "#shared/base/all-pages.ts";
 import { clusterLabels } from "#shared/fleet/rows/cluster-entry.ts";
-import { hasCome } from "#shared/fleet/rows/due.ts";
 import { type FreezeState, freezeOver, freezeStateAmong } from "#shared/fleet/rows/freezes-row.ts";
 import { keys, type Owner, ranges } from "#shared/fleet/rows/keys.ts";
-import { beginsAt, isIdle, nextWork } from "#shared/fleet/rows/next-work.ts";
+import { isIdle, isWorkDue, mayBegin } from "#shared/fleet/rows/next-work.ts";
 import { type ClusterRow, clusterIdentity, type OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import { type Routine, routineOf } from "#shared/fleet/rows/routine.ts";
 import { isNewer, keyText, type NewerRow, newerRowText, type RowKey } from "#shared/fleet/rows/row.ts";
@@ -120,8 +119,8 @@ function isDue(row: SyncRow, { now, cluster, released, routine }: DueContext): b
   if (released && holdOf(row) !== undefined) return true;
   const isOther =
     cluster !== undefined && row.desired.action !== "orphan" && isOfAnother(row, clusterIdentity(cluster));
-  if (isOther && hasCome(beginsAt(row), now)) return true;
-  return isIdle(row) ? isRestOver(row, { now, routine }) : hasCome(nextWork(row), now);
+  if (isOther && mayBegin(row, now)) return true;
+  return isIdle(row) ? isRestOver(row, { now, routine }) : isWorkDue(row, now);
 }
 
 /** As long as the rows count within a turn that writes. */

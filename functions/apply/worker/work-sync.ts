@@ -21,7 +21,7 @@ import { clusterLabels } from "#shared/fleet/rows/cluster-entry.ts";
 import { hasCome } from "#shared/fleet/rows/due.ts";
 import { type Freeze, freezeOver } from "#shared/fleet/rows/freezes-row.ts";
 import { mustBeRemembered, tokensOf } from "#shared/fleet/rows/lineage.ts";
-import { beginsAt, isIdle, nextCheck } from "#shared/fleet/rows/next-work.ts";
+import { isIdle, mayBegin, nextCheck } from "#shared/fleet/rows/next-work.ts";
 import { type ClusterRow, clusterIdentity, type OwnerRow } from "#shared/fleet/rows/object-rows.ts";
 import { suspendedText } from "#shared/fleet/rows/suspension.ts";
 import {
@@ -121,7 +121,7 @@ export async function workSync(stored: SyncRow, context: SyncContext): Promise<S
 /** The Sync is forgotten, or must not begin yet: the assignment may be newer than the one that was due. */
 function isEarly(row: SyncRow, now: Date): boolean {
   const { desired, observed } = row;
-  return desired.action === "orphan" || (observed?.attempt !== desired.attempt && !hasCome(beginsAt(row), now));
+  return desired.action === "orphan" || (observed?.attempt !== desired.attempt && !mayBegin(row, now));
 }
 
 async function check(basis: Basis, gate: WriteGate, context: SyncContext): Promise<SyncOutcome | undefined> {

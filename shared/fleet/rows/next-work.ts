@@ -1,5 +1,5 @@
 import { defined } from "#shared/base/defined.ts";
-import { jittered, later } from "#shared/fleet/rows/due.ts";
+import { hasCome, jittered, later } from "#shared/fleet/rows/due.ts";
 import {
   holdOf,
   intervalOf,
@@ -96,8 +96,23 @@ function checkWait(row: Omit<Scheduled, "held" | "paused">): Wait {
 }
 
 /** The earliest time at which a worker begins the newest assignment. */
-export function beginsAt({ desired }: Pick<SyncRow, "desired">): string {
+function beginsAt({ desired }: Pick<SyncRow, "desired">): string {
   return desired.startAt ?? desired.assignedAt;
+}
+
+/**
+ * Whether a worker may begin the newest assignment. Without `startAt` it may at once: the clock that wrote `assignedAt`
+ * may be ahead of the worker's, and a worker that left the assignment alone would leave it to the watchdog.
+ */
+export function mayBegin({ desired }: Pick<SyncRow, "desired">, now: Date): boolean {
+  return desired.startAt === undefined || hasCome(desired.startAt, now);
+}
+
+/** Whether the worker works on this Sync now. A time that another function wrote as its present has come for every clock. */
+export function isWorkDue(row: Scheduled, now: Date): boolean {
+  const next = nextWork(row);
+  if (next === undefined) return false;
+  return hasCome(next, now) || next === row.desired.assignedAt || next === row.paused?.at;
 }
 
 /** The worker reports the pause at once. After that it checks the Sync like a settled one. */

@@ -62,6 +62,18 @@ describe.each(clusterTargets)("the closing of a window, on $name", ({ start }) =
     expect(await world.phase("close-fast")).toBe("Ready");
   });
 
+  test("a worker whose clock is behind the planner's begins a new assignment at once, and a delayed one at its time", async () => {
+    const { world, writes } = await begin();
+    await world.assign("at-once", objectsOf("at-once"));
+    await world.assign("delayed", objectsOf("delayed"), {}, { startAt: later(world.clock.now(), 60) });
+    await workAfter(world, -600);
+    expect(await world.phase("at-once")).toBe("Ready");
+    expect(await world.sync("delayed")).not.toHaveProperty("observed");
+    await workAfter(world, 660);
+    expect(await world.phase("delayed")).toBe("Ready");
+    expect(writes()).toBeGreaterThan(0);
+  });
+
   test("an attempt that began before it goes on after it", async () => {
     const { world } = await begin();
     const objects = [...objectsOf("close-begun"), deployment("close-begun/web")];

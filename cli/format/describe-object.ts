@@ -288,7 +288,7 @@ function aboutText({ subject, author }: Artifact): string {
 }
 
 function ociReferenceText(ref: OciUpstream["ref"]): string {
-  if (ref?.semver !== undefined) return `versions ${ref.semver}`;
+  if (ref?.semver !== undefined) return `versions ${ref.semver}${filterText(ref.tagFilter)}`;
   return ref?.digest === undefined ? `tag ${ref?.tag ?? "latest"}` : `digest ${ref.digest}`;
 }
 
@@ -297,7 +297,11 @@ function referenceText(ref: GitUpstream["ref"]): string {
   if (ref.branch !== undefined) return `branch ${ref.branch}`;
   if (ref.tag !== undefined) return `tag ${ref.tag}`;
   if (ref.commit !== undefined) return `commit ${ref.commit}`;
-  return `versions ${ref.semver ?? ""}${ref.tagPrefix === undefined ? "" : ` of tags ${ref.tagPrefix}*`}`;
+  return `versions ${ref.semver ?? ""}${ref.tagPrefix === undefined ? "" : ` of tags ${ref.tagPrefix}*`}${filterText(ref.tagFilter)}`;
+}
+
+function filterText(tagFilter: string | undefined): string {
+  return tagFilter === undefined ? "" : `, of tags that match ${tagFilter}`;
 }
 
 export function pairsText(pairs: Readonly<Record<string, string>> | undefined): string | undefined {

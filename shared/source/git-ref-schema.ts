@@ -5,6 +5,9 @@ const refName = boundedText(500)
   .min(1, "must not be empty")
   .regex(/^[^\s\p{Cc}~^:?*[\\]+$/u, "is not a git reference name");
 
+/** For the name of a whole tag, as the upstream writes it. */
+export const tagFilterSchema = boundedText(256).min(1, "must be a regular expression, such as -rc\\.");
+
 /** Exactly one of branch, tag, semver or commit. Without a ref, the remote's HEAD counts. */
 export const gitRefSchema = z
   .strictObject({
@@ -12,6 +15,7 @@ export const gitRefSchema = z
     tag: refName.optional(),
     semver: boundedText(512).min(1, "must be a version range such as >=1.2.0 <2").optional(),
     tagPrefix: refName.optional(),
+    tagFilter: tagFilterSchema.optional(),
     commit: z
       .string()
       .regex(/^[0-9a-f]{40}$/, "must be a full commit id: 40 hexadecimal digits in lower case")
@@ -24,5 +28,9 @@ export const gitRefSchema = z
   .refine((ref) => ref.tagPrefix === undefined || ref.semver !== undefined, {
     message: "may be set only together with semver",
     path: ["tagPrefix"],
+  })
+  .refine((ref) => ref.tagFilter === undefined || ref.semver !== undefined, {
+    message: "may be set only together with semver",
+    path: ["tagFilter"],
   });
 export type GitReference = z.infer<typeof gitRefSchema>;

@@ -1,5 +1,6 @@
 /** Resolves a Source's `ref` among the references of a repository. */
 import type { GitReference } from "#shared/source/git-ref-schema.ts";
+import { filterTags } from "#shared/source/tag-filter.ts";
 import { bestTags, parseVersionConstraint, selectTag, type VersionTag } from "#shared/source/version-constraint.ts";
 
 /** One reference of a listing from the git port. */
@@ -39,7 +40,7 @@ export function prefixesOf(ref: GitReference | undefined): readonly string[] {
  */
 export function resolveReference(ref: GitReference | undefined, listed: readonly ListedRef[]): Resolution {
   if (ref?.commit !== undefined) return { kind: "resolved", reference: { commit: ref.commit } };
-  if (ref?.semver !== undefined) return resolveVersion(ref.semver, ref.tagPrefix ?? "", listed);
+  if (ref?.semver !== undefined) return resolveVersion({ ...ref, semver: ref.semver }, listed);
   const [desired = ""] = prefixesOf(ref);
   const found = listed.find((candidate) => candidate.ref === desired);
   if (found === undefined) {
@@ -74,17 +75,21 @@ export function resolveNamed(name: string, listed: readonly ListedRef[]): Resolu
   return { kind: "resolved", reference: { name: shortName(first.target ?? first.ref), commit: commitOf(first) } };
 }
 
-function resolveVersion(semver: string, tagPrefix: string, listed: readonly ListedRef[]): Resolution {
+function resolveVersion(
+  { semver, tagPrefix = "", tagFilter }: GitReference & { readonly semver: string },
+  listed: readonly ListedRef[],
+): Resolution {
   const candidates = listed
     .filter((candidate) => candidate.ref.startsWith(tags))
     .map((candidate) => ({ name: shortName(candidate.ref), commit: commitOf(candidate) }));
-  const best = bestTags(candidates, { constraint: parseVersionConstraint(semver), tagPrefix });
+  const filtered = filterTags(candidates, { tagFilter, nameOf: ({ name }) => name });
+  const best = bestTags(filtered.tags, { constraint: parseVersionConstraint(semver), tagPrefix });
   const [first] = best;
   if (first === undefined) {
     const prefixed = tagPrefix === "" ? "" : ` with the prefix ${tagPrefix}`;
     return {
       kind: "missing",
-      message: `no tag${prefixed} matches ${semver} among ${candidates.length} tags; push one, or widen spec.git.ref.semver`,
+      message: `no tag${prefixed} matches ${semver} ${filtered.among}; push one, or widen spec.git.ref.semver${filtered.remedy}`,
     };
   }
   if (best.some((tag) => tag.commit !== first.commit)) return { kind: "tied", tags: best };

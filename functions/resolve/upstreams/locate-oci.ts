@@ -5,6 +5,7 @@ import { upstreamError } from "#functions/resolve/upstreams/upstream-errors.ts";
 import type { OciUpstream } from "#shared/fleet/kinds/source.ts";
 import { type Descriptor, type OciManifest, versionOfTag } from "#shared/source/oci/manifest.ts";
 import { ociRepository } from "#shared/source/oci/oci-url.ts";
+import { filterTags } from "#shared/source/tag-filter.ts";
 import { isWithin } from "#shared/source/tree-listing.ts";
 import { bestVersion, parseVersionConstraint } from "#shared/source/version-constraint.ts";
 
@@ -48,11 +49,12 @@ async function revisionIn(registry: Registry, { url }: OciUpstream, ref: Referen
   if (ref.digest !== undefined) return ref.digest;
   if (ref.tag !== undefined) return `${ref.tag}@${await registry.digestOf(ref.tag)}`;
   const tags = await registry.tags();
-  const { semver = "*" } = ref;
-  const tag = bestVersion(tags, { constraint: parseVersionConstraint(semver), versionOf: versionOfTag });
+  const { semver = "*", tagFilter } = ref;
+  const filtered = filterTags(tags, { tagFilter, nameOf: (tag) => tag });
+  const tag = bestVersion(filtered.tags, { constraint: parseVersionConstraint(semver), versionOf: versionOfTag });
   if (tag === undefined) {
-    const found = `no tag matches ${semver} among ${tags.length} tags`;
-    throw upstreamError("UpstreamNotFound", `${url}: ${found}; push one, or widen spec.oci.ref.semver`);
+    const found = `no tag matches ${semver} ${filtered.among}`;
+    throw upstreamError("UpstreamNotFound", `${url}: ${found}; push one, or widen spec.oci.ref.semver${filtered.remedy}`);
   }
   return `${tag}@${await registry.digestOf(tag)}`;
 }

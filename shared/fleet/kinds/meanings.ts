@@ -100,6 +100,7 @@ const meanings: Readonly<Record<string, string>> = {
   "Source.spec.git.ref.commit": "40 hexadecimal digits",
   "Source.spec.git.ref.semver": "a version range; the highest tag in it",
   "Source.spec.git.ref.tag": "the commit of this tag",
+  "Source.spec.git.ref.tagFilter": "with semver: only tags that this regular expression matches count",
   "Source.spec.git.ref.tagPrefix": "with semver: tags begin with this, the version follows",
   "Source.spec.git.url":
     "`https://HOST/PATH` without a user, or `ssh://USER@HOST/PATH`; no password, query or fragment",
@@ -123,6 +124,7 @@ const meanings: Readonly<Record<string, string>> = {
   "Source.spec.oci.ref.digest": "always the same artifact",
   "Source.spec.oci.ref.semver": "a version range; the highest tag in it",
   "Source.spec.oci.ref.tag": "the artifact of this tag, also when it moves",
+  "Source.spec.oci.ref.tagFilter": "as in git",
   "Source.spec.oci.url": "`oci://HOST/REPOSITORY`, without a tag",
   "Source.spec.interval": "how often the repository is polled, 10s to 24h; a webhook starts a poll at once",
   "Source.spec.paths": "folders that templates may use; a change elsewhere makes no new revision",

@@ -1,3 +1,4 @@
+import { parseLinearRegex } from "#shared/base/linear-regex.ts";
 import { checkPathTemplate } from "#shared/base/path-template.ts";
 import { partitionOf } from "#shared/fleet/eks-arn.ts";
 import { chartProblem, expressionsIn } from "#shared/fleet/kinds/chart-fields.ts";
@@ -36,8 +37,10 @@ function sourceProblems(document: Extract<Document, { kind: "Source" }>): readon
   const upstream = upstreamOf(document.spec);
   const { kind } = upstream;
   const semver = kind === "archive" ? undefined : upstream.ref?.semver;
+  const tagFilter = kind === "git" || kind === "oci" ? upstream.ref?.tagFilter : undefined;
   return [
     ...problemsAt(`spec.${kind}.url`, urlProblem(upstream)),
+    ...problemsAt(`spec.${kind}.ref.tagFilter`, tagFilter === undefined ? undefined : regexProblem(tagFilter)),
     ...(upstream.kind === "git" ? signInProblems(upstream) : []),
     ...problemsAt(`spec.${kind}.ref.semver`, semver === undefined ? undefined : versionRangeProblem(semver)),
     ...(kind === "git" ? keyProblems(upstream.verify?.keys ?? []) : []),
@@ -88,6 +91,11 @@ function discoveryProblems({ name, eks, values }: ClusterDiscoverySpec): readonl
     ...(pathProblem === undefined ? [] : [{ field: "spec.values.ssm.path", message: pathProblem }]),
     ...(partitions.size === 1 ? [] : [{ field: "spec.eks.regions", message: mixed }]),
   ];
+}
+
+function regexProblem(text: string): string | undefined {
+  const regex = parseLinearRegex(text);
+  return typeof regex === "string" ? regex : undefined;
 }
 
 function versionRangeProblem(text: string): string | undefined {

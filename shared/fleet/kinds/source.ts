@@ -3,7 +3,7 @@ import { boundedList, boundedText } from "#shared/base/bounded.ts";
 import { namespacedMetadata, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { durationSchema } from "#shared/fleet/kinds/quantities.ts";
 import { secretName } from "#shared/fleet/kinds/secret-name.ts";
-import { gitRefSchema } from "#shared/source/git-ref-schema.ts";
+import { gitRefSchema, tagFilterSchema } from "#shared/source/git-ref-schema.ts";
 
 export const partPath = boundedText(1024).regex(
   /^(\.|(?!\.\.?(\/|$))[^/\0]+(\/(?!\.\.?(\/|$))[^/\0]+)*)$/,
@@ -79,14 +79,19 @@ const ociUpstream = z.strictObject({
         .regex(/^\w[\w.-]*$/, "is not the name of a tag")
         .optional(),
       semver: versionRange.optional(),
+      tagFilter: tagFilterSchema.optional(),
       digest: boundedText(71)
         .regex(/^sha256:[0-9a-f]{64}$/, "must be sha256: and 64 hexadecimal digits in lower case")
         .optional(),
     })
     .refine(
-      (ref) => Object.keys(ref).length === 1,
+      (ref) => [ref.tag, ref.semver, ref.digest].filter((part) => part !== undefined).length === 1,
       "needs exactly one of tag, semver or digest (leave ref out for the tag latest)",
     )
+    .refine((ref) => ref.tagFilter === undefined || ref.semver !== undefined, {
+      message: "may be set only together with semver",
+      path: ["tagFilter"],
+    })
     .optional(),
   /** The layer with this media type holds the files. Default: the usual ones. */
   mediaType: boundedText(200)

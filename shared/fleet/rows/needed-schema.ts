@@ -23,7 +23,7 @@ export function neededSchema(row: OwnerRow): number {
 
 /**
  * The schema of the row of a Source: a version that knows git over HTTPS alone cannot poll another upstream, one that does
- * not know signatures would package what nobody verified, and one that does not know the end of a suspension would never
+ * not know signatures would package what nobody verified, one that does not know filters would follow another tag, and one that does not know the end of a suspension would never
  * poll it again.
  */
 export function sourceSchema(row: Pick<SourceRow, "operations" | "spec">): number {
@@ -31,8 +31,8 @@ export function sourceSchema(row: Pick<SourceRow, "operations" | "spec">): numbe
   return hasEnd(row) || git === undefined || isNewGit(git) ? newestRowSchema : rowSchema;
 }
 
-function isNewGit({ credentials, verify }: GitUpstream): boolean {
-  return verify !== undefined || credentials?.kind === "ssh" || credentials?.kind === "githubApp";
+function isNewGit({ credentials, verify, ref }: GitUpstream): boolean {
+  return verify !== undefined || ref?.tagFilter !== undefined || credentials?.kind === "ssh" || credentials?.kind === "githubApp";
 }
 
 function hasEnd({ operations }: Pick<OwnerRow | SourceRow, "operations">): boolean {

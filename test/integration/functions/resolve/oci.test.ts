@@ -72,6 +72,18 @@ describe("a Source of an OCI repository", () => {
     expect(await textOf()).toEqual(["deploy/a.yaml: two"]);
   });
 
+  test("a filter leaves only some tags for the range", async () => {
+    const candidate = await push("1.2.0-rc.1", "candidate");
+    await push("1.2.0", "release");
+    await world.put(specOf({ ref: { semver: ">=1.0.0-0", tagFilter: "-rc\\." } }));
+    expect((await world.resolve()).status.artifact?.revision).toBe(`1.2.0-rc.1@${candidate}`);
+    await world.put(specOf({ ref: { semver: ">=1.0.0-0", tagFilter: "-beta" } }));
+    expect(await world.ready()).toMatchObject({
+      reason: "UpstreamNotFound",
+      message: expect.stringContaining("because tagFilter -beta matches none of 2 tags (1.2.0, 1.2.0-rc.1)"),
+    });
+  });
+
   test("a digest is never looked up, and its files never change", async () => {
     const digest = await push("latest", "one");
     await world.put(specOf({ ref: { digest } }));

@@ -546,6 +546,26 @@ describe("the reference of a Source", () => {
     expect((await world.row()).status.artifact?.revision).toBe(`v1.0.0+b2@sha1:${later}`);
   });
 
+  test("a filter leaves only some tags for the range, and a tag outside of it is not followed", async () => {
+    const ref = { semver: ">=1.0.0-0", tagFilter: "-rc\\.\\d+$" };
+    const world = await worldWith({ git: { url: server.url(repository), ref } });
+    await world.resolve();
+    const reason = "no tag matches >=1.0.0-0 because tagFilter -rc\\.\\d+$ matches none of";
+    const { status } = await world.row();
+    expect(status.conditions.find(({ type }) => type === "Ready")).toMatchObject({
+      reason: "GitRefNotFound",
+      message: expect.stringContaining(reason),
+    });
+    const candidate = await server.commitFiles(
+      repository,
+      { "deploy/app.yaml": "a: 5\n" },
+      { message: "Candidate", tag: "v2.0.0-rc.1" },
+    );
+    await server.commitFiles(repository, { "deploy/app.yaml": "a: 6\n" }, { message: "Release", tag: "v2.0.0" });
+    await world.resolve();
+    expect((await world.row()).status.artifact?.revision).toBe(`v2.0.0-rc.1@sha1:${candidate}`);
+  });
+
   test("a reference to a commit needs no listing, and asks git nothing once the commit is stored", async () => {
     await server.commitFiles(repository, { "deploy/app.yaml": "a: 2\n" }, { message: "Second" });
     const world = await worldWith({ git: { url: server.url(repository), ref: { commit: first } } });

@@ -21,6 +21,8 @@ const found: readonly (readonly [ref: GitReference | undefined, revision: string
   [{ semver: "1.x" }, "v1.1.0@sha1:c5"],
   [{ semver: "<1.1" }, "v1.0.0@sha1:c4"],
   [{ semver: "*", tagPrefix: "app/" }, "app/2.0.0@sha1:c6"],
+  [{ semver: "*", tagFilter: "^v1\\.0" }, "v1.0.0@sha1:c4"],
+  [{ semver: "*", tagPrefix: "app/", tagFilter: "^app/" }, "app/2.0.0@sha1:c6"],
   [{ commit: "abc" }, "sha1:abc"],
 ];
 
@@ -31,6 +33,14 @@ const missing: readonly (readonly [ref: GitReference, message: string])[] = [
   [
     { semver: "*", tagPrefix: "web/" },
     "no tag with the prefix web/ matches * among 3 tags; push one, or widen spec.git.ref.semver",
+  ],
+  [
+    { semver: "*", tagFilter: "-rc" },
+    "no tag matches * because tagFilter -rc matches none of 3 tags (v1.0.0, v1.1.0, app/2.0.0); push one, or widen spec.git.ref.semver, or correct tagFilter",
+  ],
+  [
+    { semver: ">=3", tagFilter: "^v" },
+    "no tag matches >=3 among the 2 of 3 tags that tagFilter ^v matches (v1.0.0, v1.1.0); push one, or widen spec.git.ref.semver, or correct tagFilter",
   ],
 ];
 

@@ -1,0 +1,21 @@
+/** Regular expressions that people write into documents, in RE2's syntax: each is matched in linear time, whatever it says. */
+import { RE2JS, RE2JSSyntaxException } from "re2js";
+
+/** Steps of a compiled expression. What people write has fewer than 50; the time of a match grows with them. */
+const maxProgram = 500;
+
+/** Whether the expression matches anywhere in a text. */
+export type LinearRegex = (text: string) => boolean;
+
+/** @returns what is wrong with the expression, to follow the name of its field, if it is none. */
+export function parseLinearRegex(text: string): LinearRegex | string {
+  try {
+    const regex = RE2JS.compile(text);
+    if (regex.programSize() > maxProgram) return "is too large when its repetitions are written out; repeat less";
+    return (each) => regex.test(each);
+  } catch (error) {
+    if (!(error instanceof RE2JSSyntaxException)) throw error;
+    const problem = error.message.replace("error parsing regexp: ", "");
+    return `is no regular expression: ${problem}; write it in the syntax of RE2, which has no lookahead and no backreference`;
+  }
+}

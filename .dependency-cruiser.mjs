@@ -61,7 +61,7 @@ export default {
     }),
     ...layer("source", source, {
       ours: [base, kube, source],
-      packages: ["zod", "semver", "js-yaml", "crypto"],
+      packages: ["zod", "semver", "re2js", "js-yaml", "crypto"],
       comment: "shared/source models sources: it imports base and kube, and it does no I/O.",
     }),
     ...layer("fleet", fleet, {

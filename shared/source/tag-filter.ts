@@ -1,5 +1,5 @@
 /** The filter of a Source's `ref`, by which only some tags count before the range is applied. */
-import { parseLinearRegex } from "#shared/base/linear-regex.ts";
+import { parseLinearRegex } from "#shared/source/linear-regex.ts";
 
 /** Names of tags that a message shows. */
 const shownTags = 5;

@@ -54,7 +54,10 @@ async function revisionIn(registry: Registry, { url }: OciUpstream, ref: Referen
   const tag = bestVersion(filtered.tags, { constraint: parseVersionConstraint(semver), versionOf: versionOfTag });
   if (tag === undefined) {
     const found = `no tag matches ${semver} ${filtered.among}`;
-    throw upstreamError("UpstreamNotFound", `${url}: ${found}; push one, or widen spec.oci.ref.semver${filtered.remedy}`);
+    throw upstreamError(
+      "UpstreamNotFound",
+      `${url}: ${found}; push one, or widen spec.oci.ref.semver${filtered.remedy}`,
+    );
   }
   return `${tag}@${await registry.digestOf(tag)}`;
 }

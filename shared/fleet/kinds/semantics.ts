@@ -1,4 +1,3 @@
-import { parseLinearRegex } from "#shared/base/linear-regex.ts";
 import { checkPathTemplate } from "#shared/base/path-template.ts";
 import { partitionOf } from "#shared/fleet/eks-arn.ts";
 import { chartProblem, expressionsIn } from "#shared/fleet/kinds/chart-fields.ts";
@@ -10,6 +9,7 @@ import { type GitUpstream, type Upstream, upstreamOf } from "#shared/fleet/kinds
 import { specialisationProblems } from "#shared/fleet/kinds/specialisation-fields.ts";
 import type { SyncTemplate, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
 import { checkFileUrl, checkGitUrl, checkRepositoryUrl } from "#shared/source/git-url.ts";
+import { parseLinearRegex } from "#shared/source/linear-regex.ts";
 import { checkOciUrl } from "#shared/source/oci/oci-url.ts";
 import { parseSshKey } from "#shared/source/signatures/ssh-key.ts";
 import { parseVersionConstraint, VersionConstraintError } from "#shared/source/version-constraint.ts";

@@ -32,7 +32,12 @@ export function sourceSchema(row: Pick<SourceRow, "operations" | "spec">): numbe
 }
 
 function isNewGit({ credentials, verify, ref }: GitUpstream): boolean {
-  return verify !== undefined || ref?.tagFilter !== undefined || credentials?.kind === "ssh" || credentials?.kind === "githubApp";
+  return (
+    verify !== undefined ||
+    ref?.tagFilter !== undefined ||
+    credentials?.kind === "ssh" ||
+    credentials?.kind === "githubApp"
+  );
 }
 
 function hasEnd({ operations }: Pick<OwnerRow | SourceRow, "operations">): boolean {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseLinearRegex } from "#shared/base/linear-regex.ts";
+import { parseLinearRegex } from "#shared/source/linear-regex.ts";
 
 test.each([
   [".*-rc.*", "v1.0.0-rc.1", true],

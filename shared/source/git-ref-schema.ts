@@ -5,7 +5,7 @@ const refName = boundedText(500)
   .min(1, "must not be empty")
   .regex(/^[^\s\p{Cc}~^:?*[\\]+$/u, "is not a git reference name");
 
-/** For the name of a whole tag, as the upstream writes it. */
+/** It sees the name of a tag as the upstream writes it, with its prefix. */
 export const tagFilterSchema = boundedText(256).min(1, "must be a regular expression, such as -rc\\.");
 
 /** Exactly one of branch, tag, semver or commit. Without a ref, the remote's HEAD counts. */

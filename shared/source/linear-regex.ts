@@ -1,7 +1,7 @@
 /** Regular expressions that people write into documents, in RE2's syntax: each is matched in linear time, whatever it says. */
 import { RE2JS, RE2JSSyntaxException } from "re2js";
 
-/** Steps of a compiled expression. What people write has fewer than 50; the time of a match grows with them. */
+/** Largest number of steps of a compiled expression. The expressions that people write have fewer than 50, and the time of a match grows with them. */
 const maxProgram = 500;
 
 /** Whether the expression matches anywhere in a text. */

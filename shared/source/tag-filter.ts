@@ -13,7 +13,7 @@ export interface FilteredTags<Tag> {
   readonly tags: readonly Tag[];
   /** For messages: `among 12 tags`. */
   readonly among: string;
-  /** What else can be done when no tag is in the range. */
+  /** Ends a message that no tag is in the range. */
   readonly remedy: string;
 }
 

@@ -37,9 +37,13 @@ function source(url: string | undefined): string {
   return `a Source with spec.git.url: ${url === undefined ? "its repository" : excerpt(url.replace(/\/\/[^/]*@/, "//"))}`;
 }
 
-const chart = "a template with the chart's folder as its path, and render.helm.values";
+const chart =
+  "a template with render.helm.values, and a Source with its chart: spec.helm, or spec.git and the folder as path";
 const noImages = "nothing: let CI write the tags of images into git";
-const inRepository = "the chart in a repository of a Source";
+
+function chartSource(url: string | undefined): string {
+  return `a Source with spec.helm.url: ${url === undefined ? "its repository" : excerpt(url)} for each chart of it`;
+}
 
 /** The content of an artifact of another kind is seldom the folder of that name in the repository. */
 function isInGit(text: Text): boolean {
@@ -57,9 +61,9 @@ const foreignKinds: ReadonlyMap<string, readonly [tool: string, instead: Instead
   ],
   ["helm.toolkit.fluxcd.io/HelmRelease", [flux, () => chart]],
   ["source.toolkit.fluxcd.io/GitRepository", [flux, (text) => source(text("spec", "url"))]],
-  ["source.toolkit.fluxcd.io/HelmRepository", [flux, () => inRepository]],
-  ["source.toolkit.fluxcd.io/HelmChart", [flux, () => inRepository]],
-  ["source.toolkit.fluxcd.io/OCIRepository", [flux, () => "a Source of a git repository; registries are not read yet"]],
+  ["source.toolkit.fluxcd.io/HelmRepository", [flux, (text) => chartSource(text("spec", "url"))]],
+  ["source.toolkit.fluxcd.io/HelmChart", [flux, () => "a Source with spec.helm"]],
+  ["source.toolkit.fluxcd.io/OCIRepository", [flux, () => "a Source with spec.oci, or with spec.helm for a chart"]],
   ["source.toolkit.fluxcd.io/Bucket", [flux, () => "a Source of a git repository; buckets are not read yet"]],
   [
     "source.extensions.fluxcd.io/ArtifactGenerator",

@@ -1,14 +1,8 @@
 /** Generators of an ApplicationSet: the selected clusters, and the values of expressions. */
 import { defined } from "#shared/base/defined.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
-import {
-  type FoldersOf,
-  httpsUrl,
-  member,
-  nameOf,
-  unknownCluster,
-  whichClusters,
-} from "#shared/fleet/foreign/translation.ts";
+import { gitUrlFrom } from "#shared/fleet/foreign/foreign-source.ts";
+import { type FoldersOf, member, nameOf, unknownCluster, whichClusters } from "#shared/fleet/foreign/translation.ts";
 import { listAt, stringAt } from "#shared/kube/kube-object.ts";
 import { normalFolder } from "#shared/source/tree-listing.ts";
 
@@ -108,7 +102,7 @@ function ofGit(git: JsonObject, foldersOf: FoldersOf): Generated {
       remarks: ["a generator git.files is not possible yet; write what its files say as values of clusters"],
     };
   }
-  const known = foldersOf(httpsUrl(given) ?? given);
+  const known = foldersOf(gitUrlFrom(given) ?? given);
   const included = patterns
     .filter(({ exclude }) => exclude !== true)
     .map((one) => normalFolder(stringAt(one, "path") ?? "."));

@@ -2,11 +2,19 @@
 import { defined } from "#shared/base/defined.ts";
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import {
+  aboutSshSecret,
+  gitUpstream,
+  gitUrlFrom,
+  helmUpstream,
+  inRegistry,
+  isOverSsh,
+  sourceManifest,
+} from "#shared/fleet/foreign/foreign-source.ts";
+import {
   type FoldersOf,
   folderOf,
   gitRefFrom,
   groupDocument,
-  httpsUrl,
   leftOver,
   member,
   nameOf,
@@ -14,7 +22,6 @@ import {
   notCarried,
   remarked,
   type Said,
-  sourceManifest,
   titleOf,
   unknownCluster,
   whichClusters,
@@ -59,10 +66,13 @@ export interface ApplicationTemplates {
 export function templatesOf(spec: JsonObject, desired: DesiredApplication): ApplicationTemplates {
   const several = listAt(spec, "sources").filter(isJsonObject);
   const sources = several.length > 0 ? several : [member(spec, "source")];
-  const made = sources.map((source, index) =>
+  const filled = sources.filter((source) => !isOnlyFiles(source));
+  const files = filesOf(sources, desired);
+  const made = filled.map((source, index) =>
     templateOf(spec, source, {
       ...desired,
-      name: sources.length === 1 ? desired.name : nameOf(`${desired.name}-${index + 1}`),
+      files: files.names,
+      name: filled.length === 1 ? desired.name : nameOf(`${desired.name}-${index + 1}`),
     }),
   );
   const policy = member(spec, "syncPolicy");
@@ -75,8 +85,8 @@ export function templatesOf(spec: JsonObject, desired: DesiredApplication): Appl
   ];
   return {
     templates: made.flatMap(({ templates }) => templates),
-    sources: made.flatMap((one) => one.sources),
-    remarks: [...made.flatMap(({ remarks }) => remarks), ...notCarried(desired.title, left)],
+    sources: distinct([...made.flatMap((one) => one.sources), ...files.sources]),
+    remarks: [...made.flatMap(({ remarks }) => remarks), ...files.remarks, ...notCarried(desired.title, left)],
   };
 }
 
@@ -84,20 +94,50 @@ function optionsOf(spec: JsonObject): readonly string[] {
   return listAt(spec, "syncPolicy", "syncOptions").filter((option) => typeof option === "string");
 }
 
-function templateOf(spec: JsonObject, source: JsonObject, desired: DesiredApplication): ApplicationTemplates {
-  const { title, name, namespace, foldersOf } = desired;
-  const none = (remark: string) => ({ templates: [], sources: [], remarks: [`${title}: ${remark}`] });
-  const given = stringAt(source, "repoURL") ?? "";
-  const chart = stringAt(source, "chart");
-  if (chart !== undefined) {
-    return none(
-      `this is not possible yet: the chart ${chart} comes from a chart repository, and Starling reads charts of git repositories; commit the chart to one (helm pull --untar), and write a template with its folder as path and render.helm.values`,
-    );
+/** A source that only holds files of values for the others. */
+function isOnlyFiles(source: JsonObject): boolean {
+  return "ref" in source && !("path" in source) && !("chart" in source);
+}
+
+interface ValueFiles {
+  /** Names of the Sources, by the `ref` with which files of values name them. */
+  readonly names: ReadonlyMap<string, string>;
+  readonly sources: readonly JsonObject[];
+  readonly remarks: readonly string[];
+}
+
+function filesOf(sources: readonly JsonObject[], { title, namespace }: DesiredApplication): ValueFiles {
+  const names = new Map<string, string>();
+  const found: JsonObject[] = [];
+  const remarks: string[] = [];
+  for (const source of sources) {
+    const ref = stringAt(source, "ref");
+    if (ref === undefined) continue;
+    const git = gitSourceOf(source, namespace);
+    if (git === undefined) {
+      remarks.push(`${title}: the source ${ref} is no git repository that is read over https or ssh`);
+      continue;
+    }
+    names.set(ref, git.name);
+    found.push(git.manifest);
   }
-  const url = httpsUrl(given);
-  if (url === undefined) return none("its repoURL is no address of a git repository that is fetched by https");
-  const { path, problem } = folderOf(stringAt(source, "path") ?? ".", foldersOf(url));
-  if (problem !== undefined) return none(problem);
+  return { names, sources: found, remarks };
+}
+
+function distinct(sources: readonly JsonObject[]): readonly JsonObject[] {
+  return [...new Map(sources.map((source) => [JSON.stringify(source), source])).values()];
+}
+
+interface GitSource {
+  readonly name: string;
+  readonly url: string;
+  readonly manifest: JsonObject;
+}
+
+/** @returns undefined when the address is not one of a git repository. */
+function gitSourceOf(source: JsonObject, namespace: string): GitSource | undefined {
+  const url = gitUrlFrom(stringAt(source, "repoURL") ?? "");
+  if (url === undefined) return undefined;
   const revision = stringAt(source, "targetRevision");
   const ref = gitRefFrom(revision);
   const repository =
@@ -105,12 +145,27 @@ function templateOf(spec: JsonObject, source: JsonObject, desired: DesiredApplic
       .replace(/\.git$/, "")
       .split("/")
       .at(-1) ?? "source";
-  const sourceName = nameOf(ref === undefined ? repository : `${repository}-${revision}`);
-  const helm = helmOf(source);
+  const name = nameOf(ref === undefined ? repository : `${repository}-${revision}`);
+  return { name, url, manifest: sourceManifest({ name, namespace, upstream: gitUpstream(url, ref) }) };
+}
+
+interface DesiredTemplate extends DesiredApplication {
+  readonly files: ValueFiles["names"];
+}
+
+function templateOf(spec: JsonObject, source: JsonObject, desired: DesiredTemplate): ApplicationTemplates {
+  const { title, name, namespace, foldersOf } = desired;
+  const none = (remark: string) => ({ templates: [], sources: [], remarks: [`${title}: ${remark}`] });
+  if ("chart" in source) return chartTemplateOf(spec, source, desired);
+  const git = gitSourceOf(source, namespace);
+  if (git === undefined) return none("its repoURL is no address of a git repository that is read over https or ssh");
+  const { path, problem } = folderOf(stringAt(source, "path") ?? ".", foldersOf(git.url));
+  if (problem !== undefined) return none(problem);
+  const helm = helmOf(source, desired.files);
   const kustomize = member(source, "kustomize");
   const base = {
     name,
-    source: sourceName,
+    source: git.name,
     path,
     ...placeOf(spec, helm !== undefined),
     ...defined({ render: helm && { helm: helm.options } }),
@@ -124,7 +179,7 @@ function templateOf(spec: JsonObject, source: JsonObject, desired: DesiredApplic
     components: kustomize.components,
   });
   const lost = [
-    ...leftOver(source, "spec.source", ["repoURL", "targetRevision", "path", "helm", "kustomize", "directory"]),
+    ...leftOver(source, "spec.source", [...ofSources, "path", "kustomize", "directory"]),
     ...leftOver(kustomize, "spec.source.kustomize", ["namePrefix", "nameSuffix", "images", "patches", "components"]),
     ...leftOver(member(source, "directory"), "spec.source.directory", ["recurse"]),
     ...left.map((field) => `spec.source.kustomize.${field}`),
@@ -132,17 +187,45 @@ function templateOf(spec: JsonObject, source: JsonObject, desired: DesiredApplic
   ];
   return {
     templates: [template],
-    sources: [sourceManifest({ name: sourceName, namespace, url, ref })],
+    sources: [git.manifest],
     remarks: [
       ...notCarried(title, lost),
-      ...("targetNamespace" in base
-        ? [`${title}: targetNamespace also moves objects that name another namespace, which Argo CD leaves there`]
-        : []),
-      ...subfoldersOf(source, { path, folders: foldersOf(url) }).map(
+      ...(isOverSsh(git.url) ? [`${title}: ${aboutSshSecret}`] : []),
+      ...aboutNamespace(title, base),
+      ...subfoldersOf(source, { path, folders: foldersOf(git.url) }).map(
         (folder) => `${title}: manifests in ${folder} are rendered as well, which Argo CD leaves out`,
       ),
     ],
   };
+}
+
+const ofSources = ["repoURL", "targetRevision", "helm", "ref"];
+
+function chartTemplateOf(spec: JsonObject, source: JsonObject, desired: DesiredTemplate): ApplicationTemplates {
+  const { title, name, namespace } = desired;
+  const given = stringAt(source, "repoURL") ?? "";
+  const helm = helmOf(source, desired.files);
+  const from = nameOf(`${name}-chart`);
+  const template = {
+    name,
+    source: from,
+    path: ".",
+    ...placeOf(spec, true),
+    render: { helm: helm?.options ?? {} },
+  };
+  const upstream = helmUpstream(inRegistry(given), stringAt(source, "chart") ?? "", stringAt(source, "targetRevision"));
+  const lost = [...leftOver(source, "spec.source", [...ofSources, "chart"]), ...(helm?.left ?? [])];
+  return {
+    templates: [template],
+    sources: [sourceManifest({ name: from, namespace, upstream })],
+    remarks: [...notCarried(title, lost), ...aboutNamespace(title, template)],
+  };
+}
+
+function aboutNamespace(title: string, template: JsonObject): readonly string[] {
+  return "targetNamespace" in template
+    ? [`${title}: targetNamespace also moves objects that name another namespace, which Argo CD leaves there`]
+    : [];
 }
 
 /** The first subfolder of a folder of manifests: Argo CD reads no subfolders there. */
@@ -182,12 +265,16 @@ function imageOf(text: string): readonly JsonObject[] {
   return [defined({ name: name ?? newName, newName: name === undefined ? undefined : newName, newTag, digest })];
 }
 
-function helmOf(source: JsonObject): { readonly options: JsonObject; readonly left: readonly string[] } | undefined {
+function helmOf(
+  source: JsonObject,
+  others: ValueFiles["names"],
+): { readonly options: JsonObject; readonly left: readonly string[] } | undefined {
   if (!isJsonObject(source.helm)) return undefined;
   const { helm } = source;
   const path = stringAt(source, "path") ?? ".";
   const files = listAt(helm, "valueFiles").filter((file) => typeof file === "string");
-  const own = files.filter((file) => !/^(\$|https?:|\/)|\.\./.test(file));
+  const read = files.map((file) => ({ file, from: valuesFileFrom(file, path, others) }));
+  const valuesFrom = read.flatMap(({ from }) => (from === undefined ? [] : [from]));
   const text = stringAt(helm, "values");
   const parsed = text === undefined ? undefined : valuesIn(text);
   const values = { ...parsed, ...member(helm, "valuesObject") };
@@ -195,7 +282,7 @@ function helmOf(source: JsonObject): { readonly options: JsonObject; readonly le
   const options = defined({
     releaseName: stringAt(helm, "releaseName"),
     values: Object.keys(values).length === 0 ? undefined : values,
-    valuesFrom: own.length === 0 ? undefined : own.map((file) => ({ path: path === "." ? file : `${path}/${file}` })),
+    valuesFrom: valuesFrom.length === 0 ? undefined : valuesFrom,
   });
   return {
     options,
@@ -208,13 +295,23 @@ function helmOf(source: JsonObject): { readonly options: JsonObject; readonly le
         "parameters",
         "version",
       ]),
-      ...files.filter((file) => !own.includes(file)).map((file) => `spec.source.helm.valueFiles ${file}`),
+      ...read.flatMap(({ file, from }) => (from === undefined ? [`spec.source.helm.valueFiles ${file}`] : [])),
       ...parameters.map(
         (parameter) => `spec.source.helm.parameters ${stringAt(parameter, "name")} (write it into values)`,
       ),
       ...(text !== undefined && parsed === undefined ? ["spec.source.helm.values"] : []),
     ],
   };
+}
+
+/** `$values/env/prod.yaml` is a file of the source whose `ref` is `values`. */
+function valuesFileFrom(file: string, path: string, others: ValueFiles["names"]): JsonObject | undefined {
+  const [, ref = "", rest = ""] = /^\$([^/]+)\/(.+)$/.exec(file) ?? [];
+  const source = others.get(ref);
+  if (file.includes("..")) return undefined;
+  if (source !== undefined) return { source, path: rest };
+  if (/^(\$|https?:|\/)/.test(file)) return undefined;
+  return { path: path === "." ? file : `${path}/${file}` };
 }
 
 function valuesIn(text: string): JsonObject | undefined {

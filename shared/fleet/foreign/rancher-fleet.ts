@@ -1,11 +1,17 @@
 /** Fleet: a GitRepo states which folders of which repository go to which clusters. */
 import { isJsonObject, type Json, type JsonObject } from "#shared/base/json.ts";
 import {
+  aboutSshSecret,
+  gitUpstream,
+  gitUrlFrom,
+  isOverSsh,
+  sourceManifest,
+} from "#shared/fleet/foreign/foreign-source.ts";
+import {
   type FoldersOf,
   folderOf,
   gitRefFrom,
   groupDocument,
-  httpsUrl,
   leftOver,
   member,
   nameOf,
@@ -13,7 +19,6 @@ import {
   notCarried,
   remarked,
   type Said,
-  sourceManifest,
   titleOf,
   unknownCluster,
   whichClusters,
@@ -25,9 +30,9 @@ export function gitRepoSaid(object: Json, foldersOf: FoldersOf): Said {
   const title = titleOf(object);
   const { name, namespace } = namesOf(object);
   const spec = member(object, "spec");
-  const url = httpsUrl(stringAt(spec, "repo") ?? "");
+  const url = gitUrlFrom(stringAt(spec, "repo") ?? "");
   if (url === undefined)
-    return remarked(`${title}: spec.repo is no address of a git repository that is fetched by https`);
+    return remarked(`${title}: spec.repo is no address of a git repository that is read over https or ssh`);
   // Fleet's default when no branch is named.
   const ref = gitRefFrom(stringAt(spec, "revision")) ?? { branch: stringAt(spec, "branch") ?? "master" };
   const given = listAt(spec, "paths").filter((path) => typeof path === "string");
@@ -65,10 +70,14 @@ export function gitRepoSaid(object: Json, foldersOf: FoldersOf): Said {
     "pollingInterval",
   ]);
   return {
-    documents: [sourceManifest({ name, namespace, url, ref }), ...(templates.length === 0 ? [] : groups)],
+    documents: [
+      sourceManifest({ name, namespace, upstream: gitUpstream(url, ref) }),
+      ...(templates.length === 0 ? [] : groups),
+    ],
     remarks: [
       ...remarks,
       ...notCarried(title, left),
+      ...(isOverSsh(url) ? [`${title}: ${aboutSshSecret}`] : []),
       ...(selections.length === 0 ? [`${title}: ${whichClusters}`] : []),
       ...(selections.length > 1
         ? [`${title}: a cluster can be of one of its groups only: let no two of them select the same`]

@@ -1,7 +1,13 @@
 import { isJsonObject, type Json } from "#shared/base/json.ts";
 import { applicationSaid } from "#shared/fleet/foreign/argo.ts";
 import { applicationSetSaid } from "#shared/fleet/foreign/argo-set.ts";
-import { gitRepositorySaid, helmReleaseSaid, kustomizationSaid } from "#shared/fleet/foreign/flux.ts";
+import {
+  gitRepositorySaid,
+  helmReleaseSaid,
+  isTaken,
+  kustomizationSaid,
+  ociRepositorySaid,
+} from "#shared/fleet/foreign/flux.ts";
 import { gitRepoSaid } from "#shared/fleet/foreign/rancher-fleet.ts";
 import {
   checked,
@@ -63,6 +69,11 @@ function saidOf(object: Json, around: Around): Said {
       return kustomizationSaid(object, around);
     case "HelmRelease":
       return helmReleaseSaid(object, around);
+    case "OCIRepository":
+      return ociRepositorySaid(object, around);
+    case "HelmRepository":
+    case "HelmChart":
+      return isTaken(object, around) ? remarked() : insteadSaid(object);
     case "Application":
       return applicationSaid(object, around.foldersOf);
     case "ApplicationSet":
@@ -70,6 +81,10 @@ function saidOf(object: Json, around: Around): Said {
     case "GitRepo":
       return gitRepoSaid(object, around.foldersOf);
     default:
-      return remarked(`${titleOf(object)}: for Starling, write ${foreignKindOf(object)?.instead}`);
+      return insteadSaid(object);
   }
+}
+
+function insteadSaid(object: Json): Said {
+  return remarked(`${titleOf(object)}: for Starling, write ${foreignKindOf(object)?.instead}`);
 }

@@ -5,7 +5,6 @@ import { parseDocument } from "#shared/fleet/kinds/document.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { semanticProblems } from "#shared/fleet/kinds/semantics.ts";
 import { stringAt } from "#shared/kube/kube-object.ts";
-import { checkGitUrl } from "#shared/source/git-url.ts";
 import { normalFolder } from "#shared/source/tree-listing.ts";
 
 export interface Said {
@@ -66,16 +65,6 @@ export function notCarried(title: string, fields: readonly string[]): readonly s
   return fields.length === 0 ? [] : [`${title}: not carried over: ${fields.join(", ")}`];
 }
 
-/** The https form of a git URL, because an address of SSH needs a key and known hosts in a secret. @returns undefined when there is none. */
-export function httpsUrl(url: string): string | undefined {
-  const ssh = /^(?:ssh:\/\/)?(?:[^@/]+@)?([^/:]+)(?::\d+\/|[:/])(.+)$/;
-  const isOther = /^[a-z][a-z0-9+.-]*:\/\//.test(url) && !url.startsWith("ssh://");
-  const plain = isOther
-    ? url.replace(/^http:/, "https:").replace(/\/\/[^/]*@/, "//")
-    : url.replace(ssh, "https://$1/$2");
-  return checkGitUrl(plain) === undefined ? plain : undefined;
-}
-
 /** `HEAD` and an absent reference mean the repository's default branch. */
 export function gitRefFrom(revision: string | undefined): JsonObject | undefined {
   if (revision === undefined || revision === "" || revision === "HEAD") return undefined;
@@ -84,18 +73,6 @@ export function gitRefFrom(revision: string | undefined): JsonObject | undefined
   if (/^v?\d+\.\d+\.\d+/.test(revision)) return { tag: revision };
   if (/[\^~*<>=x]\d|\.(x|\*)/.test(revision)) return { semver: revision };
   return { branch: revision.replace(/^refs\/heads\//, "") };
-}
-
-export interface DesiredSource {
-  readonly name: string;
-  readonly namespace: string;
-  readonly url: string;
-  readonly ref?: JsonObject | undefined;
-}
-
-export function sourceManifest({ name, namespace, url, ref }: DesiredSource): JsonObject {
-  const git = ref === undefined ? { url } : { url, ref };
-  return { apiVersion: ourApiVersion, kind: "Source", metadata: { name, namespace }, spec: { git } };
 }
 
 export interface DesiredGroup {

@@ -146,6 +146,33 @@ targetCustomizations:
     expect(err).toContain("# apps/shop/fleet.yaml: not carried over: targetCustomizations[0].helm.chart\n");
   });
 
+  test.each([
+    ["repo: 'https://charts.acme.example', chart: web, version: 1.x", "https://charts.acme.example"],
+    ["chart: 'oci://ghcr.io/acme/charts/web', version: 1.x", "oci://ghcr.io/acme/charts"],
+  ])("a fleet.yaml with the chart %s gets its Source, and files of values from the repository", async (chart, url) => {
+    const folder = workingCopy({});
+    writeFileSync(join(folder, "apps", "shop", "fleet.yaml"), `helm: {${chart}, valuesFiles: [prod.yaml]}\n`);
+    const { err } = await run(folder, "validate", "-f", "apps/shop/fleet.yaml");
+    const [documents = ""] = /^---[\s\S]*?(?=^error)/m.exec(err) ?? [];
+    const [source, group] = parseDocuments(documents, "said").map(({ value }) => value);
+    expect(source).toMatchObject({
+      metadata: { name: "shop-chart" },
+      spec: { helm: { url, chart: "web", ref: { semver: "1.x" } } },
+    });
+    const valuesFrom = [{ source: "name-of-the-source", path: "apps/shop/prod.yaml" }];
+    expect(group).toMatchObject({
+      spec: { templates: [{ source: "shop-chart", path: ".", render: { helm: { valuesFrom } } }] },
+    });
+  });
+
+  test("a fleet.yaml with a chart as a file is told to write its address and checksum", async () => {
+    const folder = workingCopy({});
+    const url = "https://acme.example/guestbook-0.0.1.tgz";
+    writeFileSync(join(folder, "apps", "shop", "fleet.yaml"), `helm: {chart: "${url}"}\n`);
+    const { err } = await run(folder, "validate", "-f", "apps/shop/fleet.yaml");
+    expect(err).toContain(`write a Source with spec.archive.url: ${url} and its checksum as spec.archive.sha256`);
+  });
+
   test("the answer for a fleet.yaml beside manifests says to remove the file, and names every field that is not carried over", async () => {
     const folder = workingCopy({});
     const text = "helm: {values: {a: 1}}\ntargetCustomizations: [{clusterName: one, yaml: {overlays: [x]}}]\n";

@@ -63,7 +63,15 @@ spec:
   postBuild: {substitute: {region: eu-west-1, replicas: 3}, substituteFrom: [{kind: ConfigMap, name: vars}]}
 `);
     expect(documents).toEqual([
-      source("flux-system", { url: "https://github.com/acme/fleet", ref: { branch: "main" } }, "flux-system"),
+      source(
+        "flux-system",
+        {
+          url: "ssh://git@github.com/acme/fleet",
+          ref: { branch: "main" },
+          credentials: { secret: "starling/git/name-of-the-secret", kind: "ssh" },
+        },
+        "flux-system",
+      ),
       group(
         "apps",
         {
@@ -86,8 +94,7 @@ spec:
       ),
     ]);
     expect(remarks).toEqual([
-      "GitRepository flux-system/flux-system: not carried over: spec.secretRef",
-      "GitRepository flux-system/flux-system: name a secret with a token in spec.git.credentials",
+      "GitRepository flux-system/flux-system: its repository is read over SSH: put the key as privateKey and the host's keys as knownHosts into a secret, and write its name in place of starling/git/name-of-the-secret",
       "Kustomization flux-system/apps: not carried over: spec.dependsOn, spec.wait, spec.postBuild.substituteFrom",
       "Kustomization flux-system/apps: the document does not say which clusters it is for: write their names or labels into spec.clusters",
     ]);
@@ -124,22 +131,140 @@ spec:
     );
   });
 
-  test.each([
-    [
-      "HelmRepository",
-      "chart: {spec: {chart: podinfo, version: '>5.0.0', sourceRef: {kind: HelmRepository, name: podinfo}}}",
-    ],
-    ["OCIRepository", "chartRef: {kind: OCIRepository, name: cert-manager}"],
-  ])("a chart of a %s is reported as not possible yet", (kind, spec) => {
-    const { documents, remarks } = said(`
+  const release = (spec: string) => `
 apiVersion: helm.toolkit.fluxcd.io/v2
 kind: HelmRelease
-metadata: {name: podinfo, namespace: podinfo}
+metadata: {name: podinfo, namespace: web}
 spec: {interval: 50m, ${spec}, values: {redis: {enabled: true}}}
+---
+`;
+  const chartSource = (name: string, helm: object) => ({ ...source(name, {}, "web"), spec: { helm } });
+  const chartGroup = (name: string, helm: object = {}) =>
+    group(
+      "podinfo",
+      {
+        clusters: someCluster,
+        templates: [
+          {
+            name: "podinfo",
+            source: name,
+            path: ".",
+            render: { helm: { releaseName: "podinfo", values: { redis: { enabled: true } }, ...helm } },
+            apply: { defaultNamespace: "web" },
+          },
+        ],
+      },
+      "web",
+    );
+
+  test("a chart of a HelmRepository becomes a Source with its range, and the repository none", () => {
+    const { documents, remarks } = said(`${release(
+      "chart: {spec: {chart: podinfo, version: '>5.0.0', valuesFiles: [values-prod.yaml], sourceRef: {kind: HelmRepository, name: acme, namespace: infra}}}",
+    )}
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmRepository
+metadata: {name: acme, namespace: infra}
+spec: {interval: 5m, url: "https://charts.acme.example", secretRef: {name: pull}, passCredentials: true}
 `);
+    expect(documents).toEqual([
+      chartSource("podinfo-chart", {
+        url: "https://charts.acme.example",
+        chart: "podinfo",
+        ref: { semver: ">5.0.0" },
+      }),
+      chartGroup("podinfo-chart", { valuesFrom: [{ path: "values-prod.yaml" }] }),
+    ]);
+    expect(remarks).toEqual([
+      "HelmRepository infra/acme: not carried over: spec.passCredentials",
+      "HelmRepository infra/acme: name a secret in spec.helm.credentials of podinfo-chart",
+      "HelmRelease web/podinfo: the document does not say which clusters it is for: write their names or labels into spec.clusters",
+    ]);
+  });
+
+  test.each([
+    ["tag: 1.20.0", { ref: { semver: "1.20.0" } }],
+    ["semver: 1.x, tag: 1.0.0", { ref: { semver: "1.x" } }],
+    ["semver: '*'", {}],
+  ])("a chart of an OCIRepository with ref %s becomes a Source of the folder and the chart in it", (ref, expected) => {
+    const { documents, remarks } = said(`${release("chartRef: {kind: OCIRepository, name: cert-manager}")}
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: OCIRepository
+metadata: {name: cert-manager, namespace: web}
+spec:
+  interval: 24h
+  url: oci://quay.io/jetstack/charts/cert-manager
+  layerSelector: {mediaType: application/vnd.cncf.helm.chart.content.v1.tar+gzip, operation: copy}
+  ref: {${ref}}
+`);
+    expect(documents).toEqual([
+      chartSource("cert-manager", { url: "oci://quay.io/jetstack/charts", chart: "cert-manager", ...expected }),
+      chartGroup("cert-manager"),
+    ]);
+    expect(remarks).toHaveLength(1);
+  });
+
+  test("a chart of a HelmChart is the chart of its repository", () => {
+    const { documents } = said(`${release("chartRef: {kind: HelmChart, name: info}")}
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmChart
+metadata: {name: info, namespace: web}
+spec: {chart: podinfo, version: 6.x, sourceRef: {kind: HelmRepository, name: acme}}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmRepository
+metadata: {name: acme, namespace: web}
+spec: {type: oci, url: "oci://ghcr.io/acme/charts"}
+`);
+    expect(documents).toEqual([
+      chartSource("podinfo-chart", { url: "oci://ghcr.io/acme/charts", chart: "podinfo", ref: { semver: "6.x" } }),
+      chartGroup("podinfo-chart"),
+    ]);
+  });
+
+  test("a chart whose repository is not among the documents leaves the Source to be written", () => {
+    const { documents, remarks } = said(release("chartRef: {kind: OCIRepository, name: cert-manager}"));
+    expect(documents).toEqual([chartGroup("cert-manager")]);
+    expect(remarks).toContain(
+      "HelmRelease web/podinfo: its OCIRepository cert-manager is not among these documents; write a Source cert-manager with spec.helm",
+    );
+  });
+
+  test("a chart of a Bucket is reported as not possible yet", () => {
+    const from = "chart: {spec: {chart: ./podinfo, sourceRef: {kind: Bucket, name: charts}}}";
+    const { documents, remarks } = said(release(from));
     expect(documents).toEqual([]);
-    expect(remarks).toEqual([expect.stringContaining("this is not possible yet: its chart")]);
-    expect(remarks.join()).toContain(`comes from ${kind}`);
+    expect(remarks).toEqual([
+      "HelmRelease web/podinfo: this is not possible yet: its chart ./podinfo comes from Bucket charts; put the chart into a git repository (helm pull --untar) or a registry (helm push)",
+    ]);
+  });
+
+  test("manifests of an OCIRepository become a Source of the registry", () => {
+    const { documents, remarks } = said(`
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: OCIRepository
+metadata: {name: manifests, namespace: web}
+spec: {interval: 5m, url: "oci://ghcr.io/acme/manifests", ref: {semver: 1.x, tag: latest}, ignore: "*.md"}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: web, namespace: web}
+spec: {interval: 10m, path: ./deploy, prune: true, sourceRef: {kind: OCIRepository, name: manifests}}
+`);
+    expect(documents).toEqual([
+      {
+        ...source("manifests", {}, "web"),
+        spec: { oci: { url: "oci://ghcr.io/acme/manifests", ref: { semver: "1.x" } } },
+      },
+      group(
+        "web",
+        {
+          clusters: someCluster,
+          templates: [{ name: "web", source: "manifests", path: "deploy", apply: { prune: true } }],
+        },
+        "web",
+      ),
+    ]);
+    expect(remarks[0]).toBe("OCIRepository web/manifests: not carried over: spec.ignore, spec.ref.tag");
   });
 
   test.each([
@@ -268,7 +393,11 @@ spec:
   destination: {name: prod-eu, namespace: shop}
 `);
     expect(documents).toEqual([
-      source("platform-v1-2-0", { url: "https://github.com/acme/platform.git", ref: { tag: "v1.2.0" } }),
+      source("platform-v1-2-0", {
+        url: "ssh://git@github.com/acme/platform.git",
+        ref: { tag: "v1.2.0" },
+        credentials: { secret: "starling/git/name-of-the-secret", kind: "ssh" },
+      }),
       group("web", {
         clusters: { names: ["prod-eu"] },
         templates: [
@@ -290,20 +419,64 @@ spec:
     ]);
     expect(remarks).toEqual([
       "Application web: not carried over: spec.source.helm.valueFiles $other/values.yaml, spec.source.helm.parameters image.tag (write it into values)",
+      "Application web: its repository is read over SSH: put the key as privateKey and the host's keys as knownHosts into a secret, and write its name in place of starling/git/name-of-the-secret",
     ]);
   });
 
-  test("a chart of a chart repository is reported as not possible yet", () => {
+  test("a chart of a chart repository becomes its Source, with files of values from another repository", () => {
     const { documents, remarks } = said(`
 apiVersion: argoproj.io/v1alpha1
 kind: Application
 metadata: {name: sealed-secrets}
 spec:
-  source: {chart: sealed-secrets, repoURL: "https://bitnami-labs.github.io/sealed-secrets", targetRevision: 1.16.1}
+  sources:
+    - chart: sealed-secrets
+      repoURL: https://bitnami-labs.github.io/sealed-secrets
+      targetRevision: 1.16.1
+      helm: {valueFiles: [values-prod.yaml, $values/env/prod.yaml, $values/../x.yaml]}
+    - {repoURL: "https://github.com/acme/fleet", targetRevision: main, ref: values}
   destination: {server: "https://kubernetes.default.svc", namespace: kubeseal}
 `);
-    expect(documents).toEqual([]);
-    expect(remarks).toEqual([expect.stringContaining("this is not possible yet: the chart sealed-secrets comes from")]);
+    expect(documents).toEqual([
+      {
+        ...source("sealed-secrets-chart", {}),
+        spec: {
+          helm: {
+            url: "https://bitnami-labs.github.io/sealed-secrets",
+            chart: "sealed-secrets",
+            ref: { semver: "1.16.1" },
+          },
+        },
+      },
+      source("fleet-main", { url: "https://github.com/acme/fleet", ref: { branch: "main" } }),
+      group("sealed-secrets", {
+        clusters: someCluster,
+        templates: [
+          {
+            name: "sealed-secrets",
+            source: "sealed-secrets-chart",
+            path: ".",
+            apply: { prune: false, drift: "report", defaultNamespace: "kubeseal" },
+            render: {
+              helm: { valuesFrom: [{ path: "values-prod.yaml" }, { source: "fleet-main", path: "env/prod.yaml" }] },
+            },
+          },
+        ],
+      }),
+    ]);
+    expect(remarks).toContain(
+      "Application sealed-secrets: not carried over: spec.source.helm.valueFiles $values/../x.yaml",
+    );
+  });
+
+  test("a registry without a scheme is one of OCI", () => {
+    const { documents } = said(
+      application("web", "chart: web").replace("https://github.com/acme/a", "ghcr.io/acme/charts"),
+    );
+    expect(documents[0]).toEqual({
+      ...source("web-chart", {}),
+      spec: { helm: { url: "oci://ghcr.io/acme/charts", chart: "web" } },
+    });
   });
 
   const template = (path: string, more = "") => `

@@ -106,7 +106,7 @@ function textAt(object: JsonObject, name: string): string | undefined {
 }
 
 /**
- * Where a chart comes from that is not in the repository. @returns `file` for an archive at an address of its own,
+ * A chart may come from outside of the repository. @returns `file` for an archive at an address of its own,
  * undefined for a chart in the repository.
  */
 function chartOutside(helm: JsonObject): JsonObject | "file" | undefined {

@@ -30,7 +30,7 @@ export function isOverSsh(url: string): boolean {
 }
 
 /**
- * The address of a git repository as a Source has it: `git@github.com:acme/app.git` becomes an address that begins with
+ * The address of a git repository in the form that a Source takes: `git@github.com:acme/app.git` becomes an address that begins with
  * `ssh://`. @returns undefined when there is none.
  */
 export function gitUrlFrom(text: string): string | undefined {

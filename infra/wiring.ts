@@ -315,6 +315,8 @@ export class Wiring extends Construct {
         },
       ],
       ...defined({ layer: gitCa?.layer }),
+      // LGPL: a module of its own, which whoever installs Starling can replace.
+      beside: { name: "openpgp", files: ["package.json", "LICENSE", "dist/node/openpgp.mjs"] },
       timeout: toResolve.functionTimeout,
       memoryMiB: 2048,
       inMessageCircle: true,

@@ -33,7 +33,10 @@ export async function fetchArtifact(row: SourceRow, located: Located, ports: Sto
     folders: folderDigests(files),
     subject: excerpt(title, maxSubjectLength),
     author: excerpt(author, maxAuthorLength),
-    ...defined({ committedAt, verified }),
+    ...defined({
+      committedAt,
+      verified: verified === undefined ? undefined : { ...verified, at: ports.clock.now().toISOString() },
+    }),
   };
   const digest = treeDigest(files);
   const { artifact: known, lost } = row.status;

@@ -1,3 +1,5 @@
+import { createRequire } from "node:module";
+import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Duration, RemovalPolicy } from "aws-cdk-lib";
 import { Effect, type IRole, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
@@ -11,7 +13,7 @@ import {
   TenancyConfig,
 } from "aws-cdk-lib/aws-lambda";
 import { SqsEventSource } from "aws-cdk-lib/aws-lambda-event-sources";
-import { LogLevel, NodejsFunction, OutputFormat } from "aws-cdk-lib/aws-lambda-nodejs";
+import { type ICommandHooks, LogLevel, NodejsFunction, OutputFormat } from "aws-cdk-lib/aws-lambda-nodejs";
 import { type ILogGroup, LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
 import { Construct } from "constructs";
 import type * as z from "zod";
@@ -36,6 +38,12 @@ export interface Grant {
   readonly reason: string;
 }
 
+/** A package without dependencies, and its files that are shipped: the module, its manifest and its licence. */
+export interface Beside {
+  readonly name: string;
+  readonly files: readonly string[];
+}
+
 export interface StarlingFunctionProps<Env extends z.ZodObject> {
   /** Folder below functions/; its handler.ts is the entry. */
   readonly folder: string;
@@ -53,6 +61,8 @@ export interface StarlingFunctionProps<Env extends z.ZodObject> {
   readonly trustedRole?: { readonly arn?: string };
   /** Concurrency that is reserved for the function, which is also its maximum. */
   readonly reservedConcurrency?: number;
+  /** A package that the function loads from `node_modules` beside its bundle: its licence keeps it out of the bundle. */
+  readonly beside?: Beside;
   readonly layer?: ILayerVersion;
   /** Must fit the binaries of the layer. Default: arm64, which is cheaper. */
   readonly architecture?: Architecture;
@@ -124,7 +134,8 @@ export class StarlingFunction<Env extends z.ZodObject> extends Construct {
         mainFields: ["module", "main"],
         // The runtime's SDK changes without notice; the version of the lock file does not.
         // ssh2 asks for cpu-features, and for a program that its installation may have built, only to be faster.
-        externalModules: ["cpu-features", "*.node"],
+        externalModules: ["cpu-features", "*.node", ...(props.beside === undefined ? [] : [props.beside.name])],
+        ...(props.beside === undefined ? {} : { commandHooks: copies(props.beside) }),
         banner: commonJsBanner,
         sourceMap: true,
         sourcesContent: false,
@@ -171,4 +182,19 @@ export class StarlingFunction<Env extends z.ZodObject> extends Construct {
       }),
     );
   }
+}
+
+function copies({ name, files }: Beside): ICommandHooks {
+  const entry = createRequire(import.meta.url).resolve(name);
+  const folder = `node_modules/${name}/`;
+  const from = entry.slice(0, entry.lastIndexOf(folder) + folder.length);
+  return {
+    beforeBundling: () => [],
+    beforeInstall: () => [],
+    afterBundling: (_input, output) =>
+      files.map((file) => {
+        const to = `${output}/${folder}${file}`;
+        return `mkdir -p "${dirname(to)}" && cp "${from}${file}" "${to}"`;
+      }),
+  };
 }

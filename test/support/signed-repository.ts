@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { repositoryFolder } from "#local/git/repository.ts";
 
 /** Whether this machine has a program that signs. */
-export function canSign(program: "ssh-keygen"): boolean {
+export function canSign(program: "ssh-keygen" | "gpg"): boolean {
   return spawnSync("sh", ["-c", `command -v ${program}`]).status === 0;
 }
 
@@ -35,6 +35,19 @@ export function sshSigner(type: SshKeyType): Signer {
   execFileSync("ssh-keygen", [...types[type], "-N", "", "-q", "-C", "bot@acme.io", "-f", key]);
   return { format: "ssh", key, publicKey: readFileSync(`${key}.pub`, "utf8").trim() };
 }
+
+/** Makes a key with GnuPG, in a home of its own. */
+export function gpgSigner(userId: string, { type = "ed25519" }: { readonly type?: "ed25519" | "rsa3072" } = {}): Signer {
+  const home = mkdtempSync(join(tmpdir(), "starling-gpg-"));
+  const env = { GNUPGHOME: home, PATH: process.env.PATH ?? "" };
+  const gpg = (...args: readonly string[]) =>
+    execFileSync("gpg", ["--batch", "--quiet", ...args], { env, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+  gpg("--passphrase", "", "--quick-generate-key", userId, type, "sign", "never");
+  const publicKey = gpg("--armor", "--export", userId);
+  const [key = ""] = /(?<=^fpr:+)[0-9A-F]{40}/m.exec(gpg("--with-colons", "--list-keys")) ?? [];
+  return { format: "openpgp", key, publicKey, env };
+}
+
 
 export interface SignedRepository {
   /** Commits a file to `main`, signed when a signer is given. @returns the commit's id. */

@@ -1,6 +1,7 @@
 /** The code that is deployed, as esbuild makes it: every bundle loads under Node 24 and is a function. */
 import { spawnSync } from "node:child_process";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { ofType, synthesizeCode } from "#test/synth/synthesized.ts";
@@ -13,6 +14,12 @@ const functions = ofType(resources, "AWS::Lambda::Function").map(({ id, Properti
   variables: Object.keys((Properties.Environment as { Variables: object }).Variables),
   file: join(assembly, `asset.${(Properties.Code as { S3Key: string }).S3Key.replace(/\.zip$/, "")}`, "index.mjs"),
 }));
+
+const resolve = functions.find(({ id }) => /Resolve/.test(id)) ?? never("the template has no function Resolve");
+
+function never(message: string): never {
+  throw new Error(message);
+}
 
 /** Loads a bundle as Lambda does, in a process that has only the environment of the template. */
 function load(file: string, variables: readonly string[]) {
@@ -45,9 +52,56 @@ describe.each(functions)("$id", ({ file, variables }) => {
   });
 });
 
+describe("openpgp, whose licence is the LGPL", () => {
+  const asset = dirname(resolve.file);
+  const text = readFileSync(resolve.file, "utf8");
+
+  test("no bundle contains it, and only that of Resolve names it", () => {
+    // A sentence and a name that minifying would keep.
+    const marks = ["Signature was not issued by the given public key", "openpgpjs.org"];
+    const library = readFileSync("node_modules/openpgp/dist/node/openpgp.mjs", "utf8");
+    for (const mark of marks) expect(library).toContain(mark);
+    for (const { file } of functions) {
+      for (const mark of marks) expect(readFileSync(file, "utf8")).not.toContain(mark);
+    }
+    const naming = functions.filter(({ file }) => readFileSync(file, "utf8").includes('"openpgp"'));
+    expect(naming.map(({ id }) => id)).toEqual([resolve.id]);
+    expect([...text.matchAll(/import\(?\s*"openpgp"/g)].map(([found]) => found)).toEqual(['import("openpgp"']);
+  });
+
+  test("it lies beside the bundle unchanged, with its licence", () => {
+    for (const file of ["package.json", "LICENSE", "dist/node/openpgp.mjs"]) {
+      const path = join("node_modules/openpgp", file);
+      expect(readFileSync(join(asset, path)).equals(readFileSync(path))).toBe(true);
+    }
+    for (const { file, id } of functions) {
+      expect(existsSync(join(dirname(file), "node_modules"))).toBe(id === resolve.id);
+    }
+  });
+
+  test("the bundle of Resolve loads it from beside itself alone, at the first OpenPGP signature and not before", () => {
+    const folder = mkdtempSync(join(tmpdir(), "starling-pgp-"));
+    cpSync(asset, folder, { recursive: true });
+    const [call] = /await (import\("openpgp"\))/.exec(text)?.slice(1) ?? [];
+    const copy = join(folder, "with-pgp.mjs");
+    const library = join(folder, "node_modules/openpgp/dist/node/openpgp.mjs");
+    writeFileSync(library, `${readFileSync(library, "utf8")}\nconsole.log("loaded");\n`);
+    writeFileSync(copy, `${text}\nconsole.log("started");\nconsole.log(typeof (await ${call}).readSignature);\n`);
+    const env = Object.fromEntries(resolve.variables.map((name) => [name, fittingValue(name)]));
+    const run = () =>
+      spawnSync(process.execPath, [copy], {
+        cwd: folder,
+        encoding: "utf8",
+        env: { AWS_REGION: "eu-west-1", ...env, NODE_OPTIONS: "" },
+      });
+    expect(run()).toMatchObject({ status: 0, stdout: "started\nloaded\nfunction\n", stderr: "" });
+    rmSync(join(folder, "node_modules"), { recursive: true });
+    expect(run()).toMatchObject({ status: 1, stdout: "started\n", stderr: expect.stringContaining("openpgp") });
+    rmSync(folder, { recursive: true });
+  });
+});
+
 test("the bundle of Resolve loads what it imports at the first use of SSH, as a file and not as a script", () => {
-  const resolve = functions.find(({ id }) => /Resolve/.test(id));
-  if (resolve === undefined) throw new Error("the template has no function Resolve");
   const { file, variables } = resolve;
   const text = readFileSync(file, "utf8");
   const [imported] = /Promise\.resolve\(\)\.then\(\(\) => __toESM\(require_lib\d*\(\)(, 1)?\)\)/.exec(text) ?? [];

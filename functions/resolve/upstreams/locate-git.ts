@@ -1,5 +1,5 @@
 import type { LocateUpstream } from "#functions/resolve/upstreams/upstream.ts";
-import { verifyGit } from "#functions/resolve/upstreams/verify-git.ts";
+import { verifyGit } from "#shared/adapters/signatures/verify-git.ts";
 import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import type { GitUpstream } from "#shared/fleet/kinds/source.ts";
@@ -19,7 +19,8 @@ const maxTiedTags = 20;
 type Reference = GitUpstream["ref"];
 
 /** Finds the commit of the reference with one listing. */
-export const locateGit: LocateUpstream<GitUpstream> = async (spec, { signedIn, timeLeftMs, revision }, { git }) => {
+export const locateGit: LocateUpstream<GitUpstream> = async (spec, { signedIn, timeLeftMs, revision }, ports) => {
+  const { git, clock } = ports;
   // The URL is parsed once: a second parser could read another host than the one that the secret is for.
   const url = new URL(spec.url).href;
   const inRepository = <T>(work: (repository: GitRepository) => Promise<T>): Promise<T> =>
@@ -40,7 +41,7 @@ export const locateGit: LocateUpstream<GitUpstream> = async (spec, { signedIn, t
           ? undefined
           : await inRepository(async (repository) => {
               const signed = await git.fetchTree(repository, { oid: tag ?? reference.commit, paths: [] });
-              return verifyGit({ url, reference, ...signed }, verify);
+              return verifyGit({ url, reference, ...signed }, verify, clock.now());
             });
       const { commit, files } = await inRepository((repository) =>
         git.fetchTree(repository, { oid: reference.commit, paths }),

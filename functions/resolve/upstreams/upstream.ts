@@ -1,10 +1,13 @@
 /** The interface of each kind of upstream: a place that a Source is fed from. */
+import type { Clock } from "#shared/base/clock.ts";
 import type { GitRemote, HttpRemote, SourceCredentials } from "#shared/ports.ts";
+import type { Verified } from "#shared/source/signatures/verified.ts";
 import type { ListedFile } from "#shared/source/tree-listing.ts";
 
 export interface UpstreamPorts {
   readonly git: GitRemote;
   readonly http: HttpRemote;
+  readonly clock: Clock;
 }
 
 export interface UpstreamUse {
@@ -35,8 +38,7 @@ export interface Fetched {
   /** `Ana <ana@acme.io>`; empty when nobody is named. */
   readonly author: string;
   readonly committedAt?: string;
-  /** The verified object and the key, as a sentence. */
-  readonly verified?: string;
+  readonly verified?: Verified;
 }
 
 /**

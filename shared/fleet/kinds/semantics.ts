@@ -11,6 +11,7 @@ import type { SyncTemplate, TemplateOverride } from "#shared/fleet/kinds/sync-te
 import { checkFileUrl, checkGitUrl, checkRepositoryUrl } from "#shared/source/git-url.ts";
 import { parseLinearRegex } from "#shared/source/linear-regex.ts";
 import { checkOciUrl } from "#shared/source/oci/oci-url.ts";
+import { isPgpKey, pgpKeyProblem } from "#shared/source/signatures/pgp-key.ts";
 import { parseSshKey } from "#shared/source/signatures/ssh-key.ts";
 import { parseVersionConstraint, VersionConstraintError } from "#shared/source/version-constraint.ts";
 
@@ -66,9 +67,13 @@ function signInProblems({ url, credentials }: GitUpstream): readonly FieldProble
 
 function keyProblems(keys: readonly string[]): readonly FieldProblem[] {
   return keys.flatMap((text, index) => {
-    const key = parseSshKey(text);
-    return problemsAt(`spec.git.verify.keys[${index}]`, typeof key === "string" ? key : undefined);
+    return problemsAt(`spec.git.verify.keys[${index}]`, isPgpKey(text) ? pgpKeyProblem(text) : sshKeyProblem(text));
   });
+}
+
+function sshKeyProblem(text: string): string | undefined {
+  const key = parseSshKey(text);
+  return typeof key === "string" ? key : undefined;
 }
 
 function urlProblem({ kind, url }: Upstream): string | undefined {

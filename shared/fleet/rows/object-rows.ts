@@ -11,6 +11,7 @@ import type { NamedClusters } from "#shared/fleet/rows/named-clusters.ts";
 import type { StageRunRef } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 import type { FolderDigests } from "#shared/source/folder-digests.ts";
+import type { Verified } from "#shared/source/signatures/verified.ts";
 
 /** A condition as in Kubernetes: `reason` is a stable CamelCase word, `message` is for people. */
 export interface Condition {
@@ -189,8 +190,11 @@ export interface Artifact {
   readonly author: string;
   /** Absent in artifacts that were fetched before this was recorded. */
   readonly committedAt?: string;
-  /** The verified object and the key, as a sentence; absent when the spec demands no signature. */
-  readonly verified?: string;
+  /** Absent when the spec demanded no signature. */
+  readonly verified?: Verified & {
+    /** When it was verified. */
+    readonly at: string;
+  };
 }
 
 /** A request for a revision: another spec, or a newer `reconcile`, makes another request. */

@@ -12,12 +12,16 @@ import type {
 } from "#shared/fleet/rows/object-rows.ts";
 import { reportedCondition, type StatedCondition } from "#shared/fleet/rows/stated-reason.ts";
 import { reportedReason } from "#shared/kube/reasons.ts";
+import { verifiedText } from "#shared/source/signatures/verified.ts";
 
 /** Failures of a verification. */
 export const signatureCodes: ReadonlySet<string> = new Set<ErrorCode>([
   "SignatureMissing",
   "SignatureInvalid",
   "SignatureKeyUnknown",
+  "SignatureKeyExpired",
+  "SignatureKeyRevoked",
+  "SignatureWeak",
   "TagNotAnnotated",
 ]);
 
@@ -48,7 +52,7 @@ export function resolvedStatus(
       { type: "ArtifactInStorage", status: "True", reason: "Succeeded", message },
       ...(verified === undefined
         ? []
-        : [{ type: "SourceVerified", status: "True", reason: "Succeeded", message: verified } as const]),
+        : [{ type: "SourceVerified", status: "True", reason: "Succeeded", message: verifiedText(verified) } as const]),
     ]),
   };
 }

@@ -9,6 +9,8 @@ export interface SshPublicKey {
   readonly key: KeyObject;
   /** As `ssh-keygen -l` prints it: `SHA256:…`. */
   readonly fingerprint: string;
+  /** What follows the key in its line. */
+  readonly comment: string;
 }
 
 const minRsaBits = 2048;
@@ -29,16 +31,17 @@ export function curveBytes(type: string): number | undefined {
  * @returns what is wrong with it, as a text.
  */
 export function parseSshKey(line: string): SshPublicKey | string {
-  const [type = "", encoded = ""] = line.trim().split(/\s+/);
+  const [type = "", encoded = "", ...words] = line.trim().split(/\s+/);
   if (type.startsWith("sk-")) return "is a key of a security key, which Starling cannot verify; use another key";
   if (type.includes("-cert-")) return "is a certificate, which Starling cannot verify; give the key itself";
   if (type !== "ssh-ed25519" && type !== "ssh-rsa" && curves[type] === undefined) {
-    return "is no public key; expected a line as in id_ed25519.pub: ssh-ed25519 AAAA…";
+    return "is no public key; expected a line as in id_ed25519.pub: ssh-ed25519 AAAA…, or what gpg --armor --export prints";
   }
   const wire = Buffer.from(encoded, "base64");
   if (wire.toString("base64").replace(/=+$/, "") !== encoded.replace(/=+$/, "")) return damaged;
   try {
-    return readWireKey(type, wire);
+    const key = readWireKey(type, wire);
+    return typeof key === "string" ? key : { ...key, comment: words.join(" ") };
   } catch {
     return damaged;
   }
@@ -46,7 +49,7 @@ export function parseSshKey(line: string): SshPublicKey | string {
 
 const damaged = "is damaged: copy the whole line of the .pub file";
 
-function readWireKey(type: string, wire: Buffer): SshPublicKey | string {
+function readWireKey(type: string, wire: Buffer): Omit<SshPublicKey, "comment"> | string {
   const reader = new WireReader(wire);
   if (reader.text() !== type) return damaged;
   const key = readKey(type, reader);

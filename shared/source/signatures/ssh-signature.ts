@@ -20,7 +20,7 @@ export type SshVerdict =
   /** @param fingerprint - of the key that the signature names. */
   | { readonly kind: "unknown"; readonly fingerprint: string }
   /** @param problem - as a part of a message: `does not fit its content`. */
-  | { readonly kind: "invalid"; readonly problem: string };
+  | { readonly kind: "weak" | "invalid"; readonly problem: string };
 
 /** Verifies an armoured SSH signature of git over a content, with the trusted keys. */
 export function verifySshSignature(content: Buffer, armour: string, trusted: readonly SshPublicKey[]): SshVerdict {
@@ -63,16 +63,18 @@ function verifyRead(content: Buffer, signature: SshSignature, trusted: readonly 
     return { kind: "unknown", fingerprint: `SHA256:${digest}` };
   }
   if (signature.namespace !== namespace) return invalid(`is for "${signature.namespace}", not for git`);
-  if (hash !== "sha256" && hash !== "sha512") return invalid(`uses the hash ${hash}, which is not accepted`);
+  if (hash !== "sha256" && hash !== "sha512") return weak(`the hash ${hash}`);
   const digest = createHash(hash).update(content).digest();
   const parts = [signature.namespace, reserved, hash, digest].map(wireBytes);
   const isRight = isSignedBy(key, signature, Buffer.concat([Buffer.from(magic), ...parts]));
+  if (isRight === "weak") return weak(`${signature.algorithm} with SHA-1`);
   if (isRight === "unsupported") return invalid(`uses ${signature.algorithm}, which is not accepted`);
   return isRight ? { kind: "verified", key } : invalid("does not fit its content: it was changed after it was signed");
 }
 
 function isSignedBy({ type, key }: SshPublicKey, { algorithm, bytes }: SshSignature, signed: Buffer) {
   if (type === "ssh-rsa") {
+    if (algorithm === type) return "weak";
     const hash = rsaHashes[algorithm];
     return hash === undefined ? "unsupported" : verify(hash, signed, key, bytes);
   }
@@ -84,6 +86,10 @@ function isSignedBy({ type, key }: SshPublicKey, { algorithm, bytes }: SshSignat
   if (!reader.isAtEnd || numbers.some(({ length }) => length > size)) return false;
   const padded = numbers.map((number) => Buffer.concat([Buffer.alloc(size - number.length), number]));
   return verify(curveHashes[type], signed, { key, dsaEncoding: "ieee-p1363" }, Buffer.concat(padded));
+}
+
+function weak(algorithm: string): SshVerdict {
+  return { kind: "weak", problem: `uses ${algorithm}, which is not accepted` };
 }
 
 function invalid(problem: string): SshVerdict {

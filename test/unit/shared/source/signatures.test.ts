@@ -63,11 +63,15 @@ describe("an SSH signature", () => {
 
   test.each([
     ["for another purpose", { namespace: "file" }, 'is for "file", not for git'],
-    ["over a weak hash", { hash: "sha1" }, "uses the hash sha1, which is not accepted"],
     ["of another algorithm", { algorithm: "ssh-rsa" }, "uses ssh-rsa, which is not accepted"],
     ["with something behind it", { rest: "more" }, "is damaged"],
   ])("a signature %s is refused", (_legend, made, problem) => {
     expect(verify(signature("x", pair, made))).toEqual({ kind: "invalid", problem });
+  });
+
+  test("a signature over SHA-1 is refused as weak", () => {
+    const problem = "uses the hash sha1, which is not accepted";
+    expect(verify(signature("x", pair, { hash: "sha1" }))).toEqual({ kind: "weak", problem });
   });
 
   test("a signature over another content is refused", () => {

@@ -1,0 +1,24 @@
+/** What a verification found. */
+export interface Verified {
+  /** What the Source demands: `HEAD`, `Tag` or `TagAndHEAD` of git, `provenance` of a chart. */
+  readonly mode: string;
+  readonly signatures: readonly VerifiedSignature[];
+}
+
+export interface VerifiedSignature {
+  /** As a part of a message: `commit 1f3a…`, `tag v1.2.0`. */
+  readonly object: string;
+  /** The fingerprint of the key: `SHA256:…` of an SSH key, hexadecimal digits of an OpenPGP key. */
+  readonly key: string;
+  /** Whose key it is, as the trusted key says: a comment, or a user id. */
+  readonly owner?: string;
+}
+
+/** What was verified, and with which key, as a sentence. */
+export function verifiedText({ mode, signatures }: Verified): string {
+  return `verified ${signatures.map(signatureText).join(" and ")} (mode ${mode})`;
+}
+
+function signatureText({ object, key, owner }: VerifiedSignature): string {
+  return `${object} with the key ${key}${owner === undefined ? "" : ` of ${owner}`}`;
+}

@@ -37,7 +37,10 @@ export function sshSigner(type: SshKeyType): Signer {
 }
 
 /** Makes a key with GnuPG, in a home of its own. */
-export function gpgSigner(userId: string, { type = "ed25519" }: { readonly type?: "ed25519" | "rsa3072" } = {}): Signer {
+export function gpgSigner(
+  userId: string,
+  { type = "ed25519" }: { readonly type?: "ed25519" | "rsa3072" } = {},
+): Signer {
   const home = mkdtempSync(join(tmpdir(), "starling-gpg-"));
   const env = { GNUPGHOME: home, PATH: process.env.PATH ?? "" };
   const gpg = (...args: readonly string[]) =>
@@ -47,7 +50,6 @@ export function gpgSigner(userId: string, { type = "ed25519" }: { readonly type?
   const [key = ""] = /(?<=^fpr:+)[0-9A-F]{40}/m.exec(gpg("--with-colons", "--list-keys")) ?? [];
   return { format: "openpgp", key, publicKey, env };
 }
-
 
 export interface SignedRepository {
   /** Commits a file to `main`, signed when a signer is given. @returns the commit's id. */

@@ -112,14 +112,14 @@ function sshSigner(verdict: SshVerdict, what: string): Signer {
 }
 
 interface PgpAsked {
-  /** What was signed, for errors. */
+  /** The signed object, for errors. */
   readonly what: string;
   /** The field with the trusted keys. */
   readonly field: string;
 }
 
 /** @throws StarlingError `SignatureKeyUnknown`, `SignatureKeyRevoked`, `SignatureKeyExpired`, `SignatureWeak` or `SignatureInvalid` */
-export function pgpSigner(verdict: PgpVerdict, { what, field }: PgpAsked): Signer {
+function pgpSigner(verdict: PgpVerdict, { what, field }: PgpAsked): Signer {
   switch (verdict.kind) {
     case "verified":
       return { key: verdict.fingerprint, ...(verdict.owner === undefined ? {} : { owner: verdict.owner }) };
@@ -127,13 +127,19 @@ export function pgpSigner(verdict: PgpVerdict, { what, field }: PgpAsked): Signe
       throw unknownKey(`OpenPGP key ${verdict.key}`, { what, field });
     case "revoked": {
       const remedy = `sign it with another key, and remove this one from ${field}`;
-      throw refusal("SignatureKeyRevoked", `${what} is signed with the key ${verdict.key}, which is revoked; ${remedy}`);
+      throw refusal(
+        "SignatureKeyRevoked",
+        `${what} is signed with the key ${verdict.key}, which is revoked; ${remedy}`,
+      );
     }
     case "expired": {
       const when = verdict.hasSignedAfter ? "before it signed" : "since then";
-      const expired = `which expired on ${verdict.at.toISOString().slice(0, 10)}, ${when}`;
+      const day = verdict.at.toISOString().slice(0, 10);
       const remedy = `sign it with a key that is valid; or extend this one, and export it into ${field} again`;
-      throw refusal("SignatureKeyExpired", `${what} is signed with the key ${verdict.key}, ${expired}; ${remedy}`);
+      throw refusal(
+        "SignatureKeyExpired",
+        `${what} is signed with the key ${verdict.key}, which expired on ${day}, ${when}; ${remedy}`,
+      );
     }
     case "weak":
     case "invalid":

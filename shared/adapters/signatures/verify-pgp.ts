@@ -1,4 +1,4 @@
-import type { Key, Signature, SignaturePacket, Subkey } from "openpgp";
+import type { enums, Key, SignaturePacket, Subkey } from "openpgp";
 import { errorMessage } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 
@@ -49,7 +49,7 @@ export async function verifyPgp(signed: PgpSigned, trusted: readonly string[], n
   if (weak !== undefined) return { kind: "weak", problem: `uses ${weak}, which is not accepted` };
   const created = packet.created?.getTime() ?? 0;
   const at = created > now.getTime() && created <= now.getTime() + maxSkewMs ? new Date(created) : now;
-  const asked = { pgp, content: signed.content, signature, packet, now: at };
+  const asked = { pgp, content: signed.content, type, packet, now: at };
   const verdicts: PgpVerdict[] = [];
   for (const key of await keysOf(pgp, trusted, packet)) verdicts.push(await judge(asked, key));
   return verdicts.find(({ kind }) => kind === "verified") ?? verdicts[0] ?? { kind: "unknown", key: namedKey(packet) };
@@ -57,40 +57,41 @@ export async function verifyPgp(signed: PgpSigned, trusted: readonly string[], n
 
 /** Every copy of the key that signed: an older one may have expired. */
 async function keysOf(pgp: Library, trusted: readonly string[], packet: SignaturePacket): Promise<readonly Key[]> {
-  const read = await Promise.all(
-    trusted.map((armoredKeys) => readOrNothing(() => pgp.readKeys({ armoredKeys }))),
-  );
+  const read = await Promise.all(trusted.map((armoredKeys) => readOrNothing(() => pgp.readKeys({ armoredKeys }))));
   return read.flatMap((keys = []) => keys.filter((key) => key.getKeys(packet.issuerKeyID).length > 0));
 }
 
 interface Asked {
   readonly pgp: Library;
   readonly content: PgpContent;
-  readonly signature: Signature;
+  readonly type: enums.signature;
   readonly packet: SignaturePacket;
   readonly now: Date;
 }
 
-async function judge({ pgp, content, signature, packet, now }: Asked, key: Key): Promise<PgpVerdict> {
+async function judge({ pgp, content, type, packet, now }: Asked, key: Key): Promise<PgpVerdict> {
   const fingerprint = key.getFingerprint().toUpperCase();
   const message =
     typeof content === "string"
       ? await pgp.createMessage({ text: content })
       : await pgp.createMessage({ binary: new Uint8Array(content) });
-  const checked = { message, signature, verificationKeys: key, date: now };
+  const signers = key.getKeys(packet.issuerKeyID);
   const found = await problemOf(async () => {
-    const [only] = (await pgp.verify<string | Uint8Array>(checked)).signatures;
-    if ((await only?.verified) !== true) throw new Error("nothing was verified");
+    const [content] = message.packets;
+    const [signer] = signers;
+    if (content === undefined || signer === undefined) throw new Error("nothing was verified");
+    await packet.verify(signer.keyPacket, type, content, now, true);
     await key.getSigningKey(packet.issuerKeyID, now);
+    if ((packet.created ?? now) < signer.getCreationTime()) throw new Error("it is older than its key");
   });
   if (found === undefined) return { kind: "verified", fingerprint, ...(await ownerOf(key, now)) };
   // The library says these things in its messages only.
   if (/digest did not match|verification failed/i.test(found)) {
     return invalid("does not fit its content: it was changed after it was signed");
   }
-  const signers = key.getKeys(packet.issuerKeyID).filter((each): each is Subkey => "bindingSignatures" in each);
-  if (await isRevoked(key, signers, now)) return { kind: "revoked", key: fingerprint };
-  const at = await endOf(key, signers, now);
+  const subkeys = signers.filter((each): each is Subkey => "bindingSignatures" in each);
+  if (await isRevoked(key, subkeys, now)) return { kind: "revoked", key: fingerprint };
+  const at = await endOf(key, subkeys, now);
   if (at !== undefined && at <= now) {
     return { kind: "expired", key: fingerprint, at, hasSignedAfter: (packet.created ?? now) >= at };
   }

@@ -105,7 +105,7 @@ const meanings: Readonly<Record<string, string>> = {
   "Source.spec.git.url":
     "`https://HOST/PATH` without a user, or `ssh://USER@HOST/PATH`; no password, query or fragment",
   "Source.spec.git.verify": "only what is signed with a trusted key becomes an artifact; left out: nothing is verified",
-  "Source.spec.git.verify.keys": "public keys as text; a signature of any of them counts",
+  "Source.spec.git.verify.keys": "public keys of SSH or OpenPGP as text; a signature of any of them counts",
   "Source.spec.git.verify.mode": "whose signature counts: of the commit, of the annotated tag, or of both",
   "Source.spec.helm": "a chart that is published in versions; exactly one of git, helm, oci and archive",
   "Source.spec.helm.chart": "name of the chart",

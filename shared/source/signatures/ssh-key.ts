@@ -9,7 +9,7 @@ export interface SshPublicKey {
   readonly key: KeyObject;
   /** As `ssh-keygen -l` prints it: `SHA256:…`. */
   readonly fingerprint: string;
-  /** What follows the key in its line. */
+  /** The rest of the line. */
   readonly comment: string;
 }
 

@@ -10,11 +10,11 @@ export interface VerifiedSignature {
   readonly object: string;
   /** The fingerprint of the key: `SHA256:…` of an SSH key, hexadecimal digits of an OpenPGP key. */
   readonly key: string;
-  /** Whose key it is, as the trusted key says: a comment, or a user id. */
+  /** The comment or the user id that the trusted key has. */
   readonly owner?: string;
 }
 
-/** What was verified, and with which key, as a sentence. */
+/** The verified objects with their keys, as a sentence. */
 export function verifiedText({ mode, signatures }: Verified): string {
   return `verified ${signatures.map(signatureText).join(" and ")} (mode ${mode})`;
 }

@@ -15,7 +15,11 @@ beforeAll(() => {
 });
 
 const specOf = (mode: string, keys: readonly Signer[], ref?: object) =>
-  at.specOf(mode, keys.map(({ publicKey }) => publicKey), ref) as { readonly git: { readonly verify: unknown } };
+  at.specOf(
+    mode,
+    keys.map(({ publicKey }) => publicKey),
+    ref,
+  ) as { readonly git: { readonly verify: unknown } };
 
 const expectRefused = (reason: string, message: string) => refusedBy(at, reason, message);
 
@@ -118,7 +122,11 @@ describe.skipIf(!hasKeygen)("a Source that verifies commits (with ssh-keygen)", 
     await at.world.put({ git });
     await expectRefused("SignatureMissing", "is not signed");
     at.made.commit("a: 2", bot);
-    expect(Object.keys(conditionsOf(await at.world.resolve()))).toEqual(["Ready", "ArtifactInStorage", "SourceVerified"]);
+    expect(Object.keys(conditionsOf(await at.world.resolve()))).toEqual([
+      "Ready",
+      "ArtifactInStorage",
+      "SourceVerified",
+    ]);
     await at.world.put({ git: open });
     expect(Object.keys(conditionsOf(await at.world.resolve()))).toEqual(["Ready", "ArtifactInStorage"]);
   });

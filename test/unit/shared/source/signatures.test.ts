@@ -1,4 +1,5 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { parseDocument } from "#shared/fleet/kinds/document.ts";
 import { semanticProblems } from "#shared/fleet/kinds/semantics.ts";
@@ -151,6 +152,33 @@ describe("spec.git.verify", () => {
     ["ssh-ed25519-cert-v01@openssh.com AAAA", "is a certificate, which Starling cannot verify"],
     [rsaLine(1024), "has 1024 bits; expected at least 2048"],
   ])("the key %s is refused", (key, message) => {
+    expect(problems({ mode: "HEAD", keys: [line, key] })).toEqual([
+      expect.stringContaining(`spec.git.verify.keys[1] ${message}`),
+    ]);
+  });
+
+  const block = readFileSync("docs/spec/source.md", "utf8")
+    .match(/-----BEGIN PGP PUBLIC[\s\S]+?END PGP PUBLIC KEY BLOCK-----/)?.[0]
+    .replaceAll("\n          ", "\n");
+  const pgpKey = block ?? "";
+
+  test("public keys of OpenPGP are taken beside those of SSH, with headers and another end of line", () => {
+    const withHeaders = pgpKey.replace("\n", "\nComment: release bot\n");
+    const keys = [pgpKey, line, withHeaders, `\n${pgpKey.replaceAll("\n", "\r\n")}\r\n`];
+    expect(problems({ mode: "HEAD", keys })).toEqual([]);
+  });
+
+  test.each([
+    [pgpKey.replaceAll("PUBLIC", "PRIVATE"), "is a private key: revoke it"],
+    [pgpKey.replace("PUBLIC KEY BLOCK", "SIGNATURE"), "is no public key; expected what gpg --armor --export prints"],
+    [pgpKey.slice(0, -20), "is not one whole public key"],
+    [`${pgpKey}\n${pgpKey}`, "is not one whole public key; give each block"],
+    [`${pgpKey}\nmore`, "is not one whole public key"],
+    [pgpKey.replace("\nmDME", "\n!DME"), "is damaged: copy all"],
+    [pgpKey.replace("\nmDME", "\nlDME"), "is damaged: copy all"],
+    ["-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n-----END PGP PUBLIC KEY BLOCK-----", "is damaged: copy all"],
+    [pgpKey.replace("\n\n", `\n\n${"A".repeat(16_384)}\n`), "must have at most 16384 characters"],
+  ])("the OpenPGP key %j is refused", (key, message) => {
     expect(problems({ mode: "HEAD", keys: [line, key] })).toEqual([
       expect.stringContaining(`spec.git.verify.keys[1] ${message}`),
     ]);

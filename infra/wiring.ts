@@ -298,7 +298,7 @@ export class Wiring extends Construct {
       env: resolveEnv,
       access: {
         STARLING_TABLE: rowsOf(table, {
-          read: [partitions.sources, partitions.uses, partitions.hostLimits],
+          read: [partitions.sources, partitions.uses, partitions.hostLimits, partitions.revisions],
           put: [partitions.sources, partitions.revisions, partitions.hostLimits],
         }),
         STARLING_BUCKET: blobsOf(blobs, { read: ["artifacts"], write: ["artifacts"] }),

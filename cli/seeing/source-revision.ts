@@ -45,7 +45,7 @@ export interface SourceRevisionQuery {
 }
 
 /**
- * @param from - where the Source is known. If git refuses a commit that an installation's Source had, the stored artifact is used.
+ * @param from - where the Source is known. If git does not give a commit that an installation's Source had, the stored artifact is used.
  * @throws CliFailure when the revision does not exist or cannot be fetched from here, with what to do.
  */
 export async function readRevision(
@@ -63,7 +63,7 @@ export async function readRevision(
       from === "installation" && isSame !== undefined ? await storedRevision(session, asked, isSame) : undefined;
     if (stored === undefined) throw error;
     session.note(
-      `Source ${asked.name}: ${stored.artifact.revision} is read from the installation, because git refuses it to you`,
+      `Source ${asked.name}: ${stored.artifact.revision} is read from the installation, because ${errorMessage(error)}`,
     );
     return stored;
   }

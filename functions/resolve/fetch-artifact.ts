@@ -6,6 +6,7 @@ import { StarlingError } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { Artifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import { madeFrom } from "#shared/fleet/sources/pinned-revision.ts";
 import type { BlobStore } from "#shared/ports.ts";
 import { folderDigests } from "#shared/source/folder-digests.ts";
 import { chartFolders } from "#shared/source/helm/chart-folders.ts";
@@ -29,6 +30,7 @@ export async function fetchArtifact(row: SourceRow, located: Located, ports: Sto
   const charts = chartFolders(files);
   const about = {
     revision: located.revision,
+    madeFrom: madeFrom(row.spec, located.revision),
     ...(charts.length === 0 ? {} : { charts }),
     folders: folderDigests(files),
     subject: excerpt(title, maxSubjectLength),

@@ -3,6 +3,7 @@ import { untilOf } from "#functions/resolve/host-limits.ts";
 import { locate } from "#functions/resolve/locate.ts";
 import { bringBack, isLostArtifact, keepArtifact, type Missed } from "#functions/resolve/lost-artifact.ts";
 import { conclude, type Settle, wantAgain, writeStart } from "#functions/resolve/source-writes.ts";
+import { storedRevision } from "#functions/resolve/stored-revision.ts";
 import type { Located } from "#functions/resolve/upstreams/upstream.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -12,6 +13,7 @@ import { excerpt } from "#shared/base/excerpt.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Artifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { rowAt } from "#shared/fleet/rows/suspension.ts";
+import { madeFrom, pinnedRevision } from "#shared/fleet/sources/pinned-revision.ts";
 import {
   askedRevision,
   decideFetch,
@@ -130,11 +132,20 @@ async function pollSource(row: SourceRow, poll: Poll): Promise<Polled> {
     const { fetch } = now.status;
     return { ...failedSourceStatus(now, failure, clock.now()), ...defined({ fetch }) };
   };
+  const pinned = await pinnedArtifact(row, poll);
+  if (pinned !== undefined) {
+    const { revision: observed } = pinned;
+    return { row, settle: (now) => resolvedStatus(now, { artifact: pinned, observed }, clock.now()) };
+  }
   const found = await attempt(row, poll, async () => {
     const located = await locate(row, { timeLeftMs: timeLeftOf(poll) }, ports);
     return { located, ...(await storedArtifact(row, poll)) };
   });
-  if (isFailure(found)) return { row, settle: (now) => failedBefore(now, found) };
+  if (isFailure(found)) {
+    const stored = found.code === "UpstreamUnavailable" ? await versionWhileAway(row, ports) : undefined;
+    if (stored === undefined) return { row, settle: (now) => failedBefore(now, found) };
+    return { row, settle: (now) => resolvedStatus(now, { artifact: stored, observed: stored.revision }, clock.now()) };
+  }
   const { located, lost, artifact } = found;
   const { revision } = located;
   const observed = observedOf(located);
@@ -154,6 +165,27 @@ async function pollSource(row: SourceRow, poll: Poll): Promise<Polled> {
   }
   const fetching = await writeStart(row, { decision, lost }, ports);
   return { row: fetching, settle: await fetchLocated(fetching, located, poll) };
+}
+
+/**
+ * The stored artifact of the commit, the digest or the checksum that the spec names: it is what the upstream would answer,
+ * and nobody is asked for it.
+ */
+async function pinnedArtifact(row: SourceRow, poll: Poll): Promise<Artifact | undefined> {
+  const pinned = pinnedRevision(row.spec);
+  if (pinned?.changes !== "never") return undefined;
+  const { revision } = pinned;
+  const isPresent = row.status.artifact?.madeFrom === madeFrom(row.spec, revision);
+  const { artifact, lost } = isPresent
+    ? await storedArtifact(row, poll)
+    : { artifact: await storedRevision(row, revision, poll.ports), lost: undefined };
+  return artifact === undefined || lost !== undefined ? undefined : { ...artifact, revision };
+}
+
+/** The stored version of a chart, for the time in which its repository cannot be asked whether it replaced the version. */
+async function versionWhileAway(row: SourceRow, ports: ResolvePorts): Promise<Artifact | undefined> {
+  const pinned = pinnedRevision(row.spec);
+  return pinned?.changes === "rarely" ? storedRevision(row, pinned.revision, ports) : undefined;
 }
 
 /** Equal while the same question has the same answer. */

@@ -177,6 +177,8 @@ export interface Artifact {
   readonly revision: string;
   /** `sha256:<hex>` over the canonical listing of the part: equal files have equal digests. */
   readonly digest: string;
+  /** Digest of the revision and the spec that the files come from; absent in artifacts from before it was recorded. */
+  readonly madeFrom?: string;
   /** Bytes of the stored archive. */
   readonly sizeBytes: number;
   readonly files: number;

@@ -165,7 +165,7 @@ describe("a revision that is not the newest", () => {
     for (const revision of [commit, commit.slice(0, 7), `main@sha1:${commit}`]) {
       const found = await sizes(`render shop --revision ${revision}`, stranger);
       expect(found).toMatchObject({ code: 0, size: "7", at: artifact.revision });
-      expect(found.err).toContain("is read from the installation, because git refuses it to you");
+      expect(found.err).toContain(`is read from the installation, because revision ${revision} of Source app cannot`);
     }
   });
 

@@ -2,6 +2,7 @@
  * The policies of the stacks allow what the functions need, and nothing else. The test records every call on the whole
  * path from a document to a fleet and back, and compares it with the synthesized role of its function.
  */
+
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,6 +16,7 @@ import { addFleet, type Stack, startStack } from "#local/machine/stack.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import type { ApiList, SourceObject, SyncGroupObject, SyncObject } from "#shared/fleet/api/objects.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
+import { commitIn } from "#shared/source/git-reference.ts";
 import { mayDo, refusedCalls, requestsOf, statementsOf, unusedGrants } from "#test/support/policy-guard.ts";
 import { synthesizeTemplates } from "#test/synth/synthesized.ts";
 
@@ -275,6 +277,14 @@ describe("the roles of the functions", () => {
     expect(items.map(({ status }) => status.state).sort()).toEqual(["Failed", "OutOfSync"]);
     await stack.git.commitFiles("shop/app", configMap("two"), { message: "right" });
     await until("the end of it", async () => (await state()) === "Complete");
+
+    // A commit that the Source had.
+    const { revision = "" } = source.status.artifact ?? {};
+    const pinned = { ...stack.gitSpec(stack.git.url("shop/app")), ref: { commit: commitIn(revision) } };
+    const spec = { git: pinned, interval: "10s" };
+    await api.apply([{ ...version, kind: "Source", metadata: { namespace: "shop", name: "app" }, spec }]);
+    const present = async () => (await api.call<SourceObject>("GET", `${ns}/sources/app`)).status.artifact?.revision;
+    await until("the pinned commit", async () => (await present()) === `sha1:${commitIn(revision)}`);
 
     const viewer = personWith("Viewer");
     const post = (path: string) => api.call("POST", path, { reason: "a test" });

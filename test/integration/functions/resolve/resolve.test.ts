@@ -414,7 +414,9 @@ describe("a Source that follows a branch", () => {
     world.now = new Date("2026-03-01T10:05:00.000Z");
     await world.resolve();
     const after = (await world.row()).status.artifact;
-    expect(after).toEqual({ ...before, revision: `main@sha1:${second}`, subject: "Docs", committedAt });
+    expect(after?.madeFrom).not.toBe(before?.madeFrom);
+    const { madeFrom } = after ?? {};
+    expect(after).toEqual({ ...before, madeFrom, revision: `main@sha1:${second}`, subject: "Docs", committedAt });
   });
 
   test("a Source keeps its artifact while the branch is gone, backs off, and recovers", async () => {

@@ -1,0 +1,36 @@
+/** A revision that the Source had before is used again without its upstream, which may be away. */
+import { isLostArtifact, keepArtifact } from "#functions/resolve/lost-artifact.ts";
+import { allItems } from "#shared/base/all-pages.ts";
+import type { Clock } from "#shared/base/clock.ts";
+import { ranges } from "#shared/fleet/rows/keys.ts";
+import type { Artifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import { isNewer } from "#shared/fleet/rows/row.ts";
+import { madeFrom } from "#shared/fleet/sources/pinned-revision.ts";
+import type { BlobStore, Table } from "#shared/ports.ts";
+
+interface StoredPorts {
+  readonly table: Table;
+  readonly blobs: BlobStore;
+  readonly clock: Clock;
+}
+
+/** Revisions that are looked through, the newest first. */
+const mostRead = 1000;
+
+/** The newest artifact that the Source had of a revision, under the same spec; undefined when it is not stored any more. */
+export async function storedRevision(
+  row: SourceRow,
+  revision: string,
+  ports: StoredPorts,
+): Promise<Artifact | undefined> {
+  const desired = madeFrom(row.spec, revision);
+  const query = { ...ranges.revisions(row), newestFirst: true, newer: "kept" } as const;
+  let read = 0;
+  for await (const one of allItems((start) => ports.table.query({ ...query, ...start }))) {
+    if (++read > mostRead) return undefined;
+    if (isNewer(one) || one.artifact.madeFrom !== desired) continue;
+    if (await isLostArtifact(one.artifact.digest, ports.blobs)) return undefined;
+    return keepArtifact(one.artifact, ports);
+  }
+  return undefined;
+}

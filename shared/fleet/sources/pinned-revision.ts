@@ -1,0 +1,37 @@
+/** Revisions that a spec names exactly, and artifacts of the past that answer for them. */
+import { digestOf } from "#shared/base/digest.ts";
+import { type SourceSpec, upstreamOf } from "#shared/fleet/kinds/source.ts";
+import { commitIn } from "#shared/source/git-reference.ts";
+
+/** An upstream never changes this part of a revision: the commit, the digest, or the version of a chart. */
+function identityIn(spec: SourceSpec, revision: string): string {
+  return spec.helm === undefined ? commitIn(revision) : plainVersion(revision.split("@")[0] ?? "");
+}
+
+/** `v1.2.3` and `1.2.3` are one version. */
+function plainVersion(version: string): string {
+  return version.replace(/^v/, "");
+}
+
+/** Digest of what decides the files of an artifact: the revision, and the spec without what only finds the revision. */
+export function madeFrom(spec: SourceSpec, revision: string): string {
+  const { interval: _interval, ...rest } = spec;
+  const { kind } = upstreamOf(spec);
+  const { ref: _ref, credentials: _credentials, ...place } = { ...spec[kind] } as Record<string, unknown>;
+  return digestOf({ identity: identityIn(spec, revision), spec: { ...rest, [kind]: place } });
+}
+
+export interface Pinned {
+  readonly revision: string;
+  /** A repository of charts may replace a version; a commit and a digest have their content for ever. */
+  readonly changes: "never" | "rarely";
+}
+
+/** The revision that a spec names exactly; undefined for a branch, a tag or a range. */
+export function pinnedRevision({ git, oci, helm, archive }: SourceSpec): Pinned | undefined {
+  const commit = git?.ref?.commit;
+  const never = commit === undefined ? (oci?.ref?.digest ?? (archive && `sha256:${archive.sha256}`)) : `sha1:${commit}`;
+  if (never !== undefined) return { revision: never, changes: "never" };
+  const [, version] = /^\s*=?\s*(v?\d+\.\d+\.\d+(?:[-+][\w.+-]*)?)\s*$/.exec(helm?.ref?.semver ?? "") ?? [];
+  return version === undefined ? undefined : { revision: version, changes: "rarely" };
+}

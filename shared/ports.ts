@@ -170,7 +170,12 @@ export interface SecretReader {
   read(name: string, options?: { readonly fresh?: boolean }): Promise<string>;
 }
 
-export type SourceCredentials =
+export type SourceCredentials = HttpCredentials | SshKey;
+
+export type HttpCredentials = {
+  /** They go to addresses below it only. */
+  readonly prefix?: string;
+} & (
   | {
       readonly kind: "basic";
       readonly username: string;
@@ -179,7 +184,7 @@ export type SourceCredentials =
       readonly tokenHosts?: readonly string[];
     }
   | { readonly kind: "bearer"; readonly token: string }
-  | SshKey;
+);
 
 export interface SshKey {
   readonly kind: "ssh";
@@ -251,6 +256,8 @@ export interface RemoteQuestion {
   readonly method?: "GET" | "HEAD" | "POST";
   /** Names in lower case. They go to the origin of `url` only; after a redirect elsewhere, just `accept` is sent. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** They go to the origin of `url` only, and there to addresses below their prefix, also after a redirect. */
+  readonly credentials?: SourceCredentials | undefined;
   readonly body?: Uint8Array;
   /** Largest body of the answer. */
   readonly maxBytes: number;

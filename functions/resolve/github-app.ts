@@ -4,6 +4,7 @@ import { LRUCache } from "lru-cache";
 import * as z from "zod";
 import { upstreamError } from "#functions/resolve/upstreams/upstream-errors.ts";
 import type { Clock } from "#shared/base/clock.ts";
+import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import type { HttpRemote, SourceCredentials } from "#shared/ports.ts";
@@ -16,6 +17,8 @@ export interface GithubApp {
   readonly privateKey: string;
   /** `https://api.github.com`, without a slash at its end. */
   readonly baseUrl: string;
+  /** The token goes to addresses below it only. */
+  readonly prefix?: string;
 }
 
 export interface GithubAppUse {
@@ -45,14 +48,14 @@ export async function installationLogin(app: GithubApp, use: GithubAppUse): Prom
   const key = digestOf(app);
   const known = use.fresh ? undefined : tokens.get(key);
   const now = use.clock.now().getTime();
-  if (known !== undefined && known.expiresAt - marginMs > now) return loginWith(known);
+  if (known !== undefined && known.expiresAt - marginMs > now) return loginWith(known, app);
   const token = await newToken(app, use);
   tokens.set(key, token);
-  return loginWith(token);
+  return loginWith(token, app);
 }
 
-function loginWith({ value }: Token): SourceCredentials {
-  return { kind: "basic", username: "x-access-token", password: value };
+function loginWith({ value }: Token, { prefix }: GithubApp): SourceCredentials {
+  return { kind: "basic", username: "x-access-token", password: value, ...defined({ prefix }) };
 }
 
 const tokenAnswer = z.object({

@@ -2,18 +2,21 @@ import type { GithubApp } from "#functions/resolve/github-app.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { ErrorCode } from "#shared/base/error-codes.ts";
 import { StarlingError } from "#shared/base/errors.ts";
+import { isJsonObject } from "#shared/base/json.ts";
 import { isToken, putSecret, secretMembers } from "#shared/fleet/bound-secret.ts";
 import type { Upstream } from "#shared/fleet/kinds/source.ts";
 import type { SecretReader, SourceCredentials } from "#shared/ports.ts";
 import { checkHttpUrl } from "#shared/source/http-url.ts";
 import { keyScan } from "#shared/source/ssh/known-hosts.ts";
 import { sshAddress, sshHost } from "#shared/source/ssh/ssh-url.ts";
+import { isBelowPrefix } from "#shared/source/url-prefix.ts";
 
 /**
- * The credentials a Source names. Its secret is JSON with the `host` that they are for, `username` and `password` (kind
- * `basic`), `token` (`bearer`) or `privateKey`, `passphrase` and `knownHosts` (`ssh`), or a `GithubApp` (`githubApp`), and
- * optionally the `namespaces` of the Sources that may use them: on a host that many teams share, the host alone is not
- * enough.
+ * The credentials a Source names. Its secret is JSON with the `host`, or the `prefix` of the addresses, that they are for,
+ * `username` and `password` (kind `basic`), `token` (`bearer`) or `privateKey`, `passphrase` and `knownHosts` (`ssh`), or a
+ * `GithubApp` (`githubApp`), and optionally the `namespaces` of the Sources that may use them: on a host that many teams
+ * share, the host alone is not enough. While they are rotated, `credentials` holds two of them.
+ * @returns one or two, in the order in which they are tried; undefined for a Source without credentials.
  * @param options.fresh - true when the server refused the credentials that were read before.
  * @throws StarlingError `SecretNotFound`; or `SecretUnbound`, `SecretMismatch` or `InvalidCredentials`, which name the
  *   secret and never its content.
@@ -22,10 +25,11 @@ export async function readCredentials(
   { namespace, upstream }: { readonly namespace: string; readonly upstream: Upstream },
   secrets: SecretReader,
   { fresh = false }: { readonly fresh?: boolean } = {},
-): Promise<StatedCredentials | undefined> {
+): Promise<readonly StatedCredentials[] | undefined> {
   const { kind, url, credentials: desired } = upstream;
   if (desired === undefined) return undefined;
-  const use = { at: `spec.${kind}`, url: new URL(url), namespace, secret: desired.secret, kind: desired.kind };
+  const address = addressIn(upstream);
+  const use = { at: `spec.${kind}`, url: new URL(url), address, namespace, secret: desired.secret, kind: desired.kind };
   try {
     return credentialsIn(await secrets.read(desired.secret, { fresh }), use);
   } catch (error) {
@@ -36,41 +40,92 @@ export async function readCredentials(
 }
 
 /** An app still has to ask for a token. */
-type StatedCredentials = SourceCredentials | GithubApp;
+export type StatedCredentials = SourceCredentials | GithubApp;
 
 interface SecretUse {
   /** Field of the upstream: `spec.git`. */
   readonly at: string;
   readonly url: URL;
+  /** Everything that the Source names, with the chart in a registry. */
+  readonly address: string;
   /** Namespace of the Source. */
   readonly namespace: string;
   readonly secret: string;
   readonly kind: StatedCredentials["kind"];
 }
 
-function credentialsIn(text: string, use: SecretUse): StatedCredentials {
-  const { at, url, namespace, secret, kind } = use;
+const mostEntries = 2;
+/** Members that count for both entries. */
+const shared = ["tokenHosts", "knownHosts", "baseUrl"] as const;
+
+function credentialsIn(text: string, use: SecretUse): readonly StatedCredentials[] {
+  const { at, secret, kind } = use;
   const members = secretMembers(text) ?? {};
-  const { host, namespaces } = members;
-  if (host === undefined) {
+  refuseUnbound(members, use);
+  const { credentials: entries = [members] } = members;
+  const invalid = (what: string) =>
+    refused("InvalidCredentials", secret, `${what} that ${at}.credentials says (${kind}): ${remedyFor(use)}`);
+  if (!Array.isArray(entries) || entries.length === 0 || entries.length > mostEntries) {
+    throw refused(
+      "InvalidCredentials",
+      secret,
+      `has "credentials" that are no list of one or two; write the old and the new ones there: ${remedyFor(use, true)}`,
+    );
+  }
+  return entries.map((entry: unknown, index) => {
+    const own = entry === members ? members : entryIn(members, entry);
+    const found = own === undefined ? undefined : formOf(own, use);
+    if (found !== undefined) return found;
+    throw invalid(entries.length === 1 ? "does not have the form" : `has "credentials"[${index}] without the form`);
+  });
+}
+
+function entryIn(members: Members, entry: unknown): Members | undefined {
+  if (!isJsonObject(entry)) return undefined;
+  const { prefix } = members;
+  return { ...Object.fromEntries(shared.map((name) => [name, members[name]])), ...entry, prefix };
+}
+
+/** @throws StarlingError `SecretUnbound`, `SecretMismatch` */
+function refuseUnbound({ host, prefix, namespaces }: Members, use: SecretUse): void {
+  const { at, url, address, namespace, secret } = use;
+  if (host === undefined && prefix === undefined) {
     const what = `does not say which host it is for, and is sent to none; if it is for this one, ${remedyFor(use)}`;
     throw refused("SecretUnbound", secret, what);
   }
-  if (typeof host !== "string" || hostOf(host, url) !== hostOf(url.host, url)) {
-    const what = `is for another host and is not sent to ${shownHost(url)}; correct ${at}.url, or name a secret of this host in ${at}.credentials`;
-    throw refused("SecretMismatch", secret, what);
+  const other = `correct ${at}.url, or name a secret of this host in ${at}.credentials`;
+  if (host !== undefined && (typeof host !== "string" || hostOf(host, url) !== hostOf(url.host, url))) {
+    throw refused("SecretMismatch", secret, `is for another host and is not sent to ${shownHost(url)}; ${other}`);
+  }
+  if (prefix !== undefined && (typeof prefix !== "string" || !isBelowPrefix(address, prefix))) {
+    const what = `is for addresses with another "prefix" and is not sent to ${address}`;
+    throw refused(
+      "SecretMismatch",
+      secret,
+      `${what}; correct ${at}.url, or name a secret of this address in ${at}.credentials`,
+    );
   }
   if (namespaces !== undefined && !(Array.isArray(namespaces) && namespaces.includes(namespace))) {
     const what = `is not for Sources of the namespace ${namespace}; add it to the secret's "namespaces", or name another secret in ${at}.credentials`;
     throw refused("SecretMismatch", secret, what);
   }
-  const credentials = kind === "githubApp" ? appIn(members, url) : formOf(kind, members);
-  if (credentials !== undefined) return credentials;
-  const what = `does not have the form that ${at}.credentials says (${kind}): ${remedyFor(use)}`;
-  throw refused("InvalidCredentials", secret, what);
 }
 
-function formOf(kind: SourceCredentials["kind"], members: Members): SourceCredentials | undefined {
+/** The chart of a registry is a part of its address; that of a repository is a name in its index. */
+function addressIn(upstream: Upstream): string {
+  const { kind, url } = upstream;
+  return kind === "helm" && url.startsWith("oci:") ? `${url.replace(/\/+$/, "")}/${upstream.chart}` : url;
+}
+
+function formOf(members: Members, { kind, url }: SecretUse): StatedCredentials | undefined {
+  const credentials = kind === "githubApp" ? appIn(members, url) : loginOf(kind, members);
+  const { prefix } = members;
+  return credentials === undefined || typeof prefix !== "string" || credentials.kind === "ssh"
+    ? credentials
+    : { ...credentials, prefix };
+}
+
+function loginOf(kind: SourceCredentials["kind"], members: Members): SourceCredentials | undefined {
   const { username, password, token, tokenHosts, privateKey, passphrase, knownHosts } = members;
   switch (kind) {
     case "bearer":
@@ -118,9 +173,10 @@ const examples: Readonly<Record<StatedCredentials["kind"], Members>> = {
   githubApp: { appId: "<id>", owner: "<organization or person>", privateKey: "<private key>" },
 };
 
-function remedyFor({ url, secret, kind }: SecretUse): string {
+function remedyFor({ url, secret, kind }: SecretUse, both = false): string {
   const host = shownHost(url);
-  const put = putSecret(secret, { host, ...examples[kind] });
+  const example = both ? { credentials: [examples[kind], examples[kind]] } : examples[kind];
+  const put = putSecret(secret, { host, ...example });
   return kind === "ssh"
     ? `${put} (${scanFor(url)} prints the lines of known_hosts; compare them with what its operator publishes)`
     : put;

@@ -1,7 +1,6 @@
 import { unpackUpstream } from "#functions/resolve/upstreams/unpack-upstream.ts";
 import type { LocateUpstream } from "#functions/resolve/upstreams/upstream.ts";
 import { refusedRequest, upstreamError } from "#functions/resolve/upstreams/upstream-errors.ts";
-import { authorization } from "#shared/adapters/net/authorization.ts";
 import { hexOf, sha256 } from "#shared/base/digest.ts";
 import type { ArchiveUpstream } from "#shared/fleet/kinds/source.ts";
 import { isWithin } from "#shared/source/tree-listing.ts";
@@ -24,7 +23,7 @@ export const locateArchive: LocateUpstream<ArchiveUpstream> = async (
     what: `the archive ${url}`,
     async fetch(paths) {
       const bytes = await signedIn(async (credentials) => {
-        const { status, body } = await http.ask({ url, headers: authorization(credentials), maxBytes, timeLeftMs });
+        const { status, body } = await http.ask({ url, credentials, maxBytes, timeLeftMs });
         if (status === 200) return body;
         throw refusedRequest({ what: url, status, at: "spec.archive", hasCredentials: credentials !== undefined });
       });

@@ -8,7 +8,7 @@ import type {
   UpstreamUse,
 } from "#functions/resolve/upstreams/upstream.ts";
 import { refusedRequest, upstreamError } from "#functions/resolve/upstreams/upstream-errors.ts";
-import { authorization } from "#shared/adapters/net/authorization.ts";
+import { mayGoTo } from "#shared/adapters/net/authorization.ts";
 import { hexOf, sha256 } from "#shared/base/digest.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import type { HelmUpstream } from "#shared/fleet/kinds/source.ts";
@@ -65,11 +65,11 @@ async function locateInRepository(spec: HelmUpstream, use: UpstreamUse, { http }
   const { timeLeftMs, signedIn, revision } = use;
   const read = (url: string, maxBytes: number): Promise<Uint8Array> =>
     signedIn(async (credentials) => {
-      const isOwn = new URL(url).origin === new URL(base).origin;
-      const headers = isOwn ? authorization(credentials) : {};
-      const { status, body } = await http.ask({ url, headers, maxBytes, timeLeftMs });
+      const isOwn = new URL(url).origin === new URL(base).origin && mayGoTo(credentials, new URL(url));
+      const own = isOwn ? credentials : undefined;
+      const { status, body } = await http.ask({ url, credentials: own, maxBytes, timeLeftMs });
       if (status === 200) return body;
-      const hasCredentials = isOwn && credentials !== undefined;
+      const hasCredentials = own !== undefined;
       throw refusedRequest({ what: url, status, at: "spec.helm", hasCredentials });
     });
   const indexUrl = `${base}index.yaml`;

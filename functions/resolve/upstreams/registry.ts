@@ -1,6 +1,6 @@
 /** Reads an OCI registry by the distribution specification: tags, digests, manifests and blobs of one repository. */
 import { refusedRequest, upstreamError } from "#functions/resolve/upstreams/upstream-errors.ts";
-import { authorization } from "#shared/adapters/net/authorization.ts";
+import { defined } from "#shared/base/defined.ts";
 import { sha256 } from "#shared/base/digest.ts";
 import type { ErrorCode } from "#shared/base/error-codes.ts";
 import type { StarlingError } from "#shared/base/errors.ts";
@@ -46,7 +46,8 @@ interface Question {
 export class Registry {
   readonly #use: RegistryUse;
   readonly #http: HttpRemote;
-  #authorization: string | undefined;
+  /** What the registry gets with each question. */
+  #login: SourceCredentials | undefined;
 
   constructor(use: RegistryUse, http: HttpRemote) {
     this.#use = use;
@@ -160,18 +161,31 @@ export class Registry {
 
   #send({ method = "GET", path, accept, maxBytes }: Question): Promise<RemoteAnswer> {
     const { repository, timeLeftMs } = this.#use;
-    const headers = {
-      ...(accept === undefined ? {} : { accept }),
-      ...(this.#authorization === undefined ? {} : { authorization: this.#authorization }),
-    };
-    return this.#http.ask({ url: `${repository.origin}${path}`, method, headers, maxBytes, timeLeftMs });
+    const url = `${repository.origin}${path}`;
+    return this.#http.ask({
+      url,
+      method,
+      headers: defined({ accept }),
+      credentials: this.#login,
+      maxBytes,
+      timeLeftMs,
+    });
+  }
+
+  /** The secret's prefix is of `oci://`, and only the Source's own repository is asked for. */
+  get #credentials(): SourceCredentials | undefined {
+    const { credentials } = this.#use;
+    if (credentials === undefined || credentials.kind === "ssh") return credentials;
+    const { prefix: _checked, ...login } = credentials;
+    return login;
   }
 
   async #signIn({ headers }: RemoteAnswer): Promise<void> {
-    const { credentials, repository, at } = this.#use;
+    const { repository, at } = this.#use;
+    const credentials = this.#credentials;
     const challenge = parseChallenge(headers["www-authenticate"]);
     if (challenge === undefined || challenge.scheme === "basic" || credentials?.kind === "bearer") {
-      this.#authorization = authorization(credentials).authorization;
+      this.#login = credentials;
       return;
     }
     const realm = new URL(challenge.realm);
@@ -187,12 +201,13 @@ export class Registry {
     const { timeLeftMs } = this.#use;
     const answer = await this.#http.ask({
       url: realm.href,
-      headers: { accept: "application/json", ...authorization(credentials) },
+      headers: { accept: "application/json" },
+      credentials,
       maxBytes: mib,
       timeLeftMs,
     });
     if (answer.status !== 200) throw this.#refused(answer, "a token");
-    this.#authorization = `Bearer ${this.#tokenIn(answer)}`;
+    this.#login = { kind: "bearer", token: this.#tokenIn(answer) };
   }
 
   #tokenIn({ body }: RemoteAnswer): string {

@@ -6,9 +6,12 @@ import { flatHeaders, guardedRequest } from "#shared/adapters/net/guarded-reques
 import { refuseLimited } from "#shared/adapters/net/refuse-limited.ts";
 import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
+import { isBelowPrefix } from "#shared/source/url-prefix.ts";
 
 export interface GitHttpOptions {
   readonly rules: AddressRules;
+  /** Credentials in the requests go to addresses below it only. */
+  readonly prefix?: string;
   /** PEM certificates to trust in addition to the machine's. */
   readonly ca?: string;
   /** For the whole operation, with all its requests. */
@@ -18,6 +21,8 @@ export interface GitHttpOptions {
 }
 
 const maxRedirects = 3;
+/** The end of an address that lists references. */
+const listing = "/info/refs";
 
 /**
  * The HTTP of one git operation. isomorphic-git's own plugin follows any redirect and has no limits. This one checks
@@ -52,6 +57,10 @@ export class GitHttp extends GitTransport {
       if (next.origin !== target.origin) {
         throw failure(`${target.origin} redirects to ${next.origin}; if that is right, write that URL in spec.git.url`);
       }
+      const { prefix } = this.#options;
+      if (prefix !== undefined && !isBelowPrefix(repositoryOf(next), prefix)) {
+        throw failure(`${target.origin} redirects out of the "prefix" of the secret; correct it, or spec.git.url`);
+      }
       if (hops >= maxRedirects) throw failure(`${target.origin} redirects in a cycle; correct spec.git.url`);
       this.#remember(new URL(message.url), next);
       target = next;
@@ -67,10 +76,8 @@ export class GitHttp extends GitTransport {
   }
 
   #remember(from: URL, to: URL): void {
-    const service = "/info/refs";
-    if (!from.pathname.endsWith(service) || !to.pathname.endsWith(service)) return;
-    const base = (url: URL): string => url.origin + url.pathname.slice(0, -service.length);
-    this.#moved = { from: base(from), to: base(to) };
+    if (!from.pathname.endsWith(listing) || !to.pathname.endsWith(listing)) return;
+    this.#moved = { from: repositoryOf(from), to: repositoryOf(to) };
   }
 
   async #send(url: URL, { method, headers, body }: GitHttpMessage): Promise<IncomingMessage> {
@@ -107,6 +114,11 @@ export class GitHttp extends GitTransport {
   #tookTooLong(): StarlingError {
     return failure(`the git server did not answer within ${Math.round(this.#options.timeoutSeconds)} s`);
   }
+}
+
+/** The address of the repository in that of one of its services. */
+function repositoryOf({ origin, pathname }: URL): string {
+  return origin + pathname.replace(/\/(?:info\/refs|git-upload-pack)$/, "");
 }
 
 function failure(message: string): StarlingError {

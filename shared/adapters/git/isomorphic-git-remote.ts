@@ -127,9 +127,9 @@ export class IsomorphicGitRemote implements GitRemote {
   #transport({ url, credentials }: GitRepository, timeoutSeconds: number): GitTransport {
     const { rules, ca } = this.#options;
     const options = { rules, timeoutSeconds, limits: this.#limits };
-    return url.startsWith("ssh:")
-      ? new GitSsh({ url, credentials }, options)
-      : new GitHttp(url, { ...options, ...defined({ ca }) });
+    if (url.startsWith("ssh:")) return new GitSsh({ url, credentials }, options);
+    const prefix = credentials?.kind === "ssh" ? undefined : credentials?.prefix;
+    return new GitHttp(url, { ...options, ...defined({ ca, prefix }) });
   }
 }
 

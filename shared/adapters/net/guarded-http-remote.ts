@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { ByteCollector } from "#shared/adapters/byte-collector.ts";
 import type { AddressRules } from "#shared/adapters/net/address-rules.ts";
+import { authorization, mayGoTo } from "#shared/adapters/net/authorization.ts";
 import { certificateHint } from "#shared/adapters/net/certificate-hint.ts";
 import { flatHeaders, guardedRequest } from "#shared/adapters/net/guarded-request.ts";
 import { refuseLimited } from "#shared/adapters/net/refuse-limited.ts";
@@ -47,15 +48,17 @@ export class GuardedHttpRemote implements HttpRemote {
 
   async #follow(question: RemoteQuestion, signal: AbortSignal): Promise<{ response: IncomingMessage; url: URL }> {
     const { rules, ca } = this.#options;
-    const { method = "GET", headers = {}, body } = question;
+    const { method = "GET", headers = {}, credentials, body } = question;
     const first = new URL(question.url);
     for (let url = first, hops = 0; ; hops++) {
-      const own = url.origin === first.origin ? headers : defined({ accept: headers.accept });
+      const isOwn = url.origin === first.origin;
+      const own = isOwn ? headers : defined({ accept: headers.accept });
+      const login = isOwn && mayGoTo(credentials, url) ? authorization(credentials) : {};
       const response = await guardedRequest(
         {
           url,
           method,
-          headers: { "user-agent": "starling", ...own },
+          headers: { "user-agent": "starling", ...own, ...login },
           ...defined({ body: body === undefined ? undefined : Buffer.from(body) }),
         },
         { rules, signal, ...defined({ ca }) },

@@ -8,7 +8,8 @@ const basic = { username: "u", password: "s3cret" };
 async function read(url: string, value: unknown, kind: "basic" | "bearer" | "ssh" | "githubApp" = "basic") {
   const spec = sourceSpec.parse({ git: { url, credentials: { secret, kind } } });
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  return readCredentials({ namespace: "shop", upstream: upstreamOf(spec) }, { read: async () => text });
+  const found = await readCredentials({ namespace: "shop", upstream: upstreamOf(spec) }, { read: async () => text });
+  return found?.length === 1 ? found[0] : found;
 }
 
 describe("the host for which a secret of git credentials is meant", () => {
@@ -54,6 +55,86 @@ describe("the host for which a secret of git credentials is meant", () => {
     const found = read("https://github.com/acme/app", { host: "github.com", namespaces, ...basic });
     if (code === undefined) expect(await found).toMatchObject({ kind: "basic" });
     else await expect(found).rejects.toMatchObject({ code, message: expect.stringContaining("namespace shop") });
+  });
+});
+
+describe("the prefix of the addresses for which a secret is meant", () => {
+  const prefix = "https://github.com/acme/";
+
+  test("a secret with a prefix needs no host, and the credentials carry the prefix with them", async () => {
+    const found = await read("https://github.com/acme/app", { prefix, ...basic });
+    expect(found).toEqual({ kind: "basic", ...basic, prefix });
+    const both = await read("https://github.com/acme/app", { host: "github.com", prefix, ...basic });
+    expect(both).toEqual(found);
+    const app = { appId: 1, owner: "acme", privateKey: "s3cret" };
+    expect(await read("https://github.com/acme/app", { prefix, ...app }, "githubApp")).toMatchObject({ prefix });
+  });
+
+  test.each([
+    ["another repository", "https://github.com/other/app", { prefix }],
+    ["a neighbour", "https://github.com/acme-evil/app", { prefix: "https://github.com/acme" }],
+    ["a way out", "https://github.com/acme/..%2fother/app", { prefix }],
+    ["a prefix that is no text", "https://github.com/acme/app", { prefix: 5 }],
+    ["an empty prefix", "https://github.com/acme/app", { prefix: "" }],
+    ["another host beside it", "https://github.com/acme/app", { host: "gitlab.com", prefix }],
+  ])("a secret is not sent to %s", async (_what, url, binding) => {
+    await expect(read(url, { ...binding, ...basic })).rejects.toMatchObject({
+      code: "SecretMismatch",
+      message: expect.not.stringContaining("s3cret"),
+    });
+  });
+
+  test("the chart in a registry belongs to its address", async () => {
+    const bound = { prefix: "oci://ghcr.io/acme/charts/shop", ...basic };
+    const readFor = (chart: string) => {
+      const credentials = { secret, kind: "basic" };
+      const spec = sourceSpec.parse({ helm: { url: "oci://ghcr.io/acme/charts/", chart, credentials } });
+      return readCredentials(
+        { namespace: "shop", upstream: upstreamOf(spec) },
+        { read: async () => JSON.stringify(bound) },
+      );
+    };
+    expect(await readFor("shop")).toHaveLength(1);
+    await expect(readFor("blog")).rejects.toMatchObject({ code: "SecretMismatch" });
+  });
+});
+
+describe("a secret with two credentials", () => {
+  const url = "https://github.com/acme/app";
+  const host = "github.com";
+
+  test("both are read in their order, with what they share", async () => {
+    const tokenHosts = ["auth.example"];
+    const credentials = [basic, { username: "u", password: "new" }];
+    expect(await read(url, { host, tokenHosts, credentials })).toEqual([
+      { kind: "basic", ...basic, tokenHosts },
+      { kind: "basic", username: "u", password: "new", tokenHosts },
+    ]);
+    expect(await read(url, { host, credentials: [{ token: "a" }] }, "bearer")).toEqual({ kind: "bearer", token: "a" });
+  });
+
+  test.each<[string, unknown, string]>([
+    ["none", [], "no list of one or two"],
+    ["three", [basic, basic, basic], "no list of one or two"],
+    ["no list", { a: basic }, "no list of one or two"],
+    ["one without a password", [basic, { username: "u" }], 'has "credentials"[1] without the form'],
+    ["a text", ["s3cret", basic], 'has "credentials"[0] without the form'],
+  ])("a secret with %s is refused by name", async (_what, credentials, message) => {
+    const found = read(url, { host, credentials, username: "u", password: "s3cret" });
+    await expect(found).rejects.toMatchObject({
+      code: "InvalidCredentials",
+      message: expect.stringContaining(message),
+    });
+    await expect(found).rejects.toMatchObject({ message: expect.not.stringContaining("s3cret") });
+  });
+
+  test("an entry cannot widen what the secret is for", async () => {
+    const credentials = [{ ...basic, host: "evil.example", prefix: "https://evil.example/" }];
+    const found = read("https://evil.example/acme/app", { host, credentials });
+    await expect(found).rejects.toMatchObject({ code: "SecretMismatch" });
+    expect(await read(url, { host, prefix: "https://github.com/acme/", credentials })).toMatchObject({
+      prefix: "https://github.com/acme/",
+    });
   });
 });
 
@@ -165,5 +246,5 @@ test("a corrected secret is read at once", async () => {
       },
     },
   );
-  expect({ found, asked }).toEqual({ found: { kind: "bearer", token: "new" }, asked: [false, true] });
+  expect({ found, asked }).toEqual({ found: [{ kind: "bearer", token: "new" }], asked: [false, true] });
 });

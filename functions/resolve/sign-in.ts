@@ -63,7 +63,7 @@ export function signIn(use: SignInUse, ports: SignInPorts): UpstreamUse["signedI
         return result;
       } catch (error) {
         const code = errorCode(error);
-        failure = tellRefused(error, refusals.has(code) ? refused.add(index) : refused, use);
+        failure = withRefusals(error, refusals.has(code) ? refused.add(index) : refused, use);
         if (mistakes.has(code)) ended = reading;
         else if (!refusals.has(code)) throw failure;
       }
@@ -88,8 +88,8 @@ async function* candidates(
   }
 }
 
-/** Of a secret with two credentials, a failure says which are refused. */
-function tellRefused(error: unknown, refused: ReadonlySet<number>, use: SignInUse): unknown {
+/** A failure says which credentials are refused, if the secret has two. */
+function withRefusals(error: unknown, refused: ReadonlySet<number>, use: SignInUse): unknown {
   const secret = secretOf(use);
   if (!(error instanceof StarlingError) || secret === undefined || !refused.has(0)) return error;
   if (refused.size === 1 && refusals.has(error.code)) return error;

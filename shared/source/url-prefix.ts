@@ -6,7 +6,8 @@ import { sshAddress } from "#shared/source/ssh/ssh-url.ts";
  * `https://github.com/acme/app` below it, and not `https://github.com/acme-evil/app`. A name of a repository is the same
  * with `.git` behind it.
  *
- * What two readers could read differently is below nothing: an encoded slash, `..`, or a user in front of an HTTP host.
+ * An address that two readers could read differently is below nothing: one with an encoded slash, `..`, or a user in front
+ * of an HTTP host.
  */
 export function isBelowPrefix(address: string, prefix: string): boolean {
   if (/[?#]/.test(prefix)) return false;

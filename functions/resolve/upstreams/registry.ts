@@ -46,7 +46,7 @@ interface Question {
 export class Registry {
   readonly #use: RegistryUse;
   readonly #http: HttpRemote;
-  /** What the registry gets with each question. */
+  /** The registry gets it with each question. */
   #login: SourceCredentials | undefined;
 
   constructor(use: RegistryUse, http: HttpRemote) {

@@ -39,7 +39,7 @@ function taking(...logins: { username: string; password: string }[]): typeof ans
     logins.some((login) => headers.authorization === basicOf(login)) ? { body: content } : { status: 401 };
 }
 
-/** What the reader has, and what it gets when it asks again. */
+/** Sets the secret that is cached, and the one that is stored. */
 function keep(cached: object, fresh: object = cached): void {
   world.readSecret = async (_name, { fresh: isFresh = false } = {}) => {
     readings.push(isFresh);

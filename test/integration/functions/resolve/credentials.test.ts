@@ -12,7 +12,8 @@ import { tarGz } from "#test/support/tar-gz.ts";
 
 const secret = "starling/git/files";
 const credentials = { secret, kind: "basic" };
-const [old, next, other] = ["old-pw", "new-pw", "other-pw"].map((password) => ({ username: "bot", password }));
+const loginOf = (password: string) => ({ username: "bot", password });
+const [old, next, other] = [loginOf("old-pw"), loginOf("new-pw"), loginOf("other-pw")] as const;
 const basicOf = ({ username, password }: { username: string; password: string }) =>
   `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
 

@@ -20,6 +20,7 @@ import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
 import {
   type GitUpstream,
   type GitVerification,
+  type HelmUpstream,
   type OciUpstream,
   type Upstream,
   upstreamOf,
@@ -256,6 +257,10 @@ function verificationText({ mode, keys }: GitVerification): string {
   return `the signature of ${what}, with ${counted(keys.length, "trusted key")}`;
 }
 
+function chartVerificationText({ provenance }: NonNullable<HelmUpstream["verify"]>): string {
+  return `the provenance file of the chart, with ${counted(provenance.keys.length, "trusted key")}`;
+}
+
 function upstreamFields(upstream: Upstream): Parameters<typeof fieldsText>[0] {
   switch (upstream.kind) {
     case "git":
@@ -269,6 +274,7 @@ function upstreamFields(upstream: Upstream): Parameters<typeof fieldsText>[0] {
         ["Repository", upstream.url],
         ["Chart", upstream.chart],
         ["Follows", `versions ${upstream.ref?.semver ?? "*"}`],
+        ["Verifies", upstream.verify === undefined ? undefined : chartVerificationText(upstream.verify)],
       ];
     case "oci":
       return [

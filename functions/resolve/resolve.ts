@@ -231,8 +231,9 @@ async function fetchLocated(row: SourceRow, located: Located, poll: Poll): Promi
   const fetched = await attempt(row, poll, () => fetchArtifact(row, located, poll.ports));
   const { clock } = poll.ports;
   if (!isFailure(fetched)) return (now) => resolvedStatus(now, { artifact: fetched, observed }, clock.now());
-  // Only another revision can end this failure.
-  const refused = refusals.has(fetched.code) ? { refused: askedRevision(row, observed) } : {};
+  // Only another revision can end this failure, or a signature that comes after the revision.
+  const lasts = refusals.has(fetched.code) && !(located.isSignedApart === true && signatureCodes.has(fetched.code));
+  const refused = lasts ? { refused: askedRevision(row, observed) } : {};
   return (now) => failedSourceStatus(now, { ...fetched, ...refused }, clock.now());
 }
 

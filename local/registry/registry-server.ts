@@ -36,7 +36,7 @@ export interface RegistryServer {
   /** Pushes an artifact as a client would. @returns the digest of its manifest. */
   push(repository: string, tag: string, artifact: PushedArtifact): string;
   /** Pushes a chart that is packed. @returns the digest of its manifest. */
-  pushChart(repository: string, version: string, packed: Uint8Array): string;
+  pushChart(repository: string, version: string, packed: Uint8Array, provenance?: Uint8Array): string;
   /** Stores a manifest as it is. @returns its digest. */
   putManifest(repository: string, tag: string, bytes: Uint8Array, mediaType?: string): string;
   stop(): Promise<void>;
@@ -178,9 +178,11 @@ export async function startRegistryServer(options: RegistryServerOptions = {}): 
       };
       return registry.putManifest(repository, tag, Buffer.from(JSON.stringify(body)));
     },
-    pushChart(repository, version, packed) {
+    pushChart(repository, version, packed, provenance) {
       const config = { mediaType: "application/vnd.cncf.helm.config.v1+json", content: Buffer.from("{}") };
-      const layers = [{ mediaType: "application/vnd.cncf.helm.chart.content.v1.tar+gzip", content: packed }];
+      const chart = { mediaType: "application/vnd.cncf.helm.chart.content.v1.tar+gzip", content: packed };
+      const provenanceType = "application/vnd.cncf.helm.chart.provenance.v1.prov";
+      const layers = provenance === undefined ? [chart] : [chart, { mediaType: provenanceType, content: provenance }];
       return registry.push(repository, version.replaceAll("+", "_"), { config, layers });
     },
     putManifest: (repository, tag, bytes, mediaType = manifestType) =>

@@ -98,3 +98,13 @@ export async function signWith(content: string, { secret }: PgpKey, hash: openpg
   packets.push(packet);
   return new openpgp.Signature(packets).armor();
 }
+
+/** A clear-signed message. */
+export async function clearSign(
+  text: string,
+  { secret }: PgpKey,
+  { before = 0 }: SigningOptions = {},
+): Promise<string> {
+  const message = await openpgp.createCleartextMessage({ text });
+  return openpgp.sign({ message, signingKeys: secret, date: new Date(Date.now() - before * dayMs) });
+}

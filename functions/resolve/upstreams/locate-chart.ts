@@ -8,8 +8,17 @@ import type {
   UpstreamUse,
 } from "#functions/resolve/upstreams/upstream.ts";
 import { refusedRequest, upstreamError } from "#functions/resolve/upstreams/upstream-errors.ts";
+import {
+  type ProvenChart,
+  requireDigest,
+  type SignedChart,
+  verifyProvenance,
+} from "#functions/resolve/upstreams/verify-provenance.ts";
 import { mayGoTo } from "#shared/adapters/net/authorization.ts";
+import type { Clock } from "#shared/base/clock.ts";
+import { defined } from "#shared/base/defined.ts";
 import { hexOf, sha256 } from "#shared/base/digest.ts";
+import { errorCode } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import type { HelmUpstream } from "#shared/fleet/kinds/source.ts";
 import { type ChartVersion, chartUrl, chartVersions } from "#shared/source/helm/helm-index.ts";
@@ -24,13 +33,20 @@ const maxIndexBytes = 100 * mib;
 const maxChartBytes = 20 * mib;
 /** Characters of an address in an index that a message repeats. */
 const maxUrl = 200;
+/** Chart.yaml with a few checksums and a signature. */
+const maxProvenanceBytes = mib;
+const provenanceLayer = "application/vnd.cncf.helm.chart.provenance.v1.prov";
 const chartLayer = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
 
 /** Finds the highest version of a chart in its range. */
 export const locateChart: LocateUpstream<HelmUpstream> = (spec, use, ports) =>
   spec.url.startsWith("oci://") ? locateInRegistry(spec, use, ports) : locateInRepository(spec, use, ports);
 
-async function locateInRegistry(spec: HelmUpstream, use: UpstreamUse, { http }: UpstreamPorts): Promise<Located> {
+async function locateInRegistry(
+  spec: HelmUpstream,
+  use: UpstreamUse,
+  { http, clock }: UpstreamPorts,
+): Promise<Located> {
   const url = `${spec.url.replace(/\/+$/, "")}/${spec.chart}`;
   const repository = ociRepository(url);
   const inRegistry = <T>(work: (registry: Registry) => Promise<T>): Promise<T> =>
@@ -44,23 +60,35 @@ async function locateInRegistry(spec: HelmUpstream, use: UpstreamUse, { http }: 
       const tag = chosenOf(tags, { spec, url, versionOf: versionOfTag });
       return `${versionOfTag(tag)}@${await registry.digestOf(tag)}`;
     }));
+  const verify = use.revision === undefined ? spec.verify : undefined;
   return {
     revision,
     what: `the chart ${revision} of ${url}`,
     async fetch(paths) {
-      const bytes = await inRegistry(async (registry) => {
+      const { bytes, verified } = await inRegistry(async (registry) => {
         const { layers } = await registry.manifest(digestIn(revision));
         const layer = layers.find(({ mediaType }) => mediaType === chartLayer);
         if (layer === undefined)
           throw upstreamError("ArchiveInvalid", `${url} is no chart: it has no layer ${chartLayer}`);
-        return registry.blob(layer, maxChartBytes);
+        const chart = { name: spec.chart, version: versionIn(revision), url };
+        const proven = await proof(verify, { chart, clock }, async () => {
+          const provenance = layers.find(({ mediaType }) => mediaType === provenanceLayer);
+          return provenance && registry.blob(provenance, maxProvenanceBytes);
+        });
+        if (proven !== undefined) requireDigest(chart, hexOf(layer.digest), proven);
+        return { bytes: await registry.blob(layer, maxChartBytes), verified: proven?.verified };
       });
-      return unpacked(bytes, { url, paths, about: { title: `${spec.chart} ${versionIn(revision)}`, author: "" } });
+      const about = { title: `${spec.chart} ${versionIn(revision)}`, author: "", ...defined({ verified }) };
+      return unpacked(bytes, { url, paths, about });
     },
   };
 }
 
-async function locateInRepository(spec: HelmUpstream, use: UpstreamUse, { http }: UpstreamPorts): Promise<Located> {
+async function locateInRepository(
+  spec: HelmUpstream,
+  use: UpstreamUse,
+  { http, clock }: UpstreamPorts,
+): Promise<Located> {
   const base = `${spec.url.replace(/\/+$/, "")}/`;
   const { timeLeftMs, signedIn, revision } = use;
   const read = (url: string, maxBytes: number): Promise<Uint8Array> =>
@@ -92,8 +120,10 @@ async function locateInRepository(spec: HelmUpstream, use: UpstreamUse, { http }
   if (revision !== undefined && located !== revision) {
     throw upstreamError("ArtifactGone", `${indexUrl} has another ${spec.chart} ${version} now: ${located}`);
   }
+  const verify = use.revision === undefined ? spec.verify : undefined;
   return {
     revision: located,
+    isSignedApart: true,
     what: `the chart ${spec.chart} ${version} of ${spec.url}`,
     async fetch(paths) {
       const url = chartUrl(chosen.url, indexUrl);
@@ -101,8 +131,13 @@ async function locateInRepository(spec: HelmUpstream, use: UpstreamUse, { http }
         const what = `names ${excerpt(chosen.url, maxUrl)} for ${spec.chart} ${version}, which is not fetched`;
         throw upstreamError("ArchiveInvalid", `${indexUrl} ${what}; it must be https, or relative to the index`);
       }
+      const chart = { name: spec.chart, version, url: spec.url };
+      const proven = await proof(verify, { chart, clock }, () =>
+        orNothing(read(provenanceUrl(url), maxProvenanceBytes)),
+      );
       const bytes = await read(url, maxChartBytes);
       const found = hexOf(sha256(bytes));
+      if (proven !== undefined) requireDigest(chart, found, proven);
       if (chosen.digest !== undefined && found !== chosen.digest) {
         throw upstreamError(
           "ChecksumMismatch",
@@ -115,10 +150,41 @@ async function locateInRepository(spec: HelmUpstream, use: UpstreamUse, { http }
       return unpacked(bytes, {
         url,
         paths,
-        about: { title: `${spec.chart} ${version}${app}`, author: "", ...committedAt },
+        about: {
+          title: `${spec.chart} ${version}${app}`,
+          author: "",
+          ...committedAt,
+          ...defined({ verified: proven?.verified }),
+        },
       });
     },
   };
+}
+
+/** What `spec.helm.verify` demands, before the chart is fetched. */
+async function proof(
+  verify: HelmUpstream["verify"],
+  { chart, clock }: { readonly chart: SignedChart; readonly clock: Clock },
+  read: () => Promise<Uint8Array | undefined>,
+): Promise<ProvenChart | undefined> {
+  if (verify === undefined) return undefined;
+  return verifyProvenance(chart, await read(), { keys: verify.provenance.keys, now: clock.now() });
+}
+
+async function orNothing(reading: Promise<Uint8Array>): Promise<Uint8Array | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (errorCode(error) === "UpstreamNotFound") return undefined;
+    throw error;
+  }
+}
+
+/** The file beside a packed chart; the query of a signed address stays behind it. */
+function provenanceUrl(chart: string): string {
+  const url = new URL(chart);
+  url.pathname += ".prov";
+  return url.href;
 }
 
 interface Unpacking {

@@ -25,6 +25,8 @@ export interface Located {
   readonly revision: string;
   /** Id of the tag whose signature counts: a tag that is signed later is at the same commit. */
   readonly tag?: string;
+  /** The signatures are kept apart from what they sign: one may come later, without another revision. */
+  readonly isSignedApart?: true;
   /** For errors: `commit 1f3a… of https://…`. */
   readonly what: string;
   /** Reads the files below `paths`, relative to the root of the upstream; `.` means all. */

@@ -115,6 +115,10 @@ const meanings: Readonly<Record<string, string>> = {
   "Source.spec.helm.ref": "which version; left out: the highest one that is no prerelease",
   "Source.spec.helm.ref.semver": "a version range; the highest version in it",
   "Source.spec.helm.url": "`https://HOST/PATH` of a Helm repository, or `oci://HOST/PATH` without the chart's name",
+  "Source.spec.helm.verify": "only a chart that is signed becomes an artifact; left out: nothing is verified",
+  "Source.spec.helm.verify.provenance":
+    "the file `.prov` that `helm package --sign` writes must be signed with a trusted key",
+  "Source.spec.helm.verify.provenance.keys": "public keys of OpenPGP as text; a signature of any of them counts",
   "Source.spec.oci": "an artifact of files in a registry; exactly one of git, helm, oci and archive",
   "Source.spec.oci.credentials": "as in git",
   "Source.spec.oci.credentials.kind": "as in git",

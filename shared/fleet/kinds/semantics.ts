@@ -45,6 +45,7 @@ function sourceProblems(document: Extract<Document, { kind: "Source" }>): readon
     ...(upstream.kind === "git" ? signInProblems(upstream) : []),
     ...problemsAt(`spec.${kind}.ref.semver`, semver === undefined ? undefined : versionRangeProblem(semver)),
     ...(kind === "git" ? keyProblems(upstream.verify?.keys ?? []) : []),
+    ...(kind === "helm" ? provenanceProblems(upstream.verify?.provenance.keys ?? []) : []),
   ];
 }
 
@@ -69,6 +70,10 @@ function keyProblems(keys: readonly string[]): readonly FieldProblem[] {
   return keys.flatMap((text, index) => {
     return problemsAt(`spec.git.verify.keys[${index}]`, isPgpKey(text) ? pgpKeyProblem(text) : sshKeyProblem(text));
   });
+}
+
+function provenanceProblems(keys: readonly string[]): readonly FieldProblem[] {
+  return keys.flatMap((text, index) => problemsAt(`spec.helm.verify.provenance.keys[${index}]`, pgpKeyProblem(text)));
 }
 
 function sshKeyProblem(text: string): string | undefined {

@@ -60,6 +60,13 @@ const archiveUpstream = z.strictObject({
 });
 export type ArchiveUpstream = z.infer<typeof archiveUpstream>;
 
+const provenanceTrust = z.strictObject({
+  /** OpenPGP public keys; a signature of any of them counts. */
+  keys: boundedList(boundedText(16_384).min(1, "must not be empty"), 20).min(1, "must have at least one public key"),
+});
+
+const helmVerification = z.strictObject({ provenance: provenanceTrust });
+
 const helmUpstream = z.strictObject({
   url: boundedText(2048).min(1),
   chart: boundedText(200).regex(
@@ -68,6 +75,7 @@ const helmUpstream = z.strictObject({
   ),
   ref: z.strictObject({ semver: versionRange }).optional(),
   credentials: credentials.optional(),
+  verify: helmVerification.optional(),
 });
 export type HelmUpstream = z.infer<typeof helmUpstream>;
 

@@ -1,5 +1,5 @@
 /** The Helm of the Lambda layer pushes to the local registry and pulls from it, and a Source reads what it pushed. */
-import { execFile } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -12,6 +12,7 @@ import {
 } from "#local/registry/registry-server.ts";
 import { locateHelm } from "#shared/adapters/render/helm-binary.ts";
 import { shopChart } from "#test/support/chart-fixture.ts";
+import { canSign, gpgSigner } from "#test/support/signed-repository.ts";
 import { SourceWorld } from "#test/support/source-world.ts";
 
 const run = promisify(execFile);
@@ -33,14 +34,14 @@ async function helm(...args: readonly string[]): Promise<string> {
   return `${stdout}${stderr}`;
 }
 
-/** Packs the chart at this version. @returns the name of the file. */
-async function packed(version: string): Promise<string> {
+/** Packs the chart at this version, with more arguments for `helm package`. @returns the name of the file. */
+async function packed(version: string, ...more: readonly string[]): Promise<string> {
   for (const [path, text] of Object.entries(shopChart)) {
     const file = join(folder, "shop", path);
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, text);
   }
-  await helm("package", "shop", "--version", version);
+  await helm("package", "shop", "--version", version, ...more);
   return `shop-${version}.tgz`;
 }
 
@@ -75,4 +76,25 @@ test.each<[string, RegistryServerOptions]>([
   mkdirSync(join(folder, "pulled"));
   await helm("pull", `oci://${host}/acme/charts/shop`, "--version", version, "--plain-http", "-d", "pulled");
   expect(readFileSync(join(folder, "pulled", file)).equals(readFileSync(join(folder, file)))).toBe(true);
+});
+
+test.skipIf(!canSign("gpg"))("provenance that Helm writes and pushes is verified (with gpg)", async () => {
+  registry = await startRegistryServer();
+  const ana = gpgSigner("Ana <ana@acme.io>");
+  const keyring = join(folder, "secret.gpg");
+  writeFileSync(keyring, execFileSync("gpg", ["--batch", "--export-secret-keys"], { env: ana.env }));
+  const file = await packed("1.0.0+build.7", "--sign", "--key", "Ana", "--keyring", keyring);
+  await helm("push", file, `oci://${registry.host}/charts`, "--plain-http");
+  const world = new SourceWorld();
+  world.now = new Date();
+  const helmSpec = { url: `oci://${registry.host}/charts`, chart: "shop" };
+  await world.put({ helm: { ...helmSpec, verify: { provenance: { keys: [ana.publicKey] } } } });
+  const { status } = await world.resolve();
+  expect(status.artifact?.verified).toEqual({
+    at: world.now.toISOString(),
+    mode: "provenance",
+    signatures: [{ object: "chart shop 1.0.0+build.7", key: ana.key, owner: "Ana <ana@acme.io>" }],
+  });
+  await helm("push", await packed("1.0.1"), `oci://${registry.host}/charts`, "--plain-http");
+  expect(await world.ready()).toMatchObject({ status: "False", reason: "SignatureMissing" });
 });

@@ -161,7 +161,7 @@ async function locateInRepository(
   };
 }
 
-/** What `spec.helm.verify` demands, before the chart is fetched. */
+/** Verifies as `spec.helm.verify` demands, before the chart is fetched. */
 async function proof(
   verify: HelmUpstream["verify"],
   { chart, clock }: { readonly chart: SignedChart; readonly clock: Clock },

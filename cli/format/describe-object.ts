@@ -52,13 +52,14 @@ export function describeUnreadable(object: UnreadableObject, now: Date): string 
 
 export function describeSource({ object: source, events, now }: Described<SourceObject>): string {
   const { artifact } = source.status;
-  const { paths, interval } = source.spec;
+  const { paths, interval, immutableTags } = source.spec;
   const upstream = upstreamOf(source.spec);
   const { credentials } = upstream;
   return [
     headText(source, now),
     fieldsText([
       ...upstreamFields(upstream),
+      ["Tags", immutableTags === true ? "immutable: one that moves is refused" : undefined],
       ["Paths", paths.join(", ")],
       ["Interval", interval],
       ["Credentials", credentials === undefined ? undefined : `secret ${credentials.secret} (${credentials.kind})`],

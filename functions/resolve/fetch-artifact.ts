@@ -6,6 +6,7 @@ import { StarlingError } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import type { Artifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import { movedTag } from "#shared/fleet/sources/followed-tags.ts";
 import { madeFrom } from "#shared/fleet/sources/pinned-revision.ts";
 import type { BlobStore } from "#shared/ports.ts";
 import { folderDigests } from "#shared/source/folder-digests.ts";
@@ -38,12 +39,13 @@ export async function fetchArtifact(row: SourceRow, located: Located, ports: Sto
     ...defined({
       committedAt,
       verified: verified === undefined ? undefined : { ...verified, at: ports.clock.now().toISOString() },
+      movedFrom: movedTag(row, located.revision)?.before,
     }),
   };
   const digest = treeDigest(files);
   const { artifact: known, lost } = row.status;
   if (known?.digest === digest && lost !== digest) {
-    const { committedAt: _committedAt, charts: _charts, verified: _verified, ...kept } = known;
+    const { committedAt: _committedAt, charts: _charts, verified: _verified, movedFrom: _movedFrom, ...kept } = known;
     return { ...kept, ...about };
   }
   const sizeBytes = await storeArtifact(digest, files, ports.blobs);

@@ -13,6 +13,7 @@ import { excerpt } from "#shared/base/excerpt.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Artifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { rowAt } from "#shared/fleet/rows/suspension.ts";
+import { movedMessage, movedTag } from "#shared/fleet/sources/followed-tags.ts";
 import { madeFrom, pinnedRevision } from "#shared/fleet/sources/pinned-revision.ts";
 import {
   askedRevision,
@@ -148,6 +149,18 @@ async function pollSource(row: SourceRow, poll: Poll): Promise<Polled> {
   }
   const { located, lost, artifact } = found;
   const { revision } = located;
+  const moved = row.spec.immutableTags === true ? movedTag(row, revision) : undefined;
+  if (moved !== undefined) {
+    const failure: SourceFailure = { code: "TagMoved", message: movedMessage(row.spec, moved) };
+    const kept = await formerArtifact(row, { artifact, lost }, poll);
+    return {
+      row,
+      settle: (now) => {
+        const { lost: _lost, ...before } = now.status;
+        return failedBefore({ ...now, status: { ...before, ...defined(kept) } }, failure);
+      },
+    };
+  }
   const observed = observedOf(located);
   const { observedReference, observedGeneration, refused } = row.status;
   const unmoved = observedReference === observed && observedGeneration === row.generation;
@@ -186,6 +199,14 @@ async function pinnedArtifact(row: SourceRow, poll: Poll): Promise<Artifact | un
 async function versionWhileAway(row: SourceRow, ports: ResolvePorts): Promise<Artifact | undefined> {
   const pinned = pinnedRevision(row.spec);
   return pinned?.changes === "rarely" ? storedRevision(row, pinned.revision, ports) : undefined;
+}
+
+/** The artifact that a Source keeps although its tag has moved: if it is lost, it is fetched by its own revision. */
+async function formerArtifact(row: SourceRow, { artifact, lost }: StoredArtifact, poll: Poll): Promise<StoredArtifact> {
+  if (artifact === undefined || lost === undefined) return { artifact, lost };
+  const { ports } = poll;
+  await bringBack(row, { lost, revision: artifact.revision, timeLeftMs: timeLeftOf(poll) }, ports);
+  return { artifact, lost: (await isLostArtifact(artifact.digest, ports.blobs)) ? lost : undefined };
 }
 
 /** Equal while the same question has the same answer. */

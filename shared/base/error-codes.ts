@@ -26,6 +26,7 @@ export const errorCodes = [
   "SignatureKeyRevoked",
   "SignatureWeak",
   "TagNotAnnotated",
+  "TagMoved",
   "PathNotFound",
   "ArtifactGone",
   "ArchiveInvalid",

@@ -130,6 +130,8 @@ const meanings: Readonly<Record<string, string>> = {
   "Source.spec.oci.ref.tag": "the artifact of this tag, also when it moves",
   "Source.spec.oci.ref.tagFilter": "as in git",
   "Source.spec.oci.url": "`oci://HOST/REPOSITORY`, without a tag",
+  "Source.spec.immutableTags":
+    "a tag or version that is at another digest than before is refused; left out: it is followed",
   "Source.spec.interval": "how often the repository is polled, 10s to 24h; a webhook starts a poll at once",
   "Source.spec.paths": "folders that templates may use; a change elsewhere makes no new revision",
   "Sync.spec.cluster": "cannot change: delete the Sync and write another",

@@ -5,7 +5,7 @@ import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery
 import { checkNameTemplate } from "#shared/fleet/kinds/cluster-name.ts";
 import type { Document, FieldProblem } from "#shared/fleet/kinds/document.ts";
 import { checkParameterPath } from "#shared/fleet/kinds/parameter-path.ts";
-import { type GitUpstream, type Upstream, upstreamOf } from "#shared/fleet/kinds/source.ts";
+import { followsTags, type GitUpstream, type Upstream, upstreamOf } from "#shared/fleet/kinds/source.ts";
 import { specialisationProblems } from "#shared/fleet/kinds/specialisation-fields.ts";
 import type { SyncTemplate, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
 import { checkFileUrl, checkGitUrl, checkRepositoryUrl } from "#shared/source/git-url.ts";
@@ -44,6 +44,12 @@ function sourceProblems(document: Extract<Document, { kind: "Source" }>): readon
     ...problemsAt(`spec.${kind}.ref.tagFilter`, tagFilter === undefined ? undefined : regexProblem(tagFilter)),
     ...(upstream.kind === "git" ? signInProblems(upstream) : []),
     ...problemsAt(`spec.${kind}.ref.semver`, semver === undefined ? undefined : versionRangeProblem(semver)),
+    ...problemsAt(
+      "spec.immutableTags",
+      document.spec.immutableTags === true && !followsTags(upstream)
+        ? "needs a tag or a version to follow, and the Source follows none; leave it out"
+        : undefined,
+    ),
     ...(kind === "git" ? keyProblems(upstream.verify?.keys ?? []) : []),
     ...(kind === "helm" ? provenanceProblems(upstream.verify?.provenance.keys ?? []) : []),
   ];

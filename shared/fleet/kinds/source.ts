@@ -125,6 +125,8 @@ export const sourceSpec = z
     paths: boundedList(partPath, 100)
       .min(1, "must name at least one path; leave it out for the whole repository")
       .default(["."]),
+    /** A tag or version that moved is refused. */
+    immutableTags: z.boolean().optional(),
     interval: durationSchema({ minSeconds: 10, maxSeconds: 86_400 }).default("5m"),
   })
   .refine((spec) => upstreamKinds.filter((kind) => spec[kind] !== undefined).length === 1, {
@@ -141,6 +143,20 @@ export function upstreamOf(spec: SourceSpec): Upstream {
   const kind = upstreamKinds.find((each) => spec[each] !== undefined);
   if (kind === undefined) throw new Error("a Source without an upstream passed its schema");
   return { kind, ...spec[kind] } as Upstream;
+}
+
+/** Whether the upstream is followed by the name of a tag or version, which somebody could move. */
+export function followsTags(upstream: Upstream): boolean {
+  switch (upstream.kind) {
+    case "git":
+      return (upstream.ref?.tag ?? upstream.ref?.semver) !== undefined;
+    case "helm":
+      return true;
+    case "oci":
+      return upstream.ref?.digest === undefined;
+    default:
+      return false;
+  }
 }
 
 /** The address of a Source's upstream, for people and for comparisons. */

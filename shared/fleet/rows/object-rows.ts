@@ -192,11 +192,21 @@ export interface Artifact {
   readonly author: string;
   /** Absent in artifacts that were fetched before this was recorded. */
   readonly committedAt?: string;
+  /** The tag of the revision moved: this digest it had before. */
+  readonly movedFrom?: string;
   /** Absent when the spec demanded no signature. */
   readonly verified?: Verified & {
     /** When it was verified. */
     readonly at: string;
   };
+}
+
+/** Revisions of tags that a Source followed, to notice a tag that moves. */
+export interface FollowedTags {
+  /** Address of the upstream that has them. */
+  readonly of: string;
+  /** Revisions, the newest first: at most one for each name. */
+  readonly seen: readonly string[];
 }
 
 /** A request for a revision: another spec, or a newer `reconcile`, makes another request. */
@@ -239,6 +249,7 @@ export interface SourceStatus {
   /** Digest of the artifact while it is known to be missing from the storage. */
   readonly lost?: string;
   readonly refused?: RefusedRevision;
+  readonly followedTags?: FollowedTags;
   readonly failures?: number;
   /** The host of the upstream wants no request before. */
   readonly limitedUntil?: string;

@@ -11,6 +11,7 @@ import type {
   SourceStatus,
 } from "#shared/fleet/rows/object-rows.ts";
 import { reportedCondition, type StatedCondition } from "#shared/fleet/rows/stated-reason.ts";
+import { tagsAfter } from "#shared/fleet/sources/followed-tags.ts";
 import { reportedReason } from "#shared/kube/reasons.ts";
 import { verifiedText } from "#shared/source/signatures/verified.ts";
 
@@ -25,7 +26,7 @@ export const signatureCodes: ReadonlySet<string> = new Set<ErrorCode>([
   "TagNotAnnotated",
 ]);
 
-type Before = Pick<SourceRow, "status" | "generation" | "operations">;
+type Before = Pick<SourceRow, "spec" | "status" | "generation" | "operations">;
 
 /** Names an artifact for `status.announced`: another commit is announced even when its files are equal. */
 export function announcementOf(artifact: Artifact): string {
@@ -39,14 +40,16 @@ export function resolvedStatus(
   now: Date,
 ): SourceStatus {
   const { failures: _failures, fetch: _fetch, refused: _refused, lost: _lost, ...rest } = row.status;
-  const { limitedUntil: _limitedUntil, ...before } = rest;
-  const { revision, verified } = found.artifact;
-  const message = `stored artifact for revision ${revision}`;
+  const { limitedUntil: _limitedUntil, followedTags: _followedTags, ...before } = rest;
+  const { revision, verified, movedFrom } = found.artifact;
+  const moved = movedFrom === undefined ? "" : `; the tag moved, and was at ${movedFrom} before`;
+  const message = `stored artifact for revision ${revision}${moved}`;
   return {
     ...before,
     ...attempted(row, now),
     artifact: found.artifact,
     observedReference: found.observed,
+    ...defined({ followedTags: tagsAfter(row, revision) }),
     conditions: conditionsAfter(row, now, [
       { type: "Ready", status: "True", reason: "Succeeded", message },
       { type: "ArtifactInStorage", status: "True", reason: "Succeeded", message },

@@ -35,7 +35,7 @@ export function movedTag({ spec, status }: Following, revision: string): MovedTa
   return before === undefined || before === tag.id ? undefined : { ...tag, before };
 }
 
-/** What the Source remembers after it followed the revision: the newest revision alone, unless its tags are immutable. */
+/** The tags that a Source remembers after it followed a revision: only the newest one, unless its tags are immutable. */
 export function tagsAfter({ spec, status }: Following, revision: string): FollowedTags | undefined {
   const tag = tagIn(spec, revision);
   if (tag === undefined) return undefined;

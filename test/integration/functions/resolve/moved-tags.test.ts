@@ -99,40 +99,46 @@ const rows: readonly Row[] = [
   },
 ];
 
-describe.each(rows)("$legend that moves", ({ spec, publish }) => {
-  test("is refused with both digests under immutableTags, and the last good artifact stays", async () => {
-    const before = await publish("one");
-    await world.put({ ...spec(), ...immutable });
-    const { artifact } = (await world.resolve()).status;
-    const after = await publish("two");
-    for (let poll = 0; poll < 2; poll++) {
-      const { status } = await world.resolve();
-      expect(status.artifact).toEqual(artifact);
-      expect(status.conditions.find(({ type }) => type === "Ready")).toMatchObject({
-        status: "False",
-        reason: "TagMoved",
-        message: expect.stringMatching(new RegExp(`was at ${before} and is at ${after} now, and spec.immutableTags`)),
-      });
-    }
-  });
+describe("a tag that moves", () => {
+  test.each(rows)(
+    "$legend is refused with both digests under immutableTags, and the last good artifact stays",
+    async ({ spec, publish }) => {
+      const before = await publish("one");
+      await world.put({ ...spec(), ...immutable });
+      const { artifact } = (await world.resolve()).status;
+      const after = await publish("two");
+      for (let poll = 0; poll < 2; poll++) {
+        const { status } = await world.resolve();
+        expect(status.artifact).toEqual(artifact);
+        expect(status.conditions.find(({ type }) => type === "Ready")).toMatchObject({
+          status: "False",
+          reason: "TagMoved",
+          message: expect.stringMatching(new RegExp(`was at ${before} and is at ${after} now, and spec.immutableTags`)),
+        });
+      }
+    },
+  );
 
-  test("is followed without immutableTags, and Ready says where it was", async () => {
-    const before = await publish("one");
-    await world.put(spec());
-    await world.resolve();
-    const after = await publish("two");
-    for (let poll = 0; poll < 2; poll++) {
-      const { status } = await world.resolve();
-      expect(status.artifact).toMatchObject({
-        revision: expect.stringMatching(new RegExp(`@${after}$`)),
-        movedFrom: before,
-      });
-      expect(status.conditions.find(({ type }) => type === "Ready")).toMatchObject({
-        status: "True",
-        message: expect.stringContaining(`; the tag moved, and was at ${before} before`),
-      });
-    }
-  });
+  test.each(rows)(
+    "$legend is followed without immutableTags, and Ready says where it was",
+    async ({ spec, publish }) => {
+      const before = await publish("one");
+      await world.put(spec());
+      await world.resolve();
+      const after = await publish("two");
+      for (let poll = 0; poll < 2; poll++) {
+        const { status } = await world.resolve();
+        expect(status.artifact).toMatchObject({
+          revision: expect.stringMatching(new RegExp(`@${after}$`)),
+          movedFrom: before,
+        });
+        expect(status.conditions.find(({ type }) => type === "Ready")).toMatchObject({
+          status: "True",
+          message: expect.stringContaining(`; the tag moved, and was at ${before} before`),
+        });
+      }
+    },
+  );
 });
 
 describe("a Source with immutableTags", () => {

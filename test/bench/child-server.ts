@@ -2,6 +2,7 @@
 
 import { type ClusterConnection, type ClusterFaults, startClusterHost } from "@starling/embedded-apiserver";
 import { onlyFromHere } from "#local/base/from-here.ts";
+import { startGitServer } from "#local/git/git-server.ts";
 import type { AwsAddresses, ChildRole, ClusterAddress, Started } from "#test/bench/children.ts";
 import { watchProcess } from "#test/bench/process-use.ts";
 import { startAws } from "#test/bench/start-aws.ts";
@@ -31,12 +32,21 @@ async function startFleet(clusters: number): Promise<Started<readonly ClusterCon
   return { address, stop: () => host.stop() };
 }
 
-const [, , role = "cluster", clusters = "1"] = process.argv;
+async function startGit(root: string): Promise<Started<string>> {
+  const server = await startGitServer({ root });
+  return { address: new URL(server.url("any")).origin, stop: () => server.stop() };
+}
+
+const [, , role = "cluster", what = "1"] = process.argv;
 const start = {
   aws: startAws,
   cluster: startEmbedded,
-  fleet: () => startFleet(Number(clusters)),
-} satisfies Record<ChildRole, () => Promise<Started<AwsAddresses | ClusterAddress | readonly ClusterConnection[]>>>;
+  fleet: () => startFleet(Number(what)),
+  git: () => startGit(what),
+} satisfies Record<
+  ChildRole,
+  () => Promise<Started<AwsAddresses | ClusterAddress | readonly ClusterConnection[] | string>>
+>;
 const server = await start[role as ChildRole]();
 process.on("disconnect", () => {
   server.stop().finally(() => process.exit());

@@ -82,7 +82,12 @@ function findAssets() {
   return findKubeAssets(process.env.KUBEBUILDER_ASSETS);
 }
 
-export type ChildRole = "aws" | "cluster" | "fleet";
+/** Serves the bare repositories of a folder over HTTP. The address is the origin. */
+export function startGitProcess(root: string): Promise<Started<string>> {
+  return startChild<string>("git", [root]);
+}
+
+export type ChildRole = "aws" | "cluster" | "fleet" | "git";
 
 interface StartedChild<T> extends Started<T> {
   /** Sends a message and waits for its answer. */

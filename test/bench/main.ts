@@ -18,6 +18,7 @@ import { footprint } from "#test/bench/footprint.ts";
 import { idle } from "#test/bench/idle.ts";
 import { planner } from "#test/bench/planner.ts";
 import { render } from "#test/bench/render.ts";
+import { resolve } from "#test/bench/resolve.ts";
 import { rollout } from "#test/bench/rollout.ts";
 import { sockets } from "#test/bench/sockets.ts";
 import { starve } from "#test/bench/starve.ts";
@@ -41,6 +42,7 @@ const benches: Readonly<Record<string, Entry>> = {
   idle: { run: idle, takes: ["clusters", "rounds"] },
   planner: { run: planner, takes: ["clusters", "rounds"] },
   render: { run: render, takes: ["rounds"] },
+  resolve: { run: resolve, takes: ["objects", "rounds"] },
   rollout: { run: rollout, takes: ["clusters", "rounds"] },
   sockets: { run: sockets, takes: ["clusters"] },
   starve: { run: starve, takes: ["clusters", "rounds"] },

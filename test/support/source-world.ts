@@ -9,7 +9,7 @@ import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Condition, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
 import type { ResolveMessage } from "#shared/messages.ts";
-import type { GitRemote, HttpRemote, SecretReader } from "#shared/ports.ts";
+import type { GitRemote, HttpRemote, SecretReader, Table } from "#shared/ports.ts";
 import type { ListedFile } from "#shared/source/tree-listing.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
@@ -32,6 +32,8 @@ export class SourceWorld {
   readonly secrets = new Map<string, string>();
   readSecret: SecretReader["read"] = async (name) => this.secrets.get(name) ?? "";
   git: GitRemote = noGit;
+  /** Stands between the resolve function and the table. */
+  watch: (table: Table) => Table = (table) => table;
   http: HttpRemote = new GuardedHttpRemote({ rules: addressRules("127.0.0.1") });
   now = new Date("2026-03-01T10:00:00.000Z");
 
@@ -64,7 +66,7 @@ export class SourceWorld {
   async resolve(more: Partial<ResolveMessage> = {}): Promise<SourceRow> {
     const { table, blobs, sender, git, http } = this;
     const ports = {
-      ...{ table, blobs, sender, git, http },
+      ...{ table: this.watch(table), blobs, sender, git, http },
       secrets: { read: this.readSecret },
       clock: { now: () => this.now },
       ids: randomIds,

@@ -21,7 +21,9 @@ export interface FoundEntry {
 
 export type Found =
   | { readonly kind: "folder"; readonly place: RealFolder }
-  | { readonly kind: "file"; readonly node: Extract<TreeNode, { readonly kind: "file" }> };
+  | { readonly kind: "file"; readonly node: Extract<TreeNode, { readonly kind: "file" }> }
+  /** A link on the way is not fetched yet. */
+  | { readonly kind: "unknown" };
 
 /** The most links on the way from a link to its target, as in Linux. */
 const maxLinks = 40;
@@ -50,6 +52,7 @@ export class LinkFollower {
   async follow({ name, node, place, path }: FoundEntry): Promise<Found> {
     if (node.kind !== "link") return found({ name, node, place, path });
     const first = await node.target();
+    if (first === undefined) return { kind: "unknown" };
     return this.#lead(place, first, { path, first, links: 1 });
   }
 
@@ -62,6 +65,7 @@ export class LinkFollower {
       // A file contains nothing, not even `.`.
       if (at.kind === "file") throw broken(way, "is not in the repository");
       if (part === "" || part === ".") continue;
+      if (at.kind === "unknown") return at;
       at = await this.#step(at.place, part, way);
     }
     return at;
@@ -80,7 +84,8 @@ export class LinkFollower {
     if (node.kind !== "link") return found({ name: part, node, place, path: way.path });
     way.links += 1;
     if (way.links > maxLinks) throw broken(way, "is part of a cycle of links");
-    return this.#lead(place, await node.target(), way);
+    const target = await node.target();
+    return target === undefined ? { kind: "unknown" } : this.#lead(place, target, way);
   }
 
   async #namesOf({ path, folder }: RealFolder): Promise<ReadonlyMap<string, TreeNode>> {

@@ -53,9 +53,9 @@ export const defaultGitLimits: GitLimits = {
 
 /** The remedy when the selected files are too large. */
 export const narrowPaths = "narrow spec.paths, or remove what is not needed";
-/** The remedy when the selection does not matter, because a git server sends whole commits. */
+/** The remedy when too much is sent: only some git servers leave out what is not selected. */
 export const splitRepository =
-  "spec.paths does not help, because git sends the whole commit: remove large files from it (older commits do not count), " +
+  "narrow spec.paths, if the git server can leave out the rest (partial clone), remove large files (older commits do not count), " +
   "or move the deployed files to their own repository";
 /** The remedy when there are too many references. */
 export const fewerRefs =

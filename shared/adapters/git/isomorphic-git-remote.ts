@@ -1,5 +1,6 @@
 import { Errors, listServerRefs, type ServerRef } from "isomorphic-git";
-import { fetchPack } from "#shared/adapters/git/fetch-pack.ts";
+import { UploadPack } from "#shared/adapters/git/fetch-pack.ts";
+import { FetchedObjects, fetchPart } from "#shared/adapters/git/fetch-part.ts";
 import { GitHttp } from "#shared/adapters/git/git-http.ts";
 import {
   defaultGitLimits,
@@ -12,7 +13,7 @@ import { parseCommit, taggedObject, treeOf } from "#shared/adapters/git/git-obje
 import { GitSsh } from "#shared/adapters/git/git-ssh.ts";
 import type { GitTransport } from "#shared/adapters/git/git-transport.ts";
 import { Pace } from "#shared/adapters/git/pace.ts";
-import { PackObjects } from "#shared/adapters/git/pack-objects.ts";
+import type { PackReading } from "#shared/adapters/git/pack-scan.ts";
 import { readFiles } from "#shared/adapters/git/read-files.ts";
 import type { AddressRules } from "#shared/adapters/net/address-rules.ts";
 import { authorization } from "#shared/adapters/net/authorization.ts";
@@ -87,15 +88,13 @@ export class IsomorphicGitRemote implements GitRemote {
     const timeoutSeconds = this.#secondsFor(repository);
     const reading = { limits, pace: new Pace(timeoutSeconds) };
     return this.#through(repository, timeoutSeconds, async (transport) => {
-      const pack = await fetchPack({
+      const remote = await UploadPack.open({
         transport,
         url: repository.url,
         headers: authorization(repository.credentials),
-        oid: desired.oid,
-        depth: desired.paths.length === 0 ? "commit" : "files",
         limits,
       });
-      const objects = await PackObjects.open(pack, reading);
+      const objects = await objectsOf(remote, desired, reading);
       const oid = await peeled(objects, desired.oid);
       const commit = await objects.read(oid, "commit");
       const tree = treeOf(commit);
@@ -133,6 +132,18 @@ export class IsomorphicGitRemote implements GitRemote {
   }
 }
 
+/** What is needed of a commit, and more than that where the server can send only whole commits. */
+async function objectsOf(remote: UploadPack, { oid, paths }: Desired, reading: PackReading): Promise<FetchedObjects> {
+  if (remote.isPartial && paths.length > 0 && !paths.includes(".")) {
+    const treeIn = async (objects: FetchedObjects) => treeOf(await objects.read(await peeled(objects, oid), "commit"));
+    const part = await fetchPart(remote, { oid, paths, reading, treeIn });
+    if (part !== undefined) return part;
+  }
+  const objects = new FetchedObjects(reading);
+  await objects.add(await remote.fetch({ commit: oid, depth: paths.length === 0 ? "commit" : "files" }));
+  return objects;
+}
+
 const oidPattern = /^[0-9a-f]{40}$/;
 /** The rules of git check-ref-format that matter where a name is shown. */
 const refPattern = /^[^\p{Cc} ~^:?*[\\]+$/u;
@@ -166,7 +177,7 @@ function checkedRef({ url }: GitRepository, ref: ServerRef, limits: GitLimits): 
 const maxShownName = 60;
 
 /** The commit to which a tag points, directly or through other tags. */
-async function peeled(objects: PackObjects, oid: string): Promise<string> {
+async function peeled(objects: FetchedObjects, oid: string): Promise<string> {
   let at = oid;
   for (let depth = 0; depth <= maxTagDepth; depth++) {
     const type = objects.typeOf(at);

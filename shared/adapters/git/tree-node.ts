@@ -7,8 +7,8 @@ export type TreeNode =
       /** `missing` for a file that the server left out on request, because it is too large alone. */
       read(maxBytes: number): Promise<Uint8Array | "too large" | "missing">;
     }
-  /** A symbolic link. */
-  | { readonly kind: "link"; target(): Promise<string> }
+  /** A symbolic link. Its target is undefined until it is fetched. */
+  | { readonly kind: "link"; target(): Promise<string | undefined> }
   /** @param problem - as a part of a message: `is a submodule, whose files are not fetched`. */
   | { readonly kind: "unreadable"; readonly problem: string };
 

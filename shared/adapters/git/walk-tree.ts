@@ -52,7 +52,7 @@ export async function walkTree({ root, paths, reading }: WalkedTree): Promise<Tr
       names.add(name);
       const found = await links.follow({ name, node, place, path });
       if (found.kind === "folder") await walk(found.place, path);
-      else if (isWithin(path, paths)) await take(path, found.node);
+      else if (found.kind === "file" && isWithin(path, paths)) await take(path, found.node);
     }
     entered.delete(place.path);
   }

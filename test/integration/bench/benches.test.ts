@@ -31,6 +31,11 @@ const benches: readonly (readonly [string, readonly string[], readonly string[]]
   ["fanout", ["--clusters", "2"], []],
   ["idle", ["--clusters", "2", "--rounds", "1"], ["eksVsToken", "usdPerMonth1000x5vs100"]],
   ["render", ["--rounds", "1"], ["helmVsBinary", "kustomizeVsBinary", "perInput1000vs10"]],
+  [
+    "resolve",
+    ["--objects", "2000", "--rounds", "1"],
+    ["fetch200VsGit", "fetch20VsGit", "listVsGit", "ociToClusterVsGit"],
+  ],
   ["rollout", ["--clusters", "4", "--rounds", "1"], ["overCriticalPath", "recoveryVsQuiet"]],
   ["check", ["--clusters", "3,12", "--rounds", "1", "--objects", "2"], ["overview12vs3", "requests12vs3"]],
   ["sockets", ["--clusters", "12"], []],

@@ -5,6 +5,7 @@ import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { runGit } from "#local/git/git-command.ts";
 import { commitInto, initRepository, repositoryFolder } from "#local/git/repository.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
@@ -88,6 +89,18 @@ describe("a Source of git over SSH", () => {
       expect(server.attempts.every((each) => each === "git publickey")).toBe(true);
     },
   );
+
+  test("files outside of its paths are not fetched from a server that can leave them out", async () => {
+    await serve();
+    await commit();
+    await commit("other/b.yaml", "b: 1\n");
+    const folder = repositoryFolder(root, "shop");
+    await runGit(["-C", folder, "config", "uploadpack.allowFilter", "true"]);
+    const other = (await runGit(["-C", folder, "rev-parse", "main:other/b.yaml"])).trim();
+    await rm(join(folder, "objects", other.slice(0, 2), other.slice(2)));
+    await world.put({ ...specOf(), paths: ["deploy"] });
+    expect((await world.resolve()).status.artifact).toMatchObject({ files: 1 });
+  });
 
   test.each<[KeyType, string | undefined]>([
     ["ed25519", undefined],

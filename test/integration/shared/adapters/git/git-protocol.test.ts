@@ -94,8 +94,14 @@ describe("the request for one commit", () => {
     [
       "a server that can leave large files out",
       speaking("fetch=shallow filter"),
-      ["a"],
+      ["."],
       ["command=fetch", "[1]", ...start, withoutLarge, ...end],
+    ],
+    [
+      "a server that can leave out the files outside of the paths",
+      speaking("fetch=shallow filter"),
+      ["a"],
+      ["command=fetch", "[1]", ...start, "filter blob:none", ...end],
     ],
     [
       "a server, without the files of the commit,",
@@ -199,7 +205,9 @@ describe("the answer with a commit", () => {
     expect(await fetchTree(git, { limits: { maxPackBytes: pack.length } })).toMatchObject(whole);
     await expect(fetchTree(git, { limits: { maxPackBytes: pack.length - 1 } })).rejects.toMatchObject({
       code: "GitTooLarge",
-      message: expect.stringContaining(`sends more than ${pack.length - 1} bytes for one commit; spec.paths does not`),
+      message: expect.stringContaining(
+        `sends more than ${pack.length - 1} bytes for one commit; narrow spec.paths, if`,
+      ),
     });
   });
 

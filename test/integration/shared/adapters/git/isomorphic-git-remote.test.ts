@@ -171,7 +171,7 @@ describe("fetchTree", () => {
     [
       "the size of the pack",
       { maxPackBytes: 100 },
-      "sends more than 100 bytes for one commit; spec.paths does not help",
+      "sends more than 100 bytes for one commit; narrow spec.paths, if the git server",
     ],
   ];
   test.each(limits)("fetchTree limits %s", async (_legend, bounds, message) => {

@@ -145,7 +145,7 @@ describe("a pack that is too large is refused before it is unpacked", () => {
       "a file of 1.5 GiB",
       writePack([{ ...baseObject, size: 1.5 * gib }]),
       {},
-      "the commit has an object of 1610612736 bytes; at most 104857600 are read; spec.paths does not help",
+      "the commit has an object of 1610612736 bytes; at most 104857600 are read; narrow spec.paths, if the git server",
     ],
     ["a size of 2^50", writePack([{ ...baseObject, size: 2 ** 50 }]), {}, "an object of 1125899906842624 bytes"],
     [

@@ -18,7 +18,7 @@ import { tarGz } from "#test/support/tar-gz.ts";
 /** AWS ticks once a minute. A lost message would show. */
 const tickMs = 60_000;
 const longestMs = 120_000;
-const lookEveryMs = 10;
+const pollEveryMs = 10;
 const chart = {
   "values.yaml": "region: none\n",
   "templates/settings.yaml":
@@ -126,7 +126,7 @@ async function untilSeen(cluster: RawCluster, from: string, version: number): Pr
   const path = `/api/v1/namespaces/from-${from}/configmaps`;
   while (performance.now() < deadline) {
     if ((await cluster.send({ method: "GET", path })).includes(`"1.0.${version}"`)) return;
-    await sleep(lookEveryMs);
+    await sleep(pollEveryMs);
   }
   throw new Error(`the chart 1.0.${version} from ${from} did not come within ${longestMs / 1000} s`);
 }

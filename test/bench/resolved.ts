@@ -10,7 +10,7 @@ export interface Resolved {
 /** The limits of memory, which hold on any machine. */
 const limits = { "fetch of a whole repository": 1024, "fetch of a folder": 300 } as const;
 
-/** What has to hold at any speed. */
+/** Says what does not hold, and has to at any speed. */
 export function faultsOf(
   { digest, files, peakRssMiB, said }: Resolved,
   expected: { readonly what: keyof typeof limits; readonly digest?: string; readonly files?: number },

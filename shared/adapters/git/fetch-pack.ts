@@ -30,7 +30,7 @@ const packBand = 1;
 const errorBand = 3;
 const maxServerText = 300;
 
-/** What a git server can do, and its packs. It uses protocol v2 if the server supports it, otherwise v0. */
+/** A git server with what it can do. It uses protocol v2 if the server supports it, otherwise v0. */
 export class UploadPack {
   readonly #use: UploadUse;
   readonly #isV2: boolean;
@@ -56,7 +56,7 @@ export class UploadPack {
   }
 
   /**
-   * Fetches a pack whose objects are complete, and none is a delta to an object outside of it. Of a commit, files that are
+   * Fetches a pack whose objects are complete, and none is a delta to an object outside of it. Files of a commit that are
    * larger than the limit of all files together are left out, if the server supports that.
    * @throws StarlingError `GitRefNotFound`, `GitTooLarge`, `GitOperationFailed`; HttpError of isomorphic-git.
    */

@@ -18,7 +18,7 @@ export interface DesiredPart {
 /** A link to a link, three times. More of them are rare, and a whole commit has them all. */
 const maxRounds = 4;
 /** A want has 50 bytes, and a proxy may take no more than 1 MB. */
-const wantsAtOnce = 10_000;
+const idsAtOnce = 10_000;
 
 /**
  * Fetches a commit with all its trees, but only with the files below `paths` and those to which links lead from there.
@@ -36,7 +36,7 @@ export async function fetchPart(
     const missing = await missingFiles({ objects, tree, paths, reading });
     if (missing.size === 0) return objects;
     try {
-      for (const part of inParts([...missing], wantsAtOnce)) await objects.add(await remote.fetch({ objects: part }));
+      for (const part of inParts([...missing], idsAtOnce)) await objects.add(await remote.fetch({ objects: part }));
     } catch (error) {
       if (errorCode(error) === "GitRefNotFound") return undefined;
       throw error;

@@ -132,7 +132,7 @@ export class IsomorphicGitRemote implements GitRemote {
   }
 }
 
-/** What is needed of a commit, and more than that where the server can send only whole commits. */
+/** Fetches what is needed of a commit, or all of it where the server can send only whole commits. */
 async function objectsOf(remote: UploadPack, { oid, paths }: Desired, reading: PackReading): Promise<FetchedObjects> {
   if (remote.isPartial && paths.length > 0 && !paths.includes(".")) {
     const treeIn = async (objects: FetchedObjects) => treeOf(await objects.read(await peeled(objects, oid), "commit"));

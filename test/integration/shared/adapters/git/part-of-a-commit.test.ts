@@ -1,4 +1,4 @@
-/** Of a repository with many files, only those of `spec.paths` are fetched where the server can leave out the rest. */
+/** Only the files of `spec.paths` are fetched of a large repository where the server can leave out the rest. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -11,6 +11,7 @@ import {
   type OwnerStatus,
   type Suspension,
 } from "#shared/fleet/rows/object-rows.ts";
+import type { Reason } from "#shared/kube/reasons.ts";
 import { revisionText } from "#shared/words/revision-text.ts";
 import { hasDesired, isGood, isUnderWay, needsSomebody, stateRank } from "#shared/words/state-words.ts";
 
@@ -101,9 +102,20 @@ export function planOf(object: ListedObject): OwnerStatus | undefined {
 }
 
 /** Whether a user has to act: the state is bad, or the object waits for something that does not come by itself. */
-export function needsYou(word: string, plan: Pick<OwnerStatus, "conditions"> | undefined): boolean {
-  const lacks = plan?.conditions.some(({ reason }) => reason === "SourceNotFound") === true;
-  return needsSomebody(word) || (lacks && word === "Waiting");
+export function needsYou(word: string, plan: WithConditions): boolean {
+  if (needsSomebody(word) || word === "Guarded") return true;
+  return word === "Waiting" ? hasReason(plan, "SourceNotFound") : isUnderWay(word) && isGated(plan);
+}
+
+type WithConditions = Pick<OwnerStatus, "conditions"> | undefined;
+
+/** Whether a stage of the group waits for approvals. */
+function isGated(plan: WithConditions): boolean {
+  return hasReason(plan, "RolloutGated");
+}
+
+function hasReason(plan: WithConditions, asked: Reason): boolean {
+  return plan?.conditions.some(({ reason }) => reason === asked) === true;
 }
 
 /** The reason why a deletion waits, according to the planner. */
@@ -173,11 +185,12 @@ function fromOwner(status: {
 }): ObjectState {
   const ready = status.conditions.find((condition) => condition.type === "Ready");
   const word = status.state ?? "Pending";
+  const isQuiet = isGood(word) || (isUnderWay(word) && !isGated(status));
   return {
     word,
     ...optional("since", status.stateSince ?? ready?.since),
     ...optional("seenAt", status.asOf),
-    remark: ready === undefined || isGood(word) || isUnderWay(word) ? "" : ready.message,
+    remark: ready === undefined || isQuiet ? "" : ready.message,
   };
 }
 

@@ -194,6 +194,16 @@ function cordonTexts({ rolloutState, stageRuns, cordons = [], now }: StatusFacts
   });
 }
 
+/** The stages that wait for people, for a bake or for a check, and the windows that clusters wait for. */
+function gateTexts({ rolloutState, stageRuns }: StatusFacts): readonly string[] {
+  const gates = stageRunsIn(rolloutState, stageRuns).filter(({ phase }) => phase === "Gated" || phase === "Baking");
+  const windows = [...namesHolding({ rolloutState, stageRuns }, "window")];
+  return [
+    ...gates.map(({ phase, message }) => (phase === "Gated" ? `waits for approvals: ${message}` : message)),
+    ...windows.map((name) => `clusters wait for window ${name}`),
+  ];
+}
+
 /** The clusters that people skipped in the last stage runs. */
 function takenOutTexts({ rolloutState, stageRuns }: StatusFacts): readonly string[] {
   return takenOutOf(rolloutState, stageRuns).map(({ rollout, takenOut: { count, first } }) => {
@@ -263,6 +273,11 @@ function reasonOf(state: OwnerState, facts: StatusFacts): Reason | OwnerState {
       return stalledStageRun(facts)?.reason === deletionFailed ? deletionFailed : state;
     case "Degraded":
       return missing.length > 0 ? "ClusterNotFound" : unreadable.length > 0 ? "NewerRow" : state;
+    case "Rolling":
+    case "RollingBack":
+      return stageRunsIn(facts.rolloutState, facts.stageRuns).some(({ phase }) => phase === "Gated")
+        ? "RolloutGated"
+        : state;
     default:
       return state;
   }
@@ -314,7 +329,9 @@ function messageOf(row: OwnerRow, facts: StatusFacts, { state, clusters, now }: 
         .filter((part) => part !== "")
         .join("; ");
     default:
-      return [counts, ...cordonTexts(facts), unreadableText(unreadable)].filter((part) => part !== "").join("; ");
+      return [counts, ...gateTexts(facts), ...cordonTexts(facts), unreadableText(unreadable)]
+        .filter((part) => part !== "")
+        .join("; ");
   }
 }
 

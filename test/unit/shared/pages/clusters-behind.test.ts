@@ -70,6 +70,23 @@ test("a rolling group needs attention while some of its clusters have failed or 
   expect(tableIn(html, "Needs attention")).toEqual([["Rolling", "shop/a", "-", "1 failed, 2 unreachable"]]);
 });
 
+test("a group that waits for approvals needs attention, also where a guard withholds a change, and a rolling one does not", async () => {
+  const status = (state: string, reason: string) => ({
+    state,
+    conditions: [{ type: "Ready", status: "False", reason, message: `because of ${reason}`, since: at }],
+    clusters: { ...none, ready: 10 },
+  });
+  const html = await fleet(
+    group("a", {}, status("Rolling", "RolloutGated")),
+    group("b", {}, status("Guarded", "Guarded")),
+    group("c", {}, status("Rolling", "Rolling")),
+  );
+  expect(tableIn(html, "Needs attention").map(([state, what, , why]) => [state, what, why])).toEqual([
+    ["Guarded", "shop/b", "because of Guarded"],
+    ["Rolling", "shop/a", "because of RolloutGated"],
+  ]);
+});
+
 test("a group that waits for a missing Source needs attention, and a suspended one does not", async () => {
   const waiting = (reason: string) => ({
     state: "Waiting",

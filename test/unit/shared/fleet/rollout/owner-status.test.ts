@@ -87,6 +87,23 @@ describe("the status of an owner", () => {
     });
   });
 
+  test("a group whose stage waits for approvals, bakes, or waits for a window says so", () => {
+    const saidOf = (rest: Partial<StageRunRow>) =>
+      ownerStatus(row, through(stageRun(12, "all", { counts: { Waiting: 3 }, ...rest }))).conditions[0];
+    expect(saidOf({ phase: "Gated", message: "0 of 2 approvals of plan ab12 in stage all" })).toMatchObject({
+      reason: "RolloutGated",
+      message: "0 of 3 clusters ready; waits for approvals: 0 of 2 approvals of plan ab12 in stage all",
+    });
+    expect(saidOf({ phase: "Baking", message: "stage all bakes for 1h" })).toMatchObject({
+      reason: "Rolling",
+      message: expect.stringMatching(/; stage all bakes for 1h$/),
+    });
+    expect(saidOf({ holds: [{ cause: "window", name: "nights", clusters: [0, 1] }] })).toMatchObject({
+      reason: "Rolling",
+      message: expect.stringMatching(/; clusters wait for window nights$/),
+    });
+  });
+
   test.each<[string, Partial<StageRunRow>, OwnerState]>([
     ["is going back", {}, "RollingBack"],
     ["has gone back", { phase: "Passed" }, "Complete"],

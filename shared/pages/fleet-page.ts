@@ -133,7 +133,8 @@ function needy(items: readonly Listed[], sources: readonly SourceObject[], host:
       brief(remark),
     ]);
   }
-  if (rows.length === 0) return nothing("Nothing has failed, halted, stalled or become unreachable, and nothing waits for people.");
+  if (rows.length === 0)
+    return nothing("Nothing has failed, halted, stalled or become unreachable, and nothing waits for people.");
   return table("Needs attention", ["State", "What", "For", ["Why", "text"]], rows);
 }
 

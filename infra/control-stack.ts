@@ -32,7 +32,7 @@ export class ControlStack extends Stack {
     const { settings, state, clusterRoles, concurrency } = props;
     const { installation, gitAllow, gitCa, alarmTopicArn, alarmEmail, applyRole, discoverRole, oldestRevisionDays } =
       settings;
-    const { guard, personalRoles, domain: name, domainCertificate: certificateArn } = settings;
+    const { guard, personalRoles, sourceBuckets, domain: name, domainCertificate: certificateArn } = settings;
     this.addStackDependency(state, "it reads the outputs of the state stack");
     const wiring = new Wiring(this, "Wiring", {
       installation,
@@ -45,6 +45,7 @@ export class ControlStack extends Stack {
       concurrency,
       oldestRevisionDays,
       gitAllow,
+      sourceBuckets,
       guard,
       personalRoles,
       ...(name === undefined || certificateArn === undefined ? {} : { domain: { name, certificateArn } }),
@@ -90,6 +91,13 @@ export class ControlStack extends Stack {
     this.#say("ApproverPolicy", policies.approver.managedPolicyArn, "Policy to read, and approve plans of rollouts");
     this.#say("AdministratorPolicy", policies.administrator.managedPolicyArn, "Policy to do everything");
     this.#say("DiscoverRole", discoverRoleArn, "Role that the roles for discovery must trust");
+    if (sourceBuckets.length > 0) {
+      this.#say(
+        "ResolveRole",
+        wiring.resolveRoleArn,
+        "Role that the policies of buckets in other accounts must let read",
+      );
+    }
     this.#say("FleetDashboard", dashboards.fleet, "CloudWatch dashboard of the fleet");
     this.#say("OperationsDashboard", dashboards.operations, "CloudWatch dashboard of functions, queues and costs");
     this.#say("Version", starlingVersion, "Deployed version of Starling");

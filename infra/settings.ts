@@ -5,6 +5,7 @@ import { readGitCa } from "#infra/git-ca.ts";
 import { nearestName } from "#shared/base/nearest-name.ts";
 import { guardAsJson, guardSchema } from "#shared/fleet/kinds/guard-spec.ts";
 import { defaultPersonalRoles } from "#shared/fleet/rollout/approval.ts";
+import { parseAllowedBucket, parseAllowedBuckets } from "#shared/fleet/source-buckets.ts";
 
 /** The row of a setting in docs/settings.md, and the expected value in an error. */
 export interface SettingRow {
@@ -105,6 +106,17 @@ export const settingsSchema = z.strictObject({
       type: "list",
       desired: "host names, addresses and ranges, separated by commas, such as git.corp.example,10.20.0.0/16",
       does: "Private hosts and address ranges from which Starling may fetch Sources. Public hosts need no entry.",
+    }),
+  sourceBuckets: z
+    .union([z.array(z.string()), z.string().transform((text) => text.split(","))])
+    .transform((entries) => entries.map((each) => each.trim()))
+    .refine((entries) => entries.length > 0 && entries.every((each) => parseAllowedBucket(each) !== undefined))
+    .default([])
+    .register(settingRows, {
+      type: "list",
+      desired:
+        "names of buckets, separated by commas, each with an account before it if that is another one, and with namespaces behind it if only those may read it, such as acme-manifests,444455556666/acme-shop:shop+payments",
+      does: "Buckets that Sources may read: `BUCKET`, `ACCOUNT/BUCKET` of another account, `BUCKET:NAMESPACE+NAMESPACE` for Sources of these namespaces only. Without an entry no Source reads a bucket.",
     }),
   gitCa: z
     .string()
@@ -218,7 +230,7 @@ export const settingNames = Object.keys(settingsSchema.shape) as readonly (keyof
 /** @throws Error with one line for each problem: the setting, its value, and the expected value. */
 export function readSettings(given: Readonly<Record<string, unknown>>): Settings {
   const result = settingsSchema.safeParse(given);
-  if (result.success) return refuseHalfADomain(result.data);
+  if (result.success) return refuseOwnBucket(refuseHalfADomain(result.data));
   const problems = result.error.issues.flatMap((issue) =>
     issue.code === "unrecognized_keys" && issue.path.length === 0
       ? issue.keys.map(unknownSetting)
@@ -233,6 +245,14 @@ function refuseHalfADomain(settings: Settings): Settings {
   if ((domain === undefined) === (domainCertificate === undefined)) return settings;
   const [has, lacks] = domain === undefined ? ["domainCertificate", "domain"] : ["domain", "domainCertificate"];
   throw new Error(`setting ${has} requires setting ${lacks}; set both, or neither`);
+}
+
+/** Starling's bucket holds the artifacts of all namespaces. */
+function refuseOwnBucket(settings: Settings): Settings {
+  const { bucket, sourceBuckets } = settings;
+  if (bucket === undefined || !parseAllowedBuckets(sourceBuckets.join(",")).some(({ name }) => name === bucket))
+    return settings;
+  throw new Error(`setting sourceBuckets has ${bucket}, which setting bucket makes Starling's own; name other buckets`);
 }
 
 function wrongValue(issue: z.core.$ZodIssue, given: Readonly<Record<string, unknown>>): string {

@@ -26,6 +26,7 @@ import {
   rowsOf,
   secretDescriptionOf,
   secretOf,
+  sourceBuckets,
 } from "#infra/constructs/access.ts";
 import { ApiEntry, type ApiEntryProps } from "#infra/constructs/api-entry.ts";
 import type { ApiPolicies } from "#infra/constructs/api-policies.ts";
@@ -68,6 +69,8 @@ export interface WiringProps {
   readonly oldestRevisionDays: number;
   /** Private hosts and address ranges that git may be fetched from. */
   readonly gitAllow: readonly string[];
+  /** Buckets that Sources may read, as in the setting. */
+  readonly sourceBuckets: readonly string[];
   /** The guard of groups that have none of their own. */
   readonly guard: GuardSpec | "none";
   /** Patterns of the names of roles whose sessions have the names of people. */
@@ -91,6 +94,8 @@ export class Wiring extends Construct {
   readonly dashboards: { readonly fleet: string; readonly operations: string };
   /** The role that the roles for discovery must trust. */
   readonly discoverRoleArn: string;
+  /** The role that reads Sources. */
+  readonly resolveRoleArn: string;
   /** The role that the roles of clusters must trust, and the external id. */
   readonly caller: { readonly roleArn: string; readonly externalId: string };
 
@@ -222,6 +227,7 @@ export class Wiring extends Construct {
         STARLING_WEBHOOK_SECRET: secretDescriptionOf(props.webhookSecretArn),
         STARLING_TICK_FUNCTION: plain(tick.lambda.functionName),
         STARLING_GUARD: guard,
+        ...(props.sourceBuckets.length === 0 ? {} : { STARLING_SOURCE_BUCKETS: plain(props.sourceBuckets.join(",")) }),
         STARLING_PERSONAL_ROLES: plain(props.personalRoles.join(",")),
         STARLING_CLUSTERS: plain(String(clusters)),
         STARLING_CONCURRENCY: plain(String(quota)),
@@ -304,6 +310,14 @@ export class Wiring extends Construct {
         STARLING_BUCKET: blobsOf(blobs, { read: ["artifacts"], write: ["artifacts"] }),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
         STARLING_SECRET_PREFIX: plain(`${installation}/git/`),
+        ...(props.sourceBuckets.length === 0
+          ? {}
+          : {
+              STARLING_SOURCE_BUCKETS: sourceBuckets(props.sourceBuckets, {
+                account: Aws.ACCOUNT_ID,
+                partition: Aws.PARTITION,
+              }),
+            }),
         ...(props.gitAllow.length === 0 ? {} : { STARLING_GIT_ALLOW: plain(props.gitAllow.join(",")) }),
         ...(gitCa === undefined ? {} : { STARLING_GIT_CA_FILE: plain(gitCa.file) }),
       },
@@ -321,6 +335,7 @@ export class Wiring extends Construct {
       memoryMiB: 2048,
       inMessageCircle: true,
     });
+    this.resolveRoleArn = resolve.roleArn;
     resolve.workOn(toResolve, { batchSize: 1, maxConcurrency: bounds.resolve });
 
     // -> rollout, the planner: targets and assignments

@@ -275,6 +275,42 @@ export interface RemoteAnswer {
   readonly body: Uint8Array;
 }
 
+/** A bucket of S3 that a Source names. */
+export interface BucketPlace {
+  readonly bucket: string;
+  /** Default: the region of the installation. */
+  readonly region?: string | undefined;
+}
+
+export interface BucketObject {
+  readonly key: string;
+  /** Without quotes. */
+  readonly etag: string;
+  /** In bytes. */
+  readonly size: number;
+  readonly modifiedAt: string | undefined;
+}
+
+export interface ObjectPage {
+  readonly objects: readonly BucketObject[];
+  /** For the next page; absent on the last. */
+  readonly next?: string;
+}
+
+/**
+ * Objects of the buckets that Sources name. Errors are `StarlingError`s: `BucketNotFound`, `BucketDenied`, `BucketElsewhere`,
+ * `UpstreamUnavailable`.
+ */
+export interface BucketReader {
+  /** Up to 1,000 objects whose keys begin with the prefix, in the order of their keys. */
+  list(
+    place: BucketPlace,
+    page: { readonly prefix: string; readonly from?: string | undefined; readonly timeLeftMs: () => number },
+  ): Promise<ObjectPage>;
+  /** The bytes of exactly the listed object; undefined if it is gone, or another one by now. */
+  get(place: BucketPlace, object: BucketObject, timeLeftMs: () => number): Promise<Uint8Array | undefined>;
+}
+
 /**
  * HTTP to hosts that Sources name, except git. Errors are `StarlingError`s: `UpstreamUnavailable`, `UpstreamTooLarge`,
  * `AddressRefused`.

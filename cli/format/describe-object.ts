@@ -18,6 +18,7 @@ import type {
 import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
 import {
+  bucketAddress,
   type GitUpstream,
   type GitVerification,
   type HelmUpstream,
@@ -54,7 +55,7 @@ export function describeSource({ object: source, events, now }: Described<Source
   const { artifact } = source.status;
   const { paths, interval, immutableTags } = source.spec;
   const upstream = upstreamOf(source.spec);
-  const { credentials } = upstream;
+  const credentials = upstream.kind === "s3" ? undefined : upstream.credentials;
   return [
     headText(source, now),
     fieldsText([
@@ -281,6 +282,11 @@ function upstreamFields(upstream: Upstream): Parameters<typeof fieldsText>[0] {
       return [
         ["Repository", upstream.url],
         ["Follows", ociReferenceText(upstream.ref)],
+      ];
+    case "s3":
+      return [
+        ["Bucket", bucketAddress(upstream)],
+        ["Region", upstream.region],
       ];
     case "archive":
       return [

@@ -35,6 +35,8 @@ export const apiEnv = z.object({
   STARLING_INSTALLATION: z.string().min(1),
   /** The guard of groups that have none of their own, as JSON, or "none". */
   STARLING_GUARD: z.string().min(1),
+  /** Buckets that Sources may read, as in the setting `sourceBuckets`; absent for none. */
+  STARLING_SOURCE_BUCKETS: z.string().min(1).optional(),
   /** Patterns of the names of roles whose sessions have the names of people: `AWSReservedSSO_*,person-*`. */
   STARLING_PERSONAL_ROLES: z.string().min(1),
 });

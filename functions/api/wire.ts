@@ -9,6 +9,7 @@ import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import { defaultGuardOf } from "#shared/fleet/kinds/guard-spec.ts";
+import { parseAllowedBuckets } from "#shared/fleet/source-buckets.ts";
 import type { ApiClients } from "#shared/lambda/api-clients.ts";
 import type { HttpHandler } from "#shared/lambda/http-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
@@ -30,6 +31,7 @@ export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, out
     logs: new CloudWatchLogReader(aws.logs, logGroupsOf(env)),
     installation: env.STARLING_INSTALLATION,
     defaultGuard: defaultGuardOf(env.STARLING_GUARD),
+    bucketRules: { allowed: parseAllowedBuckets(env.STARLING_SOURCE_BUCKETS ?? ""), own: env.STARLING_BUCKET },
     personalRoles: env.STARLING_PERSONAL_ROLES.split(","),
     account: new AwsAccountReader(aws),
     own: {

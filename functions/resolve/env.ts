@@ -4,6 +4,8 @@ import * as z from "zod";
 export const resolveEnv = z.object({
   STARLING_TABLE: z.string().min(1),
   STARLING_BUCKET: z.string().min(1),
+  /** Buckets that Sources may read, as in the setting `sourceBuckets`; absent for none. */
+  STARLING_SOURCE_BUCKETS: z.string().min(1).optional(),
   STARLING_QUEUE_ROLLOUT: z.url(),
   /** Prefix of the names of the secrets that it may read. */
   STARLING_SECRET_PREFIX: z.string().min(1),

@@ -27,11 +27,11 @@ interface StorePorts {
  * @throws StarlingError `PathNotFound` when one of the Source's paths is not in the revision, or an error of the upstream.
  */
 export async function fetchArtifact(row: SourceRow, located: Located, ports: StorePorts): Promise<Artifact> {
-  const { files, title, author, committedAt, verified } = await fetchPart(row, located);
+  const { revision = located.revision, files, title, author, committedAt, verified } = await fetchPart(row, located);
   const charts = chartFolders(files);
   const about = {
-    revision: located.revision,
-    madeFrom: madeFrom(row.spec, located.revision),
+    revision,
+    madeFrom: madeFrom(row.spec, revision),
     ...(charts.length === 0 ? {} : { charts }),
     folders: folderDigests(files),
     subject: excerpt(title, maxSubjectLength),

@@ -1,6 +1,6 @@
 import { resolveEnv } from "#functions/resolve/env.ts";
 import { wireResolve } from "#functions/resolve/wire.ts";
-import { coreClients } from "#shared/lambda/core-clients.ts";
 import { parseEnv } from "#shared/lambda/parse-env.ts";
+import { resolveClients } from "#shared/lambda/resolve-clients.ts";
 
-export const handler = wireResolve(parseEnv(resolveEnv), coreClients());
+export const handler = wireResolve(parseEnv(resolveEnv), resolveClients());

@@ -1,6 +1,6 @@
 import type { Clock } from "#shared/base/clock.ts";
 import { StarlingError } from "#shared/base/errors.ts";
-import type { Upstream } from "#shared/fleet/kinds/source.ts";
+import type { RemoteUpstream } from "#shared/fleet/kinds/source.ts";
 import { type HostLogin, hostLimitRow } from "#shared/fleet/rows/host-limit-row.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Table } from "#shared/ports.ts";
@@ -19,7 +19,7 @@ export class HostLimits {
   readonly #ports: LimitPorts;
   #isFree = false;
 
-  constructor({ url, credentials }: Upstream, ports: LimitPorts) {
+  constructor({ url, credentials }: RemoteUpstream, ports: LimitPorts) {
     this.#login = { host: new URL(url).host, secret: credentials?.secret };
     this.#ports = ports;
   }

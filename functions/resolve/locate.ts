@@ -1,14 +1,15 @@
 import { HostLimits, type LimitPorts } from "#functions/resolve/host-limits.ts";
 import { type SignInPorts, signIn } from "#functions/resolve/sign-in.ts";
 import { locateArchive } from "#functions/resolve/upstreams/locate-archive.ts";
+import { type BucketPorts, locateBucket } from "#functions/resolve/upstreams/locate-bucket.ts";
 import { locateChart } from "#functions/resolve/upstreams/locate-chart.ts";
 import { locateGit } from "#functions/resolve/upstreams/locate-git.ts";
 import { locateOci } from "#functions/resolve/upstreams/locate-oci.ts";
 import type { Located, UpstreamPorts, UpstreamUse } from "#functions/resolve/upstreams/upstream.ts";
-import { type Upstream, upstreamOf } from "#shared/fleet/kinds/source.ts";
+import { type RemoteUpstream, upstreamOf } from "#shared/fleet/kinds/source.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
 
-export interface LocatePorts extends UpstreamPorts, LimitPorts, SignInPorts {}
+export interface LocatePorts extends UpstreamPorts, BucketPorts, LimitPorts, SignInPorts {}
 
 export interface LocateRequest {
   /** Milliseconds that the upstream may take. */
@@ -21,13 +22,17 @@ export interface LocateRequest {
 export async function locate(row: SourceRow, request: LocateRequest, ports: LocatePorts): Promise<Located> {
   const upstream = upstreamOf(row.spec);
   const { timeLeftMs, revision } = request;
+  if (upstream.kind === "s3") {
+    const { namespace, spec } = row;
+    return locateBucket(upstream, { namespace, paths: spec.paths, timeLeftMs, revision }, ports);
+  }
   const limits = new HostLimits(upstream, ports);
   const within = signIn({ namespace: row.namespace, upstream, timeLeftMs }, ports);
   const signedIn: UpstreamUse["signedIn"] = (work) => limits.within(() => within(work));
   return locateIn(upstream, { signedIn, timeLeftMs, revision }, ports);
 }
 
-function locateIn(upstream: Upstream, use: UpstreamUse, ports: UpstreamPorts): Promise<Located> {
+function locateIn(upstream: RemoteUpstream, use: UpstreamUse, ports: UpstreamPorts): Promise<Located> {
   switch (upstream.kind) {
     case "git":
       return locateGit(upstream, use, ports);

@@ -4,7 +4,7 @@ import type { ErrorCode } from "#shared/base/error-codes.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { isJsonObject } from "#shared/base/json.ts";
 import { isToken, putSecret, secretMembers } from "#shared/fleet/bound-secret.ts";
-import type { Upstream } from "#shared/fleet/kinds/source.ts";
+import type { RemoteUpstream } from "#shared/fleet/kinds/source.ts";
 import type { SecretReader, SourceCredentials } from "#shared/ports.ts";
 import { checkHttpUrl } from "#shared/source/http-url.ts";
 import { keyScan } from "#shared/source/ssh/known-hosts.ts";
@@ -22,7 +22,7 @@ import { isBelowPrefix } from "#shared/source/url-prefix.ts";
  *   secret and never its content.
  */
 export async function readCredentials(
-  { namespace, upstream }: { readonly namespace: string; readonly upstream: Upstream },
+  { namespace, upstream }: { readonly namespace: string; readonly upstream: RemoteUpstream },
   secrets: SecretReader,
   { fresh = false }: { readonly fresh?: boolean } = {},
 ): Promise<readonly StatedCredentials[] | undefined> {
@@ -112,7 +112,7 @@ function refuseUnbound({ host, prefix, namespaces }: Members, use: SecretUse): v
 }
 
 /** The chart of a registry is a part of its address; that of a repository is a name in its index. */
-function addressIn(upstream: Upstream): string {
+function addressIn(upstream: RemoteUpstream): string {
   const { kind, url } = upstream;
   return kind === "helm" && url.startsWith("oci:") ? `${url.replace(/\/+$/, "")}/${upstream.chart}` : url;
 }

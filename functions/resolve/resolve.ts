@@ -4,6 +4,7 @@ import { locate } from "#functions/resolve/locate.ts";
 import { bringBack, isLostArtifact, keepArtifact, type Missed } from "#functions/resolve/lost-artifact.ts";
 import { conclude, type Settle, wantAgain, writeStart } from "#functions/resolve/source-writes.ts";
 import { storedRevision } from "#functions/resolve/stored-revision.ts";
+import type { BucketPorts } from "#functions/resolve/upstreams/locate-bucket.ts";
 import type { Located } from "#functions/resolve/upstreams/upstream.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
@@ -34,7 +35,7 @@ import type { InvocationContext } from "#shared/lambda/sqs-handler.ts";
 import type { ResolveMessage } from "#shared/messages.ts";
 import type { BlobStore, GitRemote, HttpRemote, Ids, Log, MessageSender, SecretReader, Table } from "#shared/ports.ts";
 
-export interface ResolvePorts {
+export interface ResolvePorts extends BucketPorts {
   readonly table: Table;
   readonly blobs: BlobStore;
   readonly sender: MessageSender;
@@ -210,7 +211,7 @@ async function formerArtifact(row: SourceRow, { artifact, lost }: StoredArtifact
 }
 
 /** Equal while the same question has the same answer. */
-function observedOf({ revision, tag }: Located): string {
+function observedOf({ revision, tag }: Pick<Located, "revision" | "tag">): string {
   return tag === undefined ? revision : `${revision} tag ${tag}`;
 }
 
@@ -248,10 +249,13 @@ async function storedArtifact({ status, operations }: SourceRow, { message, port
 }
 
 async function fetchLocated(row: SourceRow, located: Located, poll: Poll): Promise<Settle> {
-  const observed = observedOf(located);
   const fetched = await attempt(row, poll, () => fetchArtifact(row, located, poll.ports));
   const { clock } = poll.ports;
-  if (!isFailure(fetched)) return (now) => resolvedStatus(now, { artifact: fetched, observed }, clock.now());
+  if (!isFailure(fetched)) {
+    const read = observedOf({ ...located, revision: fetched.revision });
+    return (now) => resolvedStatus(now, { artifact: fetched, observed: read }, clock.now());
+  }
+  const observed = observedOf(located);
   // Only another revision can end this failure, or a signature that comes after the revision.
   const lasts = refusals.has(fetched.code) && !(located.isSignedApart === true && signatureCodes.has(fetched.code));
   const refused = lasts ? { refused: askedRevision(row, observed) } : {};

@@ -4,7 +4,7 @@ import { readCredentials } from "#functions/resolve/read-credentials.ts";
 import type { UpstreamUse } from "#functions/resolve/upstreams/upstream.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { errorCode, StarlingError } from "#shared/base/errors.ts";
-import type { Upstream } from "#shared/fleet/kinds/source.ts";
+import type { RemoteUpstream } from "#shared/fleet/kinds/source.ts";
 import type { HttpRemote, Log, SecretReader, SourceCredentials } from "#shared/ports.ts";
 
 export interface SignInPorts {
@@ -16,7 +16,7 @@ export interface SignInPorts {
 
 export interface SignInUse {
   readonly namespace: string;
-  readonly upstream: Upstream;
+  readonly upstream: RemoteUpstream;
   readonly timeLeftMs: () => number;
 }
 

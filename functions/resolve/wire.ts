@@ -3,6 +3,7 @@ import { resolveSource } from "#functions/resolve/resolve.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
 import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
+import { S3BucketReader } from "#shared/adapters/aws/s3-bucket-reader.ts";
 import { SecretsManagerReader } from "#shared/adapters/aws/secrets-reader.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
@@ -11,11 +12,12 @@ import { addressRules } from "#shared/adapters/net/address-rules.ts";
 import { GuardedHttpRemote } from "#shared/adapters/net/guarded-http-remote.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import { defined } from "#shared/base/defined.ts";
-import type { CoreClients } from "#shared/lambda/core-clients.ts";
+import { parseAllowedBuckets } from "#shared/fleet/source-buckets.ts";
+import type { ResolveClients } from "#shared/lambda/resolve-clients.ts";
 import { eachMessage, type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
 
-export function wireResolve(env: ResolveEnv, aws: CoreClients, options: WireOptions = {}): SqsHandler {
+export function wireResolve(env: ResolveEnv, aws: ResolveClients, options: WireOptions = {}): SqsHandler {
   const { clock = systemClock, output } = options;
   const log = powertoolsLog("resolve", output);
   const guard = {
@@ -28,6 +30,8 @@ export function wireResolve(env: ResolveEnv, aws: CoreClients, options: WireOpti
     sender: new SqsSender(aws.sqs, { rollout: env.STARLING_QUEUE_ROLLOUT }),
     git: new IsomorphicGitRemote(guard),
     http: new GuardedHttpRemote(guard),
+    buckets: new S3BucketReader((region) => aws.s3In(region)),
+    bucketRules: { allowed: parseAllowedBuckets(env.STARLING_SOURCE_BUCKETS ?? ""), own: env.STARLING_BUCKET },
     secrets: new SecretsManagerReader(aws.secrets, clock, { prefix: env.STARLING_SECRET_PREFIX }),
     clock,
     ids: randomIds,

@@ -5,6 +5,7 @@ import type { IQueue } from "aws-cdk-lib/aws-sqs";
 import type * as z from "zod";
 import { dueShards } from "#shared/fleet/rows/due.ts";
 import { type Partition, stateIndex } from "#shared/fleet/rows/keys.ts";
+import { parseAllowedBuckets } from "#shared/fleet/source-buckets.ts";
 
 /** A permission together with the environment variable that names the resource, so that neither can be forgotten. */
 export interface Access {
@@ -122,6 +123,37 @@ export function blobsOf(bucket: Named, access: BlobAccess): Access {
     statements: read.length === 0 ? objects : [...objects, listing],
     wildcardReason:
       "The names of blobs are digests of their content, or random, so a grant can name only their folder.",
+  };
+}
+
+/**
+ * Access to the buckets that Sources may read. A bucket that was deleted can be made again by anybody under its name, so that a
+ * grant counts only in the account that the setting means.
+ */
+export function sourceBuckets(
+  entries: readonly string[],
+  own: { readonly account: string; readonly partition: string },
+): Access {
+  const buckets = parseAllowedBuckets(entries.join(","));
+  const accounts = [...new Set(buckets.map(({ account = own.account }) => account))];
+  const statements = accounts.flatMap((owner) => {
+    const arns = buckets
+      .filter(({ account = own.account }) => account === owner)
+      .map(({ name }) => `arn:${own.partition}:s3:::${name}`);
+    const conditions = { StringEquals: { "aws:ResourceAccount": owner } };
+    return [
+      new PolicyStatement({ actions: ["s3:ListBucket"], resources: [...new Set(arns)], conditions }),
+      new PolicyStatement({
+        actions: ["s3:GetObject"],
+        resources: [...new Set(arns)].map((arn) => `${arn}/*`),
+        conditions,
+      }),
+    ];
+  });
+  return {
+    value: entries.join(","),
+    statements,
+    wildcardReason: "A Source reads the objects that its bucket has, whose keys nobody knows before.",
   };
 }
 

@@ -4,9 +4,16 @@ import type { ClientOptions, CoreClients } from "#shared/lambda/core-clients.ts"
 import { type DiscoveryClients, listingClients } from "#shared/lambda/discovery-clients.ts";
 import { type LogClients, logClients } from "#shared/lambda/log-clients.ts";
 import { type RenderClients, renderClients } from "#shared/lambda/render-clients.ts";
+import { type RegionalClients, regionalClients } from "#shared/lambda/resolve-clients.ts";
 
 /** The clients of all functions; `local/` points them at its emulators. */
-export interface AwsClients extends ClusterClients, LogClients, AlarmClients, RenderClients, DiscoveryClients {}
+export interface AwsClients
+  extends ClusterClients,
+    LogClients,
+    AlarmClients,
+    RenderClients,
+    DiscoveryClients,
+    RegionalClients {}
 
 export type AwsClientOptions = ClientOptions<keyof CoreClients | "sts" | "eks" | "lambda" | "logs" | "alarms">;
 
@@ -18,5 +25,6 @@ export function awsClients(options: AwsClientOptions): AwsClients {
     ...alarmClients(options),
     ...renderClients(options),
     ...listingClients(options),
+    ...regionalClients(options),
   };
 }

@@ -22,6 +22,7 @@ import type { BlobStore, Builder, GitRemote, MessageSender, Table } from "#share
 import { clusterRow } from "#test/support/cluster-row.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
+import { noBuckets } from "#test/support/no-buckets.ts";
 import { noHttp } from "#test/support/no-http.ts";
 import { Crash } from "#test/support/planner-model/disturbed-ports.ts";
 import { owner, PlannerWorld, silentLog, silentMetrics } from "#test/support/planner-world.ts";
@@ -173,7 +174,7 @@ export class CollectionWorld {
     if (message.to === "resolve")
       await resolveSource(
         message,
-        { ...common, git: this.#git(), http: noHttp, secrets: { read: async () => "" } },
+        { ...common, git: this.#git(), http: noHttp, ...noBuckets, secrets: { read: async () => "" } },
         { getRemainingTimeInMillis: () => 180_000 },
       );
     if (message.to === "apply") await this.#work(message.cluster, ports);

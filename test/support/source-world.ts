@@ -8,12 +8,14 @@ import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Condition, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";
+import type { BucketRules } from "#shared/fleet/source-buckets.ts";
 import type { ResolveMessage } from "#shared/messages.ts";
-import type { GitRemote, HttpRemote, SecretReader, Table } from "#shared/ports.ts";
+import type { BucketReader, GitRemote, HttpRemote, SecretReader, Table } from "#shared/ports.ts";
 import type { ListedFile } from "#shared/source/tree-listing.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
+import { noBuckets } from "#test/support/no-buckets.ts";
 
 const source = { namespace: "shop", name: "app" };
 const key = keys.object(source.namespace, "Source", source.name);
@@ -35,6 +37,8 @@ export class SourceWorld {
   /** Stands between the resolve function and the table. */
   watch: (table: Table) => Table = (table) => table;
   http: HttpRemote = new GuardedHttpRemote({ rules: addressRules("127.0.0.1") });
+  buckets: BucketReader = noBuckets.buckets;
+  bucketRules: BucketRules = noBuckets.bucketRules;
   now = new Date("2026-03-01T10:00:00.000Z");
 
   /** @param table - of another world, whose Source this one replaces. */
@@ -64,9 +68,9 @@ export class SourceWorld {
   }
 
   async resolve(more: Partial<ResolveMessage> = {}): Promise<SourceRow> {
-    const { table, blobs, sender, git, http } = this;
+    const { table, blobs, sender, git, http, buckets, bucketRules } = this;
     const ports = {
-      ...{ table: this.watch(table), blobs, sender, git, http },
+      ...{ table: this.watch(table), blobs, sender, git, http, buckets, bucketRules },
       secrets: { read: this.readSecret },
       clock: { now: () => this.now },
       ids: randomIds,

@@ -52,6 +52,18 @@ describe("a setting that is wrong is refused by name, with its value and what to
     ["gitAllow", 7, /^setting gitAllow is 7; expected host names, addresses and ranges, separated by commas, such as/],
     ["gitAllow", "https://git.corp.example", /^setting gitAllow is "https:/],
     [
+      "sourceBuckets",
+      "s3://acme",
+      /^setting sourceBuckets is "s3:\/\/acme"; expected names of buckets, separated by commas, each with an account before/,
+    ],
+    ["sourceBuckets", "", /^setting sourceBuckets is ""/],
+    ["sourceBuckets", "acme-*", /^setting sourceBuckets is "acme-\*"/],
+    ["sourceBuckets", "acme..manifests", /^setting sourceBuckets is/],
+    ["sourceBuckets", "1234/acme", /^setting sourceBuckets is/],
+    ["sourceBuckets", "acme:Shop", /^setting sourceBuckets is/],
+    ["sourceBuckets", "acme:shop+", /^setting sourceBuckets is/],
+    ["sourceBuckets", ["acme", "arn:aws:s3:::acme"], /^setting sourceBuckets is/],
+    [
       "personalRoles",
       "*",
       /^setting personalRoles is "\*"; expected names of roles without a path, with \* for any part but the first letter/,
@@ -136,6 +148,7 @@ test("the defaults suit a small installation in a new account, without other acc
   expect(readSettings({})).toEqual({
     installation: "starling",
     clusters: 100,
+    sourceBuckets: [],
     concurrency: 10,
     oldestRevisionDays: 14,
     clusterAccounts: [],
@@ -160,6 +173,12 @@ test.each(["no", "{", '{"deletes":1}', '{"additions":"many"}'])(
     );
   },
 );
+
+test("a bucket that is Starling's own cannot be read by Sources", () => {
+  expect(() => readSettings({ bucket: "acme-state", sourceBuckets: "acme-manifests,acme-state:shop" })).toThrow(
+    "setting sourceBuckets has acme-state, which setting bucket makes Starling's own; name other buckets",
+  );
+});
 
 test("docs/settings.md has the table of all settings", () => {
   const documented = readFileSync("docs/settings.md", "utf8");

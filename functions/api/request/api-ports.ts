@@ -1,6 +1,7 @@
 import type { Clock } from "#shared/base/clock.ts";
 import type { AccountConcurrency } from "#shared/fleet/api/installation.ts";
 import type { GuardSpec } from "#shared/fleet/kinds/guard-spec.ts";
+import type { BucketRules } from "#shared/fleet/source-buckets.ts";
 import type { AccountReader, BlobLinks, BlobStore, Ids, Log, LogReader, MessageSender, Table } from "#shared/ports.ts";
 
 /** Everything that the API for people uses. */
@@ -21,6 +22,8 @@ export interface ApiPorts {
   readonly defaultGuard?: GuardSpec | undefined;
   /** Patterns of the names of roles whose sessions have the names of people; absent for those of IAM Identity Center. */
   readonly personalRoles?: readonly string[] | undefined;
+  /** The buckets that Sources may read; absent where nothing knows them. */
+  readonly bucketRules?: BucketRules | undefined;
   readonly account: AccountReader;
   readonly own: OwnParts;
 }

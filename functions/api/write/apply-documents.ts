@@ -2,6 +2,7 @@ import type { ApiPorts, Caller } from "#functions/api/request/api-ports.ts";
 import { documentReference, objectKey, objectText } from "#functions/api/request/reference.ts";
 import { type DocumentProblem, invalidDocuments, refusal } from "#functions/api/request/refusal.ts";
 import { approverWarnings } from "#functions/api/write/approver-warnings.ts";
+import { bucketWarnings, ownBucketProblems } from "#functions/api/write/bucket-warnings.ts";
 import { checkDocuments } from "#functions/api/write/check-documents.ts";
 import { clusterWarnings } from "#functions/api/write/cluster-warnings.ts";
 import { type Consequences, consequencesOf } from "#functions/api/write/consequences.ts";
@@ -65,7 +66,8 @@ export interface ApplyAnswer {
 export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Promise<ApplyAnswer> {
   const documents = checkDocuments(request.documents);
   const current = await readCurrent(ports, documents);
-  refuseImpossible(documents, { current, installation: ports.installation });
+  const { installation, bucketRules } = ports;
+  refuseImpossible(documents, { current, installation, bucketRules });
   const sources = await sourceWarnings(ports.table, documents);
   const clusters = await clusterWarnings(ports.table, documents);
   const groups = await groupWarnings(ports.table, documents);
@@ -73,9 +75,12 @@ export async function applyDocuments(ports: ApiPorts, request: ApplyRequest): Pr
   const stages = await stageWarnings(ports.table, documents);
   const pace = paceWarnings(documents);
   const windows = windowWarnings(documents, ports.clock.now());
+  const buckets = bucketWarnings(documents, bucketRules);
   const approvers = approverWarnings(documents, ports.personalRoles);
   const warnings = documents.map((_, index) =>
-    [sources, clusters, groups, windows, stages, approvers, values, pace].flatMap((found) => found[index] ?? []),
+    [sources, buckets, clusters, groups, windows, stages, approvers, values, pace].flatMap(
+      (found) => found[index] ?? [],
+    ),
   );
 
   const consequences: Consequences[] = [];
@@ -174,7 +179,10 @@ interface Present {
  * Checks that depend on the existing object or the installation: an object that is being deleted, fields that cannot
  * change, and alarms that cannot be read.
  */
-function refuseImpossible(documents: readonly Document[], { current, installation }: Present): void {
+function refuseImpossible(
+  documents: readonly Document[],
+  { current, installation, bucketRules }: Present & Pick<ApiPorts, "bucketRules">,
+): void {
   const problems: DocumentProblem[] = [];
   for (const [index, document] of documents.entries()) {
     const before = current[index];
@@ -185,6 +193,7 @@ function refuseImpossible(documents: readonly Document[], { current, installatio
     }
     const problem = document.kind === "Cluster" ? addressProblem(document, before) : undefined;
     if (problem !== undefined) problems.push({ document: index, object, ...problem });
+    for (const found of ownBucketProblems(document, bucketRules)) problems.push({ document: index, object, ...found });
     for (const found of alarmProblems(document, installation)) problems.push({ document: index, object, ...found });
     if (document.kind === "Sync" && before?.type === "Sync" && before.spec.cluster !== document.spec.cluster) {
       const message = `is ${document.spec.cluster}, was ${before.spec.cluster}, and cannot change: delete this Sync and write another for ${document.spec.cluster}`;

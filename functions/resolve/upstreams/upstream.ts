@@ -34,6 +34,8 @@ export interface Located {
 }
 
 export interface Fetched {
+  /** The revision of these files, where the upstream changed between the look and the fetch. */
+  readonly revision?: string;
   readonly files: readonly ListedFile[];
   /** First line of a commit's message, or what a file is. */
   readonly title: string;

@@ -92,7 +92,7 @@ async function readEntries(tar: Buffer, folders: "refused" | "passed over"): Pro
         continue;
       }
       if (type !== "file") throw broken(`"${name}" is a ${type}; only regular files are allowed`);
-      const problem = nameProblem(name);
+      const problem = nameProblem(name, "archive");
       if (problem !== undefined) throw broken(`"${name}" ${problem}`);
       if (seen.has(name)) throw broken(`"${name}" occurs twice`);
       seen.add(name);
@@ -111,11 +111,12 @@ async function readEntries(tar: Buffer, folders: "refused" | "passed over"): Pro
   return files;
 }
 
-function nameProblem(name: string): string | undefined {
+/** @param root - what the name is relative to, such as `archive`. @returns why the name is refused, or undefined. */
+export function nameProblem(name: string, root: string): string | undefined {
   if (name === "" || name.includes("\0") || name.includes("\\")) return "is not a file name";
   if (Buffer.byteLength(name) > archiveLimits.maxPathBytes) return `is longer than ${archiveLimits.maxPathBytes} bytes`;
   if (name.startsWith("/")) return "is an absolute path";
-  if (name.split("/").some((part) => part === ".." || part === "." || part === "")) return "leads out of the archive";
+  if (name.split("/").some((part) => part === ".." || part === "." || part === "")) return `leads out of the ${root}`;
   return undefined;
 }
 

@@ -5,7 +5,7 @@ import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery
 import { checkNameTemplate } from "#shared/fleet/kinds/cluster-name.ts";
 import type { Document, FieldProblem } from "#shared/fleet/kinds/document.ts";
 import { checkParameterPath } from "#shared/fleet/kinds/parameter-path.ts";
-import { followsTags, type GitUpstream, type Upstream, upstreamOf } from "#shared/fleet/kinds/source.ts";
+import { followsTags, type GitUpstream, type RemoteUpstream, upstreamOf } from "#shared/fleet/kinds/source.ts";
 import { specialisationProblems } from "#shared/fleet/kinds/specialisation-fields.ts";
 import type { SyncTemplate, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
 import { checkFileUrl, checkGitUrl, checkRepositoryUrl } from "#shared/source/git-url.ts";
@@ -37,6 +37,13 @@ export function semanticProblems(document: Document): readonly FieldProblem[] {
 function sourceProblems(document: Extract<Document, { kind: "Source" }>): readonly FieldProblem[] {
   const upstream = upstreamOf(document.spec);
   const { kind } = upstream;
+  const tagProblems = problemsAt(
+    "spec.immutableTags",
+    document.spec.immutableTags === true && !followsTags(upstream)
+      ? "needs a tag or a version to follow, and the Source follows none; leave it out"
+      : undefined,
+  );
+  if (kind === "s3") return tagProblems;
   const semver = kind === "archive" ? undefined : upstream.ref?.semver;
   const tagFilter = kind === "git" || kind === "oci" ? upstream.ref?.tagFilter : undefined;
   return [
@@ -44,12 +51,7 @@ function sourceProblems(document: Extract<Document, { kind: "Source" }>): readon
     ...problemsAt(`spec.${kind}.ref.tagFilter`, tagFilter === undefined ? undefined : regexProblem(tagFilter)),
     ...(upstream.kind === "git" ? signInProblems(upstream) : []),
     ...problemsAt(`spec.${kind}.ref.semver`, semver === undefined ? undefined : versionRangeProblem(semver)),
-    ...problemsAt(
-      "spec.immutableTags",
-      document.spec.immutableTags === true && !followsTags(upstream)
-        ? "needs a tag or a version to follow, and the Source follows none; leave it out"
-        : undefined,
-    ),
+    ...tagProblems,
     ...(kind === "git" ? keyProblems(upstream.verify?.keys ?? []) : []),
     ...(kind === "helm" ? provenanceProblems(upstream.verify?.provenance.keys ?? []) : []),
   ];
@@ -87,7 +89,7 @@ function sshKeyProblem(text: string): string | undefined {
   return typeof key === "string" ? key : undefined;
 }
 
-function urlProblem({ kind, url }: Upstream): string | undefined {
+function urlProblem({ kind, url }: RemoteUpstream): string | undefined {
   if (kind === "git") return checkGitUrl(url);
   if (kind === "oci" || (kind === "helm" && url.startsWith("oci:"))) return checkOciUrl(url);
   return kind === "helm" ? checkRepositoryUrl(url) : checkFileUrl(url);

@@ -3,6 +3,7 @@ import { boundedList, boundedText } from "#shared/base/bounded.ts";
 import { namespacedMetadata, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { durationSchema } from "#shared/fleet/kinds/quantities.ts";
 import { secretName } from "#shared/fleet/kinds/secret-name.ts";
+import { bucketName } from "#shared/fleet/source-buckets.ts";
 import { gitRefSchema, tagFilterSchema } from "#shared/source/git-ref-schema.ts";
 
 export const partPath = boundedText(1024).regex(
@@ -109,11 +110,28 @@ const ociUpstream = z.strictObject({
 });
 export type OciUpstream = z.infer<typeof ociUpstream>;
 
+const s3Upstream = z.strictObject({
+  bucket: boundedText(63).regex(bucketName, "must be the name of a bucket, without s3:// and without a folder"),
+  /** The folder that counts; paths are relative to it. */
+  prefix: boundedText(1024)
+    .regex(
+      /^((?!\.\.?(\/|$))[^/\0]+\/)*(?!\.\.?$)[^/\0]+\/?$/,
+      'must be a folder of the bucket without "..", such as releases/1.4',
+    )
+    .optional(),
+  /** Default: the region of the installation. */
+  region: boundedText(64)
+    .regex(/^[a-z]{2,4}(-[a-z]+)+-\d{1,2}$/, "must be the name of a region, such as eu-west-1")
+    .optional(),
+});
+export type S3Upstream = z.infer<typeof s3Upstream>;
+
 /** The places that a Source can be fed from. */
 const upstreams = {
   git: gitUpstream.optional(),
   helm: helmUpstream.optional(),
   oci: ociUpstream.optional(),
+  s3: s3Upstream.optional(),
   archive: archiveUpstream.optional(),
 };
 type UpstreamKind = keyof typeof upstreams;
@@ -130,7 +148,7 @@ export const sourceSpec = z
     interval: durationSchema({ minSeconds: 10, maxSeconds: 86_400 }).default("5m"),
   })
   .refine((spec) => upstreamKinds.filter((kind) => spec[kind] !== undefined).length === 1, {
-    message: "needs exactly one of git, helm, oci or archive",
+    message: "needs exactly one of git, helm, oci, s3 or archive",
   });
 export type SourceSpec = z.infer<typeof sourceSpec>;
 
@@ -138,6 +156,9 @@ export type SourceSpec = z.infer<typeof sourceSpec>;
 export type Upstream = {
   [Kind in UpstreamKind]: { readonly kind: Kind } & NonNullable<SourceSpec[Kind]>;
 }[UpstreamKind];
+
+/** A place that has an address and may need credentials. */
+export type RemoteUpstream = Extract<Upstream, { readonly url: string }>;
 
 export function upstreamOf(spec: SourceSpec): Upstream {
   const kind = upstreamKinds.find((each) => spec[each] !== undefined);
@@ -162,7 +183,13 @@ export function followsTags(upstream: Upstream): boolean {
 /** The address of a Source's upstream, for people and for comparisons. */
 export function addressOf(spec: SourceSpec): string {
   const upstream = upstreamOf(spec);
+  if (upstream.kind === "s3") return bucketAddress(upstream);
   return upstream.kind === "helm" ? `${upstream.url.replace(/\/+$/, "")}/${upstream.chart}` : upstream.url;
+}
+
+/** `s3://BUCKET/PREFIX`, as the AWS command line writes it. */
+export function bucketAddress({ bucket, prefix = "" }: S3Upstream): string {
+  return `s3://${bucket}/${prefix}`.replace(/\/+$/, "");
 }
 
 export const sourceDocument = z.strictObject({

@@ -4,7 +4,7 @@ import { exampleNames, readExample, repositoryOf } from "#local/stories/example-
 import { parseDocument } from "#shared/fleet/kinds/document.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { semanticProblems } from "#shared/fleet/kinds/semantics.ts";
-import { upstreamOf } from "#shared/fleet/kinds/source.ts";
+import { addressOf } from "#shared/fleet/kinds/source.ts";
 import { parseDocuments } from "#shared/source/yaml/yaml.ts";
 
 const examples = new URL("../../../examples/", import.meta.url);
@@ -51,7 +51,9 @@ describe.each(exampleNames())("the example examples/%s", (name) => {
   const { clusters, sources, groups, repositories, charts } = readExample(name);
   /** The paths of the files that the Source has, from its repository or its chart. */
   const pathsOf = ({ spec }: (typeof sources)[number]) =>
-    Object.keys((spec.helm ? charts.get(spec.helm.chart) : repositories.get(repositoryOf(upstreamOf(spec)))) ?? {});
+    Object.keys(
+      (spec.helm ? charts.get(spec.helm.chart) : repositories.get(repositoryOf({ url: addressOf(spec) }))) ?? {},
+    );
 
   test("the repositories of the example have each folder that a Source makes available", () => {
     for (const source of sources) {

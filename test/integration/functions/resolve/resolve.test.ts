@@ -24,6 +24,7 @@ import { everyRow } from "#test/support/every-row.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
+import { noBuckets } from "#test/support/no-buckets.ts";
 import { noHttp } from "#test/support/no-http.ts";
 
 const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
@@ -89,6 +90,7 @@ class World {
       sender: this.sender,
       git,
       http: noHttp,
+      ...noBuckets,
       secrets: { read: async () => this.secret },
       clock: { now: () => this.now },
       ids: randomIds,

@@ -15,6 +15,7 @@ import { rowSchema } from "#shared/fleet/rows/row.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
+import { noBuckets } from "#test/support/no-buckets.ts";
 import { noHttp } from "#test/support/no-http.ts";
 import { type RawEntry, rawRepository } from "#test/support/raw-repository.ts";
 
@@ -69,6 +70,7 @@ test("a file that becomes a link changes nothing, and a file that cannot be read
     sender: new MemorySender(),
     git: new IsomorphicGitRemote({ rules: addressRules("127.0.0.1") }),
     http: noHttp,
+    ...noBuckets,
     secrets: { read: async () => "" },
     clock: { now: () => now },
     ids: randomIds,

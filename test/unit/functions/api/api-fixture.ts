@@ -34,7 +34,7 @@ export function apiFixture(
   table = new MemoryTable(),
   through: Table = table,
   blobs = new MemoryBlobStore(),
-  settings: Partial<Pick<ApiPorts, "defaultGuard" | "personalRoles">> = {},
+  settings: Partial<Pick<ApiPorts, "bucketRules" | "defaultGuard" | "personalRoles">> = {},
 ): ApiFixture {
   const sender = new MemorySender();
   const log: Record<string, unknown>[] = [];

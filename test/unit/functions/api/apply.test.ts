@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { keys } from "#shared/fleet/rows/keys.ts";
+import { parseAllowedBuckets } from "#shared/fleet/source-buckets.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { refusingWrites } from "#test/support/refusing-writes.ts";
 import {
@@ -247,6 +248,30 @@ describe("an apply by the API", () => {
       [arn("sre-*")],
     ];
     expect((await Promise.all(enough.map((by) => warnings(by)))).flat()).toEqual([]);
+  });
+
+  test("an apply refuses Starling's own bucket, and warns of a bucket that Starling may not read yet", async () => {
+    const rules = { own: "starling-blobs", allowed: parseAllowedBuckets("acme-shop:shop,acme-all") };
+    const api = apiFixture(undefined, undefined, undefined, { bucketRules: rules });
+    const applied = async (bucket: string) => {
+      const documents = [{ ...source("app"), spec: { s3: { bucket } } }];
+      return api.call("POST", "/v1/apply", { documents });
+    };
+    const refused = await applied("starling-blobs");
+    expect(refused.status).toBe(422);
+    expect(refused.body.problems).toMatchObject([
+      {
+        field: "spec.s3.bucket",
+        message: "is Starling's own bucket, which holds the artifacts of all namespaces; name a bucket of your own",
+      },
+    ]);
+    expect((await applied("acme-all")).body.items[0].warnings).toEqual([]);
+    expect((await applied("acme-shop")).body.items[0].warnings).toEqual([
+      "bucket acme-shop is not for Sources of the namespace payments: an operator adds it to the entry of the bucket in the setting sourceBuckets, and deploys",
+    ]);
+    expect((await applied("acme-new")).body.items[0].warnings).toEqual([
+      "bucket acme-new is not among the buckets that this installation reads: an operator adds it to the setting sourceBuckets, and deploys",
+    ]);
   });
 
   test.each([

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { readCredentials } from "#functions/resolve/read-credentials.ts";
-import { sourceSpec, upstreamOf } from "#shared/fleet/kinds/source.ts";
+import { type RemoteUpstream, sourceSpec, upstreamOf } from "#shared/fleet/kinds/source.ts";
 
 const secret = "starling/git/shop";
 const basic = { username: "u", password: "s3cret" };
@@ -8,7 +8,10 @@ const basic = { username: "u", password: "s3cret" };
 async function read(url: string, value: unknown, kind: "basic" | "bearer" | "ssh" | "githubApp" = "basic") {
   const spec = sourceSpec.parse({ git: { url, credentials: { secret, kind } } });
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  const found = await readCredentials({ namespace: "shop", upstream: upstreamOf(spec) }, { read: async () => text });
+  const found = await readCredentials(
+    { namespace: "shop", upstream: upstreamOf(spec) as RemoteUpstream },
+    { read: async () => text },
+  );
   return found?.length === 1 ? found[0] : found;
 }
 
@@ -90,7 +93,7 @@ describe("the prefix of the addresses for which a secret is meant", () => {
       const credentials = { secret, kind: "basic" };
       const spec = sourceSpec.parse({ helm: { url: "oci://ghcr.io/acme/charts/", chart, credentials } });
       return readCredentials(
-        { namespace: "shop", upstream: upstreamOf(spec) },
+        { namespace: "shop", upstream: upstreamOf(spec) as RemoteUpstream },
         { read: async () => JSON.stringify(bound) },
       );
     };
@@ -238,7 +241,7 @@ test("a corrected secret is read at once", async () => {
   const spec = sourceSpec.parse({ git: { url: "https://github.com/a/b", credentials: { secret, kind: "bearer" } } });
   const asked: boolean[] = [];
   const found = await readCredentials(
-    { namespace: "shop", upstream: upstreamOf(spec) },
+    { namespace: "shop", upstream: upstreamOf(spec) as RemoteUpstream },
     {
       async read(_name, { fresh = false } = {}) {
         asked.push(fresh);

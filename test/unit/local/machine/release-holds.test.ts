@@ -15,6 +15,7 @@ import type { Log } from "#shared/ports.ts";
 import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
+import { noBuckets } from "#test/support/no-buckets.ts";
 import { noHttp } from "#test/support/no-http.ts";
 import { silentMetrics } from "#test/support/planner-world.ts";
 
@@ -52,6 +53,7 @@ class DyingMachine {
       blobs: new MemoryBlobStore(),
       sender: this.sender,
       http: noHttp,
+      ...noBuckets,
       git: {
         listRefs: async () => [{ ref: "refs/heads/main", oid: "a".repeat(40) }],
         fetchTree: () => never("fetch"),

@@ -1,0 +1,119 @@
+import { GetObjectCommand, ListObjectsV2Command, type S3Client, S3ServiceException } from "@aws-sdk/client-s3";
+import { inNewSession } from "#shared/adapters/aws/in-new-session.ts";
+import { isNetworkFailure } from "#shared/adapters/aws/network-failure.ts";
+import type { ErrorCode } from "#shared/base/error-codes.ts";
+import { errorMessage, StarlingError } from "#shared/base/errors.ts";
+import type { BucketObject, BucketPlace, BucketReader, ObjectPage } from "#shared/ports.ts";
+
+/** Answers of S3 to a request that another region should get. */
+const elsewhere: ReadonlySet<string> = new Set([
+  ...["PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"],
+]);
+/** Answers of S3 to a read of an object that is no longer there, or is another one. */
+const moved: ReadonlySet<string> = new Set(["NoSuchKey", "NotFound", "PreconditionFailed"]);
+
+/** Buckets of any account and region, read with the function's role. */
+export class S3BucketReader implements BucketReader {
+  readonly #clientIn: (region: string | undefined) => S3Client;
+  readonly #clients = new Map<string | undefined, S3Client>();
+
+  /** @param clientIn - makes the client of a region; undefined for the function's own. */
+  constructor(clientIn: (region: string | undefined) => S3Client) {
+    this.#clientIn = clientIn;
+  }
+
+  async list(
+    place: BucketPlace,
+    { prefix, from, timeLeftMs }: { readonly prefix: string; readonly from?: string | undefined; timeLeftMs(): number },
+  ): Promise<ObjectPage> {
+    const list = new ListObjectsV2Command({ Bucket: place.bucket, Prefix: prefix, ContinuationToken: from });
+    const answer = await this.#asked(place, "s3:ListBucket", (client) =>
+      client.send(list, { abortSignal: AbortSignal.timeout(Math.max(1, timeLeftMs())) }),
+    );
+    const objects = (answer.Contents ?? []).map(
+      ({ Key = "", ETag = "", Size = 0, LastModified }): BucketObject => ({
+        key: Key,
+        etag: ETag.replaceAll('"', ""),
+        size: Size,
+        modifiedAt: LastModified?.toISOString(),
+      }),
+    );
+    const { NextContinuationToken: next } = answer;
+    return next === undefined ? { objects } : { objects, next };
+  }
+
+  async get(place: BucketPlace, object: BucketObject, timeLeftMs: () => number): Promise<Uint8Array | undefined> {
+    const { key, etag, size } = object;
+    const get = new GetObjectCommand({ Bucket: place.bucket, Key: key, IfMatch: `"${etag}"` });
+    return this.#asked(place, "s3:GetObject", async (client) => {
+      try {
+        const abortSignal = AbortSignal.timeout(Math.max(1, timeLeftMs()));
+        const { Body, ContentLength } = await client.send(get, { abortSignal });
+        if (ContentLength !== size) {
+          (Body as { destroy?(): void } | undefined)?.destroy?.();
+          return undefined;
+        }
+        return (await Body?.transformToByteArray()) ?? new Uint8Array();
+      } catch (error) {
+        if (error instanceof Error && moved.has(error.name)) return undefined;
+        throw error;
+      }
+    });
+  }
+
+  async #asked<T>(place: BucketPlace, action: string, ask: (client: S3Client) => Promise<T>): Promise<T> {
+    try {
+      return await inNewSession(() => ask(this.#client(place.region)));
+    } catch (error) {
+      throw translated(error, place, action);
+    }
+  }
+
+  #client(region: string | undefined): S3Client {
+    const client = this.#clients.get(region) ?? this.#clientIn(region);
+    this.#clients.set(region, client);
+    return client;
+  }
+}
+
+function translated(error: unknown, { bucket, region }: BucketPlace, action: string): unknown {
+  const status = error instanceof S3ServiceException ? (error.$metadata.httpStatusCode ?? 0) : 0;
+  const name = error instanceof Error ? error.name : "";
+  const refused = (code: ErrorCode, message: string) =>
+    new StarlingError(`bucket ${bucket}: ${message}`, { code, retry: "permanent", data: { bucket }, cause: error });
+  if (name === "NoSuchBucket") {
+    return refused("BucketNotFound", "there is no such bucket: create it, or correct spec.s3.bucket");
+  }
+  if (elsewhere.has(name) || status === 301) {
+    const found = regionIn(error);
+    const asked = region ?? "the region of the installation";
+    const remedy = found === undefined ? "write its region into spec.s3.region" : `write spec.s3.region: ${found}`;
+    return refused("BucketElsewhere", `it is not in ${asked}: ${remedy}`);
+  }
+  if (name === "InvalidObjectState") {
+    const remedy = "restore them, or move them out of spec.s3.prefix and spec.paths";
+    return refused("BucketDenied", `some objects are archived, and S3 does not hand them out: ${remedy}`);
+  }
+  if (status === 401 || status === 403) {
+    const own = `the setting sourceBuckets must name the bucket, with its account if that is another one`;
+    const other = `the policy of a bucket in another account must allow s3:ListBucket and s3:GetObject to the role in the output ResolveRole`;
+    const key = "the policy of the bucket's KMS key must allow it kms:Decrypt";
+    return refused("BucketDenied", `S3 denies ${action} (${name}): ${own}; ${other}; ${key}`);
+  }
+  const passes = isNetworkFailure(error) || name === "AbortError" || status === 429 || status >= 500;
+  if (!passes) return error;
+  return new StarlingError(`bucket ${bucket}: S3 gave no answer to ${action}: ${errorMessage(error)}`, {
+    code: "UpstreamUnavailable",
+    retry: "transient",
+    data: { bucket },
+    cause: error,
+  });
+}
+
+/** S3 says the region of a bucket in a header, and in some errors. */
+function regionIn(error: unknown): string | undefined {
+  if (!(error instanceof S3ServiceException)) return undefined;
+  const headers: Readonly<Record<string, string>> = error.$response?.headers ?? {};
+  const said = headers["x-amz-bucket-region"] ?? (error as { readonly Region?: unknown }).Region;
+  return typeof said === "string" && /^[a-z0-9-]{1,64}$/.test(said) ? said : undefined;
+}

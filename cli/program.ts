@@ -28,6 +28,7 @@ import type { CliIo } from "#cli/session/io.ts";
 import { refuseRepeated } from "#cli/session/refuse-repeated.ts";
 import { type GlobalOptions, openSession } from "#cli/session/session.ts";
 import { usageWords } from "#cli/session/usage-words.ts";
+import { sourceCommands } from "#cli/source-commands.ts";
 import { starlingVersion } from "#shared/base/starling-version.ts";
 
 const exitHelp = `
@@ -86,6 +87,7 @@ export function createProgram(io: CliIo, finish: Finish): Command {
   cordonCommands(program, add);
   rolloutCommands(program, add);
   guardCommands(program, add);
+  sourceCommands(program, add);
   clusterCommands(program, add);
   recoverCommand(program, add);
   runCommands(program, add);

@@ -1,18 +1,14 @@
 /** A Source at another revision than its current one, fetched with the caller's rights and the code of `resolve`. */
 
+import { askGit } from "#cli/seeing/ask-git.ts";
 import type { Changes } from "#cli/seeing/changes.ts";
-import { gitLogin } from "#cli/seeing/git-login.ts";
 import { type ArtifactAbout, artifactOf, type LocalArtifact } from "#cli/seeing/local-artifact.ts";
 import { storedArtifact } from "#cli/seeing/stored-files.ts";
 import { CliFailure, usageFailure } from "#cli/session/failure.ts";
 import { pathOfObject } from "#cli/session/kind-names.ts";
 import { readList } from "#cli/session/read-list.ts";
 import type { Session } from "#cli/session/session.ts";
-import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
-import { readCertificates } from "#shared/adapters/git/read-certificates.ts";
-import { clusterAddresses } from "#shared/adapters/net/address-rules.ts";
-import { defined } from "#shared/base/defined.ts";
-import { errorCode, errorMessage, StarlingError } from "#shared/base/errors.ts";
+import { errorMessage, StarlingError } from "#shared/base/errors.ts";
 import { quoted } from "#shared/base/shell-word.ts";
 import type { RevisionItem } from "#shared/fleet/api/history-item.ts";
 import type { HelmUpstream, Upstream } from "#shared/fleet/kinds/source.ts";
@@ -138,20 +134,10 @@ interface GitRevisionQuery extends SourceRevisionQuery {
 }
 
 async function fetchedFromGit(session: Session, asked: GitRevisionQuery): Promise<LocalArtifact> {
-  const { env } = session.io;
-  const ca = readCertificates(env.GIT_SSL_CAINFO);
-  // The caller may connect to the same addresses as with their own git.
-  const git = new IsomorphicGitRemote({ rules: clusterAddresses, ...defined({ ca }) });
-  const { url } = asked;
   try {
-    return await fetched(git, { url }, asked);
+    return await askGit(session, asked.url, (git, repository) => fetched(git, repository, asked));
   } catch (error) {
-    if (errorCode(error) !== "GitAuthenticationFailed") throw reported(error, asked);
-    const credentials = await gitLogin(session.io, url);
-    if (credentials === undefined) throw reported(error, asked);
-    return fetched(git, { url, credentials }, asked).catch((again: unknown) => {
-      throw reported(again, asked);
-    });
+    throw reported(error, asked);
   }
 }
 

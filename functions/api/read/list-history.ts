@@ -82,7 +82,7 @@ export async function listRevisions(
 }
 
 function revisionItem({ artifact, at }: RevisionRow, url: string | undefined): RevisionItem {
-  return { ...commitItem(artifact, url), at, digest: artifact.digest };
+  return { ...commitItem(artifact, url), at, digest: artifact.digest, ...defined({ verified: artifact.verified }) };
 }
 
 function aboutOf({ namespace, kind, name }: HistoryQuery): { readonly owner: Owner; readonly template?: string } {

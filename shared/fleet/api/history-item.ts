@@ -23,6 +23,8 @@ export interface CommitItem {
 export interface RevisionItem extends CommitItem {
   readonly at: string;
   readonly digest: string;
+  /** What was verified; absent when the Source demanded no signature. */
+  readonly verified?: Artifact["verified"];
 }
 
 export interface TemplateHistory {
@@ -116,7 +118,7 @@ function besideHistory({ source, revision }: PinnedSource, before: readonly Pinn
   return { source, revision, ...(had === undefined || had === revision ? {} : { from: had }) };
 }
 
-function withoutRecord({ at: _at, digest: _digest, ...commit }: RevisionItem): CommitItem {
+function withoutRecord({ at: _at, digest: _digest, verified: _verified, ...commit }: RevisionItem): CommitItem {
   return commit;
 }
 

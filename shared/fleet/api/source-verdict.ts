@@ -1,0 +1,21 @@
+/** Whether the signatures of a revision count, as `starling source verify` prints it. */
+import type { Verified } from "#shared/source/signatures/verified.ts";
+
+interface VerdictHead {
+  readonly source: string;
+  readonly namespace: string;
+  /** `starling`: the function that packages revisions verified it. `here`: the command did, with the caller's own git. */
+  readonly by: "starling" | "here";
+}
+
+export type SourceVerdict =
+  | (VerdictHead & Verified & { readonly verified: true; readonly revision: string; readonly at: string })
+  | (VerdictHead & {
+      readonly verified: false;
+      readonly revision?: string;
+      /** A code of docs/reasons.md, or `NotDemanded` or `NotPolled`. */
+      readonly reason: string;
+      readonly message: string;
+      /** The revision that stays in use. */
+      readonly inUse?: string;
+    });

@@ -10,7 +10,7 @@ export function sourceCommands(program: Command, add: AddCommand): void {
   )
     .description("Show which signature of a Source was verified, and with which key. Exit 1 when none was.")
     .addArgument(new Argument("<source>", "name of a Source"))
-    .option("--commit <commit>", "of this commit, also before Starling has it (with your own git)")
-    .option("--tag <tag>", "of this tag, also before Starling has it (with your own git)")
-    .option("--version <version>", "of this version of a chart");
+    .option("--commit <commit>", "verify this commit, also before Starling has it (with your own git)")
+    .option("--tag <tag>", "verify this tag, also before Starling has it (with your own git)")
+    .option("--chart-version <version>", "show this version of a chart");
 }

@@ -22,7 +22,7 @@ import { commitIn, formatRevision, type ResolvedReference } from "#shared/source
 export interface VerifyOptions {
   readonly commit?: string;
   readonly tag?: string;
-  readonly version?: string;
+  readonly chartVersion?: string;
 }
 
 /** More revisions than a Source has in the 30 days for which they are kept. */
@@ -46,13 +46,16 @@ export async function verify(session: Session, name: string, options: VerifyOpti
 type Asked = { readonly by: "commit" | "tag" | "version"; readonly text: string } | undefined;
 
 function askedIn(options: VerifyOptions): Asked {
-  const given = (["commit", "tag", "version"] as const).flatMap((by) => {
-    const text = options[by];
-    return text === undefined ? [] : [{ by, text }];
-  });
+  const { commit, tag, chartVersion: version } = options;
+  const given = Object.entries({ commit, tag, version }).flatMap(([by, text]) =>
+    text === undefined ? [] : [{ by: by as "commit" | "tag" | "version", text }],
+  );
   const [only, other] = given;
   if (other !== undefined) {
-    throw usageFailure(`--${only?.by} and --${other.by} are given both; one is enough`, `--${only?.by} ${only?.text}`);
+    throw usageFailure(
+      `a ${only?.by} and a ${other.by} are given both; one is enough`,
+      "starling source verify --help",
+    );
   }
   return only;
 }
@@ -87,7 +90,10 @@ async function judge(session: Session, source: SourceObject, asked: Asked): Prom
 
 function requireFitting({ spec, metadata: { name } }: SourceObject, { by, text }: NonNullable<Asked>): void {
   if (spec.git === undefined && by === "commit") {
-    throw usageFailure(`Source ${name} has no commits`, `starling source verify ${quoted(name)} --version VERSION`);
+    throw usageFailure(
+      `Source ${name} has no commits`,
+      `starling source verify ${quoted(name)} --chart-version VERSION`,
+    );
   }
   if (spec.git !== undefined && by === "version") {
     throw usageFailure(
@@ -121,7 +127,7 @@ interface Known extends Pick<Artifact, "revision"> {
   readonly verified?: Artifact["verified"];
 }
 
-/** What is kept with a revision that the Source had. */
+/** The verdict that is kept with a revision of the Source. */
 async function storedVerdict(
   session: Session,
   source: SourceObject,

@@ -57,6 +57,8 @@ export interface SignedRepository {
   /** Makes or moves a tag; `lightweight` and `annotated` are not signed. @returns the id of what the tag names. */
   tag(name: string, how: Signer | "lightweight" | "annotated"): string;
   git(...args: readonly string[]): string;
+  /** The folder that the git server serves. */
+  readonly bare: string;
   /** Writes an object as it is, and points the ref to it. */
   replace(ref: string, type: "commit" | "tag", change: (object: string) => string): string;
 }
@@ -80,6 +82,7 @@ export function signedRepository(root: string, name: string): SignedRepository {
   const git = (...args: readonly string[]) => run(args).trim();
   return {
     git,
+    bare,
     commit(content, signer) {
       const blob = run(["hash-object", "-w", "--stdin"], { input: content }).trim();
       run(["update-index", "--add", "--cacheinfo", `100644,${blob},a.yaml`]);

@@ -89,6 +89,7 @@ export function createProgram(io: CliIo, finish: Finish): Command {
   guardCommands(program, add);
   sourceCommands(program, add);
   clusterCommands(program, add);
+  receiverCommands(program, add);
   recoverCommand(program, add);
   runCommands(program, add);
   for (const parent of program.commands.filter(({ commands }) => commands.length > 0))
@@ -263,6 +264,15 @@ function clusterCommands(program: Command, add: AddCommand): void {
     .option("--all", "check every cluster")
     .option("--as-me", "if a role refuses Starling: also read its trust policy, with your own rights")
     .option("--assume-role <name>", "with --as-me: role to assume in the account of each cluster");
+}
+
+function receiverCommands(program: Command, add: AddCommand): void {
+  const receiver = program.command("receiver").description("Act on Receivers, which wake Sources.");
+  add(receiver, "trigger", async (session, args) =>
+    (await import("#cli/commands/receiver-trigger.ts")).triggerByName(session, args[0] ?? ""),
+  )
+    .description("Poll the Sources of a Receiver now, as if a sender had named them all.")
+    .addArgument(new Argument("<receiver>", "name of the Receiver"));
 }
 
 function recoverCommand(program: Command, add: AddCommand): void {

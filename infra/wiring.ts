@@ -49,8 +49,10 @@ const ofNamespaces = [partitions.sources, partitions.syncGroups, partitions.sync
 const objects = [...ofNamespaces, partitions.discoveries] as const;
 const listed = [partitions.ownerEntries, partitions.sourceEntries] as const;
 const directories = [partitions.fleet, ...listed] as const;
+const receivers = [partitions.receivers, partitions.receiverEntries] as const;
 const whatPeopleWrite = [
   ...objects,
+  ...receivers,
   partitions.clusters,
   partitions.clusterValues,
   partitions.windows,
@@ -195,6 +197,7 @@ export class Wiring extends Construct {
           update: [partitions.fleetVersion, partitions.windowState, partitions.cordonState],
           delete: [
             partitions.sources,
+            ...receivers,
             partitions.discoveries,
             partitions.found,
             partitions.clusters,
@@ -245,10 +248,18 @@ export class Wiring extends Construct {
       folder: "webhook",
       env: webhookEnv,
       access: {
-        STARLING_TABLE: rowsOf(table, { read: [partitions.repositories, partitions.sources] }),
+        STARLING_TABLE: rowsOf(table, { read: [partitions.repositories, partitions.sources, ...receivers] }),
         STARLING_QUEUE_RESOLVE: toResolve.send(),
         STARLING_WEBHOOK_SECRET: secretOf(props.webhookSecretArn),
+        STARLING_SECRET_PREFIX: plain(`${installation}/hooks/`),
       },
+      namedByRows: [
+        {
+          action: "secretsmanager:GetSecretValue",
+          arns: [`${secrets}/hooks/*`],
+          reason: "Receivers name their own secrets, which are all below this prefix and hold nothing else.",
+        },
+      ],
       timeout: Duration.seconds(10),
       memoryMiB: 512,
     });
@@ -514,6 +525,7 @@ export class Wiring extends Construct {
         STARLING_TABLE: rowsOf(table, {
           read: [
             ...ofNamespaces,
+            ...receivers,
             ...directories,
             partitions.clusters,
             partitions.clusterValues,

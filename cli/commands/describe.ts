@@ -1,6 +1,7 @@
 import { describeClusterValues } from "#cli/format/describe-cluster-values.ts";
 import { describeDiscovery } from "#cli/format/describe-discovery.ts";
 import { describeCluster, describeGroup, describeSource, describeUnreadable } from "#cli/format/describe-object.ts";
+import { describeReceiver } from "#cli/format/describe-receiver.ts";
 import { describeSync } from "#cli/format/describe-sync.ts";
 import { describeWindow } from "#cli/format/describe-window.ts";
 import { foldLines } from "#cli/format/fold-lines.ts";
@@ -20,6 +21,7 @@ import type {
   ClusterValuesObject,
   DiscoveryObject,
   EventItem,
+  ReceiverObject,
   RolloutObject,
   SourceObject,
   SyncGroupObject,
@@ -59,6 +61,10 @@ async function pageOf(session: Session, object: NamedObject, options: DescribeOp
       const source = await read<SourceObject>(session, path);
       if (isUnreadable(source)) return describeUnreadable(source, now);
       return describeSource({ object: source, events: await events(session, path, options), now });
+    }
+    case "Receiver": {
+      const receiver = await read<ReceiverObject>(session, path);
+      return isUnreadable(receiver) ? describeUnreadable(receiver, now) : describeReceiver(receiver, now);
     }
     case "ClusterDiscovery": {
       const discovery = await read<DiscoveryObject>(session, path);

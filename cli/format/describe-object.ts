@@ -10,6 +10,7 @@ import type {
   ClusterValuesObject,
   DiscoveryObject,
   EventItem,
+  ReceiverObject,
   SourceObject,
   SyncGroupObject,
   SyncObject,
@@ -216,7 +217,7 @@ function nextForGroup(group: SyncGroupObject): readonly string[] {
 }
 
 export function headText(
-  object: SourceObject | DiscoveryObject | ClusterObject | ClusterValuesObject | WindowObject | SyncGroupObject,
+  object: SourceObject | ReceiverObject | DiscoveryObject | ClusterObject | ClusterValuesObject | WindowObject | SyncGroupObject,
   now: Date,
 ): string {
   const state = objectState(object);

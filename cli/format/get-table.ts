@@ -6,6 +6,7 @@ import type {
   ClusterObject,
   ClusterValuesObject,
   DiscoveryObject,
+  ReceiverObject,
   RolloutObject,
   SourceObject,
   SyncGroupObject,
@@ -97,6 +98,15 @@ const sourceColumns: readonly Column<SourceObject>[] = [
   seen,
   { name: "URL", cell: (source) => addressOf(source.spec), wideOnly: true },
   { name: "DIGEST", cell: (source) => digestText(source.status.artifact?.digest), wideOnly: true },
+  remark,
+];
+
+const receiverColumns: readonly Column<ReceiverObject>[] = [
+  name,
+  { name: "PROVIDER", cell: ({ spec }) => spec.provider },
+  { name: "SOURCES", cell: ({ status }) => status.sources.join(",") || "-" },
+  state,
+  { name: "URL", cell: ({ status }) => status.url },
   remark,
 ];
 
@@ -225,6 +235,7 @@ const rolloutColumns: readonly Column<RolloutObject>[] = [
 
 const columnsOf = {
   Source: sourceColumns,
+  Receiver: receiverColumns,
   ClusterDiscovery: discoveryColumns,
   ClusterValues: valuesColumns,
   Window: windowColumns,

@@ -4,6 +4,7 @@ import { percentEncode } from "#shared/base/percent-encoding.ts";
 
 export type KindName =
   | "Source"
+  | "Receiver"
   | "ClusterDiscovery"
   | "Cluster"
   | "ClusterValues"
@@ -16,6 +17,9 @@ const aliases: Readonly<Record<string, KindName>> = {
   source: "Source",
   sources: "Source",
   src: "Source",
+  receiver: "Receiver",
+  receivers: "Receiver",
+  rcv: "Receiver",
   clusterdiscovery: "ClusterDiscovery",
   clusterdiscoveries: "ClusterDiscovery",
   cd: "ClusterDiscovery",
@@ -38,6 +42,7 @@ const aliases: Readonly<Record<string, KindName>> = {
 
 const plurals: Readonly<Record<KindName, string>> = {
   Source: "sources",
+  Receiver: "receivers",
   ClusterDiscovery: "clusterdiscoveries",
   Cluster: "clusters",
   ClusterValues: "clustervalues",

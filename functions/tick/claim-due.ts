@@ -144,5 +144,5 @@ function messageFor(key: RowKey): Message[] {
 function syncOwner(key: RowKey): Owner | undefined {
   const object = keys.object.parse(key);
   if (object === undefined) return keys.rolloutState.parse(key);
-  return object.kind === "Source" ? undefined : { ...object, kind: object.kind };
+  return object.kind === "Source" || object.kind === "Receiver" ? undefined : { ...object, kind: object.kind };
 }

@@ -6,5 +6,7 @@ export const webhookEnv = z.object({
   STARLING_QUEUE_RESOLVE: z.url(),
   /** Name of the secret: a JSON array of one or two strings, so that senders can move from one to the other. */
   STARLING_WEBHOOK_SECRET: z.string().min(1),
+  /** Prefix of the names of the secrets of Receivers. */
+  STARLING_SECRET_PREFIX: z.string().min(1),
 });
 export type WebhookEnv = z.infer<typeof webhookEnv>;

@@ -1,11 +1,14 @@
 import * as z from "zod";
-import { receiveEvent, type WebhookPorts } from "#functions/webhook/webhook.ts";
+import { receiveDelivery } from "#functions/webhook/receiver.ts";
+import { receiveEvent } from "#functions/webhook/webhook.ts";
+import type { WebhookPorts } from "#functions/webhook/webhook-ports.ts";
 import { errorCode, errorMessage } from "#shared/base/errors.ts";
+import { receiverPath } from "#shared/fleet/receivers/receiver-id.ts";
 import { type HttpHandler, httpHandler, jsonAnswer } from "#shared/lambda/http-handler.ts";
 
 /** The part of an HTTP API event (payload format 2.0) that Starling reads. */
 const httpEvent = z.object({
-  /** `/hook/HOST`. The gateway passes no other path. */
+  /** `/hook/HOST`, or `/hook/r/ID` of a Receiver. The gateway passes no other path. */
   rawPath: z.string().default(""),
   headers: z.record(z.string(), z.string().optional()).default({}),
   body: z.string().default(""),
@@ -20,9 +23,10 @@ export function webhookHandler(ports: WebhookPorts): HttpHandler {
       const { rawPath, headers, body, isBase64Encoded } = httpEvent.parse(event);
       const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
       const bytes = Buffer.from(body, isBase64Encoded ? "base64" : "utf8");
-      const host = rawPath.slice(rawPath.lastIndexOf("/") + 1);
+      const last = rawPath.slice(rawPath.lastIndexOf("/") + 1);
       const request = { headers: Object.fromEntries(named), body: bytes };
-      const { statusCode, message } = await receiveEvent(host, request, ports);
+      const receive = rawPath.startsWith(receiverPath("")) ? receiveDelivery : receiveEvent;
+      const { statusCode, message } = await receive(last, request, ports);
       return jsonAnswer(statusCode, { message });
     },
     answerTo(error) {

@@ -14,7 +14,7 @@ export function wireWebhook(env: WebhookEnv, aws: RowClients & SecretClients, op
   return webhookHandler({
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     sender: new SqsSender(aws.sqs, { resolve: env.STARLING_QUEUE_RESOLVE }),
-    secrets: new SecretsManagerReader(aws.secrets, clock),
+    secrets: new SecretsManagerReader(aws.secrets, clock, { prefix: env.STARLING_SECRET_PREFIX }),
     clock,
     log: powertoolsLog("webhook", output),
     secretName: env.STARLING_WEBHOOK_SECRET,

@@ -22,6 +22,8 @@ import { gatewayRouteKeys } from "#shared/fleet/api/api-routes.ts";
 
 /** One route for all git hosts, so that they share one throttle. The function refuses a host that it does not know. */
 const webhookPath = "/hook/{host}";
+/** Another throttle than that of the hosts: a busy sender of one Receiver keeps no push of an installation-wide webhook out. */
+const receiverPath = "/hook/r/{receiver}";
 
 /**
  * Fields of an HTTP API; variables of a REST API, such as resourcePath, would log a dash. The path is foreign text. It comes first,
@@ -71,14 +73,17 @@ export class ApiEntry extends Construct {
       const [method, path = ""] = key.split(" ");
       http.addRoutes({ path, methods: [method as HttpMethod], integration: toApi, authorizer: signed });
     }
-    const [toWebhook] = http.addRoutes({
-      path: webhookPath,
-      methods: [HttpMethod.POST],
-      integration: new HttpLambdaIntegration("Webhook", props.webhook),
-      authorizer: new HttpNoneAuthorizer(),
-    });
-    if (toWebhook !== undefined) {
-      Validations.of(toWebhook).acknowledge({
+    const toWebhook = new HttpLambdaIntegration("Webhook", props.webhook);
+    const open = [webhookPath, receiverPath].flatMap((path) =>
+      http.addRoutes({
+        path,
+        methods: [HttpMethod.POST],
+        integration: toWebhook,
+        authorizer: new HttpNoneAuthorizer(),
+      }),
+    );
+    for (const route of open) {
+      Validations.of(route).acknowledge({
         id: "AwsSolutions-APIG4",
         reason:
           "A git host cannot sign for IAM. The function verifies the sender over the raw body before it parses the body.",
@@ -104,10 +109,13 @@ export class ApiEntry extends Construct {
     });
     const { defaultChild } = stage.node;
     if (!(defaultChild instanceof CfnStage)) throw new Error("an HttpStage holds no CfnStage");
-    // Anybody can call this route, so that it gets less than the route of people and CI.
-    defaultChild.routeSettings = {
-      [`${HttpMethod.POST} ${webhookPath}`]: { ThrottlingRateLimit: 10, ThrottlingBurstLimit: 40 },
-    };
+    // Anybody can call these routes, so that they get less than the routes of people and CI.
+    defaultChild.routeSettings = Object.fromEntries(
+      [webhookPath, receiverPath].map((path) => [
+        `${HttpMethod.POST} ${path}`,
+        { ThrottlingRateLimit: 10, ThrottlingBurstLimit: 40 },
+      ]),
+    );
     defaultChild.node.addDependency(http);
     this.policies = new ApiPolicies(this, "Policies", http);
     this.apiUrl = props.domain === undefined ? http.apiEndpoint : `https://${props.domain.name}`;

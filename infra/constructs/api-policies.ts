@@ -15,7 +15,7 @@ type Requests = readonly (readonly [method: string, path: string])[];
 /** Reads of everything but the audit log. */
 const viewing: Requests = [
   ...["version", "whoami", "installation", "fleet", "events", "logs", "freezes"],
-  ...["sources", "syncgroups", "syncs", "rollouts", "namespaces/*"],
+  ...["sources", "receivers", "syncgroups", "syncs", "rollouts", "namespaces/*"],
   ...["clusters", "clusters/*", "clusterdiscoveries", "clusterdiscoveries/*", "clustervalues", "clustervalues/*"],
   ...["windows", "windows/*"],
 ].map((path) => ["GET", `/v1/${path}`] as const);
@@ -29,6 +29,7 @@ const operates: Requests = [
   ...pathChoices.rolloutVerb
     .filter((verb) => verb !== "approve" && verb !== "exempt" && verb !== "rollback-deleting")
     .map((verb) => ["POST", `/v1/namespaces/*/${verb}`] as const),
+  ["POST", "/v1/namespaces/*/trigger"],
   ["POST", "/v1/freezes/*"],
   ["DELETE", "/v1/freezes/*"],
   ["POST", "/v1/clusters/*/accept"],

@@ -1,5 +1,5 @@
 import type { OwnerInFleet } from "#shared/fleet/api/fleet-overview.ts";
-import type { AnyObject, ClusterObject, FrozenBy, SyncStatus } from "#shared/fleet/api/objects.ts";
+import type { AnyObject, ClusterObject, FrozenBy, ReceiverObject, SyncStatus } from "#shared/fleet/api/objects.ts";
 import type { RolloutPhase } from "#shared/fleet/api/rollout-phase.ts";
 import { isUnreadable, type ListedObject, type UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { endText } from "#shared/fleet/rows/act-text.ts";
@@ -128,6 +128,8 @@ function stateOfKind(object: AnyObject): ObjectState {
   switch (object.kind) {
     case "Source":
       return fromReady(object.status.conditions, { seenAt: object.status.attemptedAt, untouched: "Pending" });
+    case "Receiver":
+      return fromReceiver(object);
     case "ClusterDiscovery":
       return fromReady(object.status.conditions, { seenAt: object.status.scannedAt, untouched: "Pending" });
     case "Cluster":
@@ -161,6 +163,15 @@ function stateOfKind(object: AnyObject): ObjectState {
       };
     }
   }
+}
+
+/** A Receiver whose Sources do not exist wakes nothing. */
+function fromReceiver({ metadata, spec, status }: ReceiverObject): ObjectState {
+  const since = optional("since", metadata.creationTimestamp);
+  const lacking = spec.sources.filter((source) => typeof source === "string" && !status.sources.includes(source));
+  const remark = lacking.length === 0 ? "" : `no Source ${lacking.join(", ")}`;
+  if (status.sources.length > 0) return { word: "Ready", ...since, remark };
+  return { word: "NotReady", ...since, remark: remark === "" ? "no Source has the labels of its selector" : remark };
 }
 
 function windowRemark({ open, nextOpening }: Extract<AnyObject, { kind: "Window" }>["status"]): string {

@@ -10,6 +10,7 @@ import {
   listClusters,
   listClusterValues,
   listDiscoveries,
+  listReceivers,
   listSources,
   listSyncGroups,
   listWindows,
@@ -90,6 +91,10 @@ async function lists({ ports, request, params }: ReadCall): Promise<unknown> {
   const namespace = params.namespace;
   const kind = kindOf(params);
   if (kind === "Source") return list(kind, request, (page) => listSources(ports.table, { namespace, page }));
+  if (kind === "Receiver") {
+    const { origin } = request;
+    return list(kind, request, (page) => listReceivers(ports.table, { namespace, page, origin }));
+  }
   if (kind === "SyncGroup") return list(kind, request, (page) => listSyncGroups(ports.table, { namespace, page }));
   if (request.query.labelSelector !== undefined) {
     throw refusal("BadRequest", `${kind}s have no labels; leave labelSelector out`);
@@ -105,7 +110,7 @@ async function one({ ports, request, params }: ReadCall): Promise<unknown> {
   if (kind === "Sync") {
     return getSync(ports.table, { namespace, name, ...named(request, "cluster") });
   }
-  if (kind !== "Rollout") return getObject(ports, { kind, namespace, name });
+  if (kind !== "Rollout") return getObject(ports, { kind, namespace, name }, request.origin);
   const [, ownerName, number] = /^(.+)-([1-9]\d{0,7})$/.exec(name) ?? [];
   if (ownerName === undefined) throw refusal("NotFound", `${name} is no rollout's name; expected NAME-NUMBER`);
   for (const ownerKind of ["SyncGroup", "Sync"] as const) {

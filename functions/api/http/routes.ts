@@ -33,6 +33,7 @@ import {
   recoverBody,
   renderingsBody,
   rolloutBodies,
+  triggerBody,
   uncordonBody,
 } from "#functions/api/request/request-bodies.ts";
 import { type Answers, type Call, type PathParams, part, routerOf } from "#functions/api/request/route.ts";
@@ -48,6 +49,7 @@ import { operateRollout } from "#functions/api/write/operate-rollout.ts";
 import { pruneForeign } from "#functions/api/write/prune-foreign.ts";
 import { recoverCluster } from "#functions/api/write/recover-cluster.ts";
 import type { RolloutRequest, RolloutVerb } from "#functions/api/write/rollout-verb.ts";
+import { triggerReceiver } from "#functions/api/write/trigger-receiver.ts";
 import { defined } from "#shared/base/defined.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { starlingVersion } from "#shared/base/starling-version.ts";
@@ -85,6 +87,7 @@ const answers: Answers<ApiPorts> = {
   [`POST ${ns}/:owners/:name/:rolloutVerb`]: rollout,
   [`POST ${ns}/syncgroups/:name/approve-guard`]: guardApproval,
   [`POST ${ns}/syncs/:name/prune`]: prune,
+  [`POST ${ns}/receivers/:name/trigger`]: trigger,
   [`GET ${ns}/:plural/:name/logs`]: logs,
   "GET /v1/clusters/:name/logs": ({ ports, request, params }) =>
     readLogs(ports, request, linesAbout(clusterOf(params))),
@@ -133,6 +136,11 @@ function guardApproval({ ports, request, params }: ApiCall): Promise<unknown> {
   const { hash, reason } = parseBody(guardBody, request.body);
   const owner = { namespace: part(params, "namespace"), kind: "SyncGroup", name: part(params, "name") } as const;
   return approveGuard(ports, { owner, hash, caller: caller(request, reason) });
+}
+
+function trigger({ ports, request, params }: ApiCall): Promise<unknown> {
+  const { reason } = parseBody(triggerBody, request.body);
+  return triggerReceiver(ports, { ...objectPath(params), caller: caller(request, reason) });
 }
 
 function prune({ ports, request, params }: ApiCall): Promise<unknown> {

@@ -7,6 +7,7 @@ import { refusal } from "#functions/api/request/refusal.ts";
 import { registered } from "#functions/api/request/registered.ts";
 import { readClusterValues } from "#shared/adapters/read-cluster-values.ts";
 import { readRow } from "#shared/adapters/read-row.ts";
+import { receiverSources } from "#shared/adapters/receiver-sources.ts";
 import { isNewerRow } from "#shared/base/errors.ts";
 import { inParts } from "#shared/base/in-parts.ts";
 import {
@@ -16,6 +17,8 @@ import {
   clusterValuesObject,
   type DiscoveryObject,
   discoveryObject,
+  type ReceiverObject,
+  receiverObject,
   type SourceObject,
   type SyncGroupObject,
   sourceObject,
@@ -35,6 +38,8 @@ import type { Page, Table } from "#shared/ports.ts";
 
 /** Clusters whose Syncs are read at once. */
 const clustersAtOnce = 16;
+/** Receivers whose Sources are read at once. */
+const receiversAtOnce = 16;
 
 /** The external ids of Clusters begin with the installation. */
 type Ports = Pick<ApiPorts, "table" | "installation" | "clock">;
@@ -60,6 +65,36 @@ export function listSources(
       return keepsLabels(page, row) ? sourceObject(row) : undefined;
     },
   });
+}
+
+/** Receivers of one namespace, or of all, in the order of their URLs. */
+export async function listReceivers(
+  table: Table,
+  { namespace, page, origin }: { namespace: string | undefined; page: PageRequest; origin: string | undefined },
+): Promise<ListPage<ReceiverObject | UnreadableObject<"Receiver">>> {
+  const read = readNamespaced(table, {
+    kind: "Receiver",
+    namespace,
+    entries: ranges.receivers(),
+    target(entry) {
+      const receiver = keys.receiverEntry.parse(entry);
+      return receiver && keys.object(receiver.namespace, "Receiver", receiver.name);
+    },
+  });
+  const found = await collect(page, {
+    read,
+    keep: (row) => (isNewer(row) || keepsLabels(page, row) ? row : undefined),
+  });
+  const items: (ReceiverObject | UnreadableObject<"Receiver">)[] = [];
+  for (const part of inParts(found.items, receiversAtOnce)) {
+    const shown = part.map(async (row) =>
+      isNewer(row)
+        ? unreadable(row, "Receiver")
+        : receiverObject(row, { origin, sources: await receiverSources(row, table) }),
+    );
+    items.push(...(await Promise.all(shown)));
+  }
+  return { ...found, items };
 }
 
 /** SyncGroups of one namespace, or of all. */
@@ -190,8 +225,10 @@ async function knownValues(table: Table): Promise<readonly ClusterValuesRow[] | 
 export async function getObject(
   ports: Ports,
   reference: ObjectReference,
+  origin?: string,
 ): Promise<
   | SourceObject
+  | ReceiverObject
   | DiscoveryObject
   | ClusterObject
   | ClusterValuesObject
@@ -203,6 +240,7 @@ export async function getObject(
   if (row === undefined || row.type === "Sync") throw refusal("NotFound", `${objectText(reference)} does not exist`);
   if (isNewer(row)) return unreadable(row, reference.kind);
   if (row.type === "Source") return sourceObject(row);
+  if (row.type === "Receiver") return receiverObject(row, { origin, sources: await receiverSources(row, ports.table) });
   if (row.type === "SyncGroup") return syncGroupObject(row);
   if (row.type === "ClusterDiscovery") return discoveryObject(row, ports.installation);
   if (row.type === "ClusterValues") return clusterValuesObject(row, await registered(ports.table));
@@ -220,7 +258,7 @@ interface Directory<Kind extends WritableKind> {
 }
 
 /** Reads the rows of one namespace, or of all through their directory. */
-function readNamespaced<Kind extends "Source" | "SyncGroup">(
+function readNamespaced<Kind extends "Source" | "Receiver" | "SyncGroup">(
   table: Table,
   list: Directory<Kind> & { readonly kind: Kind; readonly namespace: string | undefined },
 ): (part: Part) => Promise<Page<RowRead<Kind, "kept">>> {

@@ -19,7 +19,7 @@ const keptDays = { functions: 31, audit: 731 } as const satisfies Record<LogQuer
 type LogPorts = Pick<ApiPorts, "logs" | "clock">;
 
 const loggedKinds: ReadonlySet<string> = new Set([
-  ...["Cluster", "ClusterDiscovery", "ClusterValues", "Window", "Source", "Sync", "SyncGroup"],
+  ...["Cluster", "ClusterDiscovery", "ClusterValues", "Window", "Source", "Receiver", "Sync", "SyncGroup"],
 ]);
 
 /** The fields that a line about the object must have; a Sync may be asked for on one cluster alone. */
@@ -29,7 +29,7 @@ export function linesAbout(object: ObjectReference & { readonly cluster?: string
   const current = cluster === undefined ? {} : { cluster };
   if (kind === "ClusterDiscovery" || kind === "ClusterValues" || kind === "Window") return [{ kind, name }];
   const itself = { kind, namespace, name, ...current };
-  return kind === "Source" ? [itself] : [itself, { namespace, owner: `${kind}/${name}`, ...current }];
+  return kind === "Source" || kind === "Receiver" ? [itself] : [itself, { namespace, owner: `${kind}/${name}`, ...current }];
 }
 
 /** @throws StarlingError `BadRequest` for an invalid id. */

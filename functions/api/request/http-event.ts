@@ -1,9 +1,11 @@
 import * as z from "zod";
 import { refusal } from "#functions/api/request/refusal.ts";
+import { defined } from "#shared/base/defined.ts";
 import { errorMessage } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { findPath } from "#shared/base/find-path.ts";
 import { type Json, parseJson } from "#shared/base/json.ts";
+import { loopback } from "#shared/source/http-url.ts";
 
 /** API Gateway accepts more; a request of this size has some thousand objects. */
 const maxBodyBytes = 1_000_000;
@@ -19,6 +21,7 @@ const httpEvent = z.object({
   body: z.string().optional(),
   isBase64Encoded: z.boolean().default(false),
   requestContext: z.object({
+    domainName: z.string().optional(),
     http: z.object({ method: z.string() }),
     authorizer: z.object({ iam: z.object({ userArn: z.string().min(1) }) }).optional(),
   }),
@@ -32,6 +35,8 @@ export interface HttpRequest {
   readonly body: Json;
   /** ARN of the principal who signed the request. */
   readonly principal: string;
+  /** Where the caller reaches the API: `https://HOST`; absent for requests that no gateway passed on. */
+  readonly origin?: string;
 }
 
 /** @throws StarlingError `Forbidden` without a verified signature, `BodyTooLarge`, `BadRequest`. */
@@ -49,7 +54,14 @@ export function readRequest(event: unknown): HttpRequest {
     query: readQuery(rawQueryString),
     body: readBody(body, isBase64Encoded ? "base64" : "utf8"),
     principal,
+    ...defined({ origin: requestContext.domainName === undefined ? undefined : originOf(requestContext.domainName) }),
   };
+}
+
+/** A gateway has TLS; a server on this machine has none. */
+function originOf(host: string): string {
+  const { hostname } = new URL(`https://${host}`);
+  return `${loopback.has(hostname) ? "http" : "https"}://${host}`;
 }
 
 function decodedPath(rawPath: string): readonly string[] {

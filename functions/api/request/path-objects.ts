@@ -7,6 +7,7 @@ import type { Owner } from "#shared/fleet/rows/keys.ts";
 
 const kindOfPlural = {
   sources: "Source",
+  receivers: "Receiver",
   syncgroups: "SyncGroup",
   syncs: "Sync",
   rollouts: "Rollout",

@@ -136,6 +136,8 @@ export const freezeBody = z.strictObject({
 export const cordonBody = z.strictObject({ reason: statedReason, until: timeInUtc.optional() });
 export const uncordonBody = z.strictObject({ reason });
 
+export const triggerBody = z.strictObject({ reason });
+
 export const operateBody = z.strictObject({
   reason,
   withSource: z.boolean().default(false),

@@ -22,9 +22,11 @@ import {
   type ClusterValuesRow,
   nextAct,
   type OwnerRow,
+  type ReceiverRow,
   type SourceRow,
   type WindowRow,
 } from "#shared/fleet/rows/object-rows.ts";
+import { receiverId } from "#shared/fleet/receivers/receiver-id.ts";
 import { clustersOf, windowRemoval } from "#shared/fleet/rows/windows-row.ts";
 import type { Write } from "#shared/ports.ts";
 
@@ -55,6 +57,7 @@ export async function deleteObject(ports: ApiPorts, request: DeleteRequest): Pro
   const row = await ports.table.get(objectKey(request.reference));
   if (row === undefined) return deleteRemains(ports, request);
   if (row.type === "Source") return deleteSource(ports, { row, request });
+  if (row.type === "Receiver") return deleteReceiver(ports, { row, request });
   if (row.type === "Cluster") return deleteCluster(ports, { row, request });
   if (row.type === "ClusterDiscovery") return deleteDiscovery(ports, { row, request });
   if (row.type === "ClusterValues") return deleteClusterValues(ports, { row, request });
@@ -118,6 +121,18 @@ async function deleteSource(
     also: [{ delete: keys.sourceEntry(reference) }, { delete: keys.repository(repositoryOf(row), reference) }],
   });
   return { outcome: "deleted" };
+}
+
+/** Its Sources stay, and are polled in their intervals. A new Receiver of this name gets another URL. */
+async function deleteReceiver(
+  ports: ApiPorts,
+  { row, request }: { readonly row: ReceiverRow; readonly request: DeleteRequest },
+): Promise<DeleteAnswer> {
+  const message = `deleting ${objectText(request.reference)}: its URL is known no longer, also when a Receiver of this name is applied again; its Sources are polled in their intervals`;
+  const consequences = { syncs: 0, clusters: 0, message };
+  if (request.confirmed === "ask") throw refusal("ConfirmationRequired", message, { consequences: [consequences] });
+  await removeRow(ports, { row, request, also: [{ delete: keys.receiverEntry(receiverId(row), row) }] });
+  return { outcome: "deleted", consequences };
 }
 
 /** The clusters that it found stay as they are; another ClusterDiscovery may continue with them. */
@@ -238,7 +253,7 @@ async function removeRow(
     request,
     also,
   }: {
-    row: SourceRow | ClusterRow | ClusterValuesRow | WindowRow | DiscoveryRow;
+    row: SourceRow | ReceiverRow | ClusterRow | ClusterValuesRow | WindowRow | DiscoveryRow;
     request: DeleteRequest;
     also: readonly Write[];
   },

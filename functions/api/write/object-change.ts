@@ -21,11 +21,13 @@ import type {
   FleetRow,
   Operations,
   OwnerRow,
+  ReceiverRow,
   SourceRow,
   SyncGroupRow,
   UserSyncRow,
   WindowRow,
 } from "#shared/fleet/rows/object-rows.ts";
+import { receiverId } from "#shared/fleet/receivers/receiver-id.ts";
 import { type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import { clustersOf, windowUpdate } from "#shared/fleet/rows/windows-row.ts";
 import { nextResolve } from "#shared/fleet/sources/next-resolve.ts";
@@ -36,6 +38,7 @@ import { normaliseGitUrl } from "#shared/source/git-url.ts";
 /** The rows that people write. */
 export type WrittenRow =
   | SourceRow
+  | ReceiverRow
   | DiscoveryRow
   | ClusterRow
   | ClusterValuesRow
@@ -105,6 +108,7 @@ type RowChange = Omit<ObjectChange, "outcome">;
 
 function rowChange(before: WrittenRow | undefined, after: WrittenRow, now: Date): RowChange {
   if (after.type === "Source") return sourceChange(before as SourceRow | undefined, after, now);
+  if (after.type === "Receiver") return receiverChange(before as ReceiverRow | undefined, after);
   if (after.type === "ClusterDiscovery") return discoveryChange(before as DiscoveryRow | undefined, after, now);
   if (after.type === "Cluster") return clusterChange(before as ClusterRow | undefined, due(after, renewalAt(after)));
   if (after.type === "ClusterValues") return valuesChange(before as ClusterValuesRow | undefined, after);
@@ -150,6 +154,13 @@ function sourceChange(before: SourceRow | undefined, written: SourceRow, now: Da
   if (previous !== repository) writes.push({ put: directoryRow(keys.repository(repository, reference)) });
   if (previous !== undefined && previous !== repository) writes.push({ delete: keys.repository(previous, reference) });
   return { after: row, writes, messages: dueNow ? [{ to: "resolve", source: reference }] : [], clusters: [] };
+}
+
+/** The entry in the directory of Receivers is what makes the URL known. */
+function receiverChange(before: ReceiverRow | undefined, after: ReceiverRow): RowChange {
+  const writes = [putRow(before, after)];
+  if (before === undefined) writes.push({ put: directoryRow(keys.receiverEntry(receiverId(after), after)) });
+  return { after, writes, messages: [], clusters: [] };
 }
 
 function discoveryChange(before: DiscoveryRow | undefined, after: DiscoveryRow, now: Date): RowChange {

@@ -50,6 +50,7 @@ export const apiRoutes = [
   `GET ${ns}/syncs/:name/objects`,
   `POST ${ns}/syncs/:name/prune`,
   `GET ${ns}/sources/:name/revisions`,
+  `POST ${ns}/receivers/:name/trigger`,
   `POST ${ns}/sources/:name/contents`,
   `POST ${ns}/:owners/:name/:rolloutVerb`,
   `POST ${ns}/syncgroups/:name/approve-guard`,
@@ -67,7 +68,7 @@ export type ApiRoute = (typeof apiRoutes)[number];
 
 /** The words that a segment takes, when it takes only some. */
 export const pathChoices = {
-  plural: ["sources", "syncgroups", "syncs", "rollouts"],
+  plural: ["sources", "receivers", "syncgroups", "syncs", "rollouts"],
   owners: ["syncgroups", "syncs"],
   verb: ["suspend", "resume", "reconcile", "refresh"],
   rolloutVerb: [

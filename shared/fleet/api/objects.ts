@@ -1,6 +1,7 @@
 /** Objects as the API returns them and the CLI shows them: Kubernetes' shape around Starling's rows. */
 import { defined } from "#shared/base/defined.ts";
 import { externalIdOf } from "#shared/base/external-id.ts";
+import { compareText } from "#shared/base/text-order.ts";
 import type { RolloutPhase } from "#shared/fleet/api/rollout-phase.ts";
 import { discoveryIdentity } from "#shared/fleet/discovery/discovery-identity.ts";
 import { type EffectiveValue, valueOrigins } from "#shared/fleet/effective-values.ts";
@@ -9,10 +10,12 @@ import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery
 import { type SelectableCluster, selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import type { ClusterValuesSpec } from "#shared/fleet/kinds/cluster-values.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
+import type { ReceiverSpec } from "#shared/fleet/kinds/receiver.ts";
 import type { SourceSpec } from "#shared/fleet/kinds/source.ts";
 import type { SyncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import type { SyncSpec } from "#shared/fleet/kinds/sync-template.ts";
 import type { WindowSpec } from "#shared/fleet/kinds/window.ts";
+import { receiverId, receiverPath } from "#shared/fleet/receivers/receiver-id.ts";
 import { clusterLabels, fleetRow, specOf } from "#shared/fleet/rows/cluster-entry.ts";
 import { isCordoning } from "#shared/fleet/rows/cordons-row.ts";
 import type { DiscoveryRow, DiscoveryStatus } from "#shared/fleet/rows/discovery-rows.ts";
@@ -30,6 +33,7 @@ import type {
   Operations,
   OwnerRow,
   OwnerStatus,
+  ReceiverRow,
   SourceRow,
   SourceStatus,
   SyncGroupRow,
@@ -80,6 +84,17 @@ export interface ApiObject<Kind extends string, Spec, Status> {
 }
 
 export type SourceObject = ApiObject<"Source", SourceSpec, SourceStatus>;
+export type ReceiverObject = ApiObject<
+  "Receiver",
+  ReceiverSpec,
+  {
+    /** Where senders deliver; only its path where the address of the API is not known. */
+    readonly url: string;
+    /** Names of the Sources that it lists and that exist. */
+    readonly sources: readonly string[];
+    readonly conditions: readonly Condition[];
+  }
+>;
 export type ClusterObject = ApiObject<
   "Cluster",
   ClusterSpec,
@@ -242,6 +257,7 @@ export interface ApiList<Item> {
 
 export type AnyObject =
   | SourceObject
+  | ReceiverObject
   | DiscoveryObject
   | ClusterObject
   | ClusterValuesObject
@@ -252,6 +268,21 @@ export type AnyObject =
 
 export function sourceObject(row: SourceRow): SourceObject {
   return { ...head("Source", row), spec: row.spec, ...operationsOf(row), status: row.status };
+}
+
+/** @param seen.origin - of the API, as the caller reaches it. */
+export function receiverObject(
+  row: ReceiverRow,
+  { origin = "", sources }: { readonly origin?: string | undefined; readonly sources: readonly { readonly name: string }[] },
+): ReceiverObject {
+  const url = `${origin}${receiverPath(receiverId(row))}`;
+  const names = sources.map(({ name }) => name).sort(compareText);
+  return {
+    ...head("Receiver", row),
+    spec: row.spec,
+    ...operationsOf(row),
+    status: { ...row.status, url, sources: names },
+  };
 }
 
 export function discoveryObject(row: DiscoveryRow, installation: string): DiscoveryObject {

@@ -12,6 +12,7 @@ import { clusterDiscoveryDocument } from "#shared/fleet/kinds/cluster-discovery.
 import { clusterValuesDocument } from "#shared/fleet/kinds/cluster-values.ts";
 import { fieldText, issueWords, withoutFollowing } from "#shared/fleet/kinds/issue-words.ts";
 import { ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
+import { receiverDocument } from "#shared/fleet/kinds/receiver.ts";
 import { sourceDocument } from "#shared/fleet/kinds/source.ts";
 import { syncDocument, syncGroupDocument } from "#shared/fleet/kinds/sync-group.ts";
 import { unknownFieldText } from "#shared/fleet/kinds/unknown-field.ts";
@@ -20,6 +21,7 @@ import { foreignKindOf } from "#shared/kube/foreign-kinds.ts";
 
 export const documentSchemas = {
   Source: sourceDocument,
+  Receiver: receiverDocument,
   ClusterDiscovery: clusterDiscoveryDocument,
   Cluster: clusterDocument,
   ClusterValues: clusterValuesDocument,

@@ -101,6 +101,13 @@ const meanings: Readonly<Record<string, string>> = {
   "Source.spec.git.credentials.secret": "name of a secret, whose form is in docs/spec/source.md",
   "Source.spec.git.ref": "exactly one of branch, tag, semver or commit; left out: the remote's HEAD",
   "Source.spec.git.ref.branch": "its newest commit",
+  "Receiver.spec.events": "only these events of the provider are followed; left out: every one that can change a Source",
+  "Receiver.spec.provider": "the kind of sender; it decides how a delivery is verified and read",
+  "Receiver.spec.secrets":
+    "one or two secrets, any of which the sender may know; each is JSON with a `token`; see tasks/webhooks.md",
+  "Receiver.spec.sources":
+    "Sources of the same namespace that a delivery polls, as far as it can change them: names, or `{selector: ...}`",
+  "Receiver.spec.sources[].selector": "Sources by label, as in Kubernetes",
   "Source.spec.git.ref.commit": "40 hexadecimal digits",
   "Source.spec.git.ref.semver": "a version range; the highest tag in it",
   "Source.spec.git.ref.tag": "the commit of this tag",
@@ -282,7 +289,7 @@ const meanings: Readonly<Record<string, string>> = {
 };
 
 const selection =
-  /^spec\.(?:clusters|groups|rollout\.stages\[\]\.clusters|templates\[\]\.overrides\[\]\.clusters)\.(?=selector|names|notNames|all)/;
+  /^spec\.(?:clusters|groups|sources\[\]|rollout\.stages\[\]\.clusters|templates\[\]\.overrides\[\]\.clusters)\.(?=selector|names|notNames|all)/;
 const template = "SyncGroup.spec.templates[].";
 
 /** @param path - in the form of `fieldsOf`: `spec.rollout.stages[].name`. */

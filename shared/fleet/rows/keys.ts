@@ -33,7 +33,7 @@ interface About extends Named {
 }
 
 /** Kinds with a namespace. */
-type ObjectKind = "Source" | "SyncGroup" | "Sync";
+type ObjectKind = "Source" | "Receiver" | "SyncGroup" | "Sync";
 
 interface ObjectForm<Kind extends ObjectKind> {
   readonly key: (parts: Named) => RowKeyOf<Kind>;
@@ -43,6 +43,7 @@ interface ObjectForm<Kind extends ObjectKind> {
 
 const forms = {
   Source: keyForm("Source", "NS#:namespace#Source", ":name"),
+  Receiver: keyForm("Receiver", "NS#:namespace#Receiver", ":name"),
   SyncGroup: keyForm("SyncGroup", "NS#:namespace#SyncGroup", ":name"),
   Sync: keyForm("Sync", "NS#:namespace#Sync", ":name"),
   cluster: keyForm("Cluster", "CL#:cluster", "META"),
@@ -59,6 +60,7 @@ const forms = {
   cordonState: keyForm("Cordons", "CORDONSTATE", "META"),
   owner: keyForm("Directory", "OWNERS", ":namespace#:kind#:name"),
   sourceEntry: keyForm("Directory", "SOURCES", ":namespace#:name"),
+  receiverEntry: keyForm("Directory", "RECEIVERS", ":id#:namespace#:name"),
   uses: keyForm("Directory", "USES#:namespace#:source", ":kind#:name"),
   repository: keyForm("Directory", "REPO#:url", ":namespace#:name"),
   fleetVersion: keyForm("FleetVersion", "FLEETVERSION", ":part"),
@@ -90,6 +92,7 @@ const objects: { readonly [Kind in ObjectKind]: ObjectForm<Kind> } = forms;
 /** The partitions that policies grant; the table has no others. */
 export const partitions = {
   sources: forms.Source.partition,
+  receivers: forms.Receiver.partition,
   syncGroups: forms.SyncGroup.partition,
   syncs: forms.Sync.partition,
   clusters: forms.cluster.partition,
@@ -107,6 +110,7 @@ export const partitions = {
   cordonState: forms.cordonState.partition,
   ownerEntries: forms.owner.partition,
   sourceEntries: forms.sourceEntry.partition,
+  receiverEntries: forms.receiverEntry.partition,
   uses: forms.uses.partition,
   repositories: forms.repository.partition,
   rollouts: forms.rolloutState.partition,
@@ -120,7 +124,7 @@ export const keys = {
   object: Object.assign(
     <Kind extends ObjectKind>(namespace: string, kind: Kind, name: string) => objects[kind].key({ namespace, name }),
     decoder((key) => {
-      for (const kind of ["Source", "SyncGroup", "Sync"] as const) {
+      for (const kind of ["Source", "Receiver", "SyncGroup", "Sync"] as const) {
         const parts = objects[kind].parse(key);
         if (parts !== undefined) return { ...parts, kind };
       }
@@ -147,6 +151,11 @@ export const keys = {
     decoder((key) => ownerAmong(forms.owner.parse(key))),
   ),
   sourceEntry: Object.assign((source: Named) => forms.sourceEntry.key(source), decoder(forms.sourceEntry.parse)),
+  /** Named by the id of its URL, so that a delivery finds it. */
+  receiverEntry: Object.assign(
+    (id: string, { namespace, name }: Named) => forms.receiverEntry.key({ id, namespace, name }),
+    decoder(forms.receiverEntry.parse),
+  ),
   uses: Object.assign(
     (source: Named, { kind, name }: Owner) =>
       forms.uses.key({ namespace: source.namespace, source: source.name, kind, name }),
@@ -247,6 +256,8 @@ export const ranges = {
   windows: forms.window.range({}),
   owners: (namespace?: string) => forms.owner.range({ namespace }),
   sources: forms.sourceEntry.range({}),
+  /** Every Receiver, or the one whose URL has the id. */
+  receivers: (id?: string) => forms.receiverEntry.range({ id }),
   uses: ({ namespace, name }: Named) => forms.uses.range({ namespace, source: name }),
   repository: (url: string) => forms.repository.range({ url }),
   /** The stage runs of a rollout, sorted by the stages' names. */

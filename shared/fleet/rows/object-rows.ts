@@ -2,6 +2,7 @@
 
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
 import type { ClusterValuesSpec } from "#shared/fleet/kinds/cluster-values.ts";
+import type { ReceiverSpec } from "#shared/fleet/kinds/receiver.ts";
 import type { SourceSpec } from "#shared/fleet/kinds/source.ts";
 import type { SyncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import type { SyncSpec } from "#shared/fleet/kinds/sync-template.ts";
@@ -259,6 +260,11 @@ export interface SourceStatus {
 }
 
 export type SourceRow = ObjectRow<"Source", SourceSpec, SourceStatus> & { readonly namespace: string };
+
+/** Nothing observes a Receiver: a delivery reads its row, and writes nothing. */
+export type ReceiverRow = ObjectRow<"Receiver", ReceiverSpec, { readonly conditions: readonly [] }> & {
+  readonly namespace: string;
+};
 
 /**
  * The address that EKS gave for a cluster, after the cluster had answered there. The Cluster's row has it, so that a

@@ -14,6 +14,7 @@ import type {
   DirectoryRow,
   FleetRow,
   FleetVersionRow,
+  ReceiverRow,
   SourceRow,
   SyncGroupRow,
   UserSyncRow,
@@ -37,6 +38,7 @@ import type { WindowsRow } from "#shared/fleet/rows/windows-row.ts";
 
 export type StoredRow =
   | SourceRow
+  | ReceiverRow
   | SyncGroupRow
   | UserSyncRow
   | ClusterRow

@@ -1,7 +1,7 @@
 /** The end of a suspension. Pure. */
 
 import { endText } from "#shared/fleet/rows/act-text.ts";
-import { nextAct, type OwnerRow, type SourceRow, type Suspension } from "#shared/fleet/rows/object-rows.ts";
+import { nextAct, type OwnerRow, type ReceiverRow, type SourceRow, type Suspension } from "#shared/fleet/rows/object-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 
 /** The seconds of all suspensions, with this one. */
@@ -31,8 +31,8 @@ export function laterEnd(one: string | undefined, other: string | undefined): st
   return one > other ? one : other;
 }
 
-function isSuspendable(row: Row): row is OwnerRow | SourceRow {
-  return row.type === "SyncGroup" || row.type === "Sync" || row.type === "Source";
+function isSuspendable(row: Row): row is OwnerRow | ReceiverRow | SourceRow {
+  return ["SyncGroup", "Sync", "Source", "Receiver"].includes(row.type);
 }
 
 export function suspendedText(suspended: Suspension): string {

@@ -40,6 +40,17 @@ const right: Readonly<Record<WritableKind, object>> = {
       interval: "5m",
     },
   },
+  Receiver: {
+    apiVersion,
+    kind: "Receiver",
+    metadata,
+    spec: {
+      provider: "github",
+      sources: ["app", { selector: { matchLabels: { team: "web" } } }],
+      secrets: ["starling/hooks/app"],
+      events: ["push"],
+    },
+  },
   ClusterDiscovery: {
     apiVersion,
     kind: "ClusterDiscovery",
@@ -118,7 +129,7 @@ function membersOf(value: unknown): readonly Step[] {
 /** A document with no, one or two mistakes. */
 const documents = fc
   .record({
-    kind: fc.constantFrom<WritableKind>("Source", "Cluster", "ClusterValues", "Window", "SyncGroup", "Sync"),
+    kind: fc.constantFrom<WritableKind>("Source", "Receiver", "Cluster", "ClusterValues", "Window", "SyncGroup", "Sync"),
     changes: fc.array(
       fc.record({
         at: fc.nat(),

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
-import { gitHosts } from "#functions/webhook/hosts/git-hosts.ts";
+import { gitHosts } from "#functions/webhook/providers/git-hosts.ts";
 import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import { recorded, type SenderName, senders, signed } from "#test/support/webhook-senders.ts";
 import { WebhookWorld } from "#test/support/webhook-world.ts";

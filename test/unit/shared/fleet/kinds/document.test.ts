@@ -79,7 +79,7 @@ describe("an invalid document", () => {
       "a kind with a typo",
       { ...source(), kind: "Syncgroup" },
       [
-        'kind: is "Syncgroup"; expected one of Source, ClusterDiscovery, Cluster, ClusterValues, Window, SyncGroup, Sync (did you mean SyncGroup?)',
+        'kind: is "Syncgroup"; expected one of Source, Receiver, ClusterDiscovery, Cluster, ClusterValues, Window, SyncGroup, Sync (did you mean SyncGroup?)',
       ],
     ],
     [
@@ -91,7 +91,7 @@ describe("an invalid document", () => {
       "another tool's kind",
       { ...source(), kind: "Deployment" },
       [
-        'kind: is "Deployment"; expected one of Source, ClusterDiscovery, Cluster, ClusterValues, Window, SyncGroup, Sync',
+        'kind: is "Deployment"; expected one of Source, Receiver, ClusterDiscovery, Cluster, ClusterValues, Window, SyncGroup, Sync',
       ],
     ],
     [

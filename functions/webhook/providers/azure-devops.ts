@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { address, type GitHost, readBody, referenceName } from "#functions/webhook/hosts/git-host.ts";
+import { address, type Provider, readBody, referenceName } from "#functions/webhook/providers/provider.ts";
 import { isBasicPassword } from "#functions/webhook/sender-proof.ts";
 import { defined } from "#shared/base/defined.ts";
 
@@ -13,7 +13,7 @@ const pushEvent = z.object({
 });
 
 /** Azure DevOps signs nothing: its service hooks send a name and a password, which is the secret. */
-export const azureDevops: GitHost = {
+export const azureDevops: Provider = {
   isGenuine: ({ headers }, secrets) => isBasicPassword(headers.authorization, secrets),
   read(request) {
     const hook = readBody(serviceHook, request);

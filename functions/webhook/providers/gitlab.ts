@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { address, type GitHost, given, readBody, referenceName } from "#functions/webhook/hosts/git-host.ts";
+import { address, given, type Provider, readBody, referenceName, type WebhookRequest } from "#functions/webhook/providers/provider.ts";
 import { isSentSecret, isSignedDelivery, isSigningToken } from "#functions/webhook/sender-proof.ts";
 import { defined } from "#shared/base/defined.ts";
 
@@ -25,7 +25,7 @@ const followed: readonly (string | undefined)[] = ["push", "tag_push", "reposito
  * GitLab sends the secret token itself in `X-Gitlab-Token`, or signs with a signing token (`whsec_...`), which it never
  * sends.
  */
-export const gitlab: GitHost = {
+export const gitlab: Provider = {
   isGenuine({ headers, body }, secrets) {
     const { "webhook-id": id = "", "webhook-timestamp": time = "", "webhook-signature": header = "" } = headers;
     const isSent = isSentSecret(
@@ -34,8 +34,9 @@ export const gitlab: GitHost = {
     );
     return isSignedDelivery({ id, time, header, body }, secrets) || isSent;
   },
+  eventOf,
   read(request) {
-    const event = request.headers["x-gitlab-event"]?.toLowerCase();
+    const event = eventOf(request);
     const isSystem = event === "system hook";
     if (!isSystem && event !== "push hook" && event !== "tag push hook") return "other";
     if (isSystem && !followed.includes(readBody(systemEventName, request)?.event_name)) return "other";
@@ -49,3 +50,7 @@ export const gitlab: GitHost = {
     };
   },
 };
+
+function eventOf({ headers }: WebhookRequest): string | undefined {
+  return headers["x-gitlab-event"]?.toLowerCase();
+}

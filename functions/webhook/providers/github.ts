@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { address, type GitHost, given, readBody, referenceName } from "#functions/webhook/hosts/git-host.ts";
+import { address, given, type Provider, readBody, referenceName, type WebhookRequest } from "#functions/webhook/providers/provider.ts";
 import { isSigned } from "#functions/webhook/sender-proof.ts";
 import { defined } from "#shared/base/defined.ts";
 
@@ -15,11 +15,12 @@ const pushEvent = z.object({
 });
 
 /** GitHub signs in `X-Hub-Signature-256`. Its older SHA-1 in `X-Hub-Signature` is not read. */
-export const github: GitHost = {
+export const github: Provider = {
   isGenuine: ({ headers, body }, secrets) =>
     isSigned({ body, header: headers["x-hub-signature-256"], prefix: "sha256=" }, secrets),
+  eventOf,
   read(request) {
-    const event = request.headers["x-github-event"]?.toLowerCase();
+    const event = eventOf(request);
     if (event === "ping") return "ping";
     if (event !== "push") return "other";
     const push = readBody(pushEvent, request);
@@ -32,3 +33,7 @@ export const github: GitHost = {
     };
   },
 };
+
+function eventOf({ headers }: WebhookRequest): string | undefined {
+  return headers["x-github-event"]?.toLowerCase();
+}

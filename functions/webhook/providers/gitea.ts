@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { address, type GitHost, given, readBody, referenceName } from "#functions/webhook/hosts/git-host.ts";
+import { address, given, type Provider, readBody, referenceName, type WebhookRequest } from "#functions/webhook/providers/provider.ts";
 import { isSigned } from "#functions/webhook/sender-proof.ts";
 import { defined } from "#shared/base/defined.ts";
 
@@ -18,13 +18,13 @@ const refEvent = z.object({
 const events: readonly (string | undefined)[] = ["push", "create", "delete"];
 
 /** Gitea and Forgejo. They sign in headers of their own without a prefix, and in GitHub's header. */
-export const gitea: GitHost = {
+export const gitea: Provider = {
   isGenuine: ({ headers, body }, secrets) =>
     isSigned({ body, header: headers["x-gitea-signature"] ?? headers["x-forgejo-signature"], prefix: "" }, secrets) ||
     isSigned({ body, header: headers["x-hub-signature-256"], prefix: "sha256=" }, secrets),
+  eventOf,
   read(request) {
-    const { "x-gitea-event": ofGitea, "x-forgejo-event": ofForgejo } = request.headers;
-    if (!events.includes((ofGitea ?? ofForgejo)?.toLowerCase())) return "other";
+    if (!events.includes(eventOf(request))) return "other";
     const event = readBody(refEvent, request);
     if (event === undefined) return undefined;
     const { clone_url, ssh_url, html_url, default_branch } = event.repository;
@@ -35,6 +35,11 @@ export const gitea: GitHost = {
     };
   },
 };
+
+function eventOf({ headers }: WebhookRequest): string | undefined {
+  const { "x-gitea-event": ofGitea, "x-forgejo-event": ofForgejo } = headers;
+  return (ofGitea ?? ofForgejo)?.toLowerCase();
+}
 
 function fullName(ref: string, type: "branch" | "tag" | undefined): string {
   if (type === undefined || ref.startsWith("refs/")) return ref;

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { address, type GitHost, readBody, referenceName } from "#functions/webhook/hosts/git-host.ts";
+import { address, eventKey, type Provider, readBody, referenceName } from "#functions/webhook/providers/provider.ts";
 import { isSigned } from "#functions/webhook/sender-proof.ts";
 
 const reference = z.object({ type: z.string(), name: referenceName }).nullish();
@@ -11,11 +11,12 @@ const pushEvent = z.object({
 });
 
 /** Bitbucket Cloud. Its bodies do not name the default branch. */
-export const bitbucket: GitHost = {
+export const bitbucket: Provider = {
   isGenuine: ({ headers, body }, secrets) =>
     isSigned({ body, header: headers["x-hub-signature"], prefix: "sha256=" }, secrets),
+  eventOf: eventKey,
   read(request) {
-    if (request.headers["x-event-key"]?.toLowerCase() !== "repo:push") return "other";
+    if (eventKey(request) !== "repo:push") return "other";
     const event = readBody(pushEvent, request);
     if (event === undefined) return undefined;
     const moved = event.push.changes.flatMap((change) => [change.new, change.old].filter((ref) => ref != null));

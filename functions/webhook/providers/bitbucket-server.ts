@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { address, type GitHost, readBody, referenceName } from "#functions/webhook/hosts/git-host.ts";
+import { address, eventKey, type Provider, readBody, referenceName } from "#functions/webhook/providers/provider.ts";
 import { isSigned } from "#functions/webhook/sender-proof.ts";
 
 const pushEvent = z.object({
@@ -11,12 +11,13 @@ const ping = "diagnostics:ping";
 const followed: readonly (string | undefined)[] = ["repo:refs_changed", "mirror:repo_synchronized"];
 
 /** Bitbucket Data Center. Its bodies do not name the default branch, and it never signs its test event. */
-export const bitbucketServer: GitHost = {
+export const bitbucketServer: Provider = {
   isGenuine: ({ headers, body }, secrets) =>
     isSigned({ body, header: headers["x-hub-signature"], prefix: "sha256=" }, secrets),
-  isUnsignedPing: ({ headers }) => headers["x-event-key"]?.toLowerCase() === ping,
+  isUnsignedPing: (request) => eventKey(request) === ping,
+  eventOf: eventKey,
   read(request) {
-    const event = request.headers["x-event-key"]?.toLowerCase();
+    const event = eventKey(request);
     if (event === ping) return "ping";
     if (!followed.includes(event)) return "other";
     const push = readBody(pushEvent, request);

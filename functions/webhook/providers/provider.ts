@@ -10,17 +10,19 @@ export interface WebhookRequest {
 
 /** Something that has changed, if the sender is right. It holds no commit: the upstream is asked for that. */
 export interface Push {
-  /** Every address of the repository. */
-  readonly urls: readonly string[];
-  /** Full names. Without them, anything at the addresses may have changed. */
+  /** Every address of the repository. Without them, any Source that the sender may wake can have changed. */
+  readonly urls?: readonly string[];
+  /** Full names of references. Without them, anything at the addresses may have changed. */
   readonly refs?: readonly string[];
   readonly defaultBranch?: string;
 }
 
-/** How one kind of sender proves itself, and what its bodies look like. */
-export interface GitHost {
+/** How one kind of sender proves itself, and what its bodies look like. Its name is fixed by the URL. */
+export interface Provider {
   /** Whether the request proves that its sender knows one of the secrets. It is asked before the body is parsed. */
   isGenuine(request: WebhookRequest, secrets: readonly string[]): boolean;
+  /** The name of the request's event, in lower case, for the kinds whose events have names. */
+  eventOf?(request: WebhookRequest): string | undefined;
   /** A test event that this host never signs. */
   isUnsignedPing?(request: WebhookRequest): boolean;
   /** @returns `ping` for a test event, `other` for events that are not followed, undefined for a body that is no push. */
@@ -56,4 +58,9 @@ export function jsonOf(text: string): unknown {
 /** The addresses that a body has. */
 export function given(urls: readonly (string | null | undefined)[]): readonly string[] {
   return urls.filter((url) => typeof url === "string");
+}
+
+/** The name of an event of Bitbucket. */
+export function eventKey({ headers }: WebhookRequest): string | undefined {
+  return headers["x-event-key"]?.toLowerCase();
 }

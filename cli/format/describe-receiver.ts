@@ -1,0 +1,27 @@
+import { headText } from "#cli/format/describe-object.ts";
+import { fieldsText, nextText } from "#cli/format/describe-text.ts";
+import type { ReceiverObject } from "#shared/fleet/api/objects.ts";
+import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
+import { objectState } from "#shared/words/object-state.ts";
+
+export function describeReceiver(object: ReceiverObject, now: Date): string {
+  const { metadata, spec, status } = object;
+  const where = `receiver/${metadata.name} -n ${metadata.namespace ?? ""}`;
+  const suspended = objectState(object).word === "Suspended";
+  return [
+    headText(object, now),
+    fieldsText([
+      ["Provider", spec.provider],
+      ["URL", status.url],
+      ["Sources", spec.sources.map(choiceText).join("; ")],
+      ["Polls", status.sources.length === 0 ? "no Source: none exists" : status.sources.join(", ")],
+      ["Secrets", spec.secrets.join(", ")],
+      ["Events", spec.events?.join(", ")],
+    ]),
+    nextText(suspended ? [`starling resume ${where}`] : []),
+  ].join("");
+}
+
+function choiceText(source: ReceiverObject["spec"]["sources"][number]): string {
+  return typeof source === "string" ? source : `Sources with ${selectionText({ selector: source.selector })}`;
+}

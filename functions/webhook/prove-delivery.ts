@@ -1,0 +1,38 @@
+import type { Provider, Push, WebhookRequest } from "#functions/webhook/providers/provider.ts";
+
+export interface WebhookAnswer {
+  readonly statusCode: 200 | 202 | 400 | 401 | 404 | 413 | 503;
+  readonly message: string;
+}
+
+/** Hosts send up to 25 MB, but Starling reads only a few names; the next regular poll makes up for a refused push. */
+export const maxBodyBytes = 3 * 1024 * 1024;
+
+/** @returns the refusal of a body that is too large. It is asked before any row or secret is read. */
+export function tooLarge({ body }: WebhookRequest): WebhookAnswer | undefined {
+  if (body.length <= maxBodyBytes) return undefined;
+  return { statusCode: 413, message: `the body has more than ${maxBodyBytes} bytes` };
+}
+
+/** The push of a request whose sender knows one of the secrets, or the answer to any other request. */
+export function proveDelivery(
+  provider: Provider,
+  request: WebhookRequest,
+  secrets: readonly string[],
+): { readonly push: Push } | { readonly answer: WebhookAnswer } {
+  if (!provider.isGenuine(request, secrets)) {
+    if (secrets.length > 0 && provider.isUnsignedPing?.(request) === true)
+      return answered(200, "pong; this host does not sign tests, so the secret is not tested");
+    return answered(401, "unauthorized");
+  }
+  const push = provider.read(request);
+  if (push === "ping") return answered(200, "pong");
+  if (push === "other") return notFollowed;
+  return push === undefined ? answered(400, "the body is no push event") : { push };
+}
+
+function answered(statusCode: WebhookAnswer["statusCode"], message: string): { readonly answer: WebhookAnswer } {
+  return { answer: { statusCode, message } };
+}
+
+export const notFollowed = answered(202, "only push events are followed");

@@ -1,0 +1,20 @@
+import { azureDevops } from "#functions/webhook/providers/azure-devops.ts";
+import { bitbucket } from "#functions/webhook/providers/bitbucket.ts";
+import { bitbucketServer } from "#functions/webhook/providers/bitbucket-server.ts";
+import { genericOfReceiver } from "#functions/webhook/providers/generic.ts";
+import { gitea } from "#functions/webhook/providers/gitea.ts";
+import { github } from "#functions/webhook/providers/github.ts";
+import { gitlab } from "#functions/webhook/providers/gitlab.ts";
+import type { Provider } from "#functions/webhook/providers/provider.ts";
+import type { ProviderName } from "#shared/fleet/kinds/receiver.ts";
+
+/** The kinds of senders that a Receiver can name. */
+export const receiverProviders: Readonly<Record<ProviderName, Provider>> = {
+  github,
+  gitlab,
+  gitea,
+  bitbucket,
+  "bitbucket-server": bitbucketServer,
+  azuredevops: azureDevops,
+  generic: genericOfReceiver,
+};

@@ -1,0 +1,57 @@
+import * as z from "zod";
+import { boundedList, boundedText } from "#shared/base/bounded.ts";
+import { nameSchema } from "#shared/base/name-schema.ts";
+import { labelSelector } from "#shared/fleet/kinds/cluster-selection.ts";
+import { namespacedMetadata, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
+import { secretName } from "#shared/fleet/kinds/secret-name.ts";
+
+/**
+ * The kinds of senders, each with the names of the events that it may be asked to follow, in lower case. A kind without
+ * names has one event, or does not name its events where a Receiver could choose.
+ */
+export const providerEvents = {
+  github: ["push", "package", "registry_package"],
+  gitlab: ["push hook", "tag push hook", "system hook"],
+  gitea: ["push", "create", "delete"],
+  bitbucket: ["repo:push"],
+  "bitbucket-server": ["repo:refs_changed", "mirror:repo_synchronized"],
+  azuredevops: [],
+  generic: [],
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+
+export type ProviderName = keyof typeof providerEvents;
+export const providers = Object.keys(providerEvents) as readonly ProviderName[];
+
+const selector = labelSelector("is empty and would match every Source of the namespace; name labels or Sources");
+
+const sourceChoice = z.union([nameSchema, z.strictObject({ selector })], {
+  error: "must be the name of a Source, or {selector: {matchLabels: {...}}}",
+});
+
+export const receiverSpec = z
+  .strictObject({
+    provider: z.enum(providers, `must be one of ${providers.join(", ")}`),
+    /** Sources of the Receiver's namespace. Only these are polled. */
+    sources: boundedList(sourceChoice, 100).min(1, "must name at least one Source"),
+    /** Names of one secret, or of two while senders move from one to the other. */
+    secrets: boundedList(secretName, 2).min(1, "must name one secret: without one, no sender could be verified"),
+    /** Without them, every event that the provider has. */
+    events: boundedList(boundedText(100), 20).min(1, "must name one event; leave it out to follow all").optional(),
+  })
+  .superRefine(({ provider, events = [] }, context) => {
+    const known: readonly string[] = providerEvents[provider];
+    for (const [index, event] of events.entries()) {
+      if (known.includes(event.toLowerCase())) continue;
+      const remedy =
+        known.length === 0 ? `${provider} has one kind of event: leave events out` : `expected one of ${known.join(", ")}`;
+      context.addIssue({ code: "custom", path: ["events", index], message: `is no event that wakes a Source; ${remedy}` });
+    }
+  });
+export type ReceiverSpec = z.infer<typeof receiverSpec>;
+
+export const receiverDocument = z.strictObject({
+  apiVersion: z.literal(ourApiVersion),
+  kind: z.literal("Receiver"),
+  metadata: namespacedMetadata,
+  spec: receiverSpec,
+});

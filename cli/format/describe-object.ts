@@ -217,7 +217,14 @@ function nextForGroup(group: SyncGroupObject): readonly string[] {
 }
 
 export function headText(
-  object: SourceObject | ReceiverObject | DiscoveryObject | ClusterObject | ClusterValuesObject | WindowObject | SyncGroupObject,
+  object:
+    | SourceObject
+    | ReceiverObject
+    | DiscoveryObject
+    | ClusterObject
+    | ClusterValuesObject
+    | WindowObject
+    | SyncGroupObject,
   now: Date,
 ): string {
   const state = objectState(object);

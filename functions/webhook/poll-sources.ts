@@ -1,5 +1,5 @@
-import type { Push } from "#functions/webhook/providers/provider.ts";
 import type { WebhookAnswer } from "#functions/webhook/prove-delivery.ts";
+import type { Push } from "#functions/webhook/providers/provider.ts";
 import type { WebhookPorts } from "#functions/webhook/webhook-ports.ts";
 import { counted } from "#shared/base/counted.ts";
 import { addressOf, type SourceSpec } from "#shared/fleet/kinds/source.ts";

@@ -7,7 +7,7 @@ import type { WebhookPorts } from "#functions/webhook/webhook-ports.ts";
 import { receiverSources } from "#shared/adapters/receiver-sources.ts";
 import { tableNow } from "#shared/adapters/table-now.ts";
 import { allItems } from "#shared/base/all-pages.ts";
-import { isReceiverId, receiverId } from "#shared/fleet/receivers/receiver-id.ts";
+import { isReceiverId, receiverId } from "#shared/fleet/receiver-id.ts";
 import { keys, ranges } from "#shared/fleet/rows/keys.ts";
 import type { ReceiverRow } from "#shared/fleet/rows/object-rows.ts";
 import type { Table } from "#shared/ports.ts";

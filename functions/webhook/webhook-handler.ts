@@ -3,7 +3,7 @@ import { receiveDelivery } from "#functions/webhook/receiver.ts";
 import { receiveEvent } from "#functions/webhook/webhook.ts";
 import type { WebhookPorts } from "#functions/webhook/webhook-ports.ts";
 import { errorCode, errorMessage } from "#shared/base/errors.ts";
-import { receiverPath } from "#shared/fleet/receivers/receiver-id.ts";
+import { receiverPath } from "#shared/fleet/receiver-id.ts";
 import { type HttpHandler, httpHandler, jsonAnswer } from "#shared/lambda/http-handler.ts";
 
 /** The part of an HTTP API event (payload format 2.0) that Starling reads. */

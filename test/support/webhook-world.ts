@@ -3,7 +3,7 @@ import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { type ProviderName, type ReceiverSpec, receiverSpec } from "#shared/fleet/kinds/receiver.ts";
 import { addressOf, type SourceSpec, sourceSpec } from "#shared/fleet/kinds/source.ts";
-import { receiverId } from "#shared/fleet/receivers/receiver-id.ts";
+import { receiverId } from "#shared/fleet/receiver-id.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { DirectoryRow, Operations, ReceiverRow, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { rowSchema } from "#shared/fleet/rows/row.ts";

@@ -29,7 +29,9 @@ export function linesAbout(object: ObjectReference & { readonly cluster?: string
   const current = cluster === undefined ? {} : { cluster };
   if (kind === "ClusterDiscovery" || kind === "ClusterValues" || kind === "Window") return [{ kind, name }];
   const itself = { kind, namespace, name, ...current };
-  return kind === "Source" || kind === "Receiver" ? [itself] : [itself, { namespace, owner: `${kind}/${name}`, ...current }];
+  return kind === "Source" || kind === "Receiver"
+    ? [itself]
+    : [itself, { namespace, owner: `${kind}/${name}`, ...current }];
 }
 
 /** @throws StarlingError `BadRequest` for an invalid id. */

@@ -13,6 +13,7 @@ import { counted } from "#shared/base/counted.ts";
 import { isConflict } from "#shared/base/errors.ts";
 import { selects } from "#shared/fleet/kinds/cluster-selection.ts";
 import { groupsText } from "#shared/fleet/kinds/group-selection.ts";
+import { receiverId } from "#shared/fleet/receiver-id.ts";
 import { cordonUpdate } from "#shared/fleet/rows/cordons-row.ts";
 import type { DiscoveryRow } from "#shared/fleet/rows/discovery-rows.ts";
 import { valuesVersionUpdate } from "#shared/fleet/rows/fleet-version.ts";
@@ -26,7 +27,6 @@ import {
   type SourceRow,
   type WindowRow,
 } from "#shared/fleet/rows/object-rows.ts";
-import { receiverId } from "#shared/fleet/receivers/receiver-id.ts";
 import { clustersOf, windowRemoval } from "#shared/fleet/rows/windows-row.ts";
 import type { Write } from "#shared/ports.ts";
 

@@ -7,6 +7,7 @@ import type { ClusterSelection, SelectableCluster } from "#shared/fleet/kinds/cl
 import type { Document } from "#shared/fleet/kinds/document.ts";
 import { addressOf } from "#shared/fleet/kinds/source.ts";
 import { templateSources } from "#shared/fleet/kinds/template-sources.ts";
+import { receiverId } from "#shared/fleet/receiver-id.ts";
 import { relationOf } from "#shared/fleet/rollout/desired-plan.ts";
 import { fleetRow } from "#shared/fleet/rows/cluster-entry.ts";
 import type { DiscoveryRow } from "#shared/fleet/rows/discovery-rows.ts";
@@ -27,7 +28,6 @@ import type {
   UserSyncRow,
   WindowRow,
 } from "#shared/fleet/rows/object-rows.ts";
-import { receiverId } from "#shared/fleet/receivers/receiver-id.ts";
 import { type RowKey, rowSchema } from "#shared/fleet/rows/row.ts";
 import { clustersOf, windowUpdate } from "#shared/fleet/rows/windows-row.ts";
 import { nextResolve } from "#shared/fleet/sources/next-resolve.ts";

@@ -114,7 +114,10 @@ function decide(before: WrittenRow | undefined, { request, act: said, at }: Deci
   if (before.type === "Receiver") {
     const { namespace, name } = before;
     const remedy = `run \`starling receiver trigger ${name} -n ${namespace}\` to poll its Sources`;
-    throw refusal("MethodNotAllowed", `${object} waits for senders, and is not ${request.verb === "refresh" ? "refreshed" : "reconciled"}; ${remedy}`);
+    throw refusal(
+      "MethodNotAllowed",
+      `${object} waits for senders, and is not ${request.verb === "refresh" ? "refreshed" : "reconciled"}; ${remedy}`,
+    );
   }
   const held = resumed === undefined ? operations : { ...operations, resumed };
   if (request.verb === "reconcile") return operationsChange(before, { ...held, reconcile: act }, at);

@@ -26,6 +26,8 @@ export const genericOfReceiver: Provider = {
     if (request.body.length === 0) return {};
     const read = readBody(z.union([test, anything]), request);
     if (read === undefined) return undefined;
-    return "ping" in read ? "ping" : defined({ urls: read.url === undefined ? undefined : [read.url], refs: read.refs });
+    return "ping" in read
+      ? "ping"
+      : defined({ urls: read.url === undefined ? undefined : [read.url], refs: read.refs });
   },
 };

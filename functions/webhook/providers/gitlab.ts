@@ -1,5 +1,12 @@
 import * as z from "zod";
-import { address, given, type Provider, readBody, referenceName, type WebhookRequest } from "#functions/webhook/providers/provider.ts";
+import {
+  address,
+  given,
+  type Provider,
+  readBody,
+  referenceName,
+  type WebhookRequest,
+} from "#functions/webhook/providers/provider.ts";
 import { isSentSecret, isSignedDelivery, isSigningToken } from "#functions/webhook/sender-proof.ts";
 import { defined } from "#shared/base/defined.ts";
 

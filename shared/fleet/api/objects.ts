@@ -15,7 +15,7 @@ import type { SourceSpec } from "#shared/fleet/kinds/source.ts";
 import type { SyncGroupSpec } from "#shared/fleet/kinds/sync-group.ts";
 import type { SyncSpec } from "#shared/fleet/kinds/sync-template.ts";
 import type { WindowSpec } from "#shared/fleet/kinds/window.ts";
-import { receiverId, receiverPath } from "#shared/fleet/receivers/receiver-id.ts";
+import { receiverId, receiverPath } from "#shared/fleet/receiver-id.ts";
 import { clusterLabels, fleetRow, specOf } from "#shared/fleet/rows/cluster-entry.ts";
 import { isCordoning } from "#shared/fleet/rows/cordons-row.ts";
 import type { DiscoveryRow, DiscoveryStatus } from "#shared/fleet/rows/discovery-rows.ts";
@@ -273,7 +273,10 @@ export function sourceObject(row: SourceRow): SourceObject {
 /** @param seen.origin - of the API, as the caller reaches it. */
 export function receiverObject(
   row: ReceiverRow,
-  { origin = "", sources }: { readonly origin?: string | undefined; readonly sources: readonly { readonly name: string }[] },
+  {
+    origin = "",
+    sources,
+  }: { readonly origin?: string | undefined; readonly sources: readonly { readonly name: string }[] },
 ): ReceiverObject {
   const url = `${origin}${receiverPath(receiverId(row))}`;
   const names = sources.map(({ name }) => name).sort(compareText);

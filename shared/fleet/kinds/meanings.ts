@@ -101,7 +101,8 @@ const meanings: Readonly<Record<string, string>> = {
   "Source.spec.git.credentials.secret": "name of a secret, whose form is in docs/spec/source.md",
   "Source.spec.git.ref": "exactly one of branch, tag, semver or commit; left out: the remote's HEAD",
   "Source.spec.git.ref.branch": "its newest commit",
-  "Receiver.spec.events": "only these events of the provider are followed; left out: every one that can change a Source",
+  "Receiver.spec.events":
+    "only these events of the provider are followed; left out: every one that can change a Source",
   "Receiver.spec.provider": "the kind of sender; it decides how a delivery is verified and read",
   "Receiver.spec.secrets":
     "one or two secrets, any of which the sender may know; each is JSON with a `token`; see tasks/webhooks.md",

@@ -43,8 +43,14 @@ export const receiverSpec = z
     for (const [index, event] of events.entries()) {
       if (known.includes(event.toLowerCase())) continue;
       const remedy =
-        known.length === 0 ? `${provider} has one kind of event: leave events out` : `expected one of ${known.join(", ")}`;
-      context.addIssue({ code: "custom", path: ["events", index], message: `is no event that wakes a Source; ${remedy}` });
+        known.length === 0
+          ? `${provider} has one kind of event: leave events out`
+          : `expected one of ${known.join(", ")}`;
+      context.addIssue({
+        code: "custom",
+        path: ["events", index],
+        message: `is no event that wakes a Source; ${remedy}`,
+      });
     }
   });
 export type ReceiverSpec = z.infer<typeof receiverSpec>;

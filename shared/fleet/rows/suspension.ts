@@ -1,7 +1,13 @@
 /** The end of a suspension. Pure. */
 
 import { endText } from "#shared/fleet/rows/act-text.ts";
-import { nextAct, type OwnerRow, type ReceiverRow, type SourceRow, type Suspension } from "#shared/fleet/rows/object-rows.ts";
+import {
+  nextAct,
+  type OwnerRow,
+  type ReceiverRow,
+  type SourceRow,
+  type Suspension,
+} from "#shared/fleet/rows/object-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 
 /** The seconds of all suspensions, with this one. */

@@ -129,7 +129,15 @@ function membersOf(value: unknown): readonly Step[] {
 /** A document with no, one or two mistakes. */
 const documents = fc
   .record({
-    kind: fc.constantFrom<WritableKind>("Source", "Receiver", "Cluster", "ClusterValues", "Window", "SyncGroup", "Sync"),
+    kind: fc.constantFrom<WritableKind>(
+      "Source",
+      "Receiver",
+      "Cluster",
+      "ClusterValues",
+      "Window",
+      "SyncGroup",
+      "Sync",
+    ),
     changes: fc.array(
       fc.record({
         at: fc.nat(),

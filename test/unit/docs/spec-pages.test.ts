@@ -39,6 +39,7 @@ function commonFields(): readonly KindField[] {
 const pages: readonly (readonly [name: string, kind: WritableKind, fields: readonly KindField[]])[] = [
   ["common", "SyncGroup", commonFields()],
   ["source", "Source", ownFields("Source")],
+  ["receiver", "Receiver", ownFields("Receiver")],
   ["clusterdiscovery", "ClusterDiscovery", ownFields("ClusterDiscovery")],
   ["cluster", "Cluster", ownFields("Cluster")],
   ["clustervalues", "ClusterValues", ownFields("ClusterValues")],

@@ -157,7 +157,7 @@ const cases: readonly Case[] = [
     body: body({ ...source("app"), kind: x(900_000) }),
     status: 422,
     code: "Invalid",
-    says: /is "x{76}\.\.\.; expected one of Source, ClusterDiscovery, Cluster, ClusterValues, Window, SyncGroup, Sync/,
+    says: /is "x{76}\.\.\.; expected one of Source, Receiver, ClusterDiscovery, Cluster, ClusterValues, Window, SyncGroup, Sync/,
     field: "kind",
   },
   {

@@ -525,7 +525,6 @@ export class Wiring extends Construct {
         STARLING_TABLE: rowsOf(table, {
           read: [
             ...ofNamespaces,
-            ...receivers,
             ...directories,
             partitions.clusters,
             partitions.clusterValues,

@@ -61,6 +61,7 @@ const routes = {
   "POST /v1/clusters/:name/cordon": "OA",
   "POST /v1/clusters/:name/uncordon": "OA",
   "GET /v1/freezes": "VROPA",
+  [`POST ${ns}/receivers/:name/trigger`]: "OA",
   "POST /v1/freezes/:freeze": "OA",
   "DELETE /v1/freezes/:freeze": "OA",
   "GET /v1/:plural": "VROPA",
@@ -104,7 +105,7 @@ const routes = {
 /** The routes of the gateway for one route of the table, which leaves the kind of the object open. */
 function routesOf(route: string): readonly string[] {
   const kinds: Readonly<Record<string, string>> = {
-    ":plural": "(sources|syncgroups|syncs|rollouts)",
+    ":plural": "(sources|receivers|syncgroups|syncs|rollouts)",
     ":owners": "(syncgroups|syncs)",
   };
   const parts = route.split(/(:plural|:owners)(?=\/|$)/);

@@ -77,7 +77,7 @@ describe("every policy", () => {
       .filter((resource) => resource.includes("*"));
     for (const resource of wild) {
       expect(resource).toMatch(
-        /^(<starling-state-blobs-arn>\/(artifacts|incoming|renderings|inventories|plans)\/\*|arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:starling\/(git|clusters)\/\*|arn:<AWS::Partition>:iam::<AWS::AccountId>:role\/starling\/(clusters|discovery)\/\*|arn:<AWS::Partition>:eks:\*:<AWS::AccountId>:cluster\/\*)$/,
+        /^(<starling-state-blobs-arn>\/(artifacts|incoming|renderings|inventories|plans)\/\*|arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:starling\/(git|clusters|hooks)\/\*|arn:<AWS::Partition>:iam::<AWS::AccountId>:role\/starling\/(clusters|discovery)\/\*|arn:<AWS::Partition>:eks:\*:<AWS::AccountId>:cluster\/\*)$/,
       );
     }
   });
@@ -216,7 +216,13 @@ describe("the permissions of each function", () => {
 
   test.each<[Folder, readonly string[]]>([
     ["api", ["secretsmanager:DescribeSecret <starling-state-webhook-secret-arn>"]],
-    ["webhook", ["secretsmanager:GetSecretValue <starling-state-webhook-secret-arn>"]],
+    [
+      "webhook",
+      [
+        "secretsmanager:GetSecretValue <starling-state-webhook-secret-arn>",
+        `secretsmanager:GetSecretValue ${secrets}/hooks/*`,
+      ],
+    ],
     ["tick", []],
     ["discover", []],
     ["resolve", [`secretsmanager:GetSecretValue ${secrets}/git/*`]],
@@ -306,7 +312,7 @@ describe("the permissions of each function", () => {
   });
 
   test.each<[Folder, readonly string[]]>([
-    ["webhook", ["NS#*#Source", "REPO#*"]],
+    ["webhook", ["NS#*#Receiver", "NS#*#Source", "RECEIVERS", "REPO#*"]],
     ["render", ["REND#*"]],
     ["discover", ["CL#*", "DISCOVERIES", "FLEET", "FLEETVERSION", "FOUND", "NS#*#Sync", "NS#*#SyncGroup", "OWNERS"]],
     ["apply", ["CHECK#*", "CL#*", "FREEZES", "NS#*#Sync", "NS#*#SyncGroup"]],
@@ -605,14 +611,17 @@ describe("the API, the webhook and the schedule", () => {
     expect(permitted).toHaveLength(1);
   });
 
-  test("the webhook is the only route without an IAM signature, and has a throttle of its own", () => {
+  test("only the webhook has routes without an IAM signature, each with a throttle of its own", () => {
     const open = ofType(resources, "AWS::ApiGatewayV2::Route").filter(
       ({ Properties }) => Properties.AuthorizationType !== "AWS_IAM",
     );
-    expect(open.map(({ Properties }) => Properties.RouteKey)).toEqual(["POST /hook/{host}"]);
+    expect(open.map(({ Properties }) => Properties.RouteKey)).toEqual(["POST /hook/{host}", "POST /hook/r/{receiver}"]);
     control.hasResourceProperties("AWS::ApiGatewayV2::Stage", {
       DefaultRouteSettings: { ThrottlingRateLimit: 50, ThrottlingBurstLimit: 100 },
-      RouteSettings: { "POST /hook/{host}": { ThrottlingRateLimit: 10, ThrottlingBurstLimit: 40 } },
+      RouteSettings: {
+        "POST /hook/{host}": { ThrottlingRateLimit: 10, ThrottlingBurstLimit: 40 },
+        "POST /hook/r/{receiver}": { ThrottlingRateLimit: 10, ThrottlingBurstLimit: 40 },
+      },
     });
   });
 

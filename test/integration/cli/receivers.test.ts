@@ -127,7 +127,7 @@ test("a suspended Receiver refuses its senders and its trigger until it is resum
 
 test("`reconcile` of a Receiver says what to type instead", async () => {
   const { code, err } = await cli.run("reconcile receiver/hook -n shop");
-  expect(code).toBe(1);
+  expect(code).toBe(2);
   expect(err).toContain("run `starling receiver trigger hook -n shop` to poll its Sources");
 });
 

@@ -10,11 +10,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { InvokeCommand } from "@aws-sdk/client-lambda";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createCallRecorder } from "#local/aws/proxy/call-recorder.ts";
+import { sendGithubPush } from "#local/git/github-push.ts";
 import { ApiAnswer, type ApiSession, openApiSession } from "#local/machine/api-session.ts";
 import { newAccessKey } from "#local/machine/machine.ts";
 import { addFleet, type Stack, startStack } from "#local/machine/stack.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
-import type { ApiList, SourceObject, SyncGroupObject, SyncObject } from "#shared/fleet/api/objects.ts";
+import type { ApiList, ReceiverObject, SourceObject, SyncGroupObject, SyncObject } from "#shared/fleet/api/objects.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { commitIn } from "#shared/source/git-reference.ts";
 import { mayDo, refusedCalls, requestsOf, statementsOf, unusedGrants } from "#test/support/policy-guard.ts";
@@ -179,6 +180,7 @@ describe("the policies for people", () => {
     ),
     ["POST", "/v1/clusters/none/accept", { ...reason, uid: "00000000-0000-0000-0000-000000000000" }],
     ["POST", "/v1/clusters/none/recover", reason],
+    ["POST", `${ns}/receivers/none/trigger`, reason],
     ["POST", "/v1/clusters/none/cordon", reason],
     ["POST", "/v1/clusters/none/uncordon", reason],
   ];
@@ -337,6 +339,17 @@ describe("the roles of the functions", () => {
     await api.call("GET", "/v1/windows/past");
     await api.call("DELETE", "/v1/windows/past?confirm=true");
     await post("/v1/freezes/halt");
+    await stack.machine.putSecret("starling/hooks/shop", JSON.stringify({ token: "s3cret" }));
+    const wakes = { provider: "github", sources: ["app"], secrets: ["starling/hooks/shop"] };
+    await api.apply([{ ...version, kind: "Receiver", metadata: { namespace: "shop", name: "hook" }, spec: wakes }]);
+    const { items: found } = await api.call<ApiList<ReceiverObject>>("GET", "/v1/receivers");
+    const update = { ref: "refs/heads/main", before: "1".repeat(40), after: "2".repeat(40) };
+    const to = { webhookUrl: found[0]?.status.url ?? "", repository: "shop/app", cloneUrl: stack.git.url("shop/app") };
+    expect(await sendGithubPush({ ...to, secret: "s3cret", update })).toBe(202);
+    expect(await sendGithubPush({ ...to, secret: "other", update })).toBe(401);
+    await post(`${ns}/receivers/hook/trigger`);
+    await api.call("DELETE", `${ns}/receivers/hook?confirm=true`);
+    expect(await sendGithubPush({ ...to, secret: "s3cret", update })).toBe(404);
     await api.call("GET", "/v1/freezes");
     await api.call("DELETE", "/v1/freezes/halt");
     await post(`${ns}/syncgroups/web/suspend`);

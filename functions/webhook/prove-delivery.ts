@@ -6,7 +6,7 @@ export interface WebhookAnswer {
 }
 
 /** Hosts send up to 25 MB, but Starling reads only a few names; the next regular poll makes up for a refused push. */
-export const maxBodyBytes = 3 * 1024 * 1024;
+const maxBodyBytes = 3 * 1024 * 1024;
 
 /** @returns the refusal of a body that is too large. It is asked before any row or secret is read. */
 export function tooLarge({ body }: WebhookRequest): WebhookAnswer | undefined {

@@ -11,7 +11,7 @@ interface ReceiverSecrets {
 }
 
 /**
- * What the senders of a Receiver prove that they know. A secret is JSON with `token`, and optionally the `namespaces` of
+ * Reads what the senders of a Receiver prove that they know. A secret is JSON with `token`, and optionally the `namespaces` of
  * the Receivers that may use it. While one of two secrets has no value, the other one counts.
  */
 export async function readReceiverSecrets(

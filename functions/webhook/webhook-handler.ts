@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { receiveDelivery } from "#functions/webhook/receiver.ts";
+import { receiveDelivery } from "#functions/webhook/receive-delivery.ts";
 import { receiveEvent } from "#functions/webhook/webhook.ts";
 import type { WebhookPorts } from "#functions/webhook/webhook-ports.ts";
 import { errorCode, errorMessage } from "#shared/base/errors.ts";

@@ -72,6 +72,7 @@ describe("the plan of the machine", () => {
     expect(plan.routes.map((route) => [route.routeKey, folderOf(route.function), route.authorization])).toEqual([
       ...gatewayRouteKeys().map((key) => [key, "api", "iam"]),
       ["POST /hook/{host}", "webhook", "none"],
+      ["POST /hook/r/{receiver}", "webhook", "none"],
     ]);
     expect(
       plan.schedules.map((schedule) => [folderOf(schedule.function), schedule.everySeconds, schedule.input]),

@@ -35,7 +35,7 @@ export interface HttpRequest {
   readonly body: Json;
   /** ARN of the principal who signed the request. */
   readonly principal: string;
-  /** Where the caller reaches the API: `https://HOST`; absent for requests that no gateway passed on. */
+  /** The address at which the caller reaches the API, `https://HOST`; absent for requests that no gateway passed on. */
   readonly origin?: string;
 }
 

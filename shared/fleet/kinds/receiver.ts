@@ -20,7 +20,7 @@ export const providerEvents = {
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 export type ProviderName = keyof typeof providerEvents;
-export const providers = Object.keys(providerEvents) as readonly ProviderName[];
+const providers = Object.keys(providerEvents) as readonly ProviderName[];
 
 const selector = labelSelector("is empty and would match every Source of the namespace; name labels or Sources");
 

@@ -307,6 +307,8 @@ test.each<[string, RowRange<string>, readonly RowKey[], readonly RowKey[]]>([
 test("partitions have names by which policies can grant them", () => {
   expect(partitions).toEqual({
     sources: "NS#*#Source",
+    receivers: "NS#*#Receiver",
+    receiverEntries: "RECEIVERS",
     windows: "WINDOWS",
     windowState: "WINDOWSTATE",
     cordonState: "CORDONSTATE",

@@ -6,8 +6,10 @@ import { locateChart } from "#functions/resolve/upstreams/locate-chart.ts";
 import { locateGit } from "#functions/resolve/upstreams/locate-git.ts";
 import { locateOci } from "#functions/resolve/upstreams/locate-oci.ts";
 import type { Located, UpstreamPorts, UpstreamUse } from "#functions/resolve/upstreams/upstream.ts";
+import { defined } from "#shared/base/defined.ts";
 import { type RemoteUpstream, upstreamOf } from "#shared/fleet/kinds/source.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import type { SourceListing } from "#shared/source/http-listing.ts";
 
 export interface LocatePorts extends UpstreamPorts, BucketPorts, LimitPorts, SignInPorts {}
 
@@ -29,7 +31,20 @@ export async function locate(row: SourceRow, request: LocateRequest, ports: Loca
   const limits = new HostLimits(upstream, ports);
   const within = signIn({ namespace: row.namespace, upstream, timeLeftMs }, ports);
   const signedIn: UpstreamUse["signedIn"] = (work) => limits.within(() => within(work));
-  return locateIn(upstream, { signedIn, timeLeftMs, revision }, ports);
+  const listing = revision === undefined ? usableListing(row) : undefined;
+  return locateIn(upstream, { signedIn, timeLeftMs, revision, ...defined({ listing }) }, ports);
+}
+
+/**
+ * The listing of the artifact that the Source has. Another spec could choose otherwise in it, and who asks for a reconcile
+ * may distrust the server, so that both read it whole.
+ */
+function usableListing({ status, operations, generation }: SourceRow): SourceListing | undefined {
+  const { listing, artifact, lost, observedGeneration, observedReference } = status;
+  const isAsked = operations.reconcile !== undefined && operations.reconcile.number !== status.handledReconcile;
+  if (isAsked || lost !== undefined || observedGeneration !== generation) return undefined;
+  const isOfArtifact = listing?.revision === observedReference && listing?.revision === artifact?.revision;
+  return isOfArtifact ? listing : undefined;
 }
 
 function locateIn(upstream: RemoteUpstream, use: UpstreamUse, ports: UpstreamPorts): Promise<Located> {

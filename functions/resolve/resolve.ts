@@ -166,7 +166,8 @@ async function pollSource(row: SourceRow, poll: Poll): Promise<Polled> {
   const { observedReference, observedGeneration, refused } = row.status;
   const unmoved = observedReference === observed && observedGeneration === row.generation;
   if (artifact !== undefined && unmoved && lost === undefined) {
-    return { row, settle: (now) => resolvedStatus(now, { artifact, observed }, clock.now()) };
+    const { listing } = located;
+    return { row, settle: (now) => resolvedStatus(now, { artifact, observed, listing }, clock.now()) };
   }
   if (refused !== undefined && isSameQuestion(refused, askedRevision(row, observed))) {
     const again = { ...refused, code: otherCode(refused.code) };
@@ -253,7 +254,8 @@ async function fetchLocated(row: SourceRow, located: Located, poll: Poll): Promi
   const { clock } = poll.ports;
   if (!isFailure(fetched)) {
     const read = observedOf({ ...located, revision: fetched.revision });
-    return (now) => resolvedStatus(now, { artifact: fetched, observed: read }, clock.now());
+    const { listing } = located;
+    return (now) => resolvedStatus(now, { artifact: fetched, observed: read, listing }, clock.now());
   }
   const observed = observedOf(located);
   // Only another revision can end this failure, or a signature that comes after the revision.

@@ -67,6 +67,16 @@ export class SourceWorld {
     await this.table.write([{ put: row }]);
   }
 
+  /** Records that a person asks for a poll. */
+  async reconcile(): Promise<void> {
+    const row = await this.table.get(key);
+    if (row === undefined) throw new Error("the Source is gone");
+    const number = (row.operations.reconcile?.number ?? 0) + 1;
+    const reconcile = { number, by: "ana", at: this.now.toISOString() };
+    const next: SourceRow = { ...row, version: row.version + 1, operations: { ...row.operations, reconcile } };
+    await this.table.write([{ put: next }]);
+  }
+
   async resolve(more: Partial<ResolveMessage> = {}): Promise<SourceRow> {
     const { table, blobs, sender, git, http, buckets, bucketRules } = this;
     const ports = {

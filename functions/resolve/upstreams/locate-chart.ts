@@ -18,11 +18,13 @@ import { mayGoTo } from "#shared/adapters/net/authorization.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
 import { hexOf, sha256 } from "#shared/base/digest.ts";
-import { errorCode } from "#shared/base/errors.ts";
+import { errorCode, StarlingError } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import type { HelmUpstream } from "#shared/fleet/kinds/source.ts";
+import type { RemoteAnswer } from "#shared/ports.ts";
 import { type ChartVersion, chartUrl, chartVersions } from "#shared/source/helm/helm-index.ts";
 import { chartFilesOf } from "#shared/source/helm/packed-chart.ts";
+import { listingOf, unlessUnchanged } from "#shared/source/http-listing.ts";
 import { versionOfTag } from "#shared/source/oci/manifest.ts";
 import { ociRepository } from "#shared/source/oci/oci-url.ts";
 import { isWithin } from "#shared/source/tree-listing.ts";
@@ -84,24 +86,38 @@ async function locateInRegistry(
   };
 }
 
-async function locateInRepository(
-  spec: HelmUpstream,
-  use: UpstreamUse,
-  { http, clock }: UpstreamPorts,
-): Promise<Located> {
+async function locateInRepository(spec: HelmUpstream, use: UpstreamUse, ports: UpstreamPorts): Promise<Located> {
   const base = `${spec.url.replace(/\/+$/, "")}/`;
-  const { timeLeftMs, signedIn, revision } = use;
-  const read = (url: string, maxBytes: number): Promise<Uint8Array> =>
+  const { timeLeftMs, signedIn, revision, listing } = use;
+  const read = (url: string, maxBytes: number, asked = {}): Promise<RemoteAnswer> =>
     signedIn(async (credentials) => {
       const isOwn = new URL(url).origin === new URL(base).origin && mayGoTo(credentials, new URL(url));
       const own = isOwn ? credentials : undefined;
-      const { status, body } = await http.ask({ url, credentials: own, maxBytes, timeLeftMs });
-      if (status === 200) return body;
+      const answer = await ports.http.ask({ url, credentials: own, headers: asked, maxBytes, timeLeftMs });
+      const { status } = answer;
+      if (status === 200 || (status === 304 && Object.keys(asked).length > 0)) return answer;
       const hasCredentials = own !== undefined;
       throw refusedRequest({ what: url, status, at: "spec.helm", hasCredentials });
     });
   const indexUrl = `${base}index.yaml`;
-  const versions = chartVersions(new TextDecoder().decode(await read(indexUrl, maxIndexBytes)), spec.chart);
+  const what = (version: string) => `the chart ${spec.chart} ${version} of ${spec.url}`;
+  const index = await read(indexUrl, maxIndexBytes, listing === undefined ? {} : unlessUnchanged(listing));
+  if (listing !== undefined && index.status === 304) {
+    return {
+      revision: listing.revision,
+      isSignedApart: true,
+      listing,
+      what: what(versionIn(listing.revision)),
+      async fetch(paths) {
+        const { listing: _listing, ...whole } = use;
+        const now = await locateInRepository(spec, whole, ports);
+        if (now.revision === listing.revision) return now.fetch(paths);
+        const message = `${indexUrl} said that it has not changed, and names ${now.revision}; it is read again soon`;
+        throw new StarlingError(message, { code: "UpstreamUnavailable", retry: "transient" });
+      },
+    };
+  }
+  const versions = chartVersions(new TextDecoder().decode(index.body), spec.chart);
   if (typeof versions === "string")
     throw upstreamError("ArchiveInvalid", `${indexUrl} ${versions}; check spec.helm.url`);
   if (versions.length === 0) {
@@ -124,18 +140,19 @@ async function locateInRepository(
   return {
     revision: located,
     isSignedApart: true,
-    what: `the chart ${spec.chart} ${version} of ${spec.url}`,
+    ...defined({ listing: listingOf(located, index) }),
+    what: what(version),
     async fetch(paths) {
       const url = chartUrl(chosen.url, indexUrl);
       if (url === undefined) {
-        const what = `names ${excerpt(chosen.url, maxUrl)} for ${spec.chart} ${version}, which is not fetched`;
-        throw upstreamError("ArchiveInvalid", `${indexUrl} ${what}; it must be https, or relative to the index`);
+        const named = `names ${excerpt(chosen.url, maxUrl)} for ${spec.chart} ${version}, which is not fetched`;
+        throw upstreamError("ArchiveInvalid", `${indexUrl} ${named}; it must be https, or relative to the index`);
       }
       const chart = { name: spec.chart, version, url: spec.url };
-      const proven = await proof(verify, { chart, clock }, () =>
-        orNothing(read(provenanceUrl(url), maxProvenanceBytes)),
+      const proven = await proof(verify, { chart, clock: ports.clock }, () =>
+        orNothing(read(provenanceUrl(url), maxProvenanceBytes).then(({ body }) => body)),
       );
-      const bytes = await read(url, maxChartBytes);
+      const { body: bytes } = await read(url, maxChartBytes);
       const found = hexOf(sha256(bytes));
       if (proven !== undefined) requireDigest(chart, found, proven);
       if (chosen.digest !== undefined && found !== chosen.digest) {

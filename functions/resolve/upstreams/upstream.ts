@@ -1,6 +1,7 @@
 /** The interface of each kind of upstream: a place that a Source is fed from. */
 import type { Clock } from "#shared/base/clock.ts";
 import type { GitRemote, HttpRemote, SourceCredentials } from "#shared/ports.ts";
+import type { SourceListing } from "#shared/source/http-listing.ts";
 import type { Verified } from "#shared/source/signatures/verified.ts";
 import type { ListedFile } from "#shared/source/tree-listing.ts";
 
@@ -17,6 +18,8 @@ export interface UpstreamUse {
   readonly timeLeftMs: () => number;
   /** A revision that the Source had, to find exactly this one; absent: what the spec means now. */
   readonly revision: string | undefined;
+  /** The listing in which the present revision was found by the same spec: the server may answer that it is unchanged. */
+  readonly listing?: SourceListing;
 }
 
 /** The revision that a Source means now, and how its files are read. */
@@ -27,6 +30,8 @@ export interface Located {
   readonly tag?: string;
   /** The signatures are kept apart from what they sign: one may come later, without another revision. */
   readonly isSignedApart?: true;
+  /** The listing that named it, if the server can tell whether it has changed. */
+  readonly listing?: SourceListing;
   /** For errors: `commit 1f3a… of https://…`. */
   readonly what: string;
   /** Reads the files below `paths`, relative to the root of the upstream; `.` means all. */

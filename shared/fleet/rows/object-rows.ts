@@ -12,6 +12,7 @@ import type { NamedClusters } from "#shared/fleet/rows/named-clusters.ts";
 import type { StageRunRef } from "#shared/fleet/rows/rollout-rows.ts";
 import type { Row } from "#shared/fleet/rows/row.ts";
 import type { FolderDigests } from "#shared/source/folder-digests.ts";
+import type { SourceListing } from "#shared/source/http-listing.ts";
 import type { Verified } from "#shared/source/signatures/verified.ts";
 
 /** A condition as in Kubernetes: `reason` is a stable CamelCase word, `message` is for people. */
@@ -241,6 +242,8 @@ export interface SourceStatus {
   readonly artifact?: Artifact;
   /** `Located.question` of the last listing: an equal one needs no fetch. */
   readonly observedReference?: string;
+  /** The listing that named the artifact's revision. */
+  readonly listing?: SourceListing;
   /** The generation that the last attempt was about, whether it succeeded or not. */
   readonly observedGeneration?: number;
   /** `<revision> <digest>` of the newest artifact that every owner was informed of. */

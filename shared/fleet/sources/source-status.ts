@@ -13,6 +13,7 @@ import type {
 import { reportedCondition, type StatedCondition } from "#shared/fleet/rows/stated-reason.ts";
 import { tagsAfter } from "#shared/fleet/sources/followed-tags.ts";
 import { reportedReason } from "#shared/kube/reasons.ts";
+import type { SourceListing } from "#shared/source/http-listing.ts";
 import { verifiedText } from "#shared/source/signatures/verified.ts";
 
 /** Failures of a verification. */
@@ -36,7 +37,7 @@ export function announcementOf(artifact: Artifact): string {
 /** The reference was resolved, and its artifact is stored. */
 export function resolvedStatus(
   row: Before,
-  found: { readonly artifact: Artifact; readonly observed: string },
+  found: { readonly artifact: Artifact; readonly observed: string; readonly listing?: SourceListing | undefined },
   now: Date,
 ): SourceStatus {
   const { failures: _failures, fetch: _fetch, refused: _refused, lost: _lost, ...rest } = row.status;
@@ -49,6 +50,7 @@ export function resolvedStatus(
     ...attempted(row, now),
     artifact: found.artifact,
     observedReference: found.observed,
+    ...defined({ listing: found.listing }),
     ...defined({ followedTags: tagsAfter(row, revision) }),
     conditions: conditionsAfter(row, now, [
       { type: "Ready", status: "True", reason: "Succeeded", message },

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type RegistryServer, startRegistryServer } from "#local/registry/registry-server.ts";
+import { blobKeys } from "#shared/fleet/blob-keys.ts";
 import { type AskedFile, type FileAnswer, type FileServer, startFileServer } from "#test/support/file-server.ts";
 import { SourceWorld } from "#test/support/source-world.ts";
 import { tarGz } from "#test/support/tar-gz.ts";
@@ -88,6 +89,122 @@ describe("a chart from a Helm repository", () => {
     expect(asked.slice(before).map(({ url }) => url)).toEqual(["/charts/index.yaml"]);
     await publish("1.9.0", "1.10.0", "1.12.0", "2.0.0");
     expect((await world.resolve()).status.artifact?.revision).toMatch(/^1\.12\.0@/);
+  });
+
+  describe("an index that has not changed", () => {
+    /** The status and the bytes of each answer about the index, in order. */
+    let answered: (readonly [status: number, bytes: number])[];
+    /** Says 304 to everybody who names any version. */
+    let lies: boolean;
+    let versioned: (body: string) => Record<string, string>;
+    let own: FileServer;
+
+    beforeEach(async () => {
+      answered = [];
+      lies = false;
+      versioned = (body) => ({ etag: `"${sha256(Buffer.from(body))}"` });
+      own = await startFileServer((request) => {
+        asked.push(request);
+        const file = files[request.url];
+        if (request.url !== "/charts/index.yaml" || file === undefined || typeof file === "string")
+          return file ?? { status: 404 };
+        const body = String(file.body);
+        const headers = versioned(body);
+        const named = request.headers["if-none-match"] ?? request.headers["if-modified-since"];
+        const isKnown = named !== undefined && (lies || named === (headers.etag ?? headers["last-modified"]));
+        answered.push(isKnown ? [304, 0] : [200, body.length]);
+        return isKnown ? { status: 304, headers } : { body, headers };
+      });
+    });
+    afterEach(() => own.stop());
+
+    const statuses = () => answered.map(([status]) => status);
+
+    async function begin(): Promise<void> {
+      await publish("1.0.0");
+      await world.put(specIn());
+      await world.resolve();
+    }
+    const specIn = (more: object = {}) => ({ helm: { url: `${own.url}/charts`, chart: "web", ...more } });
+
+    test("it is not sent again, until a publication changes it", async () => {
+      await begin();
+      const first = (await world.resolve()).status.artifact;
+      expect((await world.resolve()).status.artifact).toEqual(first);
+      await publish("1.0.0", "1.1.0");
+      expect((await world.resolve()).status.artifact?.revision).toMatch(/^1\.1\.0@/);
+      expect((await world.resolve()).status.artifact?.revision).toMatch(/^1\.1\.0@/);
+      expect(statuses()).toEqual([200, 304, 304, 200, 304]);
+      expect(await world.ready()).toMatchObject({ status: "True", reason: "Succeeded" });
+    });
+
+    test.each<[string, () => Promise<unknown>]>([
+      ["another range", () => world.put(specIn({ ref: { semver: "^1.1" } }))],
+      ["another chart", () => world.put(specIn({ chart: "other" }))],
+      ["a reconcile that a person asks for", () => world.reconcile()],
+    ])("a server that says so to %s is not asked whether it has", async (_, change) => {
+      await begin();
+      lies = true;
+      await publish("1.0.0", "1.1.0");
+      await change();
+      await world.resolve();
+      expect(statuses()).toEqual([200, 200]);
+    });
+
+    test("an artifact that is lost is made again from the whole index", async () => {
+      await begin();
+      const digest = (await world.resolve()).status.artifact?.digest ?? "";
+      world.blobs.lose(blobKeys.artifact(digest));
+      expect((await world.resolve({ lost: digest })).status.artifact?.digest).toBe(digest);
+      expect((await world.files()).length).toBe(2);
+      expect(await world.ready()).toMatchObject({ status: "True" });
+    });
+
+    test("a server that lies about it while the artifact is lost gives no other version its place", async () => {
+      await begin();
+      const before = (await world.resolve()).status.artifact;
+      lies = true;
+      await publish("1.1.0");
+      world.blobs.lose(blobKeys.artifact(before?.digest ?? ""));
+      const { status } = await world.resolve({ lost: before?.digest ?? "" });
+      expect(status.artifact?.revision).toBe(before?.revision);
+      expect(status.conditions.find(({ type }) => type === "Ready")).toMatchObject({
+        reason: "UpstreamUnavailable",
+        message: expect.stringContaining("said that it has not changed, and names 1.1.0@"),
+      });
+      // The next poll reads it whole.
+      expect((await world.resolve()).status.artifact?.revision).toMatch(/^1\.1\.0@/);
+    });
+
+    test.each<[string, () => Record<string, string>, number]>([
+      ["a date that is long past", () => dates(-3600), 304],
+      ["a date in which it may change again", () => dates(-1), 200],
+      ["no version", () => ({}), 200],
+      ["a version of another form", () => ({ etag: "a b" }), 200],
+    ])("an index with %s", async (_, headers, second) => {
+      versioned = headers;
+      await begin();
+      await world.resolve();
+      expect(statuses()).toEqual([200, second]);
+    });
+    const dates = (seconds: number) => ({
+      "last-modified": new Date(Date.now() - 86_400_000).toUTCString(),
+      date: new Date(Date.now() - 86_400_000 - seconds * 1000).toUTCString(),
+    });
+
+    test("304 without a question is an error of the server", async () => {
+      files["/charts/index.yaml"] = "silent";
+      const liar = await startFileServer(() => ({ status: 304 }));
+      try {
+        await world.put({ helm: { url: liar.url, chart: "web" } });
+        expect(await world.ready()).toMatchObject({
+          reason: "UpstreamUnavailable",
+          message: expect.stringContaining("HTTP 304"),
+        });
+      } finally {
+        await liar.stop();
+      }
+    });
   });
 
   test("a chart whose bytes are not those of the index is refused", async () => {

@@ -16,7 +16,7 @@ const datePattern = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2}
 const settledMs = 60_000;
 
 /**
- * What a later question can name this answer by.
+ * Names this answer for a later question.
  * @returns undefined when the server says nothing that can be trusted to change with the file.
  */
 export function listingOf(

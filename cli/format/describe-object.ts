@@ -54,7 +54,7 @@ export function describeUnreadable(object: UnreadableObject, now: Date): string 
 
 export function describeSource({ object: source, events, now }: Described<SourceObject>): string {
   const { artifact } = source.status;
-  const { paths, interval, immutableTags } = source.spec;
+  const { paths, interval, immutableTags, retain } = source.spec;
   const upstream = upstreamOf(source.spec);
   const credentials = upstream.kind === "s3" ? undefined : upstream.credentials;
   return [
@@ -62,6 +62,7 @@ export function describeSource({ object: source, events, now }: Described<Source
     fieldsText([
       ...upstreamFields(upstream),
       ["Tags", immutableTags === true ? "immutable: one that moves is refused" : undefined],
+      ["Retains", retain === undefined ? undefined : retain === 1 ? "1 revision" : `${retain} revisions`],
       ["Paths", paths.join(", ")],
       ["Interval", interval],
       ["Credentials", credentials === undefined ? undefined : `secret ${credentials.secret} (${credentials.kind})`],

@@ -2,6 +2,7 @@ import { fetchArtifact } from "#functions/resolve/fetch-artifact.ts";
 import { untilOf } from "#functions/resolve/host-limits.ts";
 import { locate } from "#functions/resolve/locate.ts";
 import { bringBack, isLostArtifact, keepArtifact, type Missed } from "#functions/resolve/lost-artifact.ts";
+import { retainRevisions } from "#functions/resolve/retain-revisions.ts";
 import { conclude, type Settle, wantAgain, writeStart } from "#functions/resolve/source-writes.ts";
 import { storedRevision } from "#functions/resolve/stored-revision.ts";
 import type { BucketPorts } from "#functions/resolve/upstreams/locate-bucket.ts";
@@ -95,6 +96,7 @@ export async function resolveSource(
     if (stored === undefined) return;
     const row = rowAt(stored, ports.clock.now());
     const isSuspended = row.operations.suspended !== undefined;
+    if (round === 1) await retainRevisions(row, ports);
     const missed = missedOf(row, message);
     if (missed !== undefined && !isSuspended) return bringBack(row, { ...missed, timeLeftMs: timeLeftOf(poll) }, ports);
     try {

@@ -144,6 +144,8 @@ const meanings: Readonly<Record<string, string>> = {
   "Source.spec.oci.url": "`oci://HOST/REPOSITORY`, without a tag",
   "Source.spec.immutableTags":
     "a tag or version that is at another digest than before is refused; left out: it is followed",
+  "Source.spec.retain":
+    "this many of the newest revisions stay stored; left out: those of the last 30 days, and what is in use",
   "Source.spec.interval": "how often the repository is polled, 10s to 24h; a webhook starts a poll at once",
   "Source.spec.paths": "folders that templates may use; a change elsewhere makes no new revision",
   "Sync.spec.cluster": "cannot change: delete the Sync and write another",

@@ -145,6 +145,12 @@ export const sourceSpec = z
       .default(["."]),
     /** A tag or version that moved is refused. */
     immutableTags: z.boolean().optional(),
+    /** This many of the newest revisions stay stored; more are as long as anything refers to them. */
+    retain: z
+      .int("must be a whole number, from 1 to 100")
+      .min(1, "must be a whole number, from 1 to 100")
+      .max(100, "must be a whole number, from 1 to 100")
+      .optional(),
     interval: durationSchema({ minSeconds: 10, maxSeconds: 86_400 }).default("5m"),
   })
   .refine((spec) => upstreamKinds.filter((kind) => spec[kind] !== undefined).length === 1, {

@@ -25,3 +25,14 @@ export function revisionRow(
     expiresAt: expiryOf(new Date(at)),
   };
 }
+
+/** The revision stays for as long as a new one; its artifact was stored once more. */
+export function keptRevisionRow(row: RevisionRow, now: Date): RevisionRow {
+  const artifact = { ...row.artifact, storedAt: now.toISOString() };
+  return { ...row, version: row.version + 1, artifact, expiresAt: expiryOf(now) };
+}
+
+/** When the row was written, or kept the last time. */
+export function revisionKeptAt({ at, artifact }: RevisionRow): string {
+  return artifact.storedAt > at ? artifact.storedAt : at;
+}

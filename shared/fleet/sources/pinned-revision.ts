@@ -15,7 +15,7 @@ function plainVersion(version: string): string {
 
 /** Digest of what decides the files of an artifact: the revision, and the spec without what only finds the revision. */
 export function madeFrom(spec: SourceSpec, revision: string): string {
-  const { interval: _interval, immutableTags: _immutableTags, ...rest } = spec;
+  const { interval: _interval, immutableTags: _immutableTags, retain: _retain, ...rest } = spec;
   const { kind } = upstreamOf(spec);
   const { ref: _ref, credentials: _credentials, ...place } = { ...spec[kind] } as Record<string, unknown>;
   return digestOf({ identity: identityIn(spec, revision), spec: { ...rest, [kind]: place } });

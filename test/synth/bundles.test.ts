@@ -62,7 +62,7 @@ describe("openpgp, whose licence is the LGPL", () => {
     const library = readFileSync("node_modules/openpgp/dist/node/openpgp.mjs", "utf8");
     for (const mark of marks) expect(library).toContain(mark);
     for (const { file } of functions) {
-      for (const mark of marks) expect(readFileSync(file, "utf8")).not.toContain(mark);
+      for (const mark of marks) expect(readFileSync(file, "utf8").includes(mark)).toBe(false);
     }
     const naming = functions.filter(({ file }) => readFileSync(file, "utf8").includes('"openpgp"'));
     expect(naming.map(({ id }) => id)).toEqual([resolve.id]);

@@ -17,8 +17,8 @@ const limitsKib = {
   Discover: 1850,
   // The client of S3.
   Rollout: 2000,
-  // The client of S3, and the pages.
-  Dashboard: 1950,
+  // The client of S3, the pages, and the kinds that they show.
+  Dashboard: 2000,
   // The clients of S3 and Lambda.
   Render: 1750,
   // The clients of S3, Secrets Manager, EKS and STS.

@@ -18,6 +18,7 @@ import type {
 } from "#shared/fleet/api/objects.ts";
 import type { UnreadableObject } from "#shared/fleet/api/unreadable-object.ts";
 import { selectionText } from "#shared/fleet/kinds/cluster-selection.ts";
+import type { CosignTrust } from "#shared/fleet/kinds/cosign-trust.ts";
 import {
   bucketAddress,
   type GitUpstream,
@@ -268,8 +269,15 @@ function verificationText({ mode, keys }: GitVerification): string {
   return `the signature of ${what}, with ${counted(keys.length, "trusted key")}`;
 }
 
-function chartVerificationText({ provenance }: NonNullable<HelmUpstream["verify"]>): string {
-  return `the provenance file of the chart, with ${counted(provenance.keys.length, "trusted key")}`;
+function chartVerificationText({ provenance, cosign }: NonNullable<HelmUpstream["verify"]>): string {
+  if (cosign !== undefined) return cosignText(cosign);
+  return `the provenance file of the chart, with ${counted(provenance?.keys.length ?? 0, "trusted key")}`;
+}
+
+function cosignText({ keys, identities = [] }: CosignTrust): string {
+  const trusted =
+    keys === undefined ? counted(identities.length, "trusted signer") : counted(keys.length, "trusted key");
+  return `the signature of cosign, with ${trusted}`;
 }
 
 function upstreamFields(upstream: Upstream): Parameters<typeof fieldsText>[0] {
@@ -291,6 +299,7 @@ function upstreamFields(upstream: Upstream): Parameters<typeof fieldsText>[0] {
       return [
         ["Repository", upstream.url],
         ["Follows", ociReferenceText(upstream.ref)],
+        ["Verifies", upstream.verify === undefined ? undefined : cosignText(upstream.verify.cosign)],
       ];
     case "s3":
       return [

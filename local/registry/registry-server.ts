@@ -15,6 +15,8 @@ export interface RegistryServerOptions {
   };
   /** Largest number of tags in a page. */
   readonly pageSize?: number;
+  /** Whether it lists what refers to a manifest, which older registries do not. Default: true. */
+  readonly referrers?: boolean;
   /** Called for each request, before it is answered. */
   readonly onRequest?: (request: IncomingMessage) => void;
 }
@@ -22,9 +24,13 @@ export interface RegistryServerOptions {
 export interface Layer {
   readonly mediaType: string;
   readonly content: Uint8Array;
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 export interface PushedArtifact {
+  readonly artifactType?: string;
+  /** Digest of the manifest that this one is about. */
+  readonly refersTo?: string;
   readonly config?: Layer;
   readonly layers: readonly Layer[];
   readonly annotations?: Readonly<Record<string, string>>;
@@ -33,12 +39,12 @@ export interface PushedArtifact {
 export interface RegistryServer {
   /** `127.0.0.1:5000` */
   readonly host: string;
-  /** Pushes an artifact as a client would. @returns the digest of its manifest. */
-  push(repository: string, tag: string, artifact: PushedArtifact): string;
+  /** Pushes an artifact as a client would. @param tag - absent: it has its digest alone. @returns the digest of its manifest. */
+  push(repository: string, tag: string | undefined, artifact: PushedArtifact): string;
   /** Pushes a chart that is packed. @returns the digest of its manifest. */
   pushChart(repository: string, version: string, packed: Uint8Array, provenance?: Uint8Array): string;
   /** Stores a manifest as it is. @returns its digest. */
-  putManifest(repository: string, tag: string, bytes: Uint8Array, mediaType?: string): string;
+  putManifest(repository: string, tag: string | undefined, bytes: Uint8Array, mediaType?: string): string;
   stop(): Promise<void>;
 }
 
@@ -48,6 +54,7 @@ interface Stored {
 }
 
 const manifestType = "application/vnd.oci.image.manifest.v1+json";
+const indexType = "application/vnd.oci.image.index.v1+json";
 const defaultPageSize = 1000;
 
 /**
@@ -61,10 +68,10 @@ export async function startRegistryServer(options: RegistryServerOptions = {}): 
   const uploads = new Map<string, Buffer>();
   const tokens = new Set<string>();
 
-  const keepManifest = (repository: string, reference: string, stored: Stored): string => {
+  const keepManifest = (repository: string, reference: string | undefined, stored: Stored): string => {
     const digest = sha256(stored.bytes);
     of(manifests, repository).set(digest, stored);
-    if (reference !== digest) of(tags, repository).set(reference, digest);
+    if (reference !== undefined && reference !== digest) of(tags, repository).set(reference, digest);
     return digest;
   };
   const keepBlob = (bytes: Uint8Array): string => {
@@ -97,9 +104,11 @@ export async function startRegistryServer(options: RegistryServerOptions = {}): 
     const refused = refusal(request, url);
     if (refused !== undefined) return answer(response, 401, { headers: Object.fromEntries([refused]) });
     if (url.pathname === "/v2/" || url.pathname === "/v2") return answer(response, 200, { body: "{}" });
-    const [, name = "", kind = "", rest = ""] = /^\/v2\/(.+)\/(manifests|tags|blobs)\/(.*)$/.exec(url.pathname) ?? [];
+    const [, name = "", kind = "", rest = ""] =
+      /^\/v2\/(.+)\/(manifests|tags|blobs|referrers)\/(.*)$/.exec(url.pathname) ?? [];
     if (kind === "manifests") return manifest(request, response, { name, rest });
     if (kind === "tags") return listTags(response, { name, url });
+    if (kind === "referrers" && options.referrers !== false) return listReferrers(response, { name, rest, url });
     if (kind === "blobs" && rest.startsWith("uploads/")) return upload(request, response, { name, rest, url });
     if (kind === "blobs") return blob(request, response, rest);
     answer(response, 404);
@@ -133,6 +142,18 @@ export async function startRegistryServer(options: RegistryServerOptions = {}): 
     answer(response, 200, { headers: isMore ? { link } : {}, body: JSON.stringify({ name, tags: page }) });
   }
 
+  function listReferrers(response: ServerResponse, at: { name: string; rest: string; url: URL }): void {
+    const type = at.url.searchParams.get("artifactType");
+    const found = [...of(manifests, at.name)].flatMap(([digest, { mediaType, bytes }]) => {
+      const { artifactType, config, subject: about, annotations } = JSON.parse(Buffer.from(bytes).toString());
+      const is = artifactType ?? config?.mediaType;
+      if (about?.digest !== at.rest || (type !== null && is !== type)) return [];
+      return { mediaType, digest, size: bytes.length, artifactType: is, ...defined({ annotations }) };
+    });
+    const body = JSON.stringify({ schemaVersion: 2, mediaType: indexType, manifests: found });
+    answer(response, 200, { headers: { "content-type": indexType }, body });
+  }
+
   function blob(request: IncomingMessage, response: ServerResponse, digest: string): void {
     const bytes = blobs.get(digest);
     if (bytes === undefined) return void answer(response, 404, { body: '{"errors":[{"code":"BLOB_UNKNOWN"}]}' });
@@ -161,20 +182,26 @@ export async function startRegistryServer(options: RegistryServerOptions = {}): 
   }
 
   const server = await serveOnLoopback(handle, defined({ port: options.port }));
-  const descriptor = ({ mediaType, content }: Layer) => ({
+  const descriptor = ({ mediaType, content, annotations }: Layer) => ({
     mediaType,
     digest: keepBlob(content),
     size: content.length,
+    ...defined({ annotations }),
   });
+  const reference = (repository: string, digest: string) => {
+    const stored = of(manifests, repository).get(digest);
+    return { mediaType: stored?.mediaType ?? manifestType, digest, size: stored?.bytes.length ?? 0 };
+  };
   const registry: RegistryServer = {
     host: `127.0.0.1:${server.port}`,
-    push(repository, tag, { config, layers, annotations }) {
+    push(repository, tag, { artifactType, refersTo, config, layers, annotations }) {
       const body = {
         schemaVersion: 2,
         mediaType: manifestType,
         config: descriptor(config ?? { mediaType: "application/vnd.oci.empty.v1+json", content: Buffer.from("{}") }),
         layers: layers.map(descriptor),
-        ...defined({ annotations }),
+        ...defined({ annotations, artifactType }),
+        ...(refersTo === undefined ? {} : { subject: reference(repository, refersTo) }),
       };
       return registry.putManifest(repository, tag, Buffer.from(JSON.stringify(body)));
     },

@@ -73,6 +73,11 @@ export const exceptions = [
     words: ["subject"],
     reason: "The first line of a commit's message is its subject.",
   },
+  {
+    path: /cosign|keyless|sigstore|^local\/registry\/|^shared\/fleet\/kinds\/semantics/,
+    words: ["subject"],
+    reason: "Certificates, statements and manifests of registries have subjects.",
+  },
 ];
 
 /** File names that several folders have: they say what part of the folder a file is, not what it exports. */

@@ -4,15 +4,21 @@ import { RE2JS, RE2JSSyntaxException } from "re2js";
 /** Largest number of steps of a compiled expression. The expressions that people write have fewer than 50, and the time of a match grows with them. */
 const maxProgram = 500;
 
-/** Whether the expression matches anywhere in a text. */
+/** Whether the expression matches: anywhere in a text, or the whole of it. */
 export type LinearRegex = (text: string) => boolean;
 
-/** @returns what is wrong with the expression, to follow the name of its field, if it is none. */
-export function parseLinearRegex(text: string): LinearRegex | string {
+/**
+ * @param how.isWhole - whether the expression must match the whole text.
+ * @returns what is wrong with the expression, to follow the name of its field, if it is none.
+ */
+export function parseLinearRegex(
+  text: string,
+  { isWhole = false }: { readonly isWhole?: boolean } = {},
+): LinearRegex | string {
   try {
     const regex = RE2JS.compile(text);
     if (regex.programSize() > maxProgram) return "is too large when its repetitions are written out; repeat less";
-    return (each) => regex.test(each);
+    return isWhole ? (each) => regex.testExact(each) : (each) => regex.test(each);
   } catch (error) {
     if (!(error instanceof RE2JSSyntaxException)) throw error;
     const problem = error.message.replace("error parsing regexp: ", "");

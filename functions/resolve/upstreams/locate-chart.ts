@@ -1,3 +1,4 @@
+import { verifyInRegistry } from "#functions/resolve/upstreams/cosign-signatures.ts";
 import { Registry } from "#functions/resolve/upstreams/registry.ts";
 import { unpackUpstream } from "#functions/resolve/upstreams/unpack-upstream.ts";
 import type {
@@ -65,20 +66,23 @@ async function locateInRegistry(
   const verify = use.revision === undefined ? spec.verify : undefined;
   return {
     revision,
+    isSignedApart: true,
     what: `the chart ${revision} of ${url}`,
     async fetch(paths) {
       const { bytes, verified } = await inRegistry(async (registry) => {
-        const { layers } = await registry.manifest(digestIn(revision));
+        const digest = digestIn(revision);
+        const { layers, bytes: manifest } = await registry.manifest(digest);
+        const signed = await verifyInRegistry(registry, { url, at: "spec.helm", digest, manifest }, verify?.cosign);
         const layer = layers.find(({ mediaType }) => mediaType === chartLayer);
         if (layer === undefined)
           throw upstreamError("ArchiveInvalid", `${url} is no chart: it has no layer ${chartLayer}`);
         const chart = { name: spec.chart, version: versionIn(revision), url };
-        const proven = await proof(verify, { chart, clock }, async () => {
+        const proven = await proof(verify?.provenance, { chart, clock }, async () => {
           const provenance = layers.find(({ mediaType }) => mediaType === provenanceLayer);
           return provenance && registry.blob(provenance, maxProvenanceBytes);
         });
         if (proven !== undefined) requireDigest(chart, hexOf(layer.digest), proven);
-        return { bytes: await registry.blob(layer, maxChartBytes), verified: proven?.verified };
+        return { bytes: await registry.blob(layer, maxChartBytes), verified: signed ?? proven?.verified };
       });
       const about = { title: `${spec.chart} ${versionIn(revision)}`, author: "", ...defined({ verified }) };
       return unpacked(bytes, { url, paths, about });
@@ -149,7 +153,8 @@ async function locateInRepository(spec: HelmUpstream, use: UpstreamUse, ports: U
         throw upstreamError("ArchiveInvalid", `${indexUrl} ${named}; it must be https, or relative to the index`);
       }
       const chart = { name: spec.chart, version, url: spec.url };
-      const proven = await proof(verify, { chart, clock: ports.clock }, () =>
+      if (verify?.cosign !== undefined) throw new Error("a Source with cosign outside of a registry passed its schema");
+      const proven = await proof(verify?.provenance, { chart, clock: ports.clock }, () =>
         orNothing(read(provenanceUrl(url), maxProvenanceBytes).then(({ body }) => body)),
       );
       const { body: bytes } = await read(url, maxChartBytes);
@@ -178,14 +183,14 @@ async function locateInRepository(spec: HelmUpstream, use: UpstreamUse, ports: U
   };
 }
 
-/** Verifies as `spec.helm.verify` demands, before the chart is fetched. */
+/** Verifies as `spec.helm.verify.provenance` demands, before the chart is fetched. */
 async function proof(
-  verify: HelmUpstream["verify"],
+  trust: NonNullable<HelmUpstream["verify"]>["provenance"],
   { chart, clock }: { readonly chart: SignedChart; readonly clock: Clock },
   read: () => Promise<Uint8Array | undefined>,
 ): Promise<ProvenChart | undefined> {
-  if (verify === undefined) return undefined;
-  return verifyProvenance(chart, await read(), { keys: verify.provenance.keys, now: clock.now() });
+  if (trust === undefined) return undefined;
+  return verifyProvenance(chart, await read(), { keys: trust.keys, now: clock.now() });
 }
 
 async function orNothing(reading: Promise<Uint8Array>): Promise<Uint8Array | undefined> {

@@ -1,7 +1,9 @@
+import { verifyInRegistry } from "#functions/resolve/upstreams/cosign-signatures.ts";
 import { Registry } from "#functions/resolve/upstreams/registry.ts";
 import { unpackUpstream } from "#functions/resolve/upstreams/unpack-upstream.ts";
 import type { Located, LocateUpstream } from "#functions/resolve/upstreams/upstream.ts";
 import { upstreamError } from "#functions/resolve/upstreams/upstream-errors.ts";
+import { defined } from "#shared/base/defined.ts";
 import type { OciUpstream } from "#shared/fleet/kinds/source.ts";
 import { type Descriptor, type OciManifest, versionOfTag } from "#shared/source/oci/manifest.ts";
 import { ociRepository } from "#shared/source/oci/oci-url.ts";
@@ -28,17 +30,25 @@ export const locateOci: LocateUpstream<OciUpstream> = async (spec, use, { http }
     );
   const revision = use.revision ?? (await inRegistry((registry) => revisionIn(registry, spec, ref)));
   const digest = revision.slice(revision.lastIndexOf("@") + 1);
+  const verify = use.revision === undefined ? spec.verify : undefined;
   return {
     revision,
+    isSignedApart: true,
     what: `${revision} of ${url}`,
     async fetch(paths) {
-      const { manifest, bytes } = await inRegistry(async (registry) => {
+      const { manifest, bytes, verified } = await inRegistry(async (registry) => {
         const found = await registry.manifest(digest);
+        const signed = { url, at: "spec.oci", digest, manifest: found.bytes };
+        const proven = await verifyInRegistry(registry, signed, verify?.cosign);
         const layer = layerOf(url, found, spec.mediaType);
-        return { manifest: found, bytes: await registry.blob(layer, maxBytes) };
+        return { manifest: found, bytes: await registry.blob(layer, maxBytes), verified: proven };
       });
       const files = await unpackUpstream(bytes, `the layer of ${url}`);
-      return { files: files.filter(({ path }) => isWithin(path, paths)), ...aboutOf(manifest, revision) };
+      return {
+        files: files.filter(({ path }) => isWithin(path, paths)),
+        ...aboutOf(manifest, revision),
+        ...defined({ verified }),
+      };
     },
   };
 };

@@ -14,6 +14,7 @@ import {
   indexTypes,
   manifestTypes,
   type OciManifest,
+  readIndex,
   readManifest,
 } from "#shared/source/oci/manifest.ts";
 import type { OciRepository } from "#shared/source/oci/oci-url.ts";
@@ -25,6 +26,9 @@ const maxTags = 100_000;
 /** A registry may give fewer tags in a page than were asked for, and may never end. */
 const maxPages = 1000;
 const tagsInPage = 1000;
+const maxReferrerPages = 10;
+/** Answers of registries that do not know the listing of referrers. */
+const withoutReferrers: ReadonlySet<number> = new Set([400, 404, 405, 406]);
 
 export interface RegistryUse {
   /** As in the Source, for errors. */
@@ -83,16 +87,44 @@ export class Registry {
     return sha256(await this.#manifestAt(tag));
   }
 
-  /** The manifest with this digest. */
-  async manifest(digest: string): Promise<OciManifest> {
-    const body = await this.#manifestAt(digest);
-    const found = sha256(body);
+  /** The manifest with this digest, and its bytes. */
+  async manifest(digest: string): Promise<OciManifest & { readonly bytes: Uint8Array }> {
+    const bytes = await this.#manifestAt(digest);
+    const found = sha256(bytes);
     if (found !== digest) {
       throw this.#failed("ChecksumMismatch", `answers for ${digest} with a manifest of the digest ${found}`);
     }
-    const manifest = readManifest(body);
+    const manifest = readManifest(bytes);
     if (typeof manifest === "string") throw this.#failed("ArchiveInvalid", `has an artifact that ${manifest}`);
-    return manifest;
+    return { ...manifest, bytes };
+  }
+
+  /** The manifest or index of a tag; undefined if there is no such tag. */
+  async tagged(tag: string): Promise<Uint8Array | undefined> {
+    const answer = await this.#ask({ path: this.#manifestPath(tag), accept: accepted, maxBytes: maxManifestBytes });
+    if (answer.status === 404) return undefined;
+    if (answer.status !== 200) throw this.#refused(answer, `the tag ${tag}`);
+    return answer.body;
+  }
+
+  /** The manifests of a type that refer to a manifest; undefined if the registry has no such listing. */
+  async referrers(digest: string, artifactType: string): Promise<readonly Descriptor[] | undefined> {
+    const found: Descriptor[] = [];
+    const query = `?artifactType=${encodeURIComponent(artifactType)}`;
+    let path: string | undefined = `/v2/${this.#use.repository.name}/referrers/${digest}${query}`;
+    for (let page = 0; path !== undefined; page++) {
+      if (page === maxReferrerPages) {
+        throw this.#failed("UpstreamTooLarge", `lists what refers to ${digest} in more than ${maxReferrerPages} pages`);
+      }
+      const answer = await this.#ask({ path, accept: indexTypes[0], maxBytes: maxManifestBytes });
+      if (page === 0 && withoutReferrers.has(answer.status)) return undefined;
+      if (answer.status !== 200) throw this.#refused(answer, `what refers to ${digest}`);
+      const listed = readIndex(answer.body);
+      if (listed === undefined) return undefined;
+      found.push(...listed);
+      path = this.#nextPage(answer);
+    }
+    return found;
   }
 
   async blob({ digest, size }: Descriptor, maxBytes: number): Promise<Uint8Array> {
@@ -135,7 +167,7 @@ export class Registry {
     if (next?.host === new URL(origin).host) return `${next.pathname}${next.search}`;
     // A shorter list would choose another version.
     const where = next === undefined ? "an address that is none" : `${next.host}, which is another host`;
-    throw this.#failed("UpstreamUnavailable", `has a list of tags that goes on at ${where}; ask who runs it`);
+    throw this.#failed("UpstreamUnavailable", `has a list that goes on at ${where}; ask who runs it`);
   }
 
   #tagsIn({ body }: RemoteAnswer): readonly string[] {

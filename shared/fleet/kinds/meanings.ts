@@ -128,6 +128,12 @@ const meanings: Readonly<Record<string, string>> = {
   "Source.spec.helm.ref.semver": "a version range; the highest version in it",
   "Source.spec.helm.url": "`https://HOST/PATH` of a Helm repository, or `oci://HOST/PATH` without the chart's name",
   "Source.spec.helm.verify": "only a chart that is signed becomes an artifact; left out: nothing is verified",
+  "Source.spec.helm.verify.cosign": "as in oci; only for charts of a registry",
+  "Source.spec.helm.verify.cosign.identities": "as in oci",
+  "Source.spec.helm.verify.cosign.identities[].issuer": "as in oci",
+  "Source.spec.helm.verify.cosign.identities[].subject": "as in oci",
+  "Source.spec.helm.verify.cosign.keys": "as in oci",
+  "Source.spec.helm.verify.cosign.trustedRoot": "as in oci",
   "Source.spec.helm.verify.provenance":
     "the file `.prov` that `helm package --sign` writes must be signed with a trusted key",
   "Source.spec.helm.verify.provenance.keys": "public keys of OpenPGP as text; a signature of any of them counts",
@@ -142,6 +148,16 @@ const meanings: Readonly<Record<string, string>> = {
   "Source.spec.oci.ref.tag": "the artifact of this tag, also when it moves",
   "Source.spec.oci.ref.tagFilter": "as in git",
   "Source.spec.oci.url": "`oci://HOST/REPOSITORY`, without a tag",
+  "Source.spec.oci.verify": "only an artifact that is signed is used; left out: nothing is verified",
+  "Source.spec.oci.verify.cosign": "whose cosign signatures count: exactly one of keys and identities",
+  "Source.spec.oci.verify.cosign.identities": "signers that a certificate may name; any of them counts",
+  "Source.spec.oci.verify.cosign.identities[].issuer":
+    "regular expression for the whole URL of the service that knows the signer",
+  "Source.spec.oci.verify.cosign.identities[].subject":
+    "regular expression for the whole name of the signer, such as the URL of a workflow",
+  "Source.spec.oci.verify.cosign.keys": "public keys in PEM; a signature of any of them counts",
+  "Source.spec.oci.verify.cosign.trustedRoot":
+    "with identities: the text of `trusted_root.json`, which has the certificates of the authorities",
   "Source.spec.immutableTags":
     "a tag or version that is at another digest than before is refused; left out: it is followed",
   "Source.spec.retain":

@@ -11,8 +11,10 @@ import type { SyncTemplate, TemplateOverride } from "#shared/fleet/kinds/sync-te
 import { checkFileUrl, checkGitUrl, checkRepositoryUrl } from "#shared/source/git-url.ts";
 import { parseLinearRegex } from "#shared/source/linear-regex.ts";
 import { checkOciUrl } from "#shared/source/oci/oci-url.ts";
+import { parseCosignKey } from "#shared/source/signatures/cosign-key.ts";
 import { isPgpKey, pgpKeyProblem } from "#shared/source/signatures/pgp-key.ts";
 import { parseSshKey } from "#shared/source/signatures/ssh-key.ts";
+import { trustedRootProblem } from "#shared/source/signatures/trusted-root.ts";
 import { parseVersionConstraint, VersionConstraintError } from "#shared/source/version-constraint.ts";
 
 /** An object is one row, of which DynamoDB accepts 400 KB; the rest is kept for its status. */
@@ -53,7 +55,27 @@ function sourceProblems(document: Extract<Document, { kind: "Source" }>): readon
     ...problemsAt(`spec.${kind}.ref.semver`, semver === undefined ? undefined : versionRangeProblem(semver)),
     ...tagProblems,
     ...(kind === "git" ? keyProblems(upstream.verify?.keys ?? []) : []),
-    ...(kind === "helm" ? provenanceProblems(upstream.verify?.provenance.keys ?? []) : []),
+    ...(kind === "helm" ? provenanceProblems(upstream.verify?.provenance?.keys ?? []) : []),
+    ...cosignProblems(upstream),
+  ];
+}
+
+function cosignProblems(upstream: RemoteUpstream): readonly FieldProblem[] {
+  const { kind } = upstream;
+  const trust = kind === "helm" || kind === "oci" ? upstream.verify?.cosign : undefined;
+  if (trust === undefined) return [];
+  const at = `spec.${kind}.verify.cosign`;
+  const { keys = [], identities = [], trustedRoot } = trust;
+  return [
+    ...keys.flatMap((text, index) => {
+      const key = parseCosignKey(text);
+      return problemsAt(`${at}.keys[${index}]`, typeof key === "string" ? key : undefined);
+    }),
+    ...identities.flatMap(({ issuer, subject }, index) => [
+      ...problemsAt(`${at}.identities[${index}].issuer`, regexProblem(issuer)),
+      ...problemsAt(`${at}.identities[${index}].subject`, regexProblem(subject)),
+    ]),
+    ...problemsAt(`${at}.trustedRoot`, trustedRoot === undefined ? undefined : trustedRootProblem(trustedRoot)),
   ];
 }
 

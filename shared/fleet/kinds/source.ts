@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { boundedList, boundedText } from "#shared/base/bounded.ts";
+import { cosignTrust } from "#shared/fleet/kinds/cosign-trust.ts";
 import { namespacedMetadata, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { durationSchema } from "#shared/fleet/kinds/quantities.ts";
 import { secretName } from "#shared/fleet/kinds/secret-name.ts";
@@ -66,18 +67,27 @@ const provenanceTrust = z.strictObject({
   keys: boundedList(boundedText(16_384).min(1, "must not be empty"), 20).min(1, "must have at least one public key"),
 });
 
-const helmVerification = z.strictObject({ provenance: provenanceTrust });
+const helmVerification = z
+  .strictObject({ provenance: provenanceTrust.optional(), cosign: cosignTrust.optional() })
+  .refine(({ provenance, cosign }) => (provenance === undefined) !== (cosign === undefined), {
+    message: "needs exactly one of provenance or cosign",
+  });
 
-const helmUpstream = z.strictObject({
-  url: boundedText(2048).min(1),
-  chart: boundedText(200).regex(
-    /^[a-zA-Z0-9][\w.-]*$/,
-    "must be the name of a chart, such as ingress-nginx; its folder belongs into url",
-  ),
-  ref: z.strictObject({ semver: versionRange }).optional(),
-  credentials: credentials.optional(),
-  verify: helmVerification.optional(),
-});
+const helmUpstream = z
+  .strictObject({
+    url: boundedText(2048).min(1),
+    chart: boundedText(200).regex(
+      /^[a-zA-Z0-9][\w.-]*$/,
+      "must be the name of a chart, such as ingress-nginx; its folder belongs into url",
+    ),
+    ref: z.strictObject({ semver: versionRange }).optional(),
+    credentials: credentials.optional(),
+    verify: helmVerification.optional(),
+  })
+  .refine(({ url, verify }) => verify?.cosign === undefined || url.startsWith("oci://"), {
+    message: "verifies charts of a registry only: use a url that begins with oci://, or verify the provenance",
+    path: ["verify", "cosign"],
+  });
 export type HelmUpstream = z.infer<typeof helmUpstream>;
 
 const ociUpstream = z.strictObject({
@@ -107,6 +117,7 @@ const ociUpstream = z.strictObject({
     .regex(/^[\w.+-]+\/[\w.+-]+$/, "must be a media type, such as application/vnd.acme.files.v1.tar+gzip")
     .optional(),
   credentials: credentials.optional(),
+  verify: z.strictObject({ cosign: cosignTrust }).optional(),
 });
 export type OciUpstream = z.infer<typeof ociUpstream>;
 

@@ -24,6 +24,10 @@ export const signatureCodes: ReadonlySet<string> = new Set<ErrorCode>([
   "SignatureKeyExpired",
   "SignatureKeyRevoked",
   "SignatureWeak",
+  "SignatureIdentityUnknown",
+  "SignatureCertificateInvalid",
+  "SignatureNotLogged",
+  "SignatureOfAnother",
   "TagNotAnnotated",
 ]);
 

@@ -16,6 +16,8 @@ const descriptor = z.object({
   mediaType: z.string(),
   digest: z.string().regex(digestPattern),
   size: z.number().int().min(0),
+  artifactType: z.string().optional().catch(undefined),
+  annotations: z.record(z.string(), z.string()).optional().catch(undefined),
 });
 export type Descriptor = z.infer<typeof descriptor>;
 
@@ -34,12 +36,8 @@ export interface OciManifest {
 
 /** @returns the manifest, or what is wrong with it. */
 export function readManifest(bytes: Uint8Array): OciManifest | string {
-  let value: unknown;
-  try {
-    value = JSON.parse(new TextDecoder().decode(bytes));
-  } catch {
-    return "is not JSON";
-  }
+  const value = jsonOf(bytes);
+  if (value === undefined) return "is not JSON";
   const parsed = manifestSchema.safeParse(value);
   if (!parsed.success)
     return "is not a manifest that Starling reads: it lacks layers with a media type, a digest and a size";
@@ -48,6 +46,23 @@ export function readManifest(bytes: Uint8Array): OciManifest | string {
     return "is an index of images for several platforms; push the files as one artifact";
   }
   return { layers: layers ?? [], annotations: annotations ?? {} };
+}
+
+const listing = z.object({ manifests: z.array(z.unknown()) });
+
+/** The manifests that an index lists, without those that are no descriptors; undefined if it is no index. */
+export function readIndex(bytes: Uint8Array): readonly Descriptor[] | undefined {
+  const { data } = listing.safeParse(jsonOf(bytes));
+  return data?.manifests.flatMap((each) => descriptor.safeParse(each).data ?? []);
+}
+
+/** Undefined for what is no JSON. */
+function jsonOf(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    return undefined;
+  }
 }
 
 /** The version that a tag stands for: tags have no `+`, so that Helm and others write `_` for it. */

@@ -115,3 +115,25 @@ test("the bundle of Resolve loads what it imports at the first use of SSH, as a 
   rmSync(copy);
   expect(ran).toMatchObject({ status: 0, stdout: "function\n", stderr: "" });
 });
+
+test("the bundle of Resolve loads what reads cosign's bundles at their first use", () => {
+  const { file, variables } = resolve;
+  const text = readFileSync(file, "utf8");
+  const imported = text.match(/Promise\.resolve\(\)\.then\(\(\) => __toESM\(require_dist\d*\(\)(, 1)?\)\)/g) ?? [];
+  const copy = join(dirname(file), "with-sigstore.mjs");
+  const names = "bundleFromJSON, Verifier, toTrustMaterial, TrustedRoot";
+  writeFileSync(
+    copy,
+    `${text}
+const { ${names} } = Object.assign({}, ...(await Promise.all([${[...new Set(imported)].join(", ")}])));
+console.log([${names}].map((each) => typeof each).join());
+`,
+  );
+  const env = Object.fromEntries(variables.map((name) => [name, fittingValue(name)]));
+  const ran = spawnSync(process.execPath, [copy], {
+    encoding: "utf8",
+    env: { AWS_REGION: "eu-west-1", ...env, NODE_OPTIONS: "" },
+  });
+  rmSync(copy);
+  expect(ran).toMatchObject({ status: 0, stdout: "function,function,function,object\n", stderr: "" });
+});

@@ -1,10 +1,11 @@
 /**
  * Tests that take too long for every commit.
  *
- * `npm run nightly [-- properties|large|seeds|busy|calls|soak|stories] [--seed N,N] [--from N] [--count N] [--parallel N]
+ * `npm run nightly [-- properties|fuzz|large|seeds|busy|calls|soak|stories] [--seed N,N] [--from N] [--count N] [--parallel N]
  * [--processes N] [--rate N] [--clusters N] [--hours N]` prints the command that repeats a failure, and then exits with 1.
  *
  *   properties  the properties of the planner and of smaller parts, with the seed of this run
+ *   fuzz        each parser of bytes from outside, with inputs that are nearly right
  *   large       the property of the planner, for a fleet of 10,000 clusters
  *   seeds       the invariant suite under the full fault proxy, with one small world for each seed
  *   busy        the same for a day on which people, pushes and groups cross each other
@@ -74,7 +75,7 @@ const soakRate = 60;
 const reportEvery = 50;
 const suites = { large: playLargeFleets, seeds: playSeeds, busy: playBusySeeds, calls: failCalls, soak };
 type SuiteName = keyof typeof suites;
-const allNames = ["properties", ...(Object.keys(suites) as SuiteName[]), "stories"] as const;
+const allNames = ["properties", "fuzz", ...(Object.keys(suites) as SuiteName[]), "stories"] as const;
 const usualCounts = { large: 3, seeds: 1000, busy: 100, soak: 1 };
 
 const [suite, ...areas] = positionals;

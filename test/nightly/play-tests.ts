@@ -19,6 +19,10 @@ export const testSuites = {
     args: ["--project", "unit", "planner.property", "git-hosts.property", "json-extent", "apply-order"],
     env: ({ seed, count = "2000" }) => ({ STARLING_PROPERTY_SEED: seed, STARLING_PROPERTY_RUNS: count }),
   },
+  fuzz: {
+    args: ["--project", "unit", "--project", "integration", "parsers.fuzz", "git-hosts.property"],
+    env: ({ seed, count = "5000" }) => ({ STARLING_PROPERTY_SEED: seed, STARLING_PROPERTY_RUNS: count }),
+  },
   stories: {
     args: ["--project", "e2e"],
     env: ({ seed }) => ({ STARLING_E2E_SEED: seed, STARLING_STORIES: "everywhere" }),

@@ -5,8 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startGitServer } from "#local/git/git-server.ts";
 import { startRegistryServer } from "#local/registry/registry-server.ts";
+import { S3BucketReader } from "#shared/adapters/aws/s3-bucket-reader.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
+import { parseAllowedBuckets } from "#shared/fleet/source-buckets.ts";
+import { startBucketServer } from "#test/support/bucket-server.ts";
 import { startFileServer } from "#test/support/file-server.ts";
 import { clearSign, type PgpKey, signDetached } from "#test/support/pgp-keys.ts";
 import { signedRepository } from "#test/support/signed-repository.ts";
@@ -237,6 +240,43 @@ async function ociArtifact(options: FeedOptions): Promise<Feed> {
   };
 }
 
+const bucket = "acme-feed";
+
+async function s3Bucket({ world }: FeedOptions): Promise<Feed> {
+  const server = await startBucketServer();
+  world.buckets = new S3BucketReader((region) => server.s3In(region));
+  world.bucketRules = { allowed: parseAllowedBuckets(bucket), own: "starling-blobs" };
+  return {
+    kind: "s3",
+    upstream: { bucket },
+    publish: (_version, text) => server.put(bucket, { [fileName]: text }),
+    stored: () => textIn(world, fileName),
+    contentRequests: () => server.requests.filter(({ line }) => line === `GET /${bucket}/${fileName}`).length,
+    secrets: { right: {}, wrong: {} },
+    stop: () => server.stop(),
+  };
+}
+
+/** An archive names its content by a checksum: a file that is published over it is refused. */
+async function archive({ credentials, world }: FeedOptions): Promise<Feed> {
+  const first = await tarGz([{ name: fileName, body: "first" }]);
+  let body: Uint8Array = first;
+  const server = await startFileServer(({ headers }) =>
+    isSignedIn(headers.authorization, credentials) ? { body } : { status: 401 },
+  );
+  return {
+    kind: "archive",
+    upstream: { url: `${server.url}/app.tar.gz`, sha256: sha256(first) },
+    async publish(_version, text) {
+      body = await tarGz([{ name: fileName, body: text }]);
+    },
+    stored: () => textIn(world, fileName),
+    contentRequests: () => server.asked.filter(({ headers }) => isSignedIn(headers.authorization, credentials)).length,
+    secrets: secretsFor(new URL(server.url).host, credentials),
+    stop: () => server.stop(),
+  };
+}
+
 /** A way of following what is published. */
 export interface FeedPolicy {
   readonly name: string;
@@ -309,6 +349,20 @@ export const feedKinds: readonly FeedKind[] = [
       policy("a range with a filter", { semver: ">=1.0.0", tagFilter: "^1\\." }, underTwo),
     ],
     credentials: ["none", "basic", "token"],
+    verifications: ["none"],
+  },
+  {
+    name: "a bucket of S3",
+    start: s3Bucket,
+    policies: [policy("its objects", undefined)],
+    credentials: ["none"],
+    verifications: ["none"],
+  },
+  {
+    name: "an archive",
+    start: archive,
+    policies: [policy("its checksum", undefined, () => false)],
+    credentials: ["none", "basic", "bearer"],
     verifications: ["none"],
   },
 ];

@@ -71,7 +71,7 @@ describe.each(combinations)("$title", (combination) => {
   const { kind, policy, credentials, verification } = combination;
   const key = () => (verification === "none" ? undefined : bot);
 
-  test("what is published is stored, and nothing else is", async () => {
+  test("the published content is stored, and nothing else", async () => {
     const world = new SourceWorld();
     world.now = new Date();
     feed = await kind.start({ credentials, world });
@@ -96,7 +96,7 @@ describe.each(combinations)("$title", (combination) => {
     expect(conditionsOf(first).Ready).toMatchObject({ status: "True" });
     expect(await feed.stored()).toBe("first");
 
-    // What nobody trusted has signed is not fetched, and the last good artifact stays.
+    // An untrusted version is not fetched, and the last good artifact stays.
     if (verification !== "none") {
       const before = feed.contentRequests();
       for (const [version, by] of [

@@ -1,7 +1,9 @@
 /** The commands below `starling source`. */
 import { Argument, type Command } from "commander";
+import type { ArtifactsOptions } from "#cli/commands/source-artifacts.ts";
+import type { ResolveOptions } from "#cli/commands/source-resolve.ts";
 import type { VerifyOptions } from "#cli/commands/source-verify.ts";
-import type { AddCommand } from "#cli/session/add-command.ts";
+import { type AddCommand, wholeNumber } from "#cli/session/add-command.ts";
 
 export function sourceCommands(program: Command, add: AddCommand): void {
   const source = program.command("source").description("Find, read and verify the artifacts of a Source.");
@@ -13,4 +15,23 @@ export function sourceCommands(program: Command, add: AddCommand): void {
     .option("--commit <commit>", "verify this commit, also before Starling has it (with your own git)")
     .option("--tag <tag>", "verify this tag, also before Starling has it (with your own git)")
     .option("--chart-version <version>", "show this version of a chart");
+
+  add(source, "artifacts", async (session, args, options: ArtifactsOptions) =>
+    (await import("#cli/commands/source-artifacts.ts")).artifacts(session, args[0] ?? "", options),
+  )
+    .description("List the artifacts that a Source had in the last 30 days. The newest come first.")
+    .addArgument(new Argument("<source>", "name of a Source"))
+    .option("--limit <n>", "list at most this many", wholeNumber, 20);
+
+  add(source, "resolve", async (session, args, options: ResolveOptions) =>
+    (await import("#cli/commands/source-resolve.ts")).resolveArtifact(session, args[0] ?? "", options),
+  )
+    .description("Show one artifact of a Source: by default the present one.")
+    .addArgument(new Argument("<source>", "name of a Source"))
+    .option("--revision <revision>", "show the artifact of this commit, tag, version or digest")
+    .option(
+      "--as-of <time>",
+      "show the artifact that was present at this time, or this long ago: 2026-11-22T18:00:00Z, 2h",
+    )
+    .option("--download <file>", "also write its tar.gz into this file, and verify its digest (for readers)");
 }

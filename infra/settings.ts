@@ -206,6 +206,13 @@ export const settingsSchema = z.strictObject({
       desired: "the ARN of a certificate of ACM in this region, together with domain",
       does: "Certificate for `domain`, in ACM of the stack's region.",
     }),
+  artifactReaders: listOf(/^(\d{12}|arn:aws[a-z-]*:iam::\d{12}:(role|user)\/[\w+=,.@/-]{1,512})$/)
+    .default([])
+    .register(settingRows, {
+      type: "list",
+      desired: "account ids of 12 digits, or whole ARNs of roles and users, separated by commas",
+      does: "Accounts, roles and users, also of other accounts, that may read artifacts from the bucket ([Artifacts](artifacts.md)). An account decides by its own policies which of its roles may.",
+    }),
   alarmTopicArn: nameOf(/^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[\w-]{1,256}$/)
     .optional()
     .register(settingRows, {
@@ -230,7 +237,7 @@ export const settingNames = Object.keys(settingsSchema.shape) as readonly (keyof
 /** @throws Error with one line for each problem: the setting, its value, and the expected value. */
 export function readSettings(given: Readonly<Record<string, unknown>>): Settings {
   const result = settingsSchema.safeParse(given);
-  if (result.success) return refuseOwnBucket(refuseHalfADomain(result.data));
+  if (result.success) return refuseForeignGrant(refuseOwnBucket(refuseHalfADomain(result.data)));
   const problems = result.error.issues.flatMap((issue) =>
     issue.code === "unrecognized_keys" && issue.path.length === 0
       ? issue.keys.map(unknownSetting)
@@ -253,6 +260,15 @@ function refuseOwnBucket(settings: Settings): Settings {
   if (bucket === undefined || !parseAllowedBuckets(sourceBuckets.join(",")).some(({ name }) => name === bucket))
     return settings;
   throw new Error(`setting sourceBuckets has ${bucket}, which setting bucket makes Starling's own; name other buckets`);
+}
+
+/** The policy of a bucket that an earlier installation left belongs to nobody here. */
+function refuseForeignGrant(settings: Settings): Settings {
+  const { artifactReaders, bucket } = settings;
+  if (artifactReaders.length === 0 || bucket === undefined) return settings;
+  throw new Error(
+    `setting artifactReaders cannot change the policy of bucket ${bucket}; leave it out, and let the policy of that bucket allow s3:GetObject on artifacts/*`,
+  );
 }
 
 function wrongValue(issue: z.core.$ZodIssue, given: Readonly<Record<string, unknown>>): string {

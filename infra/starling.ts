@@ -55,6 +55,7 @@ export function starlingStacks(
     ...where,
     stackName: stateName,
     installation,
+    artifactReaders: settings.artifactReaders,
     description: "Starling: the table, the blobs, the webhook's secret and the audit log",
     ...defined({ webhookSecretArn: settings.webhookSecret }),
   });

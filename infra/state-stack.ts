@@ -1,5 +1,6 @@
 import { CfnOutput, Duration, Fn, RemovalPolicy, Stack, type StackProps, Validations } from "aws-cdk-lib";
 import { AttributeType, Billing, ProjectionType, TableEncryptionV2, TableV2 } from "aws-cdk-lib/aws-dynamodb";
+import { AccountPrincipal, ArnPrincipal, PolicyStatement } from "aws-cdk-lib/aws-iam";
 import { LogGroup, RetentionDays } from "aws-cdk-lib/aws-logs";
 import { BlockPublicAccess, Bucket, BucketEncryption } from "aws-cdk-lib/aws-s3";
 import { CfnSecret } from "aws-cdk-lib/aws-secretsmanager";
@@ -12,6 +13,8 @@ export interface StateStackProps extends StackProps {
   readonly installation: string;
   /** An existing secret of the webhook. */
   readonly webhookSecretArn?: string;
+  /** Account ids and ARNs of roles and users that may read artifacts. */
+  readonly artifactReaders: readonly string[];
 }
 
 /**
@@ -33,6 +36,7 @@ export class StateStack extends Stack {
     super(scope, id, props);
     const table = this.#table();
     const blobs = this.#blobs();
+    if (props.artifactReaders.length > 0) this.#grantArtifacts(blobs, props.artifactReaders);
     const audit = this.#audit();
     audit.node.addDependency(blobs);
     table.node.addDependency(audit);
@@ -122,6 +126,15 @@ export class StateStack extends Stack {
         "would be a second bucket to protect; CloudTrail data events record the same.",
     });
     return blobs;
+  }
+
+  /** To read an artifact whose digest is known: no list, and nothing else of the bucket. */
+  #grantArtifacts(blobs: Bucket, readers: readonly string[]): void {
+    const principals = readers.map((reader) =>
+      /^\d{12}$/.test(reader) ? new AccountPrincipal(reader) : new ArnPrincipal(reader),
+    );
+    const resources = [blobs.arnForObjects("artifacts/*")];
+    blobs.addToResourcePolicy(new PolicyStatement({ actions: ["s3:GetObject"], principals, resources }));
   }
 
   #webhookSecret(installation: string): CfnSecret {

@@ -145,6 +145,11 @@ export function pathOfObject(object: NamedObject, namespace: string): string {
   return `${listPath(object.kind, namespace)}/${pathSegment(object.name)}`;
 }
 
+/** Path of the artifacts of a Source, which have routes of their own: not everybody who may read objects may read them. */
+export function artifactsPath(source: string, namespace: string): string {
+  return `/v1/sources/${pathSegment(namespace)}/${pathSegment(source)}/artifacts`;
+}
+
 /** @throws CliFailure for `.` and `..`, which URLs drop, so that the path would be another one. */
 export function pathSegment(name: string): string {
   if (name !== "." && name !== "..") return percentEncode(name);

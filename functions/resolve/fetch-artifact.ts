@@ -5,6 +5,7 @@ import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { excerpt } from "#shared/base/excerpt.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
+import { addressOf } from "#shared/fleet/kinds/source.ts";
 import type { Artifact, SourceRow } from "#shared/fleet/rows/object-rows.ts";
 import { movedTag } from "#shared/fleet/sources/followed-tags.ts";
 import { madeFrom } from "#shared/fleet/sources/pinned-revision.ts";
@@ -32,6 +33,7 @@ export async function fetchArtifact(row: SourceRow, located: Located, ports: Sto
   const about = {
     revision,
     madeFrom: madeFrom(row.spec, revision),
+    origin: addressOf(row.spec),
     ...(charts.length === 0 ? {} : { charts }),
     folders: folderDigests(files),
     subject: excerpt(title, maxSubjectLength),

@@ -17,11 +17,14 @@ const viewing: Requests = [
   ...["version", "whoami", "installation", "fleet", "events", "logs", "freezes"],
   ...["sources", "receivers", "syncgroups", "syncs", "rollouts", "namespaces/*"],
   ...["clusters", "clusters/*", "clusterdiscoveries", "clusterdiscoveries/*", "clustervalues", "clustervalues/*"],
-  ...["windows", "windows/*"],
+  ...["windows", "windows/*", "sources/*/artifacts"],
 ].map((path) => ["GET", `/v1/${path}`] as const);
 
-/** Reads of whole renderings and artifacts, with the secrets that git has. */
-const reads: Requests = [["POST", "/v1/namespaces/*/contents"]];
+/** Reads of whole renderings and artifacts, with the secrets that git has. Viewers read everything below `namespaces`. */
+const reads: Requests = [
+  ["POST", "/v1/namespaces/*/contents"],
+  ["GET", "/v1/sources/*/artifacts/*"],
+];
 
 /** Operations that change no document and delete no object of a cluster. */
 const operates: Requests = [

@@ -1,5 +1,8 @@
 import { hexOf } from "#shared/base/digest.ts";
 
+/** The time in which a reader begins to use the URL of a blob. */
+export const linkSeconds = 300;
+
 /** Keys of large values. Each key has the digest of the content, except for blobs in transit. */
 export const blobKeys = {
   artifact: (digest: string): string => `artifacts/${hexOf(digest)}.tar.gz`,

@@ -11,7 +11,7 @@ export interface ListedFile {
 }
 
 /**
- * `sha256:<hex>` over the canonical listing (path, mode, hash of the content) in code-point order of the paths. Equal
+ * `sha256:<hex>` over the canonical listing (path, mode, hash of the content) in the order of the paths' UTF-16 units. Equal
  * trees have equal digests on any machine, independent of the archive's format.
  */
 export function treeDigest(files: readonly ListedFile[]): string {

@@ -8,13 +8,20 @@ export interface BlackHole {
   release(): void;
   /** Connections that were taken since the last `swallow` or `release`. */
   taken(): number;
-  /** Most connections that were open at once since then. */
+  /** Connections that are open now, and the most that were open at once since then. */
+  open(): number;
   mostAtOnce(): number;
   stop(): Promise<void>;
 }
 
-/** A TCP proxy on 127.0.0.1 in front of a server, which can swallow everything as a dead host behind a firewall does. */
-export async function startBlackHole(targetPort: number): Promise<BlackHole> {
+/**
+ * A TCP proxy on 127.0.0.1 in front of a server, which can swallow everything as a dead host behind a firewall does.
+ * @param options.silentMs - after which a swallowed connection is reset, for clients whose patience is longer than a test.
+ */
+export async function startBlackHole(
+  targetPort: number,
+  { silentMs }: { readonly silentMs?: number } = {},
+): Promise<BlackHole> {
   const sockets = new Set<Socket>();
   const pairs = new Set<readonly [Socket, Socket]>();
   let isSwallowing = false;
@@ -37,7 +44,11 @@ export async function startBlackHole(targetPort: number): Promise<BlackHole> {
       sockets.delete(near);
     });
     // Bytes have to be read, otherwise the end of the connection is never seen.
-    if (isSwallowing) return void near.resume();
+    if (isSwallowing) {
+      near.resume();
+      if (silentMs !== undefined) setTimeout(() => near.destroy(), silentMs).unref();
+      return;
+    }
     const far = connect(targetPort, "127.0.0.1");
     const pair = [near, far] as const;
     pairs.add(pair);
@@ -66,6 +77,7 @@ export async function startBlackHole(targetPort: number): Promise<BlackHole> {
     },
     release: () => begin(false),
     taken: () => taken,
+    open: () => open,
     mostAtOnce: () => most,
     async stop() {
       for (const socket of sockets) socket.destroy();

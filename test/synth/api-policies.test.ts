@@ -64,6 +64,8 @@ const routes = {
   [`POST ${ns}/receivers/:name/trigger`]: "OA",
   "POST /v1/freezes/:freeze": "OA",
   "DELETE /v1/freezes/:freeze": "OA",
+  "GET /v1/sources/:namespace/:name/artifacts": "VROPA",
+  "GET /v1/sources/:namespace/:name/artifacts/:reference": "RA",
   "GET /v1/:plural": "VROPA",
   [`GET ${ns}/:plural`]: "VROPBA",
   [`GET ${ns}/:plural/:name`]: "VROPBA",

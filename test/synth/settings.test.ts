@@ -49,6 +49,13 @@ describe("a setting that is wrong is refused by name, with its value and what to
       /^setting organization is "acme"; expected the id of an organization, such as o-a1b2c3d4e5$/,
     ],
     ["organization", "*", /^setting organization is/],
+    [
+      "artifactReaders",
+      "*",
+      /^setting artifactReaders is "\*"; expected account ids of 12 digits, or whole ARNs of roles/,
+    ],
+    ["artifactReaders", "arn:aws:iam::111122223333:role/*", /^setting artifactReaders is/],
+    ["artifactReaders", "arn:aws:iam::111122223333:root", /^setting artifactReaders is/],
     ["gitAllow", 7, /^setting gitAllow is 7; expected host names, addresses and ranges, separated by commas, such as/],
     ["gitAllow", "https://git.corp.example", /^setting gitAllow is "https:/],
     [
@@ -156,6 +163,12 @@ test("the defaults suit a small installation in a new account, without other acc
     guard: { additions: 100, deletions: 0, objects: "50%", per: "24h" },
     personalRoles: ["AWSReservedSSO_*"],
   });
+});
+
+test("readers of artifacts are refused together with a bucket whose policy is not the stack's", () => {
+  expect(() => readSettings({ artifactReaders: "111122223333", bucket: "blobs" })).toThrow(
+    "setting artifactReaders cannot change the policy of bucket blobs; leave it out, and let the policy of that bucket",
+  );
 });
 
 test("a guard may be JSON, and may be none", () => {

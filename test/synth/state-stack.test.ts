@@ -1,5 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { ofType, resourcesIn, synthesizeTemplates } from "#test/synth/synthesized.ts";
+import { mayDo } from "#test/support/policy-guard.ts";
+import {
+  ofType,
+  type Resource,
+  resourcesIn,
+  type Statement,
+  synthesizeTemplates,
+  textOf,
+} from "#test/synth/synthesized.ts";
 
 const { state, resources } = await synthesizeTemplates();
 
@@ -97,6 +105,54 @@ describe("the bucket", () => {
   test("the bucket refuses requests without TLS", () => {
     const [policy] = ofType(resources, "AWS::S3::BucketPolicy");
     expect(JSON.stringify(policy?.Properties)).toContain('"Condition":{"Bool":{"aws:SecureTransport":"false"}}');
+  });
+});
+
+describe("readers of artifacts", () => {
+  type Policy = { readonly Statement: readonly (Statement & { readonly Principal: unknown })[] };
+  const allowed = (among: readonly Resource[]) =>
+    ofType(among, "AWS::S3::BucketPolicy").flatMap(({ Properties }) =>
+      (Properties.PolicyDocument as Policy).Statement.filter(({ Effect }) => Effect === "Allow"),
+    );
+
+  test("nobody of another account may read anything by default", () => {
+    expect(allowed(resources)).toEqual([]);
+  });
+
+  test("an account and a role may get artifacts, and may do nothing else", async () => {
+    const role = "arn:aws:iam::222222222222:role/mirror";
+    const granted = await synthesizeTemplates({ artifactReaders: `111122223333,${role}` });
+    const [statement, ...more] = allowed(granted.resources);
+    expect(more).toEqual([]);
+    const { Principal, ...rest } = JSON.parse(
+      JSON.stringify(statement, (_key, value) =>
+        typeof value === "object" && value !== null && ("Fn::Join" in value || "Fn::GetAtt" in value)
+          ? textOf(value)
+          : value,
+      ),
+    );
+    expect((Principal as { readonly AWS: readonly string[] }).AWS.toSorted()).toEqual([
+      "arn:<AWS::Partition>:iam::111122223333:root",
+      role,
+    ]);
+    expect(rest).toEqual({
+      Effect: "Allow",
+      Action: "s3:GetObject",
+      Resource: expect.stringMatching(/\/artifacts\/\*$/),
+    });
+    const may = (action: string, key: string) => mayDo({ action, resource: key }, [rest as Statement]);
+    const [bucket] = (rest.Resource as string).split("/artifacts/");
+    expect(may("s3:GetObject", `${bucket}/artifacts/aa.tar.gz`)).toBe(true);
+    for (const [action, key] of [
+      ["s3:GetObject", `${bucket}/renderings/aa.json`],
+      ["s3:GetObject", `${bucket}/artifacts`],
+      ["s3:GetObjectVersion", `${bucket}/artifacts/aa.tar.gz`],
+      ["s3:PutObject", `${bucket}/artifacts/aa.tar.gz`],
+      ["s3:DeleteObject", `${bucket}/artifacts/aa.tar.gz`],
+      ["s3:ListBucket", `${bucket}`],
+    ] as const) {
+      expect([action, key, may(action, key)]).toEqual([action, key, false]);
+    }
   });
 });
 

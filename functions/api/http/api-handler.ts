@@ -1,6 +1,7 @@
 import { answerRequest } from "#functions/api/http/routes.ts";
 import { answerBytes, maxAnswerBytes } from "#functions/api/request/answer-size.ts";
 import type { ApiPorts } from "#functions/api/request/api-ports.ts";
+import { HeadedAnswer } from "#functions/api/request/headed-answer.ts";
 import { readRequest } from "#functions/api/request/http-event.ts";
 import { refusal, refusalStatus } from "#functions/api/request/refusal.ts";
 import { tableNow } from "#shared/adapters/table-now.ts";
@@ -13,9 +14,15 @@ export function apiHandler(given: ApiPorts): HttpHandler {
   const ports = { ...given, table: tableNow(given.table, given.clock) };
   return httpHandler({
     begins: "api",
-    work: async (event) => bounded(jsonAnswer(200, await answerRequest(ports, readRequest(event)))),
+    work: async (event) => bounded(answerWith(await answerRequest(ports, readRequest(event)))),
     answerTo: (error) => errorAnswer(error, ports.log),
   });
+}
+
+function answerWith(answer: unknown): HttpAnswer {
+  if (!(answer instanceof HeadedAnswer)) return jsonAnswer(200, answer);
+  const given = jsonAnswer(200, answer.body);
+  return { ...given, headers: { ...given.headers, ...answer.headers } };
 }
 
 function bounded(given: HttpAnswer): HttpAnswer {

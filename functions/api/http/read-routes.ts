@@ -1,5 +1,6 @@
 /** Routes that read rows and snapshots and change nothing, for the API and for the dashboard. */
 
+import { listArtifacts } from "#functions/api/read/find-artifact.ts";
 import { findObjects } from "#functions/api/read/find-objects.ts";
 import { listFleetMembers } from "#functions/api/read/fleet-members.ts";
 import { listAllEvents } from "#functions/api/read/list-all-events.ts";
@@ -68,6 +69,7 @@ export const readAnswers = {
   "GET /v1/fleet": ({ ports, request }) =>
     list("OwnerInFleet", request, (page) => listFleet(ports.table, { ...named(request, "namespace"), page })),
   "GET /v1/events": allEvents,
+  "GET /v1/sources/:namespace/:name/artifacts": artifacts,
   "GET /v1/:plural": lists,
   [`GET ${ns}/:plural`]: lists,
   [`GET ${ns}/:plural/:name`]: one,
@@ -149,6 +151,11 @@ async function history({ ports, request, params }: ReadCall): Promise<unknown> {
 
 async function revisions({ ports, request, params }: ReadCall): Promise<unknown> {
   return list("Revision", request, (page) => listRevisions(ports.table, objectPath(params), page));
+}
+
+async function artifacts({ ports, request, params }: ReadCall): Promise<unknown> {
+  const asked = defined({ reference: request.query.reference });
+  return list("Artifact", request, (page) => listArtifacts(ports, objectPath(params), { page, ...asked }));
 }
 
 async function fleetMembers({ ports, request, params }: ReadCall): Promise<unknown> {

@@ -2,7 +2,7 @@
 
 import type { ZodType } from "zod";
 import { readAnswers } from "#functions/api/http/read-routes.ts";
-import { linkArtifacts, linkRenderings } from "#functions/api/read/link-contents.ts";
+import { linkArtifact, linkArtifacts, linkRenderings } from "#functions/api/read/link-contents.ts";
 import { readInstallation } from "#functions/api/read/read-installation.ts";
 import { linesAbout, linesOf, readAudit, readLogs } from "#functions/api/read/read-logs.ts";
 import type { ApiPorts, Caller } from "#functions/api/request/api-ports.ts";
@@ -97,6 +97,7 @@ const answers: Answers<ApiPorts> = {
   "GET /v1/audit": ({ ports, request }) => readAudit(ports, request),
   [`POST ${ns}/:owners/:name/contents`]: renderings,
   [`POST ${ns}/sources/:name/contents`]: artifacts,
+  "GET /v1/sources/:namespace/:name/artifacts/:reference": artifact,
 };
 
 /** @throws StarlingError `NotFound`, `MethodNotAllowed`, and whatever the route refuses. */
@@ -209,6 +210,11 @@ function remove({ ports, request }: ApiCall, reference: ObjectReference): Promis
     confirmed: request.query.confirm === "true" ? "confirmed" : "ask",
     caller: caller(request, parseBody(deleteQuery, request.query).reason),
   });
+}
+
+function artifact({ ports, request, params }: ApiCall): Promise<unknown> {
+  const asked = { source: objectPath(params), reference: part(params, "reference") };
+  return linkArtifact(ports, { ...asked, caller: caller(request, undefined) });
 }
 
 function renderings({ ports, request, params }: ApiCall): Promise<unknown> {

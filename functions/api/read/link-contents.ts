@@ -2,11 +2,15 @@
  * Signs URLs by which permitted callers read renderings and artifacts directly: only those that the owner's rows refer
  * to.
  */
+import { findArtifact } from "#functions/api/read/find-artifact.ts";
 import type { ApiPorts, Caller } from "#functions/api/request/api-ports.ts";
+import { HeadedAnswer } from "#functions/api/request/headed-answer.ts";
 import { refusal } from "#functions/api/request/refusal.ts";
 import { allItems } from "#shared/base/all-pages.ts";
-import { blobKeys } from "#shared/fleet/blob-keys.ts";
+import { digestHeader, type LinkedArtifact } from "#shared/fleet/api/artifact-item.ts";
+import { blobKeys, linkSeconds } from "#shared/fleet/blob-keys.ts";
 import { ownerFields } from "#shared/fleet/log-fields.ts";
+import { later } from "#shared/fleet/rows/due.ts";
 import { keys, type Owner, ranges } from "#shared/fleet/rows/keys.ts";
 import { isNewer, keyText } from "#shared/fleet/rows/row.ts";
 import { renderingsNamed } from "#shared/fleet/rows/sync-row.ts";
@@ -99,6 +103,27 @@ export async function linkArtifacts(
   const answer = { artifacts: await linked(links, artifacts, blobKeys.artifact) };
   log.info("contents handed out", { kind: "Source", namespace, name, principal: caller.principal, artifacts });
   return answer;
+}
+
+export interface ArtifactRequest {
+  readonly source: { readonly namespace: string; readonly name: string };
+  readonly reference: string;
+  readonly caller: Caller;
+}
+
+/** Finds an artifact, and signs a URL of it for some minutes; the caller is logged. @throws StarlingError as `findArtifact`. */
+export async function linkArtifact(
+  { table, links, log, clock }: LinkPorts & Pick<ApiPorts, "clock">,
+  { source, reference, caller }: ArtifactRequest,
+): Promise<HeadedAnswer> {
+  const found = await findArtifact({ table, clock }, source, reference);
+  const urlExpiresAt = later(clock.now(), linkSeconds);
+  const url = await links.link(found.key);
+  const { namespace, name } = source;
+  const artifacts = [found.digest];
+  log.info("contents handed out", { kind: "Source", namespace, name, principal: caller.principal, artifacts });
+  const body: LinkedArtifact = { ...found, url, urlExpiresAt };
+  return new HeadedAnswer(body, { [digestHeader]: found.digest });
 }
 
 /** Former artifacts count as well; the newest are requested most. */

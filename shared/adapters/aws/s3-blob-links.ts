@@ -1,9 +1,7 @@
 import { GetObjectCommand, type S3Client } from "@aws-sdk/client-s3";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
+import { linkSeconds } from "#shared/fleet/blob-keys.ts";
 import type { BlobLinks } from "#shared/ports.ts";
-
-/** The time in which a command begins to use the link. */
-const urlSeconds = 300;
 
 /** Links that are presigned with the function's role. */
 export class S3BlobLinks implements BlobLinks {
@@ -16,6 +14,6 @@ export class S3BlobLinks implements BlobLinks {
   }
 
   link(key: string): Promise<string> {
-    return getSignedUrl(this.#s3, new GetObjectCommand({ Bucket: this.#bucket, Key: key }), { expiresIn: urlSeconds });
+    return getSignedUrl(this.#s3, new GetObjectCommand({ Bucket: this.#bucket, Key: key }), { expiresIn: linkSeconds });
   }
 }

@@ -40,6 +40,8 @@ export const apiRoutes = [
   "GET /v1/freezes",
   "POST /v1/freezes/:freeze",
   "DELETE /v1/freezes/:freeze",
+  "GET /v1/sources/:namespace/:name/artifacts",
+  "GET /v1/sources/:namespace/:name/artifacts/:reference",
   "GET /v1/:plural",
   `GET ${ns}/:plural`,
   `GET ${ns}/:plural/:name`,

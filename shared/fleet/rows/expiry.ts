@@ -1,5 +1,5 @@
 /** How long rows are kept that only people read. */
-const keptSeconds = 30 * 86_400;
+export const keptSeconds = 30 * 86_400;
 
 /** `expiresAt` of a row that nothing refers to: when DynamoDB may delete it, in seconds since 1970. */
 export function expiryOf(at: Date, afterSeconds = keptSeconds): number {

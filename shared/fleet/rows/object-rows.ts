@@ -181,6 +181,8 @@ export interface Artifact {
   readonly digest: string;
   /** Digest of the revision and the spec that the files come from; absent in artifacts from before it was recorded. */
   readonly madeFrom?: string;
+  /** Address of the upstream; absent in artifacts from before it was recorded. */
+  readonly origin?: string;
   /** Bytes of the stored archive. */
   readonly sizeBytes: number;
   readonly files: number;

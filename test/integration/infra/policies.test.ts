@@ -15,6 +15,7 @@ import { ApiAnswer, type ApiSession, openApiSession } from "#local/machine/api-s
 import { newAccessKey } from "#local/machine/machine.ts";
 import { addFleet, type Stack, startStack } from "#local/machine/stack.ts";
 import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
+import type { LinkedArtifact } from "#shared/fleet/api/artifact-item.ts";
 import type { ApiList, ReceiverObject, SourceObject, SyncGroupObject, SyncObject } from "#shared/fleet/api/objects.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import { commitIn } from "#shared/source/git-reference.ts";
@@ -165,11 +166,13 @@ describe("the policies for people", () => {
     ["GET", "/v1/clusters"],
     ["GET", "/v1/freezes"],
     ["GET", "/v1/syncgroups?limit=10"],
+    ["GET", "/v1/sources/shop/none/artifacts"],
   ];
   /** The content of git, which may contain secrets. */
   const read: readonly Request[] = [
     ["POST", `${ns}/syncgroups/none/contents`, { renderings: [] }],
     ["POST", `${ns}/sources/none/contents`, { artifacts: [] }],
+    ["GET", "/v1/sources/shop/none/artifacts/main"],
   ];
   /** The changes that an operator may make. The function answers 404 for an object that does not exist. */
   const operate: readonly Request[] = [
@@ -265,8 +268,11 @@ describe("the roles of the functions", () => {
     const { artifacts } = await reader.call<{ readonly artifacts: Links }>("POST", `${ns}/sources/app/contents`, {
       artifacts: [source.status.artifact?.digest],
     });
-    const urls = [renderings, artifacts].flatMap((links) => Object.values(links));
-    expect(urls).toHaveLength(2);
+    const asOf = encodeURIComponent(new Date().toISOString());
+    const present = await reader.call<LinkedArtifact>("GET", `/v1/sources/shop/app/artifacts/${asOf}`);
+    expect(present.digest).toBe(source.status.artifact?.digest);
+    const urls = [...[renderings, artifacts].flatMap((links) => Object.values(links)), present.url];
+    expect(urls).toHaveLength(3);
     for (const url of urls) expect((await fetch(url)).status).toBe(200);
 
     const bad = {
@@ -285,8 +291,8 @@ describe("the roles of the functions", () => {
     const pinned = { ...stack.gitSpec(stack.git.url("shop/app")), ref: { commit: commitIn(revision) } };
     const spec = { git: pinned, interval: "10s" };
     await api.apply([{ ...version, kind: "Source", metadata: { namespace: "shop", name: "app" }, spec }]);
-    const present = async () => (await api.call<SourceObject>("GET", `${ns}/sources/app`)).status.artifact?.revision;
-    await until("the pinned commit", async () => (await present()) === `sha1:${commitIn(revision)}`);
+    const followed = async () => (await api.call<SourceObject>("GET", `${ns}/sources/app`)).status.artifact?.revision;
+    await until("the pinned commit", async () => (await followed()) === `sha1:${commitIn(revision)}`);
 
     const viewer = personWith("Viewer");
     const post = (path: string) => api.call("POST", path, { reason: "a test" });
@@ -374,6 +380,7 @@ describe("the roles of the functions", () => {
       `${ns}/syncgroups/web/fleet`,
       `${ns}/syncgroups/web/history`,
       `${ns}/sources/app/revisions`,
+      "/v1/sources/shop/app/artifacts",
       `${ns}/syncgroups/web/rollout`,
       `${ns}/syncgroups/web/rollouts`,
       `${ns}/syncgroups/web/rollouts/2`,

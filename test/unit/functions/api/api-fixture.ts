@@ -1,6 +1,7 @@
 import { apiHandler } from "#functions/api/http/api-handler.ts";
 import type { ApiPorts } from "#functions/api/request/api-ports.ts";
 import type { Clock } from "#shared/base/clock.ts";
+import type { HttpAnswer } from "#shared/lambda/http-handler.ts";
 import type { Message } from "#shared/messages.ts";
 import type { Ids, Table } from "#shared/ports.ts";
 import { healthyInstallation } from "#test/support/healthy-installation.ts";
@@ -19,6 +20,8 @@ export interface ApiFixture {
   setNow(at: string): void;
   takeMessages(): readonly Message[];
   call(method: string, path: string, body?: unknown): Promise<{ readonly status: number; readonly body: Answer }>;
+  /** The whole answer to an event. */
+  answer(event: unknown): Promise<HttpAnswer>;
   /** Calls the handler with any event. */
   raw(event: unknown): Promise<{ readonly status: number; readonly body: Answer }>;
 }
@@ -66,6 +69,7 @@ export function apiFixture(
       now = new Date(at);
     },
     takeMessages: () => sender.take(),
+    answer: (event) => handler(event, {}),
     raw,
     call: (method, path, body) => raw(httpEvent(method, path, body)),
   };

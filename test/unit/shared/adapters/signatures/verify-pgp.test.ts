@@ -1,10 +1,13 @@
 /** Hostile signatures and keys of OpenPGP: a reason, within bounded time and memory. */
 import { deflateRawSync } from "node:zlib";
+import fc from "fast-check";
 import { type PublicSubkeyPacket, readKey, readSignature, unarmor } from "openpgp";
 import { beforeAll, describe, expect, test } from "vitest";
 import { verifyPgp } from "#shared/adapters/signatures/verify-pgp.ts";
+import { readProvenance } from "#shared/source/helm/provenance.ts";
+import { readClearSigned } from "#shared/source/signatures/clear-signed.ts";
 import { pgpKeyProblem } from "#shared/source/signatures/pgp-key.ts";
-import { type PgpKey, pgpKey, signDetached } from "#test/support/pgp-keys.ts";
+import { clearSign, type PgpKey, pgpKey, signDetached } from "#test/support/pgp-keys.ts";
 
 const mostMs = 2000;
 let bot: PgpKey;
@@ -146,5 +149,43 @@ describe("hostile keys", () => {
     const hostile = typeof other === "string" ? other : other();
     expect(await verdictOf(armour, [hostile, bot.publicKey])).toMatchObject({ kind: "verified" });
     expect(await verdictOf(armour, [hostile])).toEqual({ kind: "unknown", key: bot.fingerprint });
+  });
+});
+
+describe("clear-signed messages", () => {
+  const line = fc.oneof(
+    fc.string(),
+    fc.constantFrom("", "- x", "-----BEGIN PGP SIGNATURE-----", "...", " \t", "ä\u2028", "x \t", "\uFEFF"),
+  );
+  const texts = fc
+    .array(line)
+    .map((lines) => lines.join("\n"))
+    .filter((text) => text !== "" && !text.includes("\r"));
+
+  test("every text that openpgp signs is read as it was signed, and verified", async () => {
+    await fc.assert(
+      fc.asyncProperty(texts, async (text) => {
+        const signed = readClearSigned(await clearSign(text, bot));
+        expect(signed?.text).toBe(text.replaceAll(/[ \t]+(?=\n|$)/g, ""));
+        const content = signed?.text ?? "";
+        const asked = { content, armour: signed?.armour ?? "" };
+        expect(await verifyPgp(asked, [bot.publicKey], new Date())).toMatchObject({ kind: "verified" });
+        const changed = await verifyPgp({ ...asked, content: `${content}.` }, [bot.publicKey], new Date());
+        expect(changed).toMatchObject({ kind: "invalid" });
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("no text ends in an error, and none without both markers is a message", () => {
+    fc.assert(
+      fc.property(texts, (text) => {
+        expect(readClearSigned(text)).toBeUndefined();
+        readClearSigned(`-----BEGIN PGP SIGNED MESSAGE-----\n${text}\n-----END PGP SIGNATURE-----`);
+        expect(readProvenance(text)).toBeUndefined();
+        readProvenance(`name: a\nversion: 1\n...\nfiles:\n${text}`);
+      }),
+      { numRuns: 300 },
+    );
   });
 });

@@ -1,7 +1,11 @@
 /** `starling source verify`, over rows that the real function Resolve wrote after it read a real git server. */
+import { createHash } from "node:crypto";
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { startRegistryServer } from "#local/registry/registry-server.ts";
 import { parseSshKey } from "#shared/source/signatures/ssh-key.ts";
 import { type CliFixture, startCliFixture } from "#test/integration/cli/cli-fixture.ts";
+import { packedChart } from "#test/support/packed-chart.ts";
+import { clearSign, pgpKey } from "#test/support/pgp-keys.ts";
 import { canSign, type Signer, sshSigner } from "#test/support/signed-repository.ts";
 import { signedSources } from "#test/support/signed-sources.ts";
 import { SourceWorld } from "#test/support/source-world.ts";
@@ -37,7 +41,7 @@ function fingerprintOf({ publicKey }: Signer): string {
   return typeof key === "string" ? key : key.fingerprint;
 }
 
-async function verify(more = "") {
+async function verifyApp(more = "") {
   const words = `source verify app -n shop ${more}`.trim();
   const { code, out, err } = await cli.run(words);
   const json = await cli.run(`${words} -o json`);
@@ -50,7 +54,7 @@ describe.skipIf(!hasKeygen)("starling source verify (with ssh-keygen)", () => {
     const oid = at.made.commit("a: 1", bot);
     await world.put(specOf("HEAD", [bot]));
     await world.resolve();
-    const { code, out, err, json } = await verify();
+    const { code, out, err, json } = await verifyApp();
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out).toContain(`shop/app   main@sha1:${oid.slice(0, 7)}   verified   (mode HEAD)\n`);
     expect(out).toContain(`  commit ${oid}   key ${fingerprintOf(bot)}   bot@acme.io\nby Starling, `);
@@ -72,7 +76,7 @@ describe.skipIf(!hasKeygen)("starling source verify (with ssh-keygen)", () => {
     await world.resolve();
     const bad = at.made.commit("a: 2", stranger);
     await world.resolve();
-    const { code, out, json } = await verify();
+    const { code, out, json } = await verifyApp();
     expect(code).toBe(1);
     expect(out).toContain("not verified   (SignatureKeyUnknown)");
     expect(out).toContain(`in use: main@sha1:${good.slice(0, 7)}`);
@@ -84,8 +88,8 @@ describe.skipIf(!hasKeygen)("starling source verify (with ssh-keygen)", () => {
     });
     // The stored verdicts of both, without a question to git.
     const before = at.fetched.length;
-    expect(await verify(`--commit ${good.slice(0, 7)}`)).toMatchObject({ code: 0, json: { by: "starling" } });
-    expect(await verify(`--commit ${bad}`)).toMatchObject({
+    expect(await verifyApp(`--commit ${good.slice(0, 7)}`)).toMatchObject({ code: 0, json: { by: "starling" } });
+    expect(await verifyApp(`--commit ${bad}`)).toMatchObject({
       code: 1,
       json: { by: "starling", revision: `main@sha1:${bad}` },
     });
@@ -100,7 +104,7 @@ describe.skipIf(!hasKeygen)("starling source verify (with ssh-keygen)", () => {
     await world.put(specOf("HEAD", [bot]));
     world.passDays(1);
     await world.resolve();
-    expect(await verify(`--commit ${old}`)).toMatchObject({
+    expect(await verifyApp(`--commit ${old}`)).toMatchObject({
       code: 0,
       json: { at: "2026-03-01T10:00:00.000Z", signatures: [{ key: fingerprintOf(stranger) }] },
     });
@@ -116,12 +120,12 @@ describe.skipIf(!hasKeygen)("starling source verify (with ssh-keygen)", () => {
       return oid;
     };
     at.made.git("remote", "add", "origin-of-test", at.made.bare);
-    expect(await verify(`--commit ${await proposed(bot)}`)).toMatchObject({
+    expect(await verifyApp(`--commit ${await proposed(bot)}`)).toMatchObject({
       code: 0,
       json: { by: "here", verified: true },
     });
     const unsigned = await proposed();
-    const { code, out, json } = await verify(`--commit ${unsigned}`);
+    const { code, out, json } = await verifyApp(`--commit ${unsigned}`);
     expect(code).toBe(1);
     expect(json).toMatchObject({ by: "here", reason: "SignatureMissing", revision: `sha1:${unsigned}` });
     expect(out).toContain("by this command, with the present keys of the Source");
@@ -132,25 +136,25 @@ describe.skipIf(!hasKeygen)("starling source verify (with ssh-keygen)", () => {
     at.made.tag("v1.0.0", bot);
     await world.put(specOf("Tag", [bot], { semver: "^1" }));
     await world.resolve();
-    expect(await verify("--tag v1.0.0")).toMatchObject({ code: 0, json: { by: "starling" } });
+    expect(await verifyApp("--tag v1.0.0")).toMatchObject({ code: 0, json: { by: "starling" } });
     at.made.tag("v2.0.0", bot);
     at.made.tag("v3.0.0", stranger);
     at.made.tag("v4.0.0", "lightweight");
-    expect(await verify("--tag v2.0.0")).toMatchObject({
+    expect(await verifyApp("--tag v2.0.0")).toMatchObject({
       code: 0,
       json: { by: "here", mode: "Tag", signatures: [{ object: "tag v2.0.0", key: fingerprintOf(bot) }] },
     });
-    expect(await verify("--tag v3.0.0")).toMatchObject({
+    expect(await verifyApp("--tag v3.0.0")).toMatchObject({
       code: 1,
       json: { by: "here", reason: "SignatureKeyUnknown" },
     });
-    expect(await verify("--tag v4.0.0")).toMatchObject({ code: 1, json: { by: "here", reason: "TagNotAnnotated" } });
-    expect(await verify("--tag v9.0.0")).toMatchObject({
+    expect(await verifyApp("--tag v4.0.0")).toMatchObject({ code: 1, json: { by: "here", reason: "TagNotAnnotated" } });
+    expect(await verifyApp("--tag v9.0.0")).toMatchObject({
       code: 2,
       err: expect.stringContaining("has no refs/tags/v9.0.0"),
     });
     const oid = at.made.git("rev-parse", "HEAD^{commit}");
-    expect(await verify(`--commit ${oid.replace(/^./, "0")}`)).toMatchObject({
+    expect(await verifyApp(`--commit ${oid.replace(/^./, "0")}`)).toMatchObject({
       code: 2,
       err: expect.stringContaining("a commit alone is not enough"),
     });
@@ -162,9 +166,36 @@ describe.skipIf(!hasKeygen)("starling source verify (with ssh-keygen)", () => {
     const { verify: _verify, ...open } = git;
     await world.put({ git: open });
     await world.resolve();
-    expect(await verify()).toMatchObject({ code: 1, json: { reason: "NotDemanded" } });
+    expect(await verifyApp()).toMatchObject({ code: 1, json: { reason: "NotDemanded" } });
     await world.put({ git });
-    expect(await verify()).toMatchObject({ code: 1, json: { reason: "NotPolled" } });
+    expect(await verifyApp()).toMatchObject({ code: 1, json: { reason: "NotPolled" } });
+  });
+
+  test("a version of a chart has the verdict of its time, and one without provenance the reason", async () => {
+    const registry = await startRegistryServer();
+    const key = await pgpKey();
+    const publish = async (version: string, isSigned: boolean) => {
+      const packed = await packedChart("web", version);
+      const digest = createHash("sha256").update(packed).digest("hex");
+      const text = `name: web\nversion: ${version}\n\n...\nfiles:\n  web-${version}.tgz: sha256:${digest}\n`;
+      registry.pushChart("charts/web", version, packed, isSigned ? Buffer.from(await clearSign(text, key)) : undefined);
+      world.now = new Date();
+      await world.resolve();
+    };
+    const verify = { provenance: { keys: [key.publicKey] } };
+    await world.put({ helm: { url: `oci://${registry.host}/charts`, chart: "web", verify } });
+    await publish("1.0.0", true);
+    await publish("1.0.1", false);
+    const signatures = [{ object: "chart web 1.0.0", key: key.fingerprint, owner: "Ana <ana@acme.io>" }];
+    const signed = { by: "starling", mode: "provenance", signatures };
+    expect(await verifyApp("--chart-version 1.0.0")).toMatchObject({ code: 0, json: signed });
+    const missing = { reason: "SignatureMissing", inUse: expect.stringMatching(/^1\.0\.0@/) };
+    expect(await verifyApp("--chart-version 1.0.1")).toMatchObject({ code: 1, json: missing });
+    expect(await verifyApp("--chart-version 1.0")).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("never had"),
+    });
+    await registry.stop();
   });
 
   test("wrong words are refused with what to type", async () => {

@@ -1,12 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { describeCluster, describeGroup } from "#cli/format/describe-object.ts";
+import { describeCluster, describeGroup, describeSource } from "#cli/format/describe-object.ts";
 import { describeSync } from "#cli/format/describe-sync.ts";
-import { clusterObject, groupSyncObject, syncGroupObject } from "#shared/fleet/api/objects.ts";
+import { clusterObject, groupSyncObject, sourceObject, syncGroupObject } from "#shared/fleet/api/objects.ts";
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
 import type { ClusterSelection } from "#shared/fleet/kinds/cluster-selection.ts";
+import { type SourceSpec, sourceSpec } from "#shared/fleet/kinds/source.ts";
 import { rolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
-import type { ClusterRow, SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
+import type { ClusterRow, SourceRow, SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const now = new Date("2026-11-20T08:01:00Z");
@@ -43,6 +44,46 @@ describe("the description of a cluster", () => {
     expect(
       describeCluster({ object: clusterObject({ ...row, spec }, "starling.111122223333.eu-west-1"), syncs: [], now }),
     ).toContain(expected);
+  });
+});
+
+describe("the description of a Source", () => {
+  const url = "https://github.com/acme/app";
+  const ref = { semver: "^1", tagFilter: "-rc" };
+  test.each<[string, SourceSpec, string]>([
+    [
+      "the filter of tags of git",
+      sourceSpec.parse({ git: { url, ref: { ...ref, tagPrefix: "app/" } } }),
+      "Follows:     versions ^1 of tags app/*, of tags that match -rc\n",
+    ],
+    [
+      "the filter of tags of a registry",
+      sourceSpec.parse({ oci: { url: "oci://ghcr.io/acme/app", ref } }),
+      "Follows:     versions ^1, of tags that match -rc\n",
+    ],
+    [
+      "immutable tags and retained revisions",
+      sourceSpec.parse({ git: { url, ref }, immutableTags: true, retain: 10 }),
+      "Tags:        immutable: one that moves is refused\nRetains:     10 revisions\nPaths:       .\n",
+    ],
+  ])("the description shows %s", (_what, spec, expected) => {
+    const row: SourceRow = {
+      ...keys.object("shop", "Source", "app"),
+      type: "Source",
+      schema: 1,
+      version: 1,
+      uid: "u1",
+      namespace: "shop",
+      name: "app",
+      labels: {},
+      annotations: {},
+      generation: 1,
+      createdAt: "2026-11-20T08:00:00.000Z",
+      spec,
+      operations: {},
+      status: { conditions: [] },
+    };
+    expect(describeSource({ object: sourceObject(row), events: [], now })).toContain(expected);
   });
 });
 

@@ -10,3 +10,11 @@ test("the version before can read a Source of git, and not one whose signatures 
   expect(schemaOf({})).toBe(rowSchema);
   expect(schemaOf({ verify: { mode: "HEAD", keys: ["ssh-ed25519 AAAA"] } })).toBe(newestRowSchema);
 });
+
+test("the version before, which knows neither filters nor immutable tags, does not read a Source that has one", () => {
+  const schemaOf = (spec: object) => sourceSchema({ operations: {}, spec: sourceSpec.parse(spec) });
+  const git = { url: "https://git.example/app", ref: { semver: "^1" } };
+  expect(schemaOf({ git })).toBe(rowSchema);
+  expect(schemaOf({ git, immutableTags: true })).toBe(newestRowSchema);
+  expect(schemaOf({ git: { ...git, ref: { semver: "^1", tagFilter: "-rc" } } })).toBe(newestRowSchema);
+});

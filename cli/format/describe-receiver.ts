@@ -12,7 +12,8 @@ export function describeReceiver(object: ReceiverObject, now: Date): string {
     headText(object, now),
     fieldsText([
       ["Provider", spec.provider],
-      ["URL", status.url],
+      ["URL", urlTokens.has(spec.provider) ? `${status.url}?token=TOKEN` : status.url],
+      ["Token", urlTokens.has(spec.provider) ? tokenText(status.url) : undefined],
       ["Sources", spec.sources.map(choiceText).join("; ")],
       ["Polls", status.sources.length === 0 ? "no Source: none exists" : status.sources.join(", ")],
       ["Secrets", spec.secrets.join(", ")],
@@ -20,6 +21,14 @@ export function describeReceiver(object: ReceiverObject, now: Date): string {
     ]),
     nextText(suspended ? [`starling resume ${where}`] : []),
   ].join("");
+}
+
+/** The providers that prove themselves by a token in the URL. */
+const urlTokens: ReadonlySet<string> = new Set(["dockerhub", "quay", "acr"]);
+
+/** The command for the token in the URL, which nobody but those who know the secret can make. */
+function tokenText(url: string): string {
+  return `printf %s ${url.slice(url.lastIndexOf("/") + 1)} | openssl dgst -sha256 -hmac "$SECRET" -r | cut -d' ' -f1`;
 }
 
 function choiceText(source: ReceiverObject["spec"]["sources"][number]): string {

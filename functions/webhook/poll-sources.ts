@@ -28,20 +28,39 @@ export async function pollSources(
   const addresses = addressesOf(push);
   const messages = sources
     .filter(({ operations }) => operations.suspended === undefined)
-    .filter(({ spec }) => isAt(spec, addresses) && follows(spec, push))
+    .filter(({ spec }) => isAt(spec, push, addresses) && follows(spec, push))
     .map(({ namespace, name }): ResolveMessage => ({ to: "resolve", source: { namespace, name } }));
   await ports.sender.send(messages);
-  ports.log.info("push received", { ...about, refs: push.refs?.slice(0, loggedRefs), sources: messages.length });
+  ports.log.info("push received", {
+    ...about,
+    refs: (push.refs ?? push.tags)?.slice(0, loggedRefs),
+    sources: messages.length,
+  });
   for (const { source } of messages)
     ports.log.info("a push requests a poll of a source", { kind: "Source", ...source });
   return { statusCode: 202, message: `requested polls of ${counted(messages.length, "source")}` };
 }
 
-function isAt(spec: SourceSpec, addresses: ReadonlySet<string> | undefined): boolean {
-  return addresses === undefined || addresses.has(normaliseGitUrl(addressOf(spec)) ?? "");
+/** Whether the push is about the address of the Source. */
+function isAt(spec: SourceSpec, { names }: Push, addresses: ReadonlySet<string> | undefined): boolean {
+  const own = normaliseGitUrl(addressOf(spec)) ?? "";
+  if (names !== undefined) return names.some((name) => own.endsWith(`/${name.toLowerCase()}`));
+  return addresses === undefined || addresses.has(own);
 }
 
-function follows({ git }: SourceSpec, { refs, ...push }: Push): boolean {
-  if (refs === undefined) return true;
-  return git !== undefined && refs.some((ref) => mayFollow(git.ref, { ...push, ref }));
+function follows(spec: SourceSpec, { refs, tags, ...push }: Push): boolean {
+  const { git, helm, oci } = spec;
+  if (refs !== undefined) return git !== undefined && refs.some((ref) => mayFollow(git.ref, { ...push, ref }));
+  if (tags === undefined || tags.length === 0) return true;
+  const one = oci ?? helm;
+  return one !== undefined && tags.some((tag) => mayTake(spec, tag));
+}
+
+/** Whether a push of the tag can change what a Source of a registry takes. The registry is asked anyway. */
+function mayTake({ oci, helm }: SourceSpec, tag: string): boolean {
+  const isVersion = /^v?\d/i.test(tag);
+  if (oci === undefined) return helm !== undefined && isVersion;
+  if (oci.ref?.semver !== undefined) return isVersion;
+  // A pinned digest never moves, but it may not have been pushed yet.
+  return oci.ref?.digest !== undefined || tag === (oci.ref?.tag ?? "latest");
 }

@@ -32,7 +32,7 @@ export async function receiveDelivery(
   const { provider: kind, events } = row.spec;
   const provider = receiverProviders[kind];
   const { values, failure } = await readReceiverSecrets(row, ports.secrets);
-  const proven = proveDelivery(provider, request, values);
+  const proven = proveDelivery(provider, { ...request, receiver: id }, values);
   // The sender may know the secret that could not be read.
   if (failure !== undefined && "answer" in proven && proven.answer.statusCode === 401) throw failure;
   if ("answer" in proven) return proven.answer;

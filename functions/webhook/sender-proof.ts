@@ -4,7 +4,8 @@
  */
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 
-const digestBytes = { sha256: 32, sha512: 64 } as const;
+/** Only a sender that has nothing better is verified with SHA-1. */
+const digestBytes = { sha1: 20, sha256: 32, sha512: 64 } as const;
 type SigningHash = keyof typeof digestBytes;
 
 interface Signed {

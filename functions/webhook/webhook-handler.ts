@@ -10,6 +10,7 @@ import { type HttpHandler, httpHandler, jsonAnswer } from "#shared/lambda/http-h
 const httpEvent = z.object({
   /** `/hook/HOST`, or `/hook/r/ID` of a Receiver. The gateway passes no other path. */
   rawPath: z.string().default(""),
+  rawQueryString: z.string().default(""),
   headers: z.record(z.string(), z.string().optional()).default({}),
   body: z.string().default(""),
   isBase64Encoded: z.boolean().default(false),
@@ -20,11 +21,12 @@ export function webhookHandler(ports: WebhookPorts): HttpHandler {
   return httpHandler({
     begins: "push",
     async work(event) {
-      const { rawPath, headers, body, isBase64Encoded } = httpEvent.parse(event);
+      const { rawPath, rawQueryString, headers, body, isBase64Encoded } = httpEvent.parse(event);
       const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
       const bytes = Buffer.from(body, isBase64Encoded ? "base64" : "utf8");
       const last = rawPath.slice(rawPath.lastIndexOf("/") + 1);
-      const request = { headers: Object.fromEntries(named), body: bytes };
+      const token = new URLSearchParams(rawQueryString).get("token") ?? undefined;
+      const request = { headers: Object.fromEntries(named), body: bytes, token };
       const receive = rawPath.startsWith(receiverPath("")) ? receiveDelivery : receiveEvent;
       const { statusCode, message } = await receive(last, request, ports);
       return jsonAnswer(statusCode, { message });

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { readPackage } from "#functions/webhook/providers/github-package.ts";
 import {
   address,
   given,
@@ -29,6 +30,7 @@ export const github: Provider = {
   read(request) {
     const event = eventOf(request);
     if (event === "ping") return "ping";
+    if (event === "package" || event === "registry_package") return readPackage(request);
     if (event !== "push") return "other";
     const push = readBody(pushEvent, request);
     if (push === undefined) return undefined;

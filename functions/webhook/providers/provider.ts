@@ -6,12 +6,20 @@ export interface WebhookRequest {
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** The bytes as they were sent. */
   readonly body: Uint8Array;
+  /** The id of the Receiver in the URL. */
+  readonly receiver?: string;
+  /** The parameter `token` of the URL. */
+  readonly token?: string | undefined;
 }
 
 /** Something that has changed, if the sender is right. It holds no commit: the upstream is asked for that. */
 export interface Push {
   /** Every address of the repository. Without them, any Source that the sender may wake can have changed. */
   readonly urls?: readonly string[];
+  /** Names of repositories in a registry whose address the sender does not say: the ends of addresses. */
+  readonly names?: readonly string[];
+  /** Tags in a registry. Without them, any tag may have changed. */
+  readonly tags?: readonly string[];
   /** Full names of references. Without them, anything at the addresses may have changed. */
   readonly refs?: readonly string[];
   readonly defaultBranch?: string;
@@ -31,6 +39,9 @@ export interface Provider {
 
 /** An address of a repository. A Source allows none that is longer. */
 export const address = boundedText(2048);
+
+/** The tag of an artifact in a registry. */
+export const tagName = boundedText(128).min(1);
 
 /** The name of a reference or of a branch. */
 export const referenceName = boundedText(1000).min(1);

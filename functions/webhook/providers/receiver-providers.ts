@@ -6,6 +6,7 @@ import { gitea } from "#functions/webhook/providers/gitea.ts";
 import { github } from "#functions/webhook/providers/github.ts";
 import { gitlab } from "#functions/webhook/providers/gitlab.ts";
 import type { Provider } from "#functions/webhook/providers/provider.ts";
+import { acr, dockerHub, ghcr, harbor, nexus, quay } from "#functions/webhook/providers/registries.ts";
 import type { ProviderName } from "#shared/fleet/kinds/receiver.ts";
 
 /** The kinds of senders that a Receiver can name. */
@@ -17,4 +18,10 @@ export const receiverProviders: Readonly<Record<ProviderName, Provider>> = {
   "bitbucket-server": bitbucketServer,
   azuredevops: azureDevops,
   generic: genericOfReceiver,
+  dockerhub: dockerHub,
+  quay,
+  acr,
+  harbor,
+  ghcr,
+  nexus,
 };

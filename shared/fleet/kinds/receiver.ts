@@ -17,6 +17,12 @@ export const providerEvents = {
   "bitbucket-server": ["repo:refs_changed", "mirror:repo_synchronized"],
   azuredevops: [],
   generic: [],
+  dockerhub: [],
+  quay: [],
+  acr: [],
+  harbor: [],
+  ghcr: ["package", "registry_package"],
+  nexus: [],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 export type ProviderName = keyof typeof providerEvents;

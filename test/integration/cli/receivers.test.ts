@@ -95,7 +95,11 @@ test("`get` and `describe` show what a Receiver polls, and what is missing", asy
   expect(out).toMatch(/^Sources: +Sources with team=x$/m);
   expect(out).toMatch(/^Polls: +no Source: none exists$/m);
   expect(out).toMatch(/^Secrets: +starling\/hooks\/shop$/m);
-  expect(out).toMatch(/^URL: +http:/m);
+  expect(out).toMatch(/^URL: +http:.*[0-9a-f]$/m);
+  await apply(receiver({ provider: "quay" }));
+  const quay = (await cli.run("describe receiver/hook -n shop")).out;
+  expect(quay).toMatch(/^URL: +http:.*[0-9a-f]\?token=TOKEN$/m);
+  expect(quay).toMatch(/^Token: +printf %s [0-9a-f]{40} \| openssl dgst/m);
 });
 
 test("`receiver trigger` polls without a sender, names who did it, and leaves suspended Sources alone", async () => {

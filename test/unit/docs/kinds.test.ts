@@ -11,6 +11,7 @@ const docs = new URL("../../../docs/", import.meta.url);
 const page = readFileSync(new URL("kinds.md", docs), "utf8");
 const kinds: readonly WritableKind[] = [
   "Source",
+  "Receiver",
   "ClusterDiscovery",
   "Cluster",
   "ClusterValues",

@@ -35,6 +35,7 @@ import { FleetDashboard } from "#infra/constructs/fleet-dashboard.ts";
 import { FleetWatch } from "#infra/constructs/fleet-watch.ts";
 import { GitCaLayer } from "#infra/constructs/git-ca-layer.ts";
 import { OperationsDashboard } from "#infra/constructs/operations-dashboard.ts";
+import { RepositoryEvents } from "#infra/constructs/repository-events.ts";
 import { SavedQueries } from "#infra/constructs/saved-queries.ts";
 import { StarlingFunction } from "#infra/constructs/starling-function.ts";
 import { TickWatch } from "#infra/constructs/tick-watch.ts";
@@ -263,6 +264,7 @@ export class Wiring extends Construct {
       timeout: Duration.seconds(10),
       memoryMiB: 512,
     });
+    new RepositoryEvents(this, "RepositoryEvents", webhook.lambda);
     const entry = new ApiEntry(this, "ApiEntry", {
       api: api.lambda,
       webhook: webhook.lambda,

@@ -1,7 +1,9 @@
 import * as z from "zod";
+import { changeOf } from "#functions/webhook/bus-event.ts";
 import { receiveDelivery } from "#functions/webhook/receive-delivery.ts";
-import { receiveEvent } from "#functions/webhook/webhook.ts";
+import { receiveEvent, wakeSources } from "#functions/webhook/webhook.ts";
 import type { WebhookPorts } from "#functions/webhook/webhook-ports.ts";
+import { newCorrelation, underCorrelation } from "#shared/adapters/correlation.ts";
 import { errorCode, errorMessage } from "#shared/base/errors.ts";
 import { receiverPath } from "#shared/fleet/receiver-id.ts";
 import { type HttpHandler, httpHandler, jsonAnswer } from "#shared/lambda/http-handler.ts";
@@ -16,8 +18,23 @@ const httpEvent = z.object({
   isBase64Encoded: z.boolean().default(false),
 });
 
-/** The endpoint over any ports. A failure of Starling's own is a 503 without detail: the sender shows and repeats it. */
+/**
+ * The endpoint over any ports. A failure of Starling's own is a 503 without detail: the sender shows and repeats it. Events
+ * of the account's bus come here, too: they have no path, and an error of theirs is thrown, because Lambda repeats them.
+ */
 export function webhookHandler(ports: WebhookPorts): HttpHandler {
+  const http = httpOf(ports);
+  return async (event, context) => {
+    const change = changeOf(event);
+    if (change === undefined) return http(event, context);
+    const { statusCode, message } = await underCorrelation(newCorrelation("push", ports.clock.now()), () =>
+      wakeSources(change, { ports, about: { host: "bus" } }),
+    );
+    return jsonAnswer(statusCode, { message });
+  };
+}
+
+function httpOf(ports: WebhookPorts): HttpHandler {
   return httpHandler({
     begins: "push",
     async work(event) {

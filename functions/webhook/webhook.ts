@@ -40,7 +40,7 @@ export async function receiveEvent(host: string, request: WebhookRequest, ports:
 }
 
 /** Polls the Sources of any namespace that the push can change. */
-async function wakeSources(
+export async function wakeSources(
   push: Push,
   { ports, about }: { readonly ports: WebhookPorts; readonly about: Readonly<Record<string, unknown>> },
 ): Promise<WebhookAnswer> {

@@ -50,6 +50,8 @@ const withoutEffect = new Set([
   "AWS::CloudWatch::Alarm",
   "AWS::CloudWatch::CompositeAlarm",
   "AWS::CloudWatch::Dashboard",
+  // CodeCommit and ECR, whose events they pass on, are not on this machine.
+  "AWS::Events::Rule",
   "AWS::IAM::ManagedPolicy",
   "AWS::Lambda::LayerVersion",
   "AWS::Lambda::Permission",

@@ -625,6 +625,27 @@ describe("the API, the webhook and the schedule", () => {
     });
   });
 
+  test("events of CodeCommit and ECR reach the webhook alone, each by a rule that may invoke it, and nothing else does", () => {
+    const rules = ofType(resources, "AWS::Events::Rule");
+    const webhook = `<${functionOf("webhook").id}.Arn>`;
+    expect(rules.map(({ Properties }) => Properties.EventPattern)).toEqual([
+      { source: ["aws.codecommit"], "detail-type": ["CodeCommit Repository State Change"] },
+      {
+        source: ["aws.ecr"],
+        "detail-type": ["ECR Image Action"],
+        detail: { result: ["SUCCESS"], "action-type": ["PUSH", "DELETE"] },
+      },
+    ]);
+    for (const { Properties } of rules)
+      expect((Properties.Targets as { Arn: unknown }[]).map(({ Arn }) => textOf(Arn))).toEqual([webhook]);
+    const byEvents = ofType(resources, "AWS::Lambda::Permission").filter(
+      ({ Properties }) => Properties.Principal === "events.amazonaws.com",
+    );
+    expect(
+      byEvents.map(({ Properties }) => [textOf(Properties.FunctionName), textOf(Properties.SourceArn)]).toSorted(),
+    ).toEqual(rules.map(({ id }) => [webhook, `<${id}.Arn>`]).toSorted());
+  });
+
   test("the access log names variables that an HTTP API has, and neither headers nor bodies", () => {
     const stages = ofType(resources, "AWS::ApiGatewayV2::Stage");
     expect(stages).toHaveLength(1);

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { address, type Push, referenceName, tagName } from "#functions/webhook/providers/provider.ts";
+import { address, type Push, pushedTag, referenceName } from "#functions/webhook/providers/provider.ts";
 
 const region = z.string().regex(/^[a-z]{2}(-[a-z]+)+-\d$/);
 
@@ -19,7 +19,7 @@ const pushed = z.object({
   "detail-type": z.literal("ECR Image Action"),
   account: z.string().regex(/^\d{12}$/),
   region,
-  detail: z.object({ "repository-name": address.min(1), "image-tag": tagName.optional() }),
+  detail: z.object({ "repository-name": address.min(1), "image-tag": pushedTag.optional() }),
 });
 
 /**

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { address, type Push, readBody, tagName, type WebhookRequest } from "#functions/webhook/providers/provider.ts";
+import { address, type Push, pushedTag, readBody, type WebhookRequest } from "#functions/webhook/providers/provider.ts";
 
 const published = z.object({
   name: address.min(1),
@@ -18,7 +18,7 @@ export function readPackage(request: WebhookRequest): Push | "other" | undefined
   const found = event?.package ?? event?.registry_package;
   if (found === undefined) return undefined;
   if (found.package_type.toLowerCase() !== "container") return "other";
-  const tag = tagName.safeParse(found.package_version?.container_metadata?.tag.name);
+  const tag = pushedTag.safeParse(found.package_version?.container_metadata?.tag.name);
   const urls = [`oci://ghcr.io/${found.namespace}/${found.name}`];
   return tag.success ? { urls, tags: [tag.data] } : { urls };
 }

@@ -41,7 +41,7 @@ export interface Provider {
 export const address = boundedText(2048);
 
 /** The tag of an artifact in a registry. */
-export const tagName = boundedText(128).min(1);
+export const pushedTag = boundedText(128).min(1);
 
 /** The name of a reference or of a branch. */
 export const referenceName = boundedText(1000).min(1);

@@ -4,8 +4,8 @@ import { readPackage } from "#functions/webhook/providers/github-package.ts";
 import {
   address,
   type Provider,
+  pushedTag,
   readBody,
-  tagName,
   type WebhookRequest,
 } from "#functions/webhook/providers/provider.ts";
 import { isSentSecret, isSigned } from "#functions/webhook/sender-proof.ts";
@@ -23,7 +23,7 @@ function sendsSecret({ headers }: WebhookRequest, secrets: readonly string[]): b
 }
 
 const dockerHubPush = z.object({
-  push_data: z.object({ tag: tagName }),
+  push_data: z.object({ tag: pushedTag }),
   repository: z.object({ repo_name: address.min(1) }),
 });
 
@@ -44,7 +44,7 @@ export const dockerHub: Provider = {
   },
 };
 
-const quayPush = z.object({ docker_url: address.min(1), updated_tags: z.array(tagName).max(1000) });
+const quayPush = z.object({ docker_url: address.min(1), updated_tags: z.array(pushedTag).max(1000) });
 
 export const quay: Provider = {
   isGenuine: hasToken,
@@ -56,7 +56,7 @@ export const quay: Provider = {
 
 const acrEvent = z.object({ action: z.string() });
 const acrPush = z.object({
-  target: z.object({ repository: address.min(1), tag: tagName.optional() }),
+  target: z.object({ repository: address.min(1), tag: pushedTag.optional() }),
   request: z.object({ host: address.min(1) }),
 });
 
@@ -105,7 +105,7 @@ export const ghcr: Provider = {
 };
 
 const nexusEvent = z.object({
-  component: z.object({ format: z.string(), name: address.min(1), version: tagName.nullish() }),
+  component: z.object({ format: z.string(), name: address.min(1), version: pushedTag.nullish() }),
 });
 
 /**

@@ -140,3 +140,18 @@ test("a listing of four million empty lines is refused", async () => {
     message: expect.stringContaining("lists more than 100000 references; delete references"),
   });
 });
+
+test("100,000 annotated tags are listed, and one more is refused by name", async () => {
+  const tags = (count: number) =>
+    Buffer.concat(Array.from({ length: count }, (_, index) => line(`${oid} refs/tags/v1.0.${index} peeled:${oid}\n`)));
+  for (const [count, listed] of [
+    [100_000, true],
+    [100_001, false],
+  ] as const) {
+    const answer = Buffer.concat([tags(count), flush]);
+    const url = await serve({ pack: (response) => void response.end(answer) });
+    const listing = remote({}).listRefs({ url }, ["refs/tags/"]);
+    if (listed) expect(await listing).toHaveLength(count);
+    else await expect(listing).rejects.toMatchObject({ code: "GitTooLarge" });
+  }
+});

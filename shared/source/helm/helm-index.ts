@@ -77,7 +77,7 @@ function partAbout(text: string, chart: string): string | undefined {
   const name = `\n  ${chart}:\n`;
   const from = entries === -1 ? -1 : text.indexOf(name, entries);
   if (from === -1 || text.includes(name, from + 1)) return undefined;
-  const next = /\n(?: {2}[^\s-]|[^\s#])/g;
+  const next = /\n(?: {2}[^\s#-]|[^\s#])/g;
   next.lastIndex = from + name.length - 1;
   const to = next.exec(text)?.index ?? text.length;
   return `entries:${text.slice(from, to)}\n`;

@@ -37,6 +37,10 @@ describe("the versions of a chart in an index", () => {
       "with a description that looks like a chart",
       lines(["entries:"], ["  z:", "  - description: |", "      web:", "    urls: [z]", "    version: 1.0.0"], web),
     ],
+    [
+      "with a comment between its versions",
+      lines(["entries:"], web.slice(0, 6), ["  # old ones:"], web.slice(6), other),
+    ],
     ["as JSON", JSON.stringify({ entries: { web: expected.map(({ url, ...rest }) => ({ ...rest, urls: [url] })) } })],
   ])("a chart that stands %s is found", (_, text) => {
     expect(chartVersions(text, "web")).toEqual(expected);

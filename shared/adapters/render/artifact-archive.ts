@@ -84,9 +84,11 @@ async function readEntries(tar: Buffer, folders: "refused" | "passed over"): Pro
   archive.end(tar);
   try {
     for await (const entry of archive) {
-      const { type, mode } = entry.header;
+      const { type, mode, size } = entry.header;
       // `tar` writes the names below `.` so.
       const name = folders === "passed over" ? entry.header.name.replace(/^(\.\/)+/, "") : entry.header.name;
+      // The library would wait for the content of such an entry for ever.
+      if (!Number.isSafeInteger(size)) throw broken(`"${name}" has a size that is no number`);
       if (type === "directory" && folders === "passed over") {
         entry.resume();
         continue;

@@ -1,7 +1,7 @@
 import { gunzipSync, gzipSync } from "node:zlib";
 import { type Header, pack } from "tar-stream";
 import { describe, expect, test } from "vitest";
-import { packArtifact, unpackArtifact } from "#shared/adapters/render/artifact-archive.ts";
+import { packArtifact, readTarGz, unpackArtifact } from "#shared/adapters/render/artifact-archive.ts";
 import { treeDigest } from "#shared/source/tree-listing.ts";
 
 type Entry = Pick<Header, "name"> & Partial<Header>;
@@ -91,6 +91,20 @@ describe("an artifact", () => {
     const many = Array.from({ length: 20_001 }, (_, index): readonly [Entry, string] => [{ name: `f${index}` }, ""]);
     await expect(unpackArtifact(await tarOf(many), "sha256:0")).rejects.toThrow("more than 20000 files");
   }, 60_000);
+
+  test.each(["file", "directory"] as const)(
+    "a %s whose size is no number is refused, and not waited for",
+    async (type) => {
+      const tar = gunzipSync(await tarOf([[{ name: "a", type }, ""]]));
+      // A size of the form that begins with 0x80 or 0xff.
+      tar[124] = 0xe8;
+      tar.fill(" ", 148, 156);
+      const sum = tar.subarray(0, 512).reduce((all, byte) => all + byte, 0);
+      tar.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148, "latin1");
+      const read = readTarGz(gzipSync(tar), { folders: "passed over" });
+      await expect(read).rejects.toMatchObject({ code: "ArchiveInvalid", message: '"a" has a size that is no number' });
+    },
+  );
 
   test("bytes that are not an archive are refused", async () => {
     await expect(unpackArtifact(new TextEncoder().encode("hello"), "sha256:0")).rejects.toThrow("does not unpack");

@@ -4,12 +4,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startGitServer } from "#local/git/git-server.ts";
+import { attachBundle, keyedBundle, statementOf } from "#local/registry/cosign.ts";
 import { startRegistryServer } from "#local/registry/registry-server.ts";
 import { S3BucketReader } from "#shared/adapters/aws/s3-bucket-reader.ts";
 import { IsomorphicGitRemote } from "#shared/adapters/git/isomorphic-git-remote.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
 import { parseAllowedBuckets } from "#shared/fleet/source-buckets.ts";
 import { startBucketServer } from "#test/support/bucket-server.ts";
+import type { KeyPair } from "#test/support/cosign-keys.ts";
 import { startFileServer } from "#test/support/file-server.ts";
 import { clearSign, type PgpKey, signDetached } from "#test/support/pgp-keys.ts";
 import { signedRepository } from "#test/support/signed-repository.ts";
@@ -19,11 +21,18 @@ import { tarGz } from "#test/support/tar-gz.ts";
 
 /** `token`: a registry gives a token for the login. The others are kinds of credentials of a Source. */
 export type FeedCredentials = "none" | "basic" | "bearer" | "ssh" | "token";
-export type FeedVerification = "none" | "OpenPGP" | "provenance";
+export type FeedVerification = "none" | "OpenPGP" | "provenance" | "cosign";
+
+/** The keys of somebody who publishes. */
+export interface FeedKeys {
+  readonly pgp: PgpKey;
+  readonly cosign: KeyPair;
+}
 
 /** How a feed is started. */
 export interface FeedOptions {
   readonly credentials: FeedCredentials;
+  readonly verification: FeedVerification;
   readonly world: SourceWorld;
 }
 
@@ -32,7 +41,7 @@ export interface Feed {
   readonly kind: string;
   readonly upstream: Readonly<Record<string, unknown>>;
   /** Publishes one file with the text, signed when there is a key. */
-  publish(version: string, text: string, key?: PgpKey): Promise<void>;
+  publish(version: string, text: string, keys?: FeedKeys): Promise<void>;
   /** The text in the stored artifact. */
   stored(): Promise<string | undefined>;
   /** How often the content itself was asked for, as the server saw it; listings and manifests do not count. */
@@ -60,15 +69,15 @@ async function textIn(world: SourceWorld, path: string): Promise<string | undefi
 /** Commits to `main` with the tag `v<version>`; a key signs the commit. */
 function publisher(root: string) {
   const made = signedRepository(root, "app");
-  return async (version: string, text: string, key?: PgpKey) => {
+  return async (version: string, text: string, keys?: FeedKeys) => {
     made.commit(text);
-    if (key !== undefined) {
+    if (keys !== undefined) {
       let raw = "";
       made.replace("refs/heads/main", "commit", (commit) => {
         raw = commit;
         return commit;
       });
-      const header = `gpgsig ${(await signDetached(raw, [key])).trimEnd().replaceAll(/\r?\n/g, "\n ")}`;
+      const header = `gpgsig ${(await signDetached(raw, [keys.pgp])).trimEnd().replaceAll(/\r?\n/g, "\n ")}`;
       made.replace("refs/heads/main", "commit", () => raw.replace("\n\n", `\n${header}\n\n`));
       made.git("reset", "-q", "--soft", "refs/heads/main");
     }
@@ -155,10 +164,10 @@ async function helmRepository({ credentials, world }: FeedOptions): Promise<Feed
   return {
     kind: "helm",
     upstream: { url: server.url, chart: "app" },
-    async publish(version, text, key) {
+    async publish(version, text, keys) {
       const packed = await packedChart(version, text);
       files.set(`/app-${version}.tgz`, packed);
-      if (key !== undefined) files.set(`/app-${version}.tgz.prov`, await provenanceOf(version, packed, key));
+      if (keys !== undefined) files.set(`/app-${version}.tgz.prov`, await provenanceOf(version, packed, keys.pgp));
       entries.push(`  - version: ${version}\n    urls: [app-${version}.tgz]\n`);
       files.set("/index.yaml", `apiVersion: v1\nentries:\n  app:\n${entries.join("")}`);
     },
@@ -182,59 +191,63 @@ function secretsFor(host: string, credentials: FeedCredentials): Feed["secrets"]
   return { right: { host, token: login.password }, wrong: { host, token: "not-this-one" } };
 }
 
-/** A registry that counts the blobs that it is asked for. */
+/** A registry that counts how often it is asked for content. */
 async function registry({ credentials }: FeedOptions) {
-  let blobs = 0;
+  const content = new Set<string>();
+  let asked = 0;
   const server = await startRegistryServer({
     ...(credentials === "none" ? {} : { login: { scheme: credentials === "token" ? "bearer" : "basic", ...login } }),
     onRequest({ method, url = "" }) {
-      if (method === "GET" && url.includes("/blobs/")) blobs += 1;
+      if (method === "GET" && content.has(url.split("/blobs/")[1] ?? "")) asked += 1;
     },
   });
-  return { server, blobs: () => blobs, secrets: loginSecrets(server.host) };
+  return {
+    server,
+    countContent: (bytes: Uint8Array) => content.add(`sha256:${sha256(bytes)}`),
+    contentRequests: () => asked,
+    secrets: loginSecrets(server.host),
+  };
 }
 
 async function helmRegistry(options: FeedOptions): Promise<Feed> {
-  const { server, secrets } = await registry(options);
-  const { world } = options;
-  const charts = new Set<string>();
-  let asked = 0;
-  const ask = world.http.ask.bind(world.http);
-  world.http = {
-    ask(question) {
-      if ([...charts].some((digest) => question.url.endsWith(digest))) asked += 1;
-      return ask(question);
-    },
-  };
+  const { server, countContent, contentRequests, secrets } = await registry(options);
+  const repository = "charts/app";
   return {
     kind: "helm",
     upstream: { url: `oci://${server.host}/charts`, chart: "app" },
-    async publish(version, text, key) {
+    async publish(version, text, keys) {
       const packed = await packedChart(version, text);
-      charts.add(sha256(packed));
-      const provenance = key === undefined ? undefined : Buffer.from(await provenanceOf(version, packed, key));
-      server.pushChart("charts/app", version, packed, provenance);
+      countContent(packed);
+      const isClearSigned = keys !== undefined && options.verification === "provenance";
+      const provenance = isClearSigned ? Buffer.from(await provenanceOf(version, packed, keys.pgp)) : undefined;
+      const digest = server.pushChart(repository, version, packed, provenance);
+      if (keys !== undefined && options.verification === "cosign")
+        attachBundle({ registry: server, repository, digest }, keyedBundle(statementOf(digest), keys.cosign));
     },
-    stored: () => textIn(world, chartFile),
-    contentRequests: () => asked,
+    stored: () => textIn(options.world, chartFile),
+    contentRequests,
     secrets,
     stop: () => server.stop(),
   };
 }
 
 async function ociArtifact(options: FeedOptions): Promise<Feed> {
-  const { server, blobs, secrets } = await registry(options);
+  const { server, countContent, contentRequests, secrets } = await registry(options);
+  const repository = "acme/app";
   return {
     kind: "oci",
-    upstream: { url: `oci://${server.host}/acme/app` },
-    async publish(version, text) {
+    upstream: { url: `oci://${server.host}/${repository}` },
+    async publish(version, text, keys) {
       const content = await tarGz([{ name: fileName, body: text }]);
-      const mediaType = "application/vnd.cncf.flux.content.v1.tar+gzip";
-      server.push("acme/app", version, { layers: [{ mediaType, content }] });
-      server.push("acme/app", "stable", { layers: [{ mediaType, content }] });
+      countContent(content);
+      const layers = [{ mediaType: "application/vnd.cncf.flux.content.v1.tar+gzip", content }];
+      const digest = server.push(repository, version, { layers });
+      server.push(repository, "stable", { layers });
+      if (keys !== undefined)
+        attachBundle({ registry: server, repository, digest }, keyedBundle(statementOf(digest), keys.cosign));
     },
     stored: () => textIn(options.world, fileName),
-    contentRequests: blobs,
+    contentRequests,
     secrets,
     stop: () => server.stop(),
   };
@@ -338,7 +351,7 @@ export const feedKinds: readonly FeedKind[] = [
     start: helmRegistry,
     policies: helmPolicies,
     credentials: ["none", "basic", "token"],
-    verifications: ["none", "provenance"],
+    verifications: ["none", "provenance", "cosign"],
   },
   {
     name: "artifacts in a registry",
@@ -349,7 +362,7 @@ export const feedKinds: readonly FeedKind[] = [
       policy("a range with a filter", { semver: ">=1.0.0", tagFilter: "^1\\." }, underTwo),
     ],
     credentials: ["none", "basic", "token"],
-    verifications: ["none"],
+    verifications: ["none", "cosign"],
   },
   {
     name: "a bucket of S3",

@@ -1,10 +1,12 @@
 /** Every kind of upstream with every policy, every way to sign in and every verification that it has. */
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
-import { type PgpKey, pgpKey } from "#test/support/pgp-keys.ts";
+import { cosignKeyPair } from "#test/support/cosign-keys.ts";
+import { pgpKey } from "#test/support/pgp-keys.ts";
 import { conditionsOf } from "#test/support/signed-sources.ts";
 import {
   type Feed,
   type FeedCredentials,
+  type FeedKeys,
   type FeedKind,
   type FeedPolicy,
   type FeedVerification,
@@ -12,12 +14,13 @@ import {
 } from "#test/support/source-feeds.ts";
 import { SourceWorld } from "#test/support/source-world.ts";
 
-let bot: PgpKey;
-let stranger: PgpKey;
+let bot: FeedKeys;
+let stranger: FeedKeys;
 let feed: Feed | undefined;
 
 beforeAll(async () => {
-  [bot, stranger] = await Promise.all([pgpKey(), pgpKey()]);
+  bot = { pgp: await pgpKey(), cosign: cosignKeyPair() };
+  stranger = { pgp: await pgpKey(), cosign: cosignKeyPair() };
 });
 afterEach(async () => {
   await feed?.stop();
@@ -47,14 +50,22 @@ const combinations = feedKinds.flatMap((kind) =>
 
 const secret = "starling/git/feed";
 
+function verifyOf(verification: FeedVerification): object | undefined {
+  const keys = [bot.pgp.publicKey];
+  switch (verification) {
+    case "none":
+      return undefined;
+    case "OpenPGP":
+      return { mode: "HEAD", keys };
+    case "provenance":
+      return { provenance: { keys } };
+    case "cosign":
+      return { cosign: { keys: [bot.cosign.publicKey] } };
+  }
+}
+
 function specOf({ kind, upstream }: Feed, { policy, credentials, verification }: Combination): object {
-  const keys = [bot.publicKey];
-  const verify =
-    verification === "OpenPGP"
-      ? { mode: "HEAD", keys }
-      : verification === "provenance"
-        ? { provenance: { keys } }
-        : undefined;
+  const verify = verifyOf(verification);
   return {
     [kind]: {
       ...upstream,
@@ -74,7 +85,7 @@ describe.each(combinations)("$title", (combination) => {
   test("the published content is stored, and nothing else", async () => {
     const world = new SourceWorld();
     world.now = new Date();
-    feed = await kind.start({ credentials, world });
+    feed = await kind.start({ credentials, verification, world });
     await feed.publish("1.0.0", "first", key());
 
     // Without the right secret nothing is stored, and no content is sent.

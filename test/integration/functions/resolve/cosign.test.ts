@@ -156,6 +156,15 @@ describe("signatures of keys", () => {
     expect(await world.ready()).toMatchObject({ message: expect.stringMatching(/^stored artifact/) });
   });
 
+  test("a digest that the Source had before it demanded a signature is verified, also without a poll of its tag", async () => {
+    const digest = await push("one");
+    const { verify: _verify, ...place } = trusting(cosignKeyPair()).oci;
+    await world.put({ oci: { ...place, ref: { digest } } });
+    expect(await world.ready()).toMatchObject({ status: "True" });
+    await world.put(oci({ keys: [cosignKeyPair().publicKey] }, { ref: { digest } }));
+    expect(await world.ready()).toMatchObject({ reason: "SignatureMissing" });
+  });
+
   test("one good signature among others counts", async () => {
     const [key, other] = [cosignKeyPair(), cosignKeyPair("RSA")];
     const digest = await push("one");

@@ -29,3 +29,18 @@ test("an expression that backtracking cannot finish is matched in linear time", 
   expect(regex(`${"a".repeat(20_000)}!`)).toBe(false);
   expect(performance.now() - started).toBeLessThan(2000);
 });
+
+test.each([
+  ["a|ab", "ab", true],
+  ["a|b", "ab", false],
+  ["(?m)^b$", "a\nb", false],
+  ["\\Qa.b", "a.b", true],
+  [".*", "a\nb", false],
+])("the whole of a text: %s in %j: %s", (expression, text, isIn) => {
+  const regex = parseLinearRegex(expression, { isWhole: true });
+  expect(typeof regex === "string" ? regex : regex(text)).toBe(isIn);
+});
+
+test("an expression that leaves the group in which it is put is refused", () => {
+  expect(parseLinearRegex("a)|(?:b", { isWhole: true })).toContain("is no regular expression: unexpected )");
+});

@@ -10,7 +10,7 @@ const pem = (key: ReturnType<typeof generateKeyPairSync>["publicKey"]) =>
   key.export({ type: "spki", format: "pem" }).toString();
 
 describe("a key of cosign", () => {
-  test("is named by its fingerprint and by its hint in bundles, which are the same digest", () => {
+  test("the fingerprint of a key and its hint in bundles are the same digest", () => {
     const key = parseCosignKey(pem(generateKeyPairSync("ed25519").publicKey));
     expect(key).toMatchObject({ fingerprint: expect.stringMatching(/^sha256:[0-9a-f]{64}$/), hashes: [undefined] });
     const { fingerprint, hint } = key as Exclude<typeof key, string>;
@@ -50,13 +50,13 @@ describe("a signed text", () => {
   });
 
   test.each([["cosign container image signature"], ["https://sigstore.dev/cosign/sign/v1"]])(
-    "of the type %s names its artifact",
+    "a text of the type %s names its artifact",
     (type) => {
       expect(simpleClaim(bytes(simple(type, digest)))).toEqual([digest]);
     },
   );
 
-  test("without a predicate names its artifact, as cosign 3.0.0 to 3.0.4 write it", () => {
+  test("a statement without a predicate names its artifact, as cosign 3.0.0 to 3.0.4 write it", () => {
     expect(statementClaim(bytes(statement({})))).toEqual([digest]);
   });
 
@@ -76,7 +76,7 @@ describe("a signed text", () => {
     ["a statement of another form", statementClaim(bytes(statement({ _type: "x" }))), "is no statement"],
     ["an attestation", statementClaim(bytes(statement({ predicateType: "https://slsa.dev/x" }))), "is an attestation"],
     ["a statement with a member twice", statementClaim(bytes('{"a":1,"a":2}')), "has a member twice"],
-  ])("that is %s claims nothing", (_, claim, problem) => {
+  ])("%s claims nothing", (_, claim, problem) => {
     expect(claim).toEqual(expect.stringContaining(problem));
   });
 });
@@ -89,15 +89,15 @@ describe("a trusted root", () => {
       ...parts,
     });
 
-  test.each([{ tlogs: [{}] }, { timestampAuthorities: [{}] }])("with %j is taken", (parts) => {
+  test.each([{ tlogs: [{}] }, { timestampAuthorities: [{}] }])("a root with %j is taken", (parts) => {
     expect(trustedRootProblem(root(parts))).toBeUndefined();
   });
 
   test.each([
-    ["without authorities", root({ tlogs: [{}], certificateAuthorities: [] }), "has no certificateAuthorities"],
-    ["without a log and a clock", root({}), "has neither tlogs nor timestampAuthorities"],
-    ["that is a list", "[]", "is no trusted root"],
-    ["that is no JSON", "trusted_root.json", "is not JSON"],
+    ["a root without authorities", root({ tlogs: [{}], certificateAuthorities: [] }), "has no certificateAuthorities"],
+    ["a root without a log and a clock", root({}), "has neither tlogs nor timestampAuthorities"],
+    ["a list", "[]", "is no trusted root"],
+    ["a text that is no JSON", "trusted_root.json", "is not JSON"],
   ])("%s is refused", (_, text, problem) => {
     expect(trustedRootProblem(text)).toContain(problem);
   });

@@ -11,14 +11,14 @@ const bytesPerKib = 1024;
 /** Every function has the SDK's clients of DynamoDB and SQS. The lines below name additional clients. */
 const defaultLimitKib = 1500;
 const limitsKib = {
-  // The clients of S3, Lambda, Secrets Manager and CloudWatch Logs, the verbs about rollouts, and re2js with 260 KiB.
-  Api: 2710,
+  // The clients of S3, Lambda, Secrets Manager and CloudWatch Logs, the verbs about rollouts, the kinds, and re2js with 260 KiB.
+  Api: 2760,
   // The clients of EKS, STS, SSM, Organizations and the Tagging API.
   Discover: 1850,
   // The client of S3.
   Rollout: 2000,
   // The client of S3, the pages, and the kinds that they show.
-  Dashboard: 2000,
+  Dashboard: 2060,
   // The clients of S3 and Lambda.
   Render: 1750,
   // The clients of S3, Secrets Manager, EKS and STS.

@@ -175,6 +175,7 @@ export type SourceCredentials = HttpCredentials | SshKey;
 export type HttpCredentials = {
   /** They go to addresses below it only. */
   readonly prefix?: string;
+  readonly tls?: TlsIdentity;
 } & (
   | {
       readonly kind: "basic";
@@ -184,7 +185,18 @@ export type HttpCredentials = {
       readonly tokenHosts?: readonly string[];
     }
   | { readonly kind: "bearer"; readonly token: string }
+  /** The certificate alone says who asks. */
+  | { readonly kind: "tls" }
 );
+
+/** For the host of the credentials only, in PEM. */
+export interface TlsIdentity {
+  /** With `privateKey`: the certificate of the client, and those between it and its authority. */
+  readonly certificate?: string;
+  readonly privateKey?: string;
+  /** Authorities that are trusted besides the public ones. */
+  readonly ca?: string;
+}
 
 export interface SshKey {
   readonly kind: "ssh";

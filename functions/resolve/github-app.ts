@@ -7,7 +7,7 @@ import type { Clock } from "#shared/base/clock.ts";
 import { defined } from "#shared/base/defined.ts";
 import { digestOf } from "#shared/base/digest.ts";
 import { StarlingError } from "#shared/base/errors.ts";
-import type { HttpRemote, SourceCredentials } from "#shared/ports.ts";
+import type { HttpRemote, SourceCredentials, TlsIdentity } from "#shared/ports.ts";
 
 export interface GithubApp {
   readonly kind: "githubApp";
@@ -19,6 +19,8 @@ export interface GithubApp {
   readonly baseUrl: string;
   /** The token goes to addresses below it only. */
   readonly prefix?: string;
+  /** The authority of a private server. */
+  readonly tls?: TlsIdentity;
 }
 
 export interface GithubAppUse {
@@ -54,8 +56,8 @@ export async function installationLogin(app: GithubApp, use: GithubAppUse): Prom
   return loginWith(token, app);
 }
 
-function loginWith({ value }: Token, { prefix }: GithubApp): SourceCredentials {
-  return { kind: "basic", username: "x-access-token", password: value, ...defined({ prefix }) };
+function loginWith({ value }: Token, { prefix, tls }: GithubApp): SourceCredentials {
+  return { kind: "basic", username: "x-access-token", password: value, ...defined({ prefix, tls }) };
 }
 
 const tokenAnswer = z.object({
@@ -105,11 +107,11 @@ async function ask({ path, body }: { readonly path: string; readonly body?: obje
     method: body === undefined ? "GET" : "POST",
     headers: {
       accept: "application/vnd.github+json",
-      authorization: `Bearer ${assertion}`,
       "x-github-api-version": "2022-11-28",
       ...(body === undefined ? {} : { "content-type": "application/json" }),
     },
     ...(body === undefined ? {} : { body: Buffer.from(JSON.stringify(body)) }),
+    credentials: { kind: "bearer", token: assertion, ...defined({ tls: app.tls }) },
     maxBytes: maxAnswerBytes,
     timeLeftMs: use.timeLeftMs,
   });

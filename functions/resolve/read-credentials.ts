@@ -1,12 +1,16 @@
-import type { GithubApp } from "#functions/resolve/github-app.ts";
-import { defined } from "#shared/base/defined.ts";
+import {
+  credentialsOfForm,
+  examples,
+  type FormUse,
+  type Members,
+  type StatedCredentials,
+} from "#functions/resolve/credential-forms.ts";
 import type { ErrorCode } from "#shared/base/error-codes.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { isJsonObject } from "#shared/base/json.ts";
-import { isToken, putSecret, secretMembers } from "#shared/fleet/bound-secret.ts";
+import { putSecret, secretMembers } from "#shared/fleet/bound-secret.ts";
 import type { RemoteUpstream } from "#shared/fleet/kinds/source.ts";
-import type { SecretReader, SourceCredentials } from "#shared/ports.ts";
-import { checkHttpUrl } from "#shared/source/http-url.ts";
+import type { SecretReader } from "#shared/ports.ts";
 import { keyScan } from "#shared/source/ssh/known-hosts.ts";
 import { sshAddress, sshHost } from "#shared/source/ssh/ssh-url.ts";
 import { isBelowPrefix } from "#shared/source/url-prefix.ts";
@@ -24,12 +28,13 @@ import { isBelowPrefix } from "#shared/source/url-prefix.ts";
 export async function readCredentials(
   { namespace, upstream }: { readonly namespace: string; readonly upstream: RemoteUpstream },
   secrets: SecretReader,
-  { fresh = false }: { readonly fresh?: boolean } = {},
+  { fresh, now }: { readonly fresh: boolean; readonly now: Date },
 ): Promise<readonly StatedCredentials[] | undefined> {
   const { kind, url, credentials: desired } = upstream;
   if (desired === undefined) return undefined;
   const address = addressIn(upstream);
-  const use = { at: `spec.${kind}`, url: new URL(url), address, namespace, secret: desired.secret, kind: desired.kind };
+  const { secret } = desired;
+  const use = { at: `spec.${kind}`, url: new URL(url), address, namespace, secret, kind: desired.kind, now };
   try {
     return credentialsIn(await secrets.read(desired.secret, { fresh }), use);
   } catch (error) {
@@ -39,24 +44,17 @@ export async function readCredentials(
   }
 }
 
-/** An app still has to ask for a token. */
-export type StatedCredentials = SourceCredentials | GithubApp;
-
-interface SecretUse {
+interface SecretUse extends FormUse {
   /** Field of the upstream: `spec.git`. */
   readonly at: string;
-  readonly url: URL;
-  /** Everything that the Source names, with the chart in a registry. */
-  readonly address: string;
   /** Namespace of the Source. */
   readonly namespace: string;
   readonly secret: string;
-  readonly kind: StatedCredentials["kind"];
 }
 
 const mostEntries = 2;
 /** Members that count for both entries. */
-const shared = ["tokenHosts", "knownHosts", "baseUrl"] as const;
+const shared = ["tokenHosts", "knownHosts", "baseUrl", "ca"] as const;
 
 function credentialsIn(text: string, use: SecretUse): readonly StatedCredentials[] {
   const { at, secret, kind } = use;
@@ -74,9 +72,12 @@ function credentialsIn(text: string, use: SecretUse): readonly StatedCredentials
   }
   return entries.map((entry: unknown, index) => {
     const own = entry === members ? members : entryIn(members, entry);
-    const found = own === undefined ? undefined : formOf(own, use);
-    if (found !== undefined) return found;
-    throw invalid(entries.length === 1 ? "does not have the form" : `has "credentials"[${index}] without the form`);
+    const found = own === undefined ? undefined : credentialsOfForm(own, use);
+    const which = entries.length === 1 ? "" : `has "credentials"[${index}] `;
+    if (found === undefined) throw invalid(which === "" ? "does not have the form" : `${which}without the form`);
+    if (!("problem" in found)) return found;
+    const { code, problem } = found;
+    throw refused(code, secret, which === "" ? `is not used: ${problem}` : `${which}that is not used: ${problem}`);
   });
 }
 
@@ -88,8 +89,9 @@ function entryIn(members: Members, entry: unknown): Members | undefined {
 
 /** @throws StarlingError `SecretUnbound`, `SecretMismatch` */
 function refuseUnbound({ host, prefix, namespaces }: Members, use: SecretUse): void {
-  const { at, url, address, namespace, secret } = use;
-  if (host === undefined && prefix === undefined) {
+  const { at, url, address, namespace, secret, kind } = use;
+  // The keys of Docker's configuration are hosts.
+  if (host === undefined && prefix === undefined && kind !== "dockerConfig") {
     const what = `does not say which host it is for, and is sent to none; if it is for this one, ${remedyFor(use)}`;
     throw refused("SecretUnbound", secret, what);
   }
@@ -116,62 +118,6 @@ function addressIn(upstream: RemoteUpstream): string {
   const { kind, url } = upstream;
   return kind === "helm" && url.startsWith("oci:") ? `${url.replace(/\/+$/, "")}/${upstream.chart}` : url;
 }
-
-function formOf(members: Members, { kind, url }: SecretUse): StatedCredentials | undefined {
-  const credentials = kind === "githubApp" ? appIn(members, url) : loginOf(kind, members);
-  const { prefix } = members;
-  return credentials === undefined || typeof prefix !== "string" || credentials.kind === "ssh"
-    ? credentials
-    : { ...credentials, prefix };
-}
-
-function loginOf(kind: SourceCredentials["kind"], members: Members): SourceCredentials | undefined {
-  const { username, password, token, tokenHosts, privateKey, passphrase, knownHosts } = members;
-  switch (kind) {
-    case "bearer":
-      return isToken(token) ? { kind, token } : undefined;
-    case "basic": {
-      if (!isText(username) || !isText(password)) return undefined;
-      const more = Array.isArray(tokenHosts) && tokenHosts.every(isText) ? { tokenHosts } : {};
-      return { kind, username, password, ...more };
-    }
-    case "ssh": {
-      if (!isText(privateKey) || !isText(knownHosts) || !(passphrase === undefined || isText(passphrase)))
-        return undefined;
-      return { kind, privateKey, knownHosts, ...defined({ passphrase }) };
-    }
-  }
-}
-
-function appIn(members: Members, { host }: URL): GithubApp | undefined {
-  const { appId, installationId, owner, privateKey, baseUrl } = members;
-  const installation = installationIn(installationId, owner);
-  if (installation === undefined || !isId(appId, /^[\w.-]{1,100}$/) || !isText(privateKey)) return undefined;
-  const usual = host === "github.com" ? "https://api.github.com" : `https://${host}/api/v3`;
-  const base = baseUrl ?? usual;
-  if (!isText(base) || checkHttpUrl(base, undefined) !== undefined || base.includes("?")) return undefined;
-  return { kind: "githubApp", appId: String(appId), installation, privateKey, baseUrl: base.replace(/\/+$/, "") };
-}
-
-/** Both become parts of a path. */
-function installationIn(id: unknown, owner: unknown): GithubApp["installation"] | undefined {
-  if (owner === undefined) return isId(id, /^\d{1,20}$/) ? { id: String(id) } : undefined;
-  return id === undefined && typeof owner === "string" && /^[\w-]{1,100}$/.test(owner) ? { owner } : undefined;
-}
-
-/** GitHub shows ids as numbers. A client's id is a text. */
-function isId(value: unknown, form: RegExp): value is string | number {
-  return (typeof value === "number" || typeof value === "string") && form.test(String(value));
-}
-
-type Members = Readonly<Record<string, unknown>>;
-
-const examples: Readonly<Record<StatedCredentials["kind"], Members>> = {
-  basic: { username: "<user>", password: "<password>" },
-  bearer: { token: "<token>" },
-  ssh: { privateKey: "<private key>", knownHosts: "<lines of known_hosts>" },
-  githubApp: { appId: "<id>", owner: "<organization or person>", privateKey: "<private key>" },
-};
 
 function remedyFor({ url, secret, kind }: SecretUse, both = false): string {
   const host = shownHost(url);
@@ -202,10 +148,6 @@ function hostOf(text: string, { protocol }: URL): string | undefined {
   }
   const { hostname, port } = new URL(spelled);
   return `${hostname.replace(/\.$/, "")}:${port}`;
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === "string" && value !== "";
 }
 
 function refused(code: ErrorCode, secret: string, what: string): StarlingError {

@@ -79,7 +79,7 @@ async function* candidates(
 ): AsyncGenerator<Candidate> {
   if (taken !== undefined) yield { reading: 0, index: 0, login: async () => taken.login };
   for (const fresh of [false, true]) {
-    const stated = (await readCredentials(use, ports.secrets, { fresh })) ?? [undefined];
+    const stated = (await readCredentials(use, ports.secrets, { fresh, now: ports.clock.now() })) ?? [undefined];
     for (const [index, each] of stated.entries()) {
       const login = async () =>
         each?.kind === "githubApp" ? installationLogin(each, { ...ports, timeLeftMs: use.timeLeftMs, fresh }) : each;

@@ -1,5 +1,6 @@
 /** Reads an OCI registry by the distribution specification: tags, digests, manifests and blobs of one repository. */
 import { refusedRequest, upstreamError } from "#functions/resolve/upstreams/upstream-errors.ts";
+import { tlsOf } from "#shared/adapters/net/authorization.ts";
 import { defined } from "#shared/base/defined.ts";
 import { sha256 } from "#shared/base/digest.ts";
 import type { ErrorCode } from "#shared/base/error-codes.ts";
@@ -55,6 +56,7 @@ export class Registry {
 
   constructor(use: RegistryUse, http: HttpRemote) {
     this.#use = use;
+    this.#login = this.#connection;
     this.#http = http;
   }
 
@@ -212,12 +214,18 @@ export class Registry {
     return login;
   }
 
+  /** A certificate is shown in each handshake, and a token is asked for afterwards. */
+  get #connection(): SourceCredentials | undefined {
+    const tls = tlsOf(this.#credentials);
+    return tls === undefined ? undefined : { kind: "tls", tls };
+  }
+
   async #signIn({ headers }: RemoteAnswer): Promise<void> {
     const { repository, at } = this.#use;
     const credentials = this.#credentials;
     const challenge = parseChallenge(headers["www-authenticate"]);
     if (challenge === undefined || challenge.scheme === "basic" || credentials?.kind === "bearer") {
-      this.#login = credentials;
+      this.#login = credentials ?? this.#login;
       return;
     }
     const realm = new URL(challenge.realm);
@@ -234,12 +242,12 @@ export class Registry {
     const answer = await this.#http.ask({
       url: realm.href,
       headers: { accept: "application/json" },
-      credentials,
+      credentials: realm.host === new URL(repository.origin).host ? credentials : withoutCertificate(credentials),
       maxBytes: mib,
       timeLeftMs,
     });
     if (answer.status !== 200) throw this.#refused(answer, "a token");
-    this.#login = { kind: "bearer", token: this.#tokenIn(answer) };
+    this.#login = { ...this.#connection, kind: "bearer", token: this.#tokenIn(answer) };
   }
 
   #tokenIn({ body }: RemoteAnswer): string {
@@ -261,6 +269,13 @@ export class Registry {
   #failed(code: ErrorCode, what: string): StarlingError {
     return upstreamError(code, `${this.#use.url} ${what}`);
   }
+}
+
+/** A client's certificate goes to the registry alone; a private authority may be that of its token server, too. */
+function withoutCertificate(credentials: SourceCredentials | undefined): SourceCredentials | undefined {
+  if (credentials === undefined || credentials.kind === "ssh") return credentials;
+  const { tls, ...login } = credentials;
+  return tls?.ca === undefined ? login : { ...login, tls: { ca: tls.ca } };
 }
 
 const accepted = [...manifestTypes, ...indexTypes].join(", ");

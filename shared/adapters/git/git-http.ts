@@ -6,12 +6,14 @@ import { flatHeaders, guardedRequest } from "#shared/adapters/net/guarded-reques
 import { refuseLimited } from "#shared/adapters/net/refuse-limited.ts";
 import { defined } from "#shared/base/defined.ts";
 import { StarlingError } from "#shared/base/errors.ts";
+import type { TlsIdentity } from "#shared/ports.ts";
 import { isBelowPrefix } from "#shared/source/url-prefix.ts";
 
 export interface GitHttpOptions {
   readonly rules: AddressRules;
   /** Credentials in the requests go to addresses below it only. */
   readonly prefix?: string;
+  readonly tls?: TlsIdentity;
   /** PEM certificates to trust in addition to the machine's. */
   readonly ca?: string;
   /** For the whole operation, with all its requests. */
@@ -81,11 +83,11 @@ export class GitHttp extends GitTransport {
   }
 
   async #send(url: URL, { method, headers, body }: GitHttpMessage): Promise<IncomingMessage> {
-    const { rules, ca } = this.#options;
+    const { rules, ca, tls } = this.#options;
     try {
       return await guardedRequest(
         { url, method, headers: { ...headers, "user-agent": "git/starling" }, ...defined({ body }) },
-        { rules, signal: this.#signal, ...defined({ ca }) },
+        { rules, signal: this.#signal, ...defined({ ca, tls }) },
       );
     } catch (error) {
       throw this.#signal.aborted ? this.#tookTooLong() : error;

@@ -16,8 +16,8 @@ import { Pace } from "#shared/adapters/git/pace.ts";
 import type { PackReading } from "#shared/adapters/git/pack-scan.ts";
 import { readFiles } from "#shared/adapters/git/read-files.ts";
 import type { AddressRules } from "#shared/adapters/net/address-rules.ts";
-import { authorization } from "#shared/adapters/net/authorization.ts";
-import { certificateHint } from "#shared/adapters/net/certificate-hint.ts";
+import { authorization, tlsOf } from "#shared/adapters/net/authorization.ts";
+import { certificateHint, isCertificateRefused } from "#shared/adapters/net/certificate-hint.ts";
 import { secondsLeft } from "#shared/adapters/net/seconds-left.ts";
 import { defined } from "#shared/base/defined.ts";
 import type { ErrorCode } from "#shared/base/error-codes.ts";
@@ -128,7 +128,7 @@ export class IsomorphicGitRemote implements GitRemote {
     const options = { rules, timeoutSeconds, limits: this.#limits };
     if (url.startsWith("ssh:")) return new GitSsh({ url, credentials }, options);
     const prefix = credentials?.kind === "ssh" ? undefined : credentials?.prefix;
-    return new GitHttp(url, { ...options, ...defined({ ca, prefix }) });
+    return new GitHttp(url, { ...options, ...defined({ ca, prefix, tls: tlsOf(credentials) }) });
   }
 }
 
@@ -223,6 +223,14 @@ function translate({ url, credentials }: GitRepository, error: unknown): Starlin
     return failed(`${url} does not answer like a git server; check spec.git.url`, "GitOperationFailed", error);
   }
   const reason = excerpt(errorMessage(error), maxReason);
+  if (isCertificateRefused(error)) {
+    const remedy = 'renew "certificate" in the secret, or use kind: tls';
+    return failed(
+      `${url} refuses the client's certificate, or none: ${reason}; ${remedy}`,
+      "GitAuthenticationFailed",
+      error,
+    );
+  }
   return new StarlingError(`${url} could not be fetched: ${reason}${certificateHint(error)}`, {
     code: "GitOperationFailed",
     retry: "transient",

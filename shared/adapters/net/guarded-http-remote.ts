@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import { ByteCollector } from "#shared/adapters/byte-collector.ts";
 import type { AddressRules } from "#shared/adapters/net/address-rules.ts";
-import { authorization, mayGoTo } from "#shared/adapters/net/authorization.ts";
-import { certificateHint } from "#shared/adapters/net/certificate-hint.ts";
+import { authorization, mayGoTo, tlsOf } from "#shared/adapters/net/authorization.ts";
+import { certificateHint, isCertificateRefused } from "#shared/adapters/net/certificate-hint.ts";
 import { flatHeaders, guardedRequest } from "#shared/adapters/net/guarded-request.ts";
 import { refuseLimited } from "#shared/adapters/net/refuse-limited.ts";
 import { secondsLeft } from "#shared/adapters/net/seconds-left.ts";
@@ -42,6 +42,7 @@ export class GuardedHttpRemote implements HttpRemote {
       return { url: url.href, status: response.statusCode ?? 0, headers: flatHeaders(response), body };
     } catch (error) {
       if (error instanceof StarlingError) throw error;
+      if (isCertificateRefused(error)) throw certificateRefused(question.url, error);
       throw failed(question.url, signal.aborted ? `no answer within ${Math.round(seconds)} s` : reasonOf(error), error);
     }
   }
@@ -53,15 +54,15 @@ export class GuardedHttpRemote implements HttpRemote {
     for (let url = first, hops = 0; ; hops++) {
       const isOwn = url.origin === first.origin;
       const own = isOwn ? headers : defined({ accept: headers.accept });
-      const login = isOwn && mayGoTo(credentials, url) ? authorization(credentials) : {};
+      const login = isOwn && mayGoTo(credentials, url) ? credentials : undefined;
       const response = await guardedRequest(
         {
           url,
           method,
-          headers: { "user-agent": "starling", ...own, ...login },
+          headers: { "user-agent": "starling", ...own, ...authorization(login) },
           ...defined({ body: body === undefined ? undefined : Buffer.from(body) }),
         },
-        { rules, signal, ...defined({ ca }) },
+        { rules, signal, ...defined({ ca, tls: tlsOf(login) }) },
       );
       refuseLimited(url.host, response);
       const { location } = response.headers;
@@ -99,6 +100,11 @@ async function read(response: IncomingMessage, { url, maxBytes }: RemoteQuestion
 
 function reasonOf(error: unknown): string {
   return `${excerpt(errorMessage(error), maxReason)}${certificateHint(error)}`;
+}
+
+function certificateRefused(url: string, cause: unknown): StarlingError {
+  const message = `${new URL(url).host} refuses the client's certificate, or none: ${reasonOf(cause)}; renew "certificate" in the secret, or use kind: tls`;
+  return new StarlingError(message, { code: "AuthenticationFailed", retry: "permanent", cause });
 }
 
 function failed(url: string, reason: string, cause?: unknown): StarlingError {

@@ -2,7 +2,11 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest, type RequestOptions } from "node:https";
 import { createSecureContext, getCACertificates, type SecureContext } from "node:tls";
+import { LRUCache } from "lru-cache";
 import { type AddressRules, guardedLookup, refuseLiteralAddress } from "#shared/adapters/net/address-rules.ts";
+import { defined } from "#shared/base/defined.ts";
+import { digestOf } from "#shared/base/digest.ts";
+import type { TlsIdentity } from "#shared/ports.ts";
 
 export interface GuardedMessage {
   readonly url: URL;
@@ -15,6 +19,8 @@ export interface Guard {
   readonly rules: AddressRules;
   /** PEM certificates to trust in addition to the machine's. */
   readonly ca?: string;
+  /** The part of the credentials that belongs to the connection. */
+  readonly tls?: TlsIdentity;
   /** Ends the request and the reading of its answer. */
   readonly signal: AbortSignal;
 }
@@ -22,7 +28,7 @@ export interface Guard {
 /** @throws StarlingError `AddressRefused`, or the error of the socket. The caller must read or destroy the answer. */
 export async function guardedRequest(
   { url, method, headers, body }: GuardedMessage,
-  { rules, ca, signal }: Guard,
+  { rules, ca, tls, signal }: Guard,
 ): Promise<IncomingMessage> {
   refuseLiteralAddress(rules, url);
   const length = body === undefined ? {} : { "content-length": String(body.length) };
@@ -34,7 +40,7 @@ export async function guardedRequest(
     agent: false,
     lookup: guardedLookup(rules),
     signal,
-    ...(ca === undefined ? {} : { secureContext: trusting(ca) }),
+    ...(ca === undefined && tls === undefined ? {} : { secureContext: contextOf(ca, tls) }),
   };
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const request = url.protocol === "https:" ? httpsRequest(url, options) : httpRequest(url, options);
@@ -53,16 +59,22 @@ export function flatHeaders(response: IncomingMessage): Record<string, string> {
   return headers;
 }
 
-const contexts = new Map<string, SecureContext>();
+/** A context has some hundred kilobytes. */
+const contexts = new LRUCache<string, SecureContext>({ max: 50 });
 
 /**
  * The machine's certificates together with these. Reading them takes longer than the rest of a handshake, so that they
  * are cached.
  */
-function trusting(ca: string): SecureContext {
-  const known = contexts.get(ca);
+function contextOf(ca: string | undefined, { ca: own, certificate, privateKey }: TlsIdentity = {}): SecureContext {
+  const id = digestOf([ca ?? "", own ?? "", certificate ?? "", privateKey ?? ""]);
+  const known = contexts.get(id);
   if (known !== undefined) return known;
-  const context = createSecureContext({ ca: [...getCACertificates("default"), ca] });
-  contexts.set(ca, context);
+  const trusted = [ca, own].filter((each) => each !== undefined);
+  const context = createSecureContext({
+    ca: [...getCACertificates("default"), ...trusted],
+    ...defined({ cert: certificate, key: privateKey }),
+  });
+  contexts.set(id, context);
   return context;
 }

@@ -97,7 +97,7 @@ const meanings: Readonly<Record<string, string>> = {
   "Source.spec.git": "the repository that the Source follows; exactly one of git, helm, oci, s3 and archive",
   "Source.spec.git.credentials": "left out: anonymous; SSH needs them",
   "Source.spec.git.credentials.kind":
-    "the content of the secret: user and password, a token, a key for SSH, or a GitHub App",
+    "the content of the secret: user and password, a token, a certificate, a key for SSH, or a GitHub App",
   "Source.spec.git.credentials.secret": "name of a secret, whose form is in docs/spec/source.md",
   "Source.spec.git.ref": "exactly one of branch, tag, semver or commit; left out: the remote's HEAD",
   "Source.spec.git.ref.branch": "its newest commit",
@@ -122,7 +122,7 @@ const meanings: Readonly<Record<string, string>> = {
   "Source.spec.helm": "a chart that is published in versions; exactly one of git, helm, oci, s3 and archive",
   "Source.spec.helm.chart": "name of the chart",
   "Source.spec.helm.credentials": "as in git",
-  "Source.spec.helm.credentials.kind": "as in git",
+  "Source.spec.helm.credentials.kind": "as in oci",
   "Source.spec.helm.credentials.secret": "as in git",
   "Source.spec.helm.ref": "which version; left out: the highest one that is no prerelease",
   "Source.spec.helm.ref.semver": "a version range; the highest version in it",
@@ -139,7 +139,8 @@ const meanings: Readonly<Record<string, string>> = {
   "Source.spec.helm.verify.provenance.keys": "public keys of OpenPGP as text; a signature of any of them counts",
   "Source.spec.oci": "an artifact of files in a registry; exactly one of git, helm, oci, s3 and archive",
   "Source.spec.oci.credentials": "as in git",
-  "Source.spec.oci.credentials.kind": "as in git",
+  "Source.spec.oci.credentials.kind":
+    "the content of the secret: user and password, a token, a certificate, or Docker's configuration",
   "Source.spec.oci.credentials.secret": "as in git",
   "Source.spec.oci.mediaType": "the layer with this media type holds the files; left out: a usual one",
   "Source.spec.oci.ref": "exactly one of tag, semver and digest; left out: the tag `latest`",

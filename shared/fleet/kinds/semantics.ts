@@ -5,7 +5,13 @@ import type { ClusterDiscoverySpec } from "#shared/fleet/kinds/cluster-discovery
 import { checkNameTemplate } from "#shared/fleet/kinds/cluster-name.ts";
 import type { Document, FieldProblem } from "#shared/fleet/kinds/document.ts";
 import { checkParameterPath } from "#shared/fleet/kinds/parameter-path.ts";
-import { followsTags, type GitUpstream, type RemoteUpstream, upstreamOf } from "#shared/fleet/kinds/source.ts";
+import {
+  followsTags,
+  type GitUpstream,
+  type HelmUpstream,
+  type RemoteUpstream,
+  upstreamOf,
+} from "#shared/fleet/kinds/source.ts";
 import { specialisationProblems } from "#shared/fleet/kinds/specialisation-fields.ts";
 import type { SyncTemplate, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
 import { checkFileUrl, checkGitUrl, checkRepositoryUrl } from "#shared/source/git-url.ts";
@@ -52,6 +58,7 @@ function sourceProblems(document: Extract<Document, { kind: "Source" }>): readon
     ...problemsAt(`spec.${kind}.url`, urlProblem(upstream)),
     ...problemsAt(`spec.${kind}.ref.tagFilter`, tagFilter === undefined ? undefined : regexProblem(tagFilter)),
     ...(upstream.kind === "git" ? signInProblems(upstream) : []),
+    ...(upstream.kind === "helm" ? registryLoginProblems(upstream) : []),
     ...problemsAt(`spec.${kind}.ref.semver`, semver === undefined ? undefined : versionRangeProblem(semver)),
     ...tagProblems,
     ...(kind === "git" ? keyProblems(upstream.verify?.keys ?? []) : []),
@@ -92,8 +99,16 @@ function signInProblems({ url, credentials }: GitUpstream): readonly FieldProble
   if (isSsh === (credentials.kind === "ssh")) return [];
   const remedy = isSsh
     ? 'must be "ssh" for an address that begins with ssh://'
-    : "is for an address that begins with ssh://; use basic, bearer or githubApp";
+    : "is for an address that begins with ssh://; use basic, bearer, tls or githubApp";
   return problemsAt("spec.git.credentials.kind", remedy);
+}
+
+function registryLoginProblems({ url, credentials }: HelmUpstream): readonly FieldProblem[] {
+  if (credentials?.kind !== "dockerConfig" || url.startsWith("oci:")) return [];
+  return problemsAt(
+    "spec.helm.credentials.kind",
+    "is for an address that begins with oci://; use basic, bearer or tls for a Helm repository",
+  );
 }
 
 function keyProblems(keys: readonly string[]): readonly FieldProblem[] {

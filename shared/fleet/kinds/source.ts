@@ -15,15 +15,24 @@ export const partPath = boundedText(1024).regex(
 const versionRange = boundedText(512).min(1, "must be a version range such as >=1.2.0 <2");
 
 const credentials = z.strictObject({
-  /** Name of a secret: JSON with `host`, and `username` and `password` (basic) or `token` (bearer). */
+  /** Name of a secret: JSON with `host`, and `username` and `password` (basic), `token` (bearer) or `certificate` and `privateKey` (tls). */
   secret: secretName,
-  kind: z.enum(["basic", "bearer"], 'must be "basic" or "bearer"'),
+  kind: z.enum(["basic", "bearer", "tls"], 'must be "basic", "bearer" or "tls"'),
+});
+
+const registryCredentials = z.strictObject({
+  ...credentials.shape,
+  /** `dockerConfig`: the secret has the `auths` of Docker's configuration. */
+  kind: z.enum(["basic", "bearer", "tls", "dockerConfig"], 'must be "basic", "bearer", "tls" or "dockerConfig"'),
 });
 
 const gitCredentials = z.strictObject({
   ...credentials.shape,
   /** `ssh`: the secret has `privateKey`, `passphrase` if the key has one, and `knownHosts`. `githubApp`: `appId`, `owner` or `installationId`, and `privateKey`. */
-  kind: z.enum(["basic", "bearer", "ssh", "githubApp"], 'must be "basic", "bearer", "ssh" or "githubApp"'),
+  kind: z.enum(
+    ["basic", "bearer", "tls", "ssh", "githubApp"],
+    'must be "basic", "bearer", "tls", "ssh" or "githubApp"',
+  ),
 });
 
 const verification = z.strictObject({
@@ -81,7 +90,7 @@ const helmUpstream = z
       "must be the name of a chart, such as ingress-nginx; its folder belongs into url",
     ),
     ref: z.strictObject({ semver: versionRange }).optional(),
-    credentials: credentials.optional(),
+    credentials: registryCredentials.optional(),
     verify: helmVerification.optional(),
   })
   .refine(({ url, verify }) => verify?.cosign === undefined || url.startsWith("oci://"), {
@@ -116,7 +125,7 @@ const ociUpstream = z.strictObject({
   mediaType: boundedText(200)
     .regex(/^[\w.+-]+\/[\w.+-]+$/, "must be a media type, such as application/vnd.acme.files.v1.tar+gzip")
     .optional(),
-  credentials: credentials.optional(),
+  credentials: registryCredentials.optional(),
   verify: z.strictObject({ cosign: cosignTrust }).optional(),
 });
 export type OciUpstream = z.infer<typeof ociUpstream>;

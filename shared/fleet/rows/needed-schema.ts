@@ -37,8 +37,7 @@ function isNewGit({ credentials, verify, ref }: GitUpstream): boolean {
   return (
     verify !== undefined ||
     ref?.tagFilter !== undefined ||
-    credentials?.kind === "ssh" ||
-    credentials?.kind === "githubApp"
+    !(credentials === undefined || credentials.kind === "basic" || credentials.kind === "bearer")
   );
 }
 

@@ -206,4 +206,22 @@ describe("a registry that wants to know who asks", () => {
       message: expect.stringContaining("renew the secret"),
     });
   });
+
+  test.each(["basic", "bearer"] as const)(
+    "Docker's configuration signs in by %s, and only where a key is for it",
+    async (scheme) => {
+      await registry.stop();
+      await start({ login: { ...login, scheme } });
+      await push("latest", "one");
+      const auth = Buffer.from(`${login.username}:${login.password}`).toString("base64");
+      const keep = (key: string) =>
+        world.secrets.set(credentials.secret, JSON.stringify({ auths: { [key]: { auth } } }));
+      keep(`${registry.host}/other`);
+      await world.put(specOf({ credentials: { ...credentials, kind: "dockerConfig" } }));
+      expect(await world.ready()).toMatchObject({ reason: "SecretMismatch" });
+      expect(asked).toEqual([]);
+      keep(`${registry.host}/acme`);
+      expect(await world.ready()).toMatchObject({ status: "True" });
+    },
+  );
 });

@@ -3,15 +3,14 @@ import { readCredentials } from "#functions/resolve/read-credentials.ts";
 import { type RemoteUpstream, sourceSpec, upstreamOf } from "#shared/fleet/kinds/source.ts";
 
 const secret = "starling/git/shop";
+const now = { fresh: false, now: new Date() };
 const basic = { username: "u", password: "s3cret" };
 
 async function read(url: string, value: unknown, kind: "basic" | "bearer" | "ssh" | "githubApp" = "basic") {
   const spec = sourceSpec.parse({ git: { url, credentials: { secret, kind } } });
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  const found = await readCredentials(
-    { namespace: "shop", upstream: upstreamOf(spec) as RemoteUpstream },
-    { read: async () => text },
-  );
+  const upstream = upstreamOf(spec) as RemoteUpstream;
+  const found = await readCredentials({ namespace: "shop", upstream }, { read: async () => text }, now);
   return found?.length === 1 ? found[0] : found;
 }
 
@@ -95,6 +94,7 @@ describe("the prefix of the addresses for which a secret is meant", () => {
       return readCredentials(
         { namespace: "shop", upstream: upstreamOf(spec) as RemoteUpstream },
         { read: async () => JSON.stringify(bound) },
+        now,
       );
     };
     expect(await readFor("shop")).toHaveLength(1);
@@ -248,6 +248,7 @@ test("a corrected secret is read at once", async () => {
         return fresh ? '{"host": "github.com", "token": "new"}' : "old";
       },
     },
+    now,
   );
   expect({ found, asked }).toEqual({ found: [{ kind: "bearer", token: "new" }], asked: [false, true] });
 });

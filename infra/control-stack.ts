@@ -32,7 +32,8 @@ export class ControlStack extends Stack {
     const { settings, state, clusterRoles, concurrency } = props;
     const { installation, gitAllow, gitCa, alarmTopicArn, alarmEmail, applyRole, discoverRole, oldestRevisionDays } =
       settings;
-    const { guard, personalRoles, sourceBuckets, domain: name, domainCertificate: certificateArn } = settings;
+    const { guard, personalRoles, sourceBuckets, awsSources } = settings;
+    const { domain: name, domainCertificate: certificateArn } = settings;
     this.addStackDependency(state, "it reads the outputs of the state stack");
     const wiring = new Wiring(this, "Wiring", {
       installation,
@@ -46,6 +47,7 @@ export class ControlStack extends Stack {
       oldestRevisionDays,
       gitAllow,
       sourceBuckets,
+      awsSources,
       guard,
       personalRoles,
       ...(name === undefined || certificateArn === undefined ? {} : { domain: { name, certificateArn } }),

@@ -6,6 +6,7 @@ import { nearestName } from "#shared/base/nearest-name.ts";
 import { guardAsJson, guardSchema } from "#shared/fleet/kinds/guard-spec.ts";
 import { defaultPersonalRoles } from "#shared/fleet/rollout/approval.ts";
 import { parseAllowedBucket, parseAllowedBuckets } from "#shared/fleet/source-buckets.ts";
+import { awsGrantForm } from "#shared/source/aws-place.ts";
 
 /** The row of a setting in docs/settings.md, and the expected value in an error. */
 export interface SettingRow {
@@ -100,6 +101,12 @@ export const settingsSchema = z.strictObject({
       desired: "the id of an organization, such as o-a1b2c3d4e5",
       does: "Organization whose member accounts may have clusters. With `clusterAccounts`, only the members that are listed there.",
     }),
+  awsSources: listOf(awsGrantForm).default([]).register(settingRows, {
+    type: "list",
+    desired:
+      "ARNs of repositories in ECR or CodeCommit, or of connections, separated by commas, each with namespaces behind it if only those may read it, such as arn:aws:codecommit:eu-west-1:111122223333:fleet:shop+payments",
+    does: "What Sources with `kind: aws` may read with Starling's own role: ARNs of repositories in ECR and CodeCommit, and of connections of CodeConnections. `ARN:NAMESPACE+NAMESPACE` is for Sources of these namespaces only.",
+  }),
   gitAllow: listOf(/^[\w.:-]+(\/\d{1,3})?$/)
     .default([])
     .register(settingRows, {

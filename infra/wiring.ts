@@ -30,6 +30,7 @@ import {
 } from "#infra/constructs/access.ts";
 import { ApiEntry, type ApiEntryProps } from "#infra/constructs/api-entry.ts";
 import type { ApiPolicies } from "#infra/constructs/api-policies.ts";
+import { awsSourceGrants } from "#infra/constructs/aws-source-grants.ts";
 import { EveryMinute } from "#infra/constructs/every-minute.ts";
 import { FleetDashboard } from "#infra/constructs/fleet-dashboard.ts";
 import { FleetWatch } from "#infra/constructs/fleet-watch.ts";
@@ -70,6 +71,8 @@ export interface WiringProps {
   readonly concurrency: Concurrency;
   /** Age in days of a revision that a stage still waits for, above which an alarm is raised. */
   readonly oldestRevisionDays: number;
+  /** What Sources may read with the role of `resolve`. */
+  readonly awsSources: readonly string[];
   /** Private hosts and address ranges that git may be fetched from. */
   readonly gitAllow: readonly string[];
   /** Buckets that Sources may read, as in the setting. */
@@ -331,6 +334,7 @@ export class Wiring extends Construct {
                 partition: Aws.PARTITION,
               }),
             }),
+        ...(props.awsSources.length === 0 ? {} : { STARLING_AWS_SOURCES: plain(props.awsSources.join(",")) }),
         ...(props.gitAllow.length === 0 ? {} : { STARLING_GIT_ALLOW: plain(props.gitAllow.join(",")) }),
         ...(gitCa === undefined ? {} : { STARLING_GIT_CA_FILE: plain(gitCa.file) }),
       },
@@ -340,6 +344,7 @@ export class Wiring extends Construct {
           arns: [`${secrets}/git/*`],
           reason: "Sources name their own credentials, which are all below this prefix and hold nothing else.",
         },
+        ...awsSourceGrants(props.awsSources),
       ],
       ...defined({ layer: gitCa?.layer }),
       // LGPL: a module of its own, which whoever installs Starling can replace.

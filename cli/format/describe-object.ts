@@ -25,6 +25,7 @@ import {
   type GitVerification,
   type HelmUpstream,
   type OciUpstream,
+  type RemoteUpstream,
   type Upstream,
   upstreamOf,
 } from "#shared/fleet/kinds/source.ts";
@@ -53,6 +54,12 @@ export function describeUnreadable(object: UnreadableObject, now: Date): string 
   ].join("");
 }
 
+function credentialsText(credentials: RemoteUpstream["credentials"]): string | undefined {
+  if (credentials === undefined) return undefined;
+  const { kind, secret } = credentials;
+  return kind === "aws" ? "Starling's own role (aws)" : `secret ${secret} (${kind})`;
+}
+
 export function describeSource({ object: source, events, now }: Described<SourceObject>): string {
   const { artifact } = source.status;
   const { paths, interval, immutableTags, retain } = source.spec;
@@ -66,7 +73,7 @@ export function describeSource({ object: source, events, now }: Described<Source
       ["Retains", retain === undefined ? undefined : retain === 1 ? "1 revision" : `${retain} revisions`],
       ["Paths", paths.join(", ")],
       ["Interval", interval],
-      ["Credentials", credentials === undefined ? undefined : `secret ${credentials.secret} (${credentials.kind})`],
+      ["Credentials", credentialsText(credentials)],
       [
         "Artifact",
         artifact === undefined

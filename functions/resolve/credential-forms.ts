@@ -8,10 +8,11 @@ import type { RemoteUpstream } from "#shared/fleet/kinds/source.ts";
 import type { HttpCredentials, SourceCredentials, SshKey, TlsIdentity } from "#shared/ports.ts";
 import { checkHttpUrl } from "#shared/source/http-url.ts";
 
-/** An app still has to ask for a token. */
-export type StatedCredentials = SourceCredentials | GithubApp;
+/** An app, and a role of AWS, still have to ask for a token. */
+export type StatedCredentials = SourceCredentials | GithubApp | { readonly kind: "aws" };
 
-export type CredentialsKind = NonNullable<RemoteUpstream["credentials"]>["kind"];
+/** The kinds that have a secret. */
+type CredentialsKind = Exclude<NonNullable<RemoteUpstream["credentials"]>["kind"], "aws">;
 
 export type Members = Readonly<Record<string, unknown>>;
 

@@ -5,6 +5,9 @@ import { type HostLogin, hostLimitRow } from "#shared/fleet/rows/host-limit-row.
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { Table } from "#shared/ports.ts";
 
+/** Stands for a secret in the row of a limit. No secret has such a name. */
+const ownRole = "(role)";
+
 export interface LimitPorts {
   readonly table: Table;
   readonly clock: Clock;
@@ -20,7 +23,10 @@ export class HostLimits {
   #isFree = false;
 
   constructor({ url, credentials }: RemoteUpstream, ports: LimitPorts) {
-    this.#login = { host: new URL(url).host, secret: credentials?.secret };
+    this.#login = {
+      host: new URL(url).host,
+      secret: credentials?.secret ?? (credentials === undefined ? undefined : ownRole),
+    };
     this.#ports = ports;
   }
 

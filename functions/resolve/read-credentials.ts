@@ -9,7 +9,7 @@ import type { ErrorCode } from "#shared/base/error-codes.ts";
 import { StarlingError } from "#shared/base/errors.ts";
 import { isJsonObject } from "#shared/base/json.ts";
 import { putSecret, secretMembers } from "#shared/fleet/bound-secret.ts";
-import type { RemoteUpstream } from "#shared/fleet/kinds/source.ts";
+import { addressIn, type RemoteUpstream } from "#shared/fleet/kinds/source.ts";
 import type { SecretReader } from "#shared/ports.ts";
 import { keyScan } from "#shared/source/ssh/known-hosts.ts";
 import { sshAddress, sshHost } from "#shared/source/ssh/ssh-url.ts";
@@ -34,13 +34,15 @@ export async function readCredentials(
   if (desired === undefined) return undefined;
   const address = addressIn(upstream);
   const { secret } = desired;
+  // Starling's own role needs none.
+  if (secret === undefined || desired.kind === "aws") return [{ kind: "aws" }];
   const use = { at: `spec.${kind}`, url: new URL(url), address, namespace, secret, kind: desired.kind, now };
   try {
-    return credentialsIn(await secrets.read(desired.secret, { fresh }), use);
+    return credentialsIn(await secrets.read(secret, { fresh }), use);
   } catch (error) {
     // A corrected secret takes effect at once, not when the cached one expires.
-    if (!(error instanceof StarlingError && error.data.secret === desired.secret)) throw error;
-    return credentialsIn(await secrets.read(desired.secret, { fresh: true }), use);
+    if (!(error instanceof StarlingError && error.data.secret === secret)) throw error;
+    return credentialsIn(await secrets.read(secret, { fresh: true }), use);
   }
 }
 
@@ -111,12 +113,6 @@ function refuseUnbound({ host, prefix, namespaces }: Members, use: SecretUse): v
     const what = `is not for Sources of the namespace ${namespace}; add it to the secret's "namespaces", or name another secret in ${at}.credentials`;
     throw refused("SecretMismatch", secret, what);
   }
-}
-
-/** The chart of a registry is a part of its address; that of a repository is a name in its index. */
-function addressIn(upstream: RemoteUpstream): string {
-  const { kind, url } = upstream;
-  return kind === "helm" && url.startsWith("oci:") ? `${url.replace(/\/+$/, "")}/${upstream.chart}` : url;
 }
 
 function remedyFor({ url, secret, kind }: SecretUse, both = false): string {

@@ -1,3 +1,4 @@
+import type { OwnRole } from "#functions/resolve/aws-login.ts";
 import { fetchArtifact } from "#functions/resolve/fetch-artifact.ts";
 import { untilOf } from "#functions/resolve/host-limits.ts";
 import { locate } from "#functions/resolve/locate.ts";
@@ -43,6 +44,7 @@ export interface ResolvePorts extends BucketPorts {
   readonly git: GitRemote;
   readonly http: HttpRemote;
   readonly secrets: SecretReader;
+  readonly role: OwnRole;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;

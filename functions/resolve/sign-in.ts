@@ -1,10 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
+import { awsLogin, type OwnRole } from "#functions/resolve/aws-login.ts";
+import type { StatedCredentials } from "#functions/resolve/credential-forms.ts";
 import { installationLogin } from "#functions/resolve/github-app.ts";
 import { readCredentials } from "#functions/resolve/read-credentials.ts";
 import type { UpstreamUse } from "#functions/resolve/upstreams/upstream.ts";
 import type { Clock } from "#shared/base/clock.ts";
 import { errorCode, StarlingError } from "#shared/base/errors.ts";
-import type { RemoteUpstream } from "#shared/fleet/kinds/source.ts";
+import { addressIn, type RemoteUpstream } from "#shared/fleet/kinds/source.ts";
 import type { HttpRemote, Log, SecretReader, SourceCredentials } from "#shared/ports.ts";
 
 export interface SignInPorts {
@@ -12,6 +14,7 @@ export interface SignInPorts {
   readonly http: HttpRemote;
   readonly clock: Clock;
   readonly log: Pick<Log, "warn">;
+  readonly role: OwnRole;
 }
 
 export interface SignInUse {
@@ -81,11 +84,19 @@ async function* candidates(
   for (const fresh of [false, true]) {
     const stated = (await readCredentials(use, ports.secrets, { fresh, now: ports.clock.now() })) ?? [undefined];
     for (const [index, each] of stated.entries()) {
-      const login = async () =>
-        each?.kind === "githubApp" ? installationLogin(each, { ...ports, timeLeftMs: use.timeLeftMs, fresh }) : each;
-      yield { reading: fresh ? 2 : 1, index, login };
+      yield { reading: fresh ? 2 : 1, index, login: () => loginOf(each, { ...use, ...ports, fresh }) };
     }
   }
+}
+
+async function loginOf(
+  stated: StatedCredentials | undefined,
+  use: SignInUse & SignInPorts & { readonly fresh: boolean },
+): Promise<Login> {
+  if (stated?.kind === "githubApp") return installationLogin(stated, use);
+  if (stated?.kind !== "aws") return stated;
+  const { upstream } = use;
+  return awsLogin({ ...use, at: `spec.${upstream.kind}`, address: addressIn(upstream) });
 }
 
 /** A failure says which credentials are refused, if the secret has two. */

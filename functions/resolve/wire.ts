@@ -16,6 +16,7 @@ import { parseAllowedBuckets } from "#shared/fleet/source-buckets.ts";
 import type { ResolveClients } from "#shared/lambda/resolve-clients.ts";
 import { eachMessage, type SqsHandler, sqsHandler } from "#shared/lambda/sqs-handler.ts";
 import type { WireOptions } from "#shared/lambda/wire-options.ts";
+import { awsGrant } from "#shared/source/aws-place.ts";
 
 export function wireResolve(env: ResolveEnv, aws: ResolveClients, options: WireOptions = {}): SqsHandler {
   const { clock = systemClock, output } = options;
@@ -33,6 +34,11 @@ export function wireResolve(env: ResolveEnv, aws: ResolveClients, options: WireO
     buckets: new S3BucketReader((region) => aws.s3In(region)),
     bucketRules: { allowed: parseAllowedBuckets(env.STARLING_SOURCE_BUCKETS ?? ""), own: env.STARLING_BUCKET },
     secrets: new SecretsManagerReader(aws.secrets, clock, { prefix: env.STARLING_SECRET_PREFIX }),
+    role: {
+      // The client of any service has them: those of the function's role.
+      credentials: () => aws.secrets.config.credentials(),
+      grants: (env.STARLING_AWS_SOURCES ?? "").split(",").filter(Boolean).map(awsGrant),
+    },
     clock,
     ids: randomIds,
     log,

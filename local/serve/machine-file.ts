@@ -27,7 +27,9 @@ const machineFileSchema = z.object({
   repository: z
     .object({
       url: z.string(),
-      credentials: z.object({ secret: z.string(), kind: z.enum(["basic", "bearer", "tls", "ssh", "githubApp"]) }).optional(),
+      credentials: z
+        .object({ secret: z.string().optional(), kind: z.enum(["basic", "bearer", "tls", "ssh", "githubApp", "aws"]) })
+        .optional(),
       config: z.string(),
       ca: z.string(),
     })

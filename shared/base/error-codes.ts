@@ -48,6 +48,7 @@ export const errorCodes = [
   "SecretUnbound",
   "SecretMismatch",
   "InvalidCredentials",
+  "AwsSourceDenied",
   "InvalidCluster",
   "InvalidAuthority",
   "AddressRefused",

@@ -24,6 +24,7 @@ import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { noBuckets } from "#test/support/no-buckets.ts";
 import { noHttp } from "#test/support/no-http.ts";
+import { noRole } from "#test/support/no-role.ts";
 import { Crash } from "#test/support/planner-model/disturbed-ports.ts";
 import { owner, PlannerWorld, silentLog, silentMetrics } from "#test/support/planner-world.ts";
 
@@ -174,7 +175,7 @@ export class CollectionWorld {
     if (message.to === "resolve")
       await resolveSource(
         message,
-        { ...common, git: this.#git(), http: noHttp, ...noBuckets, secrets: { read: async () => "" } },
+        { ...common, git: this.#git(), http: noHttp, ...noBuckets, secrets: { read: async () => "" }, role: noRole },
         { getRemainingTimeInMillis: () => 180_000 },
       );
     if (message.to === "apply") await this.#work(message.cluster, ports);

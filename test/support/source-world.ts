@@ -1,3 +1,4 @@
+import type { OwnRole } from "#functions/resolve/aws-login.ts";
 import { resolveSource } from "#functions/resolve/resolve.ts";
 import { addressRules } from "#shared/adapters/net/address-rules.ts";
 import { GuardedHttpRemote } from "#shared/adapters/net/guarded-http-remote.ts";
@@ -16,6 +17,7 @@ import { MemoryBlobStore } from "#test/support/memory-blob-store.ts";
 import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { noBuckets } from "#test/support/no-buckets.ts";
+import { noRole } from "#test/support/no-role.ts";
 
 const source = { namespace: "shop", name: "app" };
 const key = keys.object(source.namespace, "Source", source.name);
@@ -39,6 +41,7 @@ export class SourceWorld {
   http: HttpRemote = new GuardedHttpRemote({ rules: addressRules("127.0.0.1") });
   buckets: BucketReader = noBuckets.buckets;
   bucketRules: BucketRules = noBuckets.bucketRules;
+  role: OwnRole = noRole;
   now = new Date("2026-03-01T10:00:00.000Z");
 
   /** @param table - of another world, whose Source this one replaces. */
@@ -82,6 +85,7 @@ export class SourceWorld {
     const ports = {
       ...{ table: this.watch(table), blobs, sender, git, http, buckets, bucketRules },
       secrets: { read: this.readSecret },
+      role: this.role,
       clock: { now: () => this.now },
       ids: randomIds,
       log: {

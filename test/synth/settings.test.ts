@@ -56,6 +56,8 @@ describe("a setting that is wrong is refused by name, with its value and what to
     ],
     ["artifactReaders", "arn:aws:iam::111122223333:role/*", /^setting artifactReaders is/],
     ["artifactReaders", "arn:aws:iam::111122223333:root", /^setting artifactReaders is/],
+    ["awsSources", "*", /^setting awsSources is "\*"; expected ARNs of repositories in ECR or CodeCommit/],
+    ["awsSources", "arn:aws:s3:::bucket", /^setting awsSources is "arn:aws:s3:::bucket"/],
     ["gitAllow", 7, /^setting gitAllow is 7; expected host names, addresses and ranges, separated by commas, such as/],
     ["gitAllow", "https://git.corp.example", /^setting gitAllow is "https:/],
     [
@@ -159,6 +161,7 @@ test("the defaults suit a small installation in a new account, without other acc
     concurrency: 10,
     oldestRevisionDays: 14,
     clusterAccounts: [],
+    awsSources: [],
     gitAllow: [],
     guard: { additions: 100, deletions: 0, objects: "50%", per: "24h" },
     personalRoles: ["AWSReservedSSO_*"],

@@ -97,8 +97,8 @@ const meanings: Readonly<Record<string, string>> = {
   "Source.spec.git": "the repository that the Source follows; exactly one of git, helm, oci, s3 and archive",
   "Source.spec.git.credentials": "left out: anonymous; SSH needs them",
   "Source.spec.git.credentials.kind":
-    "the content of the secret: user and password, a token, a certificate, a key for SSH, or a GitHub App",
-  "Source.spec.git.credentials.secret": "name of a secret, whose form is in docs/spec/source.md",
+    "the content of the secret: user and password, a token, a certificate, a key for SSH, or a GitHub App; or `aws`: no secret",
+  "Source.spec.git.credentials.secret": "name of a secret, whose form is in docs/spec/source.md; `aws` has none",
   "Source.spec.git.ref": "exactly one of branch, tag, semver or commit; left out: the remote's HEAD",
   "Source.spec.git.ref.branch": "its newest commit",
   "Receiver.spec.events":
@@ -140,7 +140,7 @@ const meanings: Readonly<Record<string, string>> = {
   "Source.spec.oci": "an artifact of files in a registry; exactly one of git, helm, oci, s3 and archive",
   "Source.spec.oci.credentials": "as in git",
   "Source.spec.oci.credentials.kind":
-    "the content of the secret: user and password, a token, a certificate, or Docker's configuration",
+    "the content of the secret: user and password, a token, a certificate, or Docker's configuration; or `aws`: no secret",
   "Source.spec.oci.credentials.secret": "as in git",
   "Source.spec.oci.mediaType": "the layer with this media type holds the files; left out: a usual one",
   "Source.spec.oci.ref": "exactly one of tag, semver and digest; left out: the tag `latest`",

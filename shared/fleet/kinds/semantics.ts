@@ -6,6 +6,7 @@ import { checkNameTemplate } from "#shared/fleet/kinds/cluster-name.ts";
 import type { Document, FieldProblem } from "#shared/fleet/kinds/document.ts";
 import { checkParameterPath } from "#shared/fleet/kinds/parameter-path.ts";
 import {
+  addressIn,
   followsTags,
   type GitUpstream,
   type HelmUpstream,
@@ -14,6 +15,7 @@ import {
 } from "#shared/fleet/kinds/source.ts";
 import { specialisationProblems } from "#shared/fleet/kinds/specialisation-fields.ts";
 import type { SyncTemplate, TemplateOverride } from "#shared/fleet/kinds/sync-template.ts";
+import { awsPlace } from "#shared/source/aws-place.ts";
 import { checkFileUrl, checkGitUrl, checkRepositoryUrl } from "#shared/source/git-url.ts";
 import { parseLinearRegex } from "#shared/source/linear-regex.ts";
 import { checkOciUrl } from "#shared/source/oci/oci-url.ts";
@@ -59,6 +61,7 @@ function sourceProblems(document: Extract<Document, { kind: "Source" }>): readon
     ...problemsAt(`spec.${kind}.ref.tagFilter`, tagFilter === undefined ? undefined : regexProblem(tagFilter)),
     ...(upstream.kind === "git" ? signInProblems(upstream) : []),
     ...(upstream.kind === "helm" ? registryLoginProblems(upstream) : []),
+    ...roleProblems(upstream),
     ...problemsAt(`spec.${kind}.ref.semver`, semver === undefined ? undefined : versionRangeProblem(semver)),
     ...tagProblems,
     ...(kind === "git" ? keyProblems(upstream.verify?.keys ?? []) : []),
@@ -101,6 +104,17 @@ function signInProblems({ url, credentials }: GitUpstream): readonly FieldProble
     ? 'must be "ssh" for an address that begins with ssh://'
     : "is for an address that begins with ssh://; use basic, bearer, tls or githubApp";
   return problemsAt("spec.git.credentials.kind", remedy);
+}
+
+/** Starling's own role opens repositories of AWS only. */
+function roleProblems(upstream: RemoteUpstream): readonly FieldProblem[] {
+  const { kind, credentials } = upstream;
+  if (credentials?.kind !== "aws" || awsPlace(addressIn(upstream)) !== undefined) return [];
+  const place =
+    kind === "git"
+      ? "CodeCommit (https://git-codecommit.REGION.amazonaws.com/v1/repos/NAME) or CodeConnections"
+      : "ECR (oci://ACCOUNT.dkr.ecr.REGION.amazonaws.com/REPOSITORY)";
+  return problemsAt(`spec.${kind}.credentials.kind`, `is for a repository in ${place}; name a secret for any other`);
 }
 
 function registryLoginProblems({ url, credentials }: HelmUpstream): readonly FieldProblem[] {

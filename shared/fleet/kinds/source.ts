@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { boundedList, boundedText } from "#shared/base/bounded.ts";
+import { hiddenValue } from "#shared/base/hidden-value.ts";
 import { cosignTrust } from "#shared/fleet/kinds/cosign-trust.ts";
 import { namespacedMetadata, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
 import { durationSchema } from "#shared/fleet/kinds/quantities.ts";
@@ -20,20 +21,40 @@ const credentials = z.strictObject({
   kind: z.enum(["basic", "bearer", "tls"], 'must be "basic", "bearer" or "tls"'),
 });
 
-const registryCredentials = z.strictObject({
-  ...credentials.shape,
-  /** `dockerConfig`: the secret has the `auths` of Docker's configuration. */
-  kind: z.enum(["basic", "bearer", "tls", "dockerConfig"], 'must be "basic", "bearer", "tls" or "dockerConfig"'),
-});
+const registryCredentials = z
+  .strictObject({
+    secret: secretName.optional(),
+    /** `dockerConfig`: the secret has the `auths` of Docker's configuration. `aws`: Starling's own role, without a secret. */
+    kind: z.enum(
+      ["basic", "bearer", "tls", "dockerConfig", "aws"],
+      'must be "basic", "bearer", "tls", "dockerConfig" or "aws"',
+    ),
+  })
+  .superRefine(secretOfKind);
 
-const gitCredentials = z.strictObject({
-  ...credentials.shape,
-  /** `ssh`: the secret has `privateKey`, `passphrase` if the key has one, and `knownHosts`. `githubApp`: `appId`, `owner` or `installationId`, and `privateKey`. */
-  kind: z.enum(
-    ["basic", "bearer", "tls", "ssh", "githubApp"],
-    'must be "basic", "bearer", "tls", "ssh" or "githubApp"',
-  ),
-});
+const gitCredentials = z
+  .strictObject({
+    secret: secretName.optional(),
+    /** `ssh`: the secret has `privateKey`, `passphrase` if the key has one, and `knownHosts`. `githubApp`: `appId`, `owner` or `installationId`, and `privateKey`. */
+    kind: z.enum(
+      ["basic", "bearer", "tls", "ssh", "githubApp", "aws"],
+      'must be "basic", "bearer", "tls", "ssh", "githubApp" or "aws"',
+    ),
+  })
+  .superRefine(secretOfKind);
+
+/** A role is no secret, and everything else is one. */
+function secretOfKind(
+  { secret, kind }: { readonly secret?: string | undefined; readonly kind: string },
+  context: z.RefinementCtx,
+): void {
+  if ((kind === "aws") === (secret === undefined)) return;
+  const message =
+    kind === "aws"
+      ? "is not used with kind: aws, which signs in as Starling's own role; remove it"
+      : "is required: the name of a secret in AWS Secrets Manager";
+  context.addIssue({ code: "custom", message, path: ["secret"], params: hiddenValue });
+}
 
 const verification = z.strictObject({
   /** The object whose signature is verified. */
@@ -204,6 +225,12 @@ export function followsTags(upstream: Upstream): boolean {
     default:
       return false;
   }
+}
+
+/** What credentials are for. The chart in a registry is a part of its address; that of a repository is a name in its index. */
+export function addressIn(upstream: RemoteUpstream): string {
+  const { kind, url } = upstream;
+  return kind === "helm" && url.startsWith("oci:") ? `${url.replace(/\/+$/, "")}/${upstream.chart}` : url;
 }
 
 /** The address of a Source's upstream, for people and for comparisons. */

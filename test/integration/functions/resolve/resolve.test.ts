@@ -26,6 +26,7 @@ import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { noBuckets } from "#test/support/no-buckets.ts";
 import { noHttp } from "#test/support/no-http.ts";
+import { noRole } from "#test/support/no-role.ts";
 
 const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
 const source = { namespace: "shop", name: "fleet" };
@@ -92,6 +93,7 @@ class World {
       http: noHttp,
       ...noBuckets,
       secrets: { read: async () => this.secret },
+      role: noRole,
       clock: { now: () => this.now },
       ids: randomIds,
       log: { ...silent, error: (text, fields) => this.errors.push(`${text}: ${JSON.stringify(fields)}`) },

@@ -17,6 +17,7 @@ import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { noBuckets } from "#test/support/no-buckets.ts";
 import { noHttp } from "#test/support/no-http.ts";
+import { noRole } from "#test/support/no-role.ts";
 import { type RawEntry, rawRepository } from "#test/support/raw-repository.ts";
 
 const root = mkdtempSync(join(tmpdir(), "starling-unreadable-"));
@@ -72,6 +73,7 @@ test("a file that becomes a link changes nothing, and a file that cannot be read
     http: noHttp,
     ...noBuckets,
     secrets: { read: async () => "" },
+    role: noRole,
     clock: { now: () => now },
     ids: randomIds,
     log: { info: () => {}, warn: () => {}, error: () => {} },

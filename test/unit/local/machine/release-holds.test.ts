@@ -17,6 +17,7 @@ import { MemorySender } from "#test/support/memory-sender.ts";
 import { MemoryTable } from "#test/support/memory-table.ts";
 import { noBuckets } from "#test/support/no-buckets.ts";
 import { noHttp } from "#test/support/no-http.ts";
+import { noRole } from "#test/support/no-role.ts";
 import { silentMetrics } from "#test/support/planner-world.ts";
 
 const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
@@ -99,9 +100,13 @@ const rendering: RenderingRow = {
 
 const resolve = (machine: DyingMachine) =>
   machine.untilBegun((ports) =>
-    resolveSource({ to: "resolve", source }, ports, {
-      getRemainingTimeInMillis: () => 180_000,
-    }),
+    resolveSource(
+      { to: "resolve", source },
+      { ...ports, role: noRole },
+      {
+        getRemainingTimeInMillis: () => 180_000,
+      },
+    ),
   );
 const renderIt = (machine: DyingMachine) => machine.untilBegun((ports) => renderInput({ to: "render", input }, ports));
 

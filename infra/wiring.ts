@@ -71,7 +71,7 @@ export interface WiringProps {
   readonly concurrency: Concurrency;
   /** Age in days of a revision that a stage still waits for, above which an alarm is raised. */
   readonly oldestRevisionDays: number;
-  /** What Sources may read with the role of `resolve`. */
+  /** Repositories of AWS that Sources may read with the role of `resolve`. */
   readonly awsSources: readonly string[];
   /** Private hosts and address ranges that git may be fetched from. */
   readonly gitAllow: readonly string[];

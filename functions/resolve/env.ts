@@ -9,7 +9,7 @@ export const resolveEnv = z.object({
   STARLING_QUEUE_ROLLOUT: z.url(),
   /** Prefix of the names of the secrets that it may read. */
   STARLING_SECRET_PREFIX: z.string().min(1),
-  /** What Sources may read with the function's own role, such as `arn:aws:ecr:eu-west-1:111122223333:repository/shop:shop`. */
+  /** Lists what Sources may read with the function's own role, such as `arn:aws:ecr:eu-west-1:111122223333:repository/shop:shop`. */
   STARLING_AWS_SOURCES: z.string().min(1).optional(),
   /** Private hosts and address ranges that git may be fetched from, such as `git.corp.example,10.20.0.0/16`. */
   STARLING_GIT_ALLOW: z.string().optional(),

@@ -9,7 +9,7 @@ const actions: Readonly<Record<string, readonly string[]>> = {
   "codestar-connections": ["codestar-connections:UseConnection"],
 };
 
-/** What the setting `awsSources` lets the role of `resolve` read. @param entries - as in the setting. */
+/** Grants the role of `resolve` what the setting `awsSources` names. @param entries - as in the setting. */
 export function awsSourceGrants(entries: readonly string[]): readonly Grant[] {
   const byService = Map.groupBy(new Set(entries.map((entry) => awsGrant(entry).arn)), (arn) => arn.split(":")[2] ?? "");
   const reason = "The operator names the repositories in the setting awsSources, with wildcards if there are many.";

@@ -36,7 +36,7 @@ const arnOf = (name: string, owner = account) => `arn:aws:ecr:eu-west-1:${owner}
 const mac = (key: string | Buffer, text: string) => createHmac("sha256", key).update(text).digest();
 const hex = (text: string) => createHash("sha256").update(text).digest("hex");
 
-/** The signature of AWS (version 4) as its documentation has it. */
+/** The signature of AWS, version 4, written after its documentation. */
 function signatureOf(request: { time: string; region: string; service: string; canonical: string }): string {
   const { time, region, service, canonical } = request;
   const day = time.slice(0, 8);
@@ -88,7 +88,9 @@ describe("a Source of ECR that signs in as Starling's own role", () => {
     world.now = new Date(world.now.getTime() + 51 * 60_000);
     await world.resolve();
     expect(api.asked).toHaveLength(2);
-    const { headers, body } = api.asked[0] ?? { headers: {} };
+    const [first] = api.asked;
+    const headers: Record<string, unknown> = { ...first?.headers };
+    const body = first?.body;
     expect([headers["x-amz-target"], body]).toEqual([
       "AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken",
       "{}",

@@ -5,12 +5,27 @@ import { clusterObject, groupSyncObject, sourceObject, syncGroupObject } from "#
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
 import type { ClusterSelection } from "#shared/fleet/kinds/cluster-selection.ts";
 import { type SourceSpec, sourceSpec } from "#shared/fleet/kinds/source.ts";
+import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import { rolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow, SourceRow, SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";
 import { syncRow } from "#test/unit/functions/api/row-fixture.ts";
 
 const now = new Date("2026-11-20T08:01:00Z");
+
+test.each([
+  [{ secret: "starling/git/shop", kind: "tls" }, "Credentials: secret starling/git/shop (tls)\n"],
+  [{ kind: "aws" }, "Credentials: Starling's own role (aws)\n"],
+])("the description of a Source with the credentials %j says %j", (credentials, line) => {
+  const object = sourceObject({
+    ...keys.object("shop", "Source", "app"),
+    ...{ type: "Source", schema: 1, version: 1, uid: "u1", namespace: "shop", name: "app", generation: 1 },
+    ...{ labels: {}, annotations: {}, createdAt: "2026-11-20T08:00:00.000Z", operations: {} },
+    spec: sourceSpec.parse({ oci: { url: "oci://111122223333.dkr.ecr.eu-west-1.amazonaws.com/a", credentials } }),
+    status: { conditions: [] },
+  });
+  expect(describeSource({ object, events: [], now })).toContain(line);
+});
 
 describe("the description of a cluster", () => {
   const row: ClusterRow = {

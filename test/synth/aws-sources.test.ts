@@ -12,7 +12,7 @@ const services = /^(ecr|codecommit|codeconnections|codestar-connections):/;
 const ofAws = (resources: Parameters<typeof statementsOf>[0], folder: string) =>
   statementsOf(resources, folder).filter(({ Action }) => listOf(Action).some((action) => services.test(action)));
 
-describe("what the setting awsSources allows", () => {
+describe("the setting awsSources", () => {
   test("the role of resolve may pull what the setting names, and nothing else", async () => {
     const { resources } = await synthesizeTemplates({ awsSources });
     const statements = ofAws(resources, "resolve");

@@ -43,7 +43,7 @@ describe("the addresses of AWS", () => {
   });
 });
 
-describe("what the setting awsSources grants", () => {
+describe("an entry of the setting awsSources", () => {
   const granted = (entry: string, address: string, namespace = "shop") => {
     const place = awsPlace(address);
     return place !== undefined && isGranted([awsGrant(entry)], place, namespace);

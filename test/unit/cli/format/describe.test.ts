@@ -5,7 +5,6 @@ import { clusterObject, groupSyncObject, sourceObject, syncGroupObject } from "#
 import type { ClusterSpec } from "#shared/fleet/kinds/cluster.ts";
 import type { ClusterSelection } from "#shared/fleet/kinds/cluster-selection.ts";
 import { type SourceSpec, sourceSpec } from "#shared/fleet/kinds/source.ts";
-import { sourceSpec } from "#shared/fleet/kinds/source.ts";
 import { rolloutStrategy } from "#shared/fleet/kinds/sync-group.ts";
 import { keys } from "#shared/fleet/rows/keys.ts";
 import type { ClusterRow, SourceRow, SyncGroupRow } from "#shared/fleet/rows/object-rows.ts";

@@ -161,6 +161,7 @@ test("the defaults suit a small installation in a new account, without other acc
     concurrency: 10,
     oldestRevisionDays: 14,
     clusterAccounts: [],
+    artifactReaders: [],
     awsSources: [],
     gitAllow: [],
     guard: { additions: 100, deletions: 0, objects: "50%", per: "24h" },

@@ -6,7 +6,7 @@ test.each([
   ["/v1/audit", "id is missing; expected a correlation id, such as push-20261123T061254Z-1f8a90c2"],
   [
     "/v1/audit?kind=Pod&name=a",
-    'kind is "Pod"; expected one of Cluster, ClusterDiscovery, ClusterValues, Window, Source, Sync, SyncGroup',
+    'kind is "Pod"; expected one of Cluster, ClusterDiscovery, ClusterValues, Window, Source, Receiver, Sync, SyncGroup',
   ],
   ["/v1/audit?kind=Sync&name=..", 'name is ".."; expected the name of a Sync'],
 ])("a request for the audit log needs an id or an object: %s", async (path, message) => {

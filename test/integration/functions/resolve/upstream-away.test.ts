@@ -15,16 +15,28 @@ import { SourceWorld } from "#test/support/source-world.ts";
 import { tarGz } from "#test/support/tar-gz.ts";
 
 const rules = addressRules("127.0.0.1");
-const timeoutSeconds = 0.5;
+/** A reader waits shortly where no answer comes, and long where a server answers, however busy the machine is. */
+const timeouts = { away: 0.5, there: 30 };
 let world: SourceWorld;
 let hole: BlackHole;
 
 beforeEach(() => {
   world = new SourceWorld();
-  world.git = new IsomorphicGitRemote({ rules, limits: { timeoutSeconds } });
-  world.http = new GuardedHttpRemote({ rules, timeoutSeconds });
+  waitFor("there");
 });
 afterEach(() => hole.stop());
+
+function waitFor(upstream: keyof typeof timeouts): void {
+  const timeoutSeconds = timeouts[upstream];
+  world.git = new IsomorphicGitRemote({ rules, limits: { timeoutSeconds } });
+  world.http = new GuardedHttpRemote({ rules, timeoutSeconds });
+}
+
+/** From now on nothing answers, and no connection is counted yet. */
+function goAway(): void {
+  hole.swallow();
+  waitFor("away");
+}
 
 const readyOf = ({ status: { conditions } }: SourceRow) => conditions.find(({ type }) => type === "Ready");
 const textsOf = async () => (await world.files()).map(({ path, content }) => `${path}: ${Buffer.from(content)}`);
@@ -64,7 +76,7 @@ describe("git", () => {
     world.now = new Date(world.now.getTime() + 60_000);
     await world.resolve();
     expect(await textsOf()).toEqual(["deploy/a.yaml: two"]);
-    hole.swallow();
+    goAway();
   });
 
   test("the branch fails within its time, and its artifact stays", async () => {
@@ -76,7 +88,7 @@ describe("git", () => {
   test("a commit that the Source had is pinned without a connection, and its owners hear of it", async () => {
     await world.resolve();
     await world.put(specOf({ ref: { commit: first } }));
-    hole.swallow();
+    goAway();
     const row = await world.resolve();
     expect(hole.taken()).toBe(0);
     expect(readyOf(row)).toMatchObject({ status: "True" });
@@ -102,7 +114,7 @@ describe("git", () => {
   ])("%s ask git", async (_, spec) => {
     const before = (await world.resolve()).status.artifact;
     await world.put(spec());
-    hole.swallow();
+    goAway();
     const row = await world.resolve();
     expect(hole.taken()).toBe(1);
     expect(readyOf(row)).toMatchObject({ status: "False", reason: "GitOperationFailed" });
@@ -114,6 +126,7 @@ describe("git", () => {
     await world.put(specOf({ ref: { commit: first } }));
     expect(readyOf(await world.resolve())).toMatchObject({ status: "False" });
     hole.release();
+    waitFor("there");
     expect(readyOf(await world.resolve())).toMatchObject({ status: "True" });
     expect(await textsOf()).toEqual(["deploy/a.yaml: one"]);
   });
@@ -143,11 +156,11 @@ describe("a registry", () => {
     await push("two");
     await world.resolve();
     expect(await textsOf()).toEqual(["a.yaml: two"]);
-    hole.swallow();
+    goAway();
     expect(readyOf(await world.resolve())).toMatchObject({ status: "False", reason: "UpstreamUnavailable" });
     expect(await textsOf()).toEqual(["a.yaml: two"]);
     await world.put({ oci: { url, ref: { digest: one } } });
-    hole.swallow();
+    goAway();
     expect(readyOf(await world.resolve())).toMatchObject({ status: "True" });
     expect(hole.taken()).toBe(0);
     expect(await textsOf()).toEqual(["a.yaml: one"]);
@@ -162,7 +175,7 @@ describe("a registry", () => {
     await world.resolve();
     await push("1.1.0");
     await world.resolve();
-    hole.swallow();
+    goAway();
     await world.put({ helm: { ...helm, ref: { semver: "1.0.0" } } });
     const row = await world.resolve();
     expect(hole.taken()).toBeGreaterThan(0);
@@ -190,7 +203,7 @@ test("a version of a chart that the Source had is pinned while its repository is
     await world.resolve();
     await publish("1.0.0", "1.1.0");
     expect((await world.resolve()).status.artifact?.revision).toBe("1.1.0");
-    hole.swallow();
+    goAway();
     for (const semver of ["1.0.0", "=v1.0.0"]) {
       await world.put({ helm: { ...helm, ref: { semver } } });
       const row = await world.resolve();

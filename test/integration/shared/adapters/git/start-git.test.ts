@@ -232,7 +232,7 @@ async function standingIn(folders: readonly string[], variables: Readonly<Record
         console.log(JSON.stringify([here, legend, ended]));
       }
     }`;
-  const options = { env: { ...env, ...variables }, timeout: 100_000, maxBuffer: 16_000_000 };
+  const options = { env: { ...env, ...variables }, timeout: 280_000, maxBuffer: 16_000_000 };
   const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", script], options);
   const lines = stdout.trim().split("\n");
   return lines.map((line): readonly [here: string, legend: string, ended: string] => JSON.parse(line));
@@ -256,7 +256,7 @@ test("a git that Starling starts runs no program that the folder names, whatever
   const outcomes = await standingIn(folders);
   expect(ran()).toEqual([]);
   expectDone(outcomes, folders);
-}, 120_000);
+}, 300_000);
 
 test("a git that Starling starts uses no repository, template, editor, pager or diff of its environment", async () => {
   const folder = folderWith("environment");

@@ -1,6 +1,7 @@
 /** The commands below `starling source`. */
 import { Argument, type Command } from "commander";
 import type { ArtifactsOptions } from "#cli/commands/source-artifacts.ts";
+import type { PushOptions } from "#cli/commands/source-push.ts";
 import type { ResolveOptions } from "#cli/commands/source-resolve.ts";
 import type { VerifyOptions } from "#cli/commands/source-verify.ts";
 import { type AddCommand, wholeNumber } from "#cli/session/add-command.ts";
@@ -34,4 +35,13 @@ export function sourceCommands(program: Command, add: AddCommand): void {
       "show the artifact that was present at this time, or this long ago: 2026-11-22T18:00:00Z, 2h",
     )
     .option("--download <file>", "also write its tar.gz into this file, and verify its digest (for readers)");
+
+  add(source, "push", async (session, args, options: PushOptions) =>
+    (await import("#cli/commands/source-push.ts")).pushSource(session, args[0] ?? "", options),
+  )
+    .description("Push a folder to a Source with spec.external, as a version.")
+    .addArgument(new Argument("<source>", "name of a Source"))
+    .requiredOption("--as <version>", "version of the content, such as 1.4.0 or a commit; it is never used twice")
+    .requiredOption("--dir <folder>", "folder whose files are pushed")
+    .option("--wait", "wait until it is accepted; fails with the reason if it is refused");
 }

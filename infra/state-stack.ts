@@ -115,6 +115,8 @@ export class StateStack extends Stack {
         // A function that still needs a blob stores it again in time. As a version it stays for another month.
         ...renewedFolders.map((folder) => ({ prefix: `${folder}/`, expiration: Duration.days(blobLifeDays) })),
         // Read within minutes; the resulting rendering is stored elsewhere.
+        // An artifact is made of it within minutes. An upload that nobody finishes is gone after a day.
+        { prefix: "uploads/", expiration: Duration.days(1), noncurrentVersionExpiration: Duration.days(1) },
         { prefix: "incoming/", expiration: Duration.days(1), noncurrentVersionExpiration: Duration.days(1) },
       ],
       removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,

@@ -216,7 +216,10 @@ export class Wiring extends Construct {
         }),
         // The waiting clusters are only in the planner's snapshots, and a Sync's objects only in its worker's inventory. The API
         // does not read renderings and artifacts itself: it hands out signed URLs.
-        STARLING_BUCKET: blobsOf(blobs, { read: ["plans", "inventories", "renderings", "artifacts"] }),
+        STARLING_BUCKET: blobsOf(blobs, {
+          read: ["plans", "inventories", "renderings", "artifacts", "uploads"],
+          write: ["uploads"],
+        }),
         STARLING_QUEUE_RESOLVE: toResolve.send(),
         STARLING_QUEUE_DISCOVER: toDiscover.send(),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
@@ -323,7 +326,7 @@ export class Wiring extends Construct {
           read: [partitions.sources, partitions.uses, partitions.hostLimits, partitions.revisions],
           put: [partitions.sources, partitions.revisions, partitions.hostLimits],
         }),
-        STARLING_BUCKET: blobsOf(blobs, { read: ["artifacts"], write: ["artifacts"] }),
+        STARLING_BUCKET: blobsOf(blobs, { read: ["artifacts", "uploads"], write: ["artifacts"] }),
         STARLING_QUEUE_ROLLOUT: toRollout.send(),
         STARLING_SECRET_PREFIX: plain(`${installation}/git/`),
         ...(props.sourceBuckets.length === 0

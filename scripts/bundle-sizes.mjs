@@ -12,7 +12,7 @@ const bytesPerKib = 1024;
 const defaultLimitKib = 1500;
 const limitsKib = {
   // The clients of S3, Lambda, Secrets Manager and CloudWatch Logs, the verbs about rollouts, the kinds, and re2js with 260 KiB.
-  Api: 2760,
+  Api: 2780,
   // The clients of EKS, STS, SSM, Organizations and the Tagging API.
   Discover: 1850,
   // The client of S3.

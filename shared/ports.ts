@@ -141,6 +141,14 @@ export interface BlobLinks {
   link(key: string): Promise<string>;
 }
 
+/** Places for bytes that somebody else uploads. */
+export interface UploadPlaces {
+  /** A URL that takes exactly so many bytes, once, within some minutes. */
+  place(key: string, bytes: number): Promise<string>;
+  /** The size of what was uploaded; undefined if nothing was. */
+  size(key: string): Promise<number | undefined>;
+}
+
 /** Sends messages in batches, each with a unique deduplication id. The order within a queue is not guaranteed. */
 export interface MessageSender {
   send(messages: readonly Message[]): Promise<void>;

@@ -152,7 +152,8 @@ async function readObject(session: Session, object: NamedObject): Promise<AnyObj
 }
 
 /** Waits until the request is done or cannot be done. Compares numbers of requests, not clocks. */
-async function waitAnswered(session: Session, asked: Asked): Promise<ExitReason> {
+/** Prints the state in which the wait ends. */
+export async function waitAnswered(session: Session, asked: Asked): Promise<ExitReason> {
   const { object } = asked;
   const hasPlan = object.kind === "SyncGroup" || object.kind === "Sync";
   for (;;) {

@@ -64,7 +64,7 @@ export function describeSource({ object: source, events, now }: Described<Source
   const { artifact } = source.status;
   const { paths, interval, immutableTags, retain } = source.spec;
   const upstream = upstreamOf(source.spec);
-  const credentials = upstream.kind === "s3" ? undefined : upstream.credentials;
+  const credentials = "url" in upstream ? upstream.credentials : undefined;
   return [
     headText(source, now),
     fieldsText([
@@ -312,6 +312,11 @@ function upstreamFields(upstream: Upstream): Parameters<typeof fieldsText>[0] {
       return [
         ["Bucket", bucketAddress(upstream)],
         ["Region", upstream.region],
+      ];
+    case "external":
+      return [
+        ["Pushed by", upstream.principals.join(", ")],
+        ["Follows", upstream.version === undefined ? "the newest pushed version" : `version ${upstream.version}`],
       ];
     case "archive":
       return [

@@ -6,6 +6,7 @@ import { DynamoTable } from "#shared/adapters/aws/dynamo-table.ts";
 import { powertoolsLog } from "#shared/adapters/aws/powertools-observability.ts";
 import { S3BlobLinks } from "#shared/adapters/aws/s3-blob-links.ts";
 import { S3BlobStore } from "#shared/adapters/aws/s3-blob-store.ts";
+import { S3Uploads } from "#shared/adapters/aws/s3-uploads.ts";
 import { SqsSender } from "#shared/adapters/aws/sqs-sender.ts";
 import { randomIds, systemClock } from "#shared/adapters/system.ts";
 import { defaultGuardOf } from "#shared/fleet/kinds/guard-spec.ts";
@@ -19,6 +20,7 @@ export function wireApi(env: ApiEnv, aws: ApiClients, { clock = systemClock, out
     table: new DynamoTable(aws.dynamo, env.STARLING_TABLE),
     blobs: new S3BlobStore(aws.s3, env.STARLING_BUCKET),
     links: new S3BlobLinks(aws.s3, env.STARLING_BUCKET),
+    uploads: new S3Uploads(aws.s3, env.STARLING_BUCKET),
     sender: new SqsSender(aws.sqs, {
       resolve: env.STARLING_QUEUE_RESOLVE,
       discover: env.STARLING_QUEUE_DISCOVER,

@@ -3,15 +3,20 @@ import { type SignInPorts, signIn } from "#functions/resolve/sign-in.ts";
 import { locateArchive } from "#functions/resolve/upstreams/locate-archive.ts";
 import { type BucketPorts, locateBucket } from "#functions/resolve/upstreams/locate-bucket.ts";
 import { locateChart } from "#functions/resolve/upstreams/locate-chart.ts";
+import { locateExternal } from "#functions/resolve/upstreams/locate-external.ts";
 import { locateGit } from "#functions/resolve/upstreams/locate-git.ts";
 import { locateOci } from "#functions/resolve/upstreams/locate-oci.ts";
 import type { Located, UpstreamPorts, UpstreamUse } from "#functions/resolve/upstreams/upstream.ts";
 import { defined } from "#shared/base/defined.ts";
 import { type RemoteUpstream, upstreamOf } from "#shared/fleet/kinds/source.ts";
 import type { SourceRow } from "#shared/fleet/rows/object-rows.ts";
+import type { BlobStore } from "#shared/ports.ts";
 import type { SourceListing } from "#shared/source/http-listing.ts";
 
-export interface LocatePorts extends UpstreamPorts, BucketPorts, LimitPorts, SignInPorts {}
+export interface LocatePorts extends UpstreamPorts, BucketPorts, LimitPorts, SignInPorts {
+  /** For uploads. */
+  readonly blobs: Pick<BlobStore, "get">;
+}
 
 export interface LocateRequest {
   /** Milliseconds that the upstream may take. */
@@ -28,6 +33,7 @@ export async function locate(row: SourceRow, request: LocateRequest, ports: Loca
     const { namespace, spec } = row;
     return locateBucket(upstream, { namespace, paths: spec.paths, timeLeftMs, revision }, ports);
   }
+  if (upstream.kind === "external") return locateExternal(upstream, { row, revision }, ports);
   const limits = new HostLimits(upstream, ports);
   const within = signIn({ namespace: row.namespace, upstream, timeLeftMs }, ports);
   const signedIn: UpstreamUse["signedIn"] = (work) => limits.within(() => within(work));

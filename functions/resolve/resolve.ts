@@ -262,6 +262,11 @@ async function fetchLocated(row: SourceRow, located: Located, poll: Poll): Promi
     return (now) => resolvedStatus(now, { artifact: fetched, observed: read, listing }, clock.now());
   }
   const observed = observedOf(located);
+  // An upload is kept for a day, and what was made of it for as long as any other artifact.
+  const isExternal = row.spec.external !== undefined && fetched.code === "ArtifactGone";
+  const stored = isExternal ? await storedRevision(row, located.revision, poll.ports) : undefined;
+  if (stored !== undefined)
+    return (now) => resolvedStatus(now, { artifact: { ...stored, revision: located.revision }, observed }, clock.now());
   // Only another revision can end this failure, or a signature that comes after the revision.
   const lasts = refusals.has(fetched.code) && !(located.isSignedApart === true && signatureCodes.has(fetched.code));
   const refused = lasts ? { refused: askedRevision(row, observed) } : {};

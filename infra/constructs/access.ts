@@ -79,7 +79,7 @@ function leadingKeys(
 }
 
 /** Folders of the bucket; shared/fleet/blob-keys.ts defines them. */
-export type Folder = "artifacts" | "incoming" | "renderings" | "inventories" | "plans";
+export type Folder = "artifacts" | "incoming" | "uploads" | "renderings" | "inventories" | "plans";
 
 export interface BlobAccess {
   readonly read?: readonly Folder[];

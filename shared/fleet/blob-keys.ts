@@ -9,6 +9,9 @@ export const blobKeys = {
   rendering: (digest: string): string => `renderings/${hexOf(digest)}.json`,
   /** Left by `build` for `render`, once for each try; deleted after a day. */
   incoming: (attempt: string): string => `incoming/${attempt}`,
+  /** Uploaded by CI for a Source; deleted after a day. */
+  upload: ({ namespace, name }: { readonly namespace: string; readonly name: string }, id: string): string =>
+    `uploads/${namespace}/${name}/${id}`,
   inventory: (cluster: string, digest: string): string => `inventories/${cluster}/${hexOf(digest)}.json`,
   members: (digest: string): string => `plans/${hexOf(digest)}.json`,
 } as const;

@@ -19,8 +19,7 @@ import { MemoryTable } from "#test/support/memory-table.ts";
 import { noBuckets } from "#test/support/no-buckets.ts";
 import { noRole } from "#test/support/no-role.ts";
 
-const source = { namespace: "shop", name: "app" };
-const key = keys.object(source.namespace, "Source", source.name);
+const usual = { namespace: "shop", name: "app" };
 
 const noGit: GitRemote = {
   listRefs: ({ url }) => Promise.reject(new Error(`nothing should list ${url}`)),
@@ -30,7 +29,7 @@ const noGit: GitRemote = {
 /** One Source in a table and a storage in memory, resolved by the real code against a server on loopback. */
 export class SourceWorld {
   readonly table: MemoryTable;
-  readonly blobs = new MemoryBlobStore(() => this.now);
+  readonly blobs: MemoryBlobStore;
   readonly sender = new MemorySender();
   readonly errors: string[] = [];
   readonly secrets = new Map<string, string>();
@@ -44,17 +43,26 @@ export class SourceWorld {
   role: OwnRole = noRole;
   now = new Date("2026-03-01T10:00:00.000Z");
 
+  readonly #source: typeof usual;
+  readonly #key: ReturnType<typeof keys.object<"Source">>;
+
   /** @param table - of another world, whose Source this one replaces. */
-  constructor(table = new MemoryTable()) {
+  constructor(
+    table = new MemoryTable(),
+    { source = usual, blobs }: { readonly source?: typeof usual; readonly blobs?: MemoryBlobStore } = {},
+  ) {
     this.table = table;
+    this.blobs = blobs ?? new MemoryBlobStore(() => this.now);
+    this.#source = source;
+    this.#key = keys.object(source.namespace, "Source", source.name);
   }
 
   /** Writes the Source, or its next generation. */
   async put(spec: unknown): Promise<void> {
-    const before = await this.table.get(key);
+    const before = await this.table.get(this.#key);
     const row: SourceRow = {
-      ...key,
-      ...source,
+      ...this.#key,
+      ...this.#source,
       type: "Source",
       schema: rowSchema,
       version: (before?.version ?? 0) + 1,
@@ -72,7 +80,7 @@ export class SourceWorld {
 
   /** Records that a person asks for a poll. */
   async reconcile(): Promise<void> {
-    const row = await this.table.get(key);
+    const row = await this.table.get(this.#key);
     if (row === undefined) throw new Error("the Source is gone");
     const number = (row.operations.reconcile?.number ?? 0) + 1;
     const reconcile = { number, by: "ana", at: this.now.toISOString() };
@@ -94,8 +102,10 @@ export class SourceWorld {
         error: (text: string, fields?: object) => void this.errors.push(`${text}: ${JSON.stringify(fields)}`),
       },
     };
-    await resolveSource({ to: "resolve", source, ...more }, ports, { getRemainingTimeInMillis: () => 180_000 });
-    const row = await table.get(key);
+    await resolveSource({ to: "resolve", source: this.#source, ...more }, ports, {
+      getRemainingTimeInMillis: () => 180_000,
+    });
+    const row = await table.get(this.#key);
     if (row === undefined) throw new Error("the Source is gone");
     return row;
   }
@@ -108,7 +118,7 @@ export class SourceWorld {
 
   /** The stored files of the Source's artifact. */
   async files(): Promise<readonly ListedFile[]> {
-    const digest = (await this.table.get(key))?.status.artifact?.digest ?? "";
+    const digest = (await this.table.get(this.#key))?.status.artifact?.digest ?? "";
     return unpackArtifact(await this.blobs.get(blobKeys.artifact(digest)), digest);
   }
 

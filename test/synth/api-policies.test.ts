@@ -98,6 +98,8 @@ const routes = {
   [`GET ${ns}/:owners/:name/fleet`]: "VROPBA",
   [`POST ${ns}/:owners/:name/contents`]: "RA",
   [`POST ${ns}/sources/:name/contents`]: "RA",
+  // A job gets a policy for the Source that it pushes to.
+  [`POST ${ns}/sources/:name/uploads`]: "A",
   [`GET ${ns}/:owners/:name/rollout`]: "VROPBA",
   [`GET ${ns}/:owners/:name/rollouts`]: "VROPBA",
   [`GET ${ns}/:owners/:name/rollouts/:number`]: "VROPBA",

@@ -77,7 +77,7 @@ describe("every policy", () => {
       .filter((resource) => resource.includes("*"));
     for (const resource of wild) {
       expect(resource).toMatch(
-        /^(<starling-state-blobs-arn>\/(artifacts|incoming|renderings|inventories|plans)\/\*|arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:starling\/(git|clusters|hooks)\/\*|arn:<AWS::Partition>:iam::<AWS::AccountId>:role\/starling\/(clusters|discovery)\/\*|arn:<AWS::Partition>:eks:\*:<AWS::AccountId>:cluster\/\*)$/,
+        /^(<starling-state-blobs-arn>\/(artifacts|incoming|uploads|renderings|inventories|plans)\/\*|arn:<AWS::Partition>:secretsmanager:<AWS::Region>:<AWS::AccountId>:secret:starling\/(git|clusters|hooks)\/\*|arn:<AWS::Partition>:iam::<AWS::AccountId>:role\/starling\/(clusters|discovery)\/\*|arn:<AWS::Partition>:eks:\*:<AWS::AccountId>:cluster\/\*)$/,
       );
     }
   });
@@ -251,13 +251,13 @@ describe("the permissions of each function", () => {
       "api",
       [
         ...["GetObject artifacts", "GetObject inventories", "GetObject plans", "GetObject renderings"],
-        "ListBucket plans inventories renderings artifacts",
+        ...["GetObject uploads", "ListBucket plans inventories renderings artifacts uploads", "PutObject uploads"],
       ],
     ],
     ["webhook", []],
     ["tick", []],
     ["discover", []],
-    ["resolve", ["GetObject artifacts", "ListBucket artifacts", "PutObject artifacts"]],
+    ["resolve", ["GetObject artifacts", "GetObject uploads", "ListBucket artifacts uploads", "PutObject artifacts"]],
     [
       "rollout",
       [

@@ -123,7 +123,7 @@ describe("the security page", () => {
     expect(written.map((row) => `| ${row.join(" | ")} |`)).toEqual(rows.map((row) => `| ${row.join(" | ")} |`));
   });
 
-  test.each(["artifacts", "incoming", "renderings", "plans", "inventories"])(
+  test.each(["artifacts", "incoming", "uploads", "renderings", "plans", "inventories"])(
     "the page names exactly the functions that may read %s",
     (blobs) => {
       const readers = folders.filter((folder) =>

@@ -94,6 +94,12 @@ describe("the bucket", () => {
         { Status: "Enabled", Prefix: "artifacts/", ExpirationInDays: 60 },
         {
           Status: "Enabled",
+          Prefix: "uploads/",
+          ExpirationInDays: 1,
+          NoncurrentVersionExpiration: { NoncurrentDays: 1 },
+        },
+        {
+          Status: "Enabled",
           Prefix: "incoming/",
           ExpirationInDays: 1,
           NoncurrentVersionExpiration: { NoncurrentDays: 1 },

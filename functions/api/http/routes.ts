@@ -30,6 +30,7 @@ import {
   guardBody,
   operateBody,
   pruneBody,
+  pushBody,
   recoverBody,
   renderingsBody,
   rolloutBodies,
@@ -47,6 +48,7 @@ import { freeze, listFreezes, thaw } from "#functions/api/write/freezes.ts";
 import { type OperateRequest, operate } from "#functions/api/write/operate.ts";
 import { operateRollout } from "#functions/api/write/operate-rollout.ts";
 import { pruneForeign } from "#functions/api/write/prune-foreign.ts";
+import { pushVersion } from "#functions/api/write/push-version.ts";
 import { recoverCluster } from "#functions/api/write/recover-cluster.ts";
 import type { RolloutRequest, RolloutVerb } from "#functions/api/write/rollout-verb.ts";
 import { triggerReceiver } from "#functions/api/write/trigger-receiver.ts";
@@ -98,6 +100,7 @@ const answers: Answers<ApiPorts> = {
   [`POST ${ns}/:owners/:name/contents`]: renderings,
   [`POST ${ns}/sources/:name/contents`]: artifacts,
   "GET /v1/sources/:namespace/:name/artifacts/:reference": artifact,
+  [`POST ${ns}/sources/:name/uploads`]: push,
 };
 
 /** @throws StarlingError `NotFound`, `MethodNotAllowed`, and whatever the route refuses. */
@@ -225,6 +228,11 @@ function renderings({ ports, request, params }: ApiCall): Promise<unknown> {
 function artifacts({ ports, request, params }: ApiCall): Promise<unknown> {
   const body = parseBody(artifactsBody, request.body);
   return linkArtifacts(ports, { source: objectPath(params), ...body, caller: caller(request, undefined) });
+}
+
+function push({ ports, request, params }: ApiCall): Promise<unknown> {
+  const { reason, ...body } = parseBody(pushBody, request.body);
+  return pushVersion(ports, { source: objectPath(params), ...body, caller: caller(request, reason) });
 }
 
 async function logs({ ports, request, params }: ApiCall): Promise<unknown> {

@@ -2,7 +2,17 @@ import type { Clock } from "#shared/base/clock.ts";
 import type { AccountConcurrency } from "#shared/fleet/api/installation.ts";
 import type { GuardSpec } from "#shared/fleet/kinds/guard-spec.ts";
 import type { BucketRules } from "#shared/fleet/source-buckets.ts";
-import type { AccountReader, BlobLinks, BlobStore, Ids, Log, LogReader, MessageSender, Table } from "#shared/ports.ts";
+import type {
+  AccountReader,
+  BlobLinks,
+  BlobStore,
+  Ids,
+  Log,
+  LogReader,
+  MessageSender,
+  Table,
+  UploadPlaces,
+} from "#shared/ports.ts";
 
 /** Everything that the API for people uses. */
 export interface ApiPorts {
@@ -11,6 +21,8 @@ export interface ApiPorts {
   readonly blobs: Pick<BlobStore, "get">;
   /** For URLs of renderings and artifacts: they are larger than an answer of the API, so callers read them directly. */
   readonly links: BlobLinks;
+  /** For what CI uploads. */
+  readonly uploads: UploadPlaces;
   readonly sender: MessageSender;
   readonly clock: Clock;
   readonly ids: Ids;

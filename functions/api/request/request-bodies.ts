@@ -2,6 +2,8 @@
 import * as z from "zod";
 import { objectName } from "#functions/api/request/query-values.ts";
 import { boundedList, boundedText } from "#shared/base/bounded.ts";
+import { uploadVersion } from "#shared/fleet/kinds/source.ts";
+import { maxUploadBytes } from "#shared/fleet/sources/uploads.ts";
 
 /** More documents could not be written in the time of a request. */
 const maxDocuments = 1000;
@@ -18,6 +20,20 @@ export const applyBody = z.strictObject({
   confirm: z.boolean().default(false),
   guardHashes: boundedList(guardHash, 100).default([]),
   reason,
+});
+
+export const pushBody = z.strictObject({
+  reason,
+  version: uploadVersion,
+  sha256: boundedText(64).regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal digits in lower case"),
+  bytes: z
+    .number()
+    .int("must be a whole number")
+    .min(1, "must be at least 1")
+    .max(maxUploadBytes, `must be at most ${maxUploadBytes}: push fewer or smaller files`),
+  upload: boundedText(64)
+    .regex(/^[\w-]+$/, "must be the place that the first answer gave")
+    .optional(),
 });
 
 export const acceptBody = z.strictObject({

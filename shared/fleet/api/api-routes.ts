@@ -54,6 +54,7 @@ export const apiRoutes = [
   `GET ${ns}/sources/:name/revisions`,
   `POST ${ns}/receivers/:name/trigger`,
   `POST ${ns}/sources/:name/contents`,
+  `POST ${ns}/sources/:name/uploads`,
   `POST ${ns}/:owners/:name/:rolloutVerb`,
   `POST ${ns}/syncgroups/:name/approve-guard`,
   `GET ${ns}/:owners/:name/history`,

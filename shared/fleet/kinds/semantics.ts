@@ -53,7 +53,7 @@ function sourceProblems(document: Extract<Document, { kind: "Source" }>): readon
       ? "needs a tag or a version to follow, and the Source follows none; leave it out"
       : undefined,
   );
-  if (kind === "s3") return tagProblems;
+  if (kind === "s3" || kind === "external") return tagProblems;
   const semver = kind === "archive" ? undefined : upstream.ref?.semver;
   const tagFilter = kind === "git" || kind === "oci" ? upstream.ref?.tagFilter : undefined;
   return [

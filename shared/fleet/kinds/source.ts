@@ -3,6 +3,7 @@ import { boundedList, boundedText } from "#shared/base/bounded.ts";
 import { hiddenValue } from "#shared/base/hidden-value.ts";
 import { cosignTrust } from "#shared/fleet/kinds/cosign-trust.ts";
 import { namespacedMetadata, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
+import { principalPattern } from "#shared/fleet/kinds/principal-pattern.ts";
 import { durationSchema } from "#shared/fleet/kinds/quantities.ts";
 import { secretName } from "#shared/fleet/kinds/secret-name.ts";
 import { bucketName } from "#shared/fleet/source-buckets.ts";
@@ -167,6 +168,20 @@ const s3Upstream = z.strictObject({
 });
 export type S3Upstream = z.infer<typeof s3Upstream>;
 
+/** A part of revisions, which have it before an `@`. */
+export const uploadVersion = boundedText(128).regex(
+  /^\w[\w.+-]*$/,
+  "must be a version of letters, digits and . _ + -, such as 1.4.0 or a commit",
+);
+
+const externalUpstream = z.strictObject({
+  /** Patterns of the ARNs of users and roles that may push; `*` stands for any part of a name. */
+  principals: boundedList(principalPattern, 20).min(1, "must name at least one role or user"),
+  /** The Source stays at this version. */
+  version: uploadVersion.optional(),
+});
+export type ExternalUpstream = z.infer<typeof externalUpstream>;
+
 /** The places that a Source can be fed from. */
 const upstreams = {
   git: gitUpstream.optional(),
@@ -174,6 +189,7 @@ const upstreams = {
   oci: ociUpstream.optional(),
   s3: s3Upstream.optional(),
   archive: archiveUpstream.optional(),
+  external: externalUpstream.optional(),
 };
 type UpstreamKind = keyof typeof upstreams;
 const upstreamKinds = Object.keys(upstreams) as readonly UpstreamKind[];
@@ -195,7 +211,7 @@ export const sourceSpec = z
     interval: durationSchema({ minSeconds: 10, maxSeconds: 86_400 }).default("5m"),
   })
   .refine((spec) => upstreamKinds.filter((kind) => spec[kind] !== undefined).length === 1, {
-    message: "needs exactly one of git, helm, oci, s3 or archive",
+    message: "needs exactly one of git, helm, oci, s3, archive or external",
   });
 export type SourceSpec = z.infer<typeof sourceSpec>;
 
@@ -237,6 +253,7 @@ export function addressIn(upstream: RemoteUpstream): string {
 export function addressOf(spec: SourceSpec): string {
   const upstream = upstreamOf(spec);
   if (upstream.kind === "s3") return bucketAddress(upstream);
+  if (upstream.kind === "external") return "pushed versions";
   return upstream.kind === "helm" ? `${upstream.url.replace(/\/+$/, "")}/${upstream.chart}` : upstream.url;
 }
 

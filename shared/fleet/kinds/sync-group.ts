@@ -6,6 +6,7 @@ import { alarmArn } from "#shared/fleet/alarm-arn.ts";
 import { clusterSelectionSchema } from "#shared/fleet/kinds/cluster-selection.ts";
 import { guardSchema } from "#shared/fleet/kinds/guard-spec.ts";
 import { namespacedMetadata, ourApiVersion } from "#shared/fleet/kinds/metadata.ts";
+import { noRolePath, principalPattern } from "#shared/fleet/kinds/principal-pattern.ts";
 import { clusterCountSchema, durationSchema } from "#shared/fleet/kinds/quantities.ts";
 import { syncSpec, syncTemplate } from "#shared/fleet/kinds/sync-template.ts";
 
@@ -21,12 +22,6 @@ const alarmGateSchema = z.strictObject({
   missing: z.enum(["fail", "pass"], 'must be "fail" or "pass"').default("fail"),
 });
 export type AlarmTerms = z.infer<typeof alarmGateSchema>;
-
-/** API Gateway names a session of a role without the path of the role. */
-const noRolePath = [
-  /^(?!.*:role\/[^/]*\/)/,
-  "must name the role without its path, which the sessions of a role do not have, such as arn:aws:iam::111122223333:role/sre",
-] as const;
 
 const principalDesired = "must be the ARN of one role or user, such as arn:aws:iam::111122223333:role/robot";
 const checkGateSchema = z.strictObject({
@@ -50,16 +45,11 @@ const gateAfterSchema = z
   })
   .refine((gate) => Object.keys(gate).length === 1, "needs exactly one of bake, alarm or check");
 
-const approversDesired =
-  "must be the ARN of a role or user, such as arn:aws:iam::111122223333:role/sre, with * for any part of a name";
-
 const approvalSchema = z
   .strictObject({
     /** Patterns of the ARNs of users and roles that may approve; `*` stands for any part of a name. */
     by: boundedList(
-      boundedText(300)
-        .regex(/^arn:[^:\s]+:iam::[^:\s]+:(role|user)\/\S+$/, approversDesired)
-        .regex(...noRolePath),
+      principalPattern,
       20,
       'must be a list of ARNs of roles or users, such as ["arn:aws:iam::111122223333:role/sre"]',
     ).min(1, "must name at least one role or user"),

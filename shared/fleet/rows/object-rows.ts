@@ -33,6 +33,15 @@ export interface Act {
   readonly number: number;
 }
 
+/** A version that was pushed to a Source. */
+export interface Upload extends Act {
+  readonly version: string;
+  /** 64 hexadecimal digits, of the pushed tar.gz. */
+  readonly sha256: string;
+  /** Name of its place in the storage. */
+  readonly id: string;
+}
+
 /** The seconds of all suspensions of an owner that have ended: a bake does not count them. */
 interface Stood {
   readonly stood?: number;
@@ -148,6 +157,8 @@ export interface Operations {
     readonly from?: string;
   };
   readonly deletion?: Act & { readonly cascade: "delete" | "orphan" };
+  /** For a Source: the versions that were pushed, the newest last, at most 200. */
+  readonly uploads?: readonly Upload[];
   /** For a Cluster: nothing new is assigned to it. The planner reads that in the row of all cordons. */
   readonly cordoned?: Cordoning;
   /** For a Cluster: the newest `uncordon`. */

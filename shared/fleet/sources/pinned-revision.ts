@@ -17,7 +17,13 @@ function plainVersion(version: string): string {
 export function madeFrom(spec: SourceSpec, revision: string): string {
   const { interval: _interval, immutableTags: _immutableTags, retain: _retain, ...rest } = spec;
   const { kind } = upstreamOf(spec);
-  const { ref: _ref, credentials: _credentials, ...place } = { ...spec[kind] } as Record<string, unknown>;
+  const {
+    ref: _ref,
+    credentials: _credentials,
+    version: _version,
+    principals: _principals,
+    ...place
+  } = { ...spec[kind] } as Record<string, unknown>;
   return digestOf({ identity: identityIn(spec, revision), spec: { ...rest, [kind]: place } });
 }
 

@@ -21,7 +21,7 @@ const verbs = {
   recovered: "recover",
   deletion: "deletion",
 } as const satisfies Record<
-  Exclude<keyof Operations, "accepted" | "cordoned" | "uncordoned" | "gates" | "rejections" | "approvals">,
+  Exclude<keyof Operations, "accepted" | "cordoned" | "uncordoned" | "uploads" | "gates" | "rejections" | "approvals">,
   string
 >;
 

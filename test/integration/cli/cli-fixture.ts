@@ -81,6 +81,7 @@ export async function startCliFixtureOver<T extends Table>(
     installation: "starling.111122223333.eu-west-1",
     ...healthyInstallation,
     links,
+    uploads: links,
     logs: { read: async (query) => linesSince(logLines, query) },
     log: { info: write, warn: write, error: write },
   });

@@ -65,6 +65,9 @@ const mayGoUnused = new Set([
   "api USES#*",
   // They read it only for a Sync that another rollout than its last one will change.
   ...["api", "dashboard"].map((name) => `${name} REND#*`),
+  // The test pushes no version.
+  ...["GetObject", "PutObject"].map((action) => `api s3:${action} <starling-state-blobs-arn>/uploads/*`),
+  "resolve s3:GetObject <starling-state-blobs-arn>/uploads/*",
   // Clients read these objects with presigned URLs from the api.
   ...["artifacts", "renderings"].map((name) => `api s3:GetObject <starling-state-blobs-arn>/${name}/*`),
   // A role may read its partitions with all three actions or with none.
@@ -487,6 +490,8 @@ test.each([
   ["rollout", "plans/0.json"],
   ["render", "artifacts/0.tar.gz"],
   ["render", "incoming/0"],
+  ["api", "uploads/shop/app/0"],
+  ["resolve", "uploads/shop/app/0"],
   ["apply", "renderings/0.json"],
   ["apply", "inventories/c1/0.json"],
 ])("the role of %s may learn from S3 that %s does not exist", (name, prefix) => {

@@ -33,7 +33,7 @@ test.each<[string, unknown, string]>([
     { apiVersion, kind: "Cluster", metadata: { name: "eu" }, spec: { endpoint: { server: "https://10.0.0.1" } } },
     "spec.endpoint.token is required: a map of fields",
   ],
-  ["no origin", source({}, {}), "spec needs exactly one of git, helm, oci, s3 or archive (got {})"],
+  ["no origin", source({}, {}), "spec needs exactly one of git, helm, oci, s3, archive or external (got {})"],
   [
     "an empty list",
     group({ clusters: { names: [] } }),

@@ -1,0 +1,79 @@
+import { unpackUpstream } from "#functions/resolve/upstreams/unpack-upstream.ts";
+import type { Located } from "#functions/resolve/upstreams/upstream.ts";
+import { upstreamError } from "#functions/resolve/upstreams/upstream-errors.ts";
+import { hexOf, sha256 } from "#shared/base/digest.ts";
+import { errorCode } from "#shared/base/errors.ts";
+import { blobKeys } from "#shared/fleet/blob-keys.ts";
+import type { ExternalUpstream } from "#shared/fleet/kinds/source.ts";
+import type { SourceRow, Upload } from "#shared/fleet/rows/object-rows.ts";
+import { maxUploadBytes, uploadRevision } from "#shared/fleet/sources/uploads.ts";
+import type { BlobStore } from "#shared/ports.ts";
+import { isWithin } from "#shared/source/tree-listing.ts";
+
+/** The revision is the newest pushed version, or the one that the spec names. The row has them, so that nothing is polled. */
+export function locateExternal(
+  spec: ExternalUpstream,
+  use: { readonly row: Pick<SourceRow, "namespace" | "name" | "operations">; readonly revision: string | undefined },
+  { blobs }: { readonly blobs: Pick<BlobStore, "get"> },
+): Located {
+  const { namespace, name } = use.row;
+  const upload = uploadOf(spec, use);
+  const revision = uploadRevision(upload);
+  return {
+    revision,
+    what: `the pushed version ${upload.version}`,
+    async fetch(paths) {
+      const bytes = await staged(upload, () =>
+        blobs.get(blobKeys.upload({ namespace, name }, upload.id), { maxBytes: maxUploadBytes }),
+      );
+      const found = hexOf(sha256(bytes));
+      if (found !== upload.sha256) {
+        const remedy = "push the version again";
+        const message = `the pushed version ${upload.version} has the checksum ${found}, and was announced with ${upload.sha256}`;
+        throw upstreamError("ChecksumMismatch", `${message}; ${remedy}`);
+      }
+      const files = await unpackUpstream(bytes, `the pushed version ${upload.version}`);
+      return {
+        files: files.filter(({ path }) => isWithin(path, paths)),
+        title: upload.reason ?? `version ${upload.version}`,
+        author: upload.by,
+        committedAt: upload.at,
+      };
+    },
+  };
+}
+
+function uploadOf(
+  { version }: ExternalUpstream,
+  { row, revision }: { readonly row: Pick<SourceRow, "name" | "operations">; readonly revision: string | undefined },
+): Upload {
+  const { uploads = [] } = row.operations;
+  const push = (what: string) => `starling source push ${row.name} --as ${what} --dir FOLDER`;
+  if (revision !== undefined) {
+    const former = uploads.find((each) => uploadRevision(each) === revision);
+    if (former === undefined) throw upstreamError("ArtifactGone", `${revision} is not among the pushed versions`);
+    return former;
+  }
+  const found = version === undefined ? uploads.at(-1) : uploads.find((each) => each.version === version);
+  if (found !== undefined) return found;
+  const message =
+    version === undefined
+      ? `no version was pushed yet: ${push("VERSION")}`
+      : `version ${version} of spec.external.version was not pushed: ${push(version)}`;
+  throw upstreamError("UpstreamNotFound", message);
+}
+
+async function staged(upload: Upload, read: () => Promise<Uint8Array>): Promise<Uint8Array> {
+  try {
+    return await read();
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === "BlobTooLarge") {
+      const message = `the pushed version ${upload.version} has more than ${maxUploadBytes / 1024 / 1024} MiB`;
+      throw upstreamError("UpstreamTooLarge", message, error);
+    }
+    if (code !== "BlobNotFound") throw error;
+    const message = `the upload of version ${upload.version} is kept for a day only; push the same folder as ${upload.version} again`;
+    throw upstreamError("ArtifactGone", message, error);
+  }
+}

@@ -693,7 +693,7 @@ describe("init", () => {
       "fleet/source.yaml written\nfleet/clusters.yaml written\nfleet/sync-group.yaml written\nfleet/starling.schema.json written; editors use it to complete and explain fields\n",
     );
     const schema = JSON.parse(readFileSync(join(cli.folder, "fleet", "starling.schema.json"), "utf8"));
-    expect(schema.oneOf).toHaveLength(7);
+    expect(schema.oneOf).toHaveLength(8);
     const source = readFileSync(join(cli.folder, "fleet", "source.yaml"), "utf8");
     expect(source).toContain('url: "https://git.example.com/team/app"');
     expect(source).toContain('paths: ["manifests"]');

@@ -17,6 +17,7 @@ export interface PushOptions {
   /** The version. */
   readonly as: string;
   readonly dir: string;
+  readonly origin?: string;
   readonly wait?: boolean;
 }
 
@@ -26,14 +27,15 @@ type PushAnswer =
 
 /** Packs a folder, and pushes it to a Source of the kind `external` as a version. The same folder is the same bytes anywhere. */
 export async function pushSource(session: Session, name: string, options: PushOptions): Promise<ExitReason> {
-  const { as: version, dir } = options;
+  const { as: version, dir, origin } = options;
   const files = await filesIn(resolve(session.io.cwd, dir), dir);
   const packed = await packArtifact(files);
   session.announce();
   const object: NamedObject = { kind: "Source", name };
   const path = `${pathOfObject(object, session.namespace())}/uploads`;
   const digest = hexOf(sha256(packed));
-  const body = { version, sha256: digest, bytes: packed.length, ...defined({ reason: session.options.reason }) };
+  const { reason } = session.options;
+  const body = { version, sha256: digest, bytes: packed.length, ...defined({ origin, reason }) };
   const push = (more: object) => session.api.call<PushAnswer>({ method: "POST", path, body: { ...body, ...more } });
   const first = await push({});
   let last = first;

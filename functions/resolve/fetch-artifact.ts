@@ -28,12 +28,13 @@ interface StorePorts {
  * @throws StarlingError `PathNotFound` when one of the Source's paths is not in the revision, or an error of the upstream.
  */
 export async function fetchArtifact(row: SourceRow, located: Located, ports: StorePorts): Promise<Artifact> {
-  const { revision = located.revision, files, title, author, committedAt, verified } = await fetchPart(row, located);
+  const fetched = await fetchPart(row, located);
+  const { revision = located.revision, files, title, author, committedAt, verified } = fetched;
   const charts = chartFolders(files);
   const about = {
     revision,
     madeFrom: madeFrom(row.spec, revision),
-    origin: addressOf(row.spec),
+    origin: fetched.origin ?? addressOf(row.spec),
     ...(charts.length === 0 ? {} : { charts }),
     folders: folderDigests(files),
     subject: excerpt(title, maxSubjectLength),

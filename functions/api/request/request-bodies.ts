@@ -25,6 +25,9 @@ export const applyBody = z.strictObject({
 export const pushBody = z.strictObject({
   reason,
   version: uploadVersion,
+  origin: boundedText(300)
+    .regex(/^\S([^\p{Cc}]*\S)?$/u, "must be one line without space around it")
+    .optional(),
   sha256: boundedText(64).regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal digits in lower case"),
   bytes: z
     .number()

@@ -19,6 +19,8 @@ export interface PushRequest {
   /** 64 hexadecimal digits, of the tar.gz. */
   readonly sha256: string;
   readonly bytes: number;
+  /** The origin of the content. */
+  readonly origin?: string | undefined;
   /** The place that the first answer gave, when the bytes are there. */
   readonly upload?: string | undefined;
   readonly caller: Caller;
@@ -35,7 +37,7 @@ export type PushAnswer =
  *   has other bytes, or the bytes are not there; `Deleting`, `NewerRow`.
  */
 export async function pushVersion(ports: ApiPorts, request: PushRequest): Promise<PushAnswer> {
-  const { source, caller, version, sha256, bytes, upload } = request;
+  const { source, caller, version, sha256, bytes, origin, upload } = request;
   const reference: ObjectReference & { readonly kind: "Source" } = { kind: "Source", ...source };
   const stored = await readRow(ports.table, keys.object(source.namespace, "Source", source.name));
   if (stored !== undefined && isNewer(stored)) throw refusal("NewerRow", newerRowText(stored));
@@ -63,7 +65,8 @@ export async function pushVersion(ports: ApiPorts, request: PushRequest): Promis
       const act = { by: caller.principal, at: at.toISOString(), ...defined({ reason: caller.reason }) };
       const number = nextAct(now.operations);
       const { uploads = [] } = now.operations;
-      const next = withUpload(uploads, { ...act, number, version, sha256, id: upload }, repeats ? "kept" : "newest");
+      const pushed = { ...act, number, version, sha256, id: upload, ...defined({ origin }) };
+      const next = withUpload(uploads, pushed, repeats ? "kept" : "newest");
       return operationsChange(now, { ...now.operations, uploads: next, reconcile: { ...act, number } }, at);
     },
   });

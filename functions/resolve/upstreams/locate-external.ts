@@ -1,6 +1,7 @@
 import { unpackUpstream } from "#functions/resolve/upstreams/unpack-upstream.ts";
 import type { Located } from "#functions/resolve/upstreams/upstream.ts";
 import { upstreamError } from "#functions/resolve/upstreams/upstream-errors.ts";
+import { defined } from "#shared/base/defined.ts";
 import { hexOf, sha256 } from "#shared/base/digest.ts";
 import { errorCode } from "#shared/base/errors.ts";
 import { blobKeys } from "#shared/fleet/blob-keys.ts";
@@ -38,6 +39,7 @@ export function locateExternal(
         title: upload.reason ?? `version ${upload.version}`,
         author: upload.by,
         committedAt: upload.at,
+        ...defined({ origin: upload.origin }),
       };
     },
   };

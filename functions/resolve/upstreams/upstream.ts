@@ -47,6 +47,8 @@ export interface Fetched {
   /** `Ana <ana@acme.io>`; empty when nobody is named. */
   readonly author: string;
   readonly committedAt?: string;
+  /** The origin of the files, if it is not the upstream. */
+  readonly origin?: string;
   readonly verified?: Verified;
 }
 

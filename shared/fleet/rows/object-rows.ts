@@ -40,6 +40,8 @@ export interface Upload extends Act {
   readonly sha256: string;
   /** Name of its place in the storage. */
   readonly id: string;
+  /** The origin of the content, as the push names it. */
+  readonly origin?: string;
 }
 
 /** The seconds of all suspensions of an owner that have ended: a bake does not count them. */
@@ -192,7 +194,7 @@ export interface Artifact {
   readonly digest: string;
   /** Digest of the revision and the spec that the files come from; absent in artifacts from before it was recorded. */
   readonly madeFrom?: string;
-  /** Address of the upstream; absent in artifacts from before it was recorded. */
+  /** Address of the upstream, or what a push gave as the origin of its content; absent in artifacts from before it was recorded. */
   readonly origin?: string;
   /** Bytes of the stored archive. */
   readonly sizeBytes: number;

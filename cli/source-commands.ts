@@ -43,9 +43,6 @@ export function sourceCommands(program: Command, add: AddCommand): void {
     .addArgument(new Argument("<source>", "name of a Source"))
     .requiredOption("--as <version>", "version of the content, such as 1.4.0 or a commit; it is never used twice")
     .requiredOption("--dir <folder>", "folder whose files are pushed")
-    .option(
-      "--origin <text>",
-      "origin of the files, such as a commit and its repository; the artifact keeps it",
-    )
+    .option("--origin <text>", "origin of the files, such as a commit and its repository; the artifact keeps it")
     .option("--wait", "wait until it is accepted; fails with the reason if it is refused");
 }

@@ -94,7 +94,7 @@ test("an origin of several lines is refused by its field, and nothing is pushed"
   const mirrored = await sourceWorld("mirrored", { external: { principals: [principal] } });
   cli.write("a.yaml", "a: 1\n");
   const refused = await cli.run(["source", "push", "mirrored", "--as", "1", "--dir", ".", "--origin", "a\nb"]);
-  expect(refused).toMatchObject({ code: 2, err: expect.stringContaining("origin must be one line") });
+  expect(refused).toMatchObject({ code: 2, err: expect.stringContaining("origin: must be one line") });
   expect((await mirrored.resolve()).status.conditions).toContainEqual(
     expect.objectContaining({ type: "Ready", reason: "UpstreamNotFound" }),
   );

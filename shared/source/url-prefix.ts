@@ -6,7 +6,7 @@ import { sshAddress } from "#shared/source/ssh/ssh-url.ts";
  * `https://github.com/acme/app` below it, and not `https://github.com/acme-evil/app`. A name of a repository is the same
  * with `.git` behind it.
  *
- * An address that two readers could read differently is below nothing: one with an encoded slash, `..`, or a user in front
+ * An address that two readers could read differently is below nothing: one with an encoded slash, `..`, `..;`, or a user in front
  * of an HTTP host.
  */
 export function isBelowPrefix(address: string, prefix: string): boolean {
@@ -27,6 +27,8 @@ interface Place {
   readonly segments: readonly string[];
 }
 
+/** Servers in Java take what follows a semicolon away before they resolve dots. */
+const dots = /^\.\.?(?:;|$)/;
 /** `%`, slash, backslash and control characters: a server may decode them once more than this function. */
 const ambiguous = /%(?:25|2f|5c|[01][0-9a-f]|7f)/i;
 
@@ -39,7 +41,7 @@ function placeOf(text: string): Place | undefined {
   const path = found === undefined ? undefined : decoded(found.path);
   if (found === undefined || path === undefined) return undefined;
   const segments = path.replace(/^\//, "").replace(/\/$/, "").split("/");
-  if (segments.includes(".") || segments.includes("..")) return undefined;
+  if (segments.some((segment) => dots.test(segment))) return undefined;
   return { origin: found.origin, segments: segments.length === 1 && segments[0] === "" ? [] : segments };
 }
 

@@ -57,6 +57,8 @@ interface SecretUse extends FormUse {
 const mostEntries = 2;
 /** Members that count for both entries. */
 const shared = ["tokenHosts", "knownHosts", "baseUrl", "ca"] as const;
+/** Members that say what the whole secret is for: an entry with one of its own would count for more than it says. */
+const binding = ["host", "prefix", "namespaces"] as const;
 
 function credentialsIn(text: string, use: SecretUse): readonly StatedCredentials[] {
   const { at, secret, kind } = use;
@@ -76,6 +78,11 @@ function credentialsIn(text: string, use: SecretUse): readonly StatedCredentials
     const own = entry === members ? members : entryIn(members, entry);
     const found = own === undefined ? undefined : credentialsOfForm(own, use);
     const which = entries.length === 1 ? "" : `has "credentials"[${index}] `;
+    const bound = own === members ? undefined : binding.find((name) => isJsonObject(entry) && name in entry);
+    if (bound !== undefined) {
+      const what = `has "credentials"[${index}] with "${bound}", which counts for both; write it beside "credentials"`;
+      throw refused("InvalidCredentials", secret, what);
+    }
     if (found === undefined) throw invalid(which === "" ? "does not have the form" : `${which}without the form`);
     if (!("problem" in found)) return found;
     const { code, problem } = found;

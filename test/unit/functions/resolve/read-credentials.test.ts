@@ -135,10 +135,22 @@ describe("a secret with two credentials", () => {
     const credentials = [{ ...basic, host: "evil.example", prefix: "https://evil.example/" }];
     const found = read("https://evil.example/acme/app", { host, credentials });
     await expect(found).rejects.toMatchObject({ code: "SecretMismatch" });
-    expect(await read(url, { host, prefix: "https://github.com/acme/", credentials })).toMatchObject({
-      prefix: "https://github.com/acme/",
-    });
   });
+
+  test.each([
+    ["host", "git.corp.example"],
+    ["prefix", "https://github.com/payments/"],
+    ["namespaces", ["payments"]],
+  ])(
+    "an entry that says its own %s is refused, because it would count for more than it says",
+    async (member, value) => {
+      const found = read(url, { host, credentials: [basic, { ...basic, [member]: value }] });
+      await expect(found).rejects.toMatchObject({
+        code: "InvalidCredentials",
+        message: expect.stringContaining(`has "credentials"[1] with "${member}", which counts for both`),
+      });
+    },
+  );
 });
 
 describe("a secret with a key for SSH", () => {

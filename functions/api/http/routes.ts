@@ -217,6 +217,13 @@ function remove({ ports, request }: ApiCall, reference: ObjectReference): Promis
 
 function artifact({ ports, request, params }: ApiCall): Promise<unknown> {
   const asked = { source: objectPath(params), reference: part(params, "reference") };
+  // The pattern `sources/*/artifacts` of a viewer, who gets no content, fits this path as well.
+  if (/(?:^|\/)artifacts$/.test(asked.reference)) {
+    throw refusal(
+      "BadRequest",
+      `${excerpt(asked.reference)} is not enough here; write the whole revision, or a commit`,
+    );
+  }
   return linkArtifact(ports, { ...asked, caller: caller(request, undefined) });
 }
 

@@ -138,6 +138,20 @@ describe("one artifact", () => {
     });
   });
 
+  test.each(["artifacts", "release/artifacts"])(
+    "a reference %s is refused, because its path is that of the list for the policy of a viewer",
+    async (reference) => {
+      await had(artifact(6, `${reference}@sha1:${commit(6)}`), at(5));
+      const answer = await get(reference);
+      expect(answer).toMatchObject({
+        status: 400,
+        body: { message: expect.stringContaining("write the whole revision") },
+      });
+      expect(answer.body).not.toHaveProperty("url");
+      expect(await get(`${reference}@sha1:${commit(6)}`)).toMatchObject({ status: 200, body: { digest: digest(6) } });
+    },
+  );
+
   test("a Source that has one artifact for longer than revisions are kept still has it", async () => {
     api = apiFixture();
     await api.call("POST", "/v1/apply", { documents: [source("app")] });

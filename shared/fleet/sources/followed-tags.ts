@@ -7,18 +7,22 @@ const remembered = 50;
 
 interface Tag {
   readonly name: string;
-  /** `sha1:<commit>`, `sha256:<digest>` */
+  /** `sha1:<commit>`, `sha256:<digest>`, or `noDigest` */
   readonly id: string;
 }
+
+/** A repository of charts may leave the digests out of its index, also later: that must not hide another content. */
+const noDigest = "no digest";
 
 /** A tag that is elsewhere than before. */
 export interface MovedTag extends Tag {
   readonly before: string;
 }
 
-/** @returns undefined for a branch, a commit, a digest, or a chart whose index has no digests. */
+/** @returns undefined for a branch, a commit or a digest. */
 function tagIn(spec: SourceSpec, revision: string): Tag | undefined {
   const at = revision.lastIndexOf("@");
+  if (at <= 0 && spec.helm !== undefined) return { name: revision, id: noDigest };
   if (at <= 0 || !followsTags(upstreamOf(spec))) return undefined;
   return { name: revision.slice(0, at), id: revision.slice(at + 1) };
 }
@@ -32,7 +36,7 @@ export function movedTag({ spec, status }: Following, revision: string): MovedTa
   const before = seenAt(spec, status.followedTags)
     .map((each) => tagIn(spec, each))
     .find((each) => each?.name === tag.name)?.id;
-  return before === undefined || before === tag.id ? undefined : { ...tag, before };
+  return before === undefined || before === noDigest || before === tag.id ? undefined : { ...tag, before };
 }
 
 /** The tags that a Source remembers after it followed a revision: only the newest one, unless its tags are immutable. */

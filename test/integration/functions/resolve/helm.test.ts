@@ -207,6 +207,37 @@ describe("a chart from a Helm repository", () => {
     });
   });
 
+  test("an index that says no digest any more gives a version no other content under immutableTags", async () => {
+    await publish("1.0.0");
+    const published = files["/charts/index.yaml"];
+    await world.put({ ...specOf(), immutableTags: true });
+    const { artifact } = (await world.resolve()).status;
+    files["/charts/web-1.0.0.tgz"] = {
+      body: await chartOf("1.0.0", [{ name: "web/templates/b.yaml", body: "b: 1\n" }]),
+    };
+    files["/charts/index.yaml"] = { body: indexOf([{ version: "1.0.0", url: "web-1.0.0.tgz" }]) };
+    for (let poll = 0; poll < 2; poll++) {
+      const { status } = await world.resolve();
+      expect(status.artifact).toEqual(artifact);
+      expect(status.conditions.find(({ type }) => type === "Ready")).toMatchObject({
+        reason: "TagMoved",
+        message: expect.stringContaining("is at no digest now"),
+      });
+    }
+    files["/charts/index.yaml"] = published ?? { status: 404 };
+    expect(await world.ready()).toMatchObject({ status: "True" });
+  });
+
+  test("an index that says digests from now on is followed under immutableTags", async () => {
+    await publish("1.0.0");
+    const published = files["/charts/index.yaml"];
+    files["/charts/index.yaml"] = { body: indexOf([{ version: "1.0.0", url: "web-1.0.0.tgz" }]) };
+    await world.put({ ...specOf(), immutableTags: true });
+    expect(await world.ready()).toMatchObject({ status: "True" });
+    files["/charts/index.yaml"] = published ?? { status: 404 };
+    expect(await world.ready()).toMatchObject({ status: "True" });
+  });
+
   test("a chart whose bytes are not those of the index is refused", async () => {
     await publish("1.0.0");
     files["/charts/web-1.0.0.tgz"] = { body: await chartOf("1.0.1") };
